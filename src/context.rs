@@ -1,0 +1,76 @@
+//! What every command runs in: how many cores, who watches, what is counted.
+
+use crate::stats::{Phase, Stats};
+use std::sync::Arc;
+use std::thread::available_parallelism;
+
+/// Watches a command at work. Every method has a default that does nothing.
+pub trait Observer: Send + Sync {
+    /// Something that the user should know and that is no error.
+    fn warn(&self, _message: &str) {}
+    /// A phase begins that will take in `total_bytes` bytes of input.
+    fn phase_started(&self, _name: &'static str, _total_bytes: u64) {}
+    /// The phase took in that many bytes more.
+    fn advanced(&self, _bytes: u64) {}
+    /// The phase is over.
+    fn phase_ended(&self) {}
+}
+
+/// An observer that looks away.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoObserver;
+
+impl Observer for NoObserver {}
+
+/// What a command runs in.
+#[derive(Clone)]
+pub struct Context {
+    /// Worker threads, at least 1.
+    pub jobs: usize,
+    /// Who watches.
+    pub observer: Arc<dyn Observer>,
+    /// What is counted.
+    pub stats: Arc<Stats>,
+}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context")
+            .field("jobs", &self.jobs)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for Context {
+    /// Every core, nobody watching.
+    fn default() -> Self {
+        Self::new(0)
+    }
+}
+
+impl Context {
+    /// A context with that many worker threads; 0 means every core.
+    pub fn new(jobs: usize) -> Self {
+        let cores = || available_parallelism().map_or(1, usize::from);
+        Self {
+            jobs: if jobs == 0 { cores() } else { jobs },
+            observer: Arc::new(NoObserver),
+            stats: Arc::default(),
+        }
+    }
+
+    /// Bytes of blobs that may be in flight at a time: read, decoded or waiting to be written.
+    pub const fn byte_budget(&self) -> u64 {
+        (8 + 4 * self.jobs as u64) << 20
+    }
+
+    /// Tells the user something that is no error.
+    pub fn warn(&self, message: impl AsRef<str>) {
+        self.observer.warn(message.as_ref());
+    }
+
+    /// Begins a phase; it ends when the result is dropped.
+    pub fn phase(&self, name: &'static str, total_bytes: u64) -> Phase {
+        Phase::start(name, total_bytes, self.observer.clone(), self.stats.clone())
+    }
+}

@@ -1,0 +1,174 @@
+use std::fmt;
+
+/// Units of the program's coordinates in a degree: "decimicro", 1e-7 degree.
+pub const DECIMICRO_PER_DEGREE: i64 = 10_000_000;
+/// Nanodegrees (the PBF unit) in a decimicro degree.
+pub const NANO_PER_DECIMICRO: i64 = 100;
+
+/// A bounding box in decimicro degrees (1e-7 degree), edges included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bbox {
+    /// Southern edge.
+    pub min_lat_e7: i32,
+    /// Northern edge.
+    pub max_lat_e7: i32,
+    /// Western edge.
+    pub min_lon_e7: i32,
+    /// Eastern edge.
+    pub max_lon_e7: i32,
+}
+
+impl Bbox {
+    /// The box of nothing: the neutral element of [`Bbox::union`].
+    pub const EMPTY: Self = Self {
+        min_lat_e7: i32::MAX,
+        max_lat_e7: i32::MIN,
+        min_lon_e7: i32::MAX,
+        max_lon_e7: i32::MIN,
+    };
+
+    /// Whether no point was ever added.
+    pub const fn is_empty(&self) -> bool {
+        self.min_lat_e7 > self.max_lat_e7
+    }
+
+    /// Grows the box to hold a point.
+    #[inline]
+    pub fn add(&mut self, lat_e7: i32, lon_e7: i32) {
+        self.min_lat_e7 = self.min_lat_e7.min(lat_e7);
+        self.max_lat_e7 = self.max_lat_e7.max(lat_e7);
+        self.min_lon_e7 = self.min_lon_e7.min(lon_e7);
+        self.max_lon_e7 = self.max_lon_e7.max(lon_e7);
+    }
+
+    /// The smallest box that holds both.
+    #[must_use]
+    pub fn union(mut self, other: &Self) -> Self {
+        if !other.is_empty() {
+            self.add(other.min_lat_e7, other.min_lon_e7);
+            self.add(other.max_lat_e7, other.max_lon_e7);
+        }
+        self
+    }
+}
+
+impl fmt::Display for Bbox {
+    /// `min_lon,min_lat,max_lon,max_lat` in degrees, the order of every command-line option.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{},{},{},{}",
+            format_e7(self.min_lon_e7),
+            format_e7(self.min_lat_e7),
+            format_e7(self.max_lon_e7),
+            format_e7(self.max_lat_e7)
+        )
+    }
+}
+
+/// Writes a coordinate in decimicro degrees as decimal degrees, without trailing zeros.
+pub fn format_e7(value_e7: i32) -> String {
+    let value = i64::from(value_e7);
+    let sign = if value < 0 { "-" } else { "" };
+    let (whole, part) = (
+        value.abs() / DECIMICRO_PER_DEGREE,
+        value.abs() % DECIMICRO_PER_DEGREE,
+    );
+    if part == 0 {
+        return format!("{sign}{whole}");
+    }
+    let digits = format!("{part:07}");
+    format!("{sign}{whole}.{}", digits.trim_end_matches('0'))
+}
+
+/// Reads decimal degrees as decimicro degrees, rounding what lies beyond seven decimals to the
+/// nearest. `None` where the text is not a number within ±`limit_degrees`.
+pub fn parse_e7(text: &str, limit_degrees: i32) -> Option<i32> {
+    let limit = i64::from(limit_degrees) * DECIMICRO_PER_DEGREE;
+    let value = match parse_plain_e7(text.as_bytes()) {
+        Some(value) => value,
+        None => {
+            // Exponents and the like: rare enough for the float parser.
+            let degrees: f64 = text.trim().parse().ok()?;
+            let scaled = (degrees * DECIMICRO_PER_DEGREE as f64).round();
+            if !scaled.is_finite() || scaled.abs() > limit as f64 {
+                return None;
+            }
+            scaled as i64
+        }
+    };
+    if value.abs() > limit {
+        None
+    } else {
+        i32::try_from(value).ok()
+    }
+}
+
+/// `[-+]digits[.digits]`; `None` for anything else.
+fn parse_plain_e7(text: &[u8]) -> Option<i64> {
+    let (negative, digits) = match text.split_first()? {
+        (b'-', rest) => (true, rest),
+        (b'+', rest) => (false, rest),
+        _ => (false, text),
+    };
+    let mut value = 0i64;
+    let mut decimals = None;
+    let mut round_up = false;
+    for &byte in digits {
+        match (byte, decimals) {
+            (b'.', None) => decimals = Some(0),
+            (b'0'..=b'9', Some(7)) => {
+                round_up = byte >= b'5';
+                decimals = Some(8);
+            }
+            (b'0'..=b'9', Some(8..)) => {}
+            (b'0'..=b'9', _) => {
+                value = value.checked_mul(10)?.checked_add(i64::from(byte - b'0'))?;
+                decimals = decimals.map(|count: u32| count + 1);
+            }
+            _ => return None,
+        }
+    }
+    if digits.iter().all(|byte| !byte.is_ascii_digit()) {
+        return None;
+    }
+    let missing = 7 - decimals.unwrap_or(0).min(7);
+    value = value.checked_mul(10i64.pow(missing))? + i64::from(round_up);
+    Some(if negative { -value } else { value })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn degrees_round_trip_through_decimicro() {
+        for (text, value) in [
+            ("0", 0),
+            ("-0.0000001", -1),
+            ("48.1351253", 481_351_253),
+            ("180", 1_800_000_000),
+            ("-179.9999999", -1_799_999_999),
+        ] {
+            assert_eq!(parse_e7(text, 180), Some(value));
+            assert_eq!(format_e7(value), text);
+        }
+    }
+
+    #[test]
+    fn more_than_seven_decimals_round_to_the_nearest() {
+        assert_eq!(parse_e7("1.00000014", 180), Some(10_000_001));
+        assert_eq!(parse_e7("1.00000015", 180), Some(10_000_002));
+        assert_eq!(parse_e7("-1.000000159", 180), Some(-10_000_002));
+        assert_eq!(parse_e7("1.9999999999", 180), Some(20_000_000));
+        assert_eq!(parse_e7("1.5e1", 180), Some(150_000_000));
+    }
+
+    #[test]
+    fn what_is_no_coordinate_is_refused() {
+        for text in ["", "-", ".", "abc", "181", "nan", "1,5", "1e400"] {
+            assert_eq!(parse_e7(text, 180), None, "{text}");
+        }
+        assert_eq!(parse_e7("90.0000001", 90), None);
+    }
+}

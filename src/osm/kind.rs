@@ -1,0 +1,158 @@
+use std::fmt;
+
+/// The three kinds of OpenStreetMap objects, in canonical order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ObjectKind {
+    /// A point with a coordinate.
+    Node,
+    /// An ordered list of node references.
+    Way,
+    /// An ordered list of members with roles.
+    Relation,
+}
+
+impl ObjectKind {
+    /// All kinds, in canonical order.
+    pub const ALL: [Self; 3] = [Self::Node, Self::Way, Self::Relation];
+
+    /// 0 for nodes, 1 for ways, 2 for relations: the numbers of `Relation.MemberType` in
+    /// osmformat.proto and of the per-blob index.
+    pub const fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// The kind with that [`number`](Self::number).
+    pub const fn from_number(number: u64) -> Option<Self> {
+        match number {
+            0 => Some(Self::Node),
+            1 => Some(Self::Way),
+            2 => Some(Self::Relation),
+            _ => None,
+        }
+    }
+
+    /// "node", "way" or "relation", as OSM XML spells them.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Node => "node",
+            Self::Way => "way",
+            Self::Relation => "relation",
+        }
+    }
+
+    /// "nodes", "ways" or "relations".
+    pub const fn plural(self) -> &'static str {
+        match self {
+            Self::Node => "nodes",
+            Self::Way => "ways",
+            Self::Relation => "relations",
+        }
+    }
+}
+
+impl fmt::Display for ObjectKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A set of kinds, such as those found in one blob.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub struct KindSet(u8);
+
+impl KindSet {
+    /// No kind.
+    pub const EMPTY: Self = Self(0);
+    /// Nodes, ways and relations.
+    pub const ALL: Self = Self(7);
+
+    /// The set with that one kind.
+    pub const fn of(kind: ObjectKind) -> Self {
+        Self(1 << kind.number())
+    }
+
+    /// The set from its bits (1 nodes, 2 ways, 4 relations); `None` where other bits are set.
+    pub const fn from_bits(bits: u8) -> Option<Self> {
+        if bits <= 7 { Some(Self(bits)) } else { None }
+    }
+
+    /// The bits: 1 nodes, 2 ways, 4 relations.
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// Adds a kind.
+    pub fn insert(&mut self, kind: ObjectKind) {
+        self.0 |= 1 << kind.number();
+    }
+
+    /// Everything in either set.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// What is in both sets.
+    #[must_use]
+    pub const fn intersection(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// Whether the kind is in the set.
+    pub const fn contains(self, kind: ObjectKind) -> bool {
+        self.0 & (1 << kind.number()) != 0
+    }
+
+    /// Whether there is no kind in the set.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The kind, where the set has exactly one.
+    pub fn single(self) -> Option<ObjectKind> {
+        ObjectKind::ALL
+            .into_iter()
+            .find(|&kind| Self::of(kind) == self)
+    }
+
+    /// The first kind of the set in canonical order.
+    pub fn first(self) -> Option<ObjectKind> {
+        ObjectKind::ALL
+            .into_iter()
+            .find(|&kind| self.contains(kind))
+    }
+
+    /// The last kind of the set in canonical order.
+    pub fn last(self) -> Option<ObjectKind> {
+        ObjectKind::ALL
+            .into_iter()
+            .rev()
+            .find(|&kind| self.contains(kind))
+    }
+}
+
+impl FromIterator<ObjectKind> for KindSet {
+    fn from_iter<T: IntoIterator<Item = ObjectKind>>(kinds: T) -> Self {
+        kinds
+            .into_iter()
+            .fold(Self::EMPTY, |set, kind| set.union(Self::of(kind)))
+    }
+}
+
+impl fmt::Display for KindSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        for kind in ObjectKind::ALL
+            .into_iter()
+            .filter(|&kind| self.contains(kind))
+        {
+            write!(f, "{separator}{}", kind.plural())?;
+            separator = "+";
+        }
+        if self.is_empty() {
+            f.write_str("nothing")
+        } else {
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! The model: kinds of objects, the canonical order of ids, bounding boxes, times and replication.
+
+mod bbox;
+mod kind;
+mod order;
+mod time;
+
+pub use bbox::{Bbox, DECIMICRO_PER_DEGREE, NANO_PER_DECIMICRO, format_e7, parse_e7};
+pub use kind::{KindSet, ObjectKind};
+pub use order::{OrderKey, id_from_rank, id_rank};
+pub use time::{format_timestamp, parse_timestamp};

@@ -1,0 +1,52 @@
+use super::ObjectKind;
+
+/// The place of an object in the canonical order "Sort.Type_then_ID": kind, then id rank.
+pub type OrderKey = (ObjectKind, u64);
+
+const SIGN: u64 = 1 << 63;
+
+/// The rank of an id within its kind in canonical order: 0 first, then negative ids by absolute
+/// value, then positive ids ascending. Every id has its own rank.
+#[inline]
+pub const fn id_rank(id: i64) -> u64 {
+    if id > 0 {
+        SIGN + id as u64
+    } else {
+        id.unsigned_abs()
+    }
+}
+
+/// The id with that rank: undoes [`id_rank`].
+#[inline]
+pub const fn id_from_rank(rank: u64) -> i64 {
+    if rank > SIGN {
+        (rank - SIGN) as i64
+    } else {
+        (rank as i64).wrapping_neg()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_follow_the_canonical_order_and_can_be_undone() {
+        let ids = [
+            0,
+            -1,
+            -2,
+            -70_000_000_000,
+            i64::MIN + 1,
+            i64::MIN,
+            1,
+            2,
+            1 << 40,
+            i64::MAX,
+        ];
+        assert!(ids.is_sorted_by_key(|&id| id_rank(id)));
+        for id in ids {
+            assert_eq!(id_from_rank(id_rank(id)), id);
+        }
+    }
+}

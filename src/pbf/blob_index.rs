@@ -1,0 +1,128 @@
+//! The per-blob index in a BlobHeader's `indexdata`: 42 bytes on one blob of one kind.
+
+use super::{BlobEntry, BlobFlags};
+use crate::osm::{Bbox, KindSet, ObjectKind};
+
+/// Bytes of a version 2 index.
+pub const BLOB_INDEX_LEN: usize = 42;
+/// Bytes of a version 1 index, which has no box.
+const V1_LEN: usize = 26;
+
+/// The index of a blob; `None` for one of several kinds or of none, which gets no index.
+pub fn encode_blob_index(entry: &BlobEntry) -> Option<[u8; BLOB_INDEX_LEN]> {
+    let kind = entry.kinds.single()?;
+    // The index orders ids as numbers; this crate's entries order them canonically.
+    if entry.min_id <= 0 {
+        return None;
+    }
+    let mut bytes = [0; BLOB_INDEX_LEN];
+    let bbox = if entry.bbox.is_empty() {
+        [0; 4]
+    } else {
+        edges(&entry.bbox)
+    };
+    let parts: [&[u8]; 9] = [
+        &[2, kind.number()],
+        &entry.min_id.to_le_bytes(),
+        &entry.max_id.to_le_bytes(),
+        &u64::from(entry.count).to_le_bytes(),
+        &bbox[0].to_le_bytes(),
+        &bbox[1].to_le_bytes(),
+        &bbox[2].to_le_bytes(),
+        &bbox[3].to_le_bytes(),
+        &[],
+    ];
+    for (to, from) in bytes.iter_mut().zip(parts.into_iter().flatten()) {
+        *to = *from;
+    }
+    Some(bytes)
+}
+
+const fn edges(bbox: &Bbox) -> [i32; 4] {
+    [
+        bbox.min_lat_e7,
+        bbox.max_lat_e7,
+        bbox.min_lon_e7,
+        bbox.max_lon_e7,
+    ]
+}
+
+/// Fills an entry in from an index. `None` where the index is of an unknown version, damaged, or
+/// holds ids that are not all positive: the blob itself must answer then.
+pub fn decode_blob_index(indexdata: &[u8], entry: &mut BlobEntry) -> Option<()> {
+    let (&[version, kind], rest) = indexdata.split_first_chunk::<2>()?;
+    let has_box = match (version, indexdata.len()) {
+        (1, V1_LEN..) => false,
+        (2, BLOB_INDEX_LEN..) => true,
+        _ => return None,
+    };
+    let (min_id, rest) = rest.split_first_chunk::<8>()?;
+    let (max_id, rest) = rest.split_first_chunk::<8>()?;
+    let (count, rest) = rest.split_first_chunk::<8>()?;
+    let (min_id, max_id) = (i64::from_le_bytes(*min_id), i64::from_le_bytes(*max_id));
+    let count = u32::try_from(u64::from_le_bytes(*count)).ok()?;
+    let kind = ObjectKind::from_number(u64::from(kind))?;
+    if min_id <= 0 || max_id < min_id || count == 0 {
+        return None;
+    }
+    entry.kinds = KindSet::of(kind);
+    (entry.min_id, entry.max_id, entry.count) = (min_id, max_id, count);
+    entry.flags = BlobFlags::default();
+    entry.bbox = Bbox::EMPTY;
+    if has_box && kind == ObjectKind::Node {
+        let mut edges = rest.chunks_exact(4).filter_map(|edge| edge.try_into().ok());
+        let mut edge = || edges.next().map(i32::from_le_bytes);
+        entry.bbox = Bbox {
+            min_lat_e7: edge()?,
+            max_lat_e7: edge()?,
+            min_lon_e7: edge()?,
+            max_lon_e7: edge()?,
+        };
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_index_reads_back_as_it_was_written() {
+        let entry = BlobEntry {
+            kinds: KindSet::of(ObjectKind::Node),
+            min_id: 5,
+            max_id: 1 << 40,
+            count: 8000,
+            bbox: Bbox {
+                min_lat_e7: -1,
+                max_lat_e7: 2,
+                min_lon_e7: -3,
+                max_lon_e7: 4,
+            },
+            ..BlobEntry::default()
+        };
+        let bytes = encode_blob_index(&entry).unwrap();
+        let mut read = BlobEntry::default();
+        decode_blob_index(&bytes, &mut read).unwrap();
+        assert_eq!(read, entry);
+    }
+
+    #[test]
+    fn what_an_index_cannot_say_is_not_written_or_read() {
+        let mixed = BlobEntry {
+            kinds: KindSet::ALL,
+            min_id: 1,
+            ..BlobEntry::default()
+        };
+        assert_eq!(encode_blob_index(&mixed), None);
+        let negative = BlobEntry {
+            kinds: KindSet::of(ObjectKind::Way),
+            min_id: -1,
+            ..BlobEntry::default()
+        };
+        assert_eq!(encode_blob_index(&negative), None);
+        for bytes in [&[][..], &[3; 42], &[2; 26], &[1; 10], &[0xff; 42]] {
+            assert_eq!(decode_blob_index(bytes, &mut BlobEntry::default()), None);
+        }
+    }
+}

@@ -1,0 +1,431 @@
+//! Building a PrimitiveBlock object by object: one kind, one group, strings ordered by use.
+
+use super::block::Scale;
+use super::dense::RawNode;
+use super::intern::{Interner, SourceStrings};
+use super::messages::{
+    Head, NodeMessage, RawInfo, RelationMessage, WayMessage, encode_relation, encode_way,
+};
+use super::object::{Object, ObjectBody, put_deltas, raw_location};
+use super::wire::{Varints, put_bytes_field, put_packed_field, put_varint, put_varint_field};
+use super::{FormatError, wire::Packed};
+use crate::osm::ObjectKind;
+use std::ops::Range;
+
+/// Objects in a full block, as nearly every writer cuts them.
+pub const TARGET_ELEMENTS: usize = 8000;
+/// Bytes of payload after which a block is full whatever it holds.
+pub const TARGET_PAYLOAD: usize = 4 * 1024 * 1024;
+
+/// Builds blocks. Take the payload with [`finish`](Self::finish) when
+/// [`wants_flush`](Self::wants_flush) says so; the builder can then be used again.
+#[derive(Debug, Default)]
+pub struct BlockBuilder {
+    scale: Scale,
+    kind: Option<ObjectKind>,
+    interner: Interner,
+    objects: Vec<Pending>,
+    lats: Vec<i64>,
+    lons: Vec<i64>,
+    /// Provisional string ids of all tags, keys and values in turn.
+    tags: Vec<u32>,
+    /// Provisional string ids of all members' roles.
+    roles: Vec<u32>,
+    /// Packed runs: refs and locations of ways, ids and kinds of members.
+    runs: Vec<u8>,
+}
+
+/// One object; string ids are provisional, ranges point into the builder's vectors.
+#[derive(Debug)]
+struct Pending {
+    id: i64,
+    info: RawInfo,
+    tags: Range<usize>,
+    roles: Range<usize>,
+    runs: [Range<usize>; 3],
+}
+
+impl BlockBuilder {
+    /// How many objects are in the block so far.
+    pub fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// Whether there is no object in the block yet.
+    pub fn is_empty(&self) -> bool {
+        self.objects.is_empty()
+    }
+
+    fn payload_estimate(&self) -> usize {
+        let ids = self.objects.len() * 24 + self.tags.len() * 2 + self.roles.len() * 2;
+        ids + self.runs.len() + self.interner.text_len()
+    }
+
+    /// Whether the block should be finished before an object of that kind is added.
+    pub fn wants_flush(&self, kind: ObjectKind) -> bool {
+        !self.is_empty()
+            && (self.kind != Some(kind)
+                || self.len() >= TARGET_ELEMENTS
+                || self.payload_estimate() >= TARGET_PAYLOAD)
+    }
+
+    /// Whether objects of a block with that scale can be added to this one as they are.
+    pub(crate) fn accepts_scale(&self, scale: &Scale) -> bool {
+        self.is_empty() || self.scale == *scale
+    }
+
+    /// Begins a block with that scale.
+    pub(crate) fn set_scale(&mut self, scale: &Scale) {
+        debug_assert!(self.is_empty());
+        self.scale = *scale;
+    }
+
+    /// Adds an object. Fails where the block's units cannot express it.
+    pub fn add(&mut self, object: &Object<'_>) -> Result<(), FormatError> {
+        if self.is_empty() {
+            self.scale = Scale::default();
+        }
+        let user_sid = self.interner.add_or_empty(object.info.user.unwrap_or(""));
+        let inexact =
+            || FormatError::with(format!("{} {}: inexact units", object.kind(), object.id));
+        let info = object.raw_info(&self.scale, user_sid).ok_or_else(inexact)?;
+        let tags_start = self.tags.len();
+        for (key, value) in object.tags {
+            self.tags.push(self.interner.add(key));
+            self.tags.push(self.interner.add(value));
+        }
+        let mut head = self.head(object.kind(), object.id, info, tags_start);
+        match object.body {
+            ObjectBody::Node { lat_e7, lon_e7 } => {
+                let (lat, lon) = raw_location(&self.scale, lat_e7, lon_e7).ok_or_else(inexact)?;
+                self.lats.push(lat);
+                self.lons.push(lon);
+            }
+            ObjectBody::Way { refs } => {
+                head.runs[0] = self.add_run(|run| put_deltas(run, refs.iter().copied()));
+            }
+            ObjectBody::Relation { members } => {
+                for member in members {
+                    self.roles.push(self.interner.add_or_empty(member.role));
+                }
+                head.roles.end = self.roles.len();
+                let ids = members.iter().map(|member| member.id);
+                head.runs[0] = self.add_run(|run| put_deltas(run, ids));
+                let kinds = members.iter().map(|member| member.kind.number());
+                head.runs[1] = self.add_run(|run| run.extend(kinds));
+            }
+        }
+        self.objects.push(head);
+        Ok(())
+    }
+
+    fn head(&mut self, kind: ObjectKind, id: i64, info: RawInfo, tags_start: usize) -> Pending {
+        self.kind = Some(kind);
+        let (roles, runs) = (self.roles.len(), self.runs.len());
+        Pending {
+            id,
+            info,
+            tags: tags_start..self.tags.len(),
+            roles: roles..roles,
+            runs: [runs..runs, runs..runs, runs..runs],
+        }
+    }
+
+    fn add_run(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Range<usize> {
+        let start = self.runs.len();
+        write(&mut self.runs);
+        start..self.runs.len()
+    }
+
+    /// Adds a dense node of a block with the same scale.
+    pub(crate) fn add_raw_node(
+        &mut self,
+        node: &RawNode<'_>,
+        source: &mut SourceStrings<'_>,
+    ) -> Result<(), FormatError> {
+        let tags_start = self.tags.len();
+        let mut ids = Varints::new(node.keys_vals);
+        while !ids.is_done() {
+            self.tags.push(source.id(ids.read()?, &mut self.interner)?);
+        }
+        let info = self.moved_info(node.info, source)?;
+        let head = self.head(ObjectKind::Node, node.id, info, tags_start);
+        self.lats.push(node.lat);
+        self.lons.push(node.lon);
+        self.objects.push(head);
+        Ok(())
+    }
+
+    /// Adds a plain node of a block with the same scale.
+    pub(crate) fn add_node_message(
+        &mut self,
+        node: &NodeMessage<'_>,
+        source: &mut SourceStrings<'_>,
+    ) -> Result<(), FormatError> {
+        let tags_start = self.move_tags(&node.keys, &node.values, source)?;
+        let info = self.moved_info(node.info, source)?;
+        let head = self.head(ObjectKind::Node, node.id, info, tags_start);
+        self.lats.push(node.lat);
+        self.lons.push(node.lon);
+        self.objects.push(head);
+        Ok(())
+    }
+
+    /// Adds a way of a block with the same scale.
+    pub(crate) fn add_way_message(
+        &mut self,
+        way: &WayMessage<'_>,
+        source: &mut SourceStrings<'_>,
+    ) -> Result<(), FormatError> {
+        way.check()?;
+        let tags_start = self.move_tags(&way.keys, &way.values, source)?;
+        let info = way.info.map_or(Ok(RawInfo::default()), RawInfo::parse)?;
+        let info = self.moved_info(info, source)?;
+        let mut head = self.head(ObjectKind::Way, way.id, info, tags_start);
+        head.runs = [&way.refs, &way.lats, &way.lons]
+            .map(|run| self.add_run(|runs| runs.extend_from_slice(run.as_bytes())));
+        self.objects.push(head);
+        Ok(())
+    }
+
+    /// Adds a relation of a block with the same scale.
+    pub(crate) fn add_relation_message(
+        &mut self,
+        relation: &RelationMessage<'_>,
+        source: &mut SourceStrings<'_>,
+    ) -> Result<(), FormatError> {
+        relation.check(usize::MAX)?;
+        let tags_start = self.move_tags(&relation.keys, &relation.values, source)?;
+        let info = relation
+            .info
+            .map_or(Ok(RawInfo::default()), RawInfo::parse)?;
+        let info = self.moved_info(info, source)?;
+        let mut head = self.head(ObjectKind::Relation, relation.id, info, tags_start);
+        let mut roles = relation.roles.values();
+        while !roles.is_done() {
+            let role = source.id_or_empty(roles.read()?, &mut self.interner)?;
+            self.roles.push(role);
+        }
+        head.roles.end = self.roles.len();
+        for (index, run) in [&relation.member_ids, &relation.member_kinds]
+            .into_iter()
+            .enumerate()
+        {
+            head.runs[index] = self.add_run(|runs| runs.extend_from_slice(run.as_bytes()));
+        }
+        self.objects.push(head);
+        Ok(())
+    }
+
+    /// Takes over the tags of a message; returns where they start.
+    fn move_tags(
+        &mut self,
+        keys: &Packed<'_>,
+        values: &Packed<'_>,
+        source: &mut SourceStrings<'_>,
+    ) -> Result<usize, FormatError> {
+        let start = self.tags.len();
+        let (mut key_ids, mut value_ids) = (keys.values(), values.values());
+        while !key_ids.is_done() {
+            self.tags
+                .push(source.id(key_ids.read()?, &mut self.interner)?);
+            self.tags
+                .push(source.id(value_ids.read()?, &mut self.interner)?);
+        }
+        if value_ids.is_done() {
+            Ok(start)
+        } else {
+            Err(FormatError::new("a value without key"))
+        }
+    }
+
+    fn moved_info(
+        &mut self,
+        info: RawInfo,
+        source: &mut SourceStrings<'_>,
+    ) -> Result<RawInfo, FormatError> {
+        let user_sid = source.id_or_empty(u64::from(info.user_sid), &mut self.interner)?;
+        Ok(RawInfo { user_sid, ..info })
+    }
+
+    /// Appends the block's payload and begins a new block.
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
+        let mut table = Vec::with_capacity(self.interner.text_len() * 2);
+        let final_ids = self.interner.finish(&mut table);
+        let to_final = |id: &mut u32| *id = final_ids.get(*id as usize).copied().unwrap_or(0);
+        self.tags.iter_mut().for_each(to_final);
+        self.roles.iter_mut().for_each(to_final);
+        self.objects
+            .iter_mut()
+            .for_each(|object| to_final(&mut object.info.user_sid));
+        let mut group = Vec::with_capacity(self.runs.len() + self.objects.len() * 24);
+        match self.kind {
+            Some(ObjectKind::Node) => self.encode_dense(&mut group),
+            Some(kind) => self.encode_messages(kind, &mut group),
+            None => {}
+        }
+        put_bytes_field(out, 1, &table);
+        put_bytes_field(out, 2, &group);
+        put_scale(out, &self.scale);
+        self.clear();
+    }
+
+    fn clear(&mut self) {
+        self.kind = None;
+        self.objects.clear();
+        self.lats.clear();
+        self.lons.clear();
+        self.tags.clear();
+        self.roles.clear();
+        self.runs.clear();
+    }
+
+    fn encode_messages(&self, kind: ObjectKind, group: &mut Vec<u8>) {
+        let (mut message, mut scratch) = (Vec::new(), Vec::new());
+        for object in &self.objects {
+            let tags = self.tags.get(object.tags.clone()).unwrap_or_default();
+            let head = Head {
+                id: object.id,
+                tags,
+                info: object.info,
+            };
+            let runs = object
+                .runs
+                .clone()
+                .map(|range| self.runs.get(range).unwrap_or_default());
+            message.clear();
+            if kind == ObjectKind::Way {
+                encode_way(&mut message, &mut scratch, &head, runs);
+                put_bytes_field(group, 3, &message);
+            } else {
+                let roles = self.roles.get(object.roles.clone()).unwrap_or_default();
+                encode_relation(&mut message, &mut scratch, &head, roles, [runs[0], runs[1]]);
+                put_bytes_field(group, 4, &message);
+            }
+        }
+    }
+
+    fn encode_dense(&self, group: &mut Vec<u8>) {
+        let mut columns = DenseColumns::default();
+        put_deltas(
+            &mut columns.ids,
+            self.objects.iter().map(|object| object.id),
+        );
+        put_deltas(&mut columns.lats, self.lats.iter().copied());
+        put_deltas(&mut columns.lons, self.lons.iter().copied());
+        if !self.tags.is_empty() {
+            for object in &self.objects {
+                let tags = self.tags.get(object.tags.clone()).unwrap_or_default();
+                tags.iter()
+                    .for_each(|&id| put_varint(&mut columns.keys_vals, u64::from(id)));
+                columns.keys_vals.push(0);
+            }
+        }
+        let infos = || self.objects.iter().map(|object| &object.info);
+        for column in InfoColumn::ALL {
+            if infos().any(|info| column.value(info) != column.absent()) {
+                column.encode(infos().map(|info| column.value(info)), columns.info(column));
+            }
+        }
+        let mut message = Vec::new();
+        columns.encode(&mut message);
+        put_bytes_field(group, 2, &message);
+    }
+}
+
+/// Appends what of a scale is not the default.
+fn put_scale(out: &mut Vec<u8>, scale: &Scale) {
+    let default = Scale::default();
+    let fields = [
+        (17, scale.granularity, default.granularity),
+        (18, scale.date_granularity, default.date_granularity),
+        (19, scale.lat_offset, default.lat_offset),
+        (20, scale.lon_offset, default.lon_offset),
+    ];
+    for (number, value, default) in fields {
+        if value != default {
+            put_varint_field(out, number, value as u64);
+        }
+    }
+}
+
+/// The columns of DenseInfo.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum InfoColumn {
+    Version,
+    Timestamp,
+    Changeset,
+    Uid,
+    User,
+    Visible,
+}
+
+impl InfoColumn {
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Version,
+        Self::Timestamp,
+        Self::Changeset,
+        Self::Uid,
+        Self::User,
+        Self::Visible,
+    ];
+
+    /// Whether values are delta and zigzag coded.
+    pub(crate) const fn is_delta(self) -> bool {
+        !matches!(self, Self::Version | Self::Visible)
+    }
+
+    /// The value that a missing column stands for.
+    pub(crate) const fn absent(self) -> i64 {
+        matches!(self, Self::Visible) as i64
+    }
+
+    pub(crate) fn value(self, info: &RawInfo) -> i64 {
+        match self {
+            Self::Version => info.version,
+            Self::Timestamp => info.timestamp,
+            Self::Changeset => info.changeset,
+            Self::Uid => info.uid,
+            Self::User => i64::from(info.user_sid),
+            Self::Visible => i64::from(info.visible != Some(false)),
+        }
+    }
+
+    /// Appends values as this column codes them.
+    pub(crate) fn encode(self, values: impl Iterator<Item = i64>, out: &mut Vec<u8>) {
+        if self.is_delta() {
+            put_deltas(out, values);
+        } else {
+            values.for_each(|value| put_varint(out, value as u64));
+        }
+    }
+}
+
+/// The columns of a DenseNodes message, encoded.
+#[derive(Debug, Default)]
+pub(crate) struct DenseColumns {
+    pub ids: Vec<u8>,
+    pub lats: Vec<u8>,
+    pub lons: Vec<u8>,
+    pub keys_vals: Vec<u8>,
+    info: [Vec<u8>; 6],
+}
+
+impl DenseColumns {
+    pub(crate) fn info(&mut self, column: InfoColumn) -> &mut Vec<u8> {
+        &mut self.info[column as usize]
+    }
+
+    /// Appends the message; empty columns are left out.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        put_packed_field(out, 1, &self.ids);
+        let mut info = Vec::new();
+        for (column, number) in self.info.iter().zip(1..) {
+            put_packed_field(&mut info, number, column);
+        }
+        put_packed_field(out, 5, &info);
+        put_packed_field(out, 8, &self.lats);
+        put_packed_field(out, 9, &self.lons);
+        put_packed_field(out, 10, &self.keys_vals);
+    }
+}

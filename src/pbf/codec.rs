@@ -1,0 +1,319 @@
+//! Blob compression and decompression, behind one function each.
+//!
+//! zlib is done by libdeflate: `notes/codec.md` has the measurements that chose it.
+
+use super::frame::{Blob, BlobKind, Encoding, encode_frame, wrong_raw_size};
+use super::{FormatError, MAX_PAYLOAD_LEN};
+use std::fmt;
+use std::str::FromStr;
+
+/// How new blobs are compressed. Blobs that pass through keep what they have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compression {
+    /// Stored as they are.
+    None,
+    /// zlib, level 1 to 12; readable by every program.
+    Zlib(u8),
+    /// zstd, level 1 to 22.
+    Zstd(u8),
+    /// lz4, which has no level.
+    Lz4,
+}
+
+impl Default for Compression {
+    fn default() -> Self {
+        Self::Zlib(6)
+    }
+}
+
+impl FromStr for Compression {
+    type Err = String;
+
+    /// Reads `none`, `zlib`, `zlib:1` to `zlib:12`, `zstd`, `zstd:1` to `zstd:22`, or `lz4`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, level) = match text.split_once(':') {
+            Some((name, level)) => {
+                let level = level
+                    .parse::<u8>()
+                    .map_err(|_| format!("'{level}' is not a level"))?;
+                (name, Some(level))
+            }
+            None => (text, None),
+        };
+        let in_range = |default: u8, most: u8| match level.unwrap_or(default) {
+            level if (1..=most).contains(&level) => Ok(level),
+            level => Err(format!("{name} has levels 1 to {most}, not {level}")),
+        };
+        match (name, level) {
+            ("none", None) => Ok(Self::None),
+            ("lz4", None) => Ok(Self::Lz4),
+            ("zlib", _) => in_range(6, 12).map(Self::Zlib),
+            ("zstd", _) => in_range(3, 22).map(Self::Zstd),
+            _ => Err("expected none, zlib[:1-12], zstd[:1-22] or lz4".into()),
+        }
+    }
+}
+
+impl fmt::Display for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Zlib(level) => write!(f, "zlib:{level}"),
+            Self::Zstd(level) => write!(f, "zstd:{level}"),
+            Self::Lz4 => f.write_str("lz4"),
+        }
+    }
+}
+
+/// The libdeflate level that is at least as small as zlib at `level` on OSM data.
+///
+/// A user who says `zlib:6` asks for a ratio, not for a program's digit: libdeflate keeps that
+/// promise at a lower and faster level (`notes/codec.md`).
+const fn libdeflate_level(level: u8) -> i32 {
+    match level {
+        0..=3 => 1,
+        4 => 2,
+        5 | 6 => 4,
+        7 => 6,
+        8 => 7,
+        other => other as i32,
+    }
+}
+
+/// Takes blobs apart. Owns the state of the libraries; one a worker.
+pub struct Decompressor {
+    zlib: libdeflater::Decompressor,
+    zstd: Option<zstd::bulk::Decompressor<'static>>,
+    payload: Vec<u8>,
+}
+
+impl fmt::Debug for Decompressor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Decompressor")
+            .field("payload_capacity", &self.payload.len())
+            .finish()
+    }
+}
+
+impl Default for Decompressor {
+    fn default() -> Self {
+        Self {
+            zlib: libdeflater::Decompressor::new(),
+            zstd: None,
+            payload: Vec::new(),
+        }
+    }
+}
+
+impl Decompressor {
+    /// The uncompressed payload of `blob`, which is valid until the next call.
+    ///
+    /// Fails where the stored bytes are damaged or do not give exactly `raw_size` bytes.
+    pub fn payload<'a>(&'a mut self, blob: &Blob<'a>) -> Result<&'a [u8], FormatError> {
+        let len = blob.payload_len as usize;
+        if blob.encoding == Encoding::Raw {
+            return Ok(blob.data);
+        }
+        if self.payload.len() < len {
+            self.payload.resize(len, 0);
+        }
+        let out = self.payload.get_mut(..len).unwrap_or_default();
+        let found = match blob.encoding {
+            Encoding::Raw => len,
+            Encoding::Zlib => inflate(&mut self.zlib, blob.data, out)?,
+            Encoding::Lz4 => lz4_flex::block::decompress_into(blob.data, out)
+                .map_err(|error| FormatError::with(format!("lz4 data: {error}")))?,
+            Encoding::Zstd => unzstd(&mut self.zstd, blob.data, out)?,
+        };
+        if found != len {
+            return Err(wrong_raw_size(blob.payload_len, found));
+        }
+        Ok(out)
+    }
+}
+
+fn inflate(
+    zlib: &mut libdeflater::Decompressor,
+    data: &[u8],
+    out: &mut [u8],
+) -> Result<usize, FormatError> {
+    zlib.zlib_decompress(data, out)
+        .map_err(|error| match error {
+            libdeflater::DecompressionError::BadData => FormatError::new("zlib data is damaged"),
+            libdeflater::DecompressionError::InsufficientSpace => FormatError::with(format!(
+                "zlib data holds more than raw_size ({} bytes)",
+                out.len()
+            )),
+        })
+}
+
+fn unzstd(
+    state: &mut Option<zstd::bulk::Decompressor<'static>>,
+    data: &[u8],
+    out: &mut [u8],
+) -> Result<usize, FormatError> {
+    let damaged = |error: std::io::Error| FormatError::with(format!("zstd data: {error}"));
+    let zstd = match state {
+        Some(zstd) => zstd,
+        None => state.insert(zstd::bulk::Decompressor::new().map_err(damaged)?),
+    };
+    zstd.decompress_to_buffer(data, out).map_err(damaged)
+}
+
+/// Makes frames out of payloads. Owns the state of the libraries; one a worker.
+pub struct Compressor {
+    compression: Compression,
+    zlib: Option<libdeflater::Compressor>,
+    zstd: Option<zstd::bulk::Compressor<'static>>,
+    stored: Vec<u8>,
+}
+
+impl fmt::Debug for Compressor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Compressor")
+            .field("compression", &self.compression)
+            .finish()
+    }
+}
+
+impl Compressor {
+    /// A compressor of that kind and level.
+    pub fn new(compression: Compression) -> Self {
+        Self {
+            compression,
+            zlib: None,
+            zstd: None,
+            stored: Vec::new(),
+        }
+    }
+
+    /// Compresses `payload` and appends it to `out` as a whole frame with a BlobHeader that carries
+    /// `indexdata` where there is any. Fails where a limit of the format is passed.
+    pub fn frame(
+        &mut self,
+        kind: BlobKind,
+        indexdata: Option<&[u8]>,
+        payload: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), FormatError> {
+        let payload_len = u32::try_from(payload.len())
+            .ok()
+            .filter(|&len| len <= MAX_PAYLOAD_LEN)
+            .ok_or_else(|| {
+                FormatError::with(format!("a payload of {} bytes is too large", payload.len()))
+            })?;
+        let (encoding, data) = self.compress(payload)?;
+        encode_frame(
+            out,
+            kind,
+            indexdata,
+            &Blob {
+                encoding,
+                data,
+                payload_len,
+            },
+        )
+    }
+
+    fn compress<'a>(&'a mut self, payload: &'a [u8]) -> Result<(Encoding, &'a [u8]), FormatError> {
+        match self.compression {
+            Compression::None => Ok((Encoding::Raw, payload)),
+            Compression::Zlib(level) => {
+                let zlib = self.zlib.get_or_insert_with(|| {
+                    let level = libdeflater::CompressionLvl::new(libdeflate_level(level));
+                    libdeflater::Compressor::new(level.unwrap_or_default())
+                });
+                self.stored
+                    .resize(zlib.zlib_compress_bound(payload.len()), 0);
+                let len = zlib
+                    .zlib_compress(payload, &mut self.stored)
+                    .map_err(|_| FormatError::new("zlib could not compress the payload"))?;
+                Ok((Encoding::Zlib, self.stored.get(..len).unwrap_or_default()))
+            }
+            Compression::Zstd(level) => {
+                let failed = |error: std::io::Error| FormatError::with(format!("zstd: {error}"));
+                let zstd = match &mut self.zstd {
+                    Some(zstd) => zstd,
+                    None => {
+                        let new = zstd::bulk::Compressor::new(i32::from(level)).map_err(failed)?;
+                        self.zstd.insert(new)
+                    }
+                };
+                self.stored = zstd.compress(payload).map_err(failed)?;
+                Ok((Encoding::Zstd, &self.stored))
+            }
+            Compression::Lz4 => {
+                self.stored
+                    .resize(lz4_flex::block::get_maximum_output_size(payload.len()), 0);
+                let len = lz4_flex::block::compress_into(payload, &mut self.stored)
+                    .map_err(|error| FormatError::with(format!("lz4: {error}")))?;
+                Ok((Encoding::Lz4, self.stored.get(..len).unwrap_or_default()))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pbf::{BlobHeader, FRAME_PREFIX_LEN};
+
+    fn blob_of(frame: &[u8]) -> Blob<'_> {
+        let len = BlobHeader::len_from_prefix(frame[..4].try_into().unwrap()).unwrap() as usize;
+        Blob::parse(&frame[FRAME_PREFIX_LEN + len..]).unwrap()
+    }
+
+    #[test]
+    fn every_compression_gives_its_payload_back() {
+        let payload: Vec<u8> = (0..100_000u32)
+            .flat_map(|n| (n / 7).to_le_bytes())
+            .collect();
+        for text in [
+            "none", "zlib", "zlib:1", "zlib:12", "zstd", "zstd:19", "lz4",
+        ] {
+            let mut frame = Vec::new();
+            let mut compressor = Compressor::new(text.parse().unwrap());
+            compressor
+                .frame(BlobKind::Data, None, &payload, &mut frame)
+                .unwrap();
+            let mut decompressor = Decompressor::default();
+            assert_eq!(
+                decompressor.payload(&blob_of(&frame)).unwrap(),
+                payload,
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_wrong_raw_size_is_found_out_in_every_encoding() {
+        let payload = vec![7u8; 1000];
+        for text in ["zlib", "zstd", "lz4"] {
+            let mut frame = Vec::new();
+            let mut compressor = Compressor::new(text.parse().unwrap());
+            compressor
+                .frame(BlobKind::Data, None, &payload, &mut frame)
+                .unwrap();
+            for payload_len in [999, 1001] {
+                let blob = Blob {
+                    payload_len,
+                    ..blob_of(&frame)
+                };
+                assert!(
+                    Decompressor::default().payload(&blob).is_err(),
+                    "{text} {payload_len}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn compressions_are_read_as_they_are_written() {
+        for text in ["none", "zlib:6", "zstd:3", "lz4"] {
+            assert_eq!(text.parse::<Compression>().unwrap().to_string(), text);
+        }
+        for text in ["zlib:0", "zlib:13", "zstd:23", "gzip", "lz4:1", "zlib:x"] {
+            assert!(text.parse::<Compression>().is_err(), "{text}");
+        }
+    }
+}

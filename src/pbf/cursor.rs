@@ -1,0 +1,154 @@
+//! Walking the objects of a block one by one without interpreting them: for merging and patching.
+
+use super::block::{BlockOutline, Message, Scale, StringTable};
+use super::dense::{DenseNodes, RawNode, RawNodes};
+use super::messages::{NodeMessage, ObjectOutline, RawInfo, RelationMessage, WayMessage};
+use super::{BlockBuilder, FormatError, SourceStrings};
+use crate::osm::{ObjectKind, OrderKey, id_rank};
+
+/// A block whose messages were found and whose dense columns were checked.
+#[derive(Debug)]
+pub(crate) struct ParsedBlock<'a> {
+    pub strings: StringTable<'a>,
+    pub scale: Scale,
+    messages: Vec<ParsedMessage<'a>>,
+}
+
+#[derive(Debug)]
+enum ParsedMessage<'a> {
+    Dense(DenseNodes<'a>),
+    Single(ObjectKind, &'a [u8]),
+}
+
+impl<'a> ParsedBlock<'a> {
+    pub(crate) fn parse(payload: &'a [u8]) -> Result<Self, FormatError> {
+        let outline = BlockOutline::parse(payload)?;
+        let mut messages = Vec::new();
+        for group in &outline.groups {
+            group.try_for_each(|message| {
+                match message {
+                    Message::Dense(bytes) => {
+                        messages.push(ParsedMessage::Dense(DenseNodes::parse(bytes)?));
+                    }
+                    Message::Node(bytes) => {
+                        messages.push(ParsedMessage::Single(ObjectKind::Node, bytes));
+                    }
+                    Message::Way(bytes) => {
+                        messages.push(ParsedMessage::Single(ObjectKind::Way, bytes));
+                    }
+                    Message::Relation(bytes) => {
+                        messages.push(ParsedMessage::Single(ObjectKind::Relation, bytes));
+                    }
+                    Message::Other => {}
+                }
+                Ok::<_, FormatError>(())
+            })?;
+        }
+        let strings = StringTable::parse(outline.string_table)?;
+        Ok(Self {
+            strings,
+            scale: outline.scale,
+            messages,
+        })
+    }
+
+    /// The objects in file order.
+    pub(crate) fn cursor(&self) -> BlockCursor<'_> {
+        BlockCursor {
+            messages: self.messages.iter(),
+            dense: None,
+        }
+    }
+}
+
+/// One object of a block, in the block's units and strings.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RawObject<'a> {
+    /// The place in canonical order.
+    pub key: OrderKey,
+    /// Version, or 0.
+    pub version: i64,
+    form: RawForm<'a>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum RawForm<'a> {
+    Dense(RawNode<'a>),
+    Message(&'a [u8]),
+}
+
+impl RawObject<'_> {
+    /// The metadata.
+    pub(crate) fn info(&self) -> Result<RawInfo, FormatError> {
+        match &self.form {
+            RawForm::Dense(node) => Ok(node.info),
+            RawForm::Message(message) => RawInfo::parse(ObjectOutline::parse(message)?.info),
+        }
+    }
+
+    /// Adds the object to a block of the same scale.
+    pub(crate) fn add_to(
+        &self,
+        builder: &mut BlockBuilder,
+        source: &mut SourceStrings<'_>,
+    ) -> Result<(), FormatError> {
+        match (&self.form, self.key.0) {
+            (RawForm::Dense(node), _) => builder.add_raw_node(node, source),
+            (RawForm::Message(bytes), ObjectKind::Node) => {
+                builder.add_node_message(&NodeMessage::parse(bytes)?, source)
+            }
+            (RawForm::Message(bytes), ObjectKind::Way) => {
+                builder.add_way_message(&WayMessage::parse(bytes)?, source)
+            }
+            (RawForm::Message(bytes), ObjectKind::Relation) => {
+                builder.add_relation_message(&RelationMessage::parse(bytes)?, source)
+            }
+        }
+    }
+}
+
+/// Walks the objects of a [`ParsedBlock`].
+#[derive(Debug)]
+pub(crate) struct BlockCursor<'a> {
+    messages: std::slice::Iter<'a, ParsedMessage<'a>>,
+    dense: Option<RawNodes<'a>>,
+}
+
+impl<'a> BlockCursor<'a> {
+    /// The next object in file order.
+    pub(crate) fn next(&mut self) -> Result<Option<RawObject<'a>>, FormatError> {
+        loop {
+            if let Some(nodes) = &mut self.dense {
+                if let Some(node) = nodes.next()? {
+                    return Ok(Some(RawObject {
+                        key: (ObjectKind::Node, id_rank(node.id)),
+                        version: node.info.version,
+                        form: RawForm::Dense(node),
+                    }));
+                }
+                self.dense = None;
+            }
+            match self.messages.next() {
+                None => return Ok(None),
+                Some(ParsedMessage::Dense(dense)) => self.dense = Some(dense.raw_nodes()),
+                Some(ParsedMessage::Single(kind, message)) => {
+                    return single(*kind, message).map(Some);
+                }
+            }
+        }
+    }
+}
+
+fn single(kind: ObjectKind, message: &[u8]) -> Result<RawObject<'_>, FormatError> {
+    let outline = ObjectOutline::parse(message)?;
+    let id = match kind {
+        ObjectKind::Node => NodeMessage::parse(message)?.id,
+        ObjectKind::Way | ObjectKind::Relation => outline.id()?,
+    };
+    let version = RawInfo::parse(outline.info)?.version;
+    Ok(RawObject {
+        key: (kind, id_rank(id)),
+        version,
+        form: RawForm::Message(message),
+    })
+}

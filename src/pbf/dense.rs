@@ -1,0 +1,287 @@
+//! DenseNodes: many nodes, column by column, delta coded (osmformat.proto).
+
+use super::FormatError;
+use super::block::{Info, Node, Scale, StringTable, Tags};
+use super::messages::{RawInfo, string_id};
+use super::wire::{Fields, Packed, Varints};
+
+/// The columns of a DenseNodes message. Column lengths are checked; values are not decoded yet.
+#[derive(Debug, Clone, Default)]
+pub struct DenseNodes<'a> {
+    pub(crate) ids: Packed<'a>,
+    pub(crate) lats: Packed<'a>,
+    pub(crate) lons: Packed<'a>,
+    pub(crate) keys_vals: Packed<'a>,
+    pub(crate) info: DenseInfo<'a>,
+    len: usize,
+}
+
+/// The columns of a DenseInfo message; an absent column is empty.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct DenseInfo<'a> {
+    pub versions: Packed<'a>,
+    pub timestamps: Packed<'a>,
+    pub changesets: Packed<'a>,
+    pub uids: Packed<'a>,
+    pub user_sids: Packed<'a>,
+    pub visible: Packed<'a>,
+}
+
+impl<'a> DenseInfo<'a> {
+    fn add(&mut self, message: &'a [u8]) -> Result<(), FormatError> {
+        let mut fields = Fields::new(message);
+        while let Some(field) = fields.next().map_err(|error| error.within("DenseInfo"))? {
+            match field.number {
+                1 => self.versions.add(&field)?,
+                2 => self.timestamps.add(&field)?,
+                3 => self.changesets.add(&field)?,
+                4 => self.uids.add(&field)?,
+                5 => self.user_sids.add(&field)?,
+                6 => self.visible.add(&field)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn columns(&self) -> [(&Packed<'a>, &'static str); 6] {
+        [
+            (&self.versions, "versions"),
+            (&self.timestamps, "timestamps"),
+            (&self.changesets, "changesets"),
+            (&self.uids, "uids"),
+            (&self.user_sids, "user names"),
+            (&self.visible, "visible flags"),
+        ]
+    }
+}
+
+impl<'a> DenseNodes<'a> {
+    /// Finds the columns. Fails where they do not have the same length.
+    pub fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
+        let mut dense = Self::default();
+        let mut fields = Fields::new(message);
+        while let Some(field) = fields.next().map_err(|error| error.within("DenseNodes"))? {
+            match field.number {
+                1 => dense.ids.add(&field)?,
+                5 => dense.info.add(field.bytes()?)?,
+                8 => dense.lats.add(&field)?,
+                9 => dense.lons.add(&field)?,
+                10 => dense.keys_vals.add(&field)?,
+                _ => {}
+            }
+        }
+        dense.len = dense.ids.count();
+        dense.check_lengths()?;
+        Ok(dense)
+    }
+
+    fn check_lengths(&self) -> Result<(), FormatError> {
+        let needed = [(&self.lats, "latitudes"), (&self.lons, "longitudes")];
+        let optional = self
+            .info
+            .columns()
+            .into_iter()
+            .filter(|(column, _)| !column.is_empty());
+        for (column, name) in needed.into_iter().chain(optional) {
+            let count = column.count();
+            if count != self.len {
+                return Err(FormatError::with(format!(
+                    "DenseNodes: {} ids but {count} {name}",
+                    self.len
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// How many nodes there are.
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no node.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The nodes in order, undecoded strings and units.
+    pub(crate) fn raw_nodes(&self) -> RawNodes<'_> {
+        RawNodes {
+            left: self.len,
+            ids: Delta::new(&self.ids),
+            lats: Delta::new(&self.lats),
+            lons: Delta::new(&self.lons),
+            keys_vals: self.keys_vals.values(),
+            versions: self.info.versions.values(),
+            timestamps: Delta::new(&self.info.timestamps),
+            changesets: Delta::new(&self.info.changesets),
+            uids: Delta::new(&self.info.uids),
+            user_sids: Delta::new(&self.info.user_sids),
+            visible: self.info.visible.values(),
+        }
+    }
+
+    /// The nodes in order.
+    pub fn iter<'b>(&'b self, strings: &'b StringTable<'b>, scale: Scale) -> DenseNodesIter<'b> {
+        DenseNodesIter {
+            nodes: self.raw_nodes(),
+            strings,
+            scale,
+        }
+    }
+}
+
+/// A delta-coded column.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Delta<'a> {
+    deltas: Varints<'a>,
+    last: i64,
+}
+
+impl<'a> Delta<'a> {
+    pub(crate) fn new(column: &'a Packed<'_>) -> Self {
+        Self {
+            deltas: column.values(),
+            last: 0,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn read(&mut self) -> Result<i64, FormatError> {
+        self.last = self.last.wrapping_add(self.deltas.read_sint()?);
+        Ok(self.last)
+    }
+
+    /// The next value, or 0 where the column is absent.
+    #[inline]
+    fn read_or_zero(&mut self) -> Result<i64, FormatError> {
+        if self.deltas.is_done() {
+            Ok(0)
+        } else {
+            self.read()
+        }
+    }
+}
+
+/// One dense node, in the units and strings of its block.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RawNode<'a> {
+    pub id: i64,
+    pub lat: i64,
+    pub lon: i64,
+    /// String ids, key and value in turn, without the closing 0.
+    pub keys_vals: &'a [u8],
+    pub info: RawInfo,
+}
+
+/// Walks all columns of a DenseNodes side by side.
+#[derive(Debug, Clone)]
+pub(crate) struct RawNodes<'a> {
+    left: usize,
+    ids: Delta<'a>,
+    lats: Delta<'a>,
+    lons: Delta<'a>,
+    keys_vals: Varints<'a>,
+    versions: Varints<'a>,
+    timestamps: Delta<'a>,
+    changesets: Delta<'a>,
+    uids: Delta<'a>,
+    user_sids: Delta<'a>,
+    visible: Varints<'a>,
+}
+
+impl<'a> RawNodes<'a> {
+    pub(crate) fn next(&mut self) -> Result<Option<RawNode<'a>>, FormatError> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        self.left -= 1;
+        Ok(Some(RawNode {
+            id: self.ids.read()?,
+            lat: self.lats.read()?,
+            lon: self.lons.read()?,
+            keys_vals: next_tag_run(&mut self.keys_vals)?,
+            info: self.info()?,
+        }))
+    }
+
+    fn info(&mut self) -> Result<RawInfo, FormatError> {
+        let version = if self.versions.is_done() {
+            0
+        } else {
+            self.versions.read()? as i32
+        };
+        let visible = if self.visible.is_done() {
+            None
+        } else {
+            Some(self.visible.read()? != 0)
+        };
+        Ok(RawInfo {
+            version: i64::from(version),
+            timestamp: self.timestamps.read_or_zero()?,
+            changeset: self.changesets.read_or_zero()?,
+            uid: self.uids.read_or_zero()?,
+            user_sid: string_id(self.user_sids.read_or_zero()? as u64)?,
+            visible,
+        })
+    }
+}
+
+/// The next node's part of `keys_vals`, without the closing 0. A run may be absent when no node
+/// has tags, and some writers leave out the last 0.
+#[inline]
+pub(crate) fn next_tag_run<'a>(keys_vals: &mut Varints<'a>) -> Result<&'a [u8], FormatError> {
+    let (rest, start) = (keys_vals.rest(), keys_vals.position());
+    while !keys_vals.is_done() {
+        let end = keys_vals.position() - start;
+        if keys_vals.read()? == 0 {
+            return Ok(rest.get(..end).unwrap_or_default());
+        }
+        if keys_vals.is_done() {
+            return Err(FormatError::new(
+                "DenseNodes: keys_vals: a key without value",
+            ));
+        }
+        keys_vals.read()?;
+    }
+    Ok(rest)
+}
+
+/// The nodes of a DenseNodes, interpreted.
+#[derive(Debug, Clone)]
+pub struct DenseNodesIter<'b> {
+    nodes: RawNodes<'b>,
+    strings: &'b StringTable<'b>,
+    scale: Scale,
+}
+
+impl<'b> DenseNodesIter<'b> {
+    fn resolve(&self, raw: &RawNode<'b>) -> Result<Node<'b>, FormatError> {
+        let mut ids = Varints::new(raw.keys_vals);
+        while !ids.is_done() {
+            self.strings.check(ids.read()?)?;
+        }
+        Ok(Node {
+            id: raw.id,
+            nano_lat: self.scale.nano_lat(raw.lat),
+            nano_lon: self.scale.nano_lon(raw.lon),
+            tags: Tags::alternating(self.strings, raw.keys_vals),
+            info: Info::resolve(&raw.info, &self.scale, self.strings)?,
+        })
+    }
+}
+
+impl<'b> Iterator for DenseNodesIter<'b> {
+    type Item = Result<Node<'b>, FormatError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self.nodes.next() {
+            Ok(raw) => raw.map(|raw| self.resolve(&raw)),
+            Err(error) => {
+                self.nodes.left = 0;
+                Some(Err(error))
+            }
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! HeaderBlock: what a file says of itself (osmformat.proto).
+
+use super::FormatError;
+use super::wire::{Fields, put_bytes_field, put_sint_field, put_varint_field, zigzag_decode};
+use crate::osm::{Bbox, NANO_PER_DECIMICRO};
+
+/// Names of features in `required_features` and `optional_features`.
+pub mod feature {
+    /// Required by every file.
+    pub const SCHEMA: &str = "OsmSchema-V0.6";
+    /// Required where nodes are stored as dense nodes.
+    pub const DENSE_NODES: &str = "DenseNodes";
+    /// Required where deleted or several versions of objects are in the file.
+    pub const HISTORY: &str = "HistoricalInformation";
+    /// Optional: nodes, ways, relations, each in canonical order of ids.
+    pub const SORTED: &str = "Sort.Type_then_ID";
+    /// Optional: ways carry the coordinates of their nodes.
+    pub const LOCATIONS: &str = "LocationsOnWays";
+}
+
+/// The required features that this crate can read.
+pub const REQUIRED_FEATURES_KNOWN: [&str; 3] =
+    [feature::SCHEMA, feature::DENSE_NODES, feature::HISTORY];
+
+/// Field of the table of contents.
+pub(super) const TOC_FIELD: u32 = 1001;
+/// Field of the zeros that fill the room reserved for the table.
+pub(super) const PADDING_FIELD: u32 = 1002;
+
+/// A HeaderBlock. Fields that this crate does not know are kept as they are.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HeaderBlock {
+    /// Field 1: left, right, top, bottom in nanodegrees.
+    pub bbox_nano: Option<[i64; 4]>,
+    /// Field 4: what a reader must know to read the file.
+    pub required_features: Vec<String>,
+    /// Field 5: what a reader may make use of.
+    pub optional_features: Vec<String>,
+    /// Field 16.
+    pub writing_program: Option<String>,
+    /// Field 17.
+    pub source: Option<String>,
+    /// Field 32: seconds since 1970.
+    pub replication_timestamp: Option<i64>,
+    /// Field 33.
+    pub replication_sequence: Option<i64>,
+    /// Field 34.
+    pub replication_url: Option<String>,
+    /// All other fields, as found; without the table of contents and its padding.
+    unknown: Vec<u8>,
+}
+
+impl HeaderBlock {
+    /// Reads a HeaderBlock, and the bytes of the table of contents where it has one.
+    ///
+    /// Fails on a required feature that this crate does not know.
+    pub fn parse(message: &[u8]) -> Result<(Self, Option<&[u8]>), FormatError> {
+        let (mut header, mut toc) = (Self::default(), None);
+        let mut fields = Fields::new(message);
+        while let Some(field) = fields.next().map_err(|error| error.within("HeaderBlock"))? {
+            match field.number {
+                1 => header.bbox_nano = Some(parse_bbox(field.bytes()?)?),
+                4 => header.required_features.push(field.text()?.to_owned()),
+                5 => header.optional_features.push(field.text()?.to_owned()),
+                16 => header.writing_program = Some(field.text()?.to_owned()),
+                17 => header.source = Some(field.text()?.to_owned()),
+                32 => header.replication_timestamp = Some(field.varint()? as i64),
+                33 => header.replication_sequence = Some(field.varint()? as i64),
+                34 => header.replication_url = Some(field.text()?.to_owned()),
+                TOC_FIELD => toc = Some(field.bytes()?),
+                PADDING_FIELD => {}
+                _ => header.unknown.extend_from_slice(field.raw),
+            }
+        }
+        header.check_required_features()?;
+        Ok((header, toc))
+    }
+
+    fn check_required_features(&self) -> Result<(), FormatError> {
+        let known = |name: &str| REQUIRED_FEATURES_KNOWN.contains(&name);
+        match self.required_features.iter().find(|name| !known(name)) {
+            None => Ok(()),
+            Some(name) => Err(FormatError::with(format!(
+                "the file requires the feature \"{name}\", which this program does not know"
+            ))),
+        }
+    }
+
+    /// Appends the message, without a table of contents.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        if let Some([left, right, top, bottom]) = self.bbox_nano {
+            let mut bbox = Vec::new();
+            for (number, value) in [(1, left), (2, right), (3, top), (4, bottom)] {
+                put_sint_field(&mut bbox, number, value);
+            }
+            put_bytes_field(out, 1, &bbox);
+        }
+        let texts = [(4, &self.required_features), (5, &self.optional_features)];
+        for (number, names) in texts {
+            names
+                .iter()
+                .for_each(|name| put_bytes_field(out, number, name.as_bytes()));
+        }
+        for (number, text) in [(16, &self.writing_program), (17, &self.source)] {
+            if let Some(text) = text {
+                put_bytes_field(out, number, text.as_bytes());
+            }
+        }
+        for (number, value) in [
+            (32, self.replication_timestamp),
+            (33, self.replication_sequence),
+        ] {
+            if let Some(value) = value {
+                put_varint_field(out, number, value as u64);
+            }
+        }
+        if let Some(url) = &self.replication_url {
+            put_bytes_field(out, 34, url.as_bytes());
+        }
+        out.extend_from_slice(&self.unknown);
+    }
+
+    /// Whether an optional or required feature of that name is declared.
+    pub fn has(&self, name: &str) -> bool {
+        self.required_features
+            .iter()
+            .chain(&self.optional_features)
+            .any(|found| found == name)
+    }
+
+    /// Declares the optional feature, or takes the declaration back.
+    pub fn set_optional(&mut self, name: &str, declared: bool) {
+        set_declared(&mut self.optional_features, name, declared);
+    }
+
+    /// Declares the required feature, or takes the declaration back.
+    pub fn set_required(&mut self, name: &str, declared: bool) {
+        set_declared(&mut self.required_features, name, declared);
+    }
+
+    /// The bounding box in decimicro degrees, rounded outwards.
+    pub fn bbox(&self) -> Option<Bbox> {
+        let [left, right, top, bottom] = self.bbox_nano?;
+        let down = |nano: i64| i32::try_from(nano.div_euclid(NANO_PER_DECIMICRO)).ok();
+        let up = |nano: i64| i32::try_from(-(-nano).div_euclid(NANO_PER_DECIMICRO)).ok();
+        Some(Bbox {
+            min_lat_e7: down(bottom)?,
+            max_lat_e7: up(top)?,
+            min_lon_e7: down(left)?,
+            max_lon_e7: up(right)?,
+        })
+    }
+}
+
+fn set_declared(names: &mut Vec<String>, name: &str, declared: bool) {
+    if !declared {
+        names.retain(|found| found != name);
+    } else if !names.iter().any(|found| found == name) {
+        names.push(name.to_owned());
+    }
+}
+
+fn parse_bbox(message: &[u8]) -> Result<[i64; 4], FormatError> {
+    let mut edges = [0; 4];
+    let mut fields = Fields::new(message);
+    while let Some(field) = fields.next().map_err(|error| error.within("HeaderBBox"))? {
+        if let Some(edge) = edges.get_mut((field.number as usize).wrapping_sub(1)) {
+            *edge = zigzag_decode(field.varint()?);
+        }
+    }
+    if edges
+        .iter()
+        .any(|edge| edge.unsigned_abs() > 360_000_000_000)
+    {
+        return Err(FormatError::new(
+            "HeaderBBox: an edge lies outside ±360 degrees",
+        ));
+    }
+    Ok(edges)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_survives_a_round_trip_with_what_it_does_not_know() {
+        let mut header = HeaderBlock {
+            bbox_nano: Some([-1, 2, 3, -4]),
+            required_features: vec![feature::SCHEMA.into()],
+            optional_features: vec!["Custom".into()],
+            writing_program: Some("x".into()),
+            replication_sequence: Some(7),
+            ..HeaderBlock::default()
+        };
+        put_bytes_field(&mut header.unknown, 77, b"kept");
+        let mut message = Vec::new();
+        header.encode(&mut message);
+        put_bytes_field(&mut message, TOC_FIELD, b"table");
+        put_bytes_field(&mut message, PADDING_FIELD, &[0; 9]);
+        assert_eq!(
+            HeaderBlock::parse(&message).unwrap(),
+            (header, Some(&b"table"[..]))
+        );
+    }
+
+    #[test]
+    fn an_unknown_required_feature_is_named() {
+        let mut message = Vec::new();
+        put_bytes_field(&mut message, 4, b"Teleport-V2");
+        assert!(
+            HeaderBlock::parse(&message)
+                .unwrap_err()
+                .to_string()
+                .contains("Teleport-V2")
+        );
+    }
+
+    #[test]
+    fn the_box_in_decimicro_degrees_is_rounded_outwards() {
+        let header = HeaderBlock {
+            bbox_nano: Some([-150, 150, 250, 50]),
+            ..Default::default()
+        };
+        let expected = Bbox {
+            min_lat_e7: 0,
+            max_lat_e7: 3,
+            min_lon_e7: -2,
+            max_lon_e7: 2,
+        };
+        assert_eq!(header.bbox(), Some(expected));
+    }
+}

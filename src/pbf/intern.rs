@@ -1,0 +1,180 @@
+//! Strings on their way into a block.
+
+use super::wire::put_bytes_field;
+use super::{FormatError, StringTable};
+use hashbrown::HashTable;
+use rustc_hash::FxHasher;
+use std::hash::Hasher;
+
+/// Collects the distinct strings of one block and how often each is used.
+///
+/// Ids given out are provisional: [`Interner::finish`] orders the table by use, so that the strings
+/// used most get the shortest indexes, and tells what each provisional id became.
+#[derive(Debug, Default)]
+pub struct Interner {
+    text: String,
+    spans: Vec<(u32, u32)>,
+    uses: Vec<u32>,
+    lookup: HashTable<u32>,
+    /// Counts the tables begun, so that remembered ids of an earlier one are not taken for this.
+    epoch: u32,
+}
+
+fn hash_of(text: &str) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write(text.as_bytes());
+    hasher.finish()
+}
+
+impl Interner {
+    /// The provisional id of a string, 1 and up; counts one use.
+    pub fn add(&mut self, text: &str) -> u32 {
+        let (spans, all) = (&self.spans, &self.text);
+        let at = |id: u32| {
+            let (start, end) = spans.get(id as usize).copied().unwrap_or_default();
+            all.get(start as usize..end as usize).unwrap_or_default()
+        };
+        let hash = hash_of(text);
+        let id = match self.lookup.find(hash, |&id| at(id) == text) {
+            Some(&id) => id,
+            None => {
+                let id = self.spans.len() as u32;
+                self.lookup.insert_unique(hash, id, |&id| hash_of(at(id)));
+                let start = self.text.len() as u32;
+                self.text.push_str(text);
+                self.spans.push((start, self.text.len() as u32));
+                self.uses.push(0);
+                id
+            }
+        };
+        self.count(id);
+        id + 1
+    }
+
+    /// The provisional id of a string that index 0 stands for where it is empty: a role or a user.
+    pub fn add_or_empty(&mut self, text: &str) -> u32 {
+        if text.is_empty() { 0 } else { self.add(text) }
+    }
+
+    fn count(&mut self, id: u32) {
+        if let Some(uses) = self.uses.get_mut(id as usize) {
+            *uses += 1;
+        }
+    }
+
+    /// Bytes of the strings so far.
+    pub fn text_len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Appends the StringTable message, ordered by use, and begins a new table. Returns the index
+    /// that each provisional id became.
+    pub fn finish(&mut self, out: &mut Vec<u8>) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..self.spans.len() as u32).collect();
+        let uses = |id: &u32| self.uses.get(*id as usize).copied().unwrap_or(0);
+        // The sort is stable: equal use keeps the order of first appearance.
+        order.sort_by_key(|id| std::cmp::Reverse(uses(id)));
+        let mut final_ids = vec![0; self.spans.len() + 1];
+        put_bytes_field(out, 1, b"");
+        for (index, &id) in order.iter().enumerate() {
+            let (start, end) = self.spans.get(id as usize).copied().unwrap_or_default();
+            let text = self
+                .text
+                .get(start as usize..end as usize)
+                .unwrap_or_default();
+            put_bytes_field(out, 1, text.as_bytes());
+            if let Some(final_id) = final_ids.get_mut(id as usize + 1) {
+                *final_id = index as u32 + 1;
+            }
+        }
+        self.text.clear();
+        self.spans.clear();
+        self.uses.clear();
+        self.lookup.clear();
+        self.epoch = self.epoch.wrapping_add(1);
+        final_ids
+    }
+}
+
+/// The strings of a source block, and what an [`Interner`] calls them: each distinct string is
+/// hashed once, however many tags use it.
+#[derive(Debug)]
+pub struct SourceStrings<'a> {
+    strings: &'a StringTable<'a>,
+    /// Epoch (plus one) and provisional id of each string.
+    known: Vec<(u32, u32)>,
+}
+
+impl<'a> SourceStrings<'a> {
+    /// Nothing is known of any string yet.
+    pub fn new(strings: &'a StringTable<'a>) -> Self {
+        Self {
+            known: vec![(0, 0); strings.len()],
+            strings,
+        }
+    }
+
+    /// The provisional id of the string at `index`; counts one use.
+    #[inline]
+    pub fn id(&mut self, index: u64, interner: &mut Interner) -> Result<u32, FormatError> {
+        let text = self.strings.get(index)?;
+        let epoch = interner.epoch.wrapping_add(1);
+        match self.known.get_mut(index as usize) {
+            Some(&mut (known, id)) if known == epoch => {
+                interner.count(id.wrapping_sub(1));
+                Ok(id)
+            }
+            Some(slot) => {
+                *slot = (epoch, interner.add(text));
+                Ok(slot.1)
+            }
+            None => Ok(interner.add(text)),
+        }
+    }
+
+    /// As [`id`](Self::id), but an empty string is 0: for roles and users.
+    pub fn id_or_empty(&mut self, index: u64, interner: &mut Interner) -> Result<u32, FormatError> {
+        match self.strings.get(index) {
+            Ok("") => Ok(0),
+            Ok(_) => self.id(index, interner),
+            // A block without any string still has users: index 0.
+            Err(_) if index == 0 => Ok(0),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_ordered_by_use_and_ids_follow() {
+        let mut interner = Interner::default();
+        let (rare, often) = (interner.add("rare"), interner.add("often"));
+        assert_eq!(interner.add("often"), often);
+        assert_eq!(interner.add_or_empty(""), 0);
+        let mut table = Vec::new();
+        let ids = interner.finish(&mut table);
+        assert_eq!((ids[often as usize], ids[rare as usize]), (1, 2));
+        let table = StringTable::parse(&table).unwrap();
+        assert_eq!(table.iter().collect::<Vec<_>>(), ["", "often", "rare"]);
+    }
+
+    #[test]
+    fn a_source_remembers_ids_only_within_one_table() {
+        let mut message = Vec::new();
+        ["", "a", "b"]
+            .iter()
+            .for_each(|text| put_bytes_field(&mut message, 1, text.as_bytes()));
+        let strings = StringTable::parse(&message).unwrap();
+        let mut source = SourceStrings::new(&strings);
+        let mut interner = Interner::default();
+        assert_eq!(source.id(2, &mut interner), Ok(1));
+        assert_eq!(source.id(1, &mut interner), Ok(2));
+        assert_eq!(source.id(2, &mut interner), Ok(1));
+        interner.finish(&mut Vec::new());
+        assert_eq!(source.id(1, &mut interner), Ok(1));
+        assert!(source.id(3, &mut interner).is_err());
+    }
+}

@@ -1,0 +1,311 @@
+//! Node, Way, Relation and Info messages, taken apart but not interpreted.
+//!
+//! These are what commands that work on the wire use; the views of `block` are made from them.
+
+use super::FormatError;
+use super::wire::{Fields, Packed, put_packed_field, put_varint, put_varint_field};
+
+/// Metadata as stored: units and strings are the block's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct RawInfo {
+    pub version: i64,
+    pub timestamp: i64,
+    pub changeset: i64,
+    pub uid: i64,
+    pub user_sid: u32,
+    pub visible: Option<bool>,
+}
+
+impl RawInfo {
+    pub(crate) fn parse(message: &[u8]) -> Result<Self, FormatError> {
+        let mut info = Self::default();
+        let mut fields = Fields::new(message);
+        while let Some(field) = fields.next().map_err(|error| error.within("Info"))? {
+            match field.number {
+                1 => info.version = i64::from(field.varint()? as i32),
+                2 => info.timestamp = field.varint()? as i64,
+                3 => info.changeset = field.varint()? as i64,
+                4 => info.uid = i64::from(field.varint()? as i32),
+                5 => info.user_sid = string_id(field.varint()?)?,
+                6 => info.visible = Some(field.varint()? != 0),
+                _ => {}
+            }
+        }
+        Ok(info)
+    }
+
+    /// Appends the Info message. Absent values are left out.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        let values = [
+            (1, self.version),
+            (2, self.timestamp),
+            (3, self.changeset),
+            (4, self.uid),
+            (5, i64::from(self.user_sid)),
+        ];
+        for (number, value) in values {
+            if value != 0 {
+                put_varint_field(out, number, value as u64);
+            }
+        }
+        if let Some(visible) = self.visible {
+            put_varint_field(out, 6, u64::from(visible));
+        }
+    }
+
+    /// The version, where there is one.
+    pub(crate) fn version_number(&self) -> Option<u32> {
+        u32::try_from(self.version)
+            .ok()
+            .filter(|&version| version > 0)
+    }
+}
+
+/// A string index, which must fit 32 bits to be one.
+pub(crate) fn string_id(value: u64) -> Result<u32, FormatError> {
+    u32::try_from(value)
+        .map_err(|_| FormatError::with(format!("string index {value} is out of range")))
+}
+
+/// A plain Node message.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct NodeMessage<'a> {
+    pub id: i64,
+    pub keys: Packed<'a>,
+    pub values: Packed<'a>,
+    pub info: RawInfo,
+    pub lat: i64,
+    pub lon: i64,
+}
+
+impl<'a> NodeMessage<'a> {
+    pub(crate) fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
+        let mut node = Self::default();
+        let mut fields = Fields::new(message);
+        while let Some(field) = fields.next().map_err(|error| error.within("Node"))? {
+            match field.number {
+                1 => node.id = field.sint()?,
+                2 => node.keys.add(&field)?,
+                3 => node.values.add(&field)?,
+                4 => node.info = RawInfo::parse(field.bytes()?)?,
+                8 => node.lat = field.sint()?,
+                9 => node.lon = field.sint()?,
+                _ => {}
+            }
+        }
+        Ok(node)
+    }
+}
+
+/// A Way message.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct WayMessage<'a> {
+    pub id: i64,
+    pub keys: Packed<'a>,
+    pub values: Packed<'a>,
+    pub info: Option<&'a [u8]>,
+    pub refs: Packed<'a>,
+    pub lats: Packed<'a>,
+    pub lons: Packed<'a>,
+}
+
+impl<'a> WayMessage<'a> {
+    pub(crate) fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
+        let mut way = Self::default();
+        let mut fields = Fields::new(message);
+        while let Some(field) = fields.next().map_err(|error| error.within("Way"))? {
+            match field.number {
+                1 => way.id = field.varint()? as i64,
+                2 => way.keys.add(&field)?,
+                3 => way.values.add(&field)?,
+                4 => way.info = Some(field.bytes()?),
+                8 => way.refs.add(&field)?,
+                9 => way.lats.add(&field)?,
+                10 => way.lons.add(&field)?,
+                _ => {}
+            }
+        }
+        Ok(way)
+    }
+
+    /// Fails where a run is not made of whole varints, or locations do not stand beside refs.
+    pub(crate) fn check(&self) -> Result<(), FormatError> {
+        for (run, name) in [
+            (&self.refs, "refs"),
+            (&self.lats, "lat"),
+            (&self.lons, "lon"),
+        ] {
+            super::wire::check_varints(run.as_bytes())
+                .map_err(|error| error.within(&format!("way {}: {name}", self.id)))?;
+        }
+        let (refs, lats, lons) = (self.refs.count(), self.lats.count(), self.lons.count());
+        if lats != lons || (lats != 0 && lats != refs) {
+            return Err(FormatError::with(format!(
+                "way {}: {refs} refs but {lats} latitudes and {lons} longitudes",
+                self.id
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// A Relation message.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RelationMessage<'a> {
+    pub id: i64,
+    pub keys: Packed<'a>,
+    pub values: Packed<'a>,
+    pub info: Option<&'a [u8]>,
+    pub roles: Packed<'a>,
+    pub member_ids: Packed<'a>,
+    pub member_kinds: Packed<'a>,
+}
+
+impl<'a> RelationMessage<'a> {
+    pub(crate) fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
+        let mut relation = Self::default();
+        let mut fields = Fields::new(message);
+        while let Some(field) = fields.next().map_err(|error| error.within("Relation"))? {
+            match field.number {
+                1 => relation.id = field.varint()? as i64,
+                2 => relation.keys.add(&field)?,
+                3 => relation.values.add(&field)?,
+                4 => relation.info = Some(field.bytes()?),
+                8 => relation.roles.add(&field)?,
+                9 => relation.member_ids.add(&field)?,
+                10 => relation.member_kinds.add(&field)?,
+                _ => {}
+            }
+        }
+        Ok(relation)
+    }
+
+    /// Fails where roles, ids and kinds of members do not stand beside each other, or a kind is
+    /// not one; `strings` is the length of the block's string table.
+    pub(crate) fn check(&self, strings: usize) -> Result<(), FormatError> {
+        let counts = [
+            self.roles.count(),
+            self.member_ids.count(),
+            self.member_kinds.count(),
+        ];
+        if counts.iter().any(|count| *count != counts[0]) {
+            return Err(FormatError::with(format!(
+                "relation {}: {} roles, {} member ids and {} member kinds",
+                self.id, counts[0], counts[1], counts[2]
+            )));
+        }
+        super::wire::check_varints(self.member_ids.as_bytes())?;
+        let mut kinds = self.member_kinds.values();
+        let mut roles = self.roles.values();
+        for _ in 0..counts[0] {
+            let (kind, role) = (kinds.read()?, roles.read()?);
+            if kind > 2 || role >= strings as u64 {
+                return Err(FormatError::with(format!(
+                    "relation {}: member kind {kind} or role string {role} is out of range",
+                    self.id
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What can be told of a Node, Way or Relation message in one walk over its fields.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ObjectOutline<'a> {
+    id: Option<u64>,
+    /// The Info message; empty where there is none.
+    pub info: &'a [u8],
+    /// Whether the message has coordinates beside refs (Way field 9).
+    pub has_locations: bool,
+}
+
+impl<'a> ObjectOutline<'a> {
+    #[inline]
+    pub(crate) fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
+        let mut outline = Self::default();
+        let mut fields = Fields::new(message);
+        while let Some(field) = fields.next()? {
+            match field.number {
+                1 => outline.id = Some(field.varint()?),
+                4 => outline.info = field.bytes()?,
+                9 => outline.has_locations = true,
+                _ => {}
+            }
+        }
+        Ok(outline)
+    }
+
+    /// The id of a way or relation.
+    #[inline]
+    pub(crate) fn id(&self) -> Result<i64, FormatError> {
+        self.id
+            .map(|id| id as i64)
+            .ok_or(FormatError::new("object without id"))
+    }
+
+    /// Whether the metadata marks a deleted version.
+    #[inline]
+    pub(crate) fn is_deleted(&self) -> Result<bool, FormatError> {
+        // `visible` is a handful of bytes that only history files have: look before parsing.
+        let mentioned = self.info.windows(2).any(|pair| pair == [0x30, 0]);
+        Ok(mentioned && RawInfo::parse(self.info)?.visible == Some(false))
+    }
+}
+
+/// The parts of a Way or Relation message that are written alike.
+pub(crate) struct Head<'a> {
+    pub id: i64,
+    /// Final string ids, keys and values in turn.
+    pub tags: &'a [u32],
+    pub info: RawInfo,
+}
+
+impl Head<'_> {
+    fn encode(&self, out: &mut Vec<u8>, scratch: &mut Vec<u8>) {
+        put_varint_field(out, 1, self.id as u64);
+        for (number, skip) in [(2, 0), (3, 1)] {
+            scratch.clear();
+            self.tags
+                .iter()
+                .skip(skip)
+                .step_by(2)
+                .for_each(|&id| put_varint(scratch, u64::from(id)));
+            put_packed_field(out, number, scratch);
+        }
+        scratch.clear();
+        self.info.encode(scratch);
+        put_packed_field(out, 4, scratch);
+    }
+}
+
+/// Appends a Way message; `refs`, `lats` and `lons` are packed runs.
+pub(crate) fn encode_way(
+    out: &mut Vec<u8>,
+    scratch: &mut Vec<u8>,
+    head: &Head<'_>,
+    [refs, lats, lons]: [&[u8]; 3],
+) {
+    head.encode(out, scratch);
+    put_packed_field(out, 8, refs);
+    put_packed_field(out, 9, lats);
+    put_packed_field(out, 10, lons);
+}
+
+/// Appends a Relation message; `roles` are final string ids, ids and kinds are packed runs.
+pub(crate) fn encode_relation(
+    out: &mut Vec<u8>,
+    scratch: &mut Vec<u8>,
+    head: &Head<'_>,
+    roles: &[u32],
+    [member_ids, member_kinds]: [&[u8]; 2],
+) {
+    head.encode(out, scratch);
+    scratch.clear();
+    roles
+        .iter()
+        .for_each(|&role| put_varint(scratch, u64::from(role)));
+    put_packed_field(out, 8, scratch);
+    put_packed_field(out, 9, member_ids);
+    put_packed_field(out, 10, member_kinds);
+}

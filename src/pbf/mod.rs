@@ -1,0 +1,45 @@
+//! The PBF format over byte slices.
+//!
+//! Nothing in here opens a file or starts a thread, so every function can be tested and fuzzed on
+//! plain bytes. The format is defined by `fileformat.proto` and `osmformat.proto` and described on
+//! the OSM wiki page "PBF Format"; `reference/format.md` says what this crate adds to it.
+
+mod blob_index;
+mod block;
+mod builder;
+mod codec;
+mod cursor;
+mod dense;
+mod entry;
+mod error;
+mod frame;
+mod header;
+mod intern;
+mod messages;
+mod object;
+mod scan;
+pub mod splice;
+mod toc;
+pub mod wire;
+
+pub use blob_index::{BLOB_INDEX_LEN, decode_blob_index, encode_blob_index};
+pub use block::{
+    Element, Group, Info, Member, Members, Message, Node, PrimitiveBlock, Refs, Relation, Scale,
+    StringTable, Tags, Way,
+};
+pub use builder::{BlockBuilder, TARGET_ELEMENTS, TARGET_PAYLOAD};
+pub use codec::{Compression, Compressor, Decompressor};
+pub(crate) use cursor::{BlockCursor, ParsedBlock, RawObject};
+pub use dense::{DenseNodes, DenseNodesIter};
+pub use entry::{BlobEntry, BlobFlags};
+pub use error::FormatError;
+pub(crate) use frame::encode_blob_header;
+pub use frame::{
+    Blob, BlobHeader, BlobKind, Encoding, FRAME_PREFIX_LEN, MAX_BLOB_HEADER_LEN, MAX_BLOB_LEN,
+    MAX_PAYLOAD_LEN, encode_frame, plain_header_len,
+};
+pub use header::{HeaderBlock, REQUIRED_FEATURES_KNOWN, feature};
+pub use intern::{Interner, SourceStrings};
+pub use object::{Object, ObjectBody};
+pub use scan::scan_payload;
+pub use toc::{MAX_TOC_LEN, Toc, TocFlags, encode_toc, header_frame_with_toc, reserved_header_len};

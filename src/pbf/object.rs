@@ -1,0 +1,97 @@
+//! Objects in plain form: what a change file or a generator has, and what blocks are made of.
+
+use super::block::{Info, Member, Scale};
+use super::messages::RawInfo;
+use super::wire::put_sint;
+use crate::osm::{NANO_PER_DECIMICRO, ObjectKind, OrderKey, id_rank};
+
+/// An object to be written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Object<'a> {
+    /// The id.
+    pub id: i64,
+    /// The metadata; what is `None` is not written.
+    pub info: Info<'a>,
+    /// Keys and values.
+    pub tags: &'a [(&'a str, &'a str)],
+    /// What distinguishes nodes, ways and relations.
+    pub body: ObjectBody<'a>,
+}
+
+/// The part of an [`Object`] that depends on its kind.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ObjectBody<'a> {
+    /// A coordinate in units of 1e-7 degree.
+    Node {
+        /// Latitude.
+        lat_e7: i32,
+        /// Longitude.
+        lon_e7: i32,
+    },
+    /// The ids of the nodes, in order.
+    Way {
+        /// Node ids.
+        refs: &'a [i64],
+    },
+    /// The members, in order.
+    Relation {
+        /// Members.
+        members: &'a [Member<'a>],
+    },
+}
+
+impl Object<'_> {
+    /// The kind of the object.
+    pub const fn kind(&self) -> ObjectKind {
+        match self.body {
+            ObjectBody::Node { .. } => ObjectKind::Node,
+            ObjectBody::Way { .. } => ObjectKind::Way,
+            ObjectBody::Relation { .. } => ObjectKind::Relation,
+        }
+    }
+
+    /// The place of the object in canonical order.
+    pub const fn key(&self) -> OrderKey {
+        (self.kind(), id_rank(self.id))
+    }
+
+    /// The metadata as a block of that scale stores it; `None` where the time cannot be expressed.
+    pub(crate) fn raw_info(&self, scale: &Scale, user_sid: u32) -> Option<RawInfo> {
+        let info = &self.info;
+        let millis = info.timestamp.unwrap_or(0).checked_mul(1000)?;
+        Some(RawInfo {
+            version: i64::from(info.version.unwrap_or(0)),
+            timestamp: exact_quotient(millis, scale.date_granularity)?,
+            changeset: info.changeset.unwrap_or(0),
+            uid: i64::from(info.uid.unwrap_or(0)),
+            user_sid,
+            visible: (!info.visible).then_some(false),
+        })
+    }
+}
+
+/// A coordinate in 1e-7 degree as a block of that scale stores it: latitude, longitude. `None`
+/// where it cannot be expressed exactly.
+pub(crate) fn raw_location(scale: &Scale, lat_e7: i32, lon_e7: i32) -> Option<(i64, i64)> {
+    let raw = |value_e7: i32, offset: i64| {
+        let nano = i64::from(value_e7) * NANO_PER_DECIMICRO;
+        exact_quotient(nano.checked_sub(offset)?, scale.granularity)
+    };
+    Some((
+        raw(lat_e7, scale.lat_offset)?,
+        raw(lon_e7, scale.lon_offset)?,
+    ))
+}
+
+fn exact_quotient(value: i64, divisor: i64) -> Option<i64> {
+    (value % divisor == 0).then(|| value / divisor)
+}
+
+/// Appends values as packed deltas.
+pub(crate) fn put_deltas(out: &mut Vec<u8>, values: impl IntoIterator<Item = i64>) {
+    let mut last = 0i64;
+    for value in values {
+        put_sint(out, value.wrapping_sub(last));
+        last = value;
+    }
+}

@@ -1,0 +1,274 @@
+//! Reading of one payload just what a [`BlobEntry`] says of it: ids, coordinates, order, hash.
+
+use super::block::{BlockOutline, Message, Scale};
+use super::messages::{NodeMessage, ObjectOutline, RawInfo};
+use super::wire::Varints;
+use super::{BlobEntry, BlobFlags, DenseNodes, FormatError};
+use crate::osm::{Bbox, KindSet, NANO_PER_DECIMICRO, ObjectKind, id_rank};
+use twox_hash::XxHash3_64;
+
+/// Fills in what an entry says of a blob's contents. Where the blob lies in the file is left alone.
+pub fn scan_payload(payload: &[u8], entry: &mut BlobEntry) -> Result<(), FormatError> {
+    let block = BlockOutline::parse(payload)?;
+    let mut scan = Scan::new(block.scale);
+    for group in &block.groups {
+        group.try_for_each(|message| scan.message(message))?;
+    }
+    scan.finish(entry);
+    entry.payload_len = payload.len() as u32;
+    entry.hash = XxHash3_64::oneshot(payload);
+    entry.flags.set(BlobFlags::HASHED, true);
+    Ok(())
+}
+
+/// The ids of one kind, and whether they stood in order.
+#[derive(Debug, Clone, Copy)]
+struct Ids {
+    count: u32,
+    min: u64,
+    max: u64,
+}
+
+struct Scan {
+    scale: Scale,
+    ids: [Ids; 3],
+    /// The last object's kind and rank.
+    last: Option<(ObjectKind, u64)>,
+    /// The last object's version, where an id came twice in a row.
+    last_version: i64,
+    bounds: Bounds,
+    flags: BlobFlags,
+}
+
+impl Scan {
+    fn new(scale: Scale) -> Self {
+        let mut flags = BlobFlags::SCANNED;
+        flags.set(BlobFlags::SORTED, true);
+        flags.set(BlobFlags::STRICT, true);
+        Self {
+            scale,
+            ids: [Ids {
+                count: 0,
+                min: u64::MAX,
+                max: 0,
+            }; 3],
+            last: None,
+            last_version: 0,
+            bounds: Bounds::default(),
+            flags,
+        }
+    }
+
+    fn message(&mut self, message: Message<'_>) -> Result<(), FormatError> {
+        match message {
+            Message::Dense(bytes) => self.dense(&DenseNodes::parse(bytes)?),
+            Message::Node(bytes) => {
+                let node = NodeMessage::parse(bytes)?;
+                self.bounds.add(node.lat, node.lon, &self.scale);
+                self.object(ObjectKind::Node, node.id, &ObjectOutline::parse(bytes)?)
+            }
+            Message::Way(bytes) => {
+                let outline = ObjectOutline::parse(bytes)?;
+                if outline.has_locations {
+                    self.flags.set(BlobFlags::LOCATIONS, true);
+                }
+                self.object(ObjectKind::Way, outline.id()?, &outline)
+            }
+            Message::Relation(bytes) => {
+                let outline = ObjectOutline::parse(bytes)?;
+                self.object(ObjectKind::Relation, outline.id()?, &outline)
+            }
+            Message::Other => Ok(()),
+        }
+    }
+
+    /// One object that has a message of its own.
+    #[inline]
+    fn object(
+        &mut self,
+        kind: ObjectKind,
+        id: i64,
+        outline: &ObjectOutline<'_>,
+    ) -> Result<(), FormatError> {
+        let key = (kind, id_rank(id));
+        self.count(kind, key.1);
+        if outline.is_deleted()? {
+            self.flags.set(BlobFlags::DELETED, true);
+        }
+        match self.last.replace(key) {
+            Some(last) if last > key => self.unsorted(),
+            Some(last) if last == key => self.flags.set(BlobFlags::STRICT, false),
+            _ => self.last_version = i64::MIN,
+        }
+        // Versions matter only where an id repeats, which the next object tells.
+        let version = RawInfo::parse(outline.info)?.version;
+        if self.last_version > version {
+            self.flags.set(BlobFlags::SORTED, false);
+        }
+        self.last_version = version;
+        Ok(())
+    }
+
+    fn count(&mut self, kind: ObjectKind, rank: u64) {
+        let ids = &mut self.ids[kind as usize];
+        ids.count += 1;
+        ids.min = ids.min.min(rank);
+        ids.max = ids.max.max(rank);
+    }
+
+    fn unsorted(&mut self) {
+        self.flags.set(BlobFlags::SORTED, false);
+        self.flags.set(BlobFlags::STRICT, false);
+    }
+
+    /// An id came again, with that version.
+    fn repeated(&mut self, version: i64) {
+        self.flags.set(BlobFlags::STRICT, false);
+        if self.last_version > version {
+            self.flags.set(BlobFlags::SORTED, false);
+        }
+        self.last_version = version;
+    }
+
+    fn dense(&mut self, dense: &DenseNodes<'_>) -> Result<(), FormatError> {
+        if dense.is_empty() {
+            return Ok(());
+        }
+        self.flags.set(BlobFlags::DENSE, true);
+        self.bounds.dense(dense, &self.scale)?;
+        if dense.info.visible.as_bytes().contains(&0) {
+            self.flags.set(BlobFlags::DELETED, true);
+        }
+        if !self.ascending_ids(dense)? {
+            self.any_ids(dense)?;
+        }
+        Ok(())
+    }
+
+    /// The usual case: positive ids, every delta positive. `false` where it is another.
+    fn ascending_ids(&mut self, dense: &DenseNodes<'_>) -> Result<bool, FormatError> {
+        let mut deltas = dense.ids.values();
+        let first = deltas.read_sint()?;
+        let (mut last, mut ascending) = (first, first > 0);
+        while !deltas.is_done() {
+            let delta = deltas.read_sint()?;
+            ascending &= delta > 0;
+            last = last.wrapping_add(delta);
+        }
+        let continues = self
+            .last
+            .is_none_or(|last| last < (ObjectKind::Node, id_rank(first)));
+        if !ascending || last < first || !continues {
+            return Ok(false);
+        }
+        let ids = &mut self.ids[ObjectKind::Node as usize];
+        ids.count += dense.len() as u32;
+        ids.min = ids.min.min(id_rank(first));
+        ids.max = ids.max.max(id_rank(last));
+        self.last = Some((ObjectKind::Node, id_rank(last)));
+        self.last_version = i64::MIN;
+        Ok(true)
+    }
+
+    /// The general path of [`Scan::ascending_ids`].
+    fn any_ids(&mut self, dense: &DenseNodes<'_>) -> Result<(), FormatError> {
+        let mut nodes = dense.raw_nodes();
+        while let Some(node) = nodes.next()? {
+            let key = (ObjectKind::Node, id_rank(node.id));
+            self.count(key.0, key.1);
+            match self.last.replace(key) {
+                Some(last) if last > key => self.unsorted(),
+                Some(last) if last == key => {
+                    self.repeated(node.info.version);
+                    continue;
+                }
+                _ => {}
+            }
+            self.last_version = node.info.version;
+        }
+        Ok(())
+    }
+
+    fn finish(self, entry: &mut BlobEntry) {
+        let found = |kind: &ObjectKind| self.ids[*kind as usize].count > 0;
+        entry.kinds = ObjectKind::ALL
+            .into_iter()
+            .filter(found)
+            .collect::<KindSet>();
+        entry.count = self.ids.iter().map(|ids| ids.count).sum();
+        let rank_of = |kind: Option<ObjectKind>, rank: fn(&Ids) -> u64| {
+            kind.map_or(0, |kind| {
+                crate::osm::id_from_rank(rank(&self.ids[kind as usize]))
+            })
+        };
+        entry.min_id = rank_of(entry.kinds.first(), |ids| ids.min);
+        entry.max_id = rank_of(entry.kinds.last(), |ids| ids.max);
+        entry.bbox = self.bounds.0;
+        let hashed = entry.flags.has(BlobFlags::HASHED);
+        entry.flags = self.flags;
+        entry.flags.set(BlobFlags::HASHED, hashed);
+    }
+}
+
+/// A box around coordinates; those that lie outside the world do not count.
+#[derive(Debug)]
+struct Bounds(Bbox);
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self(Bbox::EMPTY)
+    }
+}
+
+impl Bounds {
+    fn add(&mut self, lat: i64, lon: i64, scale: &Scale) {
+        self.add_box([lat, lat], [lon, lon], scale);
+    }
+
+    /// Adds smallest and largest stored values. `false`, and nothing added, where they lie outside
+    /// the world.
+    fn add_box(&mut self, lats: [i64; 2], lons: [i64; 2], scale: &Scale) -> bool {
+        let down = |nano: i64| nano.div_euclid(NANO_PER_DECIMICRO);
+        let up = |nano: i64| {
+            nano.saturating_add(NANO_PER_DECIMICRO - 1)
+                .div_euclid(NANO_PER_DECIMICRO)
+        };
+        let edges = [
+            down(scale.nano_lat(lats[0])),
+            up(scale.nano_lat(lats[1])),
+            down(scale.nano_lon(lons[0])),
+            up(scale.nano_lon(lons[1])),
+        ];
+        const WORLD: i64 = 1_800_000_000;
+        if edges.iter().any(|edge| edge.abs() > WORLD) {
+            return false;
+        }
+        let [south, north, west, east] = edges.map(|edge| edge as i32);
+        self.0.add(south, west);
+        self.0.add(north, east);
+        true
+    }
+
+    fn dense(&mut self, dense: &DenseNodes<'_>, scale: &Scale) -> Result<(), FormatError> {
+        let lats = extremes(dense.lats.values())?;
+        let lons = extremes(dense.lons.values())?;
+        if !self.add_box(lats, lons, scale) {
+            let mut nodes = dense.raw_nodes();
+            while let Some(node) = nodes.next()? {
+                self.add(node.lat, node.lon, scale);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The smallest and the largest value of a delta-coded column.
+fn extremes(mut deltas: Varints<'_>) -> Result<[i64; 2], FormatError> {
+    let (mut value, mut min, mut max) = (0i64, i64::MAX, i64::MIN);
+    while !deltas.is_done() {
+        value = value.wrapping_add(deltas.read_sint()?);
+        min = min.min(value);
+        max = max.max(value);
+    }
+    Ok([min, max])
+}

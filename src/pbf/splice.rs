@@ -1,0 +1,462 @@
+//! Changing a few objects of a block on the wire.
+//!
+//! What does not change is copied byte for byte: the string table (new strings are appended to
+//! it), the messages of ways and relations, and the spans of the dense columns between changes, of
+//! which only the first delta behind a change is written anew.
+
+use super::block::{BlockOutline, Group, Message, Scale, StringTable};
+use super::builder::{DenseColumns, InfoColumn};
+use super::dense::{DenseNodes, next_tag_run};
+use super::messages::{Head, RawInfo, encode_relation, encode_way};
+use super::object::{Object, ObjectBody, put_deltas, raw_location};
+use super::wire::{
+    Fields, Varints, put_bytes_field, put_sint, put_varint, read_varint, zigzag_decode,
+};
+use super::{FormatError, MAX_PAYLOAD_LEN};
+use rustc_hash::FxHashMap;
+
+/// One step of an edit script: what happens to the next objects of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Edit {
+    /// The next objects stay.
+    Keep(usize),
+    /// The next objects go.
+    Drop(usize),
+    /// The new object with that index comes here.
+    Insert(usize),
+}
+
+/// What happens to the objects of a block, from the first to the last.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EditScript(Vec<Edit>);
+
+impl EditScript {
+    /// The next object stays.
+    pub fn keep(&mut self) {
+        match self.0.last_mut() {
+            Some(Edit::Keep(count)) => *count += 1,
+            _ => self.0.push(Edit::Keep(1)),
+        }
+    }
+
+    /// The next object goes.
+    pub fn remove(&mut self) {
+        match self.0.last_mut() {
+            Some(Edit::Drop(count)) => *count += 1,
+            _ => self.0.push(Edit::Drop(1)),
+        }
+    }
+
+    /// The new object with that index comes here.
+    pub fn insert(&mut self, index: usize) {
+        self.0.push(Edit::Insert(index));
+    }
+
+    /// The steps.
+    pub fn steps(&self) -> &[Edit] {
+        &self.0
+    }
+
+    /// Whether nothing changes.
+    pub fn is_unchanged(&self) -> bool {
+        self.0.iter().all(|edit| matches!(edit, Edit::Keep(_)))
+    }
+
+    /// How many objects there are afterwards.
+    pub fn count_after(&self) -> usize {
+        let count = |edit: &Edit| match edit {
+            Edit::Keep(count) => *count,
+            Edit::Drop(_) => 0,
+            Edit::Insert(_) => 1,
+        };
+        self.0.iter().map(count).sum()
+    }
+
+    /// Whether step `index` is the last.
+    fn is_last(&self, index: usize) -> bool {
+        index + 1 == self.0.len()
+    }
+}
+
+/// Applies `script` to the block in `payload` and appends the new payload to `out`.
+///
+/// Returns `false`, with nothing appended, where the block is not of the plain sort that can be
+/// changed in place: one group of one kind, and units that can express the new objects. The
+/// block has to be built anew then.
+pub fn splice_block(
+    payload: &[u8],
+    script: &EditScript,
+    new: &[Object<'_>],
+    out: &mut Vec<u8>,
+) -> Result<bool, FormatError> {
+    let block = BlockOutline::parse(payload)?;
+    let [group] = block.groups.as_slice() else {
+        return Ok(false);
+    };
+    let Some(form) = group_form(group)? else {
+        return Ok(false);
+    };
+    let mut strings = GrowingTable::new(block.string_table)?;
+    let Some(new) = NewObjects::prepare(new, &block.scale, &mut strings) else {
+        return Ok(false);
+    };
+    let mut spliced = Vec::with_capacity(group.0.len() + 4096);
+    match form {
+        GroupForm::Dense(message) => {
+            let dense = DenseNodes::parse(message)?;
+            let mut columns = DenseColumns::default();
+            splice_dense(&dense, script, &new, &mut columns)?;
+            let mut message = Vec::with_capacity(group.0.len() + 4096);
+            columns.encode(&mut message);
+            put_bytes_field(&mut spliced, 2, &message);
+        }
+        GroupForm::Messages => splice_messages(group, script, &new, &mut spliced)?,
+    }
+    let start = out.len();
+    put_bytes_field(out, 1, &strings.encoded);
+    put_bytes_field(out, 2, &spliced);
+    block
+        .other_fields
+        .iter()
+        .for_each(|field| out.extend_from_slice(field));
+    let fits = out.len() - start <= MAX_PAYLOAD_LEN as usize;
+    if !fits {
+        out.truncate(start);
+    }
+    Ok(fits)
+}
+
+enum GroupForm<'a> {
+    Dense(&'a [u8]),
+    Messages,
+}
+
+/// The form of a group that can be spliced: one dense message, or ways or relations alone.
+fn group_form<'a>(group: &Group<'a>) -> Result<Option<GroupForm<'a>>, FormatError> {
+    let (mut dense, mut ways, mut relations, mut others) = (None, 0, 0, 0);
+    group.try_for_each(|message| {
+        match message {
+            Message::Dense(_) if dense.is_some() => others += 1,
+            Message::Dense(bytes) => dense = Some(bytes),
+            Message::Way(_) => ways += 1,
+            Message::Relation(_) => relations += 1,
+            Message::Node(_) | Message::Other => others += 1,
+        }
+        Ok::<_, FormatError>(())
+    })?;
+    Ok(match (dense, ways, relations, others) {
+        (Some(message), 0, 0, 0) => Some(GroupForm::Dense(message)),
+        (None, 1.., 0, 0) | (None, 0, 1.., 0) => Some(GroupForm::Messages),
+        _ => None,
+    })
+}
+
+/// A string table that new strings are appended to.
+struct GrowingTable<'a> {
+    encoded: Vec<u8>,
+    lookup: FxHashMap<&'a str, u32>,
+    appended: FxHashMap<String, u32>,
+    len: u32,
+}
+
+impl<'a> GrowingTable<'a> {
+    fn new(message: &'a [u8]) -> Result<Self, FormatError> {
+        let strings = StringTable::parse(message)?;
+        let mut encoded = Vec::with_capacity(message.len() + 4096);
+        encoded.extend_from_slice(message);
+        if strings.is_empty() {
+            put_bytes_field(&mut encoded, 1, b"");
+        }
+        // Index 0 is the delimiter and never stands for a tag.
+        let lookup = (0..)
+            .zip(strings.iter())
+            .skip(1)
+            .map(|(id, text)| (text, id))
+            .collect();
+        let len = strings.len().max(1) as u32;
+        Ok(Self {
+            encoded,
+            lookup,
+            appended: FxHashMap::default(),
+            len,
+        })
+    }
+
+    fn id(&mut self, text: &str) -> u32 {
+        if let Some(&id) = self.lookup.get(text).or_else(|| self.appended.get(text)) {
+            return id;
+        }
+        let id = self.len;
+        put_bytes_field(&mut self.encoded, 1, text.as_bytes());
+        self.appended.insert(text.to_owned(), id);
+        self.len += 1;
+        id
+    }
+
+    fn id_or_empty(&mut self, text: &str) -> u32 {
+        if text.is_empty() { 0 } else { self.id(text) }
+    }
+}
+
+/// The new objects in a block's units and string ids.
+struct NewObjects<'a> {
+    objects: &'a [Object<'a>],
+    infos: Vec<RawInfo>,
+    tags: Vec<Vec<u32>>,
+    roles: Vec<Vec<u32>>,
+    locations: Vec<(i64, i64)>,
+}
+
+impl<'a> NewObjects<'a> {
+    /// `None` where the block's units cannot express an object.
+    fn prepare(
+        objects: &'a [Object<'a>],
+        scale: &Scale,
+        strings: &mut GrowingTable<'_>,
+    ) -> Option<Self> {
+        let (mut infos, mut tags) = (Vec::new(), Vec::new());
+        let (mut roles, mut locations) = (Vec::new(), Vec::new());
+        for object in objects {
+            let user_sid = strings.id_or_empty(object.info.user.unwrap_or(""));
+            infos.push(object.raw_info(scale, user_sid)?);
+            let pairs = object.tags.iter().flat_map(|(key, value)| [key, value]);
+            tags.push(pairs.map(|text| strings.id(text)).collect());
+            let (mut object_roles, mut location) = (Vec::new(), (0, 0));
+            match object.body {
+                ObjectBody::Node { lat_e7, lon_e7 } => {
+                    location = raw_location(scale, lat_e7, lon_e7)?;
+                }
+                ObjectBody::Way { .. } => {}
+                ObjectBody::Relation { members } => {
+                    let ids = members
+                        .iter()
+                        .map(|member| strings.id_or_empty(member.role));
+                    object_roles = ids.collect();
+                }
+            }
+            roles.push(object_roles);
+            locations.push(location);
+        }
+        Some(Self {
+            objects,
+            infos,
+            tags,
+            roles,
+            locations,
+        })
+    }
+
+    fn tags(&self, index: usize) -> &[u32] {
+        self.tags.get(index).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Appends the message of a way or relation as a field of a group.
+    fn put_message(&self, index: usize, group: &mut Vec<u8>) {
+        let (Some(object), Some(info)) = (self.objects.get(index), self.infos.get(index)) else {
+            return;
+        };
+        let head = Head {
+            id: object.id,
+            tags: self.tags(index),
+            info: *info,
+        };
+        let (mut message, mut scratch) = (Vec::new(), Vec::new());
+        match object.body {
+            ObjectBody::Node { .. } => {}
+            ObjectBody::Way { refs } => {
+                let mut run = Vec::new();
+                put_deltas(&mut run, refs.iter().copied());
+                encode_way(&mut message, &mut scratch, &head, [&run, &[], &[]]);
+                put_bytes_field(group, 3, &message);
+            }
+            ObjectBody::Relation { members } => {
+                let mut ids = Vec::new();
+                put_deltas(&mut ids, members.iter().map(|member| member.id));
+                let kinds: Vec<u8> = members.iter().map(|member| member.kind.number()).collect();
+                let roles = self.roles.get(index).map(Vec::as_slice).unwrap_or_default();
+                encode_relation(&mut message, &mut scratch, &head, roles, [&ids, &kinds]);
+                put_bytes_field(group, 4, &message);
+            }
+        }
+    }
+}
+
+/// Ways and relations: messages are copied whole.
+fn splice_messages(
+    group: &Group<'_>,
+    script: &EditScript,
+    new: &NewObjects<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), FormatError> {
+    let mut fields = Fields::new(group.0);
+    for edit in script.steps() {
+        match *edit {
+            Edit::Keep(count) => {
+                for _ in 0..count {
+                    out.extend_from_slice(fields.next()?.ok_or(SHORT)?.raw);
+                }
+            }
+            Edit::Drop(count) => {
+                for _ in 0..count {
+                    fields.next()?.ok_or(SHORT)?;
+                }
+            }
+            Edit::Insert(index) => new.put_message(index, out),
+        }
+    }
+    Ok(())
+}
+
+const SHORT: FormatError = FormatError::new("the block has fewer objects than its edit script");
+
+/// Dense nodes: every column is spliced by the same script.
+fn splice_dense(
+    dense: &DenseNodes<'_>,
+    script: &EditScript,
+    new: &NewObjects<'_>,
+    columns: &mut DenseColumns,
+) -> Result<(), FormatError> {
+    let id = |index: usize| new.objects.get(index).map_or(0, |object| object.id);
+    let lat = |index: usize| new.locations.get(index).map_or(0, |location| location.0);
+    let lon = |index: usize| new.locations.get(index).map_or(0, |location| location.1);
+    splice_deltas(dense.ids.as_bytes(), script, id, &mut columns.ids)?;
+    splice_deltas(dense.lats.as_bytes(), script, lat, &mut columns.lats)?;
+    splice_deltas(dense.lons.as_bytes(), script, lon, &mut columns.lons)?;
+    for (column, (source, _)) in InfoColumn::ALL.into_iter().zip(dense.info.columns()) {
+        let value = |index: usize| new.infos.get(index).map_or(0, |info| column.value(info));
+        let needed = new
+            .infos
+            .iter()
+            .any(|info| column.value(info) != column.absent());
+        if source.is_empty() && !needed {
+            continue;
+        }
+        // A missing column that is now needed holds the absent value for everyone else.
+        let filled;
+        let source = if source.is_empty() {
+            let mut bytes = Vec::with_capacity(dense.len());
+            column.encode(
+                std::iter::repeat_n(column.absent(), dense.len()),
+                &mut bytes,
+            );
+            filled = bytes;
+            filled.as_slice()
+        } else {
+            source.as_bytes()
+        };
+        let out = columns.info(column);
+        if column.is_delta() {
+            splice_deltas(source, script, value, out)?;
+        } else {
+            splice_plain(source, script, value, out)?;
+        }
+    }
+    if !dense.keys_vals.is_empty() || new.tags.iter().any(|tags| !tags.is_empty()) {
+        splice_tags(
+            dense.keys_vals.as_bytes(),
+            script,
+            new,
+            &mut columns.keys_vals,
+        )?;
+    }
+    Ok(())
+}
+
+/// A column of plain varints.
+fn splice_plain(
+    column: &[u8],
+    script: &EditScript,
+    value: impl Fn(usize) -> i64,
+    out: &mut Vec<u8>,
+) -> Result<(), FormatError> {
+    let mut pos = 0;
+    for edit in script.steps() {
+        match *edit {
+            Edit::Keep(count) => {
+                let start = pos;
+                skip_varints(column, &mut pos, count)?;
+                out.extend_from_slice(column.get(start..pos).unwrap_or_default());
+            }
+            Edit::Drop(count) => skip_varints(column, &mut pos, count)?,
+            Edit::Insert(index) => put_varint(out, value(index) as u64),
+        }
+    }
+    Ok(())
+}
+
+fn skip_varints(column: &[u8], pos: &mut usize, count: usize) -> Result<(), FormatError> {
+    for _ in 0..count {
+        read_varint(column, pos)?;
+    }
+    Ok(())
+}
+
+/// A delta-coded column: the first delta behind each change is written anew.
+fn splice_deltas(
+    column: &[u8],
+    script: &EditScript,
+    value: impl Fn(usize) -> i64,
+    out: &mut Vec<u8>,
+) -> Result<(), FormatError> {
+    let (mut pos, mut last_in, mut last_out) = (0, 0i64, 0i64);
+    let advance = |pos: &mut usize, last: &mut i64, count: usize| {
+        for _ in 0..count {
+            *last = last.wrapping_add(zigzag_decode(read_varint(column, pos)?));
+        }
+        Ok::<_, FormatError>(())
+    };
+    for (step, edit) in script.steps().iter().enumerate() {
+        match *edit {
+            Edit::Keep(count) => {
+                advance(&mut pos, &mut last_in, 1)?;
+                put_sint(out, last_in.wrapping_sub(last_out));
+                let start = pos;
+                if script.is_last(step) {
+                    out.extend_from_slice(column.get(start..).unwrap_or_default());
+                } else {
+                    advance(&mut pos, &mut last_in, count - 1)?;
+                    out.extend_from_slice(column.get(start..pos).unwrap_or_default());
+                }
+                last_out = last_in;
+            }
+            Edit::Drop(count) => advance(&mut pos, &mut last_in, count)?,
+            Edit::Insert(index) => {
+                put_sint(out, value(index).wrapping_sub(last_out));
+                last_out = value(index);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The column of tags: runs of string ids that end with 0.
+fn splice_tags(
+    column: &[u8],
+    script: &EditScript,
+    new: &NewObjects<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), FormatError> {
+    let mut runs = Varints::new(column);
+    for edit in script.steps() {
+        match *edit {
+            Edit::Keep(count) => {
+                for _ in 0..count {
+                    out.extend_from_slice(next_tag_run(&mut runs)?);
+                    out.push(0);
+                }
+            }
+            Edit::Drop(count) => {
+                for _ in 0..count {
+                    next_tag_run(&mut runs)?;
+                }
+            }
+            Edit::Insert(index) => {
+                new.tags(index)
+                    .iter()
+                    .for_each(|&id| put_varint(out, u64::from(id)));
+                out.push(0);
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,795 @@
+//! The table of contents in a file's header blob: one read opens a file (`reference/format.md`).
+
+use super::frame::{Blob, BlobKind, Encoding, encode_frame};
+use super::header::{PADDING_FIELD, TOC_FIELD};
+use super::wire::{
+    Varints, put_bytes_field, put_bytes_head, put_sint, put_varint, varint_len, zigzag_decode,
+};
+use super::{BlobEntry, BlobFlags, FormatError, HeaderBlock};
+use crate::osm::{Bbox, KindSet, id_rank};
+
+/// The most bytes a table may take, so that a header blob stays far below its limit.
+pub const MAX_TOC_LEN: usize = 24 * 1024 * 1024;
+
+const MAGIC: &[u8; 4] = b"HOGG";
+const VERSION: u8 = 1;
+/// Room kept for one blob when a file's table is reserved: what an entry with its hash takes.
+const RESERVED_BYTES_PER_BLOB: usize = 44;
+/// Room kept for what changes in a header between its reservation and the end.
+const RESERVED_FIXED_BYTES: usize = 256;
+
+/// Facts about a whole file, as bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TocFlags {
+    /// All objects stand in canonical order and no id spans two blobs; verified, not declared.
+    pub sorted: bool,
+    /// The file holds deleted or several versions of objects.
+    pub history: bool,
+    /// Ways carry the coordinates of their nodes.
+    pub locations: bool,
+}
+
+impl TocFlags {
+    const fn bits(self) -> u64 {
+        self.sorted as u64 | (self.history as u64) << 1 | (self.locations as u64) << 2
+    }
+
+    const fn from_bits(bits: u64) -> Self {
+        Self {
+            sorted: bits & 1 != 0,
+            history: bits & 2 != 0,
+            locations: bits & 4 != 0,
+        }
+    }
+}
+
+/// A table of contents.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Toc {
+    /// Length of the whole file in bytes, by which a stale table is known.
+    pub file_len: u64,
+    /// Facts about the whole file.
+    pub flags: TocFlags,
+    /// The data blobs in file order.
+    pub entries: Vec<BlobEntry>,
+}
+
+/// The columns, by number. A reader skips numbers that it does not know.
+mod column {
+    pub const BLOBS: u64 = 1;
+    pub const OFFSET_GAP: u64 = 2;
+    pub const FRAME_LEN: u64 = 3;
+    pub const HEADER_LEN: u64 = 4;
+    pub const PAYLOAD_LEN: u64 = 5;
+    pub const KINDS: u64 = 6;
+    pub const COUNT: u64 = 7;
+    pub const MIN_ID: u64 = 8;
+    pub const ID_SPAN: u64 = 9;
+    pub const SOUTH: u64 = 10;
+    pub const LAT_SPAN: u64 = 11;
+    pub const WEST: u64 = 12;
+    pub const LON_SPAN: u64 = 13;
+    pub const FLAGS: u64 = 14;
+    pub const HASH: u64 = 15;
+}
+
+/// Encodings of a column's values.
+const PLAIN: u8 = 0;
+const RUNS: u8 = 1;
+const FIXED64: u8 = 2;
+
+/// Encodes a table for data blobs that start at `data_start`.
+pub fn encode_toc(toc: &Toc, data_start: u64) -> Vec<u8> {
+    let entries = &toc.entries;
+    let mut out = Vec::with_capacity(64 + entries.len() * 40);
+    out.extend_from_slice(MAGIC);
+    out.push(VERSION);
+    out.extend_from_slice(&toc.file_len.to_le_bytes());
+    put_varint(&mut out, toc.flags.bits());
+    put_varint(&mut out, entries.len() as u64);
+    let plain: [(u64, fn(&BlobEntry) -> i64); 6] = [
+        (column::FRAME_LEN, |entry| i64::from(entry.frame_len)),
+        (column::HEADER_LEN, |entry| i64::from(entry.header_len)),
+        (column::PAYLOAD_LEN, |entry| i64::from(entry.payload_len)),
+        (column::KINDS, |entry| i64::from(entry.kinds.bits())),
+        (column::COUNT, |entry| i64::from(entry.count)),
+        (column::FLAGS, |entry| i64::from(entry.flags.bits())),
+    ];
+    for (number, value) in plain {
+        put_column(&mut out, number, deltas(entries.iter().map(value)));
+    }
+    if entries.iter().any(|entry| entry.blobs != 1) {
+        put_column(
+            &mut out,
+            column::BLOBS,
+            entries.iter().map(|entry| i64::from(entry.blobs)),
+        );
+    }
+    let ends = std::iter::once(data_start).chain(entries.iter().map(BlobEntry::end));
+    let gaps = entries
+        .iter()
+        .zip(ends)
+        .map(|(entry, end)| entry.offset.wrapping_sub(end) as i64);
+    if gaps.clone().any(|gap| gap != 0) {
+        put_column(&mut out, column::OFFSET_GAP, gaps);
+    }
+    put_id_columns(&mut out, entries);
+    put_box_columns(&mut out, entries);
+    put_hash_column(&mut out, entries);
+    let crc = crc32c::crc32c(&out);
+    out.extend_from_slice(&crc.to_le_bytes());
+    out
+}
+
+fn put_id_columns(out: &mut Vec<u8>, entries: &[BlobEntry]) {
+    let lasts = std::iter::once(0).chain(entries.iter().map(|entry| entry.max_id));
+    let mins = entries
+        .iter()
+        .zip(lasts)
+        .map(|(entry, last)| entry.min_id.wrapping_sub(last));
+    put_column(out, column::MIN_ID, mins);
+    let spans = entries
+        .iter()
+        .map(|entry| entry.max_id.wrapping_sub(entry.min_id));
+    put_column(out, column::ID_SPAN, spans);
+}
+
+fn put_box_columns(out: &mut Vec<u8>, entries: &[BlobEntry]) {
+    let boxes = || {
+        entries
+            .iter()
+            .map(|entry| entry.bbox)
+            .filter(|bbox| !bbox.is_empty())
+    };
+    if boxes().next().is_none() {
+        return;
+    }
+    let span = |low: i32, high: i32| i64::from(high) - i64::from(low);
+    // A span of -1 marks an entry without a box; such an entry has no value in the other columns.
+    let lat_spans = entries.iter().map(|entry| {
+        if entry.bbox.is_empty() {
+            -1
+        } else {
+            span(entry.bbox.min_lat_e7, entry.bbox.max_lat_e7)
+        }
+    });
+    put_column(out, column::LAT_SPAN, lat_spans);
+    put_column(
+        out,
+        column::SOUTH,
+        deltas(boxes().map(|bbox| i64::from(bbox.min_lat_e7))),
+    );
+    put_column(
+        out,
+        column::WEST,
+        deltas(boxes().map(|bbox| i64::from(bbox.min_lon_e7))),
+    );
+    put_column(
+        out,
+        column::LON_SPAN,
+        boxes().map(|bbox| span(bbox.min_lon_e7, bbox.max_lon_e7)),
+    );
+}
+
+fn put_hash_column(out: &mut Vec<u8>, entries: &[BlobEntry]) {
+    if entries
+        .iter()
+        .any(|entry| entry.flags.has(BlobFlags::HASHED))
+    {
+        put_varint(out, column::HASH);
+        put_varint(out, 1 + entries.len() as u64 * 8);
+        out.push(FIXED64);
+        entries
+            .iter()
+            .for_each(|entry| out.extend_from_slice(&entry.hash.to_le_bytes()));
+    }
+}
+
+fn deltas(values: impl Iterator<Item = i64> + Clone) -> impl Iterator<Item = i64> + Clone {
+    let mut last = 0;
+    values.map(move |value| {
+        let delta = value - last;
+        last = value;
+        delta
+    })
+}
+
+/// Appends a column: its number, its length, how it is coded, its values; as runs of equal values
+/// where that is shorter.
+fn put_column(out: &mut Vec<u8>, number: u64, values: impl Iterator<Item = i64> + Clone) {
+    let (mut plain, mut runs) = (vec![PLAIN], vec![RUNS]);
+    let mut run: Option<(i64, u64)> = None;
+    let put_run = |runs: &mut Vec<u8>, (value, len): (i64, u64)| {
+        put_sint(runs, value);
+        put_varint(runs, len);
+    };
+    for value in values {
+        put_sint(&mut plain, value);
+        run = match run {
+            Some((last, len)) if last == value => Some((last, len + 1)),
+            Some(ended) => {
+                put_run(&mut runs, ended);
+                Some((value, 1))
+            }
+            None => Some((value, 1)),
+        };
+    }
+    if let Some(ended) = run {
+        put_run(&mut runs, ended);
+    }
+    let shorter = if runs.len() < plain.len() {
+        runs
+    } else {
+        plain
+    };
+    put_varint(out, number);
+    put_varint(out, shorter.len() as u64);
+    out.extend_from_slice(&shorter);
+}
+
+impl Toc {
+    /// Reads a table. Fails where it is damaged or of a later version; the file can then still be
+    /// read without it.
+    pub fn parse(bytes: &[u8], data_start: u64) -> Result<Self, FormatError> {
+        let damaged = || FormatError::new("the table of contents is damaged");
+        let (body, crc) = bytes.split_last_chunk::<4>().ok_or_else(damaged)?;
+        if crc32c::crc32c(body) != u32::from_le_bytes(*crc) {
+            return Err(damaged());
+        }
+        let rest = body.strip_prefix(MAGIC).ok_or_else(damaged)?;
+        let (version, rest) = rest.split_first().ok_or_else(damaged)?;
+        if *version != VERSION {
+            return Err(FormatError::with(format!(
+                "the table of contents has version {version}"
+            )));
+        }
+        let (file_len, rest) = rest.split_first_chunk::<8>().ok_or_else(damaged)?;
+        let mut fields = Varints::new(rest);
+        let flags = TocFlags::from_bits(fields.read()?);
+        let count = usize::try_from(fields.read()?).map_err(|_| damaged())?;
+        let columns = Columns::parse(fields, count)?;
+        let mut toc = Self {
+            file_len: u64::from_le_bytes(*file_len),
+            flags,
+            entries: Vec::new(),
+        };
+        toc.entries = columns.entries(count, data_start)?;
+        Ok(toc)
+    }
+}
+
+/// The columns of a table, decoded.
+#[derive(Default)]
+struct Columns(Vec<(u64, Vec<i64>)>);
+
+impl Columns {
+    fn parse(mut fields: Varints<'_>, count: usize) -> Result<Self, FormatError> {
+        let mut columns = Self::default();
+        let mut rest = fields.rest();
+        while !rest.is_empty() {
+            fields = Varints::new(rest);
+            let number = fields.read()?;
+            let len = usize::try_from(fields.read()?).unwrap_or(usize::MAX);
+            let (column, behind) = fields.rest().split_at_checked(len).ok_or(FormatError::new(
+                "a column of the table of contents is cut off",
+            ))?;
+            if (column::BLOBS..=column::HASH).contains(&number) {
+                columns.0.push((number, decode_column(column, count)?));
+            }
+            rest = behind;
+        }
+        Ok(columns)
+    }
+
+    fn take(&mut self, number: u64, delta_coded: bool) -> impl Iterator<Item = i64> + use<> {
+        let index = self.0.iter().position(|(found, _)| *found == number);
+        let values = index
+            .map(|index| self.0.swap_remove(index).1)
+            .unwrap_or_default();
+        let mut last = 0i64;
+        values.into_iter().map(move |value| {
+            last = if delta_coded {
+                last.wrapping_add(value)
+            } else {
+                value
+            };
+            last
+        })
+    }
+
+    fn entries(mut self, count: usize, data_start: u64) -> Result<Vec<BlobEntry>, FormatError> {
+        let short = || FormatError::new("a column of the table of contents is too short");
+        let range = || FormatError::new("a value in the table of contents is out of range");
+        let mut frame_lens = self.take(column::FRAME_LEN, true);
+        let mut header_lens = self.take(column::HEADER_LEN, true);
+        let mut payload_lens = self.take(column::PAYLOAD_LEN, true);
+        let mut kinds = self.take(column::KINDS, true);
+        let mut counts = self.take(column::COUNT, true);
+        let mut flags = self.take(column::FLAGS, true);
+        let mut blobs = self.take(column::BLOBS, false);
+        let mut gaps = self.take(column::OFFSET_GAP, false);
+        let mut mins = self.take(column::MIN_ID, false);
+        let mut spans = self.take(column::ID_SPAN, false);
+        let mut boxes = Boxes::new(&mut self);
+        let mut hashes = self.take(column::HASH, false);
+        let mut entries = Vec::new();
+        let (mut end, mut number, mut last_id) = (data_start, 1u32, 0i64);
+        for _ in 0..count {
+            let gap = u64::try_from(gaps.next().unwrap_or(0)).map_err(|_| range())?;
+            let min_id = mins.next().ok_or_else(short)?.wrapping_add(last_id);
+            let entry = BlobEntry {
+                offset: end.checked_add(gap).ok_or_else(range)?,
+                min_id,
+                max_id: spans.next().ok_or_else(short)?.wrapping_add(min_id),
+                hash: hashes.next().unwrap_or(0) as u64,
+                bbox: boxes.next().ok_or_else(range)?,
+                frame_len: narrow(frame_lens.next())?,
+                payload_len: narrow(payload_lens.next())?,
+                count: narrow(counts.next())?,
+                blobs: narrow(blobs.next().or(Some(1)))?,
+                number,
+                header_len: narrow(header_lens.next())?,
+                kinds: KindSet::from_bits(narrow(kinds.next())?).ok_or_else(range)?,
+                flags: BlobFlags::from_bits(narrow(flags.next())?),
+            };
+            end = entry
+                .offset
+                .checked_add(u64::from(entry.frame_len))
+                .ok_or_else(range)?;
+            number = number.checked_add(entry.blobs.max(1)).ok_or_else(range)?;
+            last_id = entry.max_id;
+            entries.push(entry);
+        }
+        Ok(entries)
+    }
+}
+
+fn narrow<T: TryFrom<i64>>(value: Option<i64>) -> Result<T, FormatError> {
+    let value = value.ok_or(FormatError::new(
+        "a column of the table of contents is too short",
+    ))?;
+    T::try_from(value)
+        .map_err(|_| FormatError::new("a value in the table of contents is out of range"))
+}
+
+/// Decodes a column of at most `count` values.
+fn decode_column(column: &[u8], count: usize) -> Result<Vec<i64>, FormatError> {
+    let (coding, bytes) = column
+        .split_first()
+        .ok_or(FormatError::new("an empty column in the table of contents"))?;
+    let too_long = FormatError::new("a column of the table of contents is too long");
+    let mut values = Vec::new();
+    let mut varints = Varints::new(bytes);
+    match *coding {
+        PLAIN => {
+            while !varints.is_done() {
+                values.push(varints.read_sint()?);
+            }
+        }
+        RUNS => {
+            while !varints.is_done() {
+                let value = zigzag_decode(varints.read()?);
+                let len = usize::try_from(varints.read()?).unwrap_or(usize::MAX);
+                if len > count.saturating_sub(values.len()) || len > MAX_TOC_LEN {
+                    return Err(too_long);
+                }
+                values.resize(values.len() + len, value);
+            }
+        }
+        FIXED64 => {
+            let words = bytes
+                .chunks_exact(8)
+                .filter_map(|word| word.try_into().ok());
+            values.extend(words.map(i64::from_le_bytes));
+        }
+        other => {
+            return Err(FormatError::with(format!(
+                "column coding {other} in the table of contents is not known"
+            )));
+        }
+    }
+    if values.len() > count {
+        Err(too_long)
+    } else {
+        Ok(values)
+    }
+}
+
+/// The box columns, side by side.
+struct Boxes<I> {
+    lat_spans: I,
+    souths: I,
+    wests: I,
+    lon_spans: I,
+}
+
+impl Boxes<std::vec::IntoIter<i64>> {
+    fn new(columns: &mut Columns) -> Self {
+        let mut take = |number, delta| columns.take(number, delta).collect::<Vec<_>>().into_iter();
+        Self {
+            lat_spans: take(column::LAT_SPAN, false),
+            souths: take(column::SOUTH, true),
+            wests: take(column::WEST, true),
+            lon_spans: take(column::LON_SPAN, false),
+        }
+    }
+
+    /// The next entry's box; `None` where its columns are damaged.
+    fn next(&mut self) -> Option<Bbox> {
+        match self.lat_spans.next() {
+            None | Some(-1) => Some(Bbox::EMPTY),
+            Some(lat_span) => {
+                let (south, west) = (self.souths.next()?, self.wests.next()?);
+                Some(Bbox {
+                    min_lat_e7: i32::try_from(south).ok()?,
+                    max_lat_e7: i32::try_from(south.checked_add(lat_span)?).ok()?,
+                    min_lon_e7: i32::try_from(west).ok()?,
+                    max_lon_e7: i32::try_from(west.checked_add(self.lon_spans.next()?)?).ok()?,
+                })
+            }
+        }
+    }
+}
+
+/// How many bytes a header frame takes that has room for a table of `blobs` entries. Give the
+/// result to [`header_frame_with_toc`].
+pub fn reserved_header_len(header: &HeaderBlock, blobs: u64) -> usize {
+    let mut message = Vec::new();
+    header.encode(&mut message);
+    let table = usize::try_from(blobs)
+        .unwrap_or(usize::MAX)
+        .saturating_mul(RESERVED_BYTES_PER_BLOB);
+    let payload = message.len() + RESERVED_FIXED_BYTES + table.min(MAX_TOC_LEN);
+    frame_len_of(payload)
+}
+
+/// Encodes the header frame with its table in exactly `frame_len` bytes, which come from
+/// [`reserved_header_len`]. A table that has too little room is degraded: content hashes go first,
+/// then neighbouring blobs share entries, then the table is left out.
+pub fn header_frame_with_toc(
+    header: &HeaderBlock,
+    toc: Option<Toc>,
+    frame_len: usize,
+) -> Result<Vec<u8>, FormatError> {
+    let mut payload = Vec::new();
+    header.encode(&mut payload);
+    let room = payload_len_of(frame_len)
+        .and_then(|len| len.checked_sub(payload.len()))
+        .ok_or(FormatError::new(
+            "the header does not fit the room reserved for it",
+        ))?;
+    let data_start = frame_len as u64;
+    match toc.and_then(|toc| fitting_table(toc, data_start, room)) {
+        Some(table) => {
+            put_bytes_field(&mut payload, TOC_FIELD, &table);
+            put_padding(&mut payload, room - field_len(TOC_FIELD, table.len()));
+        }
+        None => put_padding(&mut payload, room),
+    }
+    let zlib = zlib_stored(&payload);
+    let mut frame = Vec::with_capacity(frame_len);
+    let blob = Blob {
+        encoding: Encoding::Zlib,
+        data: &zlib,
+        payload_len: payload.len() as u32,
+    };
+    encode_frame(&mut frame, BlobKind::Header, None, &blob)?;
+    if frame.len() == frame_len {
+        Ok(frame)
+    } else {
+        Err(FormatError::new(
+            "the header could not be fitted to the room reserved for it",
+        ))
+    }
+}
+
+/// The best table that fits `room` bytes as a field, with padding that can be expressed.
+fn fitting_table(mut toc: Toc, data_start: u64, room: usize) -> Option<Vec<u8>> {
+    loop {
+        let table = encode_toc(&toc, data_start);
+        let used = field_len(TOC_FIELD, table.len());
+        let left = room.checked_sub(used);
+        if table.len() <= MAX_TOC_LEN && left.is_some_and(|left| left == 0 || left >= 3) {
+            return Some(table);
+        }
+        if !degrade(&mut toc) {
+            return None;
+        }
+    }
+}
+
+/// Makes a table shorter by one step. `false` where it cannot become shorter.
+fn degrade(toc: &mut Toc) -> bool {
+    if toc
+        .entries
+        .iter()
+        .any(|entry| entry.flags.has(BlobFlags::HASHED))
+    {
+        for entry in &mut toc.entries {
+            entry.flags.set(BlobFlags::HASHED, false);
+            entry.hash = 0;
+        }
+        return true;
+    }
+    let before = toc.entries.len();
+    let mut shared: Vec<BlobEntry> = Vec::with_capacity(before / 2 + 1);
+    // Pairs become one entry; the next step makes pairs of pairs.
+    let mut paired = true;
+    for entry in &toc.entries {
+        let joined = shared
+            .last()
+            .filter(|_| !paired)
+            .and_then(|last| join(last, entry));
+        match (joined, shared.last_mut()) {
+            (Some(joined), Some(last)) => {
+                *last = joined;
+                paired = true;
+            }
+            _ => {
+                shared.push(*entry);
+                paired = false;
+            }
+        }
+    }
+    toc.entries = shared;
+    toc.entries.len() < before
+}
+
+/// One entry for two neighbouring blobs of one kind; `None` where they cannot share one.
+fn join(first: &BlobEntry, second: &BlobEntry) -> Option<BlobEntry> {
+    if first.end() != second.offset || first.kinds != second.kinds || first.kinds.single().is_none()
+    {
+        return None;
+    }
+    let in_order = id_rank(first.max_id) < id_rank(second.min_id);
+    let by_rank = |id: &i64| id_rank(*id);
+    let all = first.flags.bits() & second.flags.bits();
+    let any = first.flags.bits() | second.flags.bits();
+    let facts = BlobFlags::SCANNED.bits()
+        | if in_order {
+            BlobFlags::SORTED.bits() | BlobFlags::STRICT.bits()
+        } else {
+            0
+        };
+    let features =
+        BlobFlags::LOCATIONS.bits() | BlobFlags::DENSE.bits() | BlobFlags::DELETED.bits();
+    Some(BlobEntry {
+        offset: first.offset,
+        min_id: [first.min_id, second.min_id]
+            .into_iter()
+            .min_by_key(by_rank)?,
+        max_id: [first.max_id, second.max_id]
+            .into_iter()
+            .max_by_key(by_rank)?,
+        hash: 0,
+        bbox: first.bbox.union(&second.bbox),
+        frame_len: first.frame_len.checked_add(second.frame_len)?,
+        payload_len: first.payload_len.saturating_add(second.payload_len),
+        count: first.count.checked_add(second.count)?,
+        blobs: first.blobs.checked_add(second.blobs)?,
+        number: first.number,
+        header_len: first.header_len,
+        kinds: first.kinds,
+        flags: BlobFlags::from_bits((all & facts) | (any & features)),
+    })
+}
+
+/// Bytes of a length-delimited field.
+const fn field_len(number: u32, len: usize) -> usize {
+    varint_len((number as u64) << 3) + varint_len(len as u64) + len
+}
+
+/// Appends exactly `room` bytes of padding fields; `room` is 0 or at least 3.
+fn put_padding(out: &mut Vec<u8>, room: usize) {
+    let end = out.len() + room;
+    while out.len() < end {
+        let left = end - out.len();
+        // Where no single field has just that length, an empty one takes up three bytes first.
+        let fits = (1..=5).find_map(|digits| {
+            let len = left.checked_sub(2 + digits)?;
+            (varint_len(len as u64) == digits).then_some(len)
+        });
+        let len = fits.unwrap_or(0);
+        put_bytes_head(out, PADDING_FIELD, len);
+        out.resize(out.len() + len, 0);
+    }
+}
+
+/// Most bytes in one stored block of a deflate stream.
+const STORED_BLOCK_LEN: usize = 65_535;
+
+/// zlib data that stores `payload` uncompressed, so that its length depends on nothing else.
+fn zlib_stored(payload: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(zlib_stored_len(payload.len()));
+    out.extend_from_slice(&[0x78, 0x01]);
+    let mut blocks = payload.chunks(STORED_BLOCK_LEN).peekable();
+    while let Some(block) = blocks.next() {
+        let len = block.len() as u16;
+        out.push(u8::from(blocks.peek().is_none()));
+        out.extend_from_slice(&len.to_le_bytes());
+        out.extend_from_slice(&(!len).to_le_bytes());
+        out.extend_from_slice(block);
+    }
+    out.extend_from_slice(&adler32(payload).to_be_bytes());
+    out
+}
+
+fn zlib_stored_len(payload_len: usize) -> usize {
+    2 + payload_len.div_ceil(STORED_BLOCK_LEN) * 5 + payload_len + 4
+}
+
+/// The checksum that ends zlib data (RFC 1950).
+fn adler32(bytes: &[u8]) -> u32 {
+    const MODULUS: u32 = 65_521;
+    let (mut a, mut b) = (1u32, 0u32);
+    // 5552 bytes are the most that cannot overflow 32 bits.
+    for chunk in bytes.chunks(5552) {
+        for &byte in chunk {
+            a += u32::from(byte);
+            b += a;
+        }
+        a %= MODULUS;
+        b %= MODULUS;
+    }
+    b << 16 | a
+}
+
+/// Length of the header frame whose payload has that length.
+fn frame_len_of(payload_len: usize) -> usize {
+    let zlib = zlib_stored_len(payload_len);
+    let blob = 1 + varint_len(payload_len as u64) + 1 + varint_len(zlib as u64) + zlib;
+    4 + 2 + "OSMHeader".len() + 1 + varint_len(blob as u64) + blob
+}
+
+/// Undoes [`frame_len_of`].
+fn payload_len_of(frame_len: usize) -> Option<usize> {
+    let guess = frame_len
+        .checked_sub(frame_len.div_ceil(STORED_BLOCK_LEN) * 5 + 64)
+        .unwrap_or(1);
+    (guess..frame_len).find(|&len| frame_len_of(len) == frame_len)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::osm::ObjectKind;
+    use crate::pbf::wire::Fields;
+    use crate::pbf::{BlobHeader, Decompressor};
+
+    fn table(blobs: u32) -> Toc {
+        let mut offset = 1000u64;
+        let entries = (0..blobs).map(|index| {
+            let entry = BlobEntry {
+                offset,
+                frame_len: 60_000 + index % 7 * 1000,
+                header_len: 17,
+                payload_len: 150_000 + index,
+                count: 8000,
+                number: index + 1,
+                min_id: i64::from(index) * 100_000 + 1,
+                max_id: i64::from(index) * 100_000 + 90_000,
+                kinds: KindSet::of(ObjectKind::Node),
+                hash: u64::from(index).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+                bbox: Bbox {
+                    min_lat_e7: index as i32 * -977,
+                    max_lat_e7: index as i32 * 13_331,
+                    min_lon_e7: -1_800_000_000,
+                    max_lon_e7: 1_800_000_000,
+                },
+                flags: BlobFlags::from_bits(1 | 2 | 8 | 32 | 64),
+                ..BlobEntry::default()
+            };
+            offset = entry.end();
+            entry
+        });
+        let entries = entries.collect();
+        let flags = TocFlags {
+            sorted: true,
+            ..TocFlags::default()
+        };
+        Toc {
+            file_len: 77,
+            flags,
+            entries,
+        }
+    }
+
+    fn read_back(frame: &[u8]) -> (HeaderBlock, Option<Toc>) {
+        let len = BlobHeader::len_from_prefix(frame[..4].try_into().unwrap()).unwrap() as usize;
+        let blob = Blob::parse(&frame[4 + len..]).unwrap();
+        let mut decompressor = Decompressor::default();
+        let (header, toc) = HeaderBlock::parse(decompressor.payload(&blob).unwrap()).unwrap();
+        (
+            header,
+            toc.map(|bytes| Toc::parse(bytes, frame.len() as u64).unwrap()),
+        )
+    }
+
+    #[test]
+    fn a_table_reads_back_as_it_was_written() {
+        for blobs in [0, 1, 2, 500] {
+            let toc = table(blobs);
+            assert_eq!(Toc::parse(&encode_toc(&toc, 1000), 1000).unwrap(), toc);
+        }
+    }
+
+    #[test]
+    fn a_damaged_table_is_refused() {
+        let bytes = encode_toc(&table(20), 1000);
+        for index in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[index] ^= 0x10;
+            assert!(Toc::parse(&damaged, 1000).is_err(), "byte {index}");
+            assert!(Toc::parse(&bytes[..index], 1000).is_err(), "cut at {index}");
+        }
+    }
+
+    #[test]
+    fn the_header_frame_fills_the_room_that_was_reserved() {
+        let header = HeaderBlock::default();
+        for reserved in [0, 1, 100, 3000] {
+            let len = reserved_header_len(&header, reserved);
+            for blobs in [0, reserved as u32 / 2, reserved as u32] {
+                let frame = header_frame_with_toc(&header, Some(table(blobs)), len).unwrap();
+                assert_eq!(frame.len(), len);
+                assert_eq!(read_back(&frame).1.unwrap().entries.len(), blobs as usize);
+            }
+        }
+    }
+
+    #[test]
+    fn a_table_with_too_little_room_loses_hashes_first_and_then_shares_entries() {
+        let header = HeaderBlock::default();
+        let toc = table(1000);
+        let mut seen = Vec::new();
+        for reserved in [1000, 850, 500, 300, 20, 0] {
+            let len = reserved_header_len(&header, reserved);
+            let read =
+                read_back(&header_frame_with_toc(&header, Some(toc.clone()), len).unwrap()).1;
+            let Some(read) = read else {
+                seen.push((0, false));
+                continue;
+            };
+            assert_eq!(
+                read.entries.iter().map(|entry| entry.blobs).sum::<u32>(),
+                1000
+            );
+            assert_eq!(
+                read.entries.iter().map(|entry| entry.count).sum::<u32>(),
+                8_000_000
+            );
+            let hashed = read
+                .entries
+                .iter()
+                .any(|entry| entry.flags.has(BlobFlags::HASHED));
+            seen.push((read.entries.len(), hashed));
+        }
+        assert_eq!(seen[0], (1000, true));
+        assert_eq!(seen[1], (1000, false));
+        assert_eq!(seen[2], (500, false));
+        assert!(
+            seen.is_sorted_by_key(|(entries, _)| std::cmp::Reverse(*entries)),
+            "{seen:?}"
+        );
+    }
+
+    #[test]
+    fn padding_of_every_length_can_be_expressed() {
+        for room in (3..300).chain(16_380..16_400).chain([70_000]) {
+            let mut out = Vec::new();
+            put_padding(&mut out, room);
+            assert_eq!(out.len(), room);
+            let mut fields = Fields::new(&out);
+            while let Some(field) = fields.next().unwrap() {
+                assert_eq!(field.number, PADDING_FIELD);
+            }
+        }
+    }
+
+    #[test]
+    fn frame_lengths_can_be_undone() {
+        for len in (1..400).chain(65_500..65_600).chain([131_071, 24 << 20]) {
+            assert_eq!(payload_len_of(frame_len_of(len)), Some(len));
+        }
+    }
+}

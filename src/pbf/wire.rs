@@ -1,0 +1,439 @@
+//! The protobuf wire format: varints, tags, length-delimited fields and packed runs.
+//!
+//! Readers never move past the end of their slice and never panic; a varint that does not fit
+//! 64 bits is an error. See "Encoding" in the protobuf documentation.
+
+use super::FormatError;
+use std::borrow::Cow;
+
+/// Longest encoding of a 64-bit varint, in bytes.
+pub const MAX_VARINT_LEN: usize = 10;
+
+const TRUNCATED_VARINT: FormatError = FormatError::new("varint cut off");
+const OVERLONG_VARINT: FormatError = FormatError::new("varint does not fit 64 bits");
+const TRUNCATED_FIELD: FormatError = FormatError::new("field runs past the end of its message");
+
+/// How a field's value is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WireType {
+    /// One varint.
+    Varint,
+    /// Eight bytes.
+    Fixed64,
+    /// A length and that many bytes: sub-messages, strings, packed runs.
+    Bytes,
+    /// Four bytes.
+    Fixed32,
+}
+
+/// Reads one varint at `*pos` and moves `*pos` behind it. On an error `*pos` does not move.
+#[inline]
+pub fn read_varint(data: &[u8], pos: &mut usize) -> Result<u64, FormatError> {
+    match data.get(*pos) {
+        Some(&byte) if byte < 0x80 => {
+            *pos += 1;
+            Ok(u64::from(byte))
+        }
+        Some(_) => read_long_varint(data, pos),
+        None => Err(TRUNCATED_VARINT),
+    }
+}
+
+/// The general path of [`read_varint`]: two to ten bytes.
+fn read_long_varint(data: &[u8], pos: &mut usize) -> Result<u64, FormatError> {
+    let rest = data.get(*pos..).unwrap_or_default();
+    let mut value = 0u64;
+    for (index, &byte) in rest.iter().take(MAX_VARINT_LEN).enumerate() {
+        if index == MAX_VARINT_LEN - 1 && byte > 1 {
+            return Err(OVERLONG_VARINT);
+        }
+        value |= u64::from(byte & 0x7f) << (7 * index);
+        if byte < 0x80 {
+            *pos += index + 1;
+            return Ok(value);
+        }
+    }
+    Err(if rest.len() >= MAX_VARINT_LEN {
+        OVERLONG_VARINT
+    } else {
+        TRUNCATED_VARINT
+    })
+}
+
+/// Undoes zigzag coding: 0, 1, 2, 3 become 0, -1, 1, -2.
+#[inline]
+pub const fn zigzag_decode(value: u64) -> i64 {
+    ((value >> 1) as i64) ^ -((value & 1) as i64)
+}
+
+/// Zigzag coding: small absolute values become small numbers.
+#[inline]
+pub const fn zigzag_encode(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)) as u64
+}
+
+/// Walks the fields of one message.
+#[derive(Debug, Clone, Copy)]
+pub struct Fields<'a> {
+    data: &'a [u8],
+    pos: usize,
+}
+
+/// One field as it stands in a message.
+#[derive(Debug, Clone, Copy)]
+pub struct Field<'a> {
+    /// Field number, 1 and up.
+    pub number: u32,
+    /// The value; fixed-width values are passed over and read as `Other`.
+    pub value: Value<'a>,
+    /// The whole field with its tag, as found: what a copy of it is made from.
+    pub raw: &'a [u8],
+}
+
+/// The value of a [`Field`].
+#[derive(Debug, Clone, Copy)]
+pub enum Value<'a> {
+    /// A varint, not zigzag decoded.
+    Varint(u64),
+    /// A length-delimited value.
+    Bytes(&'a [u8]),
+    /// A fixed-width value, of which the formats read here have none.
+    Other,
+}
+
+impl<'a> Field<'a> {
+    /// The varint in this field, or an error where its wire type is another.
+    #[inline]
+    pub fn varint(&self) -> Result<u64, FormatError> {
+        match self.value {
+            Value::Varint(value) => Ok(value),
+            _ => Err(FormatError::with(format!(
+                "field {} is not a varint",
+                self.number
+            ))),
+        }
+    }
+
+    /// The zigzag-coded varint in this field.
+    #[inline]
+    pub fn sint(&self) -> Result<i64, FormatError> {
+        self.varint().map(zigzag_decode)
+    }
+
+    /// The length-delimited bytes in this field, or an error where its wire type is another.
+    #[inline]
+    pub fn bytes(&self) -> Result<&'a [u8], FormatError> {
+        match self.value {
+            Value::Bytes(bytes) => Ok(bytes),
+            _ => Err(FormatError::with(format!(
+                "field {} is not length-delimited",
+                self.number
+            ))),
+        }
+    }
+
+    /// The bytes of this field as UTF-8 text.
+    pub fn text(&self) -> Result<&'a str, FormatError> {
+        std::str::from_utf8(self.bytes()?)
+            .map_err(|_| FormatError::with(format!("field {} is not UTF-8", self.number)))
+    }
+}
+
+impl<'a> Fields<'a> {
+    /// The fields of `message`.
+    pub const fn new(message: &'a [u8]) -> Self {
+        Self {
+            data: message,
+            pos: 0,
+        }
+    }
+
+    /// The next field, or `None` at the end of the message.
+    // Not `Iterator::next`: callers write `while let Some(field) = fields.next()?`.
+    #[allow(clippy::should_implement_trait)]
+    #[inline]
+    pub fn next(&mut self) -> Result<Option<Field<'a>>, FormatError> {
+        if self.pos >= self.data.len() {
+            return Ok(None);
+        }
+        let start = self.pos;
+        let tag = read_varint(self.data, &mut self.pos)?;
+        let number = u32::try_from(tag >> 3).unwrap_or(0);
+        if number == 0 {
+            return Err(FormatError::new("field number 0 or out of range"));
+        }
+        let value = match tag & 7 {
+            0 => Value::Varint(read_varint(self.data, &mut self.pos)?),
+            1 => self.take(8).map(|_| Value::Other)?,
+            2 => {
+                let len = read_varint(self.data, &mut self.pos)?;
+                Value::Bytes(self.take(usize::try_from(len).map_err(|_| TRUNCATED_FIELD)?)?)
+            }
+            5 => self.take(4).map(|_| Value::Other)?,
+            other => {
+                return Err(FormatError::with(format!(
+                    "wire type {other} is not in use"
+                )));
+            }
+        };
+        let raw = self.data.get(start..self.pos).unwrap_or_default();
+        Ok(Some(Field { number, value, raw }))
+    }
+
+    #[inline]
+    fn take(&mut self, len: usize) -> Result<&'a [u8], FormatError> {
+        let end = self.pos.checked_add(len).ok_or(TRUNCATED_FIELD)?;
+        let bytes = self.data.get(self.pos..end).ok_or(TRUNCATED_FIELD)?;
+        self.pos = end;
+        Ok(bytes)
+    }
+}
+
+/// A repeated scalar field: packed, unpacked, or in several pieces.
+///
+/// One packed run, as nearly every writer makes it, is borrowed. Anything else is gathered into a
+/// packed run of our own, after which both read the same.
+#[derive(Debug, Clone, Default)]
+pub struct Packed<'a>(Cow<'a, [u8]>);
+
+impl<'a> Packed<'a> {
+    /// Takes in one occurrence of the field.
+    #[inline]
+    pub fn add(&mut self, field: &Field<'a>) -> Result<(), FormatError> {
+        match field.value {
+            Value::Bytes(run) if self.0.is_empty() => self.0 = Cow::Borrowed(run),
+            _ => self.add_piece(field)?,
+        }
+        Ok(())
+    }
+
+    /// The general path of [`Packed::add`].
+    fn add_piece(&mut self, field: &Field<'a>) -> Result<(), FormatError> {
+        match field.value {
+            Value::Bytes(run) => self.0.to_mut().extend_from_slice(run),
+            Value::Varint(value) => put_varint(self.0.to_mut(), value),
+            Value::Other => {
+                return Err(FormatError::with(format!(
+                    "field {} is fixed-width",
+                    field.number
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The packed run.
+    #[inline]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Whether there is no value.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many values there are, counted without decoding them.
+    #[inline]
+    pub fn count(&self) -> usize {
+        count_varints(&self.0)
+    }
+
+    /// The values.
+    #[inline]
+    pub fn values(&self) -> Varints<'_> {
+        Varints::new(&self.0)
+    }
+}
+
+/// How many varints end in `run`: the bytes without a continuation bit.
+#[inline]
+pub fn count_varints(run: &[u8]) -> usize {
+    // Summing bytes in short chunks lets the compiler count sixteen or more at a time.
+    run.chunks(255)
+        .map(|chunk| usize::from(chunk.iter().map(|&byte| u8::from(byte < 0x80)).sum::<u8>()))
+        .sum()
+}
+
+/// Checks that `run` consists of whole varints that fit 64 bits.
+pub fn check_varints(run: &[u8]) -> Result<(), FormatError> {
+    let mut pos = 0;
+    while pos < run.len() {
+        read_varint(run, &mut pos)?;
+    }
+    Ok(())
+}
+
+/// The values of a packed run.
+#[derive(Debug, Clone, Copy)]
+pub struct Varints<'a> {
+    run: &'a [u8],
+    pos: usize,
+}
+
+impl<'a> Varints<'a> {
+    /// The values of `run`.
+    pub const fn new(run: &'a [u8]) -> Self {
+        Self { run, pos: 0 }
+    }
+
+    /// Whether every value was read.
+    #[inline]
+    pub const fn is_done(&self) -> bool {
+        self.pos >= self.run.len()
+    }
+
+    /// Where the next value starts in the run.
+    #[inline]
+    pub const fn position(&self) -> usize {
+        self.pos
+    }
+
+    /// The next value; an error at the end of the run.
+    #[inline]
+    pub fn read(&mut self) -> Result<u64, FormatError> {
+        read_varint(self.run, &mut self.pos)
+    }
+
+    /// The next value, zigzag decoded; an error at the end of the run.
+    #[inline]
+    pub fn read_sint(&mut self) -> Result<i64, FormatError> {
+        self.read().map(zigzag_decode)
+    }
+
+    /// What was not read yet.
+    pub fn rest(&self) -> &'a [u8] {
+        self.run.get(self.pos..).unwrap_or_default()
+    }
+}
+
+/// Appends a varint.
+#[inline]
+pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Appends a zigzag-coded varint.
+#[inline]
+pub fn put_sint(out: &mut Vec<u8>, value: i64) {
+    put_varint(out, zigzag_encode(value));
+}
+
+/// Appends a varint field.
+pub fn put_varint_field(out: &mut Vec<u8>, number: u32, value: u64) {
+    put_varint(out, u64::from(number) << 3);
+    put_varint(out, value);
+}
+
+/// Appends a zigzag-coded varint field.
+pub fn put_sint_field(out: &mut Vec<u8>, number: u32, value: i64) {
+    put_varint_field(out, number, zigzag_encode(value));
+}
+
+/// Appends a length-delimited field.
+pub fn put_bytes_field(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
+    put_bytes_head(out, number, bytes.len());
+    out.extend_from_slice(bytes);
+}
+
+/// Appends the tag and length of a length-delimited field whose bytes follow.
+pub fn put_bytes_head(out: &mut Vec<u8>, number: u32, len: usize) {
+    put_varint(out, u64::from(number) << 3 | 2);
+    put_varint(out, len as u64);
+}
+
+/// Appends a length-delimited field unless it is empty.
+pub fn put_packed_field(out: &mut Vec<u8>, number: u32, run: &[u8]) {
+    if !run.is_empty() {
+        put_bytes_field(out, number, run);
+    }
+}
+
+/// How many bytes a varint takes.
+pub const fn varint_len(value: u64) -> usize {
+    let bits = 64 - (value | 1).leading_zeros() as usize;
+    bits.div_ceil(7)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn varints_survive_a_round_trip() {
+        for value in [
+            0,
+            1,
+            127,
+            128,
+            300,
+            u64::from(u32::MAX),
+            u64::MAX - 1,
+            u64::MAX,
+        ] {
+            let mut out = Vec::new();
+            put_varint(&mut out, value);
+            assert_eq!(out.len(), varint_len(value));
+            let mut pos = 0;
+            assert_eq!(read_varint(&out, &mut pos), Ok(value));
+            assert_eq!(pos, out.len());
+        }
+    }
+
+    #[test]
+    fn zigzag_covers_the_ends_of_the_range() {
+        for value in [0, -1, 1, i64::MIN, i64::MAX] {
+            assert_eq!(zigzag_decode(zigzag_encode(value)), value);
+        }
+        assert_eq!(zigzag_encode(-1), 1);
+    }
+
+    #[test]
+    fn a_varint_of_more_than_64_bits_is_an_error_and_moves_nothing() {
+        let mut pos = 0;
+        assert_eq!(read_varint(&[0xff; 11], &mut pos), Err(OVERLONG_VARINT));
+        let mut too_big = [0xff; 10];
+        too_big[9] = 2;
+        assert_eq!(read_varint(&too_big, &mut pos), Err(OVERLONG_VARINT));
+        assert_eq!(read_varint(&[0x80], &mut pos), Err(TRUNCATED_VARINT));
+        assert_eq!(pos, 0);
+    }
+
+    #[test]
+    fn packed_unpacked_and_split_runs_read_alike() {
+        let mut packed = Vec::new();
+        put_bytes_field(&mut packed, 1, &[1, 2, 3, 4]);
+        let mut mixed = Vec::new();
+        put_varint_field(&mut mixed, 1, 1);
+        put_bytes_field(&mut mixed, 1, &[2, 3]);
+        put_varint_field(&mut mixed, 1, 4);
+        for message in [packed, mixed] {
+            let mut run = Packed::default();
+            let mut fields = Fields::new(&message);
+            while let Some(field) = fields.next().unwrap() {
+                run.add(&field).unwrap();
+            }
+            assert_eq!(run.as_bytes(), [1, 2, 3, 4]);
+            assert_eq!(run.count(), 4);
+        }
+    }
+
+    #[test]
+    fn a_field_that_runs_past_its_message_is_an_error() {
+        assert!(Fields::new(&[0x0a, 5, 1]).next().is_err());
+        assert!(
+            Fields::new(&[
+                0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1
+            ])
+            .next()
+            .is_err()
+        );
+        assert!(Fields::new(&[0x09, 1, 2]).next().is_err());
+        assert!(Fields::new(&[0x0b]).next().is_err());
+        assert!(Fields::new(&[0x00, 1]).next().is_err());
+    }
+}

@@ -1,0 +1,251 @@
+//! Input files and the opening of a PBF.
+
+use crate::Context;
+use crate::error::{Error, Result};
+use crate::pbf::{
+    Blob, BlobHeader, BlobKind, Decompressor, FRAME_PREFIX_LEN, FormatError, HeaderBlock, Toc,
+};
+use std::fs::File;
+use std::io::{self, IsTerminal};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// A file that is read at arbitrary places. Standard input is spooled to a temporary file.
+#[derive(Debug)]
+pub struct Input {
+    path: PathBuf,
+    file: File,
+    len: u64,
+}
+
+impl Input {
+    /// Opens a file; `-` is standard input.
+    pub fn open(path: &Path) -> Result<Self> {
+        if path.as_os_str() == "-" {
+            return Self::spool_stdin();
+        }
+        let file = File::open(path).map_err(|error| Error::io(path, "cannot open", error))?;
+        let metadata = file
+            .metadata()
+            .map_err(|error| Error::io(path, "cannot read", error))?;
+        if metadata.is_dir() {
+            return Err(Error::file(path, "is a directory, not a file"));
+        }
+        if !metadata.is_file() {
+            return Self::spool(path, file);
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            len: metadata.len(),
+            file,
+        })
+    }
+
+    fn spool_stdin() -> Result<Self> {
+        let stdin = io::stdin();
+        if stdin.is_terminal() {
+            return Err(Error::Usage(
+                "standard input is a terminal: give a file or a pipe".into(),
+            ));
+        }
+        Self::spool(Path::new("standard input"), stdin.lock())
+    }
+
+    /// Copies a stream to a temporary file that has no name, so that it can be read at will.
+    fn spool(path: &Path, mut stream: impl io::Read) -> Result<Self> {
+        let failed = |error| Error::io(path, "cannot spool", error);
+        let mut file = tempfile::tempfile().map_err(failed)?;
+        let len = io::copy(&mut stream, &mut file).map_err(failed)?;
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            len,
+        })
+    }
+
+    /// The path, for messages.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Length in bytes.
+    pub const fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether the file has no bytes.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The open file, for copies within the kernel.
+    pub const fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Reads up to `buffer.len()` bytes at `offset`; fewer only at the end of the file.
+    pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        let mut done = 0;
+        while let Some(rest) = buffer.get_mut(done..).filter(|rest| !rest.is_empty()) {
+            match self.file.read_at(rest, offset + done as u64) {
+                Ok(0) => break,
+                Ok(count) => done += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(Error::io(&self.path, "cannot read", error)),
+            }
+        }
+        Ok(done)
+    }
+
+    /// An error about the frame that starts at `offset`.
+    pub fn blob_error(&self, number: u64, offset: u64, source: FormatError) -> Error {
+        Error::Blob {
+            path: self.path.clone(),
+            number,
+            offset,
+            source,
+        }
+    }
+}
+
+/// Bytes fetched by the read that opens a file.
+const FIRST_READ: usize = 64 * 1024;
+
+/// An open PBF file: its header, and its table of contents where it has a good one.
+#[derive(Debug)]
+pub struct PbfFile {
+    /// The file.
+    pub input: Input,
+    /// What the file says of itself.
+    pub header: HeaderBlock,
+    /// The table of contents, where there is one that fits the file.
+    pub toc: Option<Toc>,
+    /// Why a table that is there cannot be used.
+    pub toc_problem: Option<String>,
+    /// Where the first data frame starts.
+    pub data_start: u64,
+}
+
+impl PbfFile {
+    /// Opens a file and reads its header blob: one read, or two where the table is large.
+    pub fn open(path: &Path, ctx: &Context) -> Result<Self> {
+        let file = Self::open_quietly(path, ctx)?;
+        if let Some(problem) = &file.toc_problem {
+            ctx.warn(format!("{}: {problem}; it is not used", path.display()));
+        }
+        Ok(file)
+    }
+
+    fn open_quietly(path: &Path, ctx: &Context) -> Result<Self> {
+        let input = Input::open(path)?;
+        if input.is_empty() {
+            return Err(Error::file(path, "the file is empty"));
+        }
+        let frame = read_header_frame(&input)?;
+        ctx.stats.bytes_read.add(frame.len() as u64);
+        let bad = |source| input.blob_error(0, 0, source);
+        let (header, data_start, toc) = parse_header_frame(&frame).map_err(bad)?;
+        let mut file = Self {
+            input,
+            header,
+            toc: None,
+            toc_problem: None,
+            data_start,
+        };
+        match toc {
+            None => {}
+            Some(Err(problem)) => file.toc_problem = Some(problem.to_string()),
+            Some(Ok(toc)) => file.take_toc(toc)?,
+        }
+        Ok(file)
+    }
+
+    /// Takes a table over if it is one of this file. One of a longer file means that the end of
+    /// this one is missing.
+    fn take_toc(&mut self, toc: Toc) -> Result<()> {
+        let found = self.input.len();
+        if toc.file_len > found {
+            return Err(Error::file(
+                self.input.path(),
+                format!(
+                    "the file is truncated: it has {found} bytes, its table of contents says {}",
+                    toc.file_len
+                ),
+            ));
+        }
+        let end = toc
+            .entries
+            .last()
+            .map_or(self.data_start, |entry| entry.end());
+        if toc.file_len < found {
+            self.toc_problem = Some(format!(
+                "the table of contents is stale: {} bytes were appended to the file",
+                found - toc.file_len
+            ));
+        } else if end != found || toc.entries.iter().any(|entry| entry.frame_len == 0) {
+            self.toc_problem = Some("the table of contents does not fit the file".into());
+        } else {
+            self.toc = Some(toc);
+        }
+        Ok(())
+    }
+}
+
+/// The bytes of the first frame, limits checked.
+fn read_header_frame(input: &Input) -> Result<Vec<u8>> {
+    let bad = |source| input.blob_error(0, 0, source);
+    let mut frame = vec![0; FIRST_READ.min(usize::try_from(input.len()).unwrap_or(FIRST_READ))];
+    let found = input.read_at(&mut frame, 0)?;
+    frame.truncate(found);
+    let len = header_frame_len(&frame).map_err(bad)?;
+    let found = frame.len();
+    frame.resize(len, 0);
+    if len > found {
+        let rest = frame.get_mut(found..).unwrap_or_default();
+        let wanted = rest.len();
+        if input.read_at(rest, found as u64)? < wanted {
+            return Err(bad(FormatError::new(
+                "the file ends within its header blob",
+            )));
+        }
+    }
+    Ok(frame)
+}
+
+/// The BlobHeader message in the first bytes of a frame.
+fn blob_header_bytes(frame: &[u8]) -> Result<&[u8], FormatError> {
+    let prefix = frame
+        .first_chunk::<FRAME_PREFIX_LEN>()
+        .ok_or(FormatError::new(
+            "the file ends within the length of a frame",
+        ))?;
+    let len = BlobHeader::len_from_prefix(*prefix)? as usize;
+    frame
+        .get(FRAME_PREFIX_LEN..FRAME_PREFIX_LEN + len)
+        .ok_or(FormatError::new("the file ends within a BlobHeader"))
+}
+
+fn header_frame_len(frame: &[u8]) -> Result<usize, FormatError> {
+    let header_bytes = blob_header_bytes(frame)?;
+    let header = BlobHeader::parse(header_bytes)
+        .map_err(|error| FormatError::with(format!("{error}: not a PBF file")))?;
+    if header.kind != BlobKind::Header {
+        return Err(FormatError::new("the first blob is not an OSMHeader"));
+    }
+    Ok(FRAME_PREFIX_LEN + header_bytes.len() + header.blob_len as usize)
+}
+
+type ParsedHeader = (HeaderBlock, u64, Option<Result<Toc, FormatError>>);
+
+fn parse_header_frame(frame: &[u8]) -> Result<ParsedHeader, FormatError> {
+    let start = FRAME_PREFIX_LEN + blob_header_bytes(frame)?.len();
+    let blob = Blob::parse(frame.get(start..).unwrap_or_default())?;
+    let mut decompressor = Decompressor::default();
+    let (header, toc) = HeaderBlock::parse(decompressor.payload(&blob)?)?;
+    let data_start = frame.len() as u64;
+    Ok((
+        header,
+        data_start,
+        toc.map(|bytes| Toc::parse(bytes, data_start)),
+    ))
+}

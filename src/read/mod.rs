@@ -1,0 +1,19 @@
+//! From a file to decoded blocks.
+//!
+//! [`PbfFile`] opens a file with one read, [`BlobPlan`] says what is in each of its blobs,
+//! [`BlobReader`] fetches and decompresses one, [`parallel_classify_phase`] does so on every core,
+//! and [`ElementReader`] is the front door for users of the library.
+
+mod blob_reader;
+mod element_reader;
+mod file;
+mod header_walker;
+mod phase;
+mod plan;
+
+pub use blob_reader::BlobReader;
+pub use element_reader::ElementReader;
+pub use file::{Input, PbfFile};
+pub use header_walker::{FrameHead, HeaderWalker};
+pub use phase::parallel_classify_phase;
+pub use plan::{BlobPlan, PlanNeeds, PlanSource};

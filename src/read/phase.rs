@@ -1,0 +1,286 @@
+//! The one parallel shape: workers claim work in file order, results are merged in file order.
+
+use crate::error::{Error, Result};
+use std::any::Any;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Runs `work` over the items of `source` on `jobs` threads and hands the results, in the order of
+/// the items, to `merge` on the calling thread.
+///
+/// - `cost` gives the bytes that an item holds from its claim until it is merged; claims wait while
+///   `budget` bytes are held, so that memory does not grow with the number of items.
+/// - `init` makes a worker's own scratch: buffers, readers, compressors.
+/// - The first error in item order, from `source`, `work` or `merge`, ends the phase and is
+///   returned; what comes before it was merged.
+pub fn parallel_classify_phase<T, S, R>(
+    jobs: usize,
+    budget: u64,
+    source: impl Iterator<Item = Result<T>> + Send,
+    cost: impl Fn(&T) -> u64 + Sync,
+    init: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, T) -> Result<R> + Sync,
+    mut merge: impl FnMut(R) -> Result<()>,
+) -> Result<()>
+where
+    T: Send,
+    R: Send,
+{
+    let queue = Queue::new(source, budget);
+    std::thread::scope(|scope| {
+        // Stops the workers on every way out, so that the scope can end.
+        let _stop = StopOnDrop(&queue);
+        for _ in 0..jobs.max(1) {
+            scope.spawn(|| {
+                let mut scratch = None;
+                while let Some((index, claimed)) = queue.claim(&cost) {
+                    let done = claimed.and_then(|item| {
+                        let scratch = scratch.get_or_insert_with(&init);
+                        let run = AssertUnwindSafe(|| work(scratch, item));
+                        catch_unwind(run).unwrap_or_else(|panic| Err(internal(&*panic)))
+                    });
+                    queue.deliver(index, done);
+                }
+            });
+        }
+        while let Some((held, result)) = queue.next_result() {
+            merge(result?)?;
+            queue.release(held);
+        }
+        Ok(())
+    })
+}
+
+fn internal(panic: &(dyn Any + Send)) -> Error {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    Error::Internal(text.unwrap_or_else(|| "a worker panicked".into()))
+}
+
+/// Work that was claimed and not yet merged, in order.
+struct State<I, R> {
+    source: Option<I>,
+    /// Bytes held and the result, once it is there, of each claimed item from the front on.
+    slots: VecDeque<(u64, Option<Result<R>>)>,
+    /// Index of the item in the first slot.
+    front: u64,
+    held: u64,
+    stopped: bool,
+}
+
+struct Queue<I, R> {
+    state: Mutex<State<I, R>>,
+    budget: u64,
+    may_claim: Condvar,
+    has_result: Condvar,
+}
+
+impl<I, R, T> Queue<I, R>
+where
+    I: Iterator<Item = Result<T>>,
+{
+    fn new(source: I, budget: u64) -> Self {
+        Self {
+            state: Mutex::new(State {
+                source: Some(source),
+                slots: VecDeque::new(),
+                front: 0,
+                held: 0,
+                stopped: false,
+            }),
+            budget,
+            may_claim: Condvar::new(),
+            has_result: Condvar::new(),
+        }
+    }
+
+    /// The next item and its index, as soon as the budget allows. An error of the source is
+    /// claimed like an item, so that it takes its place in the order.
+    fn claim(&self, cost: &impl Fn(&T) -> u64) -> Option<(u64, Result<T>)> {
+        let mut state = self.lock();
+        while !state.stopped && state.held >= self.budget {
+            state = self
+                .may_claim
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        if state.stopped {
+            return None;
+        }
+        let Some(item) = state.source.as_mut().and_then(Iterator::next) else {
+            state.source = None;
+            self.has_result.notify_all();
+            return None;
+        };
+        if item.is_err() {
+            state.source = None;
+        }
+        let held = item.as_ref().map_or(0, cost);
+        let index = state.front + state.slots.len() as u64;
+        state.held += held;
+        state.slots.push_back((held, None));
+        Some((index, item))
+    }
+
+    fn deliver(&self, index: u64, result: Result<R>) {
+        let mut state = self.lock();
+        let slot = index.checked_sub(state.front).map(|slot| slot as usize);
+        if let Some((_, waiting)) = slot.and_then(|slot| state.slots.get_mut(slot)) {
+            *waiting = Some(result);
+        }
+        if slot == Some(0) {
+            self.has_result.notify_all();
+        }
+    }
+
+    /// The result of the first item that was not merged yet, and the bytes it holds; `None` when
+    /// all were merged.
+    fn next_result(&self) -> Option<(u64, Result<R>)> {
+        let mut state = self.lock();
+        loop {
+            match state.slots.front() {
+                Some((_, Some(_))) => {
+                    let (held, result) = state.slots.pop_front()?;
+                    state.front += 1;
+                    return result.map(|result| (held, result));
+                }
+                None if state.source.is_none() => return None,
+                _ => {
+                    state = self
+                        .has_result
+                        .wait(state)
+                        .unwrap_or_else(PoisonError::into_inner)
+                }
+            }
+        }
+    }
+
+    fn release(&self, held: u64) {
+        self.lock().held -= held;
+        self.may_claim.notify_all();
+    }
+}
+
+impl<I, R> Queue<I, R> {
+    fn lock(&self) -> MutexGuard<'_, State<I, R>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn stop(&self) {
+        let mut state = self.lock();
+        state.stopped = true;
+        state.source = None;
+        self.may_claim.notify_all();
+    }
+}
+
+struct StopOnDrop<'q, I, R>(&'q Queue<I, R>);
+
+impl<I, R> Drop for StopOnDrop<'_, I, R> {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    fn failure(index: u64) -> Error {
+        Error::Usage(format!("item {index}"))
+    }
+
+    #[test]
+    fn results_come_in_item_order_whatever_the_workers_do() {
+        for jobs in [1, 2, 8] {
+            let mut seen = Vec::new();
+            let slow_evens = |(): &mut (), item: u64| {
+                if item % 2 == 0 {
+                    std::thread::sleep(std::time::Duration::from_micros(200));
+                }
+                Ok(item * 2)
+            };
+            let source = (0..200).map(Ok);
+            parallel_classify_phase(
+                jobs,
+                10,
+                source,
+                |_| 1,
+                || (),
+                slow_evens,
+                |result| {
+                    seen.push(result);
+                    Ok(())
+                },
+            )
+            .unwrap();
+            assert_eq!(seen, (0..200).map(|item| item * 2).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn the_first_error_in_item_order_wins_and_what_came_before_is_merged() {
+        let work = |(): &mut (), item: u64| {
+            if item >= 40 {
+                Err(failure(item))
+            } else {
+                Ok(item)
+            }
+        };
+        let mut merged = 0;
+        let source = (0..100).map(|item| {
+            if item == 70 {
+                Err(failure(item))
+            } else {
+                Ok(item)
+            }
+        });
+        let error = parallel_classify_phase(
+            4,
+            8,
+            source,
+            |_| 1,
+            || (),
+            work,
+            |_| {
+                merged += 1;
+                Ok(())
+            },
+        )
+        .unwrap_err();
+        assert_eq!((merged, error.to_string().as_str()), (40, "item 40"));
+    }
+
+    #[test]
+    fn no_more_than_the_budget_is_held_at_a_time() {
+        let (held, most) = (AtomicU64::new(0), AtomicU64::new(0));
+        let work = |(): &mut (), item: u64| {
+            most.fetch_max(held.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            Ok(item)
+        };
+        parallel_classify_phase(
+            8,
+            3,
+            (0..500).map(Ok),
+            |_| 1,
+            || (),
+            work,
+            |_| {
+                held.fetch_sub(1, Ordering::SeqCst);
+                Ok(())
+            },
+        )
+        .unwrap();
+        assert!(most.load(Ordering::SeqCst) <= 3);
+    }
+
+    #[test]
+    fn a_panic_in_a_worker_becomes_an_error() {
+        let work = |(): &mut (), item: u64| if item == 5 { panic!("oops") } else { Ok(item) };
+        let result =
+            parallel_classify_phase(2, 8, (0..100).map(Ok), |_| 1, || (), work, |_| Ok(()));
+        assert!(result.unwrap_err().to_string().contains("oops"));
+    }
+}

@@ -1,0 +1,246 @@
+//! What is in each blob of a file: from its table of contents, from per-blob indexes, or from one
+//! parallel pass over the blobs.
+
+use super::{BlobReader, FrameHead, HeaderWalker, PbfFile, parallel_classify_phase};
+use crate::Context;
+use crate::error::Result;
+use crate::osm::{KindSet, OrderKey};
+use crate::pbf::{BlobEntry, BlobFlags, decode_blob_index, scan_payload};
+
+/// Where a plan came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlanSource {
+    /// The table of contents: one read.
+    TableOfContents,
+    /// Indexes in the BlobHeaders: a walk over the headers.
+    BlobIndexes,
+    /// A pass that decoded every blob without an index.
+    Scan,
+}
+
+impl PlanSource {
+    /// The name used in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::TableOfContents => "table of contents",
+            Self::BlobIndexes => "per-blob indexes",
+            Self::Scan => "none (every blob was decoded)",
+        }
+    }
+}
+
+/// How much a command must know of each blob.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlanNeeds {
+    /// Kind, id range and count, as claimed by whatever index there is.
+    Ranges,
+    /// Also whether the objects within the blob stand in order, which per-blob indexes do not say.
+    Order,
+}
+
+/// What is in each data blob of a file, in file order.
+#[derive(Debug, Clone)]
+pub struct BlobPlan {
+    /// The blobs.
+    pub entries: Vec<BlobEntry>,
+    /// Where the entries came from.
+    pub source: PlanSource,
+}
+
+/// A blob on its way into a plan.
+enum Unit {
+    /// The entry says enough.
+    Known(BlobEntry),
+    /// The blob has to be decoded.
+    Scan(BlobEntry),
+}
+
+impl BlobPlan {
+    /// Finds out what is in each blob, in the cheapest way that the file allows.
+    pub fn open(file: &PbfFile, needs: PlanNeeds, ctx: &Context) -> Result<Self> {
+        Self::open_with(file, needs, ctx, |_| Ok(()))
+    }
+
+    /// As [`open`](Self::open); `on_entry` sees each entry, in file order, as soon as it is known.
+    pub fn open_with(
+        file: &PbfFile,
+        needs: PlanNeeds,
+        ctx: &Context,
+        mut on_entry: impl FnMut(&BlobEntry) -> Result<()>,
+    ) -> Result<Self> {
+        let enough =
+            |entry: &BlobEntry| needs == PlanNeeds::Ranges || entry.flags.has(BlobFlags::SCANNED);
+        if let Some(toc) = &file.toc {
+            if toc.entries.iter().all(enough) {
+                toc.entries.iter().try_for_each(&mut on_entry)?;
+                return Ok(Self {
+                    entries: toc.entries.clone(),
+                    source: PlanSource::TableOfContents,
+                });
+            }
+        }
+        let mut scanned = false;
+        let walker = HeaderWalker::new(&file.input, file.data_start, 1);
+        let units = walker.map(|head| {
+            head.map(
+                |FrameHead {
+                     mut entry,
+                     indexdata,
+                 }| {
+                    let known = indexdata.and_then(|bytes| decode_blob_index(&bytes, &mut entry));
+                    if known.is_some() && enough(&entry) {
+                        Unit::Known(entry)
+                    } else {
+                        Unit::Scan(entry)
+                    }
+                },
+            )
+        });
+        let mut entries = Vec::new();
+        index_pass(file, units, ctx, |entry| {
+            scanned |= entry.flags.has(BlobFlags::SCANNED);
+            on_entry(&entry)?;
+            entries.push(entry);
+            Ok(())
+        })?;
+        let source = if scanned {
+            PlanSource::Scan
+        } else {
+            PlanSource::BlobIndexes
+        };
+        Ok(Self { entries, source })
+    }
+
+    /// Decodes every blob, whatever index the file has.
+    pub fn rescan(
+        file: &PbfFile,
+        ctx: &Context,
+        mut on_entry: impl FnMut(&BlobEntry) -> Result<()>,
+    ) -> Result<Self> {
+        let walker = HeaderWalker::new(&file.input, file.data_start, 1);
+        let units = walker.map(|head| head.map(|head| Unit::Scan(head.entry)));
+        let mut entries = Vec::new();
+        index_pass(file, units, ctx, |entry| {
+            on_entry(&entry)?;
+            entries.push(entry);
+            Ok(())
+        })?;
+        Ok(Self {
+            entries,
+            source: PlanSource::Scan,
+        })
+    }
+
+    /// Replaces the entries that stand for several blobs, where `selected` picks them, by one
+    /// entry a blob. Entries have to stand for one blob before they can be decoded.
+    pub fn resolve_shared(
+        &mut self,
+        file: &PbfFile,
+        ctx: &Context,
+        mut selected: impl FnMut(&BlobEntry) -> bool,
+    ) -> Result<()> {
+        if !self
+            .entries
+            .iter()
+            .any(|entry| entry.blobs > 1 && selected(entry))
+        {
+            return Ok(());
+        }
+        let mut resolved = Vec::with_capacity(self.entries.len() * 2);
+        let mut units: Vec<Unit> = Vec::with_capacity(self.entries.len() * 2);
+        for entry in std::mem::take(&mut self.entries) {
+            if entry.blobs > 1 && selected(&entry) {
+                let frames = HeaderWalker::new(&file.input, entry.offset, entry.number);
+                for head in frames.take(entry.blobs as usize) {
+                    units.push(Unit::Scan(head?.entry));
+                }
+            } else {
+                units.push(Unit::Known(entry));
+            }
+        }
+        index_pass(file, units.into_iter().map(Ok), ctx, |entry| {
+            resolved.push(entry);
+            Ok(())
+        })?;
+        self.entries = resolved;
+        Ok(())
+    }
+
+    /// The kinds of objects in the file.
+    pub fn kinds(&self) -> KindSet {
+        self.entries
+            .iter()
+            .fold(KindSet::EMPTY, |kinds, entry| kinds.union(entry.kinds))
+    }
+
+    /// How many objects there are.
+    pub fn count(&self) -> u64 {
+        self.entries
+            .iter()
+            .map(|entry| u64::from(entry.count))
+            .sum()
+    }
+
+    /// Whether some blob has that flag.
+    pub fn any(&self, flag: BlobFlags) -> bool {
+        self.entries.iter().any(|entry| entry.flags.has(flag))
+    }
+
+    /// The first blob whose objects do not come, as a whole, behind those of all blobs before it.
+    pub fn first_out_of_place(&self) -> Option<&BlobEntry> {
+        let mut last: Option<OrderKey> = None;
+        self.entries.iter().find(|entry| {
+            let out_of_place =
+                last.is_some() && entry.first_key().is_some_and(|key| Some(key) <= last);
+            last = entry.last_key().max(last);
+            out_of_place
+        })
+    }
+
+    /// Whether all objects stand in canonical order; `None` where the index does not tell.
+    pub fn is_sorted(&self) -> Option<bool> {
+        let scanned = |entry: &&BlobEntry| entry.flags.has(BlobFlags::SCANNED);
+        let unsorted = |entry: &BlobEntry| !entry.flags.has(BlobFlags::SORTED);
+        if self.first_out_of_place().is_some() || self.entries.iter().filter(scanned).any(unsorted)
+        {
+            return Some(false);
+        }
+        self.entries
+            .iter()
+            .all(|entry| scanned(&entry))
+            .then_some(true)
+    }
+}
+
+/// Turns units into entries, decoding those that need it on every core; `take` gets the entries in
+/// order.
+fn index_pass(
+    file: &PbfFile,
+    units: impl Iterator<Item = Result<Unit>> + Send,
+    ctx: &Context,
+    mut take: impl FnMut(BlobEntry) -> Result<()>,
+) -> Result<()> {
+    let phase = ctx.phase("index", file.input.len());
+    parallel_classify_phase(
+        ctx.jobs,
+        ctx.byte_budget(),
+        units,
+        |unit| match unit {
+            Unit::Known(_) => 0,
+            Unit::Scan(entry) => u64::from(entry.frame_len),
+        },
+        || BlobReader::new(&file.input, ctx),
+        |reader, unit| match unit {
+            Unit::Known(entry) => Ok(entry),
+            Unit::Scan(mut entry) => {
+                let scanned = scan_payload(reader.payload(&entry)?, &mut entry);
+                scanned.map_err(|error| reader.error(&entry, error))?;
+                Ok(entry)
+            }
+        },
+        |entry| {
+            phase.advance(u64::from(entry.frame_len));
+            take(entry)
+        },
+    )
+}

@@ -1,0 +1,14 @@
+//! From framed chunks to a durable file.
+//!
+//! [`PbfWriter`] takes frames that workers made and ranges of input files to copy, in order, and
+//! builds the output's table of contents from what passes through it. [`Output`] makes the result
+//! appear all at once, or not at all.
+
+mod backends;
+mod frames;
+mod output;
+mod pbf_writer;
+
+pub use frames::{EncodedFrame, FrameEncoder};
+pub use output::{Output, OutputTarget};
+pub use pbf_writer::{PbfWriter, WriteOptions, Written};

@@ -1,0 +1,218 @@
+//! Where output goes, and how it appears: all at once and durably, or not at all.
+
+use crate::error::{Error, Result};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, openat};
+use std::fs::{File, OpenOptions, Permissions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Where output goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OutputTarget {
+    /// Standard output, as a stream.
+    Stdout,
+    /// A file; `overwrite` allows one that exists to be replaced.
+    File {
+        /// Where the file is to be.
+        path: PathBuf,
+        /// Whether an existing file may be replaced.
+        overwrite: bool,
+    },
+}
+
+impl OutputTarget {
+    /// Whether nobody can seek in the output, so that it gets no table of contents.
+    pub fn is_stream(&self) -> bool {
+        match self {
+            Self::Stdout => true,
+            // A device or a named pipe is written to as it is.
+            Self::File { path, .. } => path.metadata().is_ok_and(|metadata| !metadata.is_file()),
+        }
+    }
+
+    /// The path, for messages.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Stdout => Path::new("standard output"),
+            Self::File { path, .. } => path,
+        }
+    }
+}
+
+/// An output on its way. What is written is not to be seen until [`Output::commit`]; an output
+/// that is dropped before, or whose process is killed, leaves the old file as it was.
+///
+/// On Linux the data has no name at all until then (`O_TMPFILE`), so that not even a killed
+/// process leaves anything behind; where the file system cannot do that, a hidden temporary file
+/// beside the target is used.
+#[derive(Debug)]
+pub struct Output {
+    target: OutputTarget,
+    pending: Pending,
+}
+
+#[derive(Debug)]
+enum Pending {
+    Stream,
+    Unnamed {
+        file: File,
+        real_path: PathBuf,
+    },
+    Named {
+        temp: tempfile::NamedTempFile,
+        real_path: PathBuf,
+    },
+}
+
+impl Output {
+    /// Begins an output and returns it with the file to write to. Fails where the target exists
+    /// and may not be overwritten.
+    pub fn create(target: OutputTarget) -> Result<(Self, File)> {
+        let (pending, file) = match &target {
+            OutputTarget::Stdout => {
+                let stdout = io::stdout();
+                let fd = rustix::io::dup(&stdout)
+                    .map_err(|error| Error::io(target.path(), "cannot open", error.into()))?;
+                (Pending::Stream, File::from(fd))
+            }
+            OutputTarget::File { path, .. } if target.is_stream() => {
+                let file = OpenOptions::new().write(true).open(path);
+                (
+                    Pending::Stream,
+                    file.map_err(|error| Error::io(path, "cannot open", error))?,
+                )
+            }
+            OutputTarget::File { path, overwrite } => {
+                if path.symlink_metadata().is_ok() && !overwrite {
+                    return Err(Error::file(
+                        path,
+                        "the output exists; use --overwrite (-O) to replace it",
+                    ));
+                }
+                begin_file(path)?
+            }
+        };
+        Ok((Self { target, pending }, file))
+    }
+
+    /// The path, for messages.
+    pub fn path(&self) -> &Path {
+        self.target.path()
+    }
+
+    /// Makes the output durable and lets it take the target's name.
+    pub fn commit(self) -> Result<()> {
+        let path = self.target.path().to_owned();
+        let failed = |action| move |error| Error::io(&path, action, error);
+        match self.pending {
+            Pending::Stream => Ok(()),
+            Pending::Unnamed { file, real_path } => {
+                file.sync_all().map_err(failed("cannot flush to disk"))?;
+                keep_permissions(&file, &real_path);
+                link_and_rename(&file, &real_path).map_err(|error| {
+                    Error::io(
+                        self.target.path(),
+                        "cannot put the finished file in place",
+                        error,
+                    )
+                })
+            }
+            Pending::Named { temp, real_path } => {
+                temp.as_file()
+                    .sync_all()
+                    .map_err(failed("cannot flush to disk"))?;
+                keep_permissions(temp.as_file(), &real_path);
+                let put_in_place = temp
+                    .persist(&real_path)
+                    .map_err(|error| error.error)
+                    .and_then(|_| sync_directory(&real_path));
+                put_in_place.map_err(|error| {
+                    Error::io(
+                        self.target.path(),
+                        "cannot put the finished file in place",
+                        error,
+                    )
+                })
+            }
+        }
+    }
+}
+
+/// The file that `path` names in the end: behind symbolic links, which stay as they are.
+fn real_path(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn begin_file(path: &Path) -> Result<(Pending, File)> {
+    let real_path = real_path(path);
+    let directory = directory_of(&real_path);
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    let failed = |error| Error::io(path, "cannot create", error);
+    match openat(CWD, directory, flags, Mode::from_raw_mode(0o666)) {
+        Ok(fd) if Path::new("/proc/self/fd").is_dir() => {
+            let file = File::from(fd);
+            let second = file.try_clone().map_err(failed)?;
+            Ok((Pending::Unnamed { file, real_path }, second))
+        }
+        _ => {
+            let name = real_path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            let temp = tempfile::Builder::new()
+                .prefix(&format!(".{name}."))
+                .suffix(".tmp")
+                .permissions(Permissions::from_mode(0o666))
+                .tempfile_in(directory)
+                .map_err(failed)?;
+            let second = temp.as_file().try_clone().map_err(failed)?;
+            Ok((Pending::Named { temp, real_path }, second))
+        }
+    }
+}
+
+/// A file that is replaced keeps its permissions, as far as we are allowed to set them.
+fn keep_permissions(file: &File, path: &Path) {
+    if let Ok(metadata) = path.metadata() {
+        let _ = file.set_permissions(metadata.permissions());
+    }
+}
+
+/// Gives an unnamed file the name `path`, replacing what has it now in one step.
+fn link_and_rename(file: &File, path: &Path) -> io::Result<()> {
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
+    // linkat cannot replace a file, rename can: a name of our own comes in between.
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    loop {
+        let count = COUNTER.fetch_add(1, Ordering::Relaxed);
+        let between = path.with_file_name(format!(".{name}.{}-{count}.tmp", std::process::id()));
+        match linkat(CWD, &unnamed, CWD, &between, AtFlags::SYMLINK_FOLLOW) {
+            Ok(()) => {
+                if let Err(error) = std::fs::rename(&between, path) {
+                    let _ = std::fs::remove_file(&between);
+                    return Err(error);
+                }
+                return sync_directory(path);
+            }
+            // Left behind by a process with our number that was killed between the two steps.
+            Err(rustix::io::Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn sync_directory(path: &Path) -> io::Result<()> {
+    File::open(directory_of(path))?.sync_all()
+}

@@ -1,0 +1,291 @@
+//! The sink of every command: chunks in order, a table of contents at the end.
+
+use super::EncodedFrame;
+use super::backends::{Backend, Buffered};
+use super::output::{Output, OutputTarget};
+use crate::Context;
+use crate::error::{Error, Result};
+use crate::osm::OrderKey;
+use crate::pbf::{
+    BlobEntry, BlobFlags, BlobKind, Compression, Compressor, HeaderBlock, Toc, TocFlags,
+    encode_blob_header, encode_blob_index, feature, header_frame_with_toc, plain_header_len,
+    reserved_header_len,
+};
+use crate::read::Input;
+use crate::stats::Stats;
+use std::sync::Arc;
+
+/// How a file is to be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WriteOptions {
+    /// Compression of blobs that are made anew.
+    pub compression: Compression,
+    /// Whether the file gets a table of contents. A stream never does.
+    pub toc: bool,
+    /// Whether every blob gets an index in its BlobHeader, for programs that know it.
+    pub blob_index: bool,
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        Self {
+            compression: Compression::default(),
+            toc: true,
+            blob_index: false,
+        }
+    }
+}
+
+/// What was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Written {
+    /// Length of the file in bytes.
+    pub bytes: u64,
+    /// Data blobs.
+    pub blobs: u64,
+    /// Objects.
+    pub objects: u64,
+    /// Whether all objects are known to stand in canonical order.
+    pub sorted: bool,
+}
+
+/// A range of an input that waits to be copied, because the next one may adjoin it.
+#[derive(Debug)]
+struct PendingCopy<'f> {
+    input: &'f Input,
+    offset: u64,
+    len: u64,
+}
+
+/// Most bytes that wait to be copied: more would only delay the disk.
+const MAX_PENDING_COPY: u64 = 16 << 20;
+
+/// Writes a PBF file from frames and ranges of input files, in order.
+pub struct PbfWriter<'f> {
+    output: Output,
+    backend: Box<dyn Backend>,
+    options: WriteOptions,
+    header: HeaderBlock,
+    /// Length of the header frame; what the table has to fit into.
+    header_len: usize,
+    is_stream: bool,
+    entries: Vec<BlobEntry>,
+    position: u64,
+    written: Written,
+    order: OrderSoFar,
+    pending: Option<PendingCopy<'f>>,
+    stats: Arc<Stats>,
+}
+
+impl std::fmt::Debug for PbfWriter<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PbfWriter")
+            .field("output", &self.output)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is known of the order of everything written so far.
+#[derive(Debug, Clone, Copy, Default)]
+struct OrderSoFar {
+    last: Option<OrderKey>,
+    broken: bool,
+    unknown: bool,
+}
+
+impl OrderSoFar {
+    fn add(&mut self, entry: &BlobEntry) {
+        let scanned = entry.flags.has(BlobFlags::SCANNED);
+        let overlaps =
+            self.last.is_some() && entry.first_key().is_some_and(|key| Some(key) <= self.last);
+        self.broken |= overlaps || (scanned && !entry.flags.has(BlobFlags::SORTED));
+        self.unknown |= !scanned;
+        self.last = entry.last_key().max(self.last);
+    }
+
+    /// Whether all objects stand in order; `None` where an index did not tell.
+    const fn verdict(self) -> Option<bool> {
+        match (self.broken, self.unknown) {
+            (true, _) => Some(false),
+            (false, true) => None,
+            (false, false) => Some(true),
+        }
+    }
+}
+
+impl<'f> PbfWriter<'f> {
+    /// Begins a file. `expected_blobs` is how many blobs will come, as far as that is known: room
+    /// for that many is kept for the table of contents.
+    pub fn create(
+        target: OutputTarget,
+        header: HeaderBlock,
+        options: WriteOptions,
+        expected_blobs: u64,
+        ctx: &Context,
+    ) -> Result<Self> {
+        let is_stream = target.is_stream();
+        let path = target.path().to_owned();
+        let (output, file) = Output::create(target)?;
+        let stats = ctx.stats.clone();
+        let mut backend: Box<dyn Backend> =
+            Box::new(Buffered::new(path.clone(), file, !is_stream, stats.clone()));
+        let bad = |error: crate::pbf::FormatError| Error::file(&path, error.to_string());
+        let reserved = if is_stream {
+            let mut frame = Vec::new();
+            let mut message = Vec::new();
+            header.encode(&mut message);
+            let mut compressor = Compressor::new(Compression::Zlib(6));
+            compressor
+                .frame(BlobKind::Header, None, &message, &mut frame)
+                .map_err(bad)?;
+            frame
+        } else {
+            let blobs = if options.toc { expected_blobs } else { 0 };
+            vec![0; reserved_header_len(&header, blobs)]
+        };
+        backend.write(&reserved)?;
+        Ok(Self {
+            output,
+            backend,
+            options,
+            header,
+            header_len: reserved.len(),
+            is_stream,
+            entries: Vec::new(),
+            position: reserved.len() as u64,
+            written: Written::default(),
+            order: OrderSoFar::default(),
+            pending: None,
+            stats,
+        })
+    }
+
+    /// The header that will be written at the end.
+    pub const fn header_mut(&mut self) -> &mut HeaderBlock {
+        &mut self.header
+    }
+
+    /// Appends a frame that was made anew.
+    pub fn frame(&mut self, frame: &EncodedFrame) -> Result<()> {
+        self.flush_copies()?;
+        self.backend.write(&frame.bytes)?;
+        self.stats.blobs_rewritten.add(1);
+        self.take_entry(frame.entry, frame.entry.header_len, frame.entry.frame_len);
+        Ok(())
+    }
+
+    /// Appends a blob of an input as it is. Only its BlobHeader is written anew, where it is not
+    /// what the options ask for.
+    pub fn copy(&mut self, input: &'f Input, entry: &BlobEntry) -> Result<()> {
+        self.stats.blobs_copied.add(u64::from(entry.blobs));
+        let blob_len = entry.frame_len - u32::from(entry.header_len).min(entry.frame_len);
+        // Several blobs under one entry are copied as they stand: their headers are not known.
+        let keep = entry.blobs > 1
+            || (!self.options.blob_index
+                && u32::from(entry.header_len) == plain_header_len(blob_len));
+        if keep {
+            self.copy_range(input, entry.offset, u64::from(entry.frame_len))?;
+            self.take_entry(*entry, entry.header_len, entry.frame_len);
+            return Ok(());
+        }
+        let index = if self.options.blob_index {
+            encode_blob_index(entry)
+        } else {
+            None
+        };
+        let mut header = Vec::with_capacity(96);
+        let index = index.as_ref().map(<[u8; _]>::as_slice);
+        encode_blob_header(&mut header, BlobKind::Data, index, blob_len);
+        self.flush_copies()?;
+        self.backend.write(&header)?;
+        let body = entry.offset + u64::from(entry.header_len);
+        self.copy_range(input, body, u64::from(blob_len))?;
+        self.take_entry(*entry, header.len() as u16, header.len() as u32 + blob_len);
+        Ok(())
+    }
+
+    fn copy_range(&mut self, input: &'f Input, offset: u64, len: u64) -> Result<()> {
+        if let Some(pending) = &mut self.pending {
+            let adjoins = pending.offset + pending.len == offset;
+            if std::ptr::eq(pending.input, input) && adjoins && pending.len < MAX_PENDING_COPY {
+                pending.len += len;
+                return Ok(());
+            }
+        }
+        self.flush_copies()?;
+        self.pending = Some(PendingCopy { input, offset, len });
+        Ok(())
+    }
+
+    fn flush_copies(&mut self) -> Result<()> {
+        match self.pending.take() {
+            Some(copy) => self.backend.copy(copy.input, copy.offset, copy.len),
+            None => Ok(()),
+        }
+    }
+
+    fn take_entry(&mut self, mut entry: BlobEntry, header_len: u16, frame_len: u32) {
+        entry.offset = self.position;
+        entry.header_len = header_len;
+        entry.frame_len = frame_len;
+        self.position += u64::from(frame_len);
+        self.order.add(&entry);
+        self.written.blobs += u64::from(entry.blobs);
+        self.written.objects += u64::from(entry.count);
+        self.entries.push(entry);
+    }
+
+    /// Ends the file: patches the header with the table of contents, makes everything durable,
+    /// and lets the file take its name.
+    pub fn finish(mut self) -> Result<Written> {
+        self.flush_copies()?;
+        self.settle_features();
+        self.written.bytes = self.position;
+        self.written.sorted = self.order.verdict() == Some(true);
+        if !self.is_stream {
+            let frame = self.header_frame()?;
+            self.backend.patch_start(&frame)?;
+        }
+        self.backend.flush()?;
+        drop(self.backend);
+        self.output.commit()?;
+        Ok(self.written)
+    }
+
+    /// Declares what the blobs turned out to be, and nothing else.
+    fn settle_features(&mut self) {
+        if let Some(sorted) = self.order.verdict() {
+            self.header.set_optional(feature::SORTED, sorted);
+        }
+        let any = |flag| self.entries.iter().any(|entry| entry.flags.has(flag));
+        if self
+            .entries
+            .iter()
+            .all(|entry| entry.flags.has(BlobFlags::SCANNED))
+        {
+            self.header.set_required(feature::SCHEMA, true);
+            self.header
+                .set_required(feature::DENSE_NODES, any(BlobFlags::DENSE));
+            if any(BlobFlags::DELETED) {
+                self.header.set_required(feature::HISTORY, true);
+            }
+            if any(BlobFlags::LOCATIONS) {
+                self.header.set_optional(feature::LOCATIONS, true);
+            }
+        }
+    }
+
+    fn header_frame(&mut self) -> Result<Vec<u8>> {
+        let toc = self.options.toc.then(|| Toc {
+            file_len: self.position,
+            flags: TocFlags {
+                sorted: self.written.sorted,
+                history: self.header.has(feature::HISTORY),
+                locations: self.header.has(feature::LOCATIONS),
+            },
+            entries: std::mem::take(&mut self.entries),
+        });
+        header_frame_with_toc(&self.header, toc, self.header_len)
+            .map_err(|error| Error::file(self.output.path(), error.to_string()))
+    }
+}

@@ -1,0 +1,485 @@
+//! What to compare results with: osmium, real files, and crafted blocks of known content.
+//!
+//! A test that lacks its oracle says so and passes, unless `PBFHOGG_REQUIRE_ORACLES=1` demands it.
+
+use super::craft::{Layout, Message, Shape, block, block_of_groups, file, header_payload};
+use super::{Kind, Object, decode, known, mixed_objects, node, relation, way, with_metadata};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The coordinate that [`opl_objects`] and [`as_opl_shows`] give where there is no location.
+pub const NO_LOCATION_NANO: i64 = i64::MAX;
+
+/// A file of the shared data folder beside the project, or `None` where it is missing.
+pub fn shared_data(name: &str) -> Option<PathBuf> {
+    let path = shared_folder().join(name);
+    available(path.is_file(), &format!("no {}", path.display())).then_some(path)
+}
+
+/// All PBF files of the shared data folder, sorted by name; none where the folder is missing.
+pub fn all_shared_files() -> Vec<PathBuf> {
+    let folder = shared_folder();
+    if !available(folder.is_dir(), &format!("no {}", folder.display())) {
+        return Vec::new();
+    }
+    let entries = std::fs::read_dir(&folder).expect("the data folder opens");
+    let paths = entries.map(|entry| entry.expect("the data folder can be listed").path());
+    let mut files: Vec<PathBuf> = paths.filter(|path| is_pbf(path)).collect();
+    files.sort();
+    files
+}
+
+/// Whether osmium can be run.
+pub fn osmium() -> bool {
+    let version = Command::new("osmium").arg("--version").output();
+    available(
+        version.is_ok_and(|output| output.status.success()),
+        "no osmium on the PATH",
+    )
+}
+
+/// What osmium reads in a file: one OPL line an object, in file order.
+pub fn opl(path: &Path) -> Vec<String> {
+    osmium_lines("cat", path)
+}
+
+/// The same lines in canonical order.
+pub fn opl_sorted(path: &Path) -> Vec<String> {
+    osmium_lines("sort", path)
+}
+
+/// Compares OPL lines and shows, where they differ, the counts and the first few of them.
+pub fn assert_same_opl(a: &[String], b: &[String]) {
+    if a == b {
+        return;
+    }
+    let line = |lines: &[String], index: usize| match lines.get(index) {
+        Some(line) => line.chars().take(300).collect(),
+        None => String::from("(end)"),
+    };
+    let longer = a.len().max(b.len());
+    let differing: Vec<usize> = (0..longer)
+        .filter(|&index| a.get(index) != b.get(index))
+        .collect();
+    let show = |&index: &usize| {
+        format!(
+            "line {}\n  a: {}\n  b: {}",
+            index + 1,
+            line(a, index),
+            line(b, index)
+        )
+    };
+    let first: Vec<String> = differing.iter().take(5).map(show).collect();
+    let counts = format!(
+        "a has {} lines, b has {}, {} differ",
+        a.len(),
+        b.len(),
+        differing.len()
+    );
+    panic!("{counts}; the first:\n{}", first.join("\n"));
+}
+
+/// What osmium reads in a file, as objects to compare with decoded ones behind [`as_opl_shows`].
+pub fn opl_objects(path: &Path) -> Vec<Object> {
+    opl(path).iter().map(|line| opl_object(line)).collect()
+}
+
+/// The object as OPL shows it: coordinates rounded to 1e-7 degree, and no location for a deleted
+/// node or coordinates out of range.
+pub fn as_opl_shows(object: &Object) -> Object {
+    let mut shown = object.clone();
+    if object.kind == Kind::Node {
+        let location = (object.lat_nano, object.lon_nano);
+        (shown.lat_nano, shown.lon_nano) = shown_location(location, object.visible);
+    }
+    for location in &mut shown.locations {
+        *location = shown_location(*location, true);
+    }
+    shown
+}
+
+/// Whether a test may go on; where it may not, it has to return.
+fn available(found: bool, reason: &str) -> bool {
+    if !found {
+        let required = std::env::var("PBFHOGG_REQUIRE_ORACLES").is_ok_and(|value| value == "1");
+        assert!(!required, "PBFHOGG_REQUIRE_ORACLES=1, but {reason}");
+        eprintln!("skipped: {reason}");
+    }
+    found
+}
+
+fn shared_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data")
+}
+
+fn is_pbf(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "pbf")
+}
+
+fn osmium_lines(command: &str, path: &Path) -> Vec<String> {
+    let feature = String::from("LocationsOnWays");
+    let located = is_pbf(path) && decode::header(path).optional.contains(&feature);
+    let format = if located {
+        "opl,locations_on_ways=true"
+    } else {
+        "opl"
+    };
+    let mut osmium = Command::new("osmium");
+    let output = osmium
+        .args([command, "--no-progress", "-f", format])
+        .arg(path)
+        .output()
+        .expect("osmium starts");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "osmium {command} {}: {stderr}",
+        path.display()
+    );
+    let text = String::from_utf8(output.stdout).expect("OPL is UTF-8");
+    text.lines().map(str::to_owned).collect()
+}
+
+fn shown_location((lat, lon): (i64, i64), visible: bool) -> (i64, i64) {
+    let valid = lat.abs() <= 90_000_000_000 && lon.abs() <= 180_000_000_000;
+    let rounded = |nano: i64| (nano + 50 * nano.signum()) / 100 * 100;
+    if visible && valid {
+        (rounded(lat), rounded(lon))
+    } else {
+        (NO_LOCATION_NANO, NO_LOCATION_NANO)
+    }
+}
+
+// The OPL format: https://osmcode.org/opl-file-format/
+
+fn opl_object(line: &str) -> Object {
+    let mut fields = line.split(' ');
+    let (kind, id) = typed_id(fields.next().expect("split gives one field at least"));
+    let mut object = Object::new(kind, id);
+    for field in fields {
+        let (name, value) = field.split_at(1);
+        match name {
+            "v" => object.version = nonzero(value),
+            "d" => object.visible = value == "V",
+            "c" => object.changeset = nonzero(value),
+            "t" => object.timestamp = (!value.is_empty()).then(|| seconds(value)),
+            "i" => object.uid = Some(number(value)),
+            "u" => object.user = Some(unescaped(value)).filter(|user| !user.is_empty()),
+            "T" => object.tags = items(value).map(tag).collect(),
+            "x" => object.lon_nano = nanodegrees(value),
+            "y" => object.lat_nano = nanodegrees(value),
+            "N" => way_nodes(&mut object, value),
+            "M" => object.members = items(value).map(member).collect(),
+            _ => panic!("unknown OPL field in: {line}"),
+        }
+    }
+    if object.user.is_none() {
+        object.uid = object.uid.filter(|&uid| uid != 0);
+    }
+    object
+}
+
+fn typed_id(field: &str) -> (Kind, i64) {
+    let (letter, id) = field.split_at(1);
+    let kind = match letter {
+        "n" => Kind::Node,
+        "w" => Kind::Way,
+        "r" => Kind::Relation,
+        other => panic!("OPL object type {other}"),
+    };
+    (kind, number(id))
+}
+
+fn way_nodes(way: &mut Object, list: &str) {
+    for item in items(list) {
+        let (reference, location) = item.split_once('x').unwrap_or((item, "y"));
+        let (lon, lat) = location.split_once('y').expect("y in an OPL way node");
+        way.refs.push(typed_id(reference).1);
+        way.locations.push((nanodegrees(lat), nanodegrees(lon)));
+    }
+    if way
+        .locations
+        .iter()
+        .all(|&(lat, _)| lat == NO_LOCATION_NANO)
+    {
+        way.locations.clear();
+    }
+}
+
+fn member(item: &str) -> (Kind, i64, String) {
+    let (object, role) = item.split_once('@').expect("@ in an OPL member");
+    let (kind, id) = typed_id(object);
+    (kind, id, unescaped(role))
+}
+
+fn tag(item: &str) -> (String, String) {
+    let (key, value) = item.split_once('=').expect("= in an OPL tag");
+    (unescaped(key), unescaped(value))
+}
+
+fn items(list: &str) -> impl Iterator<Item = &str> {
+    list.split(',').filter(|item| !item.is_empty())
+}
+
+fn number(digits: &str) -> i64 {
+    digits
+        .parse()
+        .unwrap_or_else(|error| panic!("OPL number {digits}: {error}"))
+}
+
+fn nonzero(digits: &str) -> Option<i64> {
+    Some(number(digits)).filter(|&value| value != 0)
+}
+
+/// Undoes `%hex%` for characters.
+fn unescaped(text: &str) -> String {
+    let mut pieces = text.split('%');
+    let mut result = pieces.next().unwrap_or("").to_owned();
+    while let Some(hex) = pieces.next() {
+        let code = u32::from_str_radix(hex, 16).ok().and_then(char::from_u32);
+        result.push(code.unwrap_or_else(|| panic!("OPL escape %{hex}%")));
+        result.push_str(pieces.next().expect("an OPL escape ends with %"));
+    }
+    result
+}
+
+/// Decimal degrees, written with up to 7 digits behind the point.
+fn nanodegrees(degrees: &str) -> i64 {
+    if degrees.is_empty() {
+        return NO_LOCATION_NANO;
+    }
+    let (whole, fraction) = degrees.split_once('.').unwrap_or((degrees, ""));
+    let sign = if degrees.starts_with('-') { -1 } else { 1 };
+    number(whole) * 1_000_000_000 + sign * number(&format!("{fraction:0<9}"))
+}
+
+/// Seconds since 1970 of a time like 2015-09-17T11:52:00Z.
+fn seconds(time: &str) -> i64 {
+    let parts: Vec<i64> = time
+        .trim_end_matches('Z')
+        .split(['-', 'T', ':'])
+        .map(number)
+        .collect();
+    let [year, month, day, hour, minute, second] = parts[..] else {
+        panic!("OPL timestamp {time}")
+    };
+    let leap = |year: i64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let february = if leap(year) { 29 } else { 28 };
+    let months = [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let years = (1970..year)
+        .map(|year| if leap(year) { 366 } else { 365 })
+        .sum::<i64>();
+    let days = years + months.iter().take(month as usize - 1).sum::<i64>() + day - 1;
+    ((days * 24 + hour) * 60 + minute) * 60 + second
+}
+
+// Crafted blocks.
+
+/// A block with what a decoder has to find in it.
+#[derive(Debug, Clone)]
+pub struct Crafted {
+    /// What is awkward about it.
+    pub name: &'static str,
+    /// The payload of its frame.
+    pub payload: Vec<u8>,
+    /// What it holds, in order.
+    pub objects: Vec<Object>,
+}
+
+impl Crafted {
+    fn new(name: &'static str, objects: Vec<Object>, change: impl Fn(&mut Shape)) -> Crafted {
+        let mut shape = Shape::USUAL;
+        change(&mut shape);
+        let payload = block(&objects, &shape);
+        Crafted {
+            name,
+            payload,
+            objects,
+        }
+    }
+
+    /// A whole file of this block, which declares the features that the block uses.
+    pub fn file(&self) -> Vec<u8> {
+        let mut objects = self.objects.iter();
+        let mut required = vec!["OsmSchema-V0.6", "DenseNodes"];
+        if objects.clone().any(|object| !object.visible) {
+            required.push("HistoricalInformation");
+        }
+        let located = objects.any(|object| !object.locations.is_empty());
+        let optional: &[&str] = if located { &["LocationsOnWays"] } else { &[] };
+        let header = header_payload(&required, optional);
+        file(header, std::slice::from_ref(&self.payload))
+    }
+}
+
+/// Every shape of a valid block that readers are known to get wrong.
+pub fn awkward_blocks() -> Vec<Crafted> {
+    let mut blocks = layouts();
+    blocks.extend(partial_metadata());
+    blocks.extend(other_units());
+    blocks.extend(histories());
+    blocks.extend(nearly_empty());
+    blocks
+}
+
+/// The same objects in all layouts.
+fn layouts() -> Vec<Crafted> {
+    let (bare, full) = (mixed_objects(), known(mixed_objects()));
+    let mut blocks = vec![
+        Crafted::new("several groups of different kinds", bare.clone(), |_| {}),
+        Crafted::new("plain nodes", bare, |s| s.dense = false),
+        Crafted::new("full metadata", full.clone(), |_| {}),
+        Crafted::new("full metadata on plain nodes", full.clone(), |s| {
+            s.dense = false
+        }),
+    ];
+    let layouts = [
+        ("unpacked repeated fields", Layout::Unpacked),
+        ("packed runs in several pieces", Layout::Split),
+        ("fields in reverse order", Layout::Reversed),
+        ("unknown fields everywhere", Layout::UnknownFields),
+    ];
+    for (name, layout) in layouts {
+        let change = |shape: &mut Shape| (shape.layout, shape.history) = (layout, true);
+        blocks.push(Crafted::new(name, full.clone(), change));
+    }
+    blocks
+}
+
+/// Blocks in which a part of the metadata is missing.
+fn partial_metadata() -> Vec<Crafted> {
+    let full = known(mixed_objects());
+    let without = |remove: &dyn Fn(&mut Object)| {
+        let mut objects = full.clone();
+        objects.iter_mut().for_each(remove);
+        objects
+    };
+    let anonymous = without(&|object| (object.uid, object.user) = (None, None));
+    let edited = |object: &mut Object| {
+        (object.changeset, object.uid, object.user) = (None, None, None);
+    };
+    let times = without(&edited);
+    let versions = without(&|object| {
+        edited(object);
+        object.timestamp = None;
+    });
+    let mut some = full.clone();
+    for (object, bare) in some.iter_mut().zip(mixed_objects()).step_by(2) {
+        *object = bare;
+    }
+    vec![
+        Crafted::new("anonymous edits", anonymous, |_| {}),
+        Crafted::new("versions and timestamps", times.clone(), |_| {}),
+        Crafted::new("versions only", versions, |_| {}),
+        Crafted::new("metadata on some objects", some.clone(), |_| {}),
+        Crafted::new("-1 for absent changesets", times, |s| s.absent = -1),
+        Crafted::new("-1 for absent metadata", some.clone(), |s| s.absent = -1),
+        Crafted::new("-1 for absent metadata of plain nodes", some, |s| {
+            (s.absent, s.dense) = (-1, false);
+        }),
+    ]
+}
+
+/// Blocks with unusual granularities and offsets.
+fn other_units() -> Vec<Crafted> {
+    let coarse = |shape: &mut Shape| {
+        shape.granularity = 1000;
+        (shape.lat_offset, shape.lon_offset) = (48_000_000_100, -7_000_000_900);
+    };
+    let coarse_plain = |shape: &mut Shape| {
+        coarse(shape);
+        shape.dense = false;
+    };
+    let at =
+        |id: i64, lat: i64, lon: i64| node(id, 480_000_001 + lat * 10, -70_000_009 + lon * 10, &[]);
+    let mut spots = vec![at(1, 0, 0), at(2, -5, 5), at(3, 123_456, -654_321)];
+    let mut located = way(9, &[1, 2, 3], &[]);
+    located.locations = spots
+        .iter()
+        .map(|node| (node.lat_nano, node.lon_nano))
+        .collect();
+    spots.push(located);
+    let full = known(mixed_objects());
+    vec![
+        Crafted::new("granularity 1000 and offsets", spots.clone(), coarse),
+        Crafted::new("granularity 1000 and plain nodes", spots, coarse_plain),
+        Crafted::new("granularity 1 and offsets", mixed_objects(), |s| {
+            (s.granularity, s.lat_offset, s.lon_offset) = (1, -7, 7);
+        }),
+        Crafted::new("timestamps in milliseconds", full.clone(), |s| {
+            s.date_granularity = 1
+        }),
+        Crafted::new("timestamps in minutes", full, |s| {
+            s.date_granularity = 60_000
+        }),
+    ]
+}
+
+/// Blocks with several versions of an object, some deleted.
+fn histories() -> Vec<Crafted> {
+    let existing = |object, version| with_metadata(object, version, 1_500_000_000, 7, "mapper");
+    let deleted = |object, version| {
+        let mut object = existing(object, version);
+        object.visible = false;
+        object
+    };
+    let versions = vec![
+        existing(node(1, 10, 20, &[("a", "b")]), 1),
+        deleted(node(1, 10, 20, &[]), 2),
+        existing(node(1, 11, 21, &[("a", "c")]), 3),
+        existing(way(1, &[1, 2], &[("a", "b")]), 1),
+        deleted(way(1, &[], &[]), 2),
+        existing(relation(1, &[(Kind::Way, 1, "outer")], &[]), 1),
+        deleted(relation(1, &[], &[]), 2),
+    ];
+    let deleted_node = vec![versions[1].clone()];
+    vec![
+        Crafted::new("deleted versions", versions.clone(), |_| {}),
+        Crafted::new("visible always written", versions.clone(), |s| {
+            s.history = true
+        }),
+        Crafted::new("deleted plain nodes", versions, |s| s.dense = false),
+        Crafted::new("nothing but a deleted node", deleted_node, |_| {}),
+    ]
+}
+
+/// Blocks that leave out what there nearly always is.
+fn nearly_empty() -> Vec<Crafted> {
+    let nodes = vec![node(1, 5, 6, &[]), node(2, 5, 6, &[])];
+    let case = |name, groups: &[Message], strings: &[&str], holds_nodes: bool| {
+        let payload = block_of_groups(groups.to_vec(), strings, &Shape::USUAL);
+        let objects = if holds_nodes {
+            nodes.clone()
+        } else {
+            Vec::new()
+        };
+        Crafted {
+            name,
+            payload,
+            objects,
+        }
+    };
+    let none = Message::new();
+    let dense = |columns: &Message| Message::new().message(2, columns.clone());
+    let columns = none.clone().packed_sint(1, &[1, 1]);
+    let columns = columns.packed_sint(8, &[5, 0]).packed_sint(9, &[6, 0]);
+    let two = dense(&columns);
+    let no_info = dense(&columns.clone().message(5, Message::new()));
+    let no_tags = dense(&columns.packed_uint(10, &[0, 0]));
+    let changesets = Message::new().message(5, Message::new().varint(1, 77));
+    let around = [none.clone(), two.clone(), none.clone()];
+    let two = &[two][..];
+    vec![
+        case("no group", &[], &[""], false),
+        case("no group and no string", &[], &[], false),
+        case("an empty group", &around[..1], &[""], false),
+        case("empty groups around a full one", &around, &[""], true),
+        case("empty DenseNodes", &[dense(&none)], &[""], false),
+        case("a group of changesets", &[changesets], &[""], false),
+        case("neither DenseInfo nor keys_vals", two, &[""], true),
+        case("an empty DenseInfo", &[no_info], &[""], true),
+        case("keys_vals without tags", &[no_tags], &[""], true),
+        case("nodes and no string", two, &[], true),
+        case("strings that nothing uses", two, &["", "a", "b", "b"], true),
+    ]
+}
