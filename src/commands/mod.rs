@@ -1,1 +1,40 @@
-//! Commands.
+//! The commands as library functions: options in, a summary of what was done out.
+//!
+//! Each module has `Options`, `Summary` and `run(&Options, &Context) -> Result<Summary>`.
+
+pub mod cat;
+mod headers;
+pub mod inspect;
+pub mod sort;
+
+pub use headers::{HeaderOption, HeaderOptions};
+
+use crate::Context;
+use crate::error::Result;
+use crate::read::{HeaderWalker, PbfFile};
+use std::path::PathBuf;
+
+/// Opens all inputs of a command.
+fn open_all(paths: &[PathBuf], ctx: &Context) -> Result<Vec<PbfFile>> {
+    paths.iter().map(|path| PbfFile::open(path, ctx)).collect()
+}
+
+/// How many blobs a file has: exactly where it has a table of contents or few blobs, else a
+/// generous guess from the length of its first ones.
+fn expected_blobs(file: &PbfFile) -> Result<u64> {
+    const SAMPLE: u64 = 64;
+    if let Some(toc) = &file.toc {
+        return Ok(toc.entries.len() as u64);
+    }
+    let (mut blobs, mut end) = (0, file.data_start);
+    for head in HeaderWalker::new(&file.input, file.data_start, 1).take(SAMPLE as usize) {
+        end = head?.entry.end();
+        blobs += 1;
+    }
+    if blobs < SAMPLE {
+        return Ok(blobs);
+    }
+    let sampled = (end - file.data_start).max(1);
+    let guess = u128::from(file.input.len()) * u128::from(blobs) * 5 / (u128::from(sampled) * 4);
+    Ok(u64::try_from(guess).unwrap_or(u64::MAX))
+}

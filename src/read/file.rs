@@ -63,6 +63,18 @@ impl Input {
         })
     }
 
+    /// A temporary file of our own; `name` is for messages.
+    pub(crate) fn from_temporary(file: File, name: &Path) -> Result<Self> {
+        let metadata = file
+            .metadata()
+            .map_err(|error| Error::io(name, "cannot read", error))?;
+        Ok(Self {
+            path: name.to_owned(),
+            len: metadata.len(),
+            file,
+        })
+    }
+
     /// The path, for messages.
     pub fn path(&self) -> &Path {
         &self.path

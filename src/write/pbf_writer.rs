@@ -13,6 +13,7 @@ use crate::pbf::{
 };
 use crate::read::Input;
 use crate::stats::Stats;
+use serde::Serialize;
 use std::sync::Arc;
 
 /// How a file is to be written.
@@ -37,7 +38,7 @@ impl Default for WriteOptions {
 }
 
 /// What was written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Written {
     /// Length of the file in bytes.
     pub bytes: u64,
@@ -96,10 +97,11 @@ struct OrderSoFar {
 impl OrderSoFar {
     fn add(&mut self, entry: &BlobEntry) {
         let scanned = entry.flags.has(BlobFlags::SCANNED);
-        let overlaps =
-            self.last.is_some() && entry.first_key().is_some_and(|key| Some(key) <= self.last);
-        self.broken |= overlaps || (scanned && !entry.flags.has(BlobFlags::SORTED));
-        self.unknown |= !scanned;
+        let first = entry.first_key();
+        let unsorted = scanned && !entry.flags.has(BlobFlags::SORTED);
+        self.broken |= unsorted || (first.is_some() && first < self.last);
+        // Versions of one object may go on in the next blob: ranges do not tell their order.
+        self.unknown |= !scanned || (first.is_some() && first == self.last);
         self.last = entry.last_key().max(self.last);
     }
 

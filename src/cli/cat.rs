@@ -1,0 +1,58 @@
+use super::shared::{KindArgs, OutputArgs, RunArgs};
+use super::{Answer, show};
+use anyhow::Result;
+use pbfhogg::commands::cat;
+use std::path::PathBuf;
+
+/// Concatenate files and index the result
+///
+/// Blobs pass through as they are; the output gets a table of contents, with which every later
+/// command knows what is in each blob without reading it. An input that has one is not decoded.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pbfhogg cat berlin.osm.pbf -o berlin-indexed.osm.pbf
+  pbfhogg cat north.osm.pbf south.osm.pbf -o both.osm.pbf
+  pbfhogg cat -t way,relation planet.osm.pbf -o no-nodes.osm.pbf")]
+pub struct Args {
+    /// Input files; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    inputs: Vec<PathBuf>,
+    #[command(flatten)]
+    kinds: KindArgs,
+    /// Decode every blob and index it anew, even if the input has an index
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+pub fn run(args: &Args) -> Result<Answer> {
+    let ctx = args.run.context();
+    let options = cat::Options {
+        inputs: args.inputs.clone(),
+        output: args.output.target(),
+        write: args.output.write.options(),
+        header: args.output.write.header(),
+        kinds: args.kinds.set(),
+        rescan: args.force,
+    };
+    let summary = cat::run(&options, &ctx)?;
+    let free = !options.output.is_stream();
+    args.run.finish(&ctx, &summary, free, || {
+        format!(
+            "{}: {}, {}, {}{}\n",
+            options.output.path().display(),
+            show::counted(summary.written.objects, "object"),
+            show::counted(summary.written.blobs, "blob"),
+            show::bytes(summary.written.bytes),
+            if summary.written.sorted {
+                ", sorted"
+            } else {
+                ""
+            },
+        )
+    })?;
+    Ok(Answer::Yes)
+}

@@ -1,0 +1,160 @@
+use super::shared::RunArgs;
+use super::{Answer, print, show};
+use anyhow::{Result, bail};
+use pbfhogg::commands::inspect::{self, Summary};
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// Show what is in a file
+///
+/// The header, the blobs by kind with their sizes, how many objects there are, and whether they are
+/// in order. With an index in the file this takes one read; without, every blob is decoded once.
+#[derive(Debug, clap::Args)]
+#[command(visible_alias = "fileinfo")]
+#[command(after_help = "Examples:
+  pbfhogg inspect berlin.osm.pbf
+  pbfhogg inspect --json berlin.osm.pbf
+  pbfhogg inspect --indexed berlin.osm.pbf || pbfhogg cat berlin.osm.pbf -o indexed.osm.pbf
+  pbfhogg inspect --get osmosis_replication_sequence_number planet.osm.pbf
+
+Keys of --get: header.option.NAME, file.size, data.count.nodes, data.count.ways,
+data.count.relations, data.objects_ordered, data.bbox, and every field of the JSON report.")]
+pub struct Args {
+    /// The file; - is standard input
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+    /// Tell by the exit status whether the file has a table of contents: 0 yes, 1 no
+    #[arg(long, conflicts_with = "get")]
+    indexed: bool,
+    /// Print one value; exit status 1 where the file does not have it
+    #[arg(short, long, value_name = "KEY")]
+    get: Option<String>,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+pub fn run(args: &Args) -> Result<Answer> {
+    let ctx = args.run.context();
+    let options = inspect::Options {
+        input: args.input.clone(),
+    };
+    if args.indexed {
+        let indexed = inspect::is_indexed(&options, &ctx)?;
+        if !args.run.quiet {
+            print(if indexed {
+                "indexed\n"
+            } else {
+                "not indexed\n"
+            })?;
+        }
+        return Ok(if indexed { Answer::Yes } else { Answer::No });
+    }
+    let summary = inspect::run(&options, &ctx)?;
+    if let Some(key) = &args.get {
+        return match summary.get(key) {
+            Some(value) => print(&format!("{value}\n")).map(|()| Answer::Yes),
+            None if known_key(&summary, key) => Ok(Answer::No),
+            None => bail!("'{key}' is not a key of --get; see `pbfhogg inspect --help`"),
+        };
+    }
+    args.run.finish(&ctx, &summary, true, || report(&summary))?;
+    Ok(Answer::Yes)
+}
+
+/// Whether a key without a value is one that another file could have.
+fn known_key(summary: &Summary, key: &str) -> bool {
+    let fields = serde_json::to_value(summary).unwrap_or_default();
+    key.starts_with("header.") || key.starts_with("data.") || fields.get(key).is_some()
+}
+
+fn report(summary: &Summary) -> String {
+    let mut out = String::new();
+    let mut line = |name: &str, value: String| {
+        let _ = writeln!(out, "{name:<14}{value}");
+    };
+    line(
+        "File",
+        format!("{} ({})", summary.path, show::bytes(summary.bytes)),
+    );
+    let optional = [
+        ("Generator", &summary.generator),
+        ("Source", &summary.source),
+        ("Header box", &summary.header_bbox),
+        ("Data box", &summary.data_bbox),
+    ];
+    for (name, value) in optional {
+        if let Some(value) = value {
+            line(name, value.clone());
+        }
+    }
+    let features = [
+        &summary.required_features[..],
+        &summary.optional_features[..],
+    ]
+    .concat();
+    line("Features", features.join(", "));
+    if let Some(replication) = replication(summary) {
+        line("Replication", replication);
+    }
+    line("Index", summary.index.to_owned());
+    line("Order", order(summary).to_owned());
+    let payload = summary
+        .payload_bytes
+        .map(|bytes| format!(", {} uncompressed", show::bytes(bytes)));
+    line(
+        "Blobs",
+        format!(
+            "{}{}",
+            show::number(summary.blobs),
+            payload.unwrap_or_default()
+        ),
+    );
+    line("Objects", show::number(summary.objects));
+    let _ = writeln!(
+        out,
+        "\n{:<10}{:>16}{:>10}{:>12}   ids",
+        "", "objects", "blobs", "size"
+    );
+    for kind in &summary.kinds {
+        let ids = match (kind.min_id, kind.max_id) {
+            (Some(min), Some(max)) => format!("{min} to {max}"),
+            _ => String::new(),
+        };
+        let _ = writeln!(
+            out,
+            "{:<10}{:>16}{:>10}{:>12}   {ids}",
+            kind.kind,
+            show::number(kind.objects),
+            show::number(kind.blobs),
+            show::bytes(kind.bytes),
+        );
+    }
+    out
+}
+
+fn replication(summary: &Summary) -> Option<String> {
+    let sequence = summary
+        .replication_sequence
+        .map(|number| format!("sequence {number}"));
+    let timestamp = summary
+        .replication_timestamp
+        .as_ref()
+        .map(|time| format!("up to {time}"));
+    let url = summary
+        .replication_url
+        .as_ref()
+        .map(|url| format!("from {url}"));
+    let parts: Vec<String> = [sequence, timestamp, url].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+fn order(summary: &Summary) -> &'static str {
+    match (summary.sorted, summary.declared_sorted) {
+        (Some(true), true) => "sorted by kind and id",
+        (Some(true), false) => "sorted by kind and id, though the header does not say so",
+        (Some(false), true) => "NOT sorted, though the header says so; run `pbfhogg sort`",
+        (Some(false), false) => "not sorted",
+        (None, true) => "sorted by kind and id, as the header says",
+        (None, false) => "not known",
+    }
+}

@@ -1,0 +1,86 @@
+//! The command line. One file a subcommand: its arguments, the step from them to the command's
+//! options, and how its result is shown.
+
+mod cat;
+mod inspect;
+mod progress;
+mod shared;
+mod show;
+mod sort;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Fast, exact and safe tools for OpenStreetMap PBF files.
+///
+/// Output appears under its name only when it is complete, and never replaces a file without
+/// --overwrite. Exit status: 0 done; 1 a check or comparison said no; 2 wrong usage or an error.
+#[derive(Debug, Parser)]
+#[command(
+    name = "pbfhogg",
+    version,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Inspect(inspect::Args),
+    Cat(cat::Args),
+    Sort(sort::Args),
+}
+
+/// What a command that went through has to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    /// Done, or yes.
+    Yes,
+    /// A check or comparison said no.
+    No,
+}
+
+/// Parses the command line, runs the command, and says how it went.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
+    };
+    let answer = match &cli.command {
+        Command::Inspect(args) => inspect::run(args),
+        Command::Cat(args) => cat::run(args),
+        Command::Sort(args) => sort::run(args),
+    };
+    match answer {
+        Ok(Answer::Yes) => ExitCode::SUCCESS,
+        Ok(Answer::No) => ExitCode::from(1),
+        Err(error) => failure(&error),
+    }
+}
+
+fn failure(error: &anyhow::Error) -> ExitCode {
+    let closed_pipe = error.chain().any(|cause| {
+        let io = cause.downcast_ref::<std::io::Error>();
+        matches!(cause.downcast_ref(), Some(pbfhogg::Error::ClosedPipe))
+            || io.is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
+    });
+    if closed_pipe {
+        return ExitCode::SUCCESS;
+    }
+    eprintln!("pbfhogg: error: {error:#}");
+    ExitCode::from(2)
+}
+
+/// Prints text to standard output; a reader who went away is no error.
+fn print(text: &str) -> Result<()> {
+    use std::io::Write;
+    std::io::stdout().write_all(text.as_bytes())?;
+    Ok(())
+}

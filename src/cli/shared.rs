@@ -1,0 +1,182 @@
+//! Argument groups that several commands have in common.
+
+use super::progress::Terminal;
+use anyhow::{Context as _, Result};
+use clap::Args;
+use pbfhogg::Context;
+use pbfhogg::commands::{HeaderOption, HeaderOptions};
+use pbfhogg::osm::{KindSet, ObjectKind};
+use pbfhogg::pbf::Compression;
+use pbfhogg::write::{OutputTarget, WriteOptions};
+use serde::Serialize;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// How the program runs and what it says meanwhile.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Running")]
+pub struct RunArgs {
+    /// Worker threads; 0 means every core
+    #[arg(short, long, value_name = "N", default_value_t = 0)]
+    pub jobs: usize,
+    /// Show a progress bar even if standard error is not a terminal
+    #[arg(long, overrides_with = "no_progress")]
+    pub progress: bool,
+    /// Do not show a progress bar
+    #[arg(long)]
+    pub no_progress: bool,
+    /// Tell what each phase took
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// Say nothing but errors
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Write phases with their times, and counters of bytes and blobs, to FILE as JSON
+    #[arg(long, value_name = "FILE")]
+    pub stats: Option<PathBuf>,
+}
+
+impl RunArgs {
+    /// The context that the command runs in.
+    pub fn context(&self) -> Context {
+        let mut ctx = Context::new(self.jobs);
+        ctx.observer = Arc::new(Terminal::new(self.progress, self.no_progress, self.quiet));
+        ctx
+    }
+
+    /// Ends a run: prints its summary where standard output is free, and writes the statistics.
+    pub fn finish<S: Serialize>(
+        &self,
+        ctx: &Context,
+        summary: &S,
+        stdout_is_free: bool,
+        text: impl FnOnce() -> String,
+    ) -> Result<()> {
+        let report = ctx.stats.report();
+        if let Some(path) = &self.stats {
+            let json = serde_json::to_string_pretty(&report)? + "\n";
+            std::fs::write(path, json).with_context(|| format!("{}", path.display()))?;
+        }
+        if self.verbose {
+            eprint!("{}", super::show::stats(&report));
+        }
+        if self.json && stdout_is_free {
+            super::print(&(serde_json::to_string_pretty(summary)? + "\n"))
+        } else if !self.quiet && stdout_is_free {
+            super::print(&text())
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// Where the output goes and how it is written.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub struct OutputArgs {
+    /// Output file; - is standard output, which gets no table of contents
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub write: WriteArgs,
+}
+
+impl OutputArgs {
+    /// Where the output goes.
+    pub fn target(&self) -> OutputTarget {
+        target(&self.output, self.write.overwrite)
+    }
+}
+
+/// A path from the command line as an output.
+pub fn target(path: &std::path::Path, overwrite: bool) -> OutputTarget {
+    if path.as_os_str() == "-" {
+        OutputTarget::Stdout
+    } else {
+        OutputTarget::File {
+            path: path.to_owned(),
+            overwrite,
+        }
+    }
+}
+
+/// How an output is written.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub struct WriteArgs {
+    /// Replace the output file if it exists
+    #[arg(short = 'O', long)]
+    pub overwrite: bool,
+    /// Format of the output
+    #[arg(short = 'f', long, value_name = "FORMAT", default_value = "pbf", value_parser = ["pbf", "osm.pbf"])]
+    pub output_format: String,
+    /// Compression of new blobs: none, zlib[:1-12], zstd[:1-22] or lz4
+    ///
+    /// Every program reads zlib. The level of zlib promises a size: 6 gives what zlib gives at 6.
+    /// Blobs that are copied keep the compression they have.
+    #[arg(long, value_name = "KIND[:LEVEL]", default_value_t = Compression::default())]
+    pub compression: Compression,
+    /// Name of the writing program in the header
+    #[arg(long, value_name = "TEXT")]
+    pub generator: Option<String>,
+    /// Set a header field, such as osmosis_replication_sequence_number=4711; repeatable
+    #[arg(long, value_name = "KEY=VALUE", value_parser = HeaderOption::parse)]
+    pub output_header: Vec<HeaderOption>,
+    /// Also write an index into every blob's header, for programs that know it
+    #[arg(long)]
+    pub blob_index: bool,
+    /// Write no table of contents
+    #[arg(long)]
+    pub no_index: bool,
+}
+
+impl WriteArgs {
+    /// How the output is written.
+    pub fn options(&self) -> WriteOptions {
+        WriteOptions {
+            compression: self.compression,
+            toc: !self.no_index,
+            blob_index: self.blob_index,
+        }
+    }
+
+    /// What the header says.
+    pub fn header(&self) -> HeaderOptions {
+        HeaderOptions {
+            generator: self.generator.clone(),
+            set: self.output_header.clone(),
+        }
+    }
+}
+
+/// Which kinds of objects a command is about.
+#[derive(Debug, Args)]
+pub struct KindArgs {
+    /// Kinds of objects: node, way, relation; several with commas or by repetition
+    #[arg(short = 't', long = "type", visible_alias = "object-type", value_name = "KIND",
+          value_delimiter = ',', value_parser = parse_kind)]
+    pub kinds: Vec<ObjectKind>,
+}
+
+impl KindArgs {
+    /// The kinds given, or all.
+    pub fn set(&self) -> KindSet {
+        if self.kinds.is_empty() {
+            KindSet::ALL
+        } else {
+            self.kinds.iter().copied().collect()
+        }
+    }
+}
+
+fn parse_kind(text: &str) -> Result<ObjectKind, String> {
+    match text {
+        "node" | "nodes" | "n" => Ok(ObjectKind::Node),
+        "way" | "ways" | "w" => Ok(ObjectKind::Way),
+        "relation" | "relations" | "rel" | "r" => Ok(ObjectKind::Relation),
+        _ => Err("expected node, way or relation".into()),
+    }
+}

@@ -1,0 +1,94 @@
+//! Numbers and tables that a person can read.
+
+use pbfhogg::StatsReport;
+use std::fmt::Write;
+
+/// A number with its digits in groups of three: `12,345,678`.
+pub fn number(value: u64) -> String {
+    let digits = value.to_string();
+    let mut out = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// "1 blob", "2 blobs".
+pub fn counted(value: u64, singular: &str) -> String {
+    format!(
+        "{} {singular}{}",
+        number(value),
+        if value == 1 { "" } else { "s" }
+    )
+}
+
+/// A number of bytes in the unit that suits it: `541.0 MB`.
+pub fn bytes(value: u64) -> String {
+    const UNITS: [&str; 5] = ["kB", "MB", "GB", "TB", "PB"];
+    if value < 1000 {
+        return format!("{value} B");
+    }
+    let mut scaled = value as f64 / 1000.0;
+    let mut unit = 0;
+    while scaled >= 999.95 && unit + 1 < UNITS.len() {
+        scaled /= 1000.0;
+        unit += 1;
+    }
+    format!(
+        "{scaled:.1} {}",
+        UNITS.get(unit).copied().unwrap_or_default()
+    )
+}
+
+/// What `--verbose` tells of a run.
+pub fn stats(report: &StatsReport) -> String {
+    let mut out = String::new();
+    for phase in &report.phases {
+        let _ = writeln!(
+            out,
+            "{:>12}: {:.2} s ({:.2} s cpu)",
+            phase.name, phase.wall_seconds, phase.cpu_seconds
+        );
+    }
+    let _ = writeln!(
+        out,
+        "{:>12}: read {}, decoded {}, copied {}, written {}",
+        "bytes",
+        bytes(report.bytes_read),
+        bytes(report.bytes_decoded),
+        bytes(report.bytes_copied),
+        bytes(report.bytes_written)
+    );
+    let _ = writeln!(
+        out,
+        "{:>12}: {} decoded, {} copied, {} rewritten, {} skipped",
+        "blobs",
+        number(report.blobs_decoded),
+        number(report.blobs_copied),
+        number(report.blobs_rewritten),
+        number(report.blobs_skipped)
+    );
+    if let Some(peak) = report.peak_memory_bytes {
+        let _ = writeln!(out, "{:>12}: {} at most", "memory", bytes(peak));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_and_bytes_get_a_fitting_unit() {
+        assert_eq!(number(0), "0");
+        assert_eq!(number(999), "999");
+        assert_eq!(number(1_000_000), "1,000,000");
+        assert_eq!(bytes(999), "999 B");
+        assert_eq!(bytes(541_000_000), "541.0 MB");
+        assert_eq!(bytes(999_999), "1.0 MB");
+        assert_eq!(counted(1, "blob"), "1 blob");
+    }
+}

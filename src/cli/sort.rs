@@ -1,0 +1,50 @@
+use super::shared::{OutputArgs, RunArgs};
+use super::{Answer, show};
+use anyhow::Result;
+use pbfhogg::commands::sort;
+use std::path::PathBuf;
+
+/// Sort objects by kind and id
+///
+/// Nodes come first, then ways, then relations; within a kind id 0 comes first, then negative ids
+/// by absolute value, then positive ids; versions of one object follow each other. Blobs that are in
+/// place already are copied, the others are merged in bounded memory. Several inputs are sorted
+/// into one output; objects that occur twice stay twice.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pbfhogg sort edited.osm.pbf -o sorted.osm.pbf
+  pbfhogg sort tile-*.osm.pbf -o region.osm.pbf
+  pbfhogg sort file.osm.pbf -O -o file.osm.pbf")]
+pub struct Args {
+    /// Input files; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    inputs: Vec<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+pub fn run(args: &Args) -> Result<Answer> {
+    let ctx = args.run.context();
+    let options = sort::Options {
+        inputs: args.inputs.clone(),
+        output: args.output.target(),
+        write: args.output.write.options(),
+        header: args.output.write.header(),
+    };
+    let summary = sort::run(&options, &ctx)?;
+    let free = !options.output.is_stream();
+    args.run.finish(&ctx, &summary, free, || {
+        format!(
+            "{}: {}, {}, {} ({} copied, {} merged)\n",
+            options.output.path().display(),
+            show::counted(summary.written.objects, "object"),
+            show::counted(summary.written.blobs, "blob"),
+            show::bytes(summary.written.bytes),
+            show::number(summary.blobs_copied),
+            show::number(summary.blobs_merged),
+        )
+    })?;
+    Ok(Answer::Yes)
+}

@@ -1,0 +1,139 @@
+//! `sort`: canonical order. What is in order is copied, the rest is merged.
+//!
+//! Blobs whose id range no other blob overlaps, and whose objects stand in order, are copied. The
+//! others form clusters of overlapping ranges; a cluster is cut into shards by id, and each
+//! shard is merged by one worker from the blobs that reach into it.
+
+mod merge;
+mod units;
+
+use super::headers::{HeaderOptions, merged_header};
+use super::open_all;
+use crate::Context;
+use crate::error::Result;
+use crate::pbf::feature;
+use crate::read::{BlobPlan, Input, PlanNeeds, parallel_classify_phase};
+use crate::write::{EncodedFrame, FrameEncoder, OutputTarget, PbfWriter, WriteOptions, Written};
+use merge::{Sources, merge_shard};
+use serde::Serialize;
+use std::path::PathBuf;
+use units::{Source, Unit, plan_units};
+
+/// What to sort, and how.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Input files.
+    pub inputs: Vec<PathBuf>,
+    /// Where the result goes.
+    pub output: OutputTarget,
+    /// How it is written.
+    pub write: WriteOptions,
+    /// What its header says.
+    pub header: HeaderOptions,
+}
+
+/// What `sort` did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// The file that was written.
+    pub written: Written,
+    /// Blobs that were copied as they were.
+    pub blobs_copied: u64,
+    /// Blobs whose objects were merged.
+    pub blobs_merged: u64,
+}
+
+/// Bytes of payload that are merged at a time, all workers together.
+const MERGE_BUDGET: u64 = 256 << 20;
+
+/// Bytes of payload that one shard should have.
+fn shard_bytes(ctx: &Context) -> u64 {
+    (MERGE_BUDGET / (2 * ctx.jobs as u64)).clamp(8 << 20, 64 << 20)
+}
+
+/// Sorts.
+pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
+    let files = open_all(&options.inputs, ctx)?;
+    let mut header = merged_header(&files)?;
+    header.set_optional(feature::SORTED, true);
+    options.header.apply(&mut header);
+    let mut blobs: Vec<Source> = Vec::new();
+    for (index, file) in files.iter().enumerate() {
+        let mut plan = BlobPlan::open(file, PlanNeeds::Order, ctx)?;
+        plan.resolve_shared(file, ctx, |_| true)?;
+        blobs.extend(
+            plan.entries
+                .into_iter()
+                .map(|entry| Source { file: index, entry }),
+        );
+    }
+    let mut inputs: Vec<&Input> = files.iter().map(|file| &file.input).collect();
+    let units = plan_units(blobs, shard_bytes(ctx));
+    let runs = merge::sorted_runs(&inputs, &units, shard_bytes(ctx), ctx)?;
+    let units = match &runs {
+        None => units,
+        Some(runs) => {
+            inputs.push(&runs.input);
+            runs.replace(units, inputs.len() - 1, shard_bytes(ctx))
+        }
+    };
+    write_units(options, header, &inputs, units, ctx)
+}
+
+fn write_units(
+    options: &Options,
+    header: crate::pbf::HeaderBlock,
+    inputs: &[&Input],
+    units: Vec<Unit>,
+    ctx: &Context,
+) -> Result<Summary> {
+    let expected = units.iter().map(Unit::expected_blobs).sum();
+    let merged: u64 = units.iter().map(Unit::blobs_merged).sum();
+    let mut summary = Summary {
+        written: Written::default(),
+        blobs_copied: 0,
+        blobs_merged: merged,
+    };
+    let mut writer =
+        PbfWriter::create(options.output.clone(), header, options.write, expected, ctx)?;
+    let phase = ctx.phase("sort", units.iter().map(Unit::frame_bytes).sum());
+    parallel_classify_phase(
+        ctx.jobs,
+        MERGE_BUDGET,
+        units.into_iter().map(Ok),
+        Unit::payload_bytes,
+        || {
+            let encoder = FrameEncoder::new(options.write.compression, options.write.blob_index);
+            (Sources::new(inputs, ctx), encoder)
+        },
+        |(sources, encoder), unit| {
+            let bytes = unit.frame_bytes();
+            let done = match unit {
+                Unit::Copy(source) => Done::Copy(source),
+                Unit::Merge(shard) => Done::Frames(merge_shard(sources, encoder, &shard)?),
+            };
+            Ok((bytes, done))
+        },
+        |(bytes, done)| {
+            phase.advance(bytes);
+            match done {
+                Done::Frames(frames) => frames.iter().try_for_each(|frame| writer.frame(frame)),
+                Done::Copy(source) => match inputs.get(source.file) {
+                    Some(input) => {
+                        summary.blobs_copied += 1;
+                        writer.copy(input, &source.entry)
+                    }
+                    None => Ok(()),
+                },
+            }
+        },
+    )?;
+    drop(phase);
+    summary.written = writer.finish()?;
+    Ok(summary)
+}
+
+enum Done {
+    Copy(Source),
+    Frames(Vec<EncodedFrame>),
+}

@@ -1,0 +1,150 @@
+//! The plan of a sort: which blobs are copied, which are merged, and in what portions.
+
+use crate::osm::OrderKey;
+use crate::pbf::{BlobEntry, BlobFlags};
+use std::sync::Arc;
+
+/// A blob of one of the inputs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Source {
+    /// Which input.
+    pub file: usize,
+    pub entry: BlobEntry,
+}
+
+/// The objects of a cluster that lie in a range of keys.
+#[derive(Debug, Clone)]
+pub(super) struct Shard {
+    /// The blobs that reach into the range.
+    pub sources: Vec<Source>,
+    /// The first key of the range; `None` for everything up to its end.
+    pub from: Option<OrderKey>,
+    /// The first key behind the range; `None` for everything from its start.
+    pub until: Option<OrderKey>,
+    /// All blobs of the cluster, shared by its shards.
+    pub cluster: Arc<Vec<Source>>,
+}
+
+/// One step of the output, in canonical order.
+#[derive(Debug, Clone)]
+pub(super) enum Unit {
+    Copy(Source),
+    Merge(Shard),
+}
+
+impl Unit {
+    pub(super) fn payload_bytes(&self) -> u64 {
+        match self {
+            Self::Copy(_) => 0,
+            Self::Merge(shard) => total(&shard.sources, |entry| entry.payload_len),
+        }
+    }
+
+    pub(super) fn frame_bytes(&self) -> u64 {
+        match self {
+            Self::Copy(source) => u64::from(source.entry.frame_len),
+            Self::Merge(shard) => total(&shard.sources, |entry| entry.frame_len),
+        }
+    }
+
+    /// Blobs of the input that are merged, each counted in the shard it starts in.
+    pub(super) fn blobs_merged(&self) -> u64 {
+        match self {
+            Self::Copy(_) => 0,
+            Self::Merge(shard) => {
+                let starts_here = |source: &&Source| {
+                    shard.from.is_none() || source.entry.first_key() >= shard.from
+                };
+                shard.sources.iter().filter(starts_here).count() as u64
+            }
+        }
+    }
+
+    /// How many blobs the output gets of this unit, generously.
+    pub(super) fn expected_blobs(&self) -> u64 {
+        match self {
+            Self::Copy(_) => 1,
+            Self::Merge(shard) => {
+                let objects = total(&shard.sources, |entry| entry.count);
+                objects / crate::pbf::TARGET_ELEMENTS as u64 + 4
+            }
+        }
+    }
+}
+
+fn total(sources: &[Source], value: fn(&BlobEntry) -> u32) -> u64 {
+    sources
+        .iter()
+        .map(|source| u64::from(value(&source.entry)))
+        .sum()
+}
+
+/// Cuts the blobs of all inputs into units.
+pub(super) fn plan_units(mut blobs: Vec<Source>, shard_bytes: u64) -> Vec<Unit> {
+    blobs.retain(|source| source.entry.count > 0);
+    // Stable: blobs that start alike keep the order of the inputs.
+    blobs.sort_by_key(|source| source.entry.first_key());
+    let mut units = Vec::new();
+    let mut cluster: Vec<Source> = Vec::new();
+    let mut last: Option<OrderKey> = None;
+    for source in blobs {
+        if !cluster.is_empty() && source.entry.first_key() > last {
+            end_cluster(std::mem::take(&mut cluster), shard_bytes, &mut units);
+        }
+        last = source.entry.last_key().max(last);
+        cluster.push(source);
+    }
+    end_cluster(cluster, shard_bytes, &mut units);
+    units
+}
+
+fn end_cluster(cluster: Vec<Source>, shard_bytes: u64, units: &mut Vec<Unit>) {
+    match cluster.as_slice() {
+        [] => {}
+        [single] if single.entry.flags.has(BlobFlags::SORTED) => units.push(Unit::Copy(*single)),
+        _ => units.extend(shards(cluster, shard_bytes).into_iter().map(Unit::Merge)),
+    }
+}
+
+/// Cuts a cluster, which is ordered by first keys, into shards of about `shard_bytes`.
+pub(super) fn shards(cluster: Vec<Source>, shard_bytes: u64) -> Vec<Shard> {
+    let cluster = Arc::new(cluster);
+    let mut cuts: Vec<OrderKey> = Vec::new();
+    let mut bytes = 0;
+    for source in cluster.iter() {
+        let key = source.entry.first_key();
+        if bytes >= shard_bytes && key > cuts.last().copied() {
+            cuts.extend(key);
+            bytes = 0;
+        }
+        bytes += u64::from(source.entry.payload_len);
+    }
+    let starts = std::iter::once(None).chain(cuts.iter().copied().map(Some));
+    let ends = cuts.iter().copied().map(Some).chain([None]);
+    let mut shards = Vec::new();
+    // Blobs that reach over the cut into the next shard.
+    let mut reaching: Vec<Source> = Vec::new();
+    let mut rest = cluster.as_slice();
+    for (from, until) in starts.zip(ends) {
+        let starting = rest
+            .iter()
+            .take_while(|source| until.is_none() || source.entry.first_key() < until)
+            .count();
+        let (here, later) = rest.split_at(starting);
+        rest = later;
+        let mut sources = reaching;
+        sources.extend_from_slice(here);
+        reaching = sources
+            .iter()
+            .filter(|source| until.is_some() && source.entry.last_key() >= until)
+            .copied()
+            .collect();
+        shards.push(Shard {
+            sources,
+            from,
+            until,
+            cluster: cluster.clone(),
+        });
+    }
+    shards
+}
