@@ -2,6 +2,7 @@
 pub mod commands;
 mod context;
 mod error;
+pub mod osc;
 pub mod osm;
 pub mod pbf;
 pub mod read;

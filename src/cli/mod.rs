@@ -1,6 +1,7 @@
 //! The command line. One file a subcommand: its arguments, the step from them to the command's
 //! options, and how its result is shown.
 
+mod apply_changes;
 mod cat;
 mod inspect;
 mod progress;
@@ -33,6 +34,7 @@ enum Command {
     Inspect(inspect::Args),
     Cat(cat::Args),
     Sort(sort::Args),
+    ApplyChanges(apply_changes::Args),
 }
 
 /// What a command that went through has to say.
@@ -57,6 +59,7 @@ pub fn main() -> ExitCode {
         Command::Inspect(args) => inspect::run(args),
         Command::Cat(args) => cat::run(args),
         Command::Sort(args) => sort::run(args),
+        Command::ApplyChanges(args) => apply_changes::run(args),
     };
     match answer {
         Ok(Answer::Yes) => ExitCode::SUCCESS,

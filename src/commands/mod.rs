@@ -2,6 +2,7 @@
 //!
 //! Each module has `Options`, `Summary` and `run(&Options, &Context) -> Result<Summary>`.
 
+pub mod apply_changes;
 pub mod cat;
 mod headers;
 pub mod inspect;

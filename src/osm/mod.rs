@@ -3,9 +3,11 @@
 mod bbox;
 mod kind;
 mod order;
+mod strings;
 mod time;
 
 pub use bbox::{Bbox, DECIMICRO_PER_DEGREE, NANO_PER_DECIMICRO, format_e7, parse_e7};
 pub use kind::{KindSet, ObjectKind};
 pub use order::{OrderKey, id_from_rank, id_rank};
+pub use strings::StringPool;
 pub use time::{format_timestamp, parse_timestamp};

@@ -23,6 +23,7 @@ pub const TARGET_PAYLOAD: usize = 4 * 1024 * 1024;
 pub struct BlockBuilder {
     scale: Scale,
     kind: Option<ObjectKind>,
+    drop_locations: bool,
     interner: Interner,
     objects: Vec<Pending>,
     lats: Vec<i64>,
@@ -72,6 +73,11 @@ impl BlockBuilder {
     /// Whether objects of a block with that scale can be added to this one as they are.
     pub(crate) fn accepts_scale(&self, scale: &Scale) -> bool {
         self.is_empty() || self.scale == *scale
+    }
+
+    /// Leaves the coordinates of ways out of all blocks from here on.
+    pub(crate) fn drop_locations(&mut self) {
+        self.drop_locations = true;
     }
 
     /// Begins a block with that scale.
@@ -182,8 +188,19 @@ impl BlockBuilder {
         let info = way.info.map_or(Ok(RawInfo::default()), RawInfo::parse)?;
         let info = self.moved_info(info, source)?;
         let mut head = self.head(ObjectKind::Way, way.id, info, tags_start);
-        head.runs = [&way.refs, &way.lats, &way.lons]
-            .map(|run| self.add_run(|runs| runs.extend_from_slice(run.as_bytes())));
+        let located = !self.drop_locations;
+        head.runs = [
+            (&way.refs, true),
+            (&way.lats, located),
+            (&way.lons, located),
+        ]
+        .map(|(run, kept)| {
+            self.add_run(|runs| {
+                if kept {
+                    runs.extend_from_slice(run.as_bytes())
+                }
+            })
+        });
         self.objects.push(head);
         Ok(())
     }
@@ -322,10 +339,11 @@ impl BlockBuilder {
             }
         }
         let infos = || self.objects.iter().map(|object| &object.info);
-        for column in InfoColumn::ALL {
-            if infos().any(|info| column.value(info) != column.absent()) {
-                column.encode(infos().map(|info| column.value(info)), columns.info(column));
-            }
+        let differs =
+            |column: &InfoColumn| infos().any(|info| column.value(info) != column.absent());
+        let needed: Vec<_> = InfoColumn::ALL.into_iter().filter(differs).collect();
+        for column in InfoColumn::written(&needed) {
+            column.encode(infos().map(|info| column.value(info)), columns.info(column));
         }
         let mut message = Vec::new();
         columns.encode(&mut message);
@@ -369,6 +387,17 @@ impl InfoColumn {
         Self::User,
         Self::Visible,
     ];
+
+    /// The columns to write where `needed` ones hold something. Some readers take metadata to be
+    /// all there or not at all, so that any one brings the others with it; only `visible` stands
+    /// for itself.
+    pub(crate) fn written(needed: &[Self]) -> impl Iterator<Item = Self> + '_ {
+        let wanted = |column: &Self| match column {
+            Self::Visible => needed.contains(column),
+            _ => !needed.is_empty(),
+        };
+        Self::ALL.into_iter().filter(wanted)
+    }
 
     /// Whether values are delta and zigzag coded.
     pub(crate) const fn is_delta(self) -> bool {

@@ -52,6 +52,17 @@ impl<'a> ParsedBlock<'a> {
         })
     }
 
+    /// How many ways carry the coordinates of their nodes.
+    pub(crate) fn count_located_ways(&self) -> Result<u64, FormatError> {
+        let mut count = 0;
+        for message in &self.messages {
+            if let ParsedMessage::Single(ObjectKind::Way, bytes) = message {
+                count += u64::from(ObjectOutline::parse(bytes)?.has_locations);
+            }
+        }
+        Ok(count)
+    }
+
     /// The objects in file order.
     pub(crate) fn cursor(&self) -> BlockCursor<'_> {
         BlockCursor {

@@ -2,9 +2,7 @@
 
 use super::wire::put_bytes_field;
 use super::{FormatError, StringTable};
-use hashbrown::HashTable;
-use rustc_hash::FxHasher;
-use std::hash::Hasher;
+use crate::osm::StringPool;
 
 /// Collects the distinct strings of one block and how often each is used.
 ///
@@ -12,41 +10,19 @@ use std::hash::Hasher;
 /// used most get the shortest indexes, and tells what each provisional id became.
 #[derive(Debug, Default)]
 pub struct Interner {
-    text: String,
-    spans: Vec<(u32, u32)>,
+    pool: StringPool,
     uses: Vec<u32>,
-    lookup: HashTable<u32>,
     /// Counts the tables begun, so that remembered ids of an earlier one are not taken for this.
     epoch: u32,
-}
-
-fn hash_of(text: &str) -> u64 {
-    let mut hasher = FxHasher::default();
-    hasher.write(text.as_bytes());
-    hasher.finish()
 }
 
 impl Interner {
     /// The provisional id of a string, 1 and up; counts one use.
     pub fn add(&mut self, text: &str) -> u32 {
-        let (spans, all) = (&self.spans, &self.text);
-        let at = |id: u32| {
-            let (start, end) = spans.get(id as usize).copied().unwrap_or_default();
-            all.get(start as usize..end as usize).unwrap_or_default()
-        };
-        let hash = hash_of(text);
-        let id = match self.lookup.find(hash, |&id| at(id) == text) {
-            Some(&id) => id,
-            None => {
-                let id = self.spans.len() as u32;
-                self.lookup.insert_unique(hash, id, |&id| hash_of(at(id)));
-                let start = self.text.len() as u32;
-                self.text.push_str(text);
-                self.spans.push((start, self.text.len() as u32));
-                self.uses.push(0);
-                id
-            }
-        };
+        let id = self.pool.add(text);
+        if self.uses.len() < self.pool.len() {
+            self.uses.push(0);
+        }
         self.count(id);
         id + 1
     }
@@ -64,33 +40,26 @@ impl Interner {
 
     /// Bytes of the strings so far.
     pub fn text_len(&self) -> usize {
-        self.text.len()
+        self.pool.text_len()
     }
 
     /// Appends the StringTable message, ordered by use, and begins a new table. Returns the index
     /// that each provisional id became.
     pub fn finish(&mut self, out: &mut Vec<u8>) -> Vec<u32> {
-        let mut order: Vec<u32> = (0..self.spans.len() as u32).collect();
+        let mut order: Vec<u32> = (0..self.pool.len() as u32).collect();
         let uses = |id: &u32| self.uses.get(*id as usize).copied().unwrap_or(0);
         // The sort is stable: equal use keeps the order of first appearance.
         order.sort_by_key(|id| std::cmp::Reverse(uses(id)));
-        let mut final_ids = vec![0; self.spans.len() + 1];
+        let mut final_ids = vec![0; self.pool.len() + 1];
         put_bytes_field(out, 1, b"");
         for (index, &id) in order.iter().enumerate() {
-            let (start, end) = self.spans.get(id as usize).copied().unwrap_or_default();
-            let text = self
-                .text
-                .get(start as usize..end as usize)
-                .unwrap_or_default();
-            put_bytes_field(out, 1, text.as_bytes());
+            put_bytes_field(out, 1, self.pool.get(id).as_bytes());
             if let Some(final_id) = final_ids.get_mut(id as usize + 1) {
                 *final_id = index as u32 + 1;
             }
         }
-        self.text.clear();
-        self.spans.clear();
+        self.pool.clear();
         self.uses.clear();
-        self.lookup.clear();
         self.epoch = self.epoch.wrapping_add(1);
         final_ids
     }

@@ -216,7 +216,7 @@ pub(crate) struct ObjectOutline<'a> {
     id: Option<u64>,
     /// The Info message; empty where there is none.
     pub info: &'a [u8],
-    /// Whether the message has coordinates beside refs (Way field 9).
+    /// Whether the message has coordinates (fields 9 and 10 of a way).
     pub has_locations: bool,
 }
 
@@ -229,7 +229,7 @@ impl<'a> ObjectOutline<'a> {
             match field.number {
                 1 => outline.id = Some(field.varint()?),
                 4 => outline.info = field.bytes()?,
-                9 => outline.has_locations = true,
+                9 | 10 => outline.has_locations = true,
                 _ => {}
             }
         }

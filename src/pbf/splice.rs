@@ -78,6 +78,13 @@ impl EditScript {
     }
 }
 
+/// What else is done to a block while it is spliced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SpliceOptions {
+    /// Take the coordinates out of ways that stay.
+    pub drop_locations: bool,
+}
+
 /// Applies `script` to the block in `payload` and appends the new payload to `out`.
 ///
 /// Returns `false`, with nothing appended, where the block is not of the plain sort that can be
@@ -87,6 +94,7 @@ pub fn splice_block(
     payload: &[u8],
     script: &EditScript,
     new: &[Object<'_>],
+    options: SpliceOptions,
     out: &mut Vec<u8>,
 ) -> Result<bool, FormatError> {
     let block = BlockOutline::parse(payload)?;
@@ -110,7 +118,7 @@ pub fn splice_block(
             columns.encode(&mut message);
             put_bytes_field(&mut spliced, 2, &message);
         }
-        GroupForm::Messages => splice_messages(group, script, &new, &mut spliced)?,
+        GroupForm::Messages => splice_messages(group, script, &new, options, &mut spliced)?,
     }
     let start = out.len();
     put_bytes_field(out, 1, &strings.encoded);
@@ -286,6 +294,7 @@ fn splice_messages(
     group: &Group<'_>,
     script: &EditScript,
     new: &NewObjects<'_>,
+    options: SpliceOptions,
     out: &mut Vec<u8>,
 ) -> Result<(), FormatError> {
     let mut fields = Fields::new(group.0);
@@ -293,7 +302,12 @@ fn splice_messages(
         match *edit {
             Edit::Keep(count) => {
                 for _ in 0..count {
-                    out.extend_from_slice(fields.next()?.ok_or(SHORT)?.raw);
+                    let field = fields.next()?.ok_or(SHORT)?;
+                    if options.drop_locations && field.number == 3 {
+                        put_without_locations(field.bytes()?, out)?;
+                    } else {
+                        out.extend_from_slice(field.raw);
+                    }
                 }
             }
             Edit::Drop(count) => {
@@ -304,6 +318,19 @@ fn splice_messages(
             Edit::Insert(index) => new.put_message(index, out),
         }
     }
+    Ok(())
+}
+
+/// Appends a way as a field of a group, without its coordinates.
+fn put_without_locations(message: &[u8], out: &mut Vec<u8>) -> Result<(), FormatError> {
+    let mut kept = Vec::with_capacity(message.len());
+    let mut fields = Fields::new(message);
+    while let Some(field) = fields.next()? {
+        if !matches!(field.number, 9 | 10) {
+            kept.extend_from_slice(field.raw);
+        }
+    }
+    put_bytes_field(out, 3, &kept);
     Ok(())
 }
 
@@ -322,15 +349,18 @@ fn splice_dense(
     splice_deltas(dense.ids.as_bytes(), script, id, &mut columns.ids)?;
     splice_deltas(dense.lats.as_bytes(), script, lat, &mut columns.lats)?;
     splice_deltas(dense.lons.as_bytes(), script, lon, &mut columns.lons)?;
-    for (column, (source, _)) in InfoColumn::ALL.into_iter().zip(dense.info.columns()) {
-        let value = |index: usize| new.infos.get(index).map_or(0, |info| column.value(info));
-        let needed = new
+    let sources = dense.info.columns();
+    let is_needed = |column: &InfoColumn| {
+        let brought = new
             .infos
             .iter()
             .any(|info| column.value(info) != column.absent());
-        if source.is_empty() && !needed {
-            continue;
-        }
+        brought || !sources[*column as usize].0.is_empty()
+    };
+    let needed: Vec<_> = InfoColumn::ALL.into_iter().filter(is_needed).collect();
+    for column in InfoColumn::written(&needed) {
+        let source = sources[column as usize].0;
+        let value = |index: usize| new.infos.get(index).map_or(0, |info| column.value(info));
         // A missing column that is now needed holds the absent value for everyone else.
         let filled;
         let source = if source.is_empty() {

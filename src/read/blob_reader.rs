@@ -52,7 +52,7 @@ impl<'f> BlobReader<'f> {
         self.stats.bytes_decoded.add(payload.len() as u64);
         self.stats.blobs_decoded.add(1);
         if entry.flags.has(BlobFlags::HASHED) && XxHash3_64::oneshot(payload) != entry.hash {
-            return Err(bad(stale("the content differs")));
+            return Err(bad(stale_index("the content differs")));
         }
         Ok(payload)
     }
@@ -65,7 +65,7 @@ impl<'f> BlobReader<'f> {
 }
 
 /// The error for a blob that is not what the index said.
-pub(crate) fn stale(what: &str) -> FormatError {
+pub(crate) fn stale_index(what: &str) -> FormatError {
     FormatError::with(format!(
         "the blob is not what the file's index says ({what}): \
          the file was changed in place; rebuild the index with `pbfhogg cat --force`"
@@ -74,7 +74,7 @@ pub(crate) fn stale(what: &str) -> FormatError {
 
 /// The Blob in a frame, which must be as long as the entry says.
 fn blob_in_frame<'a>(frame: &'a [u8], entry: &BlobEntry) -> Result<Blob<'a>, FormatError> {
-    let misplaced = || stale("there is no data blob of that length");
+    let misplaced = || stale_index("there is no data blob of that length");
     let prefix = frame
         .first_chunk::<FRAME_PREFIX_LEN>()
         .ok_or_else(misplaced)?;

@@ -38,6 +38,11 @@ impl FrameEncoder {
         }
     }
 
+    /// Leaves the coordinates of ways out of all blocks from here on.
+    pub fn drop_locations(&mut self) {
+        self.builder.drop_locations();
+    }
+
     /// Adds an object.
     pub fn add(&mut self, object: &Object<'_>) -> Result<(), FormatError> {
         self.make_room(object.kind(), &Scale::default())?;

@@ -1,0 +1,107 @@
+use super::shared::{RunArgs, WriteArgs, target};
+use super::{Answer, show};
+use anyhow::Result;
+use pbfhogg::commands::apply_changes::{self, Summary};
+use pbfhogg::write::OutputTarget;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// Apply change files to a sorted file
+///
+/// Change files are OsmChange XML, plain or compressed with gzip, bzip2 or zstd. Among the base and all
+/// changes the highest version of an object wins, so that applying a day twice, or an older day
+/// late, does no harm. Blobs without a changed object are copied as they are.
+///
+/// The header gets the replication sequence and time that the change files (or the state files beside
+/// them, such as 123.state.txt beside 123.osc.gz) tell; --output-header sets them by hand.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pbfhogg apply-changes planet.osm.pbf day.osc.gz -o new.osm.pbf
+  pbfhogg apply-changes planet.osm.pbf 4711.osc.gz 4712.osc.gz -o new.osm.pbf
+  pbfhogg apply-changes --in-place berlin.osm.pbf day.osc.gz")]
+pub struct Args {
+    /// The base: a sorted PBF file; - is standard input
+    #[arg(value_name = "BASE")]
+    base: PathBuf,
+    /// Change files, applied in this order
+    #[arg(required = true, value_name = "CHANGE")]
+    changes: Vec<PathBuf>,
+    /// Output file; - is standard output, which gets no table of contents
+    #[arg(short, long, value_name = "FILE", required_unless_present = "in_place")]
+    output: Option<PathBuf>,
+    /// Replace the base by the result, when it is complete
+    #[arg(long, conflicts_with = "output")]
+    in_place: bool,
+    #[command(flatten)]
+    write: WriteArgs,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+pub fn run(args: &Args) -> Result<Answer> {
+    let ctx = args.run.context();
+    let output = match &args.output {
+        Some(path) => target(path, args.write.overwrite),
+        None if args.base.as_os_str() == "-" => {
+            anyhow::bail!("--in-place needs a file to replace, not standard input")
+        }
+        None => OutputTarget::File {
+            path: args.base.clone(),
+            overwrite: true,
+        },
+    };
+    let options = apply_changes::Options {
+        base: args.base.clone(),
+        changes: args.changes.clone(),
+        output,
+        write: args.write.options(),
+        header: args.write.header(),
+    };
+    let summary = apply_changes::run(&options, &ctx)?;
+    let free = !options.output.is_stream();
+    args.run
+        .finish(&ctx, &summary, free, || report(&options.output, &summary))?;
+    Ok(Answer::Yes)
+}
+
+fn report(output: &OutputTarget, summary: &Summary) -> String {
+    let mut out = format!(
+        "{}: {} created, {} modified, {} deleted\n",
+        output.path().display(),
+        show::number(summary.created),
+        show::number(summary.modified),
+        show::number(summary.deleted),
+    );
+    if summary.outdated + summary.absent > 0 {
+        let _ = writeln!(
+            out,
+            "  without effect: {} older than the base, {} of objects that it does not have",
+            show::number(summary.outdated),
+            show::counted(summary.absent, "deletion"),
+        );
+    }
+    let _ = writeln!(
+        out,
+        "  {}, {}: {} copied, {} rewritten",
+        show::counted(summary.written.objects, "object"),
+        show::counted(summary.written.blobs, "blob"),
+        show::number(summary.blobs_copied),
+        show::number(summary.blobs_rewritten),
+    );
+    let sequence = summary
+        .replication_sequence
+        .map(|number| format!(" sequence {number}"));
+    let time = summary
+        .replication_timestamp
+        .as_ref()
+        .map(|time| format!(" up to {time}"));
+    if sequence.is_some() || time.is_some() {
+        let state = [sequence, time]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join(",");
+        let _ = writeln!(out, "  replication:{state}");
+    }
+    out
+}

@@ -1,0 +1,201 @@
+//! `apply-changes`: change files applied to a sorted file.
+//!
+//! Blobs in whose id range no change falls are copied. The others are decoded as far as needed to
+//! find the changed ids; those that really hold one are spliced on the wire.
+
+mod edit;
+mod units;
+
+use super::headers::HeaderOptions;
+use crate::Context;
+use crate::error::{Error, Result};
+use crate::osc::{ChangeSet, read_change_files};
+use crate::osm::{ObjectKind, format_timestamp};
+use crate::pbf::{BlobFlags, HeaderBlock, feature};
+use crate::read::{BlobPlan, PbfFile, PlanNeeds, parallel_classify_phase};
+use crate::write::{OutputTarget, PbfWriter, WriteOptions, Written};
+use edit::{Done, Editor, Tally};
+use serde::Serialize;
+use std::path::PathBuf;
+use units::{Unit, plan_units};
+
+/// What to apply to what, and how.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The base: a sorted file.
+    pub base: PathBuf,
+    /// Change files, in order.
+    pub changes: Vec<PathBuf>,
+    /// Where the result goes.
+    pub output: OutputTarget,
+    /// How it is written.
+    pub write: WriteOptions,
+    /// What its header says.
+    pub header: HeaderOptions,
+}
+
+/// What `apply-changes` did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// The file that was written.
+    pub written: Written,
+    /// Objects that had changes.
+    pub changes: u64,
+    /// Objects that were not in the base and are now.
+    pub created: u64,
+    /// Objects that were replaced.
+    pub modified: u64,
+    /// Objects that are gone.
+    pub deleted: u64,
+    /// Changes that did nothing, because the base had a newer version.
+    pub outdated: u64,
+    /// Deletions that did nothing, because the base did not have the object.
+    pub absent: u64,
+    /// Blobs that were copied as they were.
+    pub blobs_copied: u64,
+    /// Blobs of the base that hold something else now.
+    pub blobs_rewritten: u64,
+    /// Number of the last change file contained, as far as it is known.
+    pub replication_sequence: Option<i64>,
+    /// Time up to which changes are contained, as far as it is known.
+    pub replication_timestamp: Option<String>,
+}
+
+/// Applies.
+pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
+    let file = PbfFile::open(&options.base, ctx)?;
+    if file.header.has(feature::HISTORY) {
+        return Err(Error::file(
+            &options.base,
+            "this is a history file; changes can be applied to current data only",
+        ));
+    }
+    let changes = {
+        let _phase = ctx.phase("read changes", 0);
+        read_change_files(&options.changes)?
+    };
+    let plan = plan_base(&file, &changes, ctx)?;
+    let drop_locations = plan.any(BlobFlags::LOCATIONS) || file.header.has(feature::LOCATIONS);
+    if drop_locations {
+        ctx.warn(format!(
+            "{}: ways carry locations, which this command does not keep up to date: \
+             the output has none",
+            options.base.display()
+        ));
+    }
+    let header = output_header(&file.header, &changes, &options.header);
+    let units = plan_units(&plan, &changes, drop_locations);
+    write(options, &file, header, units, &changes, drop_locations, ctx)
+}
+
+/// Finds out what is in the base, which must be in order.
+fn plan_base(file: &PbfFile, changes: &ChangeSet, ctx: &Context) -> Result<BlobPlan> {
+    let declared = file.header.has(feature::SORTED);
+    let needs = if declared {
+        PlanNeeds::Ranges
+    } else {
+        PlanNeeds::Order
+    };
+    let mut plan = BlobPlan::open(file, needs, ctx)?;
+    if plan.is_sorted() == Some(false) {
+        let path = file.input.path();
+        let place = match plan.first_out_of_place() {
+            Some(entry) => format!(" (first out of place: blob {})", entry.number),
+            None => String::new(),
+        };
+        return Err(Error::file(
+            path,
+            format!(
+                "the objects are not in order{place}; run `pbfhogg sort {0} -o sorted.osm.pbf` first",
+                path.display()
+            ),
+        ));
+    }
+    if plan.any(BlobFlags::DELETED) {
+        let cause = "the file holds deleted versions; changes can be applied to current data only";
+        return Err(Error::file(file.input.path(), cause));
+    }
+    plan.resolve_shared(file, ctx, |entry| {
+        match (entry.first_key(), entry.last_key()) {
+            (Some(first), Some(last)) => !changes.range(first, last).is_empty(),
+            _ => false,
+        }
+    })?;
+    Ok(plan)
+}
+
+/// The base's header with the state that the changes bring.
+fn output_header(base: &HeaderBlock, changes: &ChangeSet, options: &HeaderOptions) -> HeaderBlock {
+    let mut header = base.clone();
+    header.set_optional(feature::SORTED, true);
+    header.set_optional(feature::LOCATIONS, false);
+    let replication = changes.replication();
+    // An older day that comes late does not take the file back in time.
+    header.replication_sequence = header.replication_sequence.max(replication.sequence);
+    header.replication_timestamp = header.replication_timestamp.max(replication.timestamp);
+    options.apply(&mut header);
+    header
+}
+
+fn write(
+    options: &Options,
+    file: &PbfFile,
+    header: HeaderBlock,
+    units: Vec<Unit>,
+    changes: &ChangeSet,
+    drop_locations: bool,
+    ctx: &Context,
+) -> Result<Summary> {
+    let created = changes.changes().len() / crate::pbf::TARGET_ELEMENTS;
+    let expected = (units.len() + created + ObjectKind::ALL.len()) as u64;
+    let mut tally = Tally::default();
+    let (mut blobs_copied, mut blobs_rewritten) = (0, 0);
+    let replication_sequence = header.replication_sequence;
+    let replication_timestamp = header.replication_timestamp.map(format_timestamp);
+    let mut writer =
+        PbfWriter::create(options.output.clone(), header, options.write, expected, ctx)?;
+    let phase = ctx.phase("apply", units.iter().map(Unit::frame_bytes).sum());
+    parallel_classify_phase(
+        ctx.jobs,
+        ctx.byte_budget(),
+        units.into_iter().map(Ok),
+        Unit::held_bytes,
+        || Editor::new(file, changes, options.write, drop_locations, ctx),
+        |editor, unit| Ok((unit.frame_bytes(), editor.work(&unit)?)),
+        |(bytes, (done, counts))| {
+            phase.advance(bytes);
+            tally.add(&counts);
+            match done {
+                Done::Copy(entry) => {
+                    blobs_copied += u64::from(entry.blobs);
+                    writer.copy(&file.input, &entry)
+                }
+                Done::Rewritten(frames) => {
+                    blobs_rewritten += 1;
+                    frames.iter().try_for_each(|frame| writer.frame(frame))
+                }
+                Done::New(frames) => frames.iter().try_for_each(|frame| writer.frame(frame)),
+            }
+        },
+    )?;
+    drop(phase);
+    if tally.locations_dropped > 0 {
+        ctx.warn(format!(
+            "{} ways lost their locations",
+            tally.locations_dropped
+        ));
+    }
+    Ok(Summary {
+        written: writer.finish()?,
+        changes: changes.changes().len() as u64,
+        created: tally.created,
+        modified: tally.modified,
+        deleted: tally.deleted,
+        outdated: tally.outdated,
+        absent: tally.absent,
+        blobs_copied,
+        blobs_rewritten,
+        replication_sequence,
+        replication_timestamp,
+    })
+}

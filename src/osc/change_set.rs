@@ -1,0 +1,277 @@
+//! The changes of one or more change files, one per object, in canonical order.
+
+use crate::osm::{ObjectKind, OrderKey, StringPool, id_rank};
+use crate::pbf::{Info, Member, Object, ObjectBody};
+use std::ops::Range;
+
+/// One change of one object. Strings and lists live in the [`ChangeSet`].
+#[derive(Debug, Clone, Copy)]
+pub struct Change {
+    /// The place of the object in canonical order.
+    pub key: OrderKey,
+    /// The id of the object.
+    pub id: i64,
+    /// Whether the object is deleted.
+    pub deleted: bool,
+    /// Version; `None` counts as newer than anything.
+    pub version: Option<u32>,
+    /// Seconds since 1970.
+    pub timestamp: Option<i64>,
+    pub(super) changeset: Option<i64>,
+    pub(super) uid: Option<i32>,
+    pub(super) user: u32,
+    pub(super) location_e7: (i32, i32),
+    pub(super) tags: Span,
+    pub(super) refs: Span,
+}
+
+/// A range of one of the lists of a [`ChangeSet`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Span {
+    pub start: u32,
+    pub end: u32,
+}
+
+impl Span {
+    fn of<'a, T>(&self, list: &'a [T]) -> &'a [T] {
+        list.get(self.start as usize..self.end as usize)
+            .unwrap_or_default()
+    }
+}
+
+/// Whether something with `new` version and time replaces something with `old`, which comes
+/// before it. Without versions the later one wins.
+fn replaces(old: (Option<u32>, Option<i64>), new: (Option<u32>, Option<i64>)) -> bool {
+    match (old.0, new.0) {
+        (Some(old_version), Some(new_version)) if old_version != new_version => {
+            new_version > old_version
+        }
+        (Some(_), Some(_)) => match (old.1, new.1) {
+            (Some(old_time), Some(new_time)) => new_time >= old_time,
+            _ => true,
+        },
+        _ => true,
+    }
+}
+
+impl Change {
+    /// Whether this change replaces an object with that version and time.
+    pub fn replaces(&self, version: Option<u32>, timestamp: Option<i64>) -> bool {
+        replaces((version, timestamp), (self.version, self.timestamp))
+    }
+}
+
+/// What a change file tells of the state of the data after it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Replication {
+    /// Number of the change file.
+    pub sequence: Option<i64>,
+    /// Time up to which changes are contained, in seconds since 1970.
+    pub timestamp: Option<i64>,
+}
+
+/// Changes, at most one per object, in canonical order.
+#[derive(Debug, Default)]
+pub struct ChangeSet {
+    changes: Vec<Change>,
+    pub(super) strings: StringPool,
+    /// Keys and values in turn.
+    pub(super) tags: Vec<u32>,
+    /// Node ids of ways, member ids of relations.
+    pub(super) refs: Vec<i64>,
+    /// Kind and role of each of `refs` that is a member; other places are filled with nodes.
+    pub(super) roles: Vec<(ObjectKind, u32)>,
+    replication: Replication,
+}
+
+impl ChangeSet {
+    /// The changes in canonical order.
+    pub fn changes(&self) -> &[Change] {
+        &self.changes
+    }
+
+    /// What the change files tell of the state of the data after them.
+    pub const fn replication(&self) -> &Replication {
+        &self.replication
+    }
+
+    pub(super) fn push(&mut self, change: Change) {
+        self.changes.push(change);
+    }
+
+    pub(super) fn note_replication(&mut self, state: Replication) {
+        self.replication.sequence = state.sequence.max(self.replication.sequence);
+        self.replication.timestamp = state.timestamp.max(self.replication.timestamp);
+    }
+
+    /// Brings the changes into canonical order and keeps the winner for each object.
+    pub(super) fn settle(&mut self) {
+        // Stable: changes of one object keep the order in which they came.
+        self.changes.sort_by_key(|change| change.key);
+        self.changes.dedup_by(|later, kept| {
+            let same = later.key == kept.key;
+            if same && later.replaces(kept.version, kept.timestamp) {
+                *kept = *later;
+            }
+            same
+        });
+    }
+
+    /// Which of the changes lie between two keys, both included.
+    pub fn range(&self, first: OrderKey, last: OrderKey) -> Range<usize> {
+        let start = self.changes.partition_point(|change| change.key < first);
+        let end = self.changes.partition_point(|change| change.key <= last);
+        start..end.max(start)
+    }
+
+    fn string(&self, id: u32) -> &str {
+        self.strings.get(id)
+    }
+}
+
+/// Some changes in the form in which objects are written.
+#[derive(Debug)]
+pub struct Batch<'a> {
+    set: &'a ChangeSet,
+    changes: Vec<&'a Change>,
+    tags: Vec<Vec<(&'a str, &'a str)>>,
+    members: Vec<Vec<Member<'a>>>,
+}
+
+impl<'a> Batch<'a> {
+    /// Takes changes that are not deletions.
+    pub fn new(set: &'a ChangeSet, changes: impl IntoIterator<Item = &'a Change>) -> Self {
+        let mut batch = Self {
+            set,
+            changes: Vec::new(),
+            tags: Vec::new(),
+            members: Vec::new(),
+        };
+        for change in changes {
+            let pairs = change
+                .tags
+                .of(&set.tags)
+                .chunks_exact(2)
+                .filter_map(|pair| match pair {
+                    &[key, value] => Some((set.string(key), set.string(value))),
+                    _ => None,
+                });
+            batch.tags.push(pairs.collect());
+            let is_relation = change.key.0 == ObjectKind::Relation;
+            let refs = if is_relation {
+                change.refs
+            } else {
+                Span::default()
+            };
+            let members = refs.of(&set.refs).iter().zip(refs.of(&set.roles));
+            let members = members.map(|(&id, &(kind, role))| Member {
+                kind,
+                id,
+                role: set.string(role),
+            });
+            batch.members.push(members.collect());
+            batch.changes.push(change);
+        }
+        batch
+    }
+
+    /// The objects, in the order of the changes.
+    pub fn objects(&self) -> Vec<Object<'_>> {
+        let parts = self.changes.iter().zip(&self.tags).zip(&self.members);
+        parts
+            .map(|((change, tags), members)| self.object(change, tags, members))
+            .collect()
+    }
+
+    fn object<'b>(
+        &'b self,
+        change: &Change,
+        tags: &'b [(&'a str, &'a str)],
+        members: &'b [Member<'a>],
+    ) -> Object<'b> {
+        let user = self.set.string(change.user);
+        Object {
+            id: change.id,
+            info: Info {
+                version: change.version,
+                timestamp: change.timestamp,
+                changeset: change.changeset,
+                uid: change.uid,
+                user: (!user.is_empty()).then_some(user),
+                visible: true,
+            },
+            tags,
+            body: match change.key.0 {
+                ObjectKind::Node => {
+                    let (lat_e7, lon_e7) = change.location_e7;
+                    ObjectBody::Node { lat_e7, lon_e7 }
+                }
+                ObjectKind::Way => ObjectBody::Way {
+                    refs: change.refs.of(&self.set.refs),
+                },
+                ObjectKind::Relation => ObjectBody::Relation { members },
+            },
+        }
+    }
+}
+
+/// A change under construction.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Draft {
+    pub kind: ObjectKind,
+    pub id: i64,
+    pub deleted: bool,
+    pub version: Option<u32>,
+    pub timestamp: Option<i64>,
+    pub changeset: Option<i64>,
+    pub uid: Option<i32>,
+    pub user: u32,
+    pub location_e7: (i32, i32),
+    pub tags_start: usize,
+    pub refs_start: usize,
+}
+
+impl ChangeSet {
+    /// Takes over a change whose tags and refs stand at the end of the lists.
+    pub(super) fn finish(&mut self, draft: &Draft) -> Result<(), String> {
+        let span = |start: usize, end: usize| match (u32::try_from(start), u32::try_from(end)) {
+            (Ok(start), Ok(end)) => Ok(Span { start, end }),
+            _ => Err("more tags, refs or members than 32 bits can count".to_owned()),
+        };
+        let change = Change {
+            key: (draft.kind, id_rank(draft.id)),
+            id: draft.id,
+            deleted: draft.deleted,
+            version: draft.version,
+            timestamp: draft.timestamp,
+            changeset: draft.changeset,
+            uid: draft.uid,
+            user: draft.user,
+            location_e7: draft.location_e7,
+            tags: span(draft.tags_start, self.tags.len())?,
+            refs: span(draft.refs_start, self.refs.len())?,
+        };
+        self.push(change);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_highest_version_wins_then_the_later_time_then_the_later_change() {
+        assert!(replaces((Some(1), Some(9)), (Some(2), Some(1))));
+        assert!(!replaces((Some(3), None), (Some(2), Some(1))));
+        assert!(replaces((Some(2), Some(5)), (Some(2), Some(5))));
+        assert!(!replaces((Some(2), Some(5)), (Some(2), Some(4))));
+        assert!(replaces((Some(2), None), (Some(2), Some(4))));
+    }
+
+    #[test]
+    fn a_change_without_version_counts_as_newest() {
+        assert!(replaces((Some(7), Some(5)), (None, None)));
+        assert!(replaces((None, Some(5)), (Some(1), None)));
+    }
+}

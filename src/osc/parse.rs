@@ -1,0 +1,277 @@
+//! The streaming parser of OsmChange XML.
+
+use super::change_set::{ChangeSet, Draft, Replication};
+use super::source::{LineReader, open};
+use crate::error::{Error, Result};
+use crate::osm::{ObjectKind, parse_e7, parse_timestamp};
+use quick_xml::XmlVersion;
+use quick_xml::events::{BytesStart, Event};
+use std::borrow::Cow;
+use std::io::BufRead;
+use std::path::Path;
+
+/// Reads a change file and adds its changes to `changes`, in document order.
+pub(super) fn read_into(path: &Path, changes: &mut ChangeSet) -> Result<()> {
+    let mut reader = quick_xml::Reader::from_reader(open(path)?);
+    let mut parser = Parser {
+        changes,
+        stack: Vec::new(),
+        draft: None,
+        seen_root: false,
+    };
+    parser.document(&mut reader).map_err(|cause| {
+        let (line, column) = reader.get_ref().position();
+        Error::ChangeFile {
+            path: path.to_owned(),
+            line,
+            column,
+            cause,
+        }
+    })
+}
+
+/// Where in the document the parser is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Root,
+    /// In `create` or `modify` (`false`), or in `delete` (`true`).
+    Section(bool),
+    Object,
+    /// An element that is not known, or one that has no contents of interest.
+    Other,
+}
+
+struct Parser<'a> {
+    changes: &'a mut ChangeSet,
+    stack: Vec<Place>,
+    draft: Option<Draft>,
+    seen_root: bool,
+}
+
+impl Parser<'_> {
+    fn document<R: BufRead>(
+        &mut self,
+        reader: &mut quick_xml::Reader<LineReader<R>>,
+    ) -> Result<(), String> {
+        let mut buffer = Vec::new();
+        loop {
+            buffer.clear();
+            match reader
+                .read_event_into(&mut buffer)
+                .map_err(|error| error.to_string())?
+            {
+                Event::Start(element) => {
+                    let place = self.open(&element)?;
+                    self.stack.push(place);
+                }
+                Event::Empty(element) => {
+                    let place = self.open(&element)?;
+                    self.close(place)?;
+                }
+                Event::End(_) => {
+                    if let Some(place) = self.stack.pop() {
+                        self.close(place)?;
+                    }
+                }
+                Event::Eof => break,
+                _ => {}
+            }
+        }
+        match (self.seen_root, self.stack.is_empty()) {
+            (false, _) => Err("this is not an OsmChange document: <osmChange> is missing".into()),
+            (true, false) => Err("the document ends before </osmChange>".into()),
+            (true, true) => Ok(()),
+        }
+    }
+
+    fn open(&mut self, element: &BytesStart<'_>) -> Result<Place, String> {
+        let name = element.name();
+        let name: &str = name.as_ref();
+        match (self.stack.last().copied(), name) {
+            (None, "osmChange") if !self.seen_root => self.root(element),
+            (None, other) => Err(format!("expected <osmChange>, not <{other}>")),
+            (Some(Place::Root), "create" | "modify") => Ok(Place::Section(false)),
+            (Some(Place::Root), "delete") => Ok(Place::Section(true)),
+            (Some(Place::Section(deleted)), "node" | "way" | "relation") => {
+                let kind = match name {
+                    "node" => ObjectKind::Node,
+                    "way" => ObjectKind::Way,
+                    _ => ObjectKind::Relation,
+                };
+                self.object(element, kind, deleted)
+            }
+            (Some(Place::Object), "tag") => self.tag(element),
+            (Some(Place::Object), "nd") => self.node_ref(element),
+            (Some(Place::Object), "member") => self.member(element),
+            _ => Ok(Place::Other),
+        }
+    }
+
+    fn close(&mut self, place: Place) -> Result<(), String> {
+        match (place, self.draft.take_if(|_| place == Place::Object)) {
+            (Place::Object, Some(draft)) => self.changes.finish(&draft),
+            _ => Ok(()),
+        }
+    }
+
+    fn root(&mut self, element: &BytesStart<'_>) -> Result<Place, String> {
+        self.seen_root = true;
+        let mut state = Replication::default();
+        for_each_attribute(element, |key, value| {
+            match key {
+                "sequence" | "sequence_number" | "osmosis_replication_sequence_number" => {
+                    state.sequence = value.parse().ok();
+                }
+                "timestamp" | "osmosis_replication_timestamp" => {
+                    state.timestamp = parse_timestamp(value);
+                }
+                _ => {}
+            }
+            Ok(())
+        })?;
+        self.changes.note_replication(state);
+        Ok(Place::Root)
+    }
+
+    fn object(
+        &mut self,
+        element: &BytesStart<'_>,
+        kind: ObjectKind,
+        deleted: bool,
+    ) -> Result<Place, String> {
+        let mut draft = Draft {
+            kind,
+            id: 0,
+            deleted,
+            version: None,
+            timestamp: None,
+            changeset: None,
+            uid: None,
+            user: self.changes.strings.add(""),
+            location_e7: (0, 0),
+            tags_start: self.changes.tags.len(),
+            refs_start: self.changes.refs.len(),
+        };
+        let (mut id, mut lat, mut lon) = (None, None, None);
+        for_each_attribute(element, |key, value| {
+            match key {
+                "id" => id = Some(number::<i64>(key, value)?),
+                // Version 0 is how some editors say that there is none.
+                "version" => draft.version = Some(number(key, value)?).filter(|&found| found > 0),
+                "timestamp" => draft.timestamp = Some(time(value)?),
+                "changeset" => draft.changeset = Some(number(key, value)?),
+                "uid" => draft.uid = Some(number(key, value)?).filter(|&uid| uid > 0),
+                "user" => draft.user = self.changes.strings.add(value),
+                "lat" => lat = Some(degrees(key, value, 90)?),
+                "lon" => lon = Some(degrees(key, value, 180)?),
+                "visible" => draft.deleted |= value == "false",
+                _ => {}
+            }
+            Ok(())
+        })?;
+        draft.id = id.ok_or_else(|| format!("{kind} without id"))?;
+        draft.location_e7 = match (kind, lat, lon) {
+            (ObjectKind::Node, Some(lat), Some(lon)) => (lat, lon),
+            (ObjectKind::Node, _, _) if !draft.deleted => {
+                return Err(format!("node {} without lat and lon", draft.id));
+            }
+            _ => (0, 0),
+        };
+        self.draft = Some(draft);
+        Ok(Place::Object)
+    }
+
+    fn tag(&mut self, element: &BytesStart<'_>) -> Result<Place, String> {
+        let (mut tag_key, mut tag_value) = (None, None);
+        for_each_attribute(element, |key, value| {
+            match key {
+                "k" => tag_key = Some(self.changes.strings.add(value)),
+                "v" => tag_value = Some(self.changes.strings.add(value)),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        match (tag_key, tag_value) {
+            (Some(key), Some(value)) => self.changes.tags.extend([key, value]),
+            _ => return Err("tag without k or v".into()),
+        }
+        Ok(Place::Other)
+    }
+
+    fn node_ref(&mut self, element: &BytesStart<'_>) -> Result<Place, String> {
+        let mut node = None;
+        for_each_attribute(element, |key, value| {
+            if key == "ref" {
+                node = Some(number(key, value)?);
+            }
+            Ok(())
+        })?;
+        self.push_ref(ObjectKind::Node, node.ok_or("nd without ref")?, 0);
+        Ok(Place::Other)
+    }
+
+    fn member(&mut self, element: &BytesStart<'_>) -> Result<Place, String> {
+        let (mut kind, mut id) = (None, None);
+        let mut role = self.changes.strings.add("");
+        for_each_attribute(element, |key, value| {
+            match key {
+                "type" => {
+                    kind = ObjectKind::ALL
+                        .into_iter()
+                        .find(|kind| kind.name() == value);
+                    if kind.is_none() {
+                        return Err(format!("'{value}' is not a type of member"));
+                    }
+                }
+                "ref" => id = Some(number(key, value)?),
+                "role" => role = self.changes.strings.add(value),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        match (kind, id) {
+            (Some(kind), Some(id)) => self.push_ref(kind, id, role),
+            _ => return Err("member without type or ref".into()),
+        }
+        Ok(Place::Other)
+    }
+
+    fn push_ref(&mut self, kind: ObjectKind, id: i64, role: u32) {
+        self.changes.refs.push(id);
+        self.changes.roles.push((kind, role));
+    }
+}
+
+/// Calls `visit` with name and value of each attribute, entities and references decoded.
+fn for_each_attribute(
+    element: &BytesStart<'_>,
+    mut visit: impl FnMut(&str, &str) -> Result<(), String>,
+) -> Result<(), String> {
+    let mut attributes = element.attributes();
+    // Every attribute would be compared with all before it.
+    attributes.with_checks(false);
+    for attribute in attributes {
+        let attribute = attribute.map_err(|error| error.to_string())?;
+        let key: &str = attribute.key.as_ref();
+        let value: Cow<'_, str> = attribute
+            .normalized_value(XmlVersion::Implicit1_0)
+            .map_err(|error| format!("attribute {key}: {error}"))?;
+        visit(key, &value)?;
+    }
+    Ok(())
+}
+
+fn number<T: std::str::FromStr>(key: &str, value: &str) -> Result<T, String> {
+    value
+        .parse()
+        .map_err(|_| format!("{key}=\"{value}\" is not a number in range"))
+}
+
+fn degrees(key: &str, value: &str, limit: i32) -> Result<i32, String> {
+    parse_e7(value, limit)
+        .ok_or_else(|| format!("{key}=\"{value}\" is not a coordinate within ±{limit} degrees"))
+}
+
+fn time(value: &str) -> Result<i64, String> {
+    parse_timestamp(value).ok_or_else(|| format!("timestamp=\"{value}\" is not a time"))
+}

@@ -1,0 +1,68 @@
+use hashbrown::HashTable;
+use rustc_hash::FxHasher;
+use std::hash::Hasher;
+
+/// Distinct strings in one piece of memory, numbered from 0 in order of first appearance.
+#[derive(Debug, Clone, Default)]
+pub struct StringPool {
+    text: String,
+    /// Where each string starts and ends in `text`.
+    spans: Vec<(u32, u32)>,
+    lookup: HashTable<u32>,
+}
+
+fn hash_of(text: &str) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write(text.as_bytes());
+    hasher.finish()
+}
+
+fn at<'a>(text: &'a str, spans: &[(u32, u32)], id: u32) -> &'a str {
+    let (start, end) = spans.get(id as usize).copied().unwrap_or_default();
+    text.get(start as usize..end as usize).unwrap_or_default()
+}
+
+impl StringPool {
+    /// The number of a string, which is added where it is new.
+    pub fn add(&mut self, string: &str) -> u32 {
+        let hash = hash_of(string);
+        let (text, spans) = (&self.text, &self.spans);
+        if let Some(&id) = self.lookup.find(hash, |&id| at(text, spans, id) == string) {
+            return id;
+        }
+        let id = self.spans.len() as u32;
+        self.lookup
+            .insert_unique(hash, id, |&id| hash_of(at(text, spans, id)));
+        let start = self.text.len() as u32;
+        self.text.push_str(string);
+        self.spans.push((start, self.text.len() as u32));
+        id
+    }
+
+    /// The string with that number; empty where there is none.
+    pub fn get(&self, id: u32) -> &str {
+        at(&self.text, &self.spans, id)
+    }
+
+    /// How many strings there are.
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Whether there is no string.
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// Bytes of all strings.
+    pub fn text_len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Forgets everything but keeps the memory.
+    pub fn clear(&mut self) {
+        self.text.clear();
+        self.spans.clear();
+        self.lookup.clear();
+    }
+}
