@@ -8,6 +8,7 @@ mod progress;
 mod shared;
 mod show;
 mod sort;
+mod synth;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -35,6 +36,7 @@ enum Command {
     Cat(cat::Args),
     Sort(sort::Args),
     ApplyChanges(apply_changes::Args),
+    Synth(synth::Args),
 }
 
 /// What a command that went through has to say.
@@ -60,6 +62,7 @@ pub fn main() -> ExitCode {
         Command::Cat(args) => cat::run(args),
         Command::Sort(args) => sort::run(args),
         Command::ApplyChanges(args) => apply_changes::run(args),
+        Command::Synth(args) => synth::run(args),
     };
     match answer {
         Ok(Answer::Yes) => ExitCode::SUCCESS,

@@ -7,6 +7,7 @@ pub mod cat;
 mod headers;
 pub mod inspect;
 pub mod sort;
+pub mod synth;
 
 pub use headers::{HeaderOption, HeaderOptions};
 

@@ -1,0 +1,85 @@
+use super::shared::{OutputArgs, RunArgs};
+use super::{Answer, show};
+use anyhow::Result;
+use pbfhogg::commands::synth;
+use pbfhogg::write::OutputTarget;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// Make a realistic data set, and change files for it
+///
+/// Towns with streets, houses, addresses, shops, boundaries and bus lines, with tags and metadata as
+/// real data has them. The same seed gives the same bytes. Change files (001.osc.gz and so on, each
+/// with its state file) hold a day of edits each; --day N makes the state that applying the first N of
+/// them has to lead to.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pbfhogg synth -o world.osm.pbf
+  pbfhogg synth --elements 1000000 --changes 3 --changes-dir days -o world.osm.pbf
+  pbfhogg synth --elements 1000000 --day 3 -o expected.osm.pbf")]
+pub struct Args {
+    /// About how many objects to make
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    elements: u64,
+    /// The seed: same seed, same bytes
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Also write change files for that many days
+    #[arg(long, value_name = "DAYS", default_value_t = 0,
+          value_parser = clap::value_parser!(u32).range(0..=i64::from(synth::MAX_DAYS)))]
+    changes: u32,
+    /// Where change files go [default: the directory of the output]
+    #[arg(long, value_name = "DIR")]
+    changes_dir: Option<PathBuf>,
+    /// Make the state after that many days of changes
+    #[arg(long, value_name = "N", default_value_t = 0,
+          value_parser = clap::value_parser!(u32).range(0..=i64::from(synth::MAX_DAYS)))]
+    day: u32,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+pub fn run(args: &Args) -> Result<Answer> {
+    let ctx = args.run.context();
+    let target = args.output.target();
+    let directory = args.changes_dir.clone().or_else(|| match &target {
+        OutputTarget::File { path, .. } => path.parent().map(Path::to_owned),
+        OutputTarget::Stdout => None,
+    });
+    let directory = directory.filter(|path| !path.as_os_str().is_empty());
+    let options = synth::Options {
+        elements: args.elements,
+        seed: args.seed,
+        day: args.day,
+        output: target,
+        write: args.output.write.options(),
+        header: args.output.write.header(),
+        changes: (args.changes > 0)
+            .then(|| (args.changes, directory.unwrap_or_else(|| ".".into()))),
+    };
+    let summary = synth::run(&options, &ctx)?;
+    let free = !options.output.is_stream();
+    args.run.finish(&ctx, &summary, free, || {
+        let mut out = format!(
+            "{}: {} in {}, {}\n",
+            options.output.path().display(),
+            show::counted(summary.written.objects, "object"),
+            show::counted(summary.towns, "town"),
+            show::bytes(summary.written.bytes),
+        );
+        for day in &summary.days {
+            let _ = writeln!(
+                out,
+                "{}: {} created, {} modified, {} deleted",
+                day.path.display(),
+                show::number(day.created),
+                show::number(day.modified),
+                show::number(day.deleted),
+            );
+        }
+        out
+    })?;
+    Ok(Answer::Yes)
+}

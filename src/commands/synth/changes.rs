@@ -1,0 +1,141 @@
+//! The change files of a synthetic world, with the state files that replication servers add.
+
+use super::town::Made;
+use super::world::{Fate, World, day_ends};
+use crate::Context;
+use crate::error::{Error, Result};
+use crate::osc::{ChangeAction, OscWriter};
+use crate::osm::{ObjectKind, format_timestamp};
+use crate::write::{Output, OutputTarget};
+use flate2::{Compression, GzBuilder};
+use serde::Serialize;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// A change file and what it does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DaySummary {
+    /// The change file.
+    pub path: PathBuf,
+    /// Objects that it creates.
+    pub created: u64,
+    /// Objects that it modifies.
+    pub modified: u64,
+    /// Objects that it deletes.
+    pub deleted: u64,
+}
+
+/// Changes of one day by action, in canonical order.
+#[derive(Default)]
+struct Day {
+    created: Vec<Made>,
+    modified: Vec<Made>,
+    deleted: Vec<Made>,
+}
+
+/// Writes the change files of the first `days` days into a directory: `001.osc.gz` and so on.
+pub(super) fn write_days(
+    world: &World,
+    days: u32,
+    directory: &Path,
+    overwrite: bool,
+    ctx: &Context,
+) -> Result<Vec<DaySummary>> {
+    let _phase = ctx.phase("changes", 0);
+    std::fs::create_dir_all(directory)
+        .map_err(|error| Error::io(directory, "cannot create", error))?;
+    let mut by_day = collect(world, days);
+    let mut summaries = Vec::new();
+    for (day, changes) in (1..).zip(&mut by_day) {
+        let path = directory.join(format!("{day:03}.osc.gz"));
+        write_file(&path, overwrite, |out| write_day(changes, out))?;
+        let state = state_text(day);
+        let state_path = directory.join(format!("{day:03}.state.txt"));
+        write_file(&state_path, overwrite, |mut out| {
+            out.write_all(state.as_bytes())
+        })?;
+        summaries.push(DaySummary {
+            path,
+            created: changes.created.len() as u64,
+            modified: changes.modified.len() as u64,
+            deleted: changes.deleted.len() as u64,
+        });
+    }
+    Ok(summaries)
+}
+
+/// Everything that happens in the first `days` days.
+fn collect(world: &World, days: u32) -> Vec<Day> {
+    let mut by_day: Vec<Day> = (0..days).map(|_| Day::default()).collect();
+    for number in 0..world.towns() {
+        let town = world.town(number);
+        for (day, changes) in (1..).zip(&mut by_day) {
+            for kind in ObjectKind::ALL {
+                changes.created.extend(town.created_on(kind, day));
+            }
+        }
+        for mut object in town.into_objects() {
+            let (Fate::Changes(day) | Fate::Goes(day)) = object.fate else {
+                continue;
+            };
+            let Some(changes) = by_day.get_mut(day as usize - 1) else {
+                continue;
+            };
+            if matches!(object.fate, Fate::Changes(_)) {
+                object.change_on(day);
+                changes.modified.push(object);
+            } else {
+                changes.deleted.push(object.deleted_on(day));
+            }
+        }
+    }
+    for day in &mut by_day {
+        for changes in [&mut day.created, &mut day.modified, &mut day.deleted] {
+            changes.sort_by_key(|object| (object.kind(), object.id));
+        }
+        // What refers goes before what is referred to.
+        day.deleted.reverse();
+    }
+    by_day
+}
+
+fn write_day(day: &Day, out: impl Write) -> std::io::Result<()> {
+    // No time of writing in the file: same seed, same bytes.
+    let gzip = GzBuilder::new().mtime(0).write(out, Compression::new(6));
+    let mut osc = OscWriter::new(BufWriter::new(gzip), "pbfhogg synth")?;
+    let parts = [
+        (ChangeAction::Create, &day.created),
+        (ChangeAction::Modify, &day.modified),
+        (ChangeAction::Delete, &day.deleted),
+    ];
+    for (action, objects) in parts {
+        for object in objects {
+            object.with(|object| osc.write(action, object))?;
+        }
+    }
+    let gzip = osc
+        .finish()?
+        .into_inner()
+        .map_err(|error| error.into_error())?;
+    gzip.finish().map(drop)
+}
+
+fn state_text(day: u32) -> String {
+    // The colons are escaped as in the Java properties files of replication servers.
+    let time = format_timestamp(day_ends(day)).replace(':', "\\:");
+    format!("sequenceNumber={day}\ntimestamp={time}\n")
+}
+
+fn write_file(
+    path: &Path,
+    overwrite: bool,
+    write: impl FnOnce(&std::fs::File) -> std::io::Result<()>,
+) -> Result<()> {
+    let target = OutputTarget::File {
+        path: path.to_owned(),
+        overwrite,
+    };
+    let (output, file) = Output::create(target)?;
+    write(&file).map_err(|error| Error::io(path, "cannot write", error))?;
+    output.commit()
+}

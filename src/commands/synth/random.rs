@@ -1,0 +1,67 @@
+//! Random numbers that are the same on every machine and in every version of this program.
+
+/// SplitMix64 (Steele, Lea, Flood 2014): tiny, and its output is fixed by its definition, which
+/// is what "same seed, same bytes" needs; the streams of library generators may change.
+#[derive(Debug, Clone)]
+pub(super) struct Random(u64);
+
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+impl Random {
+    /// A stream of its own for each combination of parts.
+    pub(super) fn of(parts: &[u64]) -> Self {
+        let mut random = Self(GOLDEN);
+        for part in parts {
+            random.0 = random.next().wrapping_add(*part);
+        }
+        random.next();
+        random
+    }
+
+    pub(super) const fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(GOLDEN);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number from 0 to `end`, without `end`.
+    pub(super) const fn below(&mut self, end: u64) -> u64 {
+        // The slight bias of the remainder does not matter here.
+        if end == 0 {
+            0
+        } else {
+            (self.next() >> 11) % end
+        }
+    }
+
+    /// A number from -`reach` to `reach`.
+    pub(super) const fn around(&mut self, reach: i32) -> i32 {
+        self.below(2 * reach.unsigned_abs() as u64 + 1) as i32 - reach
+    }
+
+    /// True so many times out of a hundred.
+    pub(super) const fn percent(&mut self, chance: u64) -> bool {
+        self.below(100) < chance
+    }
+
+    /// One of several; the first ones more often than the last.
+    pub(super) fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
+        let len = from.len() as u64;
+        let index = self.below(len).min(self.below(len));
+        from.get(index as usize).copied().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stream_is_the_one_of_the_definition() {
+        let mut random = Random(0);
+        assert_eq!(random.next(), 0xe220_a839_7b1d_cdaf);
+        assert_eq!(random.next(), 0x6e78_9e6a_a1b9_65f4);
+    }
+}

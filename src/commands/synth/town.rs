@@ -1,0 +1,545 @@
+//! One town: a grid of streets with houses, places, a boundary and bus lines.
+
+use super::names;
+use super::random::Random;
+use super::world::{Fate, Mapper, World, day_ends, mapper};
+use crate::osm::ObjectKind;
+use crate::pbf::{Info, Member, Object, ObjectBody};
+use std::borrow::Cow;
+
+type Text = Cow<'static, str>;
+
+/// An object that was made, with everything it refers to.
+#[derive(Debug, Clone)]
+pub(super) struct Made {
+    pub(super) id: i64,
+    pub(super) fate: Fate,
+    version: u32,
+    timestamp: i64,
+    mapper: Mapper,
+    tags: Vec<(&'static str, Text)>,
+    body: MadeBody,
+}
+
+#[derive(Debug, Clone)]
+enum MadeBody {
+    Node(i32, i32),
+    Way(Vec<i64>),
+    Relation(Vec<(ObjectKind, i64, &'static str)>),
+}
+
+impl Made {
+    pub(super) const fn kind(&self) -> ObjectKind {
+        match self.body {
+            MadeBody::Node(..) => ObjectKind::Node,
+            MadeBody::Way(_) => ObjectKind::Way,
+            MadeBody::Relation(_) => ObjectKind::Relation,
+        }
+    }
+
+    /// Calls `use_it` with the object in the form in which objects are written.
+    pub(super) fn with<T>(&self, use_it: impl FnOnce(&Object<'_>) -> T) -> T {
+        let tags: Vec<(&str, &str)> = self
+            .tags
+            .iter()
+            .map(|(key, value)| (*key, value.as_ref()))
+            .collect();
+        let members: Vec<Member<'_>> = match &self.body {
+            MadeBody::Relation(members) => members
+                .iter()
+                .map(|&(kind, id, role)| Member { kind, id, role })
+                .collect(),
+            _ => Vec::new(),
+        };
+        use_it(&Object {
+            id: self.id,
+            info: Info {
+                version: Some(self.version),
+                timestamp: Some(self.timestamp),
+                changeset: Some(self.changeset()),
+                uid: Some(self.mapper.uid),
+                user: Some(&self.mapper.name),
+                visible: true,
+            },
+            tags: &tags,
+            body: match &self.body {
+                MadeBody::Node(lat_e7, lon_e7) => ObjectBody::Node {
+                    lat_e7: *lat_e7,
+                    lon_e7: *lon_e7,
+                },
+                MadeBody::Way(refs) => ObjectBody::Way { refs },
+                MadeBody::Relation(_) => ObjectBody::Relation { members: &members },
+            },
+        })
+    }
+
+    /// Changesets are numbered as time goes by.
+    const fn changeset(&self) -> i64 {
+        (self.timestamp - 1_200_000_000) / 5
+    }
+
+    /// The object as it is after some days; `None` where it is gone.
+    fn after(mut self, day: u32) -> Option<Self> {
+        match self.fate {
+            Fate::Changes(changes) if changes <= day => {
+                self.change_on(changes);
+                Some(self)
+            }
+            Fate::Goes(goes) if goes <= day => None,
+            _ => Some(self),
+        }
+    }
+
+    /// Makes the next version, as it is written on that day.
+    pub(super) fn change_on(&mut self, day: u32) {
+        let mut random = Random::of(&[6, self.id as u64, u64::from(day)]);
+        self.version += 1;
+        self.timestamp = time_on(day, &mut random);
+        self.mapper = mapper(&mut random);
+        match &mut self.body {
+            MadeBody::Node(lat_e7, lon_e7) => {
+                *lat_e7 += random.around(40);
+                *lon_e7 += random.around(40);
+            }
+            MadeBody::Way(_) | MadeBody::Relation(_) => {
+                self.tags
+                    .push(("check_date", format!("2026-day-{day}").into()));
+            }
+        }
+    }
+
+    /// What a deletion of the object says: the version that is gone and when it went.
+    pub(super) fn deleted_on(mut self, day: u32) -> Self {
+        let mut random = Random::of(&[7, self.id as u64, u64::from(day)]);
+        self.version += 1;
+        self.timestamp = time_on(day, &mut random);
+        self.mapper = mapper(&mut random);
+        self.tags.clear();
+        self
+    }
+}
+
+fn time_on(day: u32, random: &mut Random) -> i64 {
+    day_ends(day) - 1 - random.below(86_000) as i64
+}
+
+/// A town as it is in the base, and what happens in it.
+#[derive(Debug)]
+pub(super) struct Town {
+    number: u64,
+    world: World,
+    random: Random,
+    name: String,
+    /// Nodes, ways, relations, each in order of their ids.
+    made: [Vec<Made>; 3],
+    next_id: [i64; 3],
+    corner_e7: (i32, i32),
+    /// Size of a city block.
+    block_e7: (i32, i32),
+}
+
+/// Houses in a city block.
+const HOUSES: u64 = 11;
+
+impl Town {
+    pub(super) fn new(world: &World, number: u64) -> Self {
+        let mut random = Random::of(&[world.seed, 4, number]);
+        let first = random.pick(&names::TOWN_FIRST);
+        let name = format!("{first}{}", random.pick(&names::TOWN_LAST));
+        let mut town = Self {
+            number,
+            world: world.clone(),
+            random,
+            name,
+            made: Default::default(),
+            next_id: ObjectKind::ALL.map(|kind| World::id_base(kind, number)),
+            corner_e7: World::corner_e7(number),
+            block_e7: (14_000, 20_000),
+        };
+        town.build();
+        town
+    }
+
+    /// The objects of a kind as they are after some days.
+    pub(super) fn objects_after(mut self, kind: ObjectKind, day: u32) -> Vec<Made> {
+        let made = std::mem::take(&mut self.made[kind as usize]);
+        made.into_iter()
+            .filter_map(|object| object.after(day))
+            .collect()
+    }
+
+    /// All objects of the base.
+    pub(super) fn into_objects(self) -> impl Iterator<Item = Made> {
+        self.made.into_iter().flatten()
+    }
+
+    /// What is created in the town on a day, in order of ids.
+    pub(super) fn created_on(&self, kind: ObjectKind, day: u32) -> Vec<Made> {
+        let houses = self.made[ObjectKind::Way as usize]
+            .iter()
+            .filter(|way| way.fate == Fate::Neighbour(day));
+        let mut created = Vec::new();
+        let mut node = self
+            .world
+            .created_id_base(ObjectKind::Node, self.number, day);
+        let mut way = self
+            .world
+            .created_id_base(ObjectKind::Way, self.number, day);
+        for house in houses {
+            let mut random = Random::of(&[8, house.id as u64, u64::from(day)]);
+            let (timestamp, mapper) = (time_on(day, &mut random), mapper(&mut random));
+            let (lat, lon) = self.place(random.below(100) as i32, random.below(100) as i32);
+            let mut corners = Vec::new();
+            let make = |id, tags, body| {
+                let mapper = mapper.clone();
+                Made {
+                    id,
+                    fate: Fate::Stays,
+                    version: 1,
+                    timestamp,
+                    mapper,
+                    tags,
+                    body,
+                }
+            };
+            for (north, east) in [(0, 0), (0, 900), (600, 900), (600, 0)] {
+                node += 1;
+                corners.push(node);
+                let body = MadeBody::Node(lat + north, lon + east);
+                created.extend((kind == ObjectKind::Node).then(|| make(node, Vec::new(), body)));
+            }
+            way += 1;
+            corners.extend(corners.first().copied());
+            let tags = vec![
+                ("building", Text::Borrowed("yes")),
+                ("source", "survey".into()),
+            ];
+            let body = MadeBody::Way(corners);
+            created.extend((kind == ObjectKind::Way).then(|| make(way, tags, body)));
+        }
+        created
+    }
+
+    fn place(&self, north: i32, east: i32) -> (i32, i32) {
+        (
+            self.corner_e7.0 + north * 1000,
+            self.corner_e7.1 + east * 1400,
+        )
+    }
+
+    fn add(&mut self, fate: Fate, tags: Vec<(&'static str, Text)>, body: MadeBody) -> i64 {
+        let kind = match body {
+            MadeBody::Node(..) => ObjectKind::Node,
+            MadeBody::Way(_) => ObjectKind::Way,
+            MadeBody::Relation(_) => ObjectKind::Relation,
+        };
+        // Most ids follow each other; some gaps are objects long gone.
+        let gap = if self.random.percent(70) {
+            1
+        } else {
+            1 + self.random.below(12) as i64
+        };
+        let id = self.next_id[kind as usize] + gap;
+        self.next_id[kind as usize] = id;
+        let age = self.random.below(500_000_000) as i64;
+        let version = 1 + self
+            .random
+            .below(12)
+            .min(self.random.below(12))
+            .min(self.random.below(12));
+        let mapper = mapper(&mut self.random);
+        let timestamp = day_ends(0) - 1 - age;
+        let made = Made {
+            id,
+            fate,
+            version: version as u32,
+            timestamp,
+            mapper,
+            tags,
+            body,
+        };
+        self.made[kind as usize].push(made);
+        id
+    }
+
+    fn node(&mut self, fate: Fate, lat: i32, lon: i32, tags: Vec<(&'static str, Text)>) -> i64 {
+        self.add(fate, tags, MadeBody::Node(lat, lon))
+    }
+
+    fn build(&mut self) {
+        let size = self.world.size.clamp(1, 12) as i32;
+        let streets = self.streets(size);
+        let mut houses = Vec::new();
+        for row in 0..size {
+            for column in 0..size {
+                for house in 0..HOUSES {
+                    let number = (row * size + column) as u64 * HOUSES + house;
+                    houses.push(self.house(number, row, column, house as i32));
+                    if self.random.percent(60) {
+                        self.point(row, column);
+                    }
+                }
+            }
+        }
+        self.park(size);
+        self.relations(size, &streets, &houses);
+    }
+
+    /// The grid of streets; returns the ways.
+    fn streets(&mut self, size: i32) -> Vec<i64> {
+        let (height, width) = self.block_e7;
+        let mut crossings = Vec::new();
+        for row in 0..=size {
+            for column in 0..=size {
+                let lat = self.corner_e7.0 + row * height + self.random.around(300);
+                let lon = self.corner_e7.1 + column * width + self.random.around(300);
+                let tags = match self.random.below(12) {
+                    0 => vec![("highway", "traffic_signals".into())],
+                    1 => vec![("highway", "crossing".into()), ("crossing", "zebra".into())],
+                    _ => Vec::new(),
+                };
+                crossings.push((self.node(Fate::Stays, lat, lon, tags), lat, lon));
+            }
+        }
+        let at = |row: i32, column: i32| (row * (size + 1) + column) as usize;
+        let mut ways = Vec::new();
+        for line in 0..=size {
+            let east: Vec<_> = (0..=size).map(|step| at(line, step)).collect();
+            let north: Vec<_> = (0..=size).map(|step| at(step, line)).collect();
+            for path in [east, north] {
+                let stops: Vec<_> = path
+                    .iter()
+                    .filter_map(|&at| crossings.get(at).copied())
+                    .collect();
+                ways.push(self.street(&stops));
+            }
+        }
+        ways
+    }
+
+    /// A street through crossings, with bends in between.
+    fn street(&mut self, crossings: &[(i64, i32, i32)]) -> i64 {
+        let mut refs = Vec::new();
+        for pair in crossings.windows(2) {
+            if let &[(from, lat, lon), (_, to_lat, to_lon)] = pair {
+                refs.push(from);
+                for bend in 1..5 {
+                    let lat = lat + (to_lat - lat) / 5 * bend + self.random.around(150);
+                    let lon = lon + (to_lon - lon) / 5 * bend + self.random.around(150);
+                    refs.push(self.node(Fate::Stays, lat, lon, Vec::new()));
+                }
+            }
+        }
+        refs.extend(crossings.last().map(|crossing| crossing.0));
+        let highway = self.random.pick(&names::HIGHWAYS);
+        let mut tags = vec![
+            ("highway", Text::Borrowed(highway)),
+            ("name", self.street_name()),
+        ];
+        if self.random.percent(50) {
+            tags.push(("surface", self.random.pick(&names::SURFACES).into()));
+        }
+        if self.random.percent(40) {
+            tags.push((
+                "maxspeed",
+                if highway == "primary" { "50" } else { "30" }.into(),
+            ));
+        }
+        if self.random.percent(10) {
+            tags.push(("oneway", "yes".into()));
+        }
+        self.add(Fate::Stays, tags, MadeBody::Way(refs))
+    }
+
+    fn street_name(&mut self) -> Text {
+        let first = self.random.pick(&names::STREET_FIRST);
+        format!("{first}{}", self.random.pick(&names::STREET_LAST)).into()
+    }
+
+    /// A house; its corners share its fate.
+    fn house(&mut self, number: u64, row: i32, column: i32, house: i32) -> i64 {
+        // Every sixteenth house is part of a relation and stays.
+        let fate = if number % 16 == 0 {
+            Fate::Stays
+        } else {
+            self.world.fate(self.number, number)
+        };
+        let corner_fate = match fate {
+            Fate::Neighbour(_) => Fate::Stays,
+            other => other,
+        };
+        let (height, width) = self.block_e7;
+        let lat = self.corner_e7.0 + row * height + 1500 + (house / 4) * 4000;
+        let lon = self.corner_e7.1 + column * width + 1500 + (house % 4) * 4500;
+        let (lat, lon) = (lat + self.random.around(300), lon + self.random.around(300));
+        let (depth, length) = (
+            800 + self.random.around(300),
+            1500 + self.random.around(600),
+        );
+        let outline = if self.random.percent(45) {
+            vec![
+                (0, 0),
+                (0, length),
+                (depth / 2, length),
+                (depth / 2, length / 2),
+                (depth, length / 2),
+                (depth, 0),
+            ]
+        } else {
+            vec![(0, 0), (0, length), (depth, length), (depth, 0)]
+        };
+        let mut refs: Vec<i64> = outline
+            .into_iter()
+            .map(|(north, east)| self.node(corner_fate, lat + north, lon + east, Vec::new()))
+            .collect();
+        refs.extend(refs.first().copied());
+        let tags = self.house_tags(number);
+        self.add(fate, tags, MadeBody::Way(refs))
+    }
+
+    fn house_tags(&mut self, number: u64) -> Vec<(&'static str, Text)> {
+        let mut tags = vec![(
+            "building",
+            Text::Borrowed(self.random.pick(&names::BUILDINGS)),
+        )];
+        if self.random.percent(55) {
+            tags.push(("addr:street", self.street_name()));
+            tags.push(("addr:housenumber", (1 + number % 140).to_string().into()));
+            if self.random.percent(70) {
+                tags.push(("addr:city", self.name.clone().into()));
+                tags.push((
+                    "addr:postcode",
+                    format!("{:05}", 10_000 + self.number % 89_999).into(),
+                ));
+            }
+        }
+        if self.random.percent(20) {
+            tags.push((
+                "building:levels",
+                (1 + self.random.below(6)).to_string().into(),
+            ));
+        }
+        tags
+    }
+
+    /// A shop, a bench, a tree and the like.
+    fn point(&mut self, row: i32, column: i32) {
+        let (height, width) = self.block_e7;
+        let lat = self.corner_e7.0 + row * height + self.random.below(height as u64) as i32;
+        let lon = self.corner_e7.1 + column * width + self.random.below(width as u64) as i32;
+        let tags = match self.random.below(10) {
+            0..=3 => vec![("natural", "tree".into())],
+            4 | 5 => {
+                let shop = self.random.pick(&names::SHOPS);
+                let owner = self.random.pick(&names::OWNERS);
+                vec![
+                    ("shop", shop.into()),
+                    ("name", format!("{owner} & Söhne \"{shop}\"").into()),
+                    ("opening_hours", "Mo-Fr 08:00-18:00; Sa 09:00-13:00".into()),
+                ]
+            }
+            6..=8 => vec![("amenity", self.random.pick(&names::AMENITIES).into())],
+            _ => vec![
+                (
+                    "addr:housenumber",
+                    (1 + self.random.below(140)).to_string().into(),
+                ),
+                ("addr:street", self.street_name()),
+            ],
+        };
+        self.node(Fate::Stays, lat, lon, tags);
+    }
+
+    fn park(&mut self, size: i32) {
+        let (height, width) = self.block_e7;
+        let (lat, lon) = (self.corner_e7.0 - 4000, self.corner_e7.1 - 4000);
+        let mut refs = Vec::new();
+        for (north, east) in [(0, 0), (0, size * width), (2000, size * width), (2000, 0)] {
+            refs.push(self.node(
+                Fate::Stays,
+                lat + north,
+                lon + east + height / 8,
+                Vec::new(),
+            ));
+        }
+        refs.extend(refs.first().copied());
+        let tags = vec![("landuse", Text::Borrowed(self.random.pick(&names::LANDUSE)))];
+        self.add(Fate::Stays, tags, MadeBody::Way(refs));
+    }
+
+    fn relations(&mut self, size: i32, streets: &[i64], houses: &[i64]) {
+        let boundary = self.boundary(size);
+        let mut tags = vec![
+            ("type", Text::Borrowed("boundary")),
+            ("boundary", "administrative".into()),
+        ];
+        tags.extend([
+            ("admin_level", "8".into()),
+            ("name", self.name.clone().into()),
+        ]);
+        let members = boundary
+            .into_iter()
+            .map(|way| (ObjectKind::Way, way, "outer"))
+            .collect();
+        self.add(Fate::Stays, tags, MadeBody::Relation(members));
+        for line in 1..=4u64 {
+            let mut members = Vec::new();
+            for step in 0..3 {
+                let at = (line as usize * 5 + step * 3) % streets.len().max(1);
+                members.extend(streets.get(at).map(|&way| (ObjectKind::Way, way, "")));
+                let (lat, lon) = self.place((at * 7 % 100) as i32, (line * 13 % 100) as i32);
+                let stop = vec![("highway", "bus_stop".into()), ("name", self.street_name())];
+                members.push((
+                    ObjectKind::Node,
+                    self.node(Fate::Stays, lat, lon, stop),
+                    "stop",
+                ));
+            }
+            let name = format!("Bus {line}: {}", self.name);
+            let tags = vec![
+                ("type", Text::Borrowed("route")),
+                ("route", "bus".into()),
+                ("ref", line.to_string().into()),
+                ("name", name.into()),
+            ];
+            self.add(Fate::Stays, tags, MadeBody::Relation(members));
+        }
+        for house in houses.iter().step_by(16).copied().collect::<Vec<_>>() {
+            if self.random.percent(30) {
+                let tags = vec![
+                    ("type", Text::Borrowed("multipolygon")),
+                    ("building", "yes".into()),
+                ];
+                let body = MadeBody::Relation(vec![(ObjectKind::Way, house, "outer")]);
+                self.add(Fate::Stays, tags, body);
+            }
+        }
+    }
+
+    /// The town's boundary, in four ways.
+    fn boundary(&mut self, size: i32) -> Vec<i64> {
+        let (height, width) = self.block_e7;
+        let (south, west) = (self.corner_e7.0 - 6000, self.corner_e7.1 - 6000);
+        let (north, east) = (south + size * height + 12_000, west + size * width + 12_000);
+        let corners: Vec<i64> = [(south, west), (south, east), (north, east), (north, west)]
+            .into_iter()
+            .map(|(lat, lon)| self.node(Fate::Stays, lat, lon, Vec::new()))
+            .collect();
+        let next = corners.iter().cycle().skip(1);
+        let sides: Vec<Vec<i64>> = corners
+            .iter()
+            .zip(next)
+            .map(|(&a, &b)| vec![a, b])
+            .collect();
+        let tags = || {
+            vec![
+                ("boundary", "administrative".into()),
+                ("admin_level", "8".into()),
+            ]
+        };
+        sides
+            .into_iter()
+            .map(|refs| self.add(Fate::Stays, tags(), MadeBody::Way(refs)))
+            .collect()
+    }
+}
