@@ -14,6 +14,7 @@ mod entry;
 mod error;
 mod frame;
 mod header;
+mod header_room;
 mod intern;
 mod messages;
 mod object;
@@ -39,7 +40,8 @@ pub use frame::{
     MAX_PAYLOAD_LEN, encode_frame, plain_header_len,
 };
 pub use header::{HeaderBlock, REQUIRED_FEATURES_KNOWN, feature};
+pub use header_room::{header_frame_with_toc, reserved_header_len};
 pub use intern::{Interner, SourceStrings};
 pub use object::{Object, ObjectBody};
 pub use scan::scan_payload;
-pub use toc::{MAX_TOC_LEN, Toc, TocFlags, encode_toc, header_frame_with_toc, reserved_header_len};
+pub use toc::{MAX_TOC_LEN, Toc, TocFlags, encode_toc};

@@ -109,16 +109,7 @@ fn end_cluster(cluster: Vec<Source>, shard_bytes: u64, units: &mut Vec<Unit>) {
 /// Cuts a cluster, which is ordered by first keys, into shards of about `shard_bytes`.
 pub(super) fn shards(cluster: Vec<Source>, shard_bytes: u64) -> Vec<Shard> {
     let cluster = Arc::new(cluster);
-    let mut cuts: Vec<OrderKey> = Vec::new();
-    let mut bytes = 0;
-    for source in cluster.iter() {
-        let key = source.entry.first_key();
-        if bytes >= shard_bytes && key > cuts.last().copied() {
-            cuts.extend(key);
-            bytes = 0;
-        }
-        bytes += u64::from(source.entry.payload_len);
-    }
+    let cuts = cuts(&cluster, shard_bytes);
     let starts = std::iter::once(None).chain(cuts.iter().copied().map(Some));
     let ends = cuts.iter().copied().map(Some).chain([None]);
     let mut shards = Vec::new();
@@ -147,4 +138,40 @@ pub(super) fn shards(cluster: Vec<Source>, shard_bytes: u64) -> Vec<Shard> {
         });
     }
     shards
+}
+
+/// Keys that cut a cluster into portions of about `shard_bytes` of payload, ascending.
+///
+/// The objects of a blob are taken to lie evenly between its smallest and its largest id, which is
+/// near enough: a cut in the wrong place costs some balance and nothing else.
+fn cuts(cluster: &[Source], shard_bytes: u64) -> Vec<OrderKey> {
+    let samples = (4096 / cluster.len().max(1)).clamp(2, 32) as u64;
+    let mut points: Vec<(OrderKey, u64)> = Vec::with_capacity(cluster.len() * samples as usize);
+    for source in cluster {
+        let (Some(first), Some(last)) = (source.entry.first_key(), source.entry.last_key()) else {
+            continue;
+        };
+        let bytes = u64::from(source.entry.payload_len) / samples;
+        for sample in 0..samples {
+            let key = if first.0 == last.0 {
+                (first.0, first.1 + (last.1 - first.1) / samples * sample)
+            } else if sample < samples / 2 {
+                first
+            } else {
+                last
+            };
+            points.push((key, bytes));
+        }
+    }
+    points.sort_unstable();
+    let mut cuts: Vec<OrderKey> = Vec::new();
+    let mut bytes = 0;
+    for (key, more) in points {
+        if bytes >= shard_bytes && Some(key) > cuts.last().copied() {
+            cuts.push(key);
+            bytes = 0;
+        }
+        bytes += more;
+    }
+    cuts
 }

@@ -1,0 +1,542 @@
+//! `apply-changes`: beside osmium on real data, and rule by rule on small data.
+
+mod common;
+
+use common::craft::{self, Shape};
+use common::oracle::{assert_same_opl, opl, osmium, shared_data};
+use common::{Object, decode, node, relation, run_fail, run_ok, way, with_metadata};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A base of three node blobs, a way blob and a relation blob.
+fn base(dir: &Path) -> PathBuf {
+    let nodes = |ids: std::ops::Range<i64>| {
+        let ids = ids.map(|id| id * 10);
+        let tags: [(&str, &str); 1] = [("kept", "yes")];
+        let nodes = ids.map(|id| with_metadata(node(id, id, -id, &tags), 3, 1000, 7, "base"));
+        nodes.collect::<Vec<_>>()
+    };
+    let ways = (1..6)
+        .map(|id| with_metadata(way(id * 10, &[10, 20], &[]), 3, 1000, 7, "base"))
+        .collect::<Vec<_>>();
+    let relations = [with_metadata(
+        relation(10, &[(common::Kind::Way, 10, "outer")], &[]),
+        3,
+        1000,
+        7,
+        "base",
+    )];
+    let blocks = [
+        nodes(1..10),
+        nodes(20..30),
+        nodes(40..50),
+        ways,
+        relations.to_vec(),
+    ];
+    let blocks: Vec<_> = blocks
+        .iter()
+        .map(|objects| craft::block(objects, &Shape::USUAL))
+        .collect();
+    let path = dir.join("base.osm.pbf");
+    std::fs::write(&path, craft::plain_file(&blocks)).unwrap();
+    path
+}
+
+fn change_file(dir: &Path, name: &str, body: &str) -> PathBuf {
+    let path = dir.join(name);
+    std::fs::write(
+        &path,
+        format!("<osmChange version=\"0.6\">{body}</osmChange>"),
+    )
+    .unwrap();
+    path
+}
+
+/// Applies changes to the base and returns what came out, with the summary.
+fn apply(body: &str) -> (Vec<Object>, serde_json::Value) {
+    let dir = tempfile::tempdir().unwrap();
+    let (base, changes) = (base(dir.path()), change_file(dir.path(), "a.osc", body));
+    let output = dir.path().join("out.osm.pbf");
+    let summary = run_ok(&[&"apply-changes", &base, &changes, &"--json", &"-o", &output]);
+    let objects = decode::objects(&output);
+    assert!(common::is_canonical(&objects));
+    (objects, serde_json::from_slice(&summary.stdout).unwrap())
+}
+
+fn version_of(objects: &[Object], id: i64) -> Option<Option<i64>> {
+    let is_it = |object: &&Object| object.kind == common::Kind::Node && object.id == id;
+    objects.iter().find(is_it).map(|object| object.version)
+}
+
+#[test]
+fn derived_changes_lead_from_one_snapshot_to_the_next() {
+    let names = [
+        "andorra-a.osm.pbf",
+        "andorra-b.osm.pbf",
+        "andorra-c.osm.pbf",
+    ];
+    let Some([a, b, c]) = names
+        .map(shared_data)
+        .into_iter()
+        .collect::<Option<Vec<_>>>()
+        .and_then(|paths| <[PathBuf; 3]>::try_from(paths).ok())
+    else {
+        return;
+    };
+    if !osmium() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let derive = |old: &Path, new: &Path, name: &str| {
+        let path = dir.path().join(name);
+        let mut command = Command::new("osmium");
+        command
+            .args(["derive-changes", "--no-progress"])
+            .arg(old)
+            .arg(new)
+            .arg("-o")
+            .arg(&path);
+        assert!(command.status().unwrap().success());
+        path
+    };
+    let (ab, bc) = (derive(&a, &b, "ab.osc.gz"), derive(&b, &c, "bc.osc.gz"));
+    let [to_b, to_c, at_once] =
+        ["b.osm.pbf", "c.osm.pbf", "once.osm.pbf"].map(|name| dir.path().join(name));
+    run_ok(&[&"apply-changes", &a, &ab, &"-o", &to_b]);
+    run_ok(&[&"apply-changes", &to_b, &bc, &"-o", &to_c]);
+    run_ok(&[&"apply-changes", &a, &ab, &bc, &"-o", &at_once]);
+    // osmium does not take another order of the same tags for a change.
+    let tags_in_order =
+        |path: &Path| -> Vec<String> { opl(path).iter().map(|line| normal(line)).collect() };
+    assert_same_opl(&tags_in_order(&to_b), &tags_in_order(&b));
+    assert_same_opl(&tags_in_order(&to_c), &tags_in_order(&c));
+    assert_same_opl(&opl(&at_once), &opl(&to_c));
+}
+
+/// An OPL line with its tags in order.
+fn normal(line: &str) -> String {
+    let field = |field: &str| match field.strip_prefix('T') {
+        Some(tags) => {
+            let mut tags: Vec<_> = tags.split(',').collect();
+            tags.sort_unstable();
+            format!("T{}", tags.join(","))
+        }
+        None => field.to_owned(),
+    };
+    line.split(' ').map(field).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_real_change_file_gives_what_osmium_makes_of_it() {
+    let (Some(base), Some(changes)) = (
+        shared_data("malta.osm.pbf"),
+        shared_data("000466354.osc.gz"),
+    ) else {
+        return;
+    };
+    if !osmium() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (ours, theirs) = (
+        dir.path().join("ours.osm.pbf"),
+        dir.path().join("theirs.osm.pbf"),
+    );
+    run_ok(&[&"apply-changes", &base, &changes, &"-o", &ours]);
+    let mut osmium = Command::new("osmium");
+    osmium
+        .args(["apply-changes", "--no-progress"])
+        .arg(&base)
+        .arg(&changes)
+        .arg("-o")
+        .arg(&theirs);
+    assert!(osmium.status().unwrap().success());
+    assert_same_opl(&opl(&ours), &opl(&theirs));
+}
+
+#[test]
+fn created_objects_land_at_their_sorted_place() {
+    let (objects, summary) = apply(
+        "<create>
+           <node id='5' version='1' lat='1' lon='2'/><node id='15' version='1' lat='1' lon='2'/>
+           <node id='150' version='1' lat='1' lon='2'/><node id='9999' version='1' lat='1' lon='2'/>
+           <way id='11' version='1'><nd ref='5'/><nd ref='-3'/><tag k='a' v='b'/></way>
+           <relation id='9' version='1'><member type='relation' ref='10' role='sub'/></relation>
+         </create>",
+    );
+    assert_eq!(summary["created"], 6);
+    for id in [5, 15, 150, 9999] {
+        assert_eq!(version_of(&objects, id), Some(Some(1)));
+    }
+    let way = objects
+        .iter()
+        .find(|object| object.kind == common::Kind::Way && object.id == 11)
+        .unwrap();
+    assert_eq!((&way.refs[..], way.tags.len()), (&[5, -3][..], 1));
+    let relation = objects.iter().find(|object| object.id == 9).unwrap();
+    assert_eq!(
+        relation.members,
+        [(common::Kind::Relation, 10, "sub".to_owned())]
+    );
+}
+
+#[test]
+fn modify_of_an_absent_id_inserts_it() {
+    let (objects, summary) = apply("<modify><node id='15' version='4' lat='1' lon='2'/></modify>");
+    assert_eq!(
+        (version_of(&objects, 15), &summary["created"]),
+        (Some(Some(4)), &1.into())
+    );
+}
+
+#[test]
+fn delete_of_an_absent_id_changes_nothing() {
+    let (objects, summary) = apply("<delete><node id='15' version='4'/><node id='7000'/></delete>");
+    assert_eq!(objects.len(), 35);
+    assert_eq!(
+        (&summary["absent"], &summary["blobs_rewritten"]),
+        (&2.into(), &0.into())
+    );
+}
+
+#[test]
+fn an_older_version_does_not_replace_a_newer_one() {
+    let (objects, summary) = apply(
+        "<modify><node id='10' version='2' lat='1' lon='2'/></modify>
+         <delete><node id='20' version='2'/></delete>",
+    );
+    assert_eq!(
+        (version_of(&objects, 10), version_of(&objects, 20)),
+        (Some(Some(3)), Some(Some(3)))
+    );
+    assert_eq!(
+        (&summary["outdated"], &summary["blobs_rewritten"]),
+        (&2.into(), &0.into())
+    );
+}
+
+#[test]
+fn of_equal_versions_the_later_time_wins_and_then_the_change() {
+    let at = |seconds: &str| {
+        let body = format!(
+            "<modify><node id='10' version='3' timestamp='1970-01-01T{seconds}Z' lat='7' lon='7'/></modify>"
+        );
+        let (objects, _) = apply(&body);
+        objects
+            .iter()
+            .find(|object| object.id == 10)
+            .unwrap()
+            .lat_nano
+    };
+    assert_eq!(
+        at("00:16:39"),
+        1000,
+        "earlier than the base: the base stays"
+    );
+    assert_eq!(
+        at("00:16:40"),
+        7_000_000_000,
+        "the same time: the change wins"
+    );
+    assert_eq!(at("00:16:41"), 7_000_000_000, "later: the change wins");
+}
+
+#[test]
+fn a_change_without_version_counts_as_newest() {
+    let (objects, _) = apply("<modify><node id='10' lat='7' lon='7'/></modify>");
+    assert_eq!(version_of(&objects, 10), Some(None));
+}
+
+#[test]
+fn the_last_version_of_an_object_wins_among_all_changes() {
+    let (objects, summary) = apply(
+        "<create><node id='15' version='1' lat='1' lon='1'/></create>
+         <modify><node id='15' version='3' lat='3' lon='3'/><node id='15' version='2' lat='2' lon='2'/></modify>
+         <modify><node id='10' version='4' lat='1' lon='1'/></modify>
+         <delete><node id='10' version='5'/></delete>",
+    );
+    assert_eq!(
+        (version_of(&objects, 15), version_of(&objects, 10)),
+        (Some(Some(3)), None)
+    );
+    assert_eq!(
+        (&summary["created"], &summary["deleted"]),
+        (&1.into(), &1.into())
+    );
+}
+
+#[test]
+fn applying_a_day_twice_gives_the_same_objects() {
+    let dir = tempfile::tempdir().unwrap();
+    let body = "<modify><node id='10' version='4' lat='1' lon='1'><tag k='k' v='&lt;&#10;&quot;'/></node></modify>
+                <delete><node id='20' version='4'/></delete><create><way id='3' version='1'><nd ref='1'/></way></create>";
+    let (base, changes) = (base(dir.path()), change_file(dir.path(), "a.osc", body));
+    let [once, twice] = ["once.osm.pbf", "twice.osm.pbf"].map(|name| dir.path().join(name));
+    run_ok(&[&"apply-changes", &base, &changes, &"-o", &once]);
+    run_ok(&[&"apply-changes", &once, &changes, &"-o", &twice]);
+    let objects = decode::objects(&once);
+    assert_eq!(objects, decode::objects(&twice));
+    let changed = objects.iter().find(|object| object.id == 10).unwrap();
+    assert_eq!(changed.tags, [("k".to_owned(), "<\n\"".to_owned())]);
+}
+
+#[test]
+fn untouched_spans_and_blobs_keep_everything_they_had() {
+    let (objects, summary) = apply("<delete><node id='240' version='4'/></delete>");
+    assert_eq!(
+        (&summary["blobs_copied"], &summary["blobs_rewritten"]),
+        (&4.into(), &1.into())
+    );
+    assert_eq!(objects.len(), 34);
+    for object in &objects {
+        assert_eq!(
+            (object.version, object.user.as_deref(), object.timestamp),
+            (Some(3), Some("base"), Some(1000))
+        );
+        if object.kind == common::Kind::Node {
+            assert_eq!(
+                (object.lat_nano, object.lon_nano),
+                (object.id * 100, -object.id * 100)
+            );
+            assert_eq!(object.tags.len(), 1);
+        }
+    }
+}
+
+#[test]
+fn a_blob_whose_objects_are_all_deleted_disappears() {
+    let deletions: String = (20..30)
+        .map(|id| format!("<node id='{}' version='9'/>", id * 10))
+        .collect();
+    let (objects, summary) = apply(&format!("<delete>{deletions}</delete>"));
+    assert_eq!((objects.len(), &summary["deleted"]), (25, &10.into()));
+    assert_eq!(summary["written"]["blobs"], 4);
+}
+
+#[test]
+fn many_new_objects_are_cut_into_blobs_of_ordinary_size() {
+    let new: String = (0..30_000)
+        .map(|id| format!("<node id='{}' version='1' lat='1' lon='1'/>", 101 + id))
+        .collect();
+    let moved: String = new.replace("id='1", "id='70");
+    let dir = tempfile::tempdir().unwrap();
+    let base = base(dir.path());
+    let changes = change_file(
+        dir.path(),
+        "a.osc",
+        &format!("<create>{new}{moved}</create>"),
+    );
+    let output = dir.path().join("out.osm.pbf");
+    run_ok(&[&"apply-changes", &base, &changes, &"-o", &output]);
+    assert!(
+        decode::blocks(&output)
+            .iter()
+            .all(|(_, count)| *count <= 16_000)
+    );
+    assert!(common::is_canonical(&decode::objects(&output)));
+}
+
+#[test]
+fn metadata_columns_that_the_base_lacks_are_added_for_what_brings_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let nodes: Vec<_> = (1..10).map(|id| node(id * 10, id, id, &[])).collect();
+    let base = dir.path().join("bare.osm.pbf");
+    std::fs::write(
+        &base,
+        craft::plain_file(&[craft::block(&nodes, &Shape::USUAL)]),
+    )
+    .unwrap();
+    let body = "<create><node id='15' version='2' timestamp='2020-01-01T00:00:00Z' changeset='5' uid='6' user='ü' lat='1' lon='1'/></create>";
+    let changes = change_file(dir.path(), "a.osc", body);
+    let output = dir.path().join("out.osm.pbf");
+    run_ok(&[&"apply-changes", &base, &changes, &"-o", &output]);
+    let mut expected = nodes;
+    let new = node(15, 10_000_000, 10_000_000, &[]);
+    expected.insert(
+        1,
+        Object {
+            version: Some(2),
+            timestamp: Some(1_577_836_800),
+            changeset: Some(5),
+            uid: Some(6),
+            user: Some("ü".into()),
+            ..new
+        },
+    );
+    assert_eq!(decode::objects(&output), expected);
+}
+
+#[test]
+fn awkward_blocks_take_changes_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let body =
+        "<create><node id='4' version='1' lat='0.5' lon='-0.5'><tag k='' v=''/></node></create>
+                <delete><node id='3' version='99999'/></delete>";
+    let changes = change_file(dir.path(), "a.osc", body);
+    for crafted in common::oracle::awkward_blocks() {
+        let mut objects = crafted.objects.clone();
+        let unique = objects
+            .windows(2)
+            .all(|pair| (pair[0].kind, pair[0].id) != (pair[1].kind, pair[1].id));
+        if !common::is_canonical(&objects)
+            || !unique
+            || objects.iter().any(|object| !object.visible)
+        {
+            continue;
+        }
+        let (base, output) = (
+            dir.path().join("base.osm.pbf"),
+            dir.path().join("out.osm.pbf"),
+        );
+        std::fs::write(&base, crafted.file()).unwrap();
+        // Coordinates in ways are dropped with a warning, so that no line is expected on stderr.
+        run_ok(&[&"apply-changes", &base, &changes, &"-O", &"-o", &output]);
+        objects.retain(|object| (object.kind, object.id) != (common::Kind::Node, 3));
+        objects.retain(|object| (object.kind, object.id) != (common::Kind::Node, 4));
+        objects
+            .iter_mut()
+            .for_each(|object| object.locations.clear());
+        let mut new = node(4, 5_000_000, -5_000_000, &[("", "")]);
+        new.version = Some(1);
+        objects.push(new);
+        objects.sort_by_key(|object| common::canonical_key(object.kind, object.id));
+        assert_eq!(decode::objects(&output), objects, "{}", crafted.name);
+    }
+}
+
+#[test]
+fn the_header_carries_the_new_replication_state() {
+    let dir = tempfile::tempdir().unwrap();
+    let base = base(dir.path());
+    let changes = change_file(dir.path(), "123.osc", "");
+    let state = "#comment\nsequenceNumber=123\ntimestamp=2026-01-02T03\\:04\\:05Z\n";
+    std::fs::write(dir.path().join("123.state.txt"), state).unwrap();
+    let output = dir.path().join("out.osm.pbf");
+    run_ok(&[&"apply-changes", &base, &changes, &"-o", &output]);
+    let header = decode::header(&output);
+    assert_eq!(
+        (header.replication_sequence, header.replication_timestamp),
+        (Some(123), Some(1_767_323_045))
+    );
+    let by_hand = "osmosis_replication_sequence_number=7";
+    run_ok(&[
+        &"apply-changes",
+        &base,
+        &changes,
+        &"-O",
+        &"--output-header",
+        &by_hand,
+        &"-o",
+        &output,
+    ]);
+    assert_eq!(decode::header(&output).replication_sequence, Some(7));
+}
+
+#[test]
+fn in_place_replaces_the_base() {
+    let dir = tempfile::tempdir().unwrap();
+    let base = base(dir.path());
+    let changes = change_file(
+        dir.path(),
+        "a.osc",
+        "<delete><node id='10' version='4'/></delete>",
+    );
+    run_ok(&[&"apply-changes", &"--in-place", &base, &changes]);
+    assert_eq!(decode::objects(&base).len(), 34);
+    assert_eq!(
+        std::fs::read_dir(dir.path()).unwrap().count(),
+        2,
+        "nothing is left behind"
+    );
+}
+
+#[test]
+fn an_unsorted_base_is_an_error_that_says_to_sort_it() {
+    let Some(base) = shared_data("baltimore.osm.pbf") else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let changes = change_file(
+        dir.path(),
+        "a.osc",
+        "<delete><node id='281072107' version='99'/></delete>",
+    );
+    let output = dir.path().join("out.osm.pbf");
+    let message = run_fail(&[&"apply-changes", &base, &changes, &"-o", &output]);
+    assert!(message.contains("pbfhogg sort"), "{message}");
+    assert!(!output.exists());
+}
+
+#[test]
+fn a_history_file_is_refused() {
+    let Some(base) = shared_data("deleted_nodes.osh.pbf") else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let changes = change_file(dir.path(), "a.osc", "");
+    let output = dir.path().join("out.osm.pbf");
+    let message = run_fail(&[&"apply-changes", &base, &changes, &"-o", &output]);
+    assert!(message.contains("history"), "{message}");
+}
+
+#[test]
+fn change_files_are_read_in_every_compression() {
+    let dir = tempfile::tempdir().unwrap();
+    let base = base(dir.path());
+    let plain = change_file(
+        dir.path(),
+        "a.osc",
+        "<delete><node id='10' version='4'/></delete>",
+    );
+    let text = std::fs::read(&plain).unwrap();
+    let gzip = {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut encoder, &text).unwrap();
+        encoder.finish().unwrap()
+    };
+    let bzip2 = {
+        let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+        std::io::Write::write_all(&mut encoder, &text).unwrap();
+        encoder.finish().unwrap()
+    };
+    let zstd = zstd::encode_all(&text[..], 3).unwrap();
+    // The content decides, not the name.
+    for (name, bytes) in [("gz", gzip), ("bz2", bzip2), ("zst", zstd)] {
+        let path = dir.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        let output = dir.path().join("out.osm.pbf");
+        run_ok(&[&"apply-changes", &base, &path, &"-O", &"-o", &output]);
+        assert_eq!(decode::objects(&output).len(), 34, "{name}");
+    }
+}
+
+#[test]
+fn the_same_bytes_come_out_whatever_the_number_of_jobs() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = dir.path().join("w.osm.pbf");
+    run_ok(&[
+        &"synth",
+        &"--elements",
+        &"60000",
+        &"--changes",
+        &"2",
+        &"-o",
+        &world,
+    ]);
+    let days = ["001.osc.gz", "002.osc.gz"].map(|name| dir.path().join(name));
+    let outputs = ["1", "2", "8"].map(|jobs| {
+        let output = dir.path().join(jobs);
+        run_ok(&[
+            &"apply-changes",
+            &world,
+            &days[0],
+            &days[1],
+            &"-j",
+            &jobs,
+            &"-o",
+            &output,
+        ]);
+        std::fs::read(output).unwrap()
+    });
+    assert!(outputs[0] == outputs[1] && outputs[1] == outputs[2]);
+}

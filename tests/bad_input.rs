@@ -1,0 +1,381 @@
+//! Bad input gets one clear line and exit status 2; nothing is lost and no output is left.
+
+mod common;
+
+use common::craft::{self, Message, Shape};
+use common::{decode, node, run_fail, run_ok};
+use std::path::{Path, PathBuf};
+
+fn block() -> Vec<u8> {
+    let objects: Vec<_> = (1..20)
+        .map(|id| node(id, id, id, &[("key", "value")]))
+        .collect();
+    craft::block(&objects, &Shape::USUAL)
+}
+
+struct Bench {
+    dir: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self {
+            dir: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Every command fails on the file, with a line that names it and contains `cause`.
+    fn refuses(&self, name: &str, bytes: &[u8], cause: &str) {
+        let input = self.path(name);
+        std::fs::write(&input, bytes).unwrap();
+        let changes = self.path("empty.osc");
+        std::fs::write(
+            &changes,
+            "<osmChange><delete><node id='3'/></delete></osmChange>",
+        )
+        .unwrap();
+        let output = self.path("out.osm.pbf");
+        let messages = [
+            run_fail(&[&"cat", &input, &"-o", &output]),
+            run_fail(&[&"inspect", &input]),
+            run_fail(&[&"sort", &input, &"-o", &output]),
+            run_fail(&[&"apply-changes", &input, &changes, &"-o", &output]),
+        ];
+        for message in messages {
+            assert!(
+                message.contains(name) && message.contains(cause),
+                "{name}: {message}"
+            );
+        }
+        self.nothing_left(&["empty.osc", name]);
+        std::fs::remove_file(input).unwrap();
+    }
+
+    fn nothing_left(&self, but: &[&str]) {
+        let names = std::fs::read_dir(self.dir.path()).unwrap();
+        for entry in names {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            assert!(
+                but.contains(&name.as_str()) || name == "base.osm.pbf",
+                "{name} was left behind"
+            );
+        }
+    }
+}
+
+#[test]
+fn files_that_are_no_pbf_are_refused() {
+    let bench = Bench::new();
+    bench.refuses("empty.osm.pbf", b"", "empty");
+    bench.refuses(
+        "text.osm.pbf",
+        b"This is a text file, and not a short one at that.\n",
+        "not a PBF",
+    );
+    bench.refuses(
+        "xml.osm.pbf",
+        b"<?xml version='1.0'?><osm version='0.6'/>",
+        "not a PBF",
+    );
+    bench.refuses("zeros.osm.pbf", &[0; 4096], "BlobHeader");
+    let data_first = craft::frame("OSMData", &craft::zlib_blob(&block()));
+    bench.refuses("headless.osm.pbf", &data_first, "not an OSMHeader");
+}
+
+#[test]
+fn a_file_cut_at_any_byte_is_refused_or_ends_between_two_blobs() {
+    let bench = Bench::new();
+    let file = craft::plain_file(&[block(), block()]);
+    let path = bench.path("cut.osm.pbf");
+    std::fs::write(&path, &file).unwrap();
+    let boundaries: Vec<usize> = decode::frames(&path)
+        .iter()
+        .map(|frame| frame.offset as usize)
+        .collect();
+    for cut in 0..file.len() {
+        std::fs::write(&path, &file[..cut]).unwrap();
+        if boundaries[1..].contains(&cut) {
+            // Nothing tells that something is missing where there is no table of contents.
+            run_ok(&[&"inspect", &path]);
+        } else {
+            let message = run_fail(&[&"inspect", &path]);
+            assert!(message.contains("cut.osm.pbf"), "{message}");
+        }
+    }
+}
+
+#[test]
+fn blobs_that_are_not_what_they_say_are_refused_with_number_and_byte() {
+    let bench = Bench::new();
+    let header = || craft::plain_file(&[]);
+    let with = |blob: Vec<u8>| [header(), craft::frame("OSMData", &blob)].concat();
+    let place = format!("blob 1 at byte {}", header().len());
+    let zlib = craft::zlib_blob(&block());
+    let damaged = {
+        let mut damaged = zlib.clone();
+        let middle = damaged.len() / 2;
+        damaged[middle] ^= 0xff;
+        damaged
+    };
+    for blob in [
+        damaged,
+        craft::lzma_blob(&block()),
+        craft::bzip2_blob(&block()),
+        Vec::new(),
+    ] {
+        bench.refuses("bad.osm.pbf", &with(blob), &place);
+    }
+    bench.refuses("lzma.osm.pbf", &with(craft::lzma_blob(&block())), "lzma");
+    bench.refuses("bzip2.osm.pbf", &with(craft::bzip2_blob(&block())), "bzip2");
+    let stored = {
+        let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut zlib, &block()).unwrap();
+        zlib.finish().unwrap()
+    };
+    for raw_size in [
+        0,
+        1,
+        block().len() as u64 - 1,
+        block().len() as u64 + 1,
+        33 << 20,
+        1 << 60,
+    ] {
+        let blob = Message::new()
+            .varint(2, raw_size)
+            .bytes(3, &stored)
+            .to_bytes();
+        bench.refuses("size.osm.pbf", &with(blob), &place);
+    }
+}
+
+#[test]
+fn blocks_that_contradict_themselves_are_refused() {
+    let bench = Bench::new();
+    let with = |group: Message| {
+        let strings = Message::new()
+            .bytes(1, b"")
+            .bytes(1, b"key")
+            .bytes(1, b"value");
+        let payload = Message::new()
+            .message(1, strings)
+            .message(2, group)
+            .to_bytes();
+        craft::plain_file(&[payload])
+    };
+    let dense = |lats: &[i64]| {
+        Message::new().message(
+            2,
+            Message::new()
+                .packed_deltas(1, &[3, 4])
+                .packed_deltas(8, lats)
+                .packed_deltas(9, &[1, 2]),
+        )
+    };
+    bench.refuses("short.osm.pbf", &with(dense(&[1])), "2 ids but 1 latitudes");
+    let no_id = Message::new().message(3, Message::new().packed_deltas(8, &[1]));
+    bench.refuses("noid.osm.pbf", &with(no_id), "without id");
+    bench.refuses(
+        "garbage.osm.pbf",
+        &craft::plain_file(&[vec![0xff; 100]]),
+        "blob 1",
+    );
+}
+
+#[test]
+fn a_string_index_out_of_range_is_found_when_strings_are_needed() {
+    let bench = Bench::new();
+    let strings = || Message::new().bytes(1, b"").bytes(1, b"key");
+    let way = |id: u64| {
+        Message::new()
+            .varint(1, id)
+            .packed_uint(2, &[1])
+            .packed_uint(3, &[77])
+            .packed_deltas(8, &[1])
+    };
+    let block = |ids: [u64; 2]| {
+        let group = Message::new()
+            .message(3, way(ids[0]))
+            .message(3, way(ids[1]));
+        Message::new()
+            .message(1, strings())
+            .message(2, group)
+            .to_bytes()
+    };
+    // Out of order, so that the block has to be built anew.
+    let input = bench.path("strings.osm.pbf");
+    std::fs::write(&input, craft::plain_file(&[block([2, 1])])).unwrap();
+    let output = bench.path("out.osm.pbf");
+    let message = run_fail(&[&"sort", &input, &"-o", &output]);
+    assert!(
+        message.contains("string index 77 is out of range") && message.contains("blob 1"),
+        "{message}"
+    );
+    let reader = pbfhogg::ElementReader::from_path(&input).unwrap();
+    let error = reader.for_each(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("string index 77"), "{error}");
+}
+
+#[test]
+fn an_unknown_required_feature_is_refused_by_name() {
+    let bench = Bench::new();
+    let header = craft::header_payload(&["OsmSchema-V0.6", "Teleport-V2"], &[]);
+    bench.refuses(
+        "feature.osm.pbf",
+        &craft::file(header, &[block()]),
+        "Teleport-V2",
+    );
+}
+
+#[test]
+fn broken_change_files_are_refused_with_line_and_column() {
+    let bench = Bench::new();
+    let base = bench.path("base.osm.pbf");
+    std::fs::write(&base, craft::plain_file(&[block()])).unwrap();
+    let gzip = |text: &[u8]| {
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut gzip, text).unwrap();
+        gzip.finish().unwrap()
+    };
+    let good = b"<osmChange>\n<create>\n<node id='1' lat='1' lon='1'/>\n</create>\n</osmChange>\n";
+    let truncated_gzip = {
+        let mut bytes = gzip(good);
+        bytes.truncate(bytes.len() / 2);
+        bytes
+    };
+    let cases: Vec<(&str, Vec<u8>, &str)> = vec![
+        ("empty.osc", Vec::new(), "empty"),
+        ("gz.osc.gz", truncated_gzip, "line"),
+        ("cut.osc", good[..40].to_vec(), "line 3"),
+        ("cut.osc.gz", gzip(&good[..good.len() - 20]), "line"),
+        ("text.osc", b"hello\nworld\n".to_vec(), "osmChange"),
+        (
+            "osm.osc",
+            b"<osm version='0.6'></osm>".to_vec(),
+            "osmChange",
+        ),
+        (
+            "id.osc",
+            b"<osmChange>\n<create><node lat='1' lon='1'/></create></osmChange>".to_vec(),
+            "line 2",
+        ),
+        (
+            "lat.osc",
+            b"<osmChange><create><node id='1' lat='91' lon='1'/></create></osmChange>".to_vec(),
+            "lat",
+        ),
+        (
+            "nowhere.osc",
+            b"<osmChange><create><node id='1'/></create></osmChange>".to_vec(),
+            "without lat and lon",
+        ),
+        (
+            "big.osc",
+            b"<osmChange><delete><node id='99999999999999999999'/></delete></osmChange>".to_vec(),
+            "not a number",
+        ),
+        (
+            "nesting.osc",
+            b"<osmChange><create></osmChange>".to_vec(),
+            "line 1",
+        ),
+        (
+            "entity.osc",
+            b"<osmChange><create><way id='1'><tag k='&nope;' v=''/></way></create></osmChange>"
+                .to_vec(),
+            "nope",
+        ),
+        ("pbf.osc", craft::plain_file(&[block()]), "PBF"),
+    ];
+    for (name, bytes, cause) in cases {
+        let changes = bench.path(name);
+        std::fs::write(&changes, bytes).unwrap();
+        let output = bench.path("out.osm.pbf");
+        let message = run_fail(&[&"apply-changes", &base, &changes, &"-o", &output]);
+        assert!(
+            message.contains(name) && message.contains(cause),
+            "{name}: {message}"
+        );
+        bench.nothing_left(&[name]);
+        std::fs::remove_file(changes).unwrap();
+    }
+}
+
+#[test]
+fn a_change_file_cut_at_any_byte_is_refused() {
+    let bench = Bench::new();
+    let base = bench.path("base.osm.pbf");
+    std::fs::write(&base, craft::plain_file(&[block()])).unwrap();
+    let text = b"<osmChange>\n<modify><way id='1'><nd ref='2'/><tag k='a' v='&lt;'/></way></modify></osmChange>";
+    let changes = bench.path("a.osc");
+    let output = bench.path("out.osm.pbf");
+    for cut in 0..text.len() {
+        std::fs::write(&changes, &text[..cut]).unwrap();
+        run_fail(&[&"apply-changes", &base, &changes, &"-o", &output]);
+    }
+}
+
+#[test]
+fn wrong_paths_and_options_are_refused_before_anything_is_written() {
+    let bench = Bench::new();
+    let (missing, output) = (bench.path("missing.osm.pbf"), bench.path("out.osm.pbf"));
+    assert!(run_fail(&[&"cat", &missing, &"-o", &output]).contains("missing.osm.pbf"));
+    let directory: &Path = bench.dir.path();
+    assert!(run_fail(&[&"inspect", &directory]).contains("directory"));
+    let status = common::pbfhogg()
+        .args(["cat", "--frobnicate"])
+        .output()
+        .unwrap()
+        .status;
+    assert_eq!(status.code(), Some(2));
+    let input = bench.path("base.osm.pbf");
+    std::fs::write(&input, craft::plain_file(&[block()])).unwrap();
+    let nowhere = bench.path("no/such/folder/out.osm.pbf");
+    assert!(run_fail(&[&"cat", &input, &"-o", &nowhere]).contains("out.osm.pbf"));
+    bench.nothing_left(&[]);
+}
+
+#[test]
+fn random_damage_never_makes_the_program_panic() {
+    let bench = Bench::new();
+    let file = craft::plain_file(&[block(), craft::mixed_block()]);
+    let (input, output) = (bench.path("damaged.osm.pbf"), bench.path("out.osm.pbf"));
+    let changes = bench.path("a.osc");
+    std::fs::write(
+        &changes,
+        "<osmChange><delete><node id='3'/></delete></osmChange>",
+    )
+    .unwrap();
+    let mut seed = 1u64;
+    for round in 0..150 {
+        let mut damaged = file.clone();
+        for _ in 0..1 + round % 4 {
+            seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let at = (seed >> 33) as usize % damaged.len();
+            damaged[at] = (seed >> 20) as u8;
+        }
+        std::fs::write(&input, &damaged).unwrap();
+        for command in ["sort", "apply-changes"] {
+            let mut run = common::pbfhogg();
+            run.arg(command).arg(&input);
+            if command == "apply-changes" {
+                run.arg(&changes);
+            }
+            let result = run.args(["-O", "-o"]).arg(&output).output().unwrap();
+            let stderr = String::from_utf8_lossy(&result.stderr);
+            assert!(
+                matches!(result.status.code(), Some(0 | 2)),
+                "round {round}: {stderr}"
+            );
+            assert!(
+                !stderr.contains("panicked") && !stderr.contains("internal error"),
+                "round {round}: {stderr}"
+            );
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Output appears complete or not at all, and never takes away what was there.
+
+mod common;
+
+use common::{decode, pbfhogg, run_fail, run_ok};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+fn world(dir: &Path, elements: &str) -> PathBuf {
+    let path = dir.join("world.osm.pbf");
+    run_ok(&[
+        &"synth",
+        &"--elements",
+        &elements,
+        &"--changes",
+        &"1",
+        &"-o",
+        &path,
+    ]);
+    path
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).unwrap();
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn an_existing_output_is_refused_without_overwrite() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = world(dir.path(), "1000");
+    let output = dir.path().join("out.osm.pbf");
+    std::fs::write(&output, "precious").unwrap();
+    assert!(run_fail(&[&"cat", &input, &"-o", &output]).contains("--overwrite"));
+    assert_eq!(std::fs::read(&output).unwrap(), b"precious");
+    run_ok(&[&"cat", &input, &"-O", &"-o", &output]);
+    assert!(decode::objects(&output) == decode::objects(&input));
+}
+
+#[test]
+fn a_killed_run_leaves_the_old_output_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = world(dir.path(), "400000");
+    let changes = dir.path().join("001.osc.gz");
+    let output = dir.path().join("out.osm.pbf");
+    std::fs::write(&output, "precious").unwrap();
+    let before = names(dir.path());
+    let mut killed = 0;
+    for round in 0..40 {
+        let mut command = pbfhogg();
+        match round % 3 {
+            0 => command.arg("cat").arg("--force").arg(&input),
+            1 => command.arg("sort").arg(&input),
+            _ => command.arg("apply-changes").arg(&input).arg(&changes),
+        };
+        command
+            .args(["-q", "-O", "-o"])
+            .arg(&output)
+            .stdout(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        std::thread::sleep(Duration::from_micros(300 * round));
+        child.kill().unwrap();
+        let finished = child.wait().unwrap().success();
+        assert_eq!(names(dir.path()), before, "round {round}");
+        if finished {
+            decode::header(&output);
+            std::fs::write(&output, "precious").unwrap();
+        } else {
+            killed += 1;
+            // A run that was killed behind its last step had finished its work.
+            let bytes = std::fs::read(&output).unwrap();
+            assert!(
+                bytes == b"precious" || decode::objects(&output).len() > 300_000,
+                "round {round}"
+            );
+            std::fs::write(&output, "precious").unwrap();
+        }
+    }
+    assert!(killed > 0);
+    run_ok(&[&"sort", &input, &"-O", &"-o", &output]);
+}
+
+#[test]
+fn a_failed_run_leaves_the_old_output_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = world(dir.path(), "20000");
+    let mut bytes = std::fs::read(&input).unwrap();
+    let last = bytes.len() - 200;
+    bytes[last] ^= 0xff;
+    std::fs::write(&input, bytes).unwrap();
+    let output = dir.path().join("out.osm.pbf");
+    std::fs::write(&output, "precious").unwrap();
+    let before = names(dir.path());
+    run_fail(&[&"cat", &"--force", &input, &"-O", &"-o", &output]);
+    assert_eq!(std::fs::read(&output).unwrap(), b"precious");
+    assert_eq!(names(dir.path()), before);
+}
+
+#[test]
+fn a_full_disk_is_an_error_that_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = world(dir.path(), "200000");
+    let output = dir.path().join("out.osm.pbf");
+    let before = names(dir.path());
+    // A limit on file size stands in for a full disk.
+    let script = format!(
+        "trap '' XFSZ; ulimit -f 200; exec {} sort {} -o {}",
+        env!("CARGO_BIN_EXE_pbfhogg"),
+        input.display(),
+        output.display()
+    );
+    let result = std::process::Command::new("bash")
+        .args(["-c", &script])
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&result.stderr);
+    assert_eq!(result.status.code(), Some(2), "{stderr}");
+    assert!(
+        stderr.contains("cannot write") && stderr.contains("out.osm.pbf"),
+        "{stderr}"
+    );
+    assert_eq!(names(dir.path()), before);
+}
+
+#[test]
+fn a_symbolic_link_stays_one_and_its_target_is_replaced() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = world(dir.path(), "1000");
+    let (real, link) = (
+        dir.path().join("real.osm.pbf"),
+        dir.path().join("link.osm.pbf"),
+    );
+    std::fs::write(&real, "old").unwrap();
+    symlink("real.osm.pbf", &link).unwrap();
+    run_ok(&[&"cat", &input, &"-O", &"-o", &link]);
+    assert!(link.symlink_metadata().unwrap().is_symlink());
+    assert!(decode::objects(&real) == decode::objects(&input));
+}
+
+#[test]
+fn a_replaced_file_keeps_its_permissions() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = world(dir.path(), "1000");
+    let output = dir.path().join("out.osm.pbf");
+    std::fs::write(&output, "old").unwrap();
+    std::fs::set_permissions(&output, PermissionsExt::from_mode(0o640)).unwrap();
+    run_ok(&[&"cat", &input, &"-O", &"-o", &output]);
+    assert_eq!(
+        output.metadata().unwrap().permissions().mode() & 0o777,
+        0o640
+    );
+}
+
+#[test]
+fn a_file_can_be_replaced_by_its_own_sorted_self() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = world(dir.path(), "5000");
+    let objects = decode::objects(&input);
+    run_ok(&[&"sort", &input, &"-O", &"-o", &input]);
+    assert!(decode::objects(&input) == objects);
+}
+
+#[test]
+fn a_closed_pipe_downstream_is_no_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = world(dir.path(), "100000");
+    let script = format!(
+        "set -o pipefail; {} cat {} -o - | head -c 10 >/dev/null",
+        env!("CARGO_BIN_EXE_pbfhogg"),
+        input.display()
+    );
+    let result = std::process::Command::new("bash")
+        .args(["-c", &script])
+        .output()
+        .unwrap();
+    assert!(
+        result.status.success(),
+        "{}",
+        String::from_utf8_lossy(&result.stderr)
+    );
+    assert!(result.stderr.is_empty());
+}
+
+#[test]
+fn standard_input_is_taken_for_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = world(dir.path(), "5000");
+    let output = dir.path().join("out.osm.pbf");
+    let mut command = pbfhogg();
+    command
+        .args(["sort", "-", "-o"])
+        .arg(&output)
+        .stdin(std::fs::File::open(&input).unwrap());
+    assert!(command.status().unwrap().success());
+    assert!(decode::objects(&output) == decode::objects(&input));
+}
