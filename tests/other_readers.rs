@@ -134,7 +134,8 @@ fn many_blobs(dir: &Path) -> PathBuf {
     )
     .unwrap();
     run_ok(&[&"cat", &plain, &"-o", &indexed]);
-    assert!(decode::header(&indexed).toc.unwrap().len() > 100_000);
+    let table = decode::header(&indexed).toc.unwrap().len();
+    assert!(table > 90_000, "{table}");
     indexed
 }
 

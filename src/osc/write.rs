@@ -78,7 +78,7 @@ impl<W: Write> OscWriter<W> {
             info.changeset.map(|changeset| changeset.to_string()),
         );
         attribute("uid", info.uid.map(|uid| uid.to_string()));
-        attribute("user", info.user.map(|user| escaped(user)));
+        attribute("user", info.user.map(escaped));
         if let ObjectBody::Node { lat_e7, lon_e7 } = object.body {
             attribute("lat", Some(format_e7(lat_e7)));
             attribute("lon", Some(format_e7(lon_e7)));

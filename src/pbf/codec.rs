@@ -71,11 +71,13 @@ impl fmt::Display for Compression {
 /// promise at a lower and faster level (`notes/codec.md`).
 const fn libdeflate_level(level: u8) -> i32 {
     match level {
-        0..=3 => 1,
-        4 => 2,
-        5 | 6 => 4,
-        7 => 6,
-        8 => 7,
+        0..=2 => 1,
+        3 | 4 => 2,
+        5 => 3,
+        6 => 4,
+        7 => 5,
+        8 => 6,
+        9 => 7,
         other => other as i32,
     }
 }

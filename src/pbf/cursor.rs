@@ -16,7 +16,7 @@ pub(crate) struct ParsedBlock<'a> {
 
 #[derive(Debug)]
 enum ParsedMessage<'a> {
-    Dense(DenseNodes<'a>),
+    Dense(Box<DenseNodes<'a>>),
     Single(ObjectKind, &'a [u8]),
 }
 
@@ -28,7 +28,7 @@ impl<'a> ParsedBlock<'a> {
             group.try_for_each(|message| {
                 match message {
                     Message::Dense(bytes) => {
-                        messages.push(ParsedMessage::Dense(DenseNodes::parse(bytes)?));
+                        messages.push(ParsedMessage::Dense(Box::new(DenseNodes::parse(bytes)?)));
                     }
                     Message::Node(bytes) => {
                         messages.push(ParsedMessage::Single(ObjectKind::Node, bytes));

@@ -78,7 +78,8 @@ pub fn encode_toc(toc: &Toc, data_start: u64) -> Vec<u8> {
     out.extend_from_slice(&toc.file_len.to_le_bytes());
     put_varint(&mut out, toc.flags.bits());
     put_varint(&mut out, entries.len() as u64);
-    let plain: [(u64, fn(&BlobEntry) -> i64); 6] = [
+    type Value = fn(&BlobEntry) -> i64;
+    let plain: [(u64, Value); 6] = [
         (column::FRAME_LEN, |entry| i64::from(entry.frame_len)),
         (column::HEADER_LEN, |entry| i64::from(entry.header_len)),
         (column::PAYLOAD_LEN, |entry| i64::from(entry.payload_len)),

@@ -197,7 +197,7 @@ mod tests {
         for jobs in [1, 2, 8] {
             let mut seen = Vec::new();
             let slow_evens = |(): &mut (), item: u64| {
-                if item % 2 == 0 {
+                if item.is_multiple_of(2) {
                     std::thread::sleep(std::time::Duration::from_micros(200));
                 }
                 Ok(item * 2)

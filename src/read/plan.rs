@@ -70,14 +70,14 @@ impl BlobPlan {
     ) -> Result<Self> {
         let enough =
             |entry: &BlobEntry| needs == PlanNeeds::Ranges || entry.flags.has(BlobFlags::SCANNED);
-        if let Some(toc) = &file.toc {
-            if toc.entries.iter().all(enough) {
-                toc.entries.iter().try_for_each(&mut on_entry)?;
-                return Ok(Self {
-                    entries: toc.entries.clone(),
-                    source: PlanSource::TableOfContents,
-                });
-            }
+        if let Some(toc) = &file.toc
+            && toc.entries.iter().all(enough)
+        {
+            toc.entries.iter().try_for_each(&mut on_entry)?;
+            return Ok(Self {
+                entries: toc.entries.clone(),
+                source: PlanSource::TableOfContents,
+            });
         }
         let mut scanned = false;
         let walker = HeaderWalker::new(&file.input, file.data_start, 1);

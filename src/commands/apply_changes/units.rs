@@ -116,34 +116,30 @@ fn attach(slots: &mut [Slot], behind: usize, part: &Range<usize>, changes: &Chan
         return false;
     };
     let (before, after) = slots.split_at_mut(behind);
-    if let Some(slot) = before
-        .last_mut()
-        .filter(|slot| slot.has_room(slot.last, kind, new))
+    // Only changes that adjoin the blob's own can join them: a range has no holes.
+    if let Some(slot) = before.last_mut()
+        && slot.has_room(slot.last, kind, new)
+        && (slot.changes.is_empty() || slot.changes.end == part.start)
     {
         let start = if slot.changes.is_empty() {
             part.start
         } else {
             slot.changes.start
         };
-        // What lies between the blob's own changes and the gap are changes of neither.
-        if slot.changes.is_empty() || slot.changes.end == part.start {
-            slot.changes = start..part.end;
-            return true;
-        }
+        slot.changes = start..part.end;
+        return true;
     }
-    if let Some(slot) = after
-        .first_mut()
-        .filter(|slot| slot.has_room(slot.first, kind, new))
+    if let Some(slot) = after.first_mut()
+        && slot.has_room(slot.first, kind, new)
+        && (slot.changes.is_empty() || slot.changes.start == part.end)
     {
-        if slot.changes.is_empty() || slot.changes.start == part.end {
-            let end = if slot.changes.is_empty() {
-                part.end
-            } else {
-                slot.changes.end
-            };
-            slot.changes = part.start..end;
-            return true;
-        }
+        let end = if slot.changes.is_empty() {
+            part.end
+        } else {
+            slot.changes.end
+        };
+        slot.changes = part.start..end;
+        return true;
     }
     false
 }

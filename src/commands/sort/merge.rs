@@ -49,7 +49,7 @@ impl<'f> Sources<'f> {
 /// The objects of one block in canonical order.
 enum Stream<'a> {
     /// The block is in order.
-    InOrder(BlockCursor<'a>),
+    InOrder(Box<BlockCursor<'a>>),
     /// The block was not in order.
     Sorted(std::vec::IntoIter<RawObject<'a>>),
 }
@@ -58,7 +58,7 @@ impl<'a> Stream<'a> {
     fn new(block: &'a ParsedBlock<'a>, source: &Source) -> Result<Self, FormatError> {
         let mut cursor = block.cursor();
         if source.entry.flags.has(BlobFlags::SORTED) {
-            return Ok(Self::InOrder(cursor));
+            return Ok(Self::InOrder(Box::new(cursor)));
         }
         let mut objects = Vec::with_capacity(source.entry.count as usize);
         while let Some(object) = cursor.next()? {

@@ -182,10 +182,10 @@ impl Town {
         let mut node = self
             .world
             .created_id_base(ObjectKind::Node, self.number, day);
-        let mut way = self
+        let way = self
             .world
             .created_id_base(ObjectKind::Way, self.number, day);
-        for house in houses {
+        for (house, way) in houses.zip(way + 1..) {
             let mut random = Random::of(&[8, house.id as u64, u64::from(day)]);
             let (timestamp, mapper) = (time_on(day, &mut random), mapper(&mut random));
             let (lat, lon) = self.place(random.below(100) as i32, random.below(100) as i32);
@@ -208,7 +208,6 @@ impl Town {
                 let body = MadeBody::Node(lat + north, lon + east);
                 created.extend((kind == ObjectKind::Node).then(|| make(node, Vec::new(), body)));
             }
-            way += 1;
             corners.extend(corners.first().copied());
             let tags = vec![
                 ("building", Text::Borrowed("yes")),
@@ -359,7 +358,7 @@ impl Town {
     /// A house; its corners share its fate.
     fn house(&mut self, number: u64, row: i32, column: i32, house: i32) -> i64 {
         // Every sixteenth house is part of a relation and stays.
-        let fate = if number % 16 == 0 {
+        let fate = if number.is_multiple_of(16) {
             Fate::Stays
         } else {
             self.world.fate(self.number, number)
