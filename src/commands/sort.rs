@@ -69,7 +69,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     }
     let mut inputs: Vec<&Input> = files.iter().map(|file| &file.input).collect();
     let units = plan_units(blobs, shard_bytes(ctx));
-    let runs = merge::sorted_runs(&inputs, &units, shard_bytes(ctx), ctx)?;
+    let scratch = options.output.scratch_directory();
+    let runs = merge::sorted_runs(&inputs, &units, shard_bytes(ctx), &scratch, ctx)?;
     let units = match &runs {
         None => units,
         Some(runs) => {

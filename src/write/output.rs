@@ -33,6 +33,14 @@ impl OutputTarget {
         }
     }
 
+    /// Where temporary files of a command go: beside its output, where there is room for that.
+    pub fn scratch_directory(&self) -> PathBuf {
+        match self {
+            Self::File { path, .. } if !self.is_stream() => directory_of(path).to_owned(),
+            _ => std::env::temp_dir(),
+        }
+    }
+
     /// The path, for messages.
     pub fn path(&self) -> &Path {
         match self {

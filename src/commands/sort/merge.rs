@@ -170,20 +170,20 @@ pub(super) struct Runs {
 const MOST_DECODES: u64 = 3;
 
 /// Where blobs of a cluster overlap so widely that each would be decoded many times over, sorts
-/// portions of it into runs in a temporary file. `None` where no cluster needs it.
+/// portions of it into runs in a temporary file in `directory`. `None` where no cluster needs it.
 pub(super) fn sorted_runs(
     inputs: &[&Input],
     units: &[Unit],
     shard_bytes: u64,
+    directory: &Path,
     ctx: &Context,
 ) -> Result<Option<Runs>> {
     let clusters = overlapping_clusters(units);
     if clusters.is_empty() {
         return Ok(None);
     }
-    let path = std::env::temp_dir();
-    let failed = |error| Error::io(&path, "cannot write a temporary file in", error);
-    let mut file = tempfile::tempfile().map_err(failed)?;
+    let failed = |error| Error::io(directory, "cannot write a temporary file in", error);
+    let mut file = tempfile::tempfile_in(directory).map_err(failed)?;
     let mut runs = Vec::new();
     let mut offset = 0u64;
     for cluster in clusters {
