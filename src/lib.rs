@@ -1,7 +1,30 @@
 //! Fast, exact and safe tools for OpenStreetMap PBF files.
+//!
+//! The front door is [`ElementReader`]: every object of a file, on one core or on all. The commands
+//! of the `pbfhogg` program are in [`commands`]; what they are built from is in [`read`],
+//! [`write`](mod@write), [`pbf`], [`osc`] and [`osm`].
+//!
+//! ```no_run
+//! use pbfhogg::ElementReader;
+//! use pbfhogg::pbf::Element;
+//!
+//! let reader = ElementReader::from_path("berlin.osm.pbf")?;
+//! let node_references = reader.par_map_reduce(
+//!     |element| match element {
+//!         Element::Way(way) => way.refs().count() as u64,
+//!         _ => 0,
+//!     },
+//!     || 0,
+//!     |a, b| a + b,
+//! )?;
+//! # let _ = node_references;
+//! # Ok::<(), pbfhogg::Error>(())
+//! ```
+
 pub mod commands;
 mod context;
 mod error;
+mod observer;
 pub mod osc;
 pub mod osm;
 pub mod pbf;
@@ -9,7 +32,12 @@ pub mod read;
 mod stats;
 pub mod write;
 
-pub use context::{Context, NoObserver, Observer};
+pub use context::Context;
 pub use error::{Error, Result};
+pub use observer::{NoObserver, Observer};
 pub use read::ElementReader;
 pub use stats::{Counter, Phase, PhaseTimes, Stats, StatsReport};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;

@@ -1,6 +1,6 @@
 //! What a run did: phases with their times, and counters. The profile of a run, as JSON.
 
-use crate::context::Observer;
+use crate::observer::Observer;
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -21,6 +21,7 @@ use crate::write::{FrameEncoder, OutputTarget, PbfWriter, WriteOptions, Written}
 pub use changes::DaySummary;
 use serde::Serialize;
 use std::path::PathBuf;
+use town::Town;
 use world::World;
 
 /// What to make.
@@ -125,13 +126,14 @@ fn write_state(options: &Options, world: &World, ctx: &Context) -> Result<Writte
                     let first = unit * TOWNS_PER_UNIT;
                     let towns = first..(first + TOWNS_PER_UNIT).min(world.towns());
                     towns.into_iter().try_for_each(|town| {
-                        let objects = world.town(town).objects_after(kind, options.day);
+                        let objects = Town::new(world, town).objects_after(kind, options.day);
                         objects.iter().try_for_each(&mut add)
                     })
                 }
-                Portion::Created(kind, day) => {
-                    world.created_on(kind, day).iter().try_for_each(&mut add)
-                }
+                Portion::Created(kind, day) => (0..world.towns()).try_for_each(|town| {
+                    let created = Town::new(world, town).created_on(kind, day);
+                    created.iter().try_for_each(&mut add)
+                }),
             };
             let frames = added.and_then(|()| encoder.finish());
             frames.map_err(|error| Error::Internal(error.to_string()))

@@ -143,6 +143,13 @@ impl BlockBuilder {
         start..self.runs.len()
     }
 
+    fn push_node(&mut self, id: i64, info: RawInfo, tags_start: usize, (lat, lon): (i64, i64)) {
+        let head = self.head(ObjectKind::Node, id, info, tags_start);
+        self.lats.push(lat);
+        self.lons.push(lon);
+        self.objects.push(head);
+    }
+
     /// Adds a dense node of a block with the same scale.
     pub(crate) fn add_raw_node(
         &mut self,
@@ -155,10 +162,7 @@ impl BlockBuilder {
             self.tags.push(source.id(ids.read()?, &mut self.interner)?);
         }
         let info = self.moved_info(node.info, source)?;
-        let head = self.head(ObjectKind::Node, node.id, info, tags_start);
-        self.lats.push(node.lat);
-        self.lons.push(node.lon);
-        self.objects.push(head);
+        self.push_node(node.id, info, tags_start, (node.lat, node.lon));
         Ok(())
     }
 
@@ -170,10 +174,7 @@ impl BlockBuilder {
     ) -> Result<(), FormatError> {
         let tags_start = self.move_tags(&node.keys, &node.values, source)?;
         let info = self.moved_info(node.info, source)?;
-        let head = self.head(ObjectKind::Node, node.id, info, tags_start);
-        self.lats.push(node.lat);
-        self.lons.push(node.lon);
-        self.objects.push(head);
+        self.push_node(node.id, info, tags_start, (node.lat, node.lon));
         Ok(())
     }
 

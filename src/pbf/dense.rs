@@ -1,7 +1,8 @@
 //! DenseNodes: many nodes, column by column, delta coded (osmformat.proto).
 
 use super::FormatError;
-use super::block::{Info, Node, Scale, StringTable, Tags};
+use super::block::{Scale, StringTable};
+use super::element::{Info, Node, Tags};
 use super::messages::{RawInfo, string_id};
 use super::wire::{Fields, Packed, Varints};
 

@@ -10,6 +10,7 @@ mod builder;
 mod codec;
 mod cursor;
 mod dense;
+mod element;
 mod entry;
 mod error;
 mod frame;
@@ -24,14 +25,12 @@ mod toc;
 pub mod wire;
 
 pub use blob_index::{BLOB_INDEX_LEN, decode_blob_index, encode_blob_index};
-pub use block::{
-    Element, Group, Info, Member, Members, Message, Node, PrimitiveBlock, Refs, Relation, Scale,
-    StringTable, Tags, Way,
-};
+pub use block::{Group, Message, PrimitiveBlock, Scale, StringTable};
 pub use builder::{BlockBuilder, TARGET_ELEMENTS, TARGET_PAYLOAD};
 pub use codec::{Compression, Compressor, Decompressor};
 pub(crate) use cursor::{BlockCursor, ParsedBlock, RawObject};
 pub use dense::{DenseNodes, DenseNodesIter};
+pub use element::{Element, Info, Member, Members, Node, Refs, Relation, Tags, Way};
 pub use entry::{BlobEntry, BlobFlags};
 pub use error::FormatError;
 pub(crate) use frame::encode_blob_header;

@@ -1,6 +1,7 @@
 //! Objects in plain form: what a change file or a generator has, and what blocks are made of.
 
-use super::block::{Info, Member, Scale};
+use super::block::Scale;
+use super::element::{Info, Member};
 use super::messages::RawInfo;
 use super::wire::put_sint;
 use crate::osm::{NANO_PER_DECIMICRO, ObjectKind, OrderKey, id_rank};

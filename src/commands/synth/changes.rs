@@ -1,6 +1,6 @@
 //! The change files of a synthetic world, with the state files that replication servers add.
 
-use super::town::Made;
+use super::town::{Made, Town};
 use super::world::{Fate, World, day_ends};
 use crate::Context;
 use crate::error::{Error, Result};
@@ -68,7 +68,7 @@ pub(super) fn write_days(
 fn collect(world: &World, days: u32) -> Vec<Day> {
     let mut by_day: Vec<Day> = (0..days).map(|_| Day::default()).collect();
     for number in 0..world.towns() {
-        let town = world.town(number);
+        let town = Town::new(world, number);
         for (day, changes) in (1..).zip(&mut by_day) {
             for kind in ObjectKind::ALL {
                 changes.created.extend(town.created_on(kind, day));

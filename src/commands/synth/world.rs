@@ -1,7 +1,6 @@
 //! The world: how many towns there are, where they lie, who maps them, and what happens when.
 
 use super::random::Random;
-use super::town::{Made, Town};
 use crate::osm::ObjectKind;
 
 /// Days after which the calendar of changes is through.
@@ -59,17 +58,6 @@ impl World {
 
     pub(super) const fn towns(&self) -> u64 {
         self.towns
-    }
-
-    pub(super) fn town(&self, number: u64) -> Town {
-        Town::new(self, number)
-    }
-
-    /// What was created on a day, in canonical order.
-    pub(super) fn created_on(&self, kind: ObjectKind, day: u32) -> Vec<Made> {
-        (0..self.towns)
-            .flat_map(|town| self.town(town).created_on(kind, day))
-            .collect()
     }
 
     /// The id before the first one of a town's objects.

@@ -1,0 +1,19 @@
+//! Who watches a command at work.
+
+/// Watches a command at work. Every method has a default that does nothing.
+pub trait Observer: Send + Sync {
+    /// Something that the user should know and that is no error.
+    fn warn(&self, _message: &str) {}
+    /// A phase begins that will take in `total_bytes` bytes of input.
+    fn phase_started(&self, _name: &'static str, _total_bytes: u64) {}
+    /// The phase took in that many bytes more.
+    fn advanced(&self, _bytes: u64) {}
+    /// The phase is over.
+    fn phase_ended(&self) {}
+}
+
+/// An observer that looks away.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoObserver;
+
+impl Observer for NoObserver {}

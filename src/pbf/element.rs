@@ -1,0 +1,382 @@
+//! Nodes, ways and relations as borrowed views, checked before they are handed out.
+
+use super::block::{Message, PrimitiveBlock, Scale, StringTable};
+use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage};
+use super::wire::{Packed, Varints, zigzag_decode};
+use super::{DenseNodes, FormatError};
+use crate::osm::{NANO_PER_DECIMICRO, ObjectKind};
+
+/// Metadata of an object. What the file does not have is `None`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Info<'a> {
+    /// Version, 1 and up.
+    pub version: Option<u32>,
+    /// Seconds since 1970.
+    pub timestamp: Option<i64>,
+    /// Number of the changeset.
+    pub changeset: Option<i64>,
+    /// Number of the user.
+    pub uid: Option<i32>,
+    /// Name of the user.
+    pub user: Option<&'a str>,
+    /// False for a deleted version in a history file.
+    pub visible: bool,
+}
+
+impl<'a> Info<'a> {
+    /// The meaning of stored metadata: 0 and -1 are old writers' "absent".
+    pub(crate) fn resolve(
+        raw: &RawInfo,
+        scale: &Scale,
+        strings: &StringTable<'a>,
+    ) -> Result<Self, FormatError> {
+        let user = strings.get(u64::from(raw.user_sid)).or_else(|error| {
+            if raw.user_sid == 0 {
+                Ok("")
+            } else {
+                Err(error)
+            }
+        })?;
+        Ok(Self {
+            version: raw.version_number(),
+            timestamp: (raw.timestamp != 0).then(|| scale.seconds(raw.timestamp)),
+            changeset: (raw.changeset > 0).then_some(raw.changeset),
+            uid: i32::try_from(raw.uid).ok().filter(|&uid| uid > 0),
+            user: (!user.is_empty()).then_some(user),
+            visible: raw.visible != Some(false),
+        })
+    }
+}
+
+/// The tags of an object: pairs of key and value.
+#[derive(Debug, Clone)]
+pub struct Tags<'b> {
+    strings: &'b StringTable<'b>,
+    keys: Varints<'b>,
+    /// Values beside `keys`; `None` where keys and values alternate in `keys`.
+    values: Option<Varints<'b>>,
+}
+
+impl<'b> Tags<'b> {
+    /// Tags whose keys and values stand in two runs. Every index is checked here.
+    pub(crate) fn beside(
+        strings: &'b StringTable<'b>,
+        keys: &'b Packed<'_>,
+        values: &'b Packed<'_>,
+    ) -> Result<Self, FormatError> {
+        let (mut key_ids, mut value_ids) = (keys.values(), values.values());
+        while !key_ids.is_done() && !value_ids.is_done() {
+            strings.check(key_ids.read()?)?;
+            strings.check(value_ids.read()?)?;
+        }
+        if key_ids.is_done() != value_ids.is_done() {
+            return Err(FormatError::with(format!(
+                "{} keys but {} values",
+                keys.count(),
+                values.count()
+            )));
+        }
+        Ok(Self {
+            strings,
+            keys: keys.values(),
+            values: Some(values.values()),
+        })
+    }
+
+    /// Tags whose keys and values alternate in one run, already checked.
+    pub(crate) const fn alternating(strings: &'b StringTable<'b>, run: &'b [u8]) -> Self {
+        Self {
+            strings,
+            keys: Varints::new(run),
+            values: None,
+        }
+    }
+}
+
+impl<'b> Iterator for Tags<'b> {
+    type Item = (&'b str, &'b str);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let key = self.keys.read().ok()?;
+        let value = self.values.as_mut().unwrap_or(&mut self.keys).read().ok()?;
+        Some((self.strings.get(key).ok()?, self.strings.get(value).ok()?))
+    }
+}
+
+/// A node.
+#[derive(Debug, Clone)]
+pub struct Node<'b> {
+    pub(crate) id: i64,
+    pub(crate) nano_lat: i64,
+    pub(crate) nano_lon: i64,
+    pub(crate) tags: Tags<'b>,
+    pub(crate) info: Info<'b>,
+}
+
+impl<'b> Node<'b> {
+    /// The id; negative for objects that were never uploaded.
+    pub const fn id(&self) -> i64 {
+        self.id
+    }
+
+    /// Latitude in nanodegrees, the unit of the file.
+    pub const fn nano_lat(&self) -> i64 {
+        self.nano_lat
+    }
+
+    /// Longitude in nanodegrees, the unit of the file.
+    pub const fn nano_lon(&self) -> i64 {
+        self.nano_lon
+    }
+
+    /// Latitude in units of 1e-7 degree.
+    pub const fn decimicro_lat(&self) -> i32 {
+        (self.nano_lat / NANO_PER_DECIMICRO) as i32
+    }
+
+    /// Longitude in units of 1e-7 degree.
+    pub const fn decimicro_lon(&self) -> i32 {
+        (self.nano_lon / NANO_PER_DECIMICRO) as i32
+    }
+
+    /// Latitude in degrees.
+    pub fn lat(&self) -> f64 {
+        self.nano_lat as f64 * 1e-9
+    }
+
+    /// Longitude in degrees.
+    pub fn lon(&self) -> f64 {
+        self.nano_lon as f64 * 1e-9
+    }
+
+    /// The tags in file order.
+    pub fn tags(&self) -> Tags<'b> {
+        self.tags.clone()
+    }
+
+    /// The metadata.
+    pub const fn info(&self) -> Info<'b> {
+        self.info
+    }
+}
+
+/// The node ids of a way, delta decoded.
+#[derive(Debug, Clone)]
+pub struct Refs<'b> {
+    deltas: Varints<'b>,
+    last: i64,
+}
+
+impl<'b> Refs<'b> {
+    pub(crate) const fn new(run: &'b [u8]) -> Self {
+        Self {
+            deltas: Varints::new(run),
+            last: 0,
+        }
+    }
+}
+
+impl Iterator for Refs<'_> {
+    type Item = i64;
+
+    #[inline]
+    fn next(&mut self) -> Option<i64> {
+        let delta = self.deltas.read().ok()?;
+        self.last = self.last.wrapping_add(zigzag_decode(delta));
+        Some(self.last)
+    }
+}
+
+/// A way.
+#[derive(Debug)]
+pub struct Way<'b> {
+    pub(crate) message: &'b WayMessage<'b>,
+    pub(crate) scale: Scale,
+    pub(crate) tags: Tags<'b>,
+    pub(crate) info: Info<'b>,
+}
+
+impl<'b> Way<'b> {
+    /// The id.
+    pub const fn id(&self) -> i64 {
+        self.message.id
+    }
+
+    /// The ids of the way's nodes, in order.
+    pub fn refs(&self) -> Refs<'b> {
+        Refs::new(self.message.refs.as_bytes())
+    }
+
+    /// Latitude and longitude of the way's nodes in nanodegrees, beside [`refs`](Self::refs);
+    /// empty in a file without LocationsOnWays.
+    pub fn nano_locations(&self) -> impl Iterator<Item = (i64, i64)> + use<'b> {
+        let scale = self.scale;
+        let lats = Refs::new(self.message.lats.as_bytes());
+        let lons = Refs::new(self.message.lons.as_bytes());
+        lats.zip(lons)
+            .map(move |(lat, lon)| (scale.nano_lat(lat), scale.nano_lon(lon)))
+    }
+
+    /// The tags in file order.
+    pub fn tags(&self) -> Tags<'b> {
+        self.tags.clone()
+    }
+
+    /// The metadata.
+    pub const fn info(&self) -> Info<'b> {
+        self.info
+    }
+}
+
+/// One member of a relation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Member<'b> {
+    /// What it refers to.
+    pub kind: ObjectKind,
+    /// The id of what it refers to.
+    pub id: i64,
+    /// The part it plays; often empty.
+    pub role: &'b str,
+}
+
+/// The members of a relation.
+#[derive(Debug, Clone)]
+pub struct Members<'b> {
+    strings: &'b StringTable<'b>,
+    roles: Varints<'b>,
+    ids: Refs<'b>,
+    kinds: Varints<'b>,
+}
+
+impl<'b> Iterator for Members<'b> {
+    type Item = Member<'b>;
+
+    fn next(&mut self) -> Option<Member<'b>> {
+        Some(Member {
+            id: self.ids.next()?,
+            kind: ObjectKind::from_number(self.kinds.read().ok()?)?,
+            role: self.strings.get(self.roles.read().ok()?).ok()?,
+        })
+    }
+}
+
+/// A relation.
+#[derive(Debug)]
+pub struct Relation<'b> {
+    pub(crate) message: &'b RelationMessage<'b>,
+    pub(crate) strings: &'b StringTable<'b>,
+    pub(crate) tags: Tags<'b>,
+    pub(crate) info: Info<'b>,
+}
+
+impl<'b> Relation<'b> {
+    /// The id.
+    pub const fn id(&self) -> i64 {
+        self.message.id
+    }
+
+    /// The members in order.
+    pub fn members(&self) -> Members<'b> {
+        Members {
+            strings: self.strings,
+            roles: self.message.roles.values(),
+            ids: Refs::new(self.message.member_ids.as_bytes()),
+            kinds: self.message.member_kinds.values(),
+        }
+    }
+
+    /// The tags in file order.
+    pub fn tags(&self) -> Tags<'b> {
+        self.tags.clone()
+    }
+
+    /// The metadata.
+    pub const fn info(&self) -> Info<'b> {
+        self.info
+    }
+}
+
+/// A node, way or relation.
+#[derive(Debug)]
+pub enum Element<'b> {
+    /// A node, dense or plain.
+    Node(Node<'b>),
+    /// A way.
+    Way(Way<'b>),
+    /// A relation.
+    Relation(Relation<'b>),
+}
+
+impl Element<'_> {
+    /// The kind of the object.
+    pub const fn kind(&self) -> ObjectKind {
+        match self {
+            Self::Node(_) => ObjectKind::Node,
+            Self::Way(_) => ObjectKind::Way,
+            Self::Relation(_) => ObjectKind::Relation,
+        }
+    }
+
+    /// The id of the object.
+    pub const fn id(&self) -> i64 {
+        match self {
+            Self::Node(node) => node.id(),
+            Self::Way(way) => way.id(),
+            Self::Relation(relation) => relation.id(),
+        }
+    }
+}
+
+impl PrimitiveBlock<'_> {
+    /// Calls `visit` with every object of the block, in order. Objects are checked before they are
+    /// handed out: string indexes, column lengths and varints.
+    pub fn try_for_each<E: From<FormatError>>(
+        &self,
+        mut visit: impl FnMut(Element<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.try_for_each_message(|message| match message {
+            Message::Dense(bytes) => {
+                let dense = DenseNodes::parse(bytes)?;
+                dense
+                    .iter(&self.strings, self.scale)
+                    .try_for_each(|node| visit(Element::Node(node?)))
+            }
+            Message::Node(bytes) => {
+                let message = NodeMessage::parse(bytes)?;
+                visit(Element::Node(Node {
+                    id: message.id,
+                    nano_lat: self.scale.nano_lat(message.lat),
+                    nano_lon: self.scale.nano_lon(message.lon),
+                    tags: Tags::beside(&self.strings, &message.keys, &message.values)?,
+                    info: Info::resolve(&message.info, &self.scale, &self.strings)?,
+                }))
+            }
+            Message::Way(bytes) => {
+                let message = WayMessage::parse(bytes)?;
+                message.check()?;
+                visit(Element::Way(Way {
+                    message: &message,
+                    scale: self.scale,
+                    tags: Tags::beside(&self.strings, &message.keys, &message.values)?,
+                    info: self.resolve_info(message.info)?,
+                }))
+            }
+            Message::Relation(bytes) => {
+                let message = RelationMessage::parse(bytes)?;
+                message.check(self.strings.len())?;
+                visit(Element::Relation(Relation {
+                    message: &message,
+                    strings: &self.strings,
+                    tags: Tags::beside(&self.strings, &message.keys, &message.values)?,
+                    info: self.resolve_info(message.info)?,
+                }))
+            }
+            Message::Other => Ok(()),
+        })
+    }
+
+    fn resolve_info(&self, message: Option<&[u8]>) -> Result<Info<'_>, FormatError> {
+        let raw = message.map_or(Ok(RawInfo::default()), RawInfo::parse)?;
+        Info::resolve(&raw, &self.scale, &self.strings)
+    }
+}
