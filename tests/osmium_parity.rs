@@ -1,0 +1,268 @@
+//! Every command beside osmium's counterpart, on every real file it suits and on a generated world,
+//! object by object. A new command adds a row to `ROWS`. Where this program means to differ is
+//! listed in `reference/osmium-parity.md` and tested here as such.
+
+mod common;
+
+use common::oracle::{all_shared_files, assert_same_opl, opl, osmium, shared_data};
+use common::{decode, run_ok};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// One command beside osmium's: both get input, change file and output.
+struct Row {
+    name: &'static str,
+    suits: fn(&Path) -> bool,
+    ours: fn(&Path, &Path, &Path),
+    osmium: fn(&Path, &Path, &Path),
+}
+
+const ROWS: &[Row] = &[
+    Row {
+        name: "cat",
+        suits: |_| true,
+        ours: |input, _, output| drop(run_ok(&[&"cat", &input, &"-o", &output])),
+        osmium: |input, _, output| run_osmium(&["cat"], &[input], output),
+    },
+    Row {
+        name: "cat -t way,relation",
+        suits: |_| true,
+        ours: |input, _, output| {
+            drop(run_ok(&[
+                &"cat",
+                &"-t",
+                &"way,relation",
+                &input,
+                &"-o",
+                &output,
+            ]))
+        },
+        osmium: |input, _, output| {
+            run_osmium(&["cat", "-t", "way", "-t", "relation"], &[input], output)
+        },
+    },
+    Row {
+        name: "cat of a file behind itself",
+        suits: |_| true,
+        ours: |input, _, output| drop(run_ok(&[&"cat", &input, &input, &"-o", &output])),
+        osmium: |input, _, output| run_osmium(&["cat"], &[input, input], output),
+    },
+    Row {
+        name: "sort",
+        suits: |_| true,
+        ours: |input, _, output| drop(run_ok(&[&"sort", &input, &"-o", &output])),
+        osmium: |input, _, output| run_osmium(&["sort"], &[input], output),
+    },
+    Row {
+        name: "sort of a file and itself",
+        suits: |_| true,
+        ours: |input, _, output| drop(run_ok(&[&"sort", &input, &input, &"-o", &output])),
+        osmium: |input, _, output| run_osmium(&["sort"], &[input, input], output),
+    },
+    Row {
+        name: "apply-changes",
+        suits: |input| is_current_and_sorted(input),
+        ours: |input, changes, output| {
+            drop(run_ok(&[
+                &"apply-changes",
+                &input,
+                &changes,
+                &"-o",
+                &output,
+            ]))
+        },
+        osmium: |input, changes, output| run_osmium(&["apply-changes"], &[input, changes], output),
+    },
+];
+
+fn is_current_and_sorted(input: &Path) -> bool {
+    let objects = decode::objects(input);
+    common::is_canonical(&objects) && objects.iter().all(|object| object.visible)
+}
+
+fn run_osmium(arguments: &[&str], inputs: &[&Path], output: &Path) {
+    let (command, rest) = arguments.split_first().unwrap();
+    let mut osmium = Command::new("osmium");
+    osmium
+        .arg(command)
+        .args(["--no-progress", "-O"])
+        .args(rest)
+        .args(inputs)
+        .arg("-o")
+        .arg(output);
+    let result = osmium.output().unwrap();
+    assert!(
+        result.status.success(),
+        "{osmium:?}: {}",
+        String::from_utf8_lossy(&result.stderr)
+    );
+}
+
+/// A change file that modifies and deletes objects of `input` and creates others.
+fn changes_for(input: &Path, directory: &Path) -> PathBuf {
+    let objects = decode::objects(input);
+    let mut text = String::from("<osmChange version=\"0.6\"><modify>");
+    let version = |object: &common::Object| object.version.unwrap_or(0) + 1;
+    for object in objects.iter().filter(|object| object.id > 0).step_by(97) {
+        let (id, version) = (object.id, version(object));
+        let tags = "<tag k='name' v='changed &amp; moved'/><tag k='n&#10;l' v=''/>";
+        text += &match object.kind {
+            common::Kind::Node => format!(
+                "<node id='{id}' version='{version}' timestamp='2030-01-01T00:00:00Z' lat='1.5' lon='-2.25'>{tags}</node>"
+            ),
+            common::Kind::Way => format!(
+                "<way id='{id}' version='{version}' timestamp='2030-01-01T00:00:00Z' changeset='9' uid='8' user='ü'><nd ref='{id}'/>{tags}</way>"
+            ),
+            common::Kind::Relation => format!(
+                "<relation id='{id}' version='{version}'><member type='way' ref='{id}' role='r'/></relation>"
+            ),
+        };
+    }
+    text += "</modify><delete>";
+    for object in objects
+        .iter()
+        .filter(|object| object.id > 0)
+        .skip(11)
+        .step_by(101)
+    {
+        let kind = ["node", "way", "relation"][object.kind as usize];
+        text += &format!(
+            "<{kind} id='{}' version='{}'/>",
+            object.id,
+            version(object) + 1
+        );
+    }
+    text += "</delete><create>";
+    for id in (1..200).map(|id| id * 1_000_003) {
+        text += &format!("<node id='{id}' version='1' lat='0' lon='0'/>");
+    }
+    text += "<way id='99999999999' version='1'><nd ref='1'/></way><relation id='99999999999' version='1'/></create></osmChange>";
+    let path = directory.join("changes.osc");
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+fn compare(input: &Path) {
+    let dir = tempfile::tempdir().unwrap();
+    let changes = changes_for(input, dir.path());
+    // osmium writes deleted versions only to files named so.
+    let suffix = if input.to_string_lossy().ends_with(".osh.pbf") {
+        "osh"
+    } else {
+        "osm"
+    };
+    let [ours, theirs] =
+        ["ours", "theirs"].map(|name| dir.path().join(format!("{name}.{suffix}.pbf")));
+    for row in ROWS.iter().filter(|row| (row.suits)(input)) {
+        println!("{}: {}", row.name, input.display());
+        let _ = std::fs::remove_file(&ours);
+        (row.ours)(input, &changes, &ours);
+        (row.osmium)(input, &changes, &theirs);
+        assert_same_opl(&without_locations(&ours), &without_locations(&theirs));
+    }
+}
+
+/// What osmium shows of a file, coordinates in ways left out: osmium drops them on its way.
+fn without_locations(path: &Path) -> Vec<String> {
+    let strip = |line: String| match line.starts_with('w') && line.contains('x') {
+        true => line
+            .split(' ')
+            .map(strip_refs)
+            .collect::<Vec<_>>()
+            .join(" "),
+        false => line,
+    };
+    opl(path).into_iter().map(strip).collect()
+}
+
+fn strip_refs(field: &str) -> String {
+    match field.strip_prefix('N') {
+        Some(refs) => {
+            let id = |node: &str| node.split('x').next().unwrap_or_default().to_owned();
+            format!("N{}", refs.split(',').map(id).collect::<Vec<_>>().join(","))
+        }
+        None => field.to_owned(),
+    }
+}
+
+#[test]
+fn commands_give_what_osmium_gives_on_every_real_file() {
+    if osmium() {
+        all_shared_files().iter().for_each(|input| compare(input));
+    }
+}
+
+#[test]
+fn commands_give_what_osmium_gives_on_a_generated_world() {
+    if osmium() {
+        let dir = tempfile::tempdir().unwrap();
+        let world = dir.path().join("world.osm.pbf");
+        run_ok(&[&"synth", &"--elements", &"150000", &"-o", &world]);
+        compare(&world);
+    }
+}
+
+/// Applies a change to malta with both programs and shows what became of node 26839443.
+fn both_on_malta(change: &str) -> Option<(String, String)> {
+    let input = shared_data("malta.osm.pbf").filter(|_| osmium())?;
+    let dir = tempfile::tempdir().unwrap();
+    let id = decode::objects(&input)[0].id;
+    let changes = dir.path().join("a.osc");
+    std::fs::write(&changes, change.replace("ID", &id.to_string())).unwrap();
+    let shown = |name: &str| {
+        let lines = opl(&dir.path().join(name));
+        lines
+            .into_iter()
+            .find(|line| line.starts_with(&format!("n{id} ")))
+            .unwrap_or_default()
+    };
+    run_ok(&[
+        &"apply-changes",
+        &input,
+        &changes,
+        &"-o",
+        &dir.path().join("ours.osm.pbf"),
+    ]);
+    run_osmium(
+        &["apply-changes"],
+        &[&input, &changes],
+        &dir.path().join("theirs.osm.pbf"),
+    );
+    Some((shown("ours.osm.pbf"), shown("theirs.osm.pbf")))
+}
+
+#[test]
+fn difference_a_change_without_version_wins_here_and_loses_in_osmium() {
+    let change =
+        "<osmChange version='0.6'><modify><node id='ID' lat='5' lon='5'/></modify></osmChange>";
+    let Some((ours, theirs)) = both_on_malta(change) else {
+        return;
+    };
+    assert!(
+        ours.contains("x5 y5") && !theirs.contains("x5 y5"),
+        "{ours}\n{theirs}"
+    );
+}
+
+#[test]
+fn difference_coordinates_in_ways_are_dropped_here_with_a_warning() {
+    let Some(input) = shared_data("loc_on_ways.osm.pbf") else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let (changes, output) = (dir.path().join("a.osc"), dir.path().join("out.osm.pbf"));
+    std::fs::write(&changes, "<osmChange/>").unwrap();
+    let run = run_ok(&[&"apply-changes", &input, &changes, &"-o", &output]);
+    let warning = String::from_utf8_lossy(&run.stderr).into_owned();
+    assert!(warning.contains("lost their locations"), "{warning}");
+    assert!(
+        decode::objects(&output)
+            .iter()
+            .all(|object| object.locations.is_empty())
+    );
+    assert!(
+        !decode::header(&output)
+            .optional
+            .contains(&"LocationsOnWays".to_owned())
+    );
+}
