@@ -71,7 +71,7 @@ pub struct BlobEntry {
     /// Number of the (first) frame in the file; the header is 0.
     pub number: u32,
     /// Length of the frame's prefix and BlobHeader in bytes.
-    pub header_len: u16,
+    pub header_len: u32,
     /// Kinds of objects.
     pub kinds: KindSet,
     /// Facts about the contents.

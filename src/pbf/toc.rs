@@ -9,6 +9,8 @@ pub const MAX_TOC_LEN: usize = 24 * 1024 * 1024;
 
 const MAGIC: &[u8; 4] = b"HOGG";
 const VERSION: u8 = 1;
+/// Fewer bytes no data frame has: prefix, type and datasize.
+const MIN_FRAME_LEN: u64 = 15;
 /// Facts about a whole file, as bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TocFlags {
@@ -238,10 +240,16 @@ impl Toc {
         let (file_len, rest) = rest.split_first_chunk::<8>().ok_or_else(damaged)?;
         let mut fields = Varints::new(rest);
         let flags = TocFlags::from_bits(fields.read()?);
-        let count = usize::try_from(fields.read()?).map_err(|_| damaged())?;
+        let file_len = u64::from_le_bytes(*file_len);
+        // No memory for more entries than frames can be in the file.
+        let count = fields.read()?;
+        let count = usize::try_from(count.min(file_len / MIN_FRAME_LEN + 1))
+            .ok()
+            .filter(|&fits| fits as u64 == count);
+        let count = count.ok_or_else(damaged)?;
         let columns = Columns::parse(fields, count)?;
         let mut toc = Self {
-            file_len: u64::from_le_bytes(*file_len),
+            file_len,
             flags,
             entries: Vec::new(),
         };
@@ -460,7 +468,7 @@ pub(super) mod tests {
             ..TocFlags::default()
         };
         Toc {
-            file_len: 77,
+            file_len: 1 << 40,
             flags,
             entries,
         }

@@ -85,7 +85,7 @@ fn blob_in_frame<'a>(frame: &'a [u8], entry: &BlobEntry) -> Result<Blob<'a>, For
     let header = BlobHeader::parse(header)?;
     let body = frame.get(header_end..).unwrap_or_default();
     if header.kind != BlobKind::Data
-        || header_end != usize::from(entry.header_len)
+        || header_end != entry.header_len as usize
         || header.blob_len as usize != body.len()
     {
         return Err(misplaced());

@@ -3,7 +3,8 @@
 use crate::Context;
 use crate::error::{Error, Result};
 use crate::pbf::{
-    Blob, BlobHeader, BlobKind, Decompressor, FRAME_PREFIX_LEN, FormatError, HeaderBlock, Toc,
+    Blob, BlobEntry, BlobHeader, BlobKind, Decompressor, FRAME_PREFIX_LEN, FormatError,
+    HeaderBlock, MAX_BLOB_HEADER_LEN, MAX_BLOB_LEN, MAX_PAYLOAD_LEN, Toc,
 };
 use std::fs::File;
 use std::io::{self, IsTerminal};
@@ -185,22 +186,32 @@ impl PbfFile {
                 ),
             ));
         }
-        let end = toc
-            .entries
-            .last()
-            .map_or(self.data_start, |entry| entry.end());
+        let end = toc.entries.last().map_or(self.data_start, BlobEntry::end);
         if toc.file_len < found {
             self.toc_problem = Some(format!(
                 "the table of contents is stale: {} bytes were appended to the file",
                 found - toc.file_len
             ));
-        } else if end != found || toc.entries.iter().any(|entry| entry.frame_len == 0) {
+        } else if end != found || !toc.entries.iter().all(is_possible) {
             self.toc_problem = Some("the table of contents does not fit the file".into());
         } else {
             self.toc = Some(toc);
         }
         Ok(())
     }
+}
+
+/// Whether a blob can be what an entry says: nothing may be planned, or memory taken, by one that
+/// no file can have.
+fn is_possible(entry: &BlobEntry) -> bool {
+    let payload_limit = u64::from(MAX_PAYLOAD_LEN) * u64::from(entry.blobs);
+    let frame_limit = u64::from(MAX_BLOB_LEN + MAX_BLOB_HEADER_LEN) * u64::from(entry.blobs);
+    entry.blobs > 0
+        && (1..entry.frame_len).contains(&entry.header_len)
+        && u64::from(entry.frame_len) < frame_limit
+        && u64::from(entry.payload_len) <= payload_limit
+        && u64::from(entry.count) <= payload_limit
+        && entry.first_key() <= entry.last_key()
 }
 
 /// The bytes of the first frame, limits checked.

@@ -79,7 +79,7 @@ impl<'f> HeaderWalker<'f> {
         let entry = BlobEntry {
             offset: self.offset,
             frame_len,
-            header_len: header_len as u16,
+            header_len: header_len as u32,
             number: self.number,
             ..BlobEntry::default()
         };

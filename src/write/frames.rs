@@ -115,7 +115,7 @@ impl FrameEncoder {
 }
 
 /// Length of the prefix and BlobHeader of a frame of our own making.
-fn frame_header_len(frame: &[u8]) -> u16 {
+fn frame_header_len(frame: &[u8]) -> u32 {
     let prefix = frame.first_chunk::<4>().copied().unwrap_or_default();
-    4 + u32::from_be_bytes(prefix) as u16
+    4 + u32::from_be_bytes(prefix)
 }

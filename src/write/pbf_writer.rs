@@ -180,11 +180,10 @@ impl<'f> PbfWriter<'f> {
     /// what the options ask for.
     pub fn copy(&mut self, input: &'f Input, entry: &BlobEntry) -> Result<()> {
         self.stats.blobs_copied.add(u64::from(entry.blobs));
-        let blob_len = entry.frame_len - u32::from(entry.header_len).min(entry.frame_len);
+        let blob_len = entry.frame_len - entry.header_len.min(entry.frame_len);
         // Several blobs under one entry are copied as they stand: their headers are not known.
         let keep = entry.blobs > 1
-            || (!self.options.blob_index
-                && u32::from(entry.header_len) == plain_header_len(blob_len));
+            || (!self.options.blob_index && entry.header_len == plain_header_len(blob_len));
         if keep {
             self.copy_range(input, entry.offset, u64::from(entry.frame_len))?;
             self.take_entry(*entry, entry.header_len, entry.frame_len);
@@ -202,7 +201,7 @@ impl<'f> PbfWriter<'f> {
         self.backend.write(&header)?;
         let body = entry.offset + u64::from(entry.header_len);
         self.copy_range(input, body, u64::from(blob_len))?;
-        self.take_entry(*entry, header.len() as u16, header.len() as u32 + blob_len);
+        self.take_entry(*entry, header.len() as u32, header.len() as u32 + blob_len);
         Ok(())
     }
 
@@ -226,7 +225,7 @@ impl<'f> PbfWriter<'f> {
         }
     }
 
-    fn take_entry(&mut self, mut entry: BlobEntry, header_len: u16, frame_len: u32) {
+    fn take_entry(&mut self, mut entry: BlobEntry, header_len: u32, frame_len: u32) {
         entry.offset = self.position;
         entry.header_len = header_len;
         entry.frame_len = frame_len;

@@ -60,7 +60,7 @@ impl<'a> Stream<'a> {
         if source.entry.flags.has(BlobFlags::SORTED) {
             return Ok(Self::InOrder(Box::new(cursor)));
         }
-        let mut objects = Vec::with_capacity(source.entry.count as usize);
+        let mut objects = Vec::new();
         while let Some(object) = cursor.next()? {
             objects.push(object);
         }
