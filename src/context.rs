@@ -44,7 +44,11 @@ impl Context {
 
     /// Bytes of blobs that may be in flight at a time: read, decoded or waiting to be written.
     pub const fn byte_budget(&self) -> u64 {
-        (8 + 4 * self.jobs as u64) << 20
+        (8 + 4 * if self.jobs > 1024 {
+            1024
+        } else {
+            self.jobs as u64
+        }) << 20
     }
 
     /// Tells the user something that is no error.

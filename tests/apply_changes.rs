@@ -540,3 +540,40 @@ fn the_same_bytes_come_out_whatever_the_number_of_jobs() {
     });
     assert!(outputs[0] == outputs[1] && outputs[1] == outputs[2]);
 }
+
+#[test]
+fn a_change_without_version_is_newest_wherever_it_stands() {
+    let (objects, _) = apply(
+        "<modify><node id='10' version='5' lat='1' lon='1'/><node id='10' lat='2' lon='2'/>
+         <node id='10' version='4' lat='3' lon='3'/></modify>",
+    );
+    let node = objects.iter().find(|object| object.id == 10).unwrap();
+    assert_eq!((node.version, node.lat_nano), (None, 2_000_000_000));
+}
+
+#[test]
+fn a_base_of_another_granularity_is_not_broken_into_pieces() {
+    let dir = tempfile::tempdir().unwrap();
+    let nodes: Vec<_> = (1..2000)
+        .map(|id| node(id * 2, id * 10, id * 10, &[]))
+        .collect();
+    let coarse = Shape {
+        granularity: 1000,
+        ..Shape::USUAL
+    };
+    let base = dir.path().join("base.osm.pbf");
+    std::fs::write(&base, craft::plain_file(&[craft::block(&nodes, &coarse)])).unwrap();
+    let new: String = (10..60)
+        .map(|id| {
+            format!(
+                "<node id='{}' version='1' lat='0.0000001' lon='1'/>",
+                id * 6 + 1
+            )
+        })
+        .collect();
+    let changes = change_file(dir.path(), "a.osc", &format!("<create>{new}</create>"));
+    let output = dir.path().join("out.osm.pbf");
+    run_ok(&[&"apply-changes", &base, &changes, &"-o", &output]);
+    assert_eq!(decode::blocks(&output).len(), 1);
+    assert_eq!(decode::objects(&output).len(), 1999 + 50);
+}

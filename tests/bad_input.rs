@@ -288,6 +288,31 @@ fn broken_change_files_are_refused_with_line_and_column() {
                 .to_vec(),
             "nope",
         ),
+        (
+            "before.osc",
+            b"xx<osmChange></osmChange>".to_vec(),
+            "not text",
+        ),
+        (
+            "behind.osc",
+            b"<osmChange></osmChange>garbage".to_vec(),
+            "behind",
+        ),
+        (
+            "twice.osc",
+            b"<osmChange><delete><node id='1' id='2'/></delete></osmChange>".to_vec(),
+            "duplicated",
+        ),
+        (
+            "newline.osc",
+            b"<osmChange><delete><node id='a&#10;b'/></delete></osmChange>".to_vec(),
+            "a\\nb",
+        ),
+        (
+            "version.osc",
+            b"<osmChange><delete><node id='1' version='3000000000'/></delete></osmChange>".to_vec(),
+            "version",
+        ),
         ("pbf.osc", craft::plain_file(&[block()]), "PBF"),
     ];
     for (name, bytes, cause) in cases {
@@ -335,7 +360,47 @@ fn wrong_paths_and_options_are_refused_before_anything_is_written() {
     std::fs::write(&input, craft::plain_file(&[block()])).unwrap();
     let nowhere = bench.path("no/such/folder/out.osm.pbf");
     assert!(run_fail(&[&"cat", &input, &"-o", &nowhere]).contains("out.osm.pbf"));
+    let other = bench.path("out.osm.bz2");
+    assert!(run_fail(&[&"cat", &input, &"-o", &other]).contains("-f pbf"));
+    let message = run_fail(&[&"cat", &missing, &"-o", &output]);
+    assert_eq!(message.matches("No such file").count(), 1, "{message}");
     bench.nothing_left(&[]);
+}
+
+#[test]
+fn a_table_of_contents_that_asks_for_much_memory_is_not_believed() {
+    let bench = Bench::new();
+    // Runs of millions of entries, in a handful of bytes.
+    let mut table = b"HOGG\x01".to_vec();
+    table.extend(1_000_000u64.to_le_bytes());
+    table.extend([0, 0xff, 0xff, 0xff, 0x07]);
+    for column in 3..=9u8 {
+        table.extend([column, 6, 1, 2, 0xff, 0xff, 0xff, 0x07]);
+    }
+    table.extend(crc32c::crc32c(&table).to_le_bytes());
+    let header = Message::new()
+        .bytes(4, b"OsmSchema-V0.6")
+        .bytes(1001, &table)
+        .to_bytes();
+    let input = bench.path("bomb.osm.pbf");
+    let mut file = craft::file(header, &[block()]);
+    file.resize(1_000_000, 0);
+    std::fs::write(&input, file).unwrap();
+    let script = format!(
+        "ulimit -v 1000000; exec {} inspect {}",
+        env!("CARGO_BIN_EXE_pbfhogg"),
+        input.display()
+    );
+    let result = std::process::Command::new("bash")
+        .args(["-c", &script])
+        .output()
+        .unwrap();
+    assert_eq!(
+        result.status.code(),
+        Some(2),
+        "{}",
+        String::from_utf8_lossy(&result.stderr)
+    );
 }
 
 #[test]

@@ -317,3 +317,51 @@ fn a_stream_has_no_table_and_is_complete() {
     assert!(decode::header(&path).toc.is_none());
     assert!(decode::objects(&path) == decode::objects(&input));
 }
+
+#[test]
+fn a_stream_declares_what_it_may_hold_and_no_order_that_was_not_verified() {
+    let dir = tempfile::tempdir().unwrap();
+    let plain = Shape {
+        dense: false,
+        ..Shape::USUAL
+    };
+    let blocks = [
+        craft::block(&nodes(200..250), &plain),
+        craft::block(&nodes(100..150), &plain),
+    ];
+    let header = craft::header_payload(&["OsmSchema-V0.6"], &["Sort.Type_then_ID"]);
+    let (input, stream) = (
+        dir.path().join("in.osm.pbf"),
+        dir.path().join("stream.osm.pbf"),
+    );
+    std::fs::write(&input, craft::file(header, &blocks)).unwrap();
+    std::fs::write(&stream, run_ok(&[&"cat", &input, &"-o", &"-"]).stdout).unwrap();
+    assert!(
+        !decode::header(&stream)
+            .optional
+            .contains(&"Sort.Type_then_ID".to_owned())
+    );
+    std::fs::write(&stream, run_ok(&[&"sort", &input, &"-o", &"-"]).stdout).unwrap();
+    let header = decode::header(&stream);
+    assert!(header.required.contains(&"DenseNodes".to_owned()));
+    assert!(header.optional.contains(&"Sort.Type_then_ID".to_owned()));
+}
+
+#[test]
+fn inspect_counts_kinds_in_blobs_of_several_kinds() {
+    let Some(input) = shared_data("malta.osm.pbf") else {
+        return;
+    };
+    for (key, count) in [
+        ("data.count.nodes", "252937"),
+        ("data.count.ways", "40028"),
+        ("data.count.relations", "527"),
+    ] {
+        assert_eq!(
+            String::from_utf8(run_ok(&[&"inspect", &"-g", &key, &input]).stdout)
+                .unwrap()
+                .trim(),
+            count
+        );
+    }
+}

@@ -126,7 +126,7 @@ fn several_files_become_one_in_order() {
 fn a_random_order_over_many_blobs_is_sorted_by_runs_with_the_same_result() {
     let dir = tempfile::tempdir().unwrap();
     // Long tags make payloads large enough for many shards.
-    let long = "x".repeat(1500);
+    let long = "x".repeat(4000);
     let ids: Vec<i64> = (0..40_000).map(|index| index * 7919 % 40_000 + 1).collect();
     let blocks: Vec<_> = ids
         .chunks(4000)
@@ -169,6 +169,113 @@ fn the_same_bytes_come_out_whatever_the_number_of_jobs() {
         std::fs::read(output).unwrap()
     });
     assert!(outputs[0] == outputs[1] && outputs[1] == outputs[2]);
+}
+
+#[test]
+fn large_clusters_and_runs_give_the_same_bytes_on_any_number_of_cores() {
+    let dir = tempfile::tempdir().unwrap();
+    let long = "y".repeat(9000);
+    // Chains of overlapping blobs first, then blobs that each span everything.
+    let blob = |ids: &mut dyn Iterator<Item = i64>, seed: i64| {
+        let nodes: Vec<_> = ids
+            .map(|id| {
+                node(
+                    id,
+                    id,
+                    seed,
+                    &[("t", &long), ("n", &format!("{id}-{seed}"))],
+                )
+            })
+            .collect();
+        // A string of its own for each node, so that the payload is as large as it looks.
+        let text: Vec<String> = nodes
+            .iter()
+            .map(|node| format!("{long}{}-{seed}", node.id))
+            .collect();
+        let nodes = nodes
+            .iter()
+            .zip(&text)
+            .map(|(object, text)| node(object.id, object.id, seed, &[("t", text)]));
+        block(&nodes.collect::<Vec<_>>())
+    };
+    let mut blocks: Vec<_> = (0..60)
+        .map(|index| blob(&mut (index * 100..index * 100 + 150).step_by(2), index))
+        .collect();
+    blocks.extend(
+        (0..180).map(|index| blob(&mut (0..70).map(|step| 100_000 + step * 500 + index), index)),
+    );
+    let input = write(dir.path(), "in.osm.pbf", &blocks);
+    let outputs = ["1", "2", "8"].map(|jobs| {
+        let output = dir.path().join(jobs);
+        run_ok(&[&"sort", &input, &"-j", &jobs, &"-o", &output]);
+        std::fs::read(output).unwrap()
+    });
+    assert!(outputs[0] == outputs[1] && outputs[1] == outputs[2]);
+    let frames = decode::frames(&dir.path().join("2"));
+    assert!(
+        frames.iter().all(|frame| frame.compression == "zlib"),
+        "temporary blobs must not pass through"
+    );
+    let objects: Vec<_> = blocks
+        .iter()
+        .flat_map(|payload| decode::block(payload))
+        .collect();
+    assert!(decode::objects(&dir.path().join("2")) == sorted(objects));
+}
+
+#[test]
+fn versions_that_descend_over_two_groups_are_found_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let version =
+        |id, version| common::with_metadata(node(id, id, version, &[]), version, 1000, 1, "u");
+    let first = craft::block(&[version(4, 1), version(5, 3)], &Shape::USUAL);
+    let second = craft::block(&[version(5, 2), version(6, 1)], &Shape::USUAL);
+    // One payload behind the other is one message: the groups are joined, equal string tables too.
+    let input = write(dir.path(), "in.osm.pbf", &[[first, second].concat()]);
+    let output = dir.path().join("out.osm.pbf");
+    run_ok(&[&"sort", &input, &"-o", &output]);
+    let found: Vec<_> = decode::objects(&output)
+        .iter()
+        .map(|object| (object.id, object.version.unwrap()))
+        .collect();
+    assert_eq!(found, [(4, 1), (5, 2), (5, 3), (6, 1)]);
+}
+
+#[test]
+fn blocks_of_another_granularity_do_not_break_the_output_into_pieces() {
+    let dir = tempfile::tempdir().unwrap();
+    let nodes = |start: i64| {
+        (start..6000)
+            .step_by(2)
+            .map(|id| node(id, id * 10, -id * 10, &[]))
+            .collect::<Vec<_>>()
+    };
+    let coarse = Shape {
+        granularity: 1000,
+        ..Shape::USUAL
+    };
+    let blocks = [
+        craft::block(&nodes(1), &Shape::USUAL),
+        craft::block(&nodes(2), &coarse),
+    ];
+    let input = write(dir.path(), "in.osm.pbf", &blocks);
+    let output = dir.path().join("out.osm.pbf");
+    run_ok(&[&"sort", &input, &"-o", &output]);
+    assert_eq!(decode::blocks(&output).len(), 1);
+    assert!(decode::objects(&output) == sorted([nodes(1), nodes(2)].concat()));
+}
+
+#[test]
+fn an_object_whose_versions_span_two_blobs_is_in_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let version = |version| common::with_metadata(node(7, 1, 1, &[]), version, 1000, 1, "u");
+    let input = write(
+        dir.path(),
+        "in.osm.pbf",
+        &[block(&[version(1), version(2)]), block(&[version(3)])],
+    );
+    let report = run_ok(&[&"inspect", &input]);
+    assert!(!String::from_utf8_lossy(&report.stdout).contains("not sorted"));
 }
 
 #[test]

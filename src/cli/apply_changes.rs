@@ -1,4 +1,4 @@
-use super::shared::{RunArgs, WriteArgs, target};
+use super::shared::{RunArgs, WriteArgs};
 use super::{Answer, show};
 use anyhow::Result;
 use pbfhogg::commands::apply_changes::{self, Summary};
@@ -41,7 +41,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<Answer> {
     let ctx = args.run.context();
     let output = match &args.output {
-        Some(path) => target(path, args.write.overwrite),
+        Some(path) => args.write.target(path)?,
         None if args.base.as_os_str() == "-" => {
             anyhow::bail!("--in-place needs a file to replace, not standard input")
         }

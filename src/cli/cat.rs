@@ -7,7 +7,8 @@ use std::path::PathBuf;
 /// Concatenate files and index the result
 ///
 /// Blobs pass through as they are; the output gets a table of contents, with which every later
-/// command knows what is in each blob without reading it. An input that has one is not decoded.
+/// command knows what is in each blob without reading it. An input that has one is not decoded, unless --force has it
+/// indexed anew.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg cat berlin.osm.pbf -o berlin-indexed.osm.pbf
@@ -19,9 +20,6 @@ pub struct Args {
     inputs: Vec<PathBuf>,
     #[command(flatten)]
     kinds: KindArgs,
-    /// Decode every blob and index it anew, even if the input has an index
-    #[arg(long)]
-    force: bool,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
@@ -32,11 +30,11 @@ pub fn run(args: &Args) -> Result<Answer> {
     let ctx = args.run.context();
     let options = cat::Options {
         inputs: args.inputs.clone(),
-        output: args.output.target(),
+        output: args.output.target()?,
         write: args.output.write.options(),
         header: args.output.write.header(),
         kinds: args.kinds.set(),
-        rescan: args.force,
+        rescan: args.run.force,
     };
     let summary = cat::run(&options, &ctx)?;
     let free = !options.output.is_stream();

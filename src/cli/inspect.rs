@@ -109,7 +109,18 @@ fn report(summary: &Summary) -> String {
             payload.unwrap_or_default()
         ),
     );
-    line("Objects", show::number(summary.objects));
+    let kinds = [
+        (summary.nodes, "node"),
+        (summary.ways, "way"),
+        (summary.relations, "relation"),
+    ];
+    let kinds = kinds
+        .map(|(count, kind)| show::counted(count, kind))
+        .join(", ");
+    line(
+        "Objects",
+        format!("{} ({kinds})", show::number(summary.objects)),
+    );
     let _ = writeln!(
         out,
         "\n{:<10}{:>16}{:>10}{:>12}   ids",

@@ -72,21 +72,27 @@ pub fn main() -> ExitCode {
 }
 
 fn failure(error: &anyhow::Error) -> ExitCode {
-    let closed_pipe = error.chain().any(|cause| {
-        let io = cause.downcast_ref::<std::io::Error>();
-        matches!(cause.downcast_ref(), Some(pbfhogg::Error::ClosedPipe))
-            || io.is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
-    });
+    let closed_pipe = matches!(error.downcast_ref(), Some(pbfhogg::Error::ClosedPipe));
     if closed_pipe {
         return ExitCode::SUCCESS;
     }
-    eprintln!("pbfhogg: error: {error:#}");
+    // One line, whatever a file or its name brings into the message.
+    let line: String = error.to_string().chars().flat_map(printable).collect();
+    eprintln!("pbfhogg: error: {line}");
     ExitCode::from(2)
+}
+
+/// A character, or its escape where it would not show as one.
+fn printable(char: char) -> impl Iterator<Item = char> {
+    let escaped = char.is_control().then(|| char.escape_default());
+    let shown = escaped.is_none().then_some(char);
+    escaped.into_iter().flatten().chain(shown)
 }
 
 /// Prints text to standard output; a reader who went away is no error.
 fn print(text: &str) -> Result<()> {
     use std::io::Write;
-    std::io::stdout().write_all(text.as_bytes())?;
-    Ok(())
+    let written = std::io::stdout().write_all(text.as_bytes());
+    let path = std::path::Path::new("standard output");
+    Ok(written.map_err(|error| pbfhogg::Error::io(path, "cannot write", error))?)
 }

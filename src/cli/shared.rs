@@ -1,7 +1,7 @@
 //! Argument groups that several commands have in common.
 
 use super::progress::Terminal;
-use anyhow::{Context as _, Result};
+use anyhow::{Result, bail};
 use clap::Args;
 use pbfhogg::Context;
 use pbfhogg::commands::{HeaderOption, HeaderOptions};
@@ -9,7 +9,7 @@ use pbfhogg::osm::{KindSet, ObjectKind};
 use pbfhogg::pbf::Compression;
 use pbfhogg::write::{OutputTarget, WriteOptions};
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// How the program runs and what it says meanwhile.
@@ -17,8 +17,14 @@ use std::sync::Arc;
 #[command(next_help_heading = "Running")]
 pub struct RunArgs {
     /// Worker threads; 0 means every core
-    #[arg(short, long, value_name = "N", default_value_t = 0)]
+    #[arg(short, long, value_name = "N", default_value_t = 0, value_parser = parse_jobs)]
     pub jobs: usize,
+    /// Format of the input, for a file whose content does not tell
+    #[arg(short = 'F', long, value_name = "FORMAT", value_parser = ["pbf", "osm.pbf", "osh.pbf"])]
+    pub input_format: Option<String>,
+    /// Do not trust an index in the input (accepted everywhere; only `cat` needs it)
+    #[arg(long)]
+    pub force: bool,
     /// Show a progress bar even if standard error is not a terminal
     #[arg(long, overrides_with = "no_progress")]
     pub progress: bool,
@@ -58,7 +64,8 @@ impl RunArgs {
         let report = ctx.stats.report();
         if let Some(path) = &self.stats {
             let json = serde_json::to_string_pretty(&report)? + "\n";
-            std::fs::write(path, json).with_context(|| format!("{}", path.display()))?;
+            std::fs::write(path, json)
+                .map_err(|error| pbfhogg::Error::io(path, "cannot write", error))?;
         }
         if self.verbose {
             eprint!("{}", super::show::stats(&report));
@@ -86,20 +93,8 @@ pub struct OutputArgs {
 
 impl OutputArgs {
     /// Where the output goes.
-    pub fn target(&self) -> OutputTarget {
-        target(&self.output, self.write.overwrite)
-    }
-}
-
-/// A path from the command line as an output.
-pub fn target(path: &std::path::Path, overwrite: bool) -> OutputTarget {
-    if path.as_os_str() == "-" {
-        OutputTarget::Stdout
-    } else {
-        OutputTarget::File {
-            path: path.to_owned(),
-            overwrite,
-        }
+    pub fn target(&self) -> Result<OutputTarget> {
+        self.write.target(&self.output)
     }
 }
 
@@ -110,9 +105,9 @@ pub struct WriteArgs {
     /// Replace the output file if it exists
     #[arg(short = 'O', long)]
     pub overwrite: bool,
-    /// Format of the output
-    #[arg(short = 'f', long, value_name = "FORMAT", default_value = "pbf", value_parser = ["pbf", "osm.pbf"])]
-    pub output_format: String,
+    /// Format of the output, for a file name that does not tell; only PBF is written
+    #[arg(short = 'f', long, value_name = "FORMAT", value_parser = ["pbf", "osm.pbf", "osh.pbf"])]
+    pub output_format: Option<String>,
     /// Compression of new blobs: none, zlib[:1-12], zstd[:1-22] or lz4
     ///
     /// Every program reads zlib. The level of zlib promises a size: 6 gives what zlib gives at 6.
@@ -133,7 +128,31 @@ pub struct WriteArgs {
     pub no_index: bool,
 }
 
+/// Endings of file names that promise another format than the one that is written.
+const OTHER_FORMATS: [&str; 12] = [
+    ".osm", ".osc", ".xml", ".opl", ".o5m", ".o5c", ".gz", ".bz2", ".zst", ".json", ".geojson",
+    ".csv",
+];
+
 impl WriteArgs {
+    /// A path from the command line as an output.
+    pub fn target(&self, path: &Path) -> Result<OutputTarget> {
+        if path.as_os_str() == "-" || path == Path::new("/dev/stdout") {
+            return Ok(OutputTarget::Stdout);
+        }
+        let name = path.to_string_lossy();
+        let promised = OTHER_FORMATS
+            .into_iter()
+            .find(|ending| name.ends_with(ending));
+        if let (Some(ending), None) = (promised, &self.output_format) {
+            bail!("{name}: the output is PBF, not {ending}; name it .osm.pbf, or say -f pbf");
+        }
+        Ok(OutputTarget::File {
+            path: path.to_owned(),
+            overwrite: self.overwrite,
+        })
+    }
+
     /// How the output is written.
     pub fn options(&self) -> WriteOptions {
         WriteOptions {
@@ -169,6 +188,13 @@ impl KindArgs {
         } else {
             self.kinds.iter().copied().collect()
         }
+    }
+}
+
+fn parse_jobs(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(jobs @ 0..=1024) => Ok(jobs),
+        _ => Err("expected 0 (every core) to 1024".into()),
     }
 }
 

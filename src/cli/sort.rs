@@ -29,7 +29,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     let ctx = args.run.context();
     let options = sort::Options {
         inputs: args.inputs.clone(),
-        output: args.output.target(),
+        output: args.output.target()?,
         write: args.output.write.options(),
         header: args.output.write.header(),
     };

@@ -43,7 +43,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<Answer> {
     let ctx = args.run.context();
-    let target = args.output.target();
+    let target = args.output.target()?;
     let directory = args.changes_dir.clone().or_else(|| match &target {
         OutputTarget::File { path, .. } => path.parent().map(Path::to_owned),
         OutputTarget::Stdout => None,

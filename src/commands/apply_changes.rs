@@ -74,8 +74,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         let _phase = ctx.phase("read changes", 0);
         read_change_files(&options.changes)?
     };
-    let plan = plan_base(&file, &changes, ctx)?;
-    let drop_locations = plan.any(BlobFlags::LOCATIONS) || file.header.has(feature::LOCATIONS);
+    let (plan, drop_locations) = plan_base(&file, &changes, ctx)?;
     if drop_locations {
         ctx.warn(format!(
             "{}: ways carry locations, which this command does not keep up to date: \
@@ -83,13 +82,17 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
             options.base.display()
         ));
     }
-    let header = output_header(&file.header, &changes, &options.header);
+    let mut header = output_header(&file.header, &changes, &options.header);
+    if options.output.is_stream() {
+        // A stream's header is written before it is known what has to be encoded anew.
+        header.set_required(feature::DENSE_NODES, true);
+    }
     let units = plan_units(&plan, &changes, drop_locations);
     write(options, &file, header, units, &changes, drop_locations, ctx)
 }
 
-/// Finds out what is in the base, which must be in order.
-fn plan_base(file: &PbfFile, changes: &ChangeSet, ctx: &Context) -> Result<BlobPlan> {
+/// Finds out what is in the base, which must be in order, and whether its ways carry coordinates.
+fn plan_base(file: &PbfFile, changes: &ChangeSet, ctx: &Context) -> Result<(BlobPlan, bool)> {
     let declared = file.header.has(feature::SORTED);
     let needs = if declared {
         PlanNeeds::Ranges
@@ -97,8 +100,28 @@ fn plan_base(file: &PbfFile, changes: &ChangeSet, ctx: &Context) -> Result<BlobP
         PlanNeeds::Order
     };
     let mut plan = BlobPlan::open(file, needs, ctx)?;
+    check_base(file, &plan)?;
+    let located = plan.any(BlobFlags::LOCATIONS) || file.header.has(feature::LOCATIONS);
+    plan.resolve_shared(file, ctx, |entry| {
+        match (entry.first_key(), entry.last_key()) {
+            (Some(first), Some(last)) => {
+                !changes.range(first, last).is_empty() || units::loses_locations(entry, located)
+            }
+            _ => false,
+        }
+    })?;
+    check_base(file, &plan)?;
+    Ok((plan, located))
+}
+
+/// Fails on a base that changes cannot be applied to.
+fn check_base(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
+    let path = file.input.path();
+    if plan.any(BlobFlags::DELETED) {
+        let cause = "the file holds deleted versions; changes can be applied to current data only";
+        return Err(Error::file(path, cause));
+    }
     if plan.is_sorted() == Some(false) {
-        let path = file.input.path();
         let place = match plan.first_out_of_place() {
             Some(entry) => format!(" (first out of place: blob {})", entry.number),
             None => String::new(),
@@ -106,22 +129,20 @@ fn plan_base(file: &PbfFile, changes: &ChangeSet, ctx: &Context) -> Result<BlobP
         return Err(Error::file(
             path,
             format!(
-                "the objects are not in order{place}; run `pbfhogg sort {0} -o sorted.osm.pbf` first",
+                "the objects are not in order{place}; run `pbfhogg sort {} -o sorted.osm.pbf` first",
                 path.display()
             ),
         ));
     }
-    if plan.any(BlobFlags::DELETED) {
-        let cause = "the file holds deleted versions; changes can be applied to current data only";
-        return Err(Error::file(file.input.path(), cause));
+    if let Some(entry) = plan.first_continued() {
+        let cause = format!(
+            "an object comes twice: blob {} begins with the one that ended the blob before; \
+             changes can be applied to current data only",
+            entry.number
+        );
+        return Err(Error::file(path, cause));
     }
-    plan.resolve_shared(file, ctx, |entry| {
-        match (entry.first_key(), entry.last_key()) {
-            (Some(first), Some(last)) => !changes.range(first, last).is_empty(),
-            _ => false,
-        }
-    })?;
-    Ok(plan)
+    Ok(())
 }
 
 /// The base's header with the state that the changes bring.

@@ -5,7 +5,7 @@ use super::{expected_blobs, open_all};
 use crate::Context;
 use crate::error::Result;
 use crate::osm::KindSet;
-use crate::pbf::{BlobEntry, ParsedBlock, SourceStrings};
+use crate::pbf::{BlobEntry, ParsedBlock, SourceStrings, feature};
 use crate::read::{BlobPlan, BlobReader, PbfFile, PlanNeeds};
 use crate::write::{FrameEncoder, OutputTarget, PbfWriter, WriteOptions, Written};
 use serde::Serialize;
@@ -45,6 +45,17 @@ pub struct Summary {
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let files = open_all(&options.inputs, ctx)?;
     let mut header = merged_header(&files)?;
+    if options.output.is_stream() {
+        // A stream's header is written first, so that only what is known now can be declared.
+        let verified = |file: &PbfFile| file.toc.as_ref().is_some_and(|toc| toc.flags.sorted);
+        header.set_optional(
+            feature::SORTED,
+            files.len() == 1 && files.iter().all(verified),
+        );
+        if options.kinds != KindSet::ALL {
+            header.set_required(feature::DENSE_NODES, true);
+        }
+    }
     options.header.apply(&mut header);
     let mut expected = 0u64;
     for file in &files {
@@ -58,11 +69,12 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         blobs_skipped: 0,
         blobs_rewritten: 0,
     };
-    // A stream has no table: nothing of a blob needs to be known but, perhaps, its kind.
-    let needs = if options.output.is_stream() || !options.write.toc {
-        PlanNeeds::Ranges
-    } else {
-        PlanNeeds::Order
+    // Without a table nothing of a blob needs to be known but, perhaps, its kinds.
+    let without_table = options.output.is_stream() || !options.write.toc;
+    let needs = match (without_table, options.kinds == KindSet::ALL) {
+        (true, true) if !options.write.blob_index => PlanNeeds::Frames,
+        (true, _) => PlanNeeds::Ranges,
+        (false, _) => PlanNeeds::Order,
     };
     for file in &files {
         let mut pick = Pick {

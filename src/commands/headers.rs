@@ -35,12 +35,14 @@ impl HeaderOption {
             "osmosis_replication_base_url" => Ok(Self::ReplicationUrl(value.into())),
             "source" => Ok(Self::Source(value.into())),
             "generator" => Err("use --generator".into()),
-            "sorting" => match value {
-                "Type_then_ID" => Err("order is declared when it is there; use `sort`".into()),
+            "sorting" | feature::SORTED => match value {
+                "Type_then_ID" | "true" | "yes" => {
+                    Err("order is declared when it is there; use `sort`".into())
+                }
                 _ => Ok(Self::Feature(feature::SORTED.into(), false)),
             },
             _ => match value {
-                "true" | "yes" | "" => Ok(Self::Feature(key.into(), true)),
+                "true" | "yes" => Ok(Self::Feature(key.into(), true)),
                 "false" | "no" => Ok(Self::Feature(key.into(), false)),
                 _ => Err(format!(
                     "'{key}' is not a header field: know osmosis_replication_timestamp, \

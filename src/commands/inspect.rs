@@ -3,8 +3,8 @@
 use crate::Context;
 use crate::error::Result;
 use crate::osm::{Bbox, ObjectKind, format_timestamp};
-use crate::pbf::{BlobFlags, feature};
-use crate::read::{BlobPlan, PbfFile, PlanNeeds, PlanSource};
+use crate::pbf::{BlobFlags, ParsedBlock, feature};
+use crate::read::{BlobPlan, BlobReader, PbfFile, PlanNeeds, PlanSource};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -67,7 +67,13 @@ pub struct Summary {
     pub payload_bytes: Option<u64>,
     /// All objects.
     pub objects: u64,
-    /// Blobs and objects by kind.
+    /// All nodes.
+    pub nodes: u64,
+    /// All ways.
+    pub ways: u64,
+    /// All relations.
+    pub relations: u64,
+    /// Blobs by what they hold.
     pub kinds: Vec<KindSummary>,
     /// Whether the header declares canonical order.
     pub declared_sorted: bool,
@@ -84,34 +90,21 @@ impl Summary {
     /// other programs use (`header.option.generator`, `file.size`, `data.count.nodes`, …).
     pub fn get(&self, key: &str) -> Option<String> {
         let option = key.strip_prefix("header.option.");
-        let count = |kind: ObjectKind| {
-            let of_kind = self
-                .kinds
-                .iter()
-                .filter(|summary| summary.kind == kind.name());
-            let mixed = self.kinds.iter().any(|summary| summary.kind == "mixed");
-            (!mixed).then(|| {
-                of_kind
-                    .map(|summary| summary.objects)
-                    .sum::<u64>()
-                    .to_string()
-            })
-        };
         match option.unwrap_or(key) {
             "file.name" => Some(self.path.clone()),
             "file.size" => Some(self.bytes.to_string()),
             "file.format" => Some("PBF".into()),
-            "data.objects_ordered" => Some(self.sorted?.to_string()),
+            "data.objects_ordered" => Some(if self.sorted? { "yes" } else { "no" }.into()),
             "data.bbox" => self.data_bbox.clone(),
-            "data.count.nodes" => count(ObjectKind::Node),
-            "data.count.ways" => count(ObjectKind::Way),
-            "data.count.relations" => count(ObjectKind::Relation),
+            "data.count.nodes" => Some(self.nodes.to_string()),
+            "data.count.ways" => Some(self.ways.to_string()),
+            "data.count.relations" => Some(self.relations.to_string()),
             "osmosis_replication_timestamp" => self.replication_timestamp.clone(),
             "osmosis_replication_sequence_number" => Some(self.replication_sequence?.to_string()),
             "osmosis_replication_base_url" => self.replication_url.clone(),
             "sorting" => self.declared_sorted.then(|| "Type_then_ID".into()),
             "header.with_history" => Some(self.history.to_string()),
-            "header.boxes" => self.header_bbox.clone(),
+            "header.boxes" => self.header_bbox.as_ref().map(|bbox| format!("({bbox})")),
             field => match serde_json::to_value(self).ok()?.get(field)? {
                 serde_json::Value::String(text) => Some(text.clone()),
                 serde_json::Value::Null => None,
@@ -140,6 +133,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         .iter()
         .map(|entry| u64::from(entry.payload_len))
         .sum();
+    let [nodes, ways, relations] = count_by_kind(&file, &plan, ctx)?;
     let header = &file.header;
     Ok(Summary {
         path: options.input.display().to_string(),
@@ -162,12 +156,39 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
             .sum(),
         payload_bytes: lengths_known.then_some(payload_bytes),
         objects: plan.count(),
+        nodes,
+        ways,
+        relations,
         kinds: by_kind(&plan),
         declared_sorted: header.has(feature::SORTED),
         sorted: plan.is_sorted(),
         history: header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED),
         locations_on_ways: header.has(feature::LOCATIONS) || plan.any(BlobFlags::LOCATIONS),
     })
+}
+
+/// Nodes, ways and relations. What is in a blob of several kinds is counted one by one.
+fn count_by_kind(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<[u64; 3]> {
+    let mut counts = [0u64; 3];
+    let mut reader = BlobReader::new(&file.input, ctx);
+    for entry in &plan.entries {
+        match entry.kinds.single() {
+            Some(kind) => counts[kind as usize] += u64::from(entry.count),
+            None if entry.kinds.is_empty() => {}
+            None => {
+                let payload = reader.payload(entry)?;
+                let counted = ParsedBlock::parse(payload).and_then(|block| {
+                    let mut objects = block.cursor();
+                    while let Some(object) = objects.next()? {
+                        counts[object.key.0 as usize] += 1;
+                    }
+                    Ok(())
+                });
+                counted.map_err(|error| reader.error(entry, error))?;
+            }
+        }
+    }
+    Ok(counts)
 }
 
 fn by_kind(plan: &BlobPlan) -> Vec<KindSummary> {

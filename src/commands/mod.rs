@@ -26,7 +26,7 @@ fn open_all(paths: &[PathBuf], ctx: &Context) -> Result<Vec<PbfFile>> {
 fn expected_blobs(file: &PbfFile) -> Result<u64> {
     const SAMPLE: u64 = 64;
     if let Some(toc) = &file.toc {
-        return Ok(toc.entries.len() as u64);
+        return Ok(toc.entries.iter().map(|entry| u64::from(entry.blobs)).sum());
     }
     let (mut blobs, mut end) = (0, file.data_start);
     for head in HeaderWalker::new(&file.input, file.data_start, 1).take(SAMPLE as usize) {

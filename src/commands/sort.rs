@@ -46,16 +46,19 @@ pub struct Summary {
 /// Bytes of payload that are merged at a time, all workers together.
 const MERGE_BUDGET: u64 = 256 << 20;
 
-/// Bytes of payload that one shard should have.
-fn shard_bytes(ctx: &Context) -> u64 {
-    (MERGE_BUDGET / (2 * ctx.jobs as u64)).clamp(8 << 20, 64 << 20)
-}
+/// Bytes of payload that one shard should have. It decides where blocks are cut, and so must not
+/// depend on the number of jobs.
+const SHARD_BYTES: u64 = 32 << 20;
 
 /// Sorts.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let files = open_all(&options.inputs, ctx)?;
     let mut header = merged_header(&files)?;
     header.set_optional(feature::SORTED, true);
+    if options.output.is_stream() {
+        // A stream's header is written before it is known what has to be encoded anew.
+        header.set_required(feature::DENSE_NODES, true);
+    }
     options.header.apply(&mut header);
     let mut blobs: Vec<Source> = Vec::new();
     for (index, file) in files.iter().enumerate() {
@@ -68,17 +71,18 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         );
     }
     let mut inputs: Vec<&Input> = files.iter().map(|file| &file.input).collect();
-    let units = plan_units(blobs, shard_bytes(ctx));
+    let units = plan_units(blobs, SHARD_BYTES);
+    let merged = units.iter().map(Unit::blobs_merged).sum();
     let scratch = options.output.scratch_directory();
-    let runs = merge::sorted_runs(&inputs, &units, shard_bytes(ctx), &scratch, ctx)?;
+    let runs = merge::sorted_runs(&inputs, &units, SHARD_BYTES, &scratch, ctx)?;
     let units = match &runs {
         None => units,
         Some(runs) => {
             inputs.push(&runs.input);
-            runs.replace(units, inputs.len() - 1, shard_bytes(ctx))
+            runs.replace(units, inputs.len() - 1, SHARD_BYTES)
         }
     };
-    write_units(options, header, &inputs, units, ctx)
+    write_units(options, header, &inputs, units, merged, ctx)
 }
 
 fn write_units(
@@ -86,14 +90,14 @@ fn write_units(
     header: crate::pbf::HeaderBlock,
     inputs: &[&Input],
     units: Vec<Unit>,
+    blobs_merged: u64,
     ctx: &Context,
 ) -> Result<Summary> {
     let expected = units.iter().map(Unit::expected_blobs).sum();
-    let merged: u64 = units.iter().map(Unit::blobs_merged).sum();
     let mut summary = Summary {
         written: Written::default(),
         blobs_copied: 0,
-        blobs_merged: merged,
+        blobs_merged,
     };
     let mut writer =
         PbfWriter::create(options.output.clone(), header, options.write, expected, ctx)?;

@@ -2,6 +2,7 @@
 
 use crate::osm::{ObjectKind, OrderKey, StringPool, id_rank};
 use crate::pbf::{Info, Member, Object, ObjectBody};
+use std::cmp::Ordering;
 use std::ops::Range;
 
 /// One change of one object. Strings and lists live in the [`ChangeSet`].
@@ -39,25 +40,25 @@ impl Span {
     }
 }
 
-/// Whether something with `new` version and time replaces something with `old`, which comes
-/// before it. Without versions the later one wins.
-fn replaces(old: (Option<u32>, Option<i64>), new: (Option<u32>, Option<i64>)) -> bool {
-    match (old.0, new.0) {
-        (Some(old_version), Some(new_version)) if old_version != new_version => {
-            new_version > old_version
-        }
-        (Some(_), Some(_)) => match (old.1, new.1) {
-            (Some(old_time), Some(new_time)) => new_time >= old_time,
-            _ => true,
-        },
-        _ => true,
-    }
-}
-
 impl Change {
-    /// Whether this change replaces an object with that version and time.
+    /// Whether this change replaces an object of the base with that version and time: it has a
+    /// higher version, or the same and is not older. What the base does not tell gives way.
     pub fn replaces(&self, version: Option<u32>, timestamp: Option<i64>) -> bool {
-        replaces((version, timestamp), (self.version, self.timestamp))
+        let Some(base_version) = version else {
+            return true;
+        };
+        match self.rank().0.cmp(&base_version) {
+            Ordering::Equal => timestamp.is_none_or(|base_time| self.rank().1 >= base_time),
+            order => order == Ordering::Greater,
+        }
+    }
+
+    /// What decides among changes of one object: version, then time; one without counts as newest.
+    fn rank(&self) -> (u32, i64) {
+        (
+            self.version.unwrap_or(u32::MAX),
+            self.timestamp.unwrap_or(i64::MAX),
+        )
     }
 }
 
@@ -110,7 +111,8 @@ impl ChangeSet {
         self.changes.sort_by_key(|change| change.key);
         self.changes.dedup_by(|later, kept| {
             let same = later.key == kept.key;
-            if same && later.replaces(kept.version, kept.timestamp) {
+            // Of equals the one that came later.
+            if same && later.rank() >= kept.rank() {
                 *kept = *later;
             }
             same
@@ -234,6 +236,9 @@ pub(super) struct Draft {
 impl ChangeSet {
     /// Takes over a change whose tags and refs stand at the end of the lists.
     pub(super) fn finish(&mut self, draft: &Draft) -> Result<(), String> {
+        if self.strings.text_len() > u32::MAX as usize {
+            return Err("more than 4 GB of distinct text".to_owned());
+        }
         let span = |start: usize, end: usize| match (u32::try_from(start), u32::try_from(end)) {
             (Ok(start), Ok(end)) => Ok(Span { start, end }),
             _ => Err("more tags, refs or members than 32 bits can count".to_owned()),
@@ -260,18 +265,63 @@ impl ChangeSet {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_highest_version_wins_then_the_later_time_then_the_later_change() {
-        assert!(replaces((Some(1), Some(9)), (Some(2), Some(1))));
-        assert!(!replaces((Some(3), None), (Some(2), Some(1))));
-        assert!(replaces((Some(2), Some(5)), (Some(2), Some(5))));
-        assert!(!replaces((Some(2), Some(5)), (Some(2), Some(4))));
-        assert!(replaces((Some(2), None), (Some(2), Some(4))));
+    fn change(version: Option<u32>, timestamp: Option<i64>, uid: i32) -> Change {
+        Change {
+            key: (ObjectKind::Node, 1),
+            id: 1,
+            deleted: false,
+            version,
+            timestamp,
+            changeset: None,
+            uid: Some(uid),
+            user: 0,
+            location_e7: (0, 0),
+            tags: Span::default(),
+            refs: Span::default(),
+        }
+    }
+
+    /// The uid of the change that wins.
+    fn winner(changes: &[Change]) -> Option<i32> {
+        let mut set = ChangeSet {
+            changes: changes.to_vec(),
+            ..ChangeSet::default()
+        };
+        set.settle();
+        set.changes()[0].uid
     }
 
     #[test]
-    fn a_change_without_version_counts_as_newest() {
-        assert!(replaces((Some(7), Some(5)), (None, None)));
-        assert!(replaces((None, Some(5)), (Some(1), None)));
+    fn the_highest_version_wins_then_the_later_time_then_the_later_change() {
+        let versions = [
+            change(Some(2), None, 1),
+            change(Some(3), Some(1), 2),
+            change(Some(1), None, 3),
+        ];
+        assert_eq!(winner(&versions), Some(2));
+        let times = [change(Some(2), Some(9), 1), change(Some(2), Some(5), 2)];
+        assert_eq!(winner(&times), Some(1));
+        let equals = [change(Some(2), Some(9), 1), change(Some(2), Some(9), 2)];
+        assert_eq!(winner(&equals), Some(2));
+    }
+
+    #[test]
+    fn a_change_without_version_is_newest_wherever_it_stands() {
+        let bare = change(None, None, 7);
+        for others in [[1, 3], [3, 1]] {
+            let [a, b] = others.map(|version| change(Some(version), Some(4), 0));
+            for changes in [[a, b, bare], [a, bare, b], [bare, a, b]] {
+                assert_eq!(winner(&changes), Some(7));
+            }
+        }
+        assert!(bare.replaces(Some(9), Some(9)));
+    }
+
+    #[test]
+    fn a_base_without_version_gives_way() {
+        assert!(change(Some(1), None, 0).replaces(None, Some(5)));
+        assert!(change(Some(2), Some(5), 0).replaces(Some(2), Some(5)));
+        assert!(!change(Some(2), Some(4), 0).replaces(Some(2), Some(5)));
+        assert!(!change(Some(1), None, 0).replaces(Some(2), None));
     }
 }

@@ -73,6 +73,7 @@ impl Parser<'_> {
                         self.close(place)?;
                     }
                 }
+                Event::Text(text) if self.stack.is_empty() => self.only_space(&text)?,
                 Event::Eof => break,
                 _ => {}
             }
@@ -81,6 +82,18 @@ impl Parser<'_> {
             (false, _) => Err("this is not an OsmChange document: <osmChange> is missing".into()),
             (true, false) => Err("the document ends before </osmChange>".into()),
             (true, true) => Ok(()),
+        }
+    }
+
+    /// Outside of the document there is nothing but space.
+    fn only_space(&self, text: &str) -> Result<(), String> {
+        let stray = text
+            .chars()
+            .any(|char| !char.is_whitespace() && char != '\u{feff}');
+        match (stray, self.seen_root) {
+            (true, true) => Err("there is text behind </osmChange>".into()),
+            (true, false) => Err("expected <osmChange>, not text".into()),
+            (false, _) => Ok(()),
         }
     }
 
@@ -157,7 +170,10 @@ impl Parser<'_> {
             match key {
                 "id" => id = Some(number::<i64>(key, value)?),
                 // Version 0 is how some editors say that there is none.
-                "version" => draft.version = Some(number(key, value)?).filter(|&found| found > 0),
+                "version" => {
+                    let version = number::<i32>(key, value)?;
+                    draft.version = u32::try_from(version).ok().filter(|&version| version > 0);
+                }
                 "timestamp" => draft.timestamp = Some(time(value)?),
                 "changeset" => draft.changeset = Some(number(key, value)?),
                 "uid" => draft.uid = Some(number(key, value)?).filter(|&uid| uid > 0),
@@ -247,10 +263,7 @@ fn for_each_attribute(
     element: &BytesStart<'_>,
     mut visit: impl FnMut(&str, &str) -> Result<(), String>,
 ) -> Result<(), String> {
-    let mut attributes = element.attributes();
-    // Every attribute would be compared with all before it.
-    attributes.with_checks(false);
-    for attribute in attributes {
+    for attribute in element.attributes() {
         let attribute = attribute.map_err(|error| error.to_string())?;
         let key: &str = attribute.key.as_ref();
         let value: Cow<'_, str> = attribute

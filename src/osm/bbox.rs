@@ -133,7 +133,9 @@ fn parse_plain_e7(text: &[u8]) -> Option<i64> {
         return None;
     }
     let missing = 7 - decimals.unwrap_or(0).min(7);
-    value = value.checked_mul(10i64.pow(missing))? + i64::from(round_up);
+    value = value
+        .checked_mul(10i64.pow(missing))?
+        .checked_add(i64::from(round_up))?;
     Some(if negative { -value } else { value })
 }
 

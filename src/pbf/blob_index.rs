@@ -12,7 +12,9 @@ const V1_LEN: usize = 26;
 pub fn encode_blob_index(entry: &BlobEntry) -> Option<[u8; BLOB_INDEX_LEN]> {
     let kind = entry.kinds.single()?;
     // The index orders ids as numbers; this crate's entries order them canonically.
-    if entry.min_id <= 0 {
+    // And it has no way to say that a box is not known.
+    let boxless = kind == ObjectKind::Node && entry.bbox.is_empty();
+    if entry.min_id <= 0 || boxless {
         return None;
     }
     let mut bytes = [0; BLOB_INDEX_LEN];

@@ -105,6 +105,11 @@ impl Scale {
             .wrapping_add(self.granularity.wrapping_mul(value))
     }
 
+    /// Whether this is the scale that new blocks have.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// Seconds since 1970 of a stored time.
     #[inline]
     pub const fn seconds(&self, value: i64) -> i64 {

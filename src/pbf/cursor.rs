@@ -3,6 +3,7 @@
 use super::block::{BlockOutline, Message, Scale, StringTable};
 use super::dense::{DenseNodes, RawNode, RawNodes};
 use super::messages::{NodeMessage, ObjectOutline, RawInfo, RelationMessage, WayMessage};
+use super::object::exact_quotient;
 use super::{BlockBuilder, FormatError, SourceStrings};
 use crate::osm::{ObjectKind, OrderKey, id_rank};
 
@@ -88,7 +89,26 @@ enum RawForm<'a> {
     Message(&'a [u8]),
 }
 
-impl RawObject<'_> {
+impl<'a> RawObject<'a> {
+    /// The object in the units of new blocks, where it can be expressed in them exactly, and the
+    /// scale that it has then. What has no coordinates has no scale but that of time.
+    pub(crate) fn in_default_scale(mut self, scale: &Scale) -> Result<(Self, Scale), FormatError> {
+        let default = Scale::default();
+        if scale.is_default() {
+            return Ok((self, default));
+        }
+        let rescaled = match &mut self.form {
+            RawForm::Dense(node) => rescale(node, scale),
+            RawForm::Message(message) => {
+                let scaled = self.key.0 == ObjectKind::Node
+                    || scale.date_granularity != default.date_granularity
+                    || ObjectOutline::parse(message)?.has_locations;
+                !scaled
+            }
+        };
+        Ok((self, if rescaled { default } else { *scale }))
+    }
+
     /// The metadata.
     pub(crate) fn info(&self) -> Result<RawInfo, FormatError> {
         match &self.form {
@@ -115,6 +135,22 @@ impl RawObject<'_> {
                 builder.add_relation_message(&RelationMessage::parse(bytes)?, source)
             }
         }
+    }
+}
+
+/// Brings a node into the units of new blocks. `false`, and nothing done, where that is not exact.
+fn rescale(node: &mut RawNode<'_>, scale: &Scale) -> bool {
+    let default = Scale::default();
+    let lat = exact_quotient(scale.nano_lat(node.lat), default.granularity);
+    let lon = exact_quotient(scale.nano_lon(node.lon), default.granularity);
+    let time = node.info.timestamp.checked_mul(scale.date_granularity);
+    let time = time.and_then(|millis| exact_quotient(millis, default.date_granularity));
+    match (lat, lon, time) {
+        (Some(lat), Some(lon), Some(time)) => {
+            (node.lat, node.lon, node.info.timestamp) = (lat, lon, time);
+            true
+        }
+        _ => false,
     }
 }
 

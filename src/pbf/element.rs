@@ -130,13 +130,13 @@ impl<'b> Node<'b> {
     }
 
     /// Latitude in units of 1e-7 degree.
-    pub const fn decimicro_lat(&self) -> i32 {
-        (self.nano_lat / NANO_PER_DECIMICRO) as i32
+    pub fn decimicro_lat(&self) -> i32 {
+        saturating_e7(self.nano_lat)
     }
 
     /// Longitude in units of 1e-7 degree.
-    pub const fn decimicro_lon(&self) -> i32 {
-        (self.nano_lon / NANO_PER_DECIMICRO) as i32
+    pub fn decimicro_lon(&self) -> i32 {
+        saturating_e7(self.nano_lon)
     }
 
     /// Latitude in degrees.
@@ -158,6 +158,12 @@ impl<'b> Node<'b> {
     pub const fn info(&self) -> Info<'b> {
         self.info
     }
+}
+
+/// Nanodegrees in units of 1e-7 degree; what does not fit is the nearest that does.
+fn saturating_e7(nano: i64) -> i32 {
+    let clamped = (nano / NANO_PER_DECIMICRO).clamp(i64::from(i32::MIN), i64::from(i32::MAX));
+    clamped as i32
 }
 
 /// The node ids of a way, delta decoded.

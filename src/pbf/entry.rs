@@ -118,7 +118,9 @@ impl BlobEntry {
     /// What this entry does not know is not compared.
     pub fn agrees_with(&self, other: &Self) -> bool {
         let both_hashed = self.flags.has(BlobFlags::HASHED) && other.flags.has(BlobFlags::HASHED);
+        let sorted = |entry: &Self| entry.flags.has(BlobFlags::SORTED);
         (!both_hashed || self.hash == other.hash)
+            && (!self.flags.has(BlobFlags::SCANNED) || sorted(self) == sorted(other))
             && self.kinds == other.kinds
             && (self.count, self.min_id, self.max_id) == (other.count, other.min_id, other.max_id)
     }

@@ -29,12 +29,12 @@ pub fn reserved_header_len(header: &HeaderBlock, blobs: u64) -> usize {
 
 /// Encodes the header frame with its table in exactly `frame_len` bytes, which come from
 /// [`reserved_header_len`]. A table that has too little room is degraded: content hashes go first,
-/// then neighbouring blobs share entries, then the table is left out.
+/// then neighbouring blobs share entries, then the table is left out. Also tells whether there is one.
 pub fn header_frame_with_toc(
     header: &HeaderBlock,
     toc: Option<Toc>,
     frame_len: usize,
-) -> Result<Vec<u8>, FormatError> {
+) -> Result<(Vec<u8>, bool), FormatError> {
     let mut payload = Vec::new();
     header.encode(&mut payload);
     let room = payload_len_of(frame_len)
@@ -43,7 +43,9 @@ pub fn header_frame_with_toc(
             "the header does not fit the room reserved for it",
         ))?;
     let data_start = frame_len as u64;
-    match toc.and_then(|toc| fitting_table(toc, data_start, room)) {
+    let table = toc.and_then(|toc| fitting_table(toc, data_start, room));
+    let has_table = table.is_some();
+    match table {
         Some(table) => {
             put_bytes_field(&mut payload, TOC_FIELD, &table);
             put_padding(&mut payload, room - field_len(TOC_FIELD, table.len()));
@@ -59,7 +61,7 @@ pub fn header_frame_with_toc(
     };
     encode_frame(&mut frame, BlobKind::Header, None, &blob)?;
     if frame.len() == frame_len {
-        Ok(frame)
+        Ok((frame, has_table))
     } else {
         Err(FormatError::new(
             "the header could not be fitted to the room reserved for it",
@@ -255,7 +257,7 @@ mod tests {
         let (header, toc) = HeaderBlock::parse(decompressor.payload(&blob).unwrap()).unwrap();
         (
             header,
-            toc.map(|bytes| Toc::parse(bytes, frame.len() as u64).unwrap()),
+            toc.map(|bytes| Toc::parse(bytes, frame.len() as u64, 1 << 40).unwrap()),
         )
     }
 
@@ -265,7 +267,7 @@ mod tests {
         for reserved in [0, 1, 100, 3000] {
             let len = reserved_header_len(&header, reserved);
             for blobs in [0, reserved as u32 / 2, reserved as u32] {
-                let frame =
+                let (frame, _) =
                     header_frame_with_toc(&header, Some(moved(table(blobs), len)), len).unwrap();
                 assert_eq!(frame.len(), len);
                 assert_eq!(read_back(&frame).1.unwrap().entries.len(), blobs as usize);
@@ -281,7 +283,9 @@ mod tests {
         for reserved in [1000, 200, 80, 20, 0] {
             let len = reserved_header_len(&header, reserved);
             let read = read_back(
-                &header_frame_with_toc(&header, Some(moved(toc.clone(), len)), len).unwrap(),
+                &header_frame_with_toc(&header, Some(moved(toc.clone(), len)), len)
+                    .unwrap()
+                    .0,
             )
             .1;
             let Some(read) = read else {

@@ -81,10 +81,14 @@ pub(crate) struct NodeMessage<'a> {
 impl<'a> NodeMessage<'a> {
     pub(crate) fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
         let mut node = Self::default();
+        let mut has_id = false;
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next().map_err(|error| error.within("Node"))? {
             match field.number {
-                1 => node.id = field.sint()?,
+                1 => {
+                    node.id = field.sint()?;
+                    has_id = true;
+                }
                 2 => node.keys.add(&field)?,
                 3 => node.values.add(&field)?,
                 4 => node.info = RawInfo::parse(field.bytes()?)?,
@@ -92,6 +96,9 @@ impl<'a> NodeMessage<'a> {
                 9 => node.lon = field.sint()?,
                 _ => {}
             }
+        }
+        if !has_id {
+            return Err(FormatError::new("object without id"));
         }
         Ok(node)
     }
@@ -242,14 +249,6 @@ impl<'a> ObjectOutline<'a> {
         self.id
             .map(|id| id as i64)
             .ok_or(FormatError::new("object without id"))
-    }
-
-    /// Whether the metadata marks a deleted version.
-    #[inline]
-    pub(crate) fn is_deleted(&self) -> Result<bool, FormatError> {
-        // `visible` is a handful of bytes that only history files have: look before parsing.
-        let mentioned = self.info.windows(2).any(|pair| pair == [0x30, 0]);
-        Ok(mentioned && RawInfo::parse(self.info)?.visible == Some(false))
     }
 }
 

@@ -84,7 +84,7 @@ pub(crate) fn raw_location(scale: &Scale, lat_e7: i32, lon_e7: i32) -> Option<(i
     ))
 }
 
-fn exact_quotient(value: i64, divisor: i64) -> Option<i64> {
+pub(crate) fn exact_quotient(value: i64, divisor: i64) -> Option<i64> {
     (value % divisor == 0).then(|| value / divisor)
 }
 

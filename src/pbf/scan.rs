@@ -92,21 +92,27 @@ impl Scan {
     ) -> Result<(), FormatError> {
         let key = (kind, id_rank(id));
         self.count(kind, key.1);
-        if outline.is_deleted()? {
+        let info = RawInfo::parse(outline.info)?;
+        if info.visible == Some(false) {
             self.flags.set(BlobFlags::DELETED, true);
         }
+        self.follow(key, info.version);
+        Ok(())
+    }
+
+    /// Takes in the place of the next object.
+    fn follow(&mut self, key: (ObjectKind, u64), version: i64) {
         match self.last.replace(key) {
             Some(last) if last > key => self.unsorted(),
-            Some(last) if last == key => self.flags.set(BlobFlags::STRICT, false),
-            _ => self.last_version = i64::MIN,
-        }
-        // Versions matter only where an id repeats, which the next object tells.
-        let version = RawInfo::parse(outline.info)?.version;
-        if self.last_version > version {
-            self.flags.set(BlobFlags::SORTED, false);
+            Some(last) if last == key => {
+                self.flags.set(BlobFlags::STRICT, false);
+                if self.last_version > version {
+                    self.flags.set(BlobFlags::SORTED, false);
+                }
+            }
+            _ => {}
         }
         self.last_version = version;
-        Ok(())
     }
 
     fn count(&mut self, kind: ObjectKind, rank: u64) {
@@ -119,15 +125,6 @@ impl Scan {
     fn unsorted(&mut self) {
         self.flags.set(BlobFlags::SORTED, false);
         self.flags.set(BlobFlags::STRICT, false);
-    }
-
-    /// An id came again, with that version.
-    fn repeated(&mut self, version: i64) {
-        self.flags.set(BlobFlags::STRICT, false);
-        if self.last_version > version {
-            self.flags.set(BlobFlags::SORTED, false);
-        }
-        self.last_version = version;
     }
 
     fn dense(&mut self, dense: &DenseNodes<'_>) -> Result<(), FormatError> {
@@ -152,13 +149,14 @@ impl Scan {
         let (mut last, mut ascending) = (first, first > 0);
         while !deltas.is_done() {
             let delta = deltas.read_sint()?;
-            ascending &= delta > 0;
-            last = last.wrapping_add(delta);
+            let (next, overflow) = last.overflowing_add(delta);
+            ascending &= delta > 0 && !overflow;
+            last = next;
         }
         let continues = self
             .last
             .is_none_or(|last| last < (ObjectKind::Node, id_rank(first)));
-        if !ascending || last < first || !continues {
+        if !ascending || !continues {
             return Ok(false);
         }
         let ids = &mut self.ids[ObjectKind::Node as usize];
@@ -166,7 +164,8 @@ impl Scan {
         ids.min = ids.min.min(id_rank(first));
         ids.max = ids.max.max(id_rank(last));
         self.last = Some((ObjectKind::Node, id_rank(last)));
-        self.last_version = i64::MIN;
+        // Its version was not looked at: should the id come again, the order is not known to hold.
+        self.last_version = i64::MAX;
         Ok(true)
     }
 
@@ -176,15 +175,7 @@ impl Scan {
         while let Some(node) = nodes.next()? {
             let key = (ObjectKind::Node, id_rank(node.id));
             self.count(key.0, key.1);
-            match self.last.replace(key) {
-                Some(last) if last > key => self.unsorted(),
-                Some(last) if last == key => {
-                    self.repeated(node.info.version);
-                    continue;
-                }
-                _ => {}
-            }
-            self.last_version = node.info.version;
+            self.follow(key, node.info.version);
         }
         Ok(())
     }

@@ -104,7 +104,9 @@ pub fn splice_block(
     let Some(form) = group_form(group)? else {
         return Ok(false);
     };
-    let mut strings = GrowingTable::new(block.string_table)?;
+    let Some(mut strings) = GrowingTable::new(block.string_table)? else {
+        return Ok(false);
+    };
     let Some(new) = NewObjects::prepare(new, &block.scale, &mut strings) else {
         return Ok(false);
     };
@@ -168,8 +170,12 @@ struct GrowingTable<'a> {
 }
 
 impl<'a> GrowingTable<'a> {
-    fn new(message: &'a [u8]) -> Result<Self, FormatError> {
+    /// `None` where index 0 is not the empty string that it should be: it stands for "no user".
+    fn new(message: &'a [u8]) -> Result<Option<Self>, FormatError> {
         let strings = StringTable::parse(message)?;
+        if strings.get(0).is_ok_and(|delimiter| !delimiter.is_empty()) {
+            return Ok(None);
+        }
         let mut encoded = Vec::with_capacity(message.len() + 4096);
         encoded.extend_from_slice(message);
         if strings.is_empty() {
@@ -182,12 +188,12 @@ impl<'a> GrowingTable<'a> {
             .map(|(id, text)| (text, id))
             .collect();
         let len = strings.len().max(1) as u32;
-        Ok(Self {
+        Ok(Some(Self {
             encoded,
             lookup,
             appended: FxHashMap::default(),
             len,
-        })
+        }))
     }
 
     fn id(&mut self, text: &str) -> u32 {

@@ -222,9 +222,10 @@ fn put_column(out: &mut Vec<u8>, number: u64, values: impl Iterator<Item = i64> 
 }
 
 impl Toc {
-    /// Reads a table. Fails where it is damaged or of a later version; the file can then still be
-    /// read without it.
-    pub fn parse(bytes: &[u8], data_start: u64) -> Result<Self, FormatError> {
+    /// Reads a table of a file of `actual_len` bytes. Fails where it is damaged or of a later
+    /// version; the file can then still be read without it. The entries of a longer file are not
+    /// read.
+    pub fn parse(bytes: &[u8], data_start: u64, actual_len: u64) -> Result<Self, FormatError> {
         let damaged = || FormatError::new("the table of contents is damaged");
         let (body, crc) = bytes.split_last_chunk::<4>().ok_or_else(damaged)?;
         if crc32c::crc32c(body) != u32::from_le_bytes(*crc) {
@@ -241,18 +242,21 @@ impl Toc {
         let mut fields = Varints::new(rest);
         let flags = TocFlags::from_bits(fields.read()?);
         let file_len = u64::from_le_bytes(*file_len);
-        // No memory for more entries than frames can be in the file.
-        let count = fields.read()?;
-        let count = usize::try_from(count.min(file_len / MIN_FRAME_LEN + 1))
-            .ok()
-            .filter(|&fits| fits as u64 == count);
-        let count = count.ok_or_else(damaged)?;
-        let columns = Columns::parse(fields, count)?;
         let mut toc = Self {
             file_len,
             flags,
             entries: Vec::new(),
         };
+        let count = fields.read()?;
+        if file_len > actual_len {
+            return Ok(toc);
+        }
+        // No memory for more entries than frames can be in the file.
+        let count = Some(count).filter(|&count| count <= actual_len / MIN_FRAME_LEN);
+        let count = count
+            .and_then(|count| usize::try_from(count).ok())
+            .ok_or_else(damaged)?;
+        let columns = Columns::parse(fields, count)?;
         toc.entries = columns.entries(count, data_start)?;
         Ok(toc)
     }
@@ -273,6 +277,11 @@ impl Columns {
             let (column, behind) = fields.rest().split_at_checked(len).ok_or(FormatError::new(
                 "a column of the table of contents is cut off",
             ))?;
+            if columns.0.iter().any(|(found, _)| *found == number) {
+                return Err(FormatError::new(
+                    "a column of the table of contents comes twice",
+                ));
+            }
             if (column::BLOBS..=column::HASH).contains(&number) {
                 columns.0.push((number, decode_column(column, count)?));
             }
@@ -478,7 +487,10 @@ pub(super) mod tests {
     fn a_table_reads_back_as_it_was_written() {
         for blobs in [0, 1, 2, 500] {
             let toc = table(blobs);
-            assert_eq!(Toc::parse(&encode_toc(&toc, 1000), 1000).unwrap(), toc);
+            assert_eq!(
+                Toc::parse(&encode_toc(&toc, 1000), 1000, 1 << 40).unwrap(),
+                toc
+            );
         }
     }
 
@@ -488,8 +500,11 @@ pub(super) mod tests {
         for index in 0..bytes.len() {
             let mut damaged = bytes.clone();
             damaged[index] ^= 0x10;
-            assert!(Toc::parse(&damaged, 1000).is_err(), "byte {index}");
-            assert!(Toc::parse(&bytes[..index], 1000).is_err(), "cut at {index}");
+            assert!(Toc::parse(&damaged, 1000, 1 << 40).is_err(), "byte {index}");
+            assert!(
+                Toc::parse(&bytes[..index], 1000, 1 << 40).is_err(),
+                "cut at {index}"
+            );
         }
     }
 }

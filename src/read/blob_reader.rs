@@ -38,6 +38,9 @@ impl<'f> BlobReader<'f> {
     pub fn payload(&mut self, entry: &BlobEntry) -> Result<&[u8]> {
         let input = self.input;
         let bad = |source| input.blob_error(u64::from(entry.number), entry.offset, source);
+        if entry.blobs != 1 {
+            return Err(bad(FormatError::new("several blobs cannot be read as one")));
+        }
         let len = entry.frame_len as usize;
         if self.frame.len() < len {
             self.frame.resize(len, 0);

@@ -157,7 +157,7 @@ impl PbfFile {
         let frame = read_header_frame(&input)?;
         ctx.stats.bytes_read.add(frame.len() as u64);
         let bad = |source| input.blob_error(0, 0, source);
-        let (header, data_start, toc) = parse_header_frame(&frame).map_err(bad)?;
+        let (header, data_start, toc) = parse_header_frame(&frame, input.len()).map_err(bad)?;
         let mut file = Self {
             input,
             header,
@@ -248,7 +248,22 @@ fn blob_header_bytes(frame: &[u8]) -> Result<&[u8], FormatError> {
         .ok_or(FormatError::new("the file ends within a BlobHeader"))
 }
 
+/// What a file is that does not begin like a PBF, as far as its first bytes tell.
+fn other_kind(start: &[u8]) -> Option<&'static str> {
+    match start {
+        [0x1f, 0x8b, ..] => Some("gzip data"),
+        [b'B', b'Z', b'h', ..] => Some("bzip2 data"),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Some("zstd data"),
+        [b'<', ..] => Some("XML"),
+        [b'{', ..] => Some("JSON"),
+        _ => None,
+    }
+}
+
 fn header_frame_len(frame: &[u8]) -> Result<usize, FormatError> {
+    if let Some(kind) = other_kind(frame) {
+        return Err(FormatError::with(format!("this is {kind}, not a PBF file")));
+    }
     let header_bytes = blob_header_bytes(frame)?;
     let header = BlobHeader::parse(header_bytes)
         .map_err(|error| FormatError::with(format!("{error}: not a PBF file")))?;
@@ -260,7 +275,7 @@ fn header_frame_len(frame: &[u8]) -> Result<usize, FormatError> {
 
 type ParsedHeader = (HeaderBlock, u64, Option<Result<Toc, FormatError>>);
 
-fn parse_header_frame(frame: &[u8]) -> Result<ParsedHeader, FormatError> {
+fn parse_header_frame(frame: &[u8], file_len: u64) -> Result<ParsedHeader, FormatError> {
     let start = FRAME_PREFIX_LEN + blob_header_bytes(frame)?.len();
     let blob = Blob::parse(frame.get(start..).unwrap_or_default())?;
     let mut decompressor = Decompressor::default();
@@ -269,6 +284,6 @@ fn parse_header_frame(frame: &[u8]) -> Result<ParsedHeader, FormatError> {
     Ok((
         header,
         data_start,
-        toc.map(|bytes| Toc::parse(bytes, data_start)),
+        toc.map(|bytes| Toc::parse(bytes, data_start, file_len)),
     ))
 }

@@ -31,18 +31,28 @@ where
     std::thread::scope(|scope| {
         // Stops the workers on every way out, so that the scope can end.
         let _stop = StopOnDrop(&queue);
-        for _ in 0..jobs.max(1) {
-            scope.spawn(|| {
+        for number in 0..jobs.max(1) {
+            let worker = std::thread::Builder::new().spawn_scoped(scope, || {
                 let mut scratch = None;
                 while let Some((index, claimed)) = queue.claim(&cost) {
                     let done = claimed.and_then(|item| {
-                        let scratch = scratch.get_or_insert_with(&init);
-                        let run = AssertUnwindSafe(|| work(scratch, item));
+                        let run =
+                            AssertUnwindSafe(|| work(scratch.get_or_insert_with(&init), item));
                         catch_unwind(run).unwrap_or_else(|panic| Err(internal(&*panic)))
                     });
                     queue.deliver(index, done);
                 }
             });
+            // A system that is short of threads still gets its work done, by fewer.
+            match worker {
+                Err(error) if number == 0 => {
+                    return Err(Error::Usage(format!(
+                        "cannot start a worker thread: {error}"
+                    )));
+                }
+                Err(_) => break,
+                Ok(_) => {}
+            }
         }
         while let Some((held, result)) = queue.next_result() {
             merge(result?)?;

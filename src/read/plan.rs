@@ -1,9 +1,10 @@
 //! What is in each blob of a file: from its table of contents, from per-blob indexes, or from one
 //! parallel pass over the blobs.
 
+use super::blob_reader::stale_index;
 use super::{BlobReader, FrameHead, HeaderWalker, PbfFile, parallel_classify_phase};
 use crate::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::osm::{KindSet, OrderKey};
 use crate::pbf::{BlobEntry, BlobFlags, decode_blob_index, scan_payload};
 
@@ -32,6 +33,8 @@ impl PlanSource {
 /// How much a command must know of each blob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlanNeeds {
+    /// Where it is; whatever else an index tells comes along.
+    Frames,
     /// Kind, id range and count, as claimed by whatever index there is.
     Ranges,
     /// Also whether the objects within the blob stand in order, which per-blob indexes do not say.
@@ -88,7 +91,7 @@ impl BlobPlan {
                      indexdata,
                  }| {
                     let known = indexdata.and_then(|bytes| decode_blob_index(&bytes, &mut entry));
-                    if known.is_some() && enough(&entry) {
+                    if needs == PlanNeeds::Frames || (known.is_some() && enough(&entry)) {
                         Unit::Known(entry)
                     } else {
                         Unit::Scan(entry)
@@ -146,13 +149,22 @@ impl BlobPlan {
         {
             return Ok(());
         }
-        let mut resolved = Vec::with_capacity(self.entries.len() * 2);
+        let mut resolved: Vec<BlobEntry> = Vec::with_capacity(self.entries.len() * 2);
         let mut units: Vec<Unit> = Vec::with_capacity(self.entries.len() * 2);
+        // Each shared entry, and how many units there are behind its blobs.
+        let mut shared: Vec<(BlobEntry, usize)> = Vec::new();
         for entry in std::mem::take(&mut self.entries) {
             if entry.blobs > 1 && selected(&entry) {
                 let frames = HeaderWalker::new(&file.input, entry.offset, entry.number);
+                let mut end = entry.offset;
                 for head in frames.take(entry.blobs as usize) {
-                    units.push(Unit::Scan(head?.entry));
+                    let head = head?;
+                    end = head.entry.end();
+                    units.push(Unit::Scan(head.entry));
+                }
+                shared.push((entry, units.len()));
+                if end != entry.end() {
+                    return Err(stale_entry(file, &entry, "its blobs end elsewhere"));
                 }
             } else {
                 units.push(Unit::Known(entry));
@@ -162,6 +174,17 @@ impl BlobPlan {
             resolved.push(entry);
             Ok(())
         })?;
+        for (entry, end) in shared {
+            let start = end.saturating_sub(entry.blobs as usize);
+            let blobs = resolved.get(start..end).unwrap_or_default();
+            let count = blobs.iter().map(|blob| u64::from(blob.count)).sum::<u64>();
+            let within = |blob: &BlobEntry| {
+                blob.first_key() >= entry.first_key() && blob.last_key() <= entry.last_key()
+            };
+            if count != u64::from(entry.count) || !blobs.iter().all(within) {
+                return Err(stale_entry(file, &entry, "ids or their number differ"));
+            }
+        }
         self.entries = resolved;
         Ok(())
     }
@@ -186,14 +209,25 @@ impl BlobPlan {
         self.entries.iter().any(|entry| entry.flags.has(flag))
     }
 
-    /// The first blob whose objects do not come, as a whole, behind those of all blobs before it.
+    /// The first blob that does not come, as a whole, behind all blobs before it. One that goes on
+    /// with the object that ended the blob before may be in place or not: the versions tell.
     pub fn first_out_of_place(&self) -> Option<&BlobEntry> {
+        self.first_where(|first, last| first < last)
+    }
+
+    /// The first blob that goes on with the object that ended a blob before it.
+    pub fn first_continued(&self) -> Option<&BlobEntry> {
+        self.first_where(|first, last| first == last)
+    }
+
+    fn first_where(&self, test: impl Fn(OrderKey, OrderKey) -> bool) -> Option<&BlobEntry> {
         let mut last: Option<OrderKey> = None;
         self.entries.iter().find(|entry| {
-            let out_of_place =
-                last.is_some() && entry.first_key().is_some_and(|key| Some(key) <= last);
+            let found = last
+                .zip(entry.first_key())
+                .is_some_and(|(last, first)| test(first, last));
             last = entry.last_key().max(last);
-            out_of_place
+            found
         })
     }
 
@@ -205,11 +239,15 @@ impl BlobPlan {
         {
             return Some(false);
         }
-        self.entries
-            .iter()
-            .all(|entry| scanned(&entry))
-            .then_some(true)
+        let known =
+            self.entries.iter().all(|entry| scanned(&entry)) && self.first_continued().is_none();
+        known.then_some(true)
     }
+}
+
+fn stale_entry(file: &PbfFile, entry: &BlobEntry, what: &str) -> Error {
+    file.input
+        .blob_error(u64::from(entry.number), entry.offset, stale_index(what))
 }
 
 /// Turns units into entries, decoding those that need it on every core; `take` gets the entries in

@@ -56,7 +56,8 @@ impl FrameEncoder {
         scale: &Scale,
         strings: &mut SourceStrings<'_>,
     ) -> Result<(), FormatError> {
-        self.make_room(object.key.0, scale)?;
+        let (object, scale) = object.in_default_scale(scale)?;
+        self.make_room(object.key.0, &scale)?;
         object.add_to(&mut self.builder, strings)
     }
 

@@ -2,10 +2,11 @@
 
 use crate::error::{Error, Result};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, openat};
+use rustix::io::Errno;
 use std::fs::{File, OpenOptions, Permissions};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -31,6 +32,17 @@ impl OutputTarget {
             // A device or a named pipe is written to as it is.
             Self::File { path, .. } => path.metadata().is_ok_and(|metadata| !metadata.is_file()),
         }
+    }
+
+    /// Whether a file that has the name already may be replaced.
+    const fn may_overwrite(&self) -> bool {
+        matches!(
+            self,
+            Self::File {
+                overwrite: true,
+                ..
+            }
+        )
     }
 
     /// Where temporary files of a command go: beside its output, where there is room for that.
@@ -94,6 +106,9 @@ impl Output {
                 )
             }
             OutputTarget::File { path, overwrite } => {
+                if path.as_os_str().to_string_lossy().ends_with('/') || path.is_dir() {
+                    return Err(Error::file(path, "the output is a directory, not a file"));
+                }
                 if path.symlink_metadata().is_ok() && !overwrite {
                     return Err(Error::file(
                         path,
@@ -120,7 +135,7 @@ impl Output {
             Pending::Unnamed { file, real_path } => {
                 file.sync_all().map_err(failed("cannot flush to disk"))?;
                 keep_permissions(&file, &real_path);
-                link_and_rename(&file, &real_path).map_err(|error| {
+                put_in_place(&file, &real_path, self.target.may_overwrite()).map_err(|error| {
                     Error::io(
                         self.target.path(),
                         "cannot put the finished file in place",
@@ -172,6 +187,9 @@ fn begin_file(path: &Path) -> Result<(Pending, File)> {
             let second = file.try_clone().map_err(failed)?;
             Ok((Pending::Unnamed { file, real_path }, second))
         }
+        Err(error @ (Errno::NOENT | Errno::ACCESS | Errno::ROFS | Errno::NOTDIR)) => {
+            Err(failed(error.into()))
+        }
         _ => {
             let name = real_path
                 .file_name()
@@ -190,23 +208,29 @@ fn begin_file(path: &Path) -> Result<(Pending, File)> {
     }
 }
 
-/// A file that is replaced keeps its permissions, as far as we are allowed to set them.
+/// A file that is replaced keeps its owner and permissions, as far as we are allowed to set them.
 fn keep_permissions(file: &File, path: &Path) {
     if let Ok(metadata) = path.metadata() {
+        let _ = fchown(file, Some(metadata.uid()), Some(metadata.gid()));
         let _ = file.set_permissions(metadata.permissions());
     }
 }
 
-/// Gives an unnamed file the name `path`, replacing what has it now in one step.
-fn link_and_rename(file: &File, path: &Path) -> io::Result<()> {
+/// Gives an unnamed file the name `path`. One that has it now is replaced in one step, or is the
+/// reason to fail.
+fn put_in_place(file: &File, path: &Path, overwrite: bool) -> io::Result<()> {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let link = |name: &Path| linkat(CWD, &unnamed, CWD, name, AtFlags::SYMLINK_FOLLOW);
+    if !overwrite {
+        link(path)?;
+        return sync_directory(path);
+    }
     // linkat cannot replace a file, rename can: a name of our own comes in between.
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
     loop {
         let count = COUNTER.fetch_add(1, Ordering::Relaxed);
-        let between = path.with_file_name(format!(".{name}.{}-{count}.tmp", std::process::id()));
-        match linkat(CWD, &unnamed, CWD, &between, AtFlags::SYMLINK_FOLLOW) {
+        let between = path.with_file_name(format!(".pbfhogg.{}-{count}.tmp", std::process::id()));
+        match link(&between) {
             Ok(()) => {
                 if let Err(error) = std::fs::rename(&between, path) {
                     let _ = std::fs::remove_file(&between);
@@ -215,7 +239,7 @@ fn link_and_rename(file: &File, path: &Path) -> io::Result<()> {
                 return sync_directory(path);
             }
             // Left behind by a process with our number that was killed between the two steps.
-            Err(rustix::io::Errno::EXIST) => {}
+            Err(Errno::EXIST) => {}
             Err(error) => return Err(error.into()),
         }
     }

@@ -3,7 +3,6 @@
 use super::EncodedFrame;
 use super::backends::{Backend, Buffered};
 use super::output::{Output, OutputTarget};
-use crate::Context;
 use crate::error::{Error, Result};
 use crate::osm::OrderKey;
 use crate::pbf::{
@@ -13,6 +12,7 @@ use crate::pbf::{
 };
 use crate::read::Input;
 use crate::stats::Stats;
+use crate::{Context, Observer};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -48,6 +48,8 @@ pub struct Written {
     pub objects: u64,
     /// Whether all objects are known to stand in canonical order.
     pub sorted: bool,
+    /// Whether the file has a table of contents.
+    pub indexed: bool,
 }
 
 /// A range of an input that waits to be copied, because the next one may adjoin it.
@@ -75,6 +77,7 @@ pub struct PbfWriter<'f> {
     written: Written,
     order: OrderSoFar,
     pending: Option<PendingCopy<'f>>,
+    observer: Arc<dyn Observer>,
     stats: Arc<Stats>,
 }
 
@@ -158,13 +161,9 @@ impl<'f> PbfWriter<'f> {
             written: Written::default(),
             order: OrderSoFar::default(),
             pending: None,
+            observer: ctx.observer.clone(),
             stats,
         })
-    }
-
-    /// The header that will be written at the end.
-    pub const fn header_mut(&mut self) -> &mut HeaderBlock {
-        &mut self.header
     }
 
     /// Appends a frame that was made anew.
@@ -258,21 +257,24 @@ impl<'f> PbfWriter<'f> {
         if let Some(sorted) = self.order.verdict() {
             self.header.set_optional(feature::SORTED, sorted);
         }
+        self.header.set_required(feature::SCHEMA, true);
         let any = |flag| self.entries.iter().any(|entry| entry.flags.has(flag));
-        if self
+        let (dense, deleted) = (any(BlobFlags::DENSE), any(BlobFlags::DELETED));
+        let located = any(BlobFlags::LOCATIONS);
+        // What a blob is known to hold is declared; a declaration is taken back only where
+        // everything is known of every blob.
+        let all_known = self
             .entries
             .iter()
-            .all(|entry| entry.flags.has(BlobFlags::SCANNED))
-        {
-            self.header.set_required(feature::SCHEMA, true);
-            self.header
-                .set_required(feature::DENSE_NODES, any(BlobFlags::DENSE));
-            if any(BlobFlags::DELETED) {
-                self.header.set_required(feature::HISTORY, true);
-            }
-            if any(BlobFlags::LOCATIONS) {
-                self.header.set_optional(feature::LOCATIONS, true);
-            }
+            .all(|entry| entry.flags.has(BlobFlags::SCANNED));
+        if dense || all_known {
+            self.header.set_required(feature::DENSE_NODES, dense);
+        }
+        if deleted {
+            self.header.set_required(feature::HISTORY, true);
+        }
+        if located {
+            self.header.set_optional(feature::LOCATIONS, true);
         }
     }
 
@@ -286,7 +288,15 @@ impl<'f> PbfWriter<'f> {
             },
             entries: std::mem::take(&mut self.entries),
         });
-        header_frame_with_toc(&self.header, toc, self.header_len)
-            .map_err(|error| Error::file(self.output.path(), error.to_string()))
+        let (frame, has_table) = header_frame_with_toc(&self.header, toc, self.header_len)
+            .map_err(|error| Error::file(self.output.path(), error.to_string()))?;
+        self.written.indexed = has_table;
+        if self.options.toc && !has_table {
+            self.observer.warn(&format!(
+                "{}: too many blobs of several kinds for a table of contents: the file has none",
+                self.output.path().display()
+            ));
+        }
+        Ok(frame)
     }
 }

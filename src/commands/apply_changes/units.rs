@@ -59,19 +59,22 @@ impl Slot {
 /// Assigns every change to a blob or to a place between blobs. `rewrite_ways` has every blob with
 /// coordinates in its ways decoded.
 pub(super) fn plan_units(plan: &BlobPlan, changes: &ChangeSet, rewrite_ways: bool) -> Vec<Unit> {
-    let mut slots: Vec<Slot> = plan
-        .entries
-        .iter()
-        .filter_map(|entry| {
-            let (first, last) = (entry.first_key()?, entry.last_key()?);
-            Some(Slot {
-                entry: *entry,
-                changes: changes.range(first, last),
-                first,
-                last,
-            })
-        })
-        .collect();
+    let mut slots: Vec<Slot> = Vec::with_capacity(plan.entries.len());
+    let mut empty: Vec<Unit> = Vec::new();
+    for entry in &plan.entries {
+        match (entry.first_key(), entry.last_key()) {
+            (Some(first), Some(last)) => {
+                slots.push(Slot {
+                    entry: *entry,
+                    changes: changes.range(first, last),
+                    first,
+                    last,
+                });
+            }
+            // Without nodes, ways or relations a blob has no place in the order.
+            _ => empty.push(Unit::Copy(*entry)),
+        }
+    }
     let mut units = Vec::with_capacity(slots.len() + 8);
     let mut next_change = 0;
     // New blobs that come before the slot with that index.
@@ -94,10 +97,7 @@ pub(super) fn plan_units(plan: &BlobPlan, changes: &ChangeSet, rewrite_ways: boo
         while let Some((_, part)) = inserts.next_if(|(before, _)| *before == index) {
             units.push(Unit::Insert(part));
         }
-        let strip = rewrite_ways
-            && slot.entry.kinds.contains(ObjectKind::Way)
-            && (slot.entry.flags.has(BlobFlags::LOCATIONS)
-                || !slot.entry.flags.has(BlobFlags::SCANNED));
+        let strip = loses_locations(&slot.entry, rewrite_ways);
         if slot.changes.is_empty() && !strip {
             units.push(Unit::Copy(slot.entry));
         } else {
@@ -105,7 +105,14 @@ pub(super) fn plan_units(plan: &BlobPlan, changes: &ChangeSet, rewrite_ways: boo
         }
     }
     units.extend(inserts.map(|(_, part)| Unit::Insert(part)));
+    units.extend(empty);
     units
+}
+
+/// Whether a blob has ways whose coordinates go, where those of the file do.
+pub(super) fn loses_locations(entry: &BlobEntry, file_loses_them: bool) -> bool {
+    let may_have = entry.flags.has(BlobFlags::LOCATIONS) || !entry.flags.has(BlobFlags::SCANNED);
+    file_loses_them && entry.kinds.contains(ObjectKind::Way) && may_have
 }
 
 /// Gives the changes of a gap to the blob before or behind it, if one of them has room.
@@ -144,14 +151,19 @@ fn attach(slots: &mut [Slot], behind: usize, part: &Range<usize>, changes: &Chan
     false
 }
 
-/// Cuts a range of changes where the kind changes.
+/// Cuts a range of changes where the kind changes, and into what fills a block, so that the new
+/// objects of a day are work for every core.
 fn by_kind(changes: &ChangeSet, range: Range<usize>) -> Vec<Range<usize>> {
     let mut parts: Vec<Range<usize>> = Vec::new();
     let all = changes.changes().get(range.clone()).unwrap_or_default();
     for (index, change) in range.zip(all) {
         let kind_at = |at: usize| changes.changes().get(at).map(|change| change.key.0);
         match parts.last_mut() {
-            Some(part) if kind_at(part.start) == Some(change.key.0) => part.end = index + 1,
+            Some(part)
+                if kind_at(part.start) == Some(change.key.0) && part.len() < TARGET_ELEMENTS =>
+            {
+                part.end = index + 1;
+            }
             _ => parts.push(index..index + 1),
         }
     }

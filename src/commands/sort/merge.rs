@@ -6,9 +6,9 @@ use crate::error::{Error, Result};
 use crate::osm::OrderKey;
 use crate::pbf::{
     BlobEntry, BlobFlags, BlockCursor, Compression, FormatError, ParsedBlock, RawObject,
-    SourceStrings,
+    SourceStrings, scan_payload,
 };
-use crate::read::{BlobReader, Input, parallel_classify_phase};
+use crate::read::{BlobReader, Input, parallel_classify_phase, stale_index};
 use crate::write::{EncodedFrame, FrameEncoder};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -35,7 +35,18 @@ impl<'f> Sources<'f> {
     fn payload(&mut self, source: &Source) -> Result<Vec<u8>> {
         let reader = self.readers.get_mut(source.file);
         let reader = reader.ok_or_else(|| Error::Internal("a blob without its file".into()))?;
-        reader.payload(&source.entry).map(<[u8]>::to_vec)
+        let payload = reader.payload(&source.entry)?.to_vec();
+        if !source.entry.flags.has(BlobFlags::HASHED) {
+            // Objects outside of the claimed range would fall between the shards.
+            let mut found = source.entry;
+            scan_payload(&payload, &mut found)
+                .map_err(|error| reader.error(&source.entry, error))?;
+            if !source.entry.agrees_with(&found) {
+                let stale = stale_index("ids or their order differ");
+                return Err(reader.error(&source.entry, stale));
+            }
+        }
+        Ok(payload)
     }
 
     fn error(&self, source: &Source, error: FormatError) -> Error {
@@ -86,8 +97,18 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// What orders the heads of streams: key, version, then the order of the inputs.
-type HeadKey = Reverse<(OrderKey, i64, usize)>;
+/// What orders the heads of streams: key, version, then the place in the inputs (file, offset); the
+/// number of the stream comes along.
+type HeadKey = Reverse<(OrderKey, i64, (usize, u64), usize)>;
+
+fn head_key(object: &RawObject<'_>, source: &Source, stream: usize) -> HeadKey {
+    Reverse((
+        object.key,
+        object.version,
+        (source.file, source.entry.offset),
+        stream,
+    ))
+}
 
 /// Merges the objects of a shard into frames.
 pub(super) fn merge_shard(
@@ -122,23 +143,21 @@ pub(super) fn merge_shard(
     for (index, (block, source)) in blocks.iter().zip(&shard.sources).enumerate() {
         let mut stream = Stream::new(block, source).map_err(failed(index))?;
         let head = stream.first(shard.from).map_err(failed(index))?;
-        heap.extend(
-            head.as_ref()
-                .map(|head| Reverse((head.key, head.version, index))),
-        );
+        heap.extend(head.as_ref().map(|head| head_key(head, source, index)));
         heads.push(head);
         streams.push(stream);
     }
     while let Some(mut top) = heap.peek_mut() {
-        let Reverse((key, _, index)) = *top;
+        let Reverse((key, _, _, index)) = *top;
         if shard.until.is_some_and(|until| key >= until) {
             break;
         }
-        let (Some(Some(object)), Some(block), Some(strings), Some(stream)) = (
+        let (Some(Some(object)), Some(block), Some(strings), Some(stream), Some(source)) = (
             heads.get(index),
             blocks.get(index),
             strings.get_mut(index),
             streams.get_mut(index),
+            shard.sources.get(index),
         ) else {
             break;
         };
@@ -147,7 +166,7 @@ pub(super) fn merge_shard(
             .map_err(failed(index))?;
         let next = stream.next().map_err(failed(index))?;
         match &next {
-            Some(next) => *top = Reverse((next.key, next.version, index)),
+            Some(next) => *top = head_key(next, source, index),
             None => {
                 PeekMut::pop(top);
             }
@@ -304,7 +323,8 @@ impl Runs {
                             .iter()
                             .map(|&entry| Source { file, entry })
                             .collect();
-                        replaced.extend(plan_units(blobs, shard_bytes));
+                        let units = plan_units(blobs, shard_bytes).into_iter();
+                        replaced.extend(units.map(Unit::encoded_anew));
                         last = Some(sorted.clone());
                     }
                 }

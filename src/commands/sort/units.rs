@@ -80,8 +80,10 @@ fn total(sources: &[Source], value: fn(&BlobEntry) -> u32) -> u64 {
 }
 
 /// Cuts the blobs of all inputs into units.
-pub(super) fn plan_units(mut blobs: Vec<Source>, shard_bytes: u64) -> Vec<Unit> {
-    blobs.retain(|source| source.entry.count > 0);
+pub(super) fn plan_units(blobs: Vec<Source>, shard_bytes: u64) -> Vec<Unit> {
+    // Blobs without nodes, ways or relations have no place in the order: they go to the end.
+    let (mut blobs, empty): (Vec<_>, Vec<_>) =
+        blobs.into_iter().partition(|source| source.entry.count > 0);
     // Stable: blobs that start alike keep the order of the inputs.
     blobs.sort_by_key(|source| source.entry.first_key());
     let mut units = Vec::new();
@@ -95,7 +97,24 @@ pub(super) fn plan_units(mut blobs: Vec<Source>, shard_bytes: u64) -> Vec<Unit> 
         cluster.push(source);
     }
     end_cluster(cluster, shard_bytes, &mut units);
+    units.extend(empty.into_iter().map(Unit::Copy));
     units
+}
+
+impl Unit {
+    /// The unit with a blob that would have been copied merged by itself: what is in a temporary
+    /// file is not in the form that was asked for.
+    pub(super) fn encoded_anew(self) -> Self {
+        match self {
+            Self::Copy(source) => Self::Merge(Shard {
+                sources: vec![source],
+                from: None,
+                until: None,
+                cluster: Arc::default(),
+            }),
+            merge => merge,
+        }
+    }
 }
 
 fn end_cluster(cluster: Vec<Source>, shard_bytes: u64, units: &mut Vec<Unit>) {
