@@ -8,11 +8,12 @@ mod merge;
 mod units;
 
 use super::headers::{HeaderOptions, merged_header};
-use super::open_all;
+use super::{expected_blobs, open_all};
 use crate::Context;
 use crate::error::Result;
-use crate::pbf::feature;
-use crate::read::{BlobPlan, Input, PlanNeeds, parallel_classify_phase};
+use crate::osm::OrderKey;
+use crate::pbf::{BlobFlags, HeaderBlock, feature};
+use crate::read::{BlobPlan, Input, PbfFile, PlanNeeds, parallel_classify_phase};
 use crate::write::{EncodedFrame, FrameEncoder, OutputTarget, PbfWriter, WriteOptions, Written};
 use merge::{Sources, merge_shard};
 use serde::Serialize;
@@ -62,7 +63,14 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     options.header.apply(&mut header);
     let mut blobs: Vec<Source> = Vec::new();
     for (index, file) in files.iter().enumerate() {
-        let mut plan = BlobPlan::open(file, PlanNeeds::Order, ctx)?;
+        let mut plan = if let [only] = files.as_slice() {
+            match copy_while_sorted(options, only, &header, ctx)? {
+                Attempt::Sorted(summary) => return Ok(summary),
+                Attempt::Unsorted(plan) => plan,
+            }
+        } else {
+            BlobPlan::open(file, PlanNeeds::Order, ctx)?
+        };
         plan.resolve_shared(file, ctx, |_| true)?;
         blobs.extend(
             plan.entries
@@ -85,9 +93,65 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     write_units(options, header, &inputs, units, merged, ctx)
 }
 
+/// What came of copying a file in the hope that it is sorted.
+enum Attempt {
+    Sorted(Summary),
+    /// It is not; this is what is in it.
+    Unsorted(BlobPlan),
+}
+
+/// Copies blobs while they turn out to be in order, so that a sorted file without an index is read
+/// and copied in one go. What was copied of another is dropped: it never had a name.
+fn copy_while_sorted(
+    options: &Options,
+    file: &PbfFile,
+    header: &HeaderBlock,
+    ctx: &Context,
+) -> Result<Attempt> {
+    let target = options.output.clone();
+    // A stream cannot take back what it was given.
+    let mut writer = match target.is_stream() {
+        true => None,
+        false => {
+            let expected = expected_blobs(file)?;
+            Some(PbfWriter::create(
+                target,
+                header.clone(),
+                options.write,
+                expected,
+                ctx,
+            )?)
+        }
+    };
+    let mut last: Option<OrderKey> = None;
+    let mut blobs_copied = 0;
+    let plan = BlobPlan::open_with(file, PlanNeeds::Order, ctx, |entry| {
+        let in_place = entry.flags.has(BlobFlags::SORTED) && entry.first_key() > last;
+        match writer.take_if(|_| !in_place) {
+            Some(_) => return Ok(()),
+            None => last = entry.last_key().max(last),
+        }
+        match &mut writer {
+            Some(writer) => {
+                blobs_copied += u64::from(entry.blobs);
+                writer.copy(&file.input, entry)
+            }
+            None => Ok(()),
+        }
+    })?;
+    Ok(match writer {
+        None => Attempt::Unsorted(plan),
+        Some(writer) => Attempt::Sorted(Summary {
+            written: writer.finish()?,
+            blobs_copied,
+            blobs_merged: 0,
+        }),
+    })
+}
+
 fn write_units(
     options: &Options,
-    header: crate::pbf::HeaderBlock,
+    header: HeaderBlock,
     inputs: &[&Input],
     units: Vec<Unit>,
     blobs_merged: u64,

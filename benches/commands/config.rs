@@ -1,0 +1,259 @@
+//! `brokkr.toml`, and the files that it names.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+#[derive(Debug, Deserialize)]
+pub struct Config {
+    pub datasets: BTreeMap<String, Dataset>,
+    pub peers: BTreeMap<String, Peer>,
+    pub jobs: BTreeMap<String, Job>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Dataset {
+    pub file: String,
+    #[serde(default)]
+    pub changes: BTreeMap<String, String>,
+    pub make: Option<String>,
+    pub synth: Option<Synth>,
+    pub xxh3: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Synth {
+    pub elements: u64,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Peer {
+    pub program: String,
+    pub version: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Job {
+    pub about: String,
+    pub dataset: String,
+    pub run: Vec<String>,
+    pub peer: Option<String>,
+    #[serde(default)]
+    pub against: Vec<String>,
+    pub gate: Option<Gate>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub struct Gate {
+    /// The peer's wall time must be at least so many times ours.
+    pub ratio: f64,
+    /// Most memory in MB.
+    pub memory_mb: f64,
+}
+
+impl Peer {
+    pub fn is_there(&self) -> bool {
+        Command::new(&self.program)
+            .args(&self.version)
+            .output()
+            .is_ok_and(|output| output.status.success())
+    }
+
+    fn version(&self) -> Option<String> {
+        let output = Command::new(&self.program)
+            .args(&self.version)
+            .output()
+            .ok()?;
+        String::from_utf8_lossy(&output.stdout)
+            .lines()
+            .next()
+            .map(str::to_owned)
+    }
+}
+
+impl Config {
+    pub fn load(path: &Path) -> Result<Self, String> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| format!("{}: {error}", path.display()))?;
+        toml::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    pub fn peer_versions(&self) -> Vec<String> {
+        self.peers.values().filter_map(Peer::version).collect()
+    }
+
+    /// A data set's files, made where they are missing.
+    pub fn inputs(&self, name: &str) -> Result<Inputs, String> {
+        let dataset = self
+            .datasets
+            .get(name)
+            .ok_or(format!("brokkr.toml has no data set {name}"))?;
+        let directory = data_directory();
+        std::fs::create_dir_all(&directory)
+            .map_err(|error| format!("{}: {error}", directory.display()))?;
+        let input = directory.join(&dataset.file);
+        if !input.is_file() {
+            dataset.make(&directory)?;
+        }
+        let bytes = std::fs::metadata(&input)
+            .map_err(|error| format!("{}: {error}", input.display()))?
+            .len();
+        let hash = content_hash(&input)?;
+        if dataset
+            .xxh3
+            .as_ref()
+            .is_some_and(|expected| *expected != hash)
+        {
+            return Err(format!(
+                "{} is not the file that brokkr.toml means: its hash is {hash}",
+                input.display()
+            ));
+        }
+        let changes = dataset
+            .changes
+            .values()
+            .next()
+            .map(|file| directory.join(file));
+        let indexed = directory.join(format!("indexed-{}", dataset.file));
+        Ok(Inputs {
+            input,
+            indexed,
+            changes,
+            directory,
+            bytes,
+            hash,
+        })
+    }
+}
+
+/// Where data sets live.
+fn data_directory() -> PathBuf {
+    let home = || PathBuf::from(std::env::var_os("HOME").unwrap_or_default());
+    std::env::var_os("PBFHOGG_BENCH_DATA")
+        .map_or_else(|| home().join(".cache/pbfhogg-bench"), PathBuf::from)
+}
+
+/// xxh3 of a file's first and last 64 MB and its length: enough to tell data sets apart.
+fn content_hash(path: &Path) -> Result<String, String> {
+    use std::os::unix::fs::FileExt;
+    let failed = |error: std::io::Error| format!("{}: {error}", path.display());
+    let file = std::fs::File::open(path).map_err(failed)?;
+    let len = file.metadata().map_err(failed)?.len();
+    let mut bytes = vec![0; len.min(64 << 20) as usize];
+    let mut hash = len;
+    for offset in [0, len - bytes.len() as u64] {
+        file.read_exact_at(&mut bytes, offset).map_err(failed)?;
+        hash = twox_hash::XxHash3_64::oneshot_with_seed(hash, &bytes);
+    }
+    Ok(format!("{hash:016x}"))
+}
+
+impl Dataset {
+    fn make(&self, directory: &Path) -> Result<(), String> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        if let Some(make) = &self.make {
+            let mut words = make.split(' ');
+            let script = root.join(words.next().unwrap_or_default());
+            if script.is_file() {
+                eprintln!("making {} ({make})", self.file);
+                let status = Command::new(script).args(words).arg(directory).status();
+                return if status.is_ok_and(|status| status.success()) {
+                    Ok(())
+                } else {
+                    Err(format!("{make} failed"))
+                };
+            }
+        }
+        let Some(synth) = &self.synth else {
+            return Err(format!("{} is missing and cannot be made", self.file));
+        };
+        eprintln!(
+            "making {} ({} synthetic objects)",
+            self.file, synth.elements
+        );
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pbfhogg"));
+        command.args([
+            "synth",
+            "-O",
+            "-q",
+            "--no-index",
+            "--changes",
+            "1",
+            "--elements",
+            &synth.elements.to_string(),
+        ]);
+        let status = command.arg("-o").arg(directory.join(&self.file)).status();
+        if !status.is_ok_and(|status| status.success()) {
+            return Err("synth failed".into());
+        }
+        if let Some(changes) = self.changes.values().next() {
+            std::fs::rename(directory.join("001.osc.gz"), directory.join(changes))
+                .map_err(|error| error.to_string())?;
+            let _ = std::fs::remove_file(directory.join("001.state.txt"));
+        }
+        Ok(())
+    }
+}
+
+/// The files of one data set.
+pub struct Inputs {
+    pub input: PathBuf,
+    indexed: PathBuf,
+    changes: Option<PathBuf>,
+    directory: PathBuf,
+    pub bytes: u64,
+    pub hash: String,
+}
+
+impl Inputs {
+    /// Puts file names into a job's arguments. `who` keeps the outputs of two programs apart.
+    pub fn fill(&self, arguments: &[String], who: &str) -> Result<Vec<String>, String> {
+        arguments
+            .iter()
+            .map(|argument| self.fill_one(argument, who))
+            .collect()
+    }
+
+    fn fill_one(&self, argument: &str, who: &str) -> Result<String, String> {
+        let path = match argument {
+            "{in}" => self.input.clone(),
+            "{indexed}" => self.indexed()?,
+            "{changes}" => self
+                .changes
+                .clone()
+                .ok_or("the data set has no change file")?,
+            "{out}" => self.output(who),
+            other => return Ok(other.to_owned()),
+        };
+        Ok(path.to_string_lossy().into_owned())
+    }
+
+    fn output(&self, who: &str) -> PathBuf {
+        self.directory.join(format!("out-{who}.osm.pbf"))
+    }
+
+    /// The data set with a table of contents, made once.
+    fn indexed(&self) -> Result<PathBuf, String> {
+        if !self.indexed.is_file() {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_pbfhogg"));
+            let status = command
+                .args(["cat", "-q"])
+                .arg(&self.input)
+                .arg("-o")
+                .arg(&self.indexed)
+                .status();
+            if !status.is_ok_and(|status| status.success()) {
+                return Err("indexing failed".into());
+            }
+        }
+        Ok(self.indexed.clone())
+    }
+
+    /// Removes outputs.
+    pub fn clean(&self) {
+        for who in ["ours", "theirs"] {
+            let _ = std::fs::remove_file(self.output(who));
+        }
+    }
+}

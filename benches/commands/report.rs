@@ -1,0 +1,294 @@
+//! Tables, gates, the local history of all runs, and its plot.
+
+use crate::config::{Gate, Inputs};
+use crate::measure::Usage;
+use plotters::prelude::*;
+use rusqlite::{Connection, params};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+/// One job, measured.
+pub struct Row {
+    pub job: String,
+    pub about: String,
+    pub dataset: String,
+    pub ours: Usage,
+    pub peer: Option<(String, Usage)>,
+    pub gate: Option<Gate>,
+}
+
+impl Row {
+    fn ratio(&self) -> Option<f64> {
+        self.peer
+            .as_ref()
+            .map(|(_, theirs)| theirs.wall / self.ours.wall)
+    }
+
+    /// What is missing to the gate, if anything is.
+    pub fn shortfall(&self) -> Option<String> {
+        let gate = self.gate?;
+        if self.ours.peak_mb > gate.memory_mb {
+            return Some(format!(
+                "{}: {:.0} MB, at most {:.0} are allowed",
+                self.job, self.ours.peak_mb, gate.memory_mb
+            ));
+        }
+        let ratio = self.ratio().filter(|ratio| *ratio < gate.ratio)?;
+        Some(format!(
+            "{}: {ratio:.3} times its peer, at least {} is asked for",
+            self.job, gate.ratio
+        ))
+    }
+
+    pub fn line(&self) -> String {
+        let peer = match (&self.peer, self.ratio()) {
+            (Some((name, theirs)), Some(ratio)) => format!(
+                "{name} {:.2} s ({:.2} s cpu), ratio {ratio:.2}",
+                theirs.wall, theirs.cpu
+            ),
+            _ => "no peer".into(),
+        };
+        let ours = &self.ours;
+        format!(
+            "{} on {}: {:.2} s ({:.2} s cpu), {:.0} MB; {peer}",
+            self.job, self.dataset, ours.wall, ours.cpu, ours.peak_mb
+        )
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let ours = &self.ours;
+        let (peer, ratio, asked) = match (&self.peer, self.ratio()) {
+            (Some((name, theirs)), Some(ratio)) => (
+                format!(
+                    "{name} {:.2} ({:.2}), {:.0} MB",
+                    theirs.wall, theirs.cpu, theirs.peak_mb
+                ),
+                format!("{ratio:.2}"),
+                self.gate
+                    .map_or(String::new(), |gate| format!("{}", gate.ratio)),
+            ),
+            _ => ("–".into(), "–".into(), String::new()),
+        };
+        vec![
+            format!("{} ({})", self.about, self.dataset),
+            format!("{:.2} ({:.2})", ours.wall, ours.cpu),
+            format!("{:.0}", ours.peak_mb),
+            format!("{:.0} / {:.0}", ours.read_mb, ours.written_mb),
+            peer,
+            ratio,
+            asked,
+        ]
+    }
+}
+
+const TITLES: [&str; 7] = [
+    "job",
+    "s (cpu s)",
+    "MB",
+    "MB read / written",
+    "peer: s (cpu s)",
+    "ratio",
+    "gate",
+];
+
+pub fn table(rows: &[Row]) -> String {
+    let mut lines = vec![TITLES.map(str::to_owned).to_vec()];
+    lines.extend(rows.iter().map(Row::cells));
+    let widths: Vec<usize> = (0..TITLES.len())
+        .map(|column| {
+            lines
+                .iter()
+                .map(|line| line[column].chars().count())
+                .max()
+                .unwrap_or(0)
+        })
+        .collect();
+    let pad = |(cell, width): (&String, &usize)| {
+        format!("{cell}{}", " ".repeat(width - cell.chars().count()))
+    };
+    lines
+        .iter()
+        .map(|line| {
+            line.iter()
+                .zip(&widths)
+                .map(pad)
+                .collect::<Vec<_>>()
+                .join("  ")
+                .trim_end()
+                .to_owned()
+                + "\n"
+        })
+        .collect()
+}
+
+pub fn markdown(rows: &[Row], peers: &[String]) -> String {
+    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let mut out = format!(
+        "{}; {}; commit {}.\n\n",
+        machine(),
+        peers.join("; "),
+        commit()
+    );
+    out += &line(TITLES.map(str::to_owned).to_vec());
+    out += &line(vec!["---".into(); TITLES.len()]);
+    rows.iter().for_each(|row| out += &line(row.cells()));
+    out
+}
+
+/// The processor, its cores and the memory.
+fn machine() -> String {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let (cpu, memory) = (read("/proc/cpuinfo"), read("/proc/meminfo"));
+    let model = cpu
+        .lines()
+        .find_map(|line| line.strip_prefix("model name"))
+        .unwrap_or_default()
+        .trim_start_matches(['\t', ' ', ':'])
+        .to_owned();
+    let cores = cpu
+        .lines()
+        .filter(|line| line.starts_with("processor"))
+        .count();
+    let kb: f64 = memory
+        .split_whitespace()
+        .nth(1)
+        .and_then(|kb| kb.parse().ok())
+        .unwrap_or(0.0);
+    format!("{model}, {cores} cores, {:.0} GB", kb / 1e6)
+}
+
+fn commit() -> String {
+    let output = Command::new("git")
+        .args(["describe", "--always", "--dirty"])
+        .output();
+    output
+        .map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        .unwrap_or_default()
+}
+
+/// All runs ever made here.
+pub struct Store {
+    connection: Connection,
+    machine: String,
+    commit: String,
+}
+
+impl Store {
+    pub fn open(directory: &Path) -> Result<Self, String> {
+        let failed = |error: rusqlite::Error| format!("bench-results: {error}");
+        std::fs::create_dir_all(directory)
+            .map_err(|error| format!("{}: {error}", directory.display()))?;
+        let connection = Connection::open(directory.join("results.sqlite")).map_err(failed)?;
+        let table = "CREATE TABLE IF NOT EXISTS runs (at TEXT DEFAULT CURRENT_TIMESTAMP, machine TEXT, commit_id TEXT, job TEXT,
+            dataset TEXT, input_hash TEXT, input_bytes INTEGER, program TEXT, wall REAL, cpu REAL, peak_mb REAL, read_mb REAL, written_mb REAL)";
+        connection.execute(table, []).map_err(failed)?;
+        Ok(Self {
+            connection,
+            machine: machine(),
+            commit: commit(),
+        })
+    }
+
+    pub fn add(
+        &self,
+        job: &str,
+        dataset: &str,
+        program: &str,
+        usage: &Usage,
+        inputs: &Inputs,
+    ) -> Result<(), String> {
+        let insert = "INSERT INTO runs (machine, commit_id, job, dataset, input_hash, input_bytes, program, wall, cpu, peak_mb, read_mb, written_mb)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+        let values = params![
+            self.machine,
+            self.commit,
+            job,
+            dataset,
+            inputs.hash,
+            inputs.bytes as i64,
+            program,
+            usage.wall,
+            usage.cpu,
+            usage.peak_mb,
+            usage.read_mb,
+            usage.written_mb
+        ];
+        self.connection
+            .execute(insert, values)
+            .map(drop)
+            .map_err(|error| error.to_string())
+    }
+
+    /// Draws wall time and memory of a job over the size of its input, from all runs of this program.
+    pub fn plot(&self, job: &str, path: &Path) -> Result<(), String> {
+        let failed = |error: rusqlite::Error| error.to_string();
+        let select = "SELECT input_bytes, wall, peak_mb FROM runs WHERE job = ?1 AND program = 'pbfhogg' ORDER BY input_bytes";
+        let mut statement = self.connection.prepare(select).map_err(failed)?;
+        let rows = statement.query_map([job], |row| {
+            Ok((
+                row.get::<_, i64>(0)?,
+                row.get::<_, f64>(1)?,
+                row.get::<_, f64>(2)?,
+            ))
+        });
+        let mut by_size: BTreeMap<i64, Vec<(f64, f64)>> = BTreeMap::new();
+        for row in rows.map_err(failed)? {
+            let (bytes, wall, peak) = row.map_err(failed)?;
+            by_size.entry(bytes).or_default().push((wall, peak));
+        }
+        if by_size.is_empty() {
+            return Err(format!("no runs of {job} yet"));
+        }
+        let median = |mut values: Vec<f64>| {
+            values.sort_by(f64::total_cmp);
+            values.get(values.len() / 2).copied().unwrap_or(0.0)
+        };
+        let points = |value: fn(&(f64, f64)) -> f64| -> Vec<(f64, f64)> {
+            by_size
+                .iter()
+                .map(|(bytes, runs)| {
+                    (
+                        *bytes as f64 / 1e6,
+                        median(runs.iter().map(value).collect()),
+                    )
+                })
+                .collect()
+        };
+        draw(job, &points(|run| run.0), &points(|run| run.1), path)
+            .map_err(|error| error.to_string())
+    }
+}
+
+fn draw(
+    job: &str,
+    walls: &[(f64, f64)],
+    peaks: &[(f64, f64)],
+    path: &Path,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let root = SVGBackend::new(path, (900, 380)).into_drawing_area();
+    root.fill(&WHITE)?;
+    for (area, (title, points)) in root
+        .split_evenly((1, 2))
+        .iter()
+        .zip([("seconds", walls), ("peak memory, MB", peaks)])
+    {
+        let most =
+            |value: fn(&(f64, f64)) -> f64| points.iter().map(value).fold(0.0, f64::max) * 1.15;
+        let mut chart = ChartBuilder::on(area)
+            .caption(format!("{job}: {title}"), ("sans-serif", 18))
+            .margin(12)
+            .x_label_area_size(36)
+            .y_label_area_size(48)
+            .build_cartesian_2d(0.0..most(|point| point.0), 0.0..most(|point| point.1))?;
+        chart.configure_mesh().x_desc("input, MB").draw()?;
+        chart.draw_series(LineSeries::new(points.iter().copied(), &BLUE))?;
+        chart.draw_series(
+            points
+                .iter()
+                .map(|point| Circle::new(*point, 3, BLUE.filled())),
+        )?;
+    }
+    root.present()?;
+    Ok(())
+}
