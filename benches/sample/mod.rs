@@ -1,0 +1,60 @@
+//! A generated world for the kernels.
+
+use pbfhogg::Context;
+use pbfhogg::commands::synth;
+use pbfhogg::osm::ObjectKind;
+use pbfhogg::read::{BlobPlan, BlobReader, PbfFile, PlanNeeds};
+use pbfhogg::write::{OutputTarget, WriteOptions};
+use std::path::PathBuf;
+
+/// One full payload of each kind, and a change file.
+pub struct Sample {
+    pub nodes: Vec<u8>,
+    pub ways: Vec<u8>,
+    pub relations: Vec<u8>,
+    pub changes: PathBuf,
+    // Holds the change file as long as the sample lives.
+    _directory: tempfile::TempDir,
+}
+
+impl Sample {
+    /// Makes the world and takes its fullest blocks.
+    pub fn load() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("world.osm.pbf");
+        let options = synth::Options {
+            elements: 1_000_000,
+            seed: 1,
+            day: 0,
+            output: OutputTarget::File {
+                path: path.clone(),
+                overwrite: false,
+            },
+            write: WriteOptions::default(),
+            header: Default::default(),
+            changes: Some((1, directory.path().to_owned())),
+        };
+        let ctx = Context::default();
+        synth::run(&options, &ctx).unwrap();
+        let file = PbfFile::open(&path, &ctx).unwrap();
+        let plan = BlobPlan::open(&file, PlanNeeds::Ranges, &ctx).unwrap();
+        let mut reader = BlobReader::new(&file.input, &ctx);
+        let mut fullest = |kind: ObjectKind| {
+            let of_kind = plan
+                .entries
+                .iter()
+                .filter(|entry| entry.kinds.single() == Some(kind));
+            reader
+                .payload(of_kind.max_by_key(|entry| entry.count).unwrap())
+                .unwrap()
+                .to_vec()
+        };
+        Self {
+            nodes: fullest(ObjectKind::Node),
+            ways: fullest(ObjectKind::Way),
+            relations: fullest(ObjectKind::Relation),
+            changes: directory.path().join("001.osc.gz"),
+            _directory: directory,
+        }
+    }
+}
