@@ -76,9 +76,9 @@ fn building(criterion: &mut Criterion) {
         bencher.iter_batched(
             Interner::default,
             |mut interner| {
-                words
-                    .iter()
-                    .for_each(|word| drop(black_box(interner.add(word))));
+                for word in &words {
+                    black_box(interner.add(word));
+                }
                 interner.finish(&mut Vec::new())
             },
             BatchSize::SmallInput,
