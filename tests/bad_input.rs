@@ -186,7 +186,7 @@ fn blocks_that_contradict_themselves_are_refused() {
 }
 
 #[test]
-fn a_string_index_out_of_range_is_found_when_strings_are_needed() {
+fn a_string_index_out_of_range_is_refused() {
     let bench = Bench::new();
     let strings = || Message::new().bytes(1, b"").bytes(1, b"key");
     let way = |id: u64| {
@@ -205,15 +205,34 @@ fn a_string_index_out_of_range_is_found_when_strings_are_needed() {
             .message(2, group)
             .to_bytes()
     };
-    // Out of order, so that the block has to be built anew.
-    let input = bench.path("strings.osm.pbf");
-    std::fs::write(&input, craft::plain_file(&[block([2, 1])])).unwrap();
-    let output = bench.path("out.osm.pbf");
-    let message = run_fail(&[&"sort", &input, &"-o", &output]);
-    assert!(
-        message.contains("string index 77 is out of range") && message.contains("blob 1"),
-        "{message}"
+    bench.refuses(
+        "strings.osm.pbf",
+        &craft::plain_file(&[block([1, 2])]),
+        "string index 77 is out of range",
     );
+    bench.refuses(
+        "unsorted.osm.pbf",
+        &craft::plain_file(&[block([2, 1])]),
+        "string index 77 is out of range",
+    );
+    let dense = Message::new()
+        .packed_deltas(1, &[3])
+        .packed_deltas(8, &[1])
+        .packed_deltas(9, &[1]);
+    let node = |tags: &[u64]| {
+        let dense = dense.clone().packed_uint(10, tags);
+        Message::new()
+            .message(1, strings())
+            .message(2, Message::new().message(2, dense))
+            .to_bytes()
+    };
+    bench.refuses(
+        "node.osm.pbf",
+        &craft::plain_file(&[node(&[1, 9, 0])]),
+        "string index 9 is out of range",
+    );
+    let input = bench.path("strings.osm.pbf");
+    std::fs::write(&input, craft::plain_file(&[block([1, 2])])).unwrap();
     let reader = pbfhogg::ElementReader::from_path(&input).unwrap();
     let error = reader.for_each(|_| ()).unwrap_err().to_string();
     assert!(error.contains("string index 77"), "{error}");

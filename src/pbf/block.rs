@@ -34,10 +34,7 @@ impl<'a> StringTable<'a> {
     }
 
     fn out_of_range(&self, index: u64) -> FormatError {
-        FormatError::with(format!(
-            "string index {index} is out of range (the table has {} strings)",
-            self.0.len()
-        ))
+        string_out_of_range(index, self.0.len() as u64)
     }
 
     /// Fails where `index` is out of range.
@@ -64,6 +61,13 @@ impl<'a> StringTable<'a> {
     pub fn iter(&self) -> impl Iterator<Item = &'a str> + '_ {
         self.0.iter().copied()
     }
+}
+
+/// The error for an index into a table of `count` strings that does not have it.
+pub(super) fn string_out_of_range(index: u64, count: u64) -> FormatError {
+    FormatError::with(format!(
+        "string index {index} is out of range (the table has {count} strings)"
+    ))
 }
 
 /// How the integers of a block become coordinates and times.

@@ -1,8 +1,8 @@
 //! Reading of one payload just what a [`BlobEntry`] says of it: ids, coordinates, order, hash.
 
-use super::block::{BlockOutline, Message, Scale};
+use super::block::{BlockOutline, Message, Scale, string_out_of_range};
 use super::messages::{NodeMessage, ObjectOutline, RawInfo};
-use super::wire::Varints;
+use super::wire::{Fields, Value, Varints};
 use super::{BlobEntry, BlobFlags, DenseNodes, FormatError};
 use crate::osm::{Bbox, KindSet, NANO_PER_DECIMICRO, ObjectKind, id_rank};
 use twox_hash::XxHash3_64;
@@ -10,7 +10,7 @@ use twox_hash::XxHash3_64;
 /// Fills in what an entry says of a blob's contents. Where the blob lies in the file is left alone.
 pub fn scan_payload(payload: &[u8], entry: &mut BlobEntry) -> Result<(), FormatError> {
     let block = BlockOutline::parse(payload)?;
-    let mut scan = Scan::new(block.scale);
+    let mut scan = Scan::new(block.scale, count_strings(block.string_table)?);
     for group in &block.groups {
         group.try_for_each(|message| scan.message(message))?;
     }
@@ -31,6 +31,8 @@ struct Ids {
 
 struct Scan {
     scale: Scale,
+    /// How many strings the block has.
+    strings: u64,
     ids: [Ids; 3],
     /// The last object's kind and rank.
     last: Option<(ObjectKind, u64)>,
@@ -41,12 +43,13 @@ struct Scan {
 }
 
 impl Scan {
-    fn new(scale: Scale) -> Self {
+    fn new(scale: Scale, strings: u64) -> Self {
         let mut flags = BlobFlags::SCANNED;
         flags.set(BlobFlags::SORTED, true);
         flags.set(BlobFlags::STRICT, true);
         Self {
             scale,
+            strings,
             ids: [Ids {
                 count: 0,
                 min: u64::MAX,
@@ -65,6 +68,7 @@ impl Scan {
             Message::Node(bytes) => {
                 let node = NodeMessage::parse(bytes)?;
                 self.bounds.add(node.lat, node.lon, &self.scale);
+                self.check_tags(bytes, ObjectKind::Node)?;
                 self.object(ObjectKind::Node, node.id, &ObjectOutline::parse(bytes)?)
             }
             Message::Way(bytes) => {
@@ -72,10 +76,12 @@ impl Scan {
                 if outline.has_locations {
                     self.flags.set(BlobFlags::LOCATIONS, true);
                 }
+                self.check_tags(bytes, ObjectKind::Way)?;
                 self.object(ObjectKind::Way, outline.id()?, &outline)
             }
             Message::Relation(bytes) => {
                 let outline = ObjectOutline::parse(bytes)?;
+                self.check_tags(bytes, ObjectKind::Relation)?;
                 self.object(ObjectKind::Relation, outline.id()?, &outline)
             }
             Message::Other => Ok(()),
@@ -93,6 +99,7 @@ impl Scan {
         let key = (kind, id_rank(id));
         self.count(kind, key.1);
         let info = RawInfo::parse(outline.info)?;
+        self.check_string(u64::from(info.user_sid))?;
         if info.visible == Some(false) {
             self.flags.set(BlobFlags::DELETED, true);
         }
@@ -115,6 +122,32 @@ impl Scan {
         self.last_version = version;
     }
 
+    /// Fails where a tag or role of the message has a string that the block does not have.
+    fn check_tags(&self, message: &[u8], kind: ObjectKind) -> Result<(), FormatError> {
+        let mut most = 0;
+        let mut fields = Fields::new(message);
+        while let Some(field) = fields.next()? {
+            // Keys, values, and the roles of members.
+            if matches!(field.number, 2 | 3) || (field.number == 8 && kind == ObjectKind::Relation)
+            {
+                most = most.max(match field.value {
+                    Value::Bytes(run) => largest(Varints::new(run))?,
+                    _ => field.varint()?,
+                });
+            }
+        }
+        self.check_string(most)
+    }
+
+    fn check_string(&self, index: u64) -> Result<(), FormatError> {
+        // Index 0 is "none" even in a block without strings.
+        if index < self.strings || index == 0 {
+            Ok(())
+        } else {
+            Err(string_out_of_range(index, self.strings))
+        }
+    }
+
     fn count(&mut self, kind: ObjectKind, rank: u64) {
         let ids = &mut self.ids[kind as usize];
         ids.count += 1;
@@ -133,6 +166,12 @@ impl Scan {
         }
         self.flags.set(BlobFlags::DENSE, true);
         self.bounds.dense(dense, &self.scale)?;
+        self.check_string(largest(dense.keys_vals.values())?)?;
+        let [least, most] = extremes(dense.info.user_sids.values())?;
+        if !dense.info.user_sids.is_empty() {
+            // A negative index is a very large one.
+            self.check_string((least as u64).max(most as u64))?;
+        }
         if dense.info.visible.as_bytes().contains(&0) {
             self.flags.set(BlobFlags::DELETED, true);
         }
@@ -199,6 +238,24 @@ impl Scan {
         entry.flags = self.flags;
         entry.flags.set(BlobFlags::HASHED, hashed);
     }
+}
+
+fn count_strings(table: &[u8]) -> Result<u64, FormatError> {
+    let mut count = 0;
+    let mut fields = Fields::new(table);
+    while let Some(field) = fields.next().map_err(|error| error.within("StringTable"))? {
+        count += u64::from(field.number == 1);
+    }
+    Ok(count)
+}
+
+/// The largest of the values.
+fn largest(mut values: Varints<'_>) -> Result<u64, FormatError> {
+    let mut most = 0;
+    while !values.is_done() {
+        most = most.max(values.read()?);
+    }
+    Ok(most)
 }
 
 /// A box around coordinates; those that lie outside the world do not count.
