@@ -2,7 +2,10 @@
 
 use super::block::{BlockOutline, Message, Scale, StringTable};
 use super::dense::{DenseNodes, RawNode, RawNodes};
-use super::messages::{NodeMessage, ObjectOutline, RawInfo, RelationMessage, WayMessage};
+use super::keys::KeyCursor;
+use super::messages::{
+    NodeMessage, ObjectOutline, RawInfo, RelationMessage, WayMessage, object_id,
+};
 use super::object::exact_quotient;
 use super::{BlockBuilder, FormatError, SourceStrings};
 use crate::osm::{ObjectKind, OrderKey, id_rank};
@@ -15,8 +18,9 @@ pub(crate) struct ParsedBlock<'a> {
     messages: Vec<ParsedMessage<'a>>,
 }
 
+/// One message of a block's groups.
 #[derive(Debug)]
-enum ParsedMessage<'a> {
+pub(super) enum ParsedMessage<'a> {
     Dense(Box<DenseNodes<'a>>),
     Single(ObjectKind, &'a [u8]),
 }
@@ -64,6 +68,15 @@ impl<'a> ParsedBlock<'a> {
         Ok(count)
     }
 
+    pub(super) fn messages(&self) -> &[ParsedMessage<'a>] {
+        &self.messages
+    }
+
+    /// The keys of the objects in file order.
+    pub(crate) fn keys(&self) -> KeyCursor<'_> {
+        KeyCursor::new(self)
+    }
+
     /// The objects in file order.
     pub(crate) fn cursor(&self) -> BlockCursor<'_> {
         BlockCursor {
@@ -107,14 +120,6 @@ impl<'a> RawObject<'a> {
             }
         };
         Ok((self, if rescaled { default } else { *scale }))
-    }
-
-    /// The metadata.
-    pub(crate) fn info(&self) -> Result<RawInfo, FormatError> {
-        match &self.form {
-            RawForm::Dense(node) => Ok(node.info),
-            RawForm::Message(message) => RawInfo::parse(ObjectOutline::parse(message)?.info),
-        }
     }
 
     /// Adds the object to a block of the same scale.
@@ -187,14 +192,9 @@ impl<'a> BlockCursor<'a> {
 }
 
 fn single(kind: ObjectKind, message: &[u8]) -> Result<RawObject<'_>, FormatError> {
-    let outline = ObjectOutline::parse(message)?;
-    let id = match kind {
-        ObjectKind::Node => NodeMessage::parse(message)?.id,
-        ObjectKind::Way | ObjectKind::Relation => outline.id()?,
-    };
-    let version = RawInfo::parse(outline.info)?.version;
+    let version = RawInfo::parse(ObjectOutline::parse(message)?.info)?.version;
     Ok(RawObject {
-        key: (kind, id_rank(id)),
+        key: (kind, id_rank(object_id(message, kind)?)),
         version,
         form: RawForm::Message(message),
     })

@@ -156,7 +156,7 @@ impl<'a> Delta<'a> {
 
     /// The next value, or 0 where the column is absent.
     #[inline]
-    fn read_or_zero(&mut self) -> Result<i64, FormatError> {
+    pub(crate) fn read_or_zero(&mut self) -> Result<i64, FormatError> {
         if self.deltas.is_done() {
             Ok(0)
         } else {

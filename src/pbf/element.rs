@@ -1,7 +1,7 @@
 //! Nodes, ways and relations as borrowed views, checked before they are handed out.
 
 use super::block::{Message, PrimitiveBlock, Scale, StringTable};
-use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage};
+use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage, version_number};
 use super::wire::{Packed, Varints, zigzag_decode};
 use super::{DenseNodes, FormatError};
 use crate::osm::{NANO_PER_DECIMICRO, ObjectKind};
@@ -38,7 +38,7 @@ impl<'a> Info<'a> {
             }
         })?;
         Ok(Self {
-            version: raw.version_number(),
+            version: version_number(raw.version),
             timestamp: (raw.timestamp != 0).then(|| scale.seconds(raw.timestamp)),
             changeset: (raw.changeset > 0).then_some(raw.changeset),
             uid: i32::try_from(raw.uid).ok().filter(|&uid| uid > 0),

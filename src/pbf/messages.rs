@@ -4,6 +4,7 @@
 
 use super::FormatError;
 use super::wire::{Fields, Packed, put_packed_field, put_varint, put_varint_field};
+use crate::osm::ObjectKind;
 
 /// Metadata as stored: units and strings are the block's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -52,13 +53,11 @@ impl RawInfo {
             put_varint_field(out, 6, u64::from(visible));
         }
     }
+}
 
-    /// The version, where there is one.
-    pub(crate) fn version_number(&self) -> Option<u32> {
-        u32::try_from(self.version)
-            .ok()
-            .filter(|&version| version > 0)
-    }
+/// A version as stored, where it is one.
+pub(crate) fn version_number(stored: i64) -> Option<u32> {
+    u32::try_from(stored).ok().filter(|&version| version > 0)
 }
 
 /// A string index, which must fit 32 bits to be one.
@@ -220,7 +219,6 @@ impl<'a> RelationMessage<'a> {
 /// What can be told of a Node, Way or Relation message in one walk over its fields.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ObjectOutline<'a> {
-    id: Option<u64>,
     /// The Info message; empty where there is none.
     pub info: &'a [u8],
     /// Whether the message has coordinates (fields 9 and 10 of a way).
@@ -234,7 +232,6 @@ impl<'a> ObjectOutline<'a> {
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next()? {
             match field.number {
-                1 => outline.id = Some(field.varint()?),
                 4 => outline.info = field.bytes()?,
                 9 | 10 => outline.has_locations = true,
                 _ => {}
@@ -242,14 +239,22 @@ impl<'a> ObjectOutline<'a> {
         }
         Ok(outline)
     }
+}
 
-    /// The id of a way or relation.
-    #[inline]
-    pub(crate) fn id(&self) -> Result<i64, FormatError> {
-        self.id
-            .map(|id| id as i64)
-            .ok_or(FormatError::new("object without id"))
+/// The id in a Node, Way or Relation message, read no further than that.
+#[inline]
+pub(crate) fn object_id(message: &[u8], kind: ObjectKind) -> Result<i64, FormatError> {
+    let mut fields = Fields::new(message);
+    while let Some(field) = fields.next()? {
+        if field.number == 1 {
+            // Zigzag coded in nodes only.
+            return match kind {
+                ObjectKind::Node => field.sint(),
+                ObjectKind::Way | ObjectKind::Relation => field.varint().map(|id| id as i64),
+            };
+        }
     }
+    Err(FormatError::new("object without id"))
 }
 
 /// The parts of a Way or Relation message that are written alike.

@@ -17,6 +17,7 @@ mod frame;
 mod header;
 mod header_room;
 mod intern;
+mod keys;
 mod messages;
 mod object;
 mod scan;
@@ -41,6 +42,7 @@ pub use frame::{
 pub use header::{HeaderBlock, REQUIRED_FEATURES_KNOWN, feature};
 pub use header_room::{header_frame_with_toc, reserved_header_len};
 pub use intern::{Interner, SourceStrings};
+pub(crate) use keys::RawAge;
 pub use object::{Object, ObjectBody};
 pub use scan::scan_payload;
 pub use toc::{MAX_TOC_LEN, Toc, TocFlags, encode_toc};

@@ -1,8 +1,8 @@
 //! Reading of one payload just what a [`BlobEntry`] says of it: ids, coordinates, order, hash.
 
 use super::block::{BlockOutline, Message, Scale, string_out_of_range};
-use super::messages::{NodeMessage, ObjectOutline, RawInfo};
-use super::wire::{Fields, Value, Varints};
+use super::messages::{NodeMessage, RawInfo};
+use super::wire::{Field, Fields, Value, Varints};
 use super::{BlobEntry, BlobFlags, DenseNodes, FormatError};
 use crate::osm::{Bbox, KindSet, NANO_PER_DECIMICRO, ObjectKind, id_rank};
 use twox_hash::XxHash3_64;
@@ -68,42 +68,51 @@ impl Scan {
             Message::Node(bytes) => {
                 let node = NodeMessage::parse(bytes)?;
                 self.bounds.add(node.lat, node.lon, &self.scale);
-                self.check_tags(bytes, ObjectKind::Node)?;
-                self.object(ObjectKind::Node, node.id, &ObjectOutline::parse(bytes)?)
+                self.object(ObjectKind::Node, Some(node.id), bytes)
             }
-            Message::Way(bytes) => {
-                let outline = ObjectOutline::parse(bytes)?;
-                if outline.has_locations {
-                    self.flags.set(BlobFlags::LOCATIONS, true);
-                }
-                self.check_tags(bytes, ObjectKind::Way)?;
-                self.object(ObjectKind::Way, outline.id()?, &outline)
-            }
-            Message::Relation(bytes) => {
-                let outline = ObjectOutline::parse(bytes)?;
-                self.check_tags(bytes, ObjectKind::Relation)?;
-                self.object(ObjectKind::Relation, outline.id()?, &outline)
-            }
+            Message::Way(bytes) => self.object(ObjectKind::Way, None, bytes),
+            Message::Relation(bytes) => self.object(ObjectKind::Relation, None, bytes),
             Message::Other => Ok(()),
         }
     }
 
-    /// One object that has a message of its own.
-    #[inline]
+    /// One object that has a message of its own: a single walk over its fields. `id` is given where
+    /// the message does not have it as a plain varint.
     fn object(
         &mut self,
         kind: ObjectKind,
-        id: i64,
-        outline: &ObjectOutline<'_>,
+        mut id: Option<i64>,
+        message: &[u8],
     ) -> Result<(), FormatError> {
-        let key = (kind, id_rank(id));
-        self.count(kind, key.1);
-        let info = RawInfo::parse(outline.info)?;
-        self.check_string(u64::from(info.user_sid))?;
-        if info.visible == Some(false) {
-            self.flags.set(BlobFlags::DELETED, true);
+        let (mut largest_string, mut version) = (0, 0);
+        let mut fields = Fields::new(message);
+        while let Some(field) = fields.next()? {
+            match field.number {
+                1 if kind != ObjectKind::Node => id = Some(field.varint()? as i64),
+                // Keys, values, and the roles of members.
+                2 | 3 => largest_string = largest_string.max(largest_in(&field)?),
+                8 if kind == ObjectKind::Relation => {
+                    largest_string = largest_string.max(largest_in(&field)?);
+                }
+                4 => {
+                    let info = RawInfo::parse(field.bytes()?)?;
+                    largest_string = largest_string.max(u64::from(info.user_sid));
+                    version = info.version;
+                    if info.visible == Some(false) {
+                        self.flags.set(BlobFlags::DELETED, true);
+                    }
+                }
+                9 | 10 if kind == ObjectKind::Way => self.flags.set(BlobFlags::LOCATIONS, true),
+                _ => {}
+            }
         }
-        self.follow(key, info.version);
+        self.check_string(largest_string)?;
+        let key = (
+            kind,
+            id_rank(id.ok_or(FormatError::new("object without id"))?),
+        );
+        self.count(kind, key.1);
+        self.follow(key, version);
         Ok(())
     }
 
@@ -120,23 +129,6 @@ impl Scan {
             _ => {}
         }
         self.last_version = version;
-    }
-
-    /// Fails where a tag or role of the message has a string that the block does not have.
-    fn check_tags(&self, message: &[u8], kind: ObjectKind) -> Result<(), FormatError> {
-        let mut most = 0;
-        let mut fields = Fields::new(message);
-        while let Some(field) = fields.next()? {
-            // Keys, values, and the roles of members.
-            if matches!(field.number, 2 | 3) || (field.number == 8 && kind == ObjectKind::Relation)
-            {
-                most = most.max(match field.value {
-                    Value::Bytes(run) => largest(Varints::new(run))?,
-                    _ => field.varint()?,
-                });
-            }
-        }
-        self.check_string(most)
     }
 
     fn check_string(&self, index: u64) -> Result<(), FormatError> {
@@ -256,6 +248,14 @@ fn largest(mut values: Varints<'_>) -> Result<u64, FormatError> {
         most = most.max(values.read()?);
     }
     Ok(most)
+}
+
+/// The largest value in a packed run or a single varint.
+fn largest_in(field: &Field<'_>) -> Result<u64, FormatError> {
+    match field.value {
+        Value::Bytes(run) => largest(Varints::new(run)),
+        _ => field.varint(),
+    }
 }
 
 /// A box around coordinates; those that lie outside the world do not count.

@@ -29,18 +29,45 @@ pub enum WireType {
 /// Reads one varint at `*pos` and moves `*pos` behind it. On an error `*pos` does not move.
 #[inline]
 pub fn read_varint(data: &[u8], pos: &mut usize) -> Result<u64, FormatError> {
-    match data.get(*pos) {
-        Some(&byte) if byte < 0x80 => {
+    match data.get(*pos..).unwrap_or_default() {
+        [one, ..] if *one < 0x80 => {
             *pos += 1;
-            Ok(u64::from(byte))
+            Ok(u64::from(*one))
         }
-        Some(_) => read_long_varint(data, pos),
-        None => Err(TRUNCATED_VARINT),
+        [one, two, ..] if *two < 0x80 => {
+            *pos += 2;
+            Ok(u64::from(one & 0x7f) | u64::from(*two) << 7)
+        }
+        _ => read_long_varint(data, pos),
     }
 }
 
-/// The general path of [`read_varint`]: two to ten bytes.
+/// Two bytes and more. Eight bytes are looked at together where the slice has them: the first byte
+/// without a continuation bit says where the varint ends.
+#[inline]
 fn read_long_varint(data: &[u8], pos: &mut usize) -> Result<u64, FormatError> {
+    if let Some(bytes) = data.get(*pos..).and_then(<[u8]>::first_chunk) {
+        let word = u64::from_le_bytes(*bytes);
+        let ends = !word & 0x8080_8080_8080_8080;
+        if ends != 0 {
+            *pos += ends.trailing_zeros() as usize / 8 + 1;
+            return Ok(join_sevens(word & (ends ^ (ends - 1))));
+        }
+    }
+    read_varint_bytewise(data, pos)
+}
+
+/// Pushes the low seven bits of eight bytes together.
+#[inline]
+const fn join_sevens(word: u64) -> u64 {
+    let pairs = (word & 0x007f_007f_007f_007f) | ((word & 0x7f00_7f00_7f00_7f00) >> 1);
+    let quads = (pairs & 0x0000_3fff_0000_3fff) | ((pairs & 0x3fff_0000_3fff_0000) >> 2);
+    (quads & 0x0fff_ffff) | ((quads & 0x0fff_ffff_0000_0000) >> 4)
+}
+
+/// Varints of nine or ten bytes, those close to the end of the slice, and damaged ones.
+#[cold]
+fn read_varint_bytewise(data: &[u8], pos: &mut usize) -> Result<u64, FormatError> {
     let rest = data.get(*pos..).unwrap_or_default();
     let mut value = 0u64;
     for (index, &byte) in rest.iter().take(MAX_VARINT_LEN).enumerate() {
@@ -151,7 +178,7 @@ impl<'a> Fields<'a> {
     /// The next field, or `None` at the end of the message.
     // Not `Iterator::next`: callers write `while let Some(field) = fields.next()?`.
     #[allow(clippy::should_implement_trait)]
-    #[inline]
+    #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Field<'a>>, FormatError> {
         if self.pos >= self.data.len() {
             return Ok(None);
@@ -167,14 +194,10 @@ impl<'a> Fields<'a> {
             1 => self.take(8).map(|_| Value::Other)?,
             2 => {
                 let len = read_varint(self.data, &mut self.pos)?;
-                Value::Bytes(self.take(usize::try_from(len).map_err(|_| TRUNCATED_FIELD)?)?)
+                Value::Bytes(self.take(usize::try_from(len).unwrap_or(usize::MAX))?)
             }
             5 => self.take(4).map(|_| Value::Other)?,
-            other => {
-                return Err(FormatError::with(format!(
-                    "wire type {other} is not in use"
-                )));
-            }
+            other => return Err(unknown_wire_type(other)),
         };
         let raw = self.data.get(start..self.pos).unwrap_or_default();
         Ok(Some(Field { number, value, raw }))
@@ -187,6 +210,11 @@ impl<'a> Fields<'a> {
         self.pos = end;
         Ok(bytes)
     }
+}
+
+#[cold]
+fn unknown_wire_type(found: u64) -> FormatError {
+    FormatError::with(format!("wire type {found} is not in use"))
 }
 
 /// A repeated scalar field: packed, unpacked, or in several pieces.
@@ -381,6 +409,29 @@ mod tests {
             let mut pos = 0;
             assert_eq!(read_varint(&out, &mut pos), Ok(value));
             assert_eq!(pos, out.len());
+        }
+    }
+
+    #[test]
+    fn every_length_reads_the_same_with_and_without_bytes_behind_it() {
+        for bits in 0..=64u32 {
+            let value = u64::MAX.checked_shr(64 - bits).unwrap_or(0);
+            for behind in 0..12 {
+                let mut run = Vec::new();
+                put_varint(&mut run, value);
+                let len = run.len();
+                run.resize(len + behind, 0x85);
+                let mut pos = 0;
+                assert_eq!(read_varint(&run, &mut pos), Ok(value), "{bits} bits");
+                assert_eq!(pos, len, "{bits} bits, {behind} bytes behind");
+                let mut bytewise = 0;
+                assert_eq!(read_varint_bytewise(&run, &mut bytewise), Ok(value));
+                for cut in 0..len {
+                    let mut pos = 0;
+                    let read = read_varint(run.get(..cut).unwrap(), &mut pos);
+                    assert_eq!((read, pos), (Err(TRUNCATED_VARINT), 0));
+                }
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use crate::osc::{Batch, Change, ChangeSet};
 use crate::osm::{OrderKey, id_from_rank};
 use crate::pbf::splice::{EditScript, SpliceOptions, splice_block};
 use crate::pbf::{
-    BlobEntry, FormatError, Object, ParsedBlock, RawObject, SourceStrings, TARGET_ELEMENTS,
+    BlobEntry, FormatError, Object, ParsedBlock, RawAge, Scale, SourceStrings, TARGET_ELEMENTS,
 };
 use crate::read::{BlobReader, PbfFile, stale_index};
 use crate::write::{EncodedFrame, FrameEncoder, WriteOptions};
@@ -185,19 +185,19 @@ impl Edit<'_> {
             tally: Tally::default(),
         };
         let mut changes = changes.iter().peekable();
-        let mut objects = block.cursor();
+        let mut keys = block.keys();
         let (mut last, mut count): (Option<OrderKey>, u32) = (None, 0);
-        while let Some(object) = objects.next()? {
-            check_order(last, object.key)?;
-            self.check_range(object.key)?;
-            last = Some(object.key);
+        while let Some(key) = keys.next()? {
+            check_order(last, key)?;
+            self.check_range(key)?;
+            last = Some(key);
             count += 1;
-            while let Some(change) = changes.next_if(|change| change.key < object.key) {
+            while let Some(change) = changes.next_if(|change| change.key < key) {
                 script.absent(change);
             }
-            match changes.next_if(|change| change.key == object.key) {
+            match changes.next_if(|change| change.key == key) {
                 None => script.edits.keep(),
-                Some(change) => script.present(change, &object, block)?,
+                Some(change) => script.present(change, keys.age()?, &block.scale),
             }
         }
         changes.for_each(|change| script.absent(change));
@@ -285,18 +285,12 @@ impl<'c> Script<'c> {
     }
 
     /// The base has the object.
-    fn present(
-        &mut self,
-        change: &'c Change,
-        object: &RawObject<'_>,
-        block: &ParsedBlock<'_>,
-    ) -> Result<(), FormatError> {
-        let info = object.info()?;
-        let timestamp = (info.timestamp != 0).then(|| block.scale.seconds(info.timestamp));
-        if !change.replaces(info.version_number(), timestamp) {
+    fn present(&mut self, change: &'c Change, age: RawAge, scale: &Scale) {
+        let timestamp = (age.timestamp != 0).then(|| scale.seconds(age.timestamp));
+        if !change.replaces(age.version_number(), timestamp) {
             self.tally.outdated += 1;
             self.edits.keep();
-            return Ok(());
+            return;
         }
         self.edits.remove();
         if change.deleted {
@@ -305,6 +299,5 @@ impl<'c> Script<'c> {
             self.tally.modified += 1;
             self.insert(change);
         }
-        Ok(())
     }
 }

@@ -1,0 +1,123 @@
+//! Walking the ids of a block alone: for finding objects in it.
+
+use super::FormatError;
+use super::cursor::{ParsedBlock, ParsedMessage};
+use super::dense::{Delta, DenseNodes};
+use super::messages::{self, ObjectOutline, RawInfo};
+use super::wire::Varints;
+use crate::osm::{ObjectKind, OrderKey, id_rank};
+
+/// Walks the keys of a [`ParsedBlock`]'s objects in file order. Of metadata only what is asked for
+/// is decoded.
+pub(crate) struct KeyCursor<'a> {
+    messages: std::slice::Iter<'a, ParsedMessage<'a>>,
+    current: Current<'a>,
+}
+
+/// What the last key was read from.
+enum Current<'a> {
+    None,
+    Dense(DenseKeys<'a>),
+    Message(&'a [u8]),
+}
+
+/// The ids of dense nodes, with versions and times following where they are wanted.
+struct DenseKeys<'a> {
+    ids: Delta<'a>,
+    left: usize,
+    /// How many ids were read.
+    read: usize,
+    versions: Varints<'a>,
+    timestamps: Delta<'a>,
+    /// How many versions and times were read.
+    followed: usize,
+}
+
+/// Version and time of an object as they stand in the block; 0 where there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct RawAge {
+    pub version: i64,
+    pub timestamp: i64,
+}
+
+impl RawAge {
+    /// The version, where there is one.
+    pub(crate) fn version_number(self) -> Option<u32> {
+        messages::version_number(self.version)
+    }
+}
+
+impl<'a> KeyCursor<'a> {
+    pub(crate) fn new(block: &'a ParsedBlock<'a>) -> Self {
+        Self {
+            messages: block.messages().iter(),
+            current: Current::None,
+        }
+    }
+
+    /// The next object's key.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<Option<OrderKey>, FormatError> {
+        loop {
+            if let Current::Dense(nodes) = &mut self.current
+                && nodes.left > 0
+            {
+                nodes.left -= 1;
+                nodes.read += 1;
+                return Ok(Some((ObjectKind::Node, id_rank(nodes.ids.read()?))));
+            }
+            match self.messages.next() {
+                None => return Ok(None),
+                Some(ParsedMessage::Dense(dense)) => {
+                    self.current = Current::Dense(DenseKeys::new(dense));
+                }
+                Some(ParsedMessage::Single(kind, message)) => {
+                    self.current = Current::Message(message);
+                    let id = messages::object_id(message, *kind)?;
+                    return Ok(Some((*kind, id_rank(id))));
+                }
+            }
+        }
+    }
+
+    /// Version and time of the object whose key came last.
+    pub(crate) fn age(&mut self) -> Result<RawAge, FormatError> {
+        match &mut self.current {
+            Current::None => Ok(RawAge::default()),
+            Current::Dense(nodes) => nodes.age(),
+            Current::Message(message) => {
+                let info = RawInfo::parse(ObjectOutline::parse(message)?.info)?;
+                Ok(RawAge {
+                    version: info.version,
+                    timestamp: info.timestamp,
+                })
+            }
+        }
+    }
+}
+
+impl<'a> DenseKeys<'a> {
+    fn new(dense: &'a DenseNodes<'a>) -> Self {
+        Self {
+            ids: Delta::new(&dense.ids),
+            left: dense.len(),
+            read: 0,
+            versions: dense.info.versions.values(),
+            timestamps: Delta::new(&dense.info.timestamps),
+            followed: 0,
+        }
+    }
+
+    /// Follows versions and times up to the id that was read last, which is not asked for twice.
+    fn age(&mut self) -> Result<RawAge, FormatError> {
+        let mut age = RawAge::default();
+        while self.followed < self.read {
+            self.followed += 1;
+            if !self.versions.is_done() {
+                age.version = i64::from(self.versions.read()? as i32);
+            }
+            age.timestamp = self.timestamps.read_or_zero()?;
+        }
+        Ok(age)
+    }
+}
