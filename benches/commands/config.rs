@@ -19,7 +19,9 @@ pub struct Dataset {
     pub changes: BTreeMap<String, String>,
     pub make: Option<String>,
     pub synth: Option<Synth>,
-    pub xxh3: Option<String>,
+    /// Content hashes that the file may have: as `make` and as `synth` make it.
+    #[serde(default)]
+    pub xxh3: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -100,13 +102,10 @@ impl Config {
             .map_err(|error| format!("{}: {error}", input.display()))?
             .len();
         let hash = content_hash(&input)?;
-        if dataset
-            .xxh3
-            .as_ref()
-            .is_some_and(|expected| *expected != hash)
-        {
+        if !dataset.xxh3.is_empty() && !dataset.xxh3.contains(&hash) {
             return Err(format!(
-                "{} is not the file that brokkr.toml means: its hash is {hash}",
+                "{} is not the file that brokkr.toml means: its xxh3 is {hash}; remove it to have it made again, \
+                 or add the hash",
                 input.display()
             ));
         }
@@ -116,6 +115,10 @@ impl Config {
             .next()
             .map(|file| directory.join(file));
         let indexed = directory.join(format!("indexed-{}", dataset.file));
+        // Made from another file of that name.
+        if is_older(&indexed, &input) {
+            let _ = std::fs::remove_file(&indexed);
+        }
         Ok(Inputs {
             input,
             indexed,
@@ -125,6 +128,12 @@ impl Config {
             hash,
         })
     }
+}
+
+/// Whether `made` is older than what it is made from.
+fn is_older(made: &Path, source: &Path) -> bool {
+    let modified = |path: &Path| std::fs::metadata(path).and_then(|metadata| metadata.modified());
+    matches!((modified(made), modified(source)), (Ok(made), Ok(source)) if made < source)
 }
 
 /// Where data sets live.

@@ -4,7 +4,7 @@
 //! cargo bench --bench commands                     every job
 //! cargo bench --bench commands -- cat sort         some jobs
 //! cargo bench --bench commands -- --runs 9 --dataset s --markdown
-//! cargo bench --bench commands -- --plot cat=cat.svg
+//! cargo bench --bench commands -- --plot cat,sort-indexed=growth.svg
 //! ```
 //!
 //! Exit status 1 where a gate falls short. Every run is appended to `bench-results/results.sqlite`.
@@ -25,7 +25,8 @@ struct Options {
     runs: usize,
     dataset: Option<String>,
     markdown: bool,
-    plot: Option<(String, PathBuf)>,
+    /// Jobs, and the file that their curves go to.
+    plot: Option<(Vec<String>, PathBuf)>,
 }
 
 fn options() -> Result<Options, String> {
@@ -46,11 +47,12 @@ fn options() -> Result<Options, String> {
             "--runs" => options.runs = value()?.parse().map_err(|_| "--runs takes a number")?,
             "--dataset" => options.dataset = Some(value()?),
             "--plot" => {
-                let (job, path) = value()?
+                let value = value()?;
+                let (jobs, path) = value
                     .split_once('=')
-                    .map(|(job, path)| (job.to_owned(), path.into()))
-                    .ok_or("--plot takes JOB=FILE.svg")?;
-                options.plot = Some((job, path));
+                    .ok_or("--plot takes JOB[,JOB…]=FILE.svg")?;
+                let jobs = jobs.split(',').map(str::to_owned).collect();
+                options.plot = Some((jobs, path.into()));
             }
             option if option.starts_with('-') => return Err(format!("{option} is not an option")),
             job => options.jobs.push(job.to_owned()),
@@ -81,8 +83,8 @@ fn run() -> Result<bool, String> {
             .as_path(),
     )?;
     let store = Store::open(Path::new("bench-results"))?;
-    if let Some((job, path)) = &options.plot {
-        return store.plot(job, path).map(|()| true);
+    if let Some((jobs, path)) = &options.plot {
+        return store.plot(jobs, path).map(|()| true);
     }
     let mut rows = Vec::new();
     for (name, job) in config

@@ -24,11 +24,7 @@ pub struct Usage {
 impl Usage {
     /// The median of each figure.
     pub fn median(runs: &[Self]) -> Option<Self> {
-        let of = |value: fn(&Self) -> f64| {
-            let mut values: Vec<f64> = runs.iter().map(value).collect();
-            values.sort_by(f64::total_cmp);
-            values.get(values.len() / 2).copied()
-        };
+        let of = |value: fn(&Self) -> f64| median(runs.iter().map(value).collect());
         Some(Self {
             wall: of(|usage| usage.wall)?,
             cpu: of(|usage| usage.cpu)?,
@@ -37,6 +33,11 @@ impl Usage {
             written_mb: of(|usage| usage.written_mb)?,
         })
     }
+}
+
+pub fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
 }
 
 /// Runs a program and tells what it took. A run that fails is an error.

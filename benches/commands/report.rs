@@ -1,7 +1,7 @@
 //! Tables, gates, the local history of all runs, and its plot.
 
 use crate::config::{Gate, Inputs};
-use crate::measure::Usage;
+use crate::measure::{Usage, median};
 use plotters::prelude::*;
 use rusqlite::{Connection, params};
 use std::collections::BTreeMap;
@@ -220,74 +220,89 @@ impl Store {
             .map_err(|error| error.to_string())
     }
 
-    /// Draws wall time and memory of a job over the size of its input, from all runs of this program.
-    pub fn plot(&self, job: &str, path: &Path) -> Result<(), String> {
-        let failed = |error: rusqlite::Error| error.to_string();
-        let select = "SELECT input_bytes, wall, peak_mb FROM runs WHERE job = ?1 AND program = 'pbfhogg' ORDER BY input_bytes";
-        let mut statement = self.connection.prepare(select).map_err(failed)?;
-        let rows = statement.query_map([job], |row| {
-            Ok((
-                row.get::<_, i64>(0)?,
-                row.get::<_, f64>(1)?,
-                row.get::<_, f64>(2)?,
-            ))
-        });
-        let mut by_size: BTreeMap<i64, Vec<(f64, f64)>> = BTreeMap::new();
-        for row in rows.map_err(failed)? {
-            let (bytes, wall, peak) = row.map_err(failed)?;
-            by_size.entry(bytes).or_default().push((wall, peak));
+    /// Draws wall time and memory of `jobs` over the size of their input, from the runs of the commit
+    /// that each was measured on last, on this machine.
+    pub fn plot(&self, jobs: &[String], path: &Path) -> Result<(), String> {
+        let curves: Vec<Curve> = jobs
+            .iter()
+            .map(|job| self.curve(job).map_err(|error| error.to_string()))
+            .collect::<Result<_, _>>()?;
+        if let Some(missing) = curves.iter().find(|curve| curve.walls.is_empty()) {
+            return Err(format!("no runs of {} on this machine yet", missing.job));
         }
-        if by_size.is_empty() {
-            return Err(format!("no runs of {job} yet"));
+        draw(&curves, path).map_err(|error| error.to_string())
+    }
+
+    fn curve(&self, job: &str) -> rusqlite::Result<Curve> {
+        let select = "SELECT input_bytes, wall, peak_mb FROM runs WHERE job = ?1 AND machine = ?2 AND program = 'pbfhogg'
+            AND commit_id = (SELECT commit_id FROM runs WHERE job = ?1 AND machine = ?2 ORDER BY rowid DESC LIMIT 1)";
+        let mut statement = self.connection.prepare(select)?;
+        let mut by_size: BTreeMap<i64, [Vec<f64>; 2]> = BTreeMap::new();
+        let mut rows = statement.query([job, self.machine.as_str()])?;
+        while let Some(row) = rows.next()? {
+            let [walls, peaks] = by_size.entry(row.get(0)?).or_default();
+            walls.push(row.get(1)?);
+            peaks.push(row.get(2)?);
         }
-        let median = |mut values: Vec<f64>| {
-            values.sort_by(f64::total_cmp);
-            values.get(values.len() / 2).copied().unwrap_or(0.0)
-        };
-        let points = |value: fn(&(f64, f64)) -> f64| -> Vec<(f64, f64)> {
+        let points = |which: usize| -> Vec<(f64, f64)> {
             by_size
                 .iter()
-                .map(|(bytes, runs)| {
+                .map(|(bytes, values)| {
                     (
                         *bytes as f64 / 1e6,
-                        median(runs.iter().map(value).collect()),
+                        median(values[which].clone()).unwrap_or_default(),
                     )
                 })
                 .collect()
         };
-        draw(job, &points(|run| run.0), &points(|run| run.1), path)
-            .map_err(|error| error.to_string())
+        Ok(Curve {
+            job: job.to_owned(),
+            walls: points(0),
+            peaks: points(1),
+        })
     }
 }
 
-fn draw(
-    job: &str,
-    walls: &[(f64, f64)],
-    peaks: &[(f64, f64)],
-    path: &Path,
-) -> Result<(), Box<dyn std::error::Error>> {
+/// One job's medians over the size of its input in MB.
+struct Curve {
+    job: String,
+    walls: Vec<(f64, f64)>,
+    peaks: Vec<(f64, f64)>,
+}
+
+fn draw(curves: &[Curve], path: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    type Points = fn(&Curve) -> &[(f64, f64)];
+    let halves: [(&str, Points); 2] = [
+        ("seconds", |curve| &curve.walls),
+        ("peak memory, MB", |curve| &curve.peaks),
+    ];
     let root = SVGBackend::new(path, (900, 380)).into_drawing_area();
     root.fill(&WHITE)?;
-    for (area, (title, points)) in root
-        .split_evenly((1, 2))
-        .iter()
-        .zip([("seconds", walls), ("peak memory, MB", peaks)])
-    {
-        let most =
-            |value: fn(&(f64, f64)) -> f64| points.iter().map(value).fold(0.0, f64::max) * 1.15;
+    for (area, (title, points)) in root.split_evenly((1, 2)).iter().zip(halves) {
+        let most = |value: fn(&(f64, f64)) -> f64| {
+            let all = curves.iter().flat_map(points).map(value);
+            all.fold(0.0, f64::max) * 1.15
+        };
         let mut chart = ChartBuilder::on(area)
-            .caption(format!("{job}: {title}"), ("sans-serif", 18))
+            .caption(title, ("sans-serif", 18))
             .margin(12)
             .x_label_area_size(36)
             .y_label_area_size(48)
             .build_cartesian_2d(0.0..most(|point| point.0), 0.0..most(|point| point.1))?;
         chart.configure_mesh().x_desc("input, MB").draw()?;
-        chart.draw_series(LineSeries::new(points.iter().copied(), &BLUE))?;
-        chart.draw_series(
-            points
-                .iter()
-                .map(|point| Circle::new(*point, 3, BLUE.filled())),
-        )?;
+        for (index, curve) in curves.iter().enumerate() {
+            let colour = Palette99::pick(index).to_rgba();
+            let line = points(curve).iter().copied();
+            chart
+                .draw_series(LineSeries::new(line.clone(), &colour))?
+                .label(&curve.job)
+                .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], colour));
+            chart.draw_series(line.map(|point| Circle::new(point, 3, colour.filled())))?;
+        }
+        chart
+            .configure_series_labels()
+            .position(SeriesLabelPosition::UpperLeft)
+            .draw()?;
     }
     root.present()?;
     Ok(())

@@ -4,9 +4,10 @@ use super::Backend;
 use crate::error::{Error, Result};
 use crate::read::Input;
 use crate::stats::Stats;
-use rustix::fs::copy_file_range;
+use rustix::fs::{Advice, copy_file_range, fadvise};
 use std::fs::File;
 use std::io::Write;
+use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,7 +15,9 @@ use std::sync::Arc;
 /// Bytes gathered before they are written.
 const BUFFER_LEN: usize = 1 << 20;
 /// Most bytes that one kernel copy is asked for, so that a copy can be interrupted.
-const COPY_LEN: u64 = 64 << 20;
+const COPY_LEN: u64 = 16 << 20;
+/// Written bytes after which the disk is set to work on them.
+const WRITEBACK_LEN: u64 = 16 << 20;
 
 /// Writes through the page cache.
 #[derive(Debug)]
@@ -23,6 +26,10 @@ pub(in crate::write) struct Buffered {
     file: File,
     buffer: Vec<u8>,
     kernel_copies: bool,
+    /// Bytes handed to the operating system.
+    position: u64,
+    /// How many of them the disk was set to work on; `None` where the output is no file.
+    writeback: Option<u64>,
     stats: Arc<Stats>,
 }
 
@@ -41,6 +48,8 @@ impl Buffered {
             file,
             buffer,
             kernel_copies: is_file,
+            position: 0,
+            writeback: is_file.then_some(0),
             stats,
         }
     }
@@ -52,7 +61,24 @@ impl Buffered {
     fn write_through(&mut self, bytes: &[u8]) -> Result<()> {
         self.file
             .write_all(bytes)
-            .map_err(|error| self.failed(error))
+            .map_err(|error| self.failed(error))?;
+        self.moved(bytes.len() as u64);
+        Ok(())
+    }
+
+    /// Counts bytes that were written, and now and then sets the disk to work on them, so that it is
+    /// busy while we are and the final `fsync` finds little to do.
+    fn moved(&mut self, len: u64) {
+        self.position += len;
+        if let Some(from) = self.writeback
+            && let Some(len) = NonZeroU64::new(self.position - from)
+            && len.get() >= WRITEBACK_LEN
+        {
+            // Linux starts to write dirty pages that are declared not needed, and keeps them until
+            // they are on the disk. It is advice: a failure changes nothing.
+            let _ = fadvise(&self.file, from, Some(len), Advice::DontNeed);
+            self.writeback = Some(self.position);
+        }
     }
 
     /// Copies within the kernel as far as it is able to; returns how many bytes it copied.
@@ -65,7 +91,10 @@ impl Buffered {
             match copy_file_range(input.file(), Some(&mut from), &self.file, None, wanted) {
                 // The end of the input, or a file system that only pretends to copy.
                 Ok(0) => break,
-                Ok(count) => done += count as u64,
+                Ok(count) => {
+                    done += count as u64;
+                    self.moved(count as u64);
+                }
                 Err(rustix::io::Errno::INTR) => {}
                 Err(
                     rustix::io::Errno::NOSPC | rustix::io::Errno::DQUOT | rustix::io::Errno::FBIG,
