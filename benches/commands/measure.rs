@@ -42,6 +42,8 @@ pub fn median(mut values: Vec<f64>) -> Option<f64> {
 
 /// Runs a program and tells what it took. A run that fails is an error.
 pub fn run(program: &Path, arguments: &[String]) -> Result<Usage, String> {
+    // What the run before has written is not to be waited for by this one.
+    let _ = Command::new("sync").status();
     let helper = std::env::current_exe().map_err(|error| error.to_string())?;
     let output = Command::new(helper)
         .env(HELPER, program)
