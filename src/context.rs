@@ -5,11 +5,30 @@ use crate::stats::{Phase, Stats};
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
+/// How bytes get from and to the disk. The bytes are the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum IoMode {
+    /// [`IoMode::Buffered`] or [`IoMode::Parallel`], whichever suits the size of the output.
+    #[default]
+    Auto,
+    /// Through the page cache, written by the thread that has the bytes.
+    Buffered,
+    /// Through the page cache, written by a few threads.
+    Parallel,
+    /// Past the page cache (`O_DIRECT`), reads too. Where the file system refuses, through it, with a
+    /// warning.
+    Direct,
+    /// By io_uring. Where the system refuses, [`IoMode::Parallel`], with a warning.
+    IoUring,
+}
+
 /// What a command runs in.
 #[derive(Clone)]
 pub struct Context {
     /// Worker threads, at least 1.
     pub jobs: usize,
+    /// How bytes get from and to the disk.
+    pub io: IoMode,
     /// Who watches.
     pub observer: Arc<dyn Observer>,
     /// What is counted.
@@ -37,6 +56,7 @@ impl Context {
         let cores = || available_parallelism().map_or(1, usize::from);
         Self {
             jobs: if jobs == 0 { cores() } else { jobs },
+            io: IoMode::default(),
             observer: Arc::new(NoObserver),
             stats: Arc::default(),
         }

@@ -30,9 +30,11 @@ pub mod osm;
 pub mod pbf;
 pub mod read;
 mod stats;
+mod sys;
+mod system;
 pub mod write;
 
-pub use context::Context;
+pub use context::{Context, IoMode};
 pub use error::{Error, Result};
 pub use observer::{NoObserver, Observer};
 pub use read::ElementReader;

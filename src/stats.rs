@@ -34,6 +34,8 @@ pub struct Stats {
     pub bytes_written: Counter,
     /// Bytes copied from input to output without looking at them.
     pub bytes_copied: Counter,
+    /// Of the bytes copied, those whose blocks on disk input and output share.
+    pub bytes_shared: Counter,
     /// Blobs that were passed over.
     pub blobs_skipped: Counter,
     /// Blobs that were copied as they are.
@@ -73,6 +75,8 @@ pub struct StatsReport {
     pub bytes_written: u64,
     /// See [`Stats::bytes_copied`].
     pub bytes_copied: u64,
+    /// See [`Stats::bytes_shared`].
+    pub bytes_shared: u64,
     /// See [`Stats::blobs_skipped`].
     pub blobs_skipped: u64,
     /// See [`Stats::blobs_copied`].
@@ -99,6 +103,7 @@ impl Stats {
             bytes_decoded: self.bytes_decoded.get(),
             bytes_written: self.bytes_written.get(),
             bytes_copied: self.bytes_copied.get(),
+            bytes_shared: self.bytes_shared.get(),
             blobs_skipped: self.blobs_skipped.get(),
             blobs_copied: self.blobs_copied.get(),
             blobs_decoded: self.blobs_decoded.get(),

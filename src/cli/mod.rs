@@ -7,6 +7,7 @@ mod inspect;
 mod progress;
 mod shared;
 mod show;
+mod signals;
 mod sort;
 mod synth;
 
@@ -57,6 +58,7 @@ pub fn main() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }
     };
+    signals::install();
     let answer = match &cli.command {
         Command::Inspect(args) => inspect::run(args),
         Command::Cat(args) => cat::run(args),

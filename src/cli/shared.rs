@@ -3,11 +3,11 @@
 use super::progress::Terminal;
 use anyhow::{Result, bail};
 use clap::Args;
-use pbfhogg::Context;
 use pbfhogg::commands::{HeaderOption, HeaderOptions};
 use pbfhogg::osm::{KindSet, ObjectKind};
 use pbfhogg::pbf::Compression;
 use pbfhogg::write::{OutputTarget, WriteOptions};
+use pbfhogg::{Context, IoMode};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,6 +22,12 @@ pub struct RunArgs {
     /// Format of the input, for a file whose content does not tell
     #[arg(short = 'F', long, value_name = "FORMAT", value_parser = ["pbf", "osm.pbf", "osh.pbf"])]
     pub input_format: Option<String>,
+    /// Read and write past the page cache (O_DIRECT), so that what the machine holds in memory stays
+    #[arg(long, conflicts_with = "io_uring")]
+    pub direct_io: bool,
+    /// Write by io_uring
+    #[arg(long)]
+    pub io_uring: bool,
     /// Do not trust an index in the input (accepted everywhere; only `cat` needs it)
     #[arg(long)]
     pub force: bool,
@@ -49,6 +55,11 @@ impl RunArgs {
     /// The context that the command runs in.
     pub fn context(&self) -> Context {
         let mut ctx = Context::new(self.jobs);
+        ctx.io = match (self.direct_io, self.io_uring) {
+            (true, _) => IoMode::Direct,
+            (false, true) => IoMode::IoUring,
+            (false, false) => IoMode::Auto,
+        };
         ctx.observer = Arc::new(Terminal::new(self.progress, self.no_progress, self.quiet));
         ctx
     }

@@ -13,7 +13,7 @@ use crate::osc::{ChangeSet, read_change_files};
 use crate::osm::{ObjectKind, format_timestamp};
 use crate::pbf::{BlobFlags, HeaderBlock, feature};
 use crate::read::{BlobPlan, PbfFile, PlanNeeds, parallel_classify_phase};
-use crate::write::{OutputTarget, PbfWriter, WriteOptions, Written};
+use crate::write::{Expected, OutputTarget, PbfWriter, WriteOptions, Written};
 use edit::{Done, Editor, Tally};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -168,7 +168,15 @@ fn write(
     ctx: &Context,
 ) -> Result<Summary> {
     let created = changes.changes().len() / crate::pbf::TARGET_ELEMENTS;
-    let expected = (units.len() + created + ObjectKind::ALL.len()) as u64;
+    let more = Expected {
+        blobs: (created + ObjectKind::ALL.len()) as u64,
+        ..Expected::default()
+    };
+    let expected = units
+        .iter()
+        .map(Unit::expected)
+        .fold(Expected::default(), Expected::and)
+        .and(more);
     let mut tally = Tally::default();
     let (mut blobs_copied, mut blobs_rewritten) = (0, 0);
     let replication_sequence = header.replication_sequence;

@@ -1,13 +1,13 @@
 //! `cat`: concatenate files and give the result a table of contents. Blobs pass through.
 
 use super::headers::{HeaderOptions, merged_header};
-use super::{expected_blobs, open_all};
+use super::{expected_copy, open_all};
 use crate::Context;
 use crate::error::Result;
 use crate::osm::KindSet;
 use crate::pbf::{BlobEntry, ParsedBlock, SourceStrings, feature};
 use crate::read::{BlobPlan, BlobReader, PbfFile, PlanNeeds};
-use crate::write::{FrameEncoder, OutputTarget, PbfWriter, WriteOptions, Written};
+use crate::write::{Expected, FrameEncoder, OutputTarget, PbfWriter, WriteOptions, Written};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -57,9 +57,14 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         }
     }
     options.header.apply(&mut header);
-    let mut expected = 0u64;
+    let mut expected = Expected::default();
     for file in &files {
-        expected = expected.saturating_add(expected_blobs(file)?);
+        expected = expected.and(expected_copy(file)?);
+    }
+    if options.kinds != KindSet::ALL {
+        // How much is left out is not known.
+        expected.bytes = 0;
+        expected.copied = 0;
     }
     let mut writer =
         PbfWriter::create(options.output.clone(), header, options.write, expected, ctx)?;

@@ -14,11 +14,22 @@ pub use headers::{HeaderOption, HeaderOptions};
 use crate::Context;
 use crate::error::Result;
 use crate::read::{HeaderWalker, PbfFile};
+use crate::write::Expected;
 use std::path::PathBuf;
 
 /// Opens all inputs of a command.
 fn open_all(paths: &[PathBuf], ctx: &Context) -> Result<Vec<PbfFile>> {
     paths.iter().map(|path| PbfFile::open(path, ctx)).collect()
+}
+
+/// What is expected of a copy of a file.
+fn expected_copy(file: &PbfFile) -> Result<Expected> {
+    let bytes = file.input.len().saturating_sub(file.data_start);
+    Ok(Expected::copy_of(
+        expected_blobs(file)?,
+        file.data_start,
+        bytes,
+    ))
 }
 
 /// How many blobs a file has: exactly where it has a table of contents or few blobs, else a

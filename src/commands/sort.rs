@@ -8,13 +8,15 @@ mod merge;
 mod units;
 
 use super::headers::{HeaderOptions, merged_header};
-use super::{expected_blobs, open_all};
+use super::{expected_copy, open_all};
 use crate::Context;
 use crate::error::Result;
 use crate::osm::OrderKey;
 use crate::pbf::{BlobFlags, HeaderBlock, feature};
 use crate::read::{BlobPlan, Input, PbfFile, PlanNeeds, parallel_classify_phase};
-use crate::write::{EncodedFrame, FrameEncoder, OutputTarget, PbfWriter, WriteOptions, Written};
+use crate::write::{
+    EncodedFrame, Expected, FrameEncoder, OutputTarget, PbfWriter, WriteOptions, Written,
+};
 use merge::{Sources, merge_shard};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -113,7 +115,7 @@ fn copy_while_sorted(
     let mut writer = match target.is_stream() {
         true => None,
         false => {
-            let expected = expected_blobs(file)?;
+            let expected = expected_copy(file)?;
             Some(PbfWriter::create(
                 target,
                 header.clone(),
@@ -157,7 +159,10 @@ fn write_units(
     blobs_merged: u64,
     ctx: &Context,
 ) -> Result<Summary> {
-    let expected = units.iter().map(Unit::expected_blobs).sum();
+    let expected = units
+        .iter()
+        .map(Unit::expected)
+        .fold(Expected::default(), Expected::and);
     let mut summary = Summary {
         written: Written::default(),
         blobs_copied: 0,

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::osm::ObjectKind;
 use crate::pbf::{HeaderBlock, feature};
 use crate::read::parallel_classify_phase;
-use crate::write::{FrameEncoder, OutputTarget, PbfWriter, WriteOptions, Written};
+use crate::write::{Expected, FrameEncoder, OutputTarget, PbfWriter, WriteOptions, Written};
 pub use changes::DaySummary;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -104,7 +104,10 @@ fn write_state(options: &Options, world: &World, ctx: &Context) -> Result<Writte
     header.replication_sequence = Some(i64::from(options.day));
     header.replication_timestamp = Some(world::day_ends(options.day));
     options.header.apply(&mut header);
-    let expected = world.towns() * 3 + u64::from(options.day) * 3 + 8;
+    let expected = Expected {
+        blobs: world.towns() * 3 + u64::from(options.day) * 3 + 8,
+        ..Expected::default()
+    };
     let mut writer =
         PbfWriter::create(options.output.clone(), header, options.write, expected, ctx)?;
     let units = world.towns().div_ceil(TOWNS_PER_UNIT);

@@ -18,13 +18,32 @@ const RESERVED_FIXED_BYTES: usize = 256;
 /// How many bytes a header frame takes that has room for a table of `blobs` entries. Give the
 /// result to [`header_frame_with_toc`].
 pub fn reserved_header_len(header: &HeaderBlock, blobs: u64) -> usize {
+    frame_len_of(reserved_payload_len(header, blobs))
+}
+
+/// Like [`reserved_header_len`], with so much more room that the result and `offset` leave the same
+/// remainder by 4096. Blobs of a file that stood behind `offset` bytes can then share the blocks of
+/// a file system with a copy.
+pub fn reserved_header_len_alike(header: &HeaderBlock, blobs: u64, offset: u64) -> usize {
+    const BLOCK: u64 = 4096;
+    let mut payload = reserved_payload_len(header, blobs);
+    // Lengths within the frame can grow with the payload: another round makes up for that.
+    for _ in 0..4 {
+        let len = frame_len_of(payload) as u64;
+        let missing = (offset % BLOCK + BLOCK - len % BLOCK) % BLOCK;
+        payload += missing as usize;
+    }
+    frame_len_of(payload)
+}
+
+/// A payload with room for a table of so many entries.
+fn reserved_payload_len(header: &HeaderBlock, blobs: u64) -> usize {
     let mut message = Vec::new();
     header.encode(&mut message);
     let table = usize::try_from(blobs)
         .unwrap_or(usize::MAX)
         .saturating_mul(RESERVED_BYTES_PER_BLOB);
-    let payload = message.len() + RESERVED_FIXED_BYTES + table.min(MAX_TOC_LEN);
-    frame_len_of(payload)
+    message.len() + RESERVED_FIXED_BYTES + table.min(MAX_TOC_LEN)
 }
 
 /// Encodes the header frame with its table in exactly `frame_len` bytes, which come from

@@ -40,7 +40,7 @@ pub use frame::{
     MAX_PAYLOAD_LEN, encode_frame, plain_header_len,
 };
 pub use header::{HeaderBlock, REQUIRED_FEATURES_KNOWN, feature};
-pub use header_room::{header_frame_with_toc, reserved_header_len};
+pub use header_room::{header_frame_with_toc, reserved_header_len, reserved_header_len_alike};
 pub use intern::{Interner, SourceStrings};
 pub(crate) use keys::RawAge;
 pub use object::{Object, ObjectBody};

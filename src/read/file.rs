@@ -1,27 +1,51 @@
 //! Input files and the opening of a PBF.
 
-use crate::Context;
+use super::direct::{self, direct_reader};
+use crate::context::{Context, IoMode};
 use crate::error::{Error, Result};
 use crate::pbf::{
     Blob, BlobEntry, BlobHeader, BlobKind, Decompressor, FRAME_PREFIX_LEN, FormatError,
     HeaderBlock, MAX_BLOB_HEADER_LEN, MAX_BLOB_LEN, MAX_PAYLOAD_LEN, Toc,
 };
+use crate::sys;
 use std::fs::File;
 use std::io::{self, IsTerminal};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-/// A file that is read at arbitrary places. Standard input is spooled to a temporary file.
+/// A file that is read at arbitrary places. Standard input is spooled to a temporary file. Clones
+/// share the open file.
+#[derive(Debug, Clone)]
+pub struct Input(Arc<OpenInput>);
+
 #[derive(Debug)]
-pub struct Input {
+struct OpenInput {
     path: PathBuf,
     file: File,
+    /// The file opened once more, for reads past the page cache.
+    direct: Option<File>,
     len: u64,
+    /// Whether what was read is dropped from memory, so that the machine keeps what it held before.
+    drop_behind: bool,
 }
 
 impl Input {
     /// Opens a file; `-` is standard input.
     pub fn open(path: &Path) -> Result<Self> {
+        Self::open_by(path, |_| None)
+    }
+
+    /// Opens a file; `-` is standard input. It is read past the page cache where `ctx` asks for that.
+    pub fn open_in(path: &Path, ctx: &Context) -> Result<Self> {
+        match ctx.io {
+            IoMode::Direct => Self::open_by(path, |path| direct_reader(path, ctx)),
+            IoMode::Auto | IoMode::Buffered | IoMode::Parallel | IoMode::IoUring => {
+                Self::open(path)
+            }
+        }
+    }
+
+    fn open_by(path: &Path, direct: impl FnOnce(&Path) -> Option<File>) -> Result<Self> {
         if path.as_os_str() == "-" {
             return Self::spool_stdin();
         }
@@ -35,11 +59,14 @@ impl Input {
         if !metadata.is_file() {
             return Self::spool(path, file);
         }
-        Ok(Self {
+        let direct = direct(path);
+        Ok(Self(Arc::new(OpenInput {
             path: path.to_owned(),
             len: metadata.len(),
+            drop_behind: direct.is_none() && crate::system::is_large(metadata.len()),
             file,
-        })
+            direct,
+        })))
     }
 
     fn spool_stdin() -> Result<Self> {
@@ -56,12 +83,8 @@ impl Input {
     fn spool(path: &Path, mut stream: impl io::Read) -> Result<Self> {
         let failed = |error| Error::io(path, "cannot spool", error);
         let mut file = tempfile::tempfile().map_err(failed)?;
-        let len = io::copy(&mut stream, &mut file).map_err(failed)?;
-        Ok(Self {
-            path: path.to_owned(),
-            file,
-            len,
-        })
+        io::copy(&mut stream, &mut file).map_err(failed)?;
+        Self::from_temporary(file, path)
     }
 
     /// A temporary file of our own; `name` is for messages.
@@ -69,51 +92,73 @@ impl Input {
         let metadata = file
             .metadata()
             .map_err(|error| Error::io(name, "cannot read", error))?;
-        Ok(Self {
+        Ok(Self(Arc::new(OpenInput {
             path: name.to_owned(),
             len: metadata.len(),
             file,
-        })
+            direct: None,
+            drop_behind: false,
+        })))
     }
 
     /// The path, for messages.
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.0.path
     }
 
     /// Length in bytes.
-    pub const fn len(&self) -> u64 {
-        self.len
+    pub fn len(&self) -> u64 {
+        self.0.len
     }
 
     /// Whether the file has no bytes.
-    pub const fn is_empty(&self) -> bool {
-        self.len == 0
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// The open file, for copies within the kernel.
-    pub const fn file(&self) -> &File {
-        &self.file
+    pub fn file(&self) -> &File {
+        &self.0.file
+    }
+
+    /// Whether two inputs are one open file.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// Reads up to `buffer.len()` bytes at `offset`; fewer only at the end of the file.
     pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
-        let mut done = 0;
-        while let Some(rest) = buffer.get_mut(done..).filter(|rest| !rest.is_empty()) {
-            match self.file.read_at(rest, offset + done as u64) {
-                Ok(0) => break,
-                Ok(count) => done += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(Error::io(&self.path, "cannot read", error)),
-            }
+        let read = match &self.0.direct {
+            Some(direct) => direct::read_at(direct, buffer, offset),
+            None => sys::read_at(&self.0.file, buffer, offset),
+        };
+        let count = read.map_err(|error| Error::io(self.path(), "cannot read", error))?;
+        self.release(offset, count as u64);
+        Ok(count)
+    }
+
+    /// Fills `buffer` from `offset` on. A file that has become shorter is an error.
+    pub(crate) fn read_all_at(&self, buffer: &mut [u8], offset: u64) -> Result<()> {
+        if self.read_at(buffer, offset)? < buffer.len() {
+            return Err(Error::file(
+                self.path(),
+                "the file became shorter while it was read",
+            ));
         }
-        Ok(done)
+        Ok(())
+    }
+
+    /// Drops a range that was dealt with from memory, where the file is large.
+    pub(crate) fn release(&self, offset: u64, len: u64) {
+        if self.0.drop_behind {
+            sys::release(&self.0.file, offset, len);
+        }
     }
 
     /// An error about the frame that starts at `offset`.
     pub fn blob_error(&self, number: u64, offset: u64, source: FormatError) -> Error {
         Error::Blob {
-            path: self.path.clone(),
+            path: self.path().to_owned(),
             number,
             offset,
             source,
@@ -150,7 +195,7 @@ impl PbfFile {
     }
 
     fn open_quietly(path: &Path, ctx: &Context) -> Result<Self> {
-        let input = Input::open(path)?;
+        let input = Input::open_in(path, ctx)?;
         if input.is_empty() {
             return Err(Error::file(path, "the file is empty"));
         }

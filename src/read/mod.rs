@@ -5,6 +5,7 @@
 //! and [`ElementReader`] is the front door for users of the library.
 
 mod blob_reader;
+mod direct;
 mod element_reader;
 mod file;
 mod header_walker;

@@ -8,7 +8,10 @@ mod backends;
 mod frames;
 mod output;
 mod pbf_writer;
+mod unfinished;
 
+pub(crate) use backends::{ALIGNMENT, AlignedBuffer};
 pub use frames::{EncodedFrame, FrameEncoder};
 pub use output::{Output, OutputTarget};
-pub use pbf_writer::{PbfWriter, WriteOptions, Written};
+pub use pbf_writer::{Expected, PbfWriter, WriteOptions, Written};
+pub use unfinished::abandon_unfinished;

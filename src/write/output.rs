@@ -1,12 +1,15 @@
 //! Where output goes, and how it appears: all at once and durably, or not at all.
 
+use super::unfinished;
 use crate::error::{Error, Result};
+use crate::sys::{self, Call};
+use crate::{Context, system};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, openat};
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions, Permissions};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -126,6 +129,38 @@ impl Output {
         self.target.path()
     }
 
+    /// Bytes that are free where the output goes; `None` where the system does not tell.
+    pub(super) fn free_space(&self) -> Option<u64> {
+        match &self.pending {
+            Pending::Stream => None,
+            Pending::Unnamed { real_path, .. } | Pending::Named { real_path, .. } => {
+                system::free_space(directory_of(real_path))
+            }
+        }
+    }
+
+    /// The output opened once more, for writes past the page cache. Where that cannot be, says why and
+    /// returns `None`.
+    pub(super) fn direct_file(&self, ctx: &Context) -> Option<File> {
+        let file = match &self.pending {
+            Pending::Stream => return None,
+            Pending::Unnamed { file, .. } => file,
+            Pending::Named { temp, .. } => temp.as_file(),
+        };
+        let direct = OpenOptions::new()
+            .write(true)
+            .custom_flags(OFlags::DIRECT.bits() as i32)
+            .open(format!("/proc/self/fd/{}", file.as_raw_fd()));
+        direct
+            .map_err(|error| {
+                ctx.warn(format!(
+                    "{}: the file system refuses direct writes ({error}): writing through the page cache",
+                    self.path().display()
+                ));
+            })
+            .ok()
+    }
+
     /// Makes the output durable and lets it take the target's name.
     pub fn commit(self) -> Result<()> {
         let path = self.target.path().to_owned();
@@ -133,7 +168,7 @@ impl Output {
         match self.pending {
             Pending::Stream => Ok(()),
             Pending::Unnamed { file, real_path } => {
-                file.sync_all().map_err(failed("cannot flush to disk"))?;
+                sys::sync(&file).map_err(failed("cannot flush to disk"))?;
                 keep_permissions(&file, &real_path);
                 put_in_place(&file, &real_path, self.target.may_overwrite()).map_err(|error| {
                     Error::io(
@@ -144,14 +179,14 @@ impl Output {
                 })
             }
             Pending::Named { temp, real_path } => {
-                temp.as_file()
-                    .sync_all()
-                    .map_err(failed("cannot flush to disk"))?;
+                sys::sync(temp.as_file()).map_err(failed("cannot flush to disk"))?;
                 keep_permissions(temp.as_file(), &real_path);
-                let put_in_place = temp
-                    .persist(&real_path)
-                    .map_err(|error| error.error)
-                    .and_then(|_| sync_directory(&real_path));
+                let name = temp.path().to_owned();
+                let put_in_place = unfinished::end(&name, || {
+                    sys::admit(Call::Rename, 0)?;
+                    temp.persist(&real_path).map_err(|error| error.error)
+                });
+                let put_in_place = put_in_place.and_then(|_| sync_directory(&real_path));
                 put_in_place.map_err(|error| {
                     Error::io(
                         self.target.path(),
@@ -202,6 +237,7 @@ fn begin_file(path: &Path) -> Result<(Pending, File)> {
                 .permissions(Permissions::from_mode(0o666))
                 .tempfile_in(directory)
                 .map_err(failed)?;
+            unfinished::add(temp.path());
             let second = temp.as_file().try_clone().map_err(failed)?;
             Ok((Pending::Named { temp, real_path }, second))
         }
@@ -222,6 +258,7 @@ fn put_in_place(file: &File, path: &Path, overwrite: bool) -> io::Result<()> {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
     let link = |name: &Path| linkat(CWD, &unnamed, CWD, name, AtFlags::SYMLINK_FOLLOW);
+    sys::admit(Call::Rename, 0)?;
     if !overwrite {
         link(path)?;
         return sync_directory(path);
@@ -230,21 +267,22 @@ fn put_in_place(file: &File, path: &Path, overwrite: bool) -> io::Result<()> {
     loop {
         let count = COUNTER.fetch_add(1, Ordering::Relaxed);
         let between = path.with_file_name(format!(".pbfhogg.{}-{count}.tmp", std::process::id()));
-        match link(&between) {
-            Ok(()) => {
-                if let Err(error) = std::fs::rename(&between, path) {
-                    let _ = std::fs::remove_file(&between);
-                    return Err(error);
-                }
-                return sync_directory(path);
-            }
+        unfinished::add(&between);
+        let done = unfinished::end(&between, || {
+            link(&between)?;
+            std::fs::rename(&between, path).inspect_err(|_| {
+                let _ = std::fs::remove_file(&between);
+            })
+        });
+        match done {
+            Ok(()) => return sync_directory(path),
             // Left behind by a process with our number that was killed between the two steps.
-            Err(Errno::EXIST) => {}
-            Err(error) => return Err(error.into()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
         }
     }
 }
 
 fn sync_directory(path: &Path) -> io::Result<()> {
-    File::open(directory_of(path))?.sync_all()
+    sys::sync(&File::open(directory_of(path))?)
 }

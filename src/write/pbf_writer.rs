@@ -1,19 +1,21 @@
 //! The sink of every command: chunks in order, a table of contents at the end.
 
 use super::EncodedFrame;
-use super::backends::{Backend, Buffered};
+use super::backends::{Backend, Buffered, Chunked, Destination, Pool, Ring};
 use super::output::{Output, OutputTarget};
 use crate::error::{Error, Result};
 use crate::osm::OrderKey;
 use crate::pbf::{
     BlobEntry, BlobFlags, BlobKind, Compression, Compressor, HeaderBlock, Toc, TocFlags,
     encode_blob_header, encode_blob_index, feature, header_frame_with_toc, plain_header_len,
-    reserved_header_len,
+    reserved_header_len, reserved_header_len_alike,
 };
 use crate::read::Input;
 use crate::stats::Stats;
-use crate::{Context, Observer};
+use crate::sys;
+use crate::{Context, IoMode, Observer, system};
 use serde::Serialize;
+use std::fs::File;
 use std::sync::Arc;
 
 /// How a file is to be written.
@@ -33,6 +35,46 @@ impl Default for WriteOptions {
             compression: Compression::default(),
             toc: true,
             blob_index: false,
+        }
+    }
+}
+
+/// What is known of an output before its first byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Expected {
+    /// Data blobs: room for so many is kept for the table of contents.
+    pub blobs: u64,
+    /// About how many bytes; 0 where that is not known.
+    pub bytes: u64,
+    /// Of them, those that are copied from inputs as they are, so that the output is no shorter.
+    pub copied: u64,
+    /// Where in its input the first blob stands that is copied.
+    pub first_copy: Option<u64>,
+}
+
+impl Expected {
+    /// Where everything is one range of an input that starts at `offset`.
+    pub const fn copy_of(blobs: u64, offset: u64, bytes: u64) -> Self {
+        Self {
+            blobs,
+            bytes,
+            copied: bytes,
+            first_copy: Some(offset),
+        }
+    }
+
+    /// This, and then `more`.
+    #[must_use]
+    pub fn and(self, more: Self) -> Self {
+        Self {
+            blobs: self.blobs.saturating_add(more.blobs),
+            bytes: self.bytes.saturating_add(more.bytes),
+            copied: self.copied.saturating_add(more.copied),
+            first_copy: if self.bytes == 0 {
+                more.first_copy
+            } else {
+                self.first_copy
+            },
         }
     }
 }
@@ -62,6 +104,92 @@ struct PendingCopy<'f> {
 
 /// Most bytes that wait to be copied: more would only delay the disk.
 const MAX_PENDING_COPY: u64 = 16 << 20;
+/// Bytes copied from which on the header is padded so that they can share blocks with the input.
+const LEAST_ALIGNED: u64 = 1 << 20;
+/// Outputs from this length on are written by several threads, where nothing else was asked for.
+const LEAST_PARALLEL: u64 = 256 << 20;
+
+/// Refuses to begin what cannot end for want of space.
+fn check_space(output: &Output, file: &File, expected: &Expected, ctx: &Context) -> Result<()> {
+    // A copy that shares blocks takes no space.
+    if system::shares_blocks(file) {
+        return Ok(());
+    }
+    let Some(free) = output.free_space() else {
+        return Ok(());
+    };
+    let message = |needed: u64| {
+        format!(
+            "the output takes about {}, and {} are free on its file system",
+            human_bytes(needed),
+            human_bytes(free)
+        )
+    };
+    if free < expected.copied {
+        return Err(Error::file(output.path(), message(expected.copied)));
+    }
+    if free < expected.bytes {
+        ctx.warn(format!(
+            "{}: this may fail: {}",
+            output.path().display(),
+            message(expected.bytes)
+        ));
+    }
+    Ok(())
+}
+
+/// Bytes as a person reads them.
+fn human_bytes(bytes: u64) -> String {
+    let bytes = bytes as f64;
+    match bytes {
+        1e9.. => format!("{:.1} GB", bytes / 1e9),
+        1e6.. => format!("{:.0} MB", bytes / 1e6),
+        _ => format!("{:.0} kB", bytes / 1e3),
+    }
+}
+
+/// The backend that was asked for, or the nearest that the system can do.
+fn backend(
+    output: &Output,
+    file: File,
+    is_stream: bool,
+    expected: &Expected,
+    ctx: &Context,
+) -> Result<Box<dyn Backend>> {
+    let path = output.path();
+    if !is_stream && expected.bytes > 0 && !system::shares_blocks(&file) {
+        match sys::reserve(&file, expected.bytes) {
+            Err(error) if error.kind() == std::io::ErrorKind::StorageFull => {
+                return Err(Error::io(path, "cannot reserve space", error));
+            }
+            // A file system that cannot reserve.
+            _ => {}
+        }
+    }
+    let mode = match ctx.io {
+        _ if is_stream => IoMode::Buffered,
+        IoMode::Auto if expected.bytes >= LEAST_PARALLEL => IoMode::Parallel,
+        IoMode::Auto => IoMode::Buffered,
+        asked => asked,
+    };
+    let direct = match mode {
+        IoMode::Direct => output.direct_file(ctx),
+        _ => None,
+    };
+    let destination = Destination::new(path.to_owned(), file, !is_stream, expected.bytes, ctx);
+    if matches!(mode, IoMode::Auto | IoMode::Buffered) {
+        return Ok(Box::new(Buffered::new(destination)));
+    }
+    let destination = Arc::new(destination);
+    if mode == IoMode::IoUring {
+        match Ring::start(&destination) {
+            Ok(ring) => return Ok(Box::new(Chunked::new(destination, ring))),
+            Err(reason) => ctx.warn(format!("{reason}: writing with threads instead")),
+        }
+    }
+    let pool = Pool::start(destination.clone(), direct)?;
+    Ok(Box::new(Chunked::new(destination, pool)))
+}
 
 /// Writes a PBF file from frames and ranges of input files, in order.
 pub struct PbfWriter<'f> {
@@ -119,21 +247,21 @@ impl OrderSoFar {
 }
 
 impl<'f> PbfWriter<'f> {
-    /// Begins a file. `expected_blobs` is how many blobs will come, as far as that is known: room
-    /// for that many is kept for the table of contents.
+    /// Begins a file. Fails where there is too little space for what is expected.
     pub fn create(
         target: OutputTarget,
         header: HeaderBlock,
         options: WriteOptions,
-        expected_blobs: u64,
+        expected: Expected,
         ctx: &Context,
     ) -> Result<Self> {
         let is_stream = target.is_stream();
         let path = target.path().to_owned();
         let (output, file) = Output::create(target)?;
-        let stats = ctx.stats.clone();
-        let mut backend: Box<dyn Backend> =
-            Box::new(Buffered::new(path.clone(), file, !is_stream, stats.clone()));
+        if !is_stream {
+            check_space(&output, &file, &expected, ctx)?;
+        }
+        let mut backend = backend(&output, file, is_stream, &expected, ctx)?;
         let bad = |error: crate::pbf::FormatError| Error::file(&path, error.to_string());
         let reserved = if is_stream {
             let mut frame = Vec::new();
@@ -145,8 +273,16 @@ impl<'f> PbfWriter<'f> {
                 .map_err(bad)?;
             frame
         } else {
-            let blobs = if options.toc { expected_blobs } else { 0 };
-            vec![0; reserved_header_len(&header, blobs)]
+            let blobs = if options.toc { expected.blobs } else { 0 };
+            // Padding for the sake of shared blocks pays where there are some.
+            let alike = expected
+                .first_copy
+                .filter(|_| expected.copied >= LEAST_ALIGNED);
+            let len = match alike {
+                Some(offset) => reserved_header_len_alike(&header, blobs, offset),
+                None => reserved_header_len(&header, blobs),
+            };
+            vec![0; len]
         };
         backend.write(&reserved)?;
         Ok(Self {
@@ -162,7 +298,7 @@ impl<'f> PbfWriter<'f> {
             order: OrderSoFar::default(),
             pending: None,
             observer: ctx.observer.clone(),
-            stats,
+            stats: ctx.stats.clone(),
         })
     }
 
@@ -207,7 +343,7 @@ impl<'f> PbfWriter<'f> {
     fn copy_range(&mut self, input: &'f Input, offset: u64, len: u64) -> Result<()> {
         if let Some(pending) = &mut self.pending {
             let adjoins = pending.offset + pending.len == offset;
-            if std::ptr::eq(pending.input, input) && adjoins && pending.len < MAX_PENDING_COPY {
+            if pending.input.is(input) && adjoins && pending.len < MAX_PENDING_COPY {
                 pending.len += len;
                 return Ok(());
             }
@@ -242,11 +378,12 @@ impl<'f> PbfWriter<'f> {
         self.settle_features();
         self.written.bytes = self.position;
         self.written.sorted = self.order.verdict() == Some(true);
-        if !self.is_stream {
-            let frame = self.header_frame()?;
-            self.backend.patch_start(&frame)?;
-        }
-        self.backend.flush()?;
+        let start = if self.is_stream {
+            Vec::new()
+        } else {
+            self.header_frame()?
+        };
+        self.backend.finish(&start, self.position)?;
         drop(self.backend);
         self.output.commit()?;
         Ok(self.written)

@@ -4,6 +4,7 @@ use crate::osc::ChangeSet;
 use crate::osm::{ObjectKind, OrderKey};
 use crate::pbf::{BlobEntry, BlobFlags, TARGET_ELEMENTS};
 use crate::read::BlobPlan;
+use crate::write::Expected;
 use std::ops::Range;
 
 /// One step of the output, in canonical order.
@@ -22,6 +23,22 @@ impl Unit {
         match self {
             Self::Copy(entry) | Self::Edit(entry, _) => u64::from(entry.frame_len),
             Self::Insert(_) => 0,
+        }
+    }
+
+    /// What the output gets of this unit.
+    pub(super) fn expected(&self) -> Expected {
+        match self {
+            Self::Copy(entry) => Expected::copy_of(1, entry.offset, entry.frame_len.into()),
+            Self::Edit(entry, _) => Expected {
+                blobs: 1,
+                bytes: entry.frame_len.into(),
+                ..Expected::default()
+            },
+            Self::Insert(_) => Expected {
+                blobs: 1,
+                ..Expected::default()
+            },
         }
     }
 

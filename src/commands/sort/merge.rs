@@ -9,11 +9,11 @@ use crate::pbf::{
     SourceStrings, scan_payload,
 };
 use crate::read::{BlobReader, Input, parallel_classify_phase, stale_index};
+use crate::sys;
 use crate::write::{EncodedFrame, FrameEncoder};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
-use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -202,7 +202,7 @@ pub(super) fn sorted_runs(
         return Ok(None);
     }
     let failed = |error| Error::io(directory, "cannot write a temporary file in", error);
-    let mut file = tempfile::tempfile_in(directory).map_err(failed)?;
+    let file = tempfile::tempfile_in(directory).map_err(failed)?;
     let mut runs = Vec::new();
     let mut offset = 0u64;
     for cluster in clusters {
@@ -231,7 +231,7 @@ pub(super) fn sorted_runs(
             |(bytes, frames)| {
                 phase.advance(bytes);
                 for frame in frames {
-                    file.write_all(&frame.bytes).map_err(failed)?;
+                    sys::write(&file, &frame.bytes).map_err(failed)?;
                     entries.push(BlobEntry {
                         offset,
                         ..frame.entry

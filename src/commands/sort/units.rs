@@ -2,6 +2,7 @@
 
 use crate::osm::OrderKey;
 use crate::pbf::{BlobEntry, BlobFlags};
+use crate::write::Expected;
 use std::sync::Arc;
 
 /// A blob of one of the inputs.
@@ -60,13 +61,19 @@ impl Unit {
         }
     }
 
-    /// How many blobs the output gets of this unit, generously.
-    pub(super) fn expected_blobs(&self) -> u64 {
+    /// What the output gets of this unit; of blobs generously many.
+    pub(super) fn expected(&self) -> Expected {
         match self {
-            Self::Copy(_) => 1,
+            Self::Copy(source) => {
+                Expected::copy_of(1, source.entry.offset, source.entry.frame_len.into())
+            }
             Self::Merge(shard) => {
                 let objects = total(&shard.sources, |entry| entry.count);
-                objects / crate::pbf::TARGET_ELEMENTS as u64 + 4
+                Expected {
+                    blobs: objects / crate::pbf::TARGET_ELEMENTS as u64 + 4,
+                    bytes: self.frame_bytes(),
+                    ..Expected::default()
+                }
             }
         }
     }

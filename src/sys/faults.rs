@@ -1,0 +1,88 @@
+//! System calls that fail on demand.
+
+use super::Call;
+use rustix::io::Errno;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What happens to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// It fails.
+    Fails(Errno),
+    /// It is interrupted by a signal before it does anything.
+    Interrupted,
+    /// It moves half of the bytes.
+    Short,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Plan {
+    call: Call,
+    fault: Fault,
+    /// The first call that it happens to, counted from 1.
+    nth: u64,
+    /// Whether it happens to all calls from there on.
+    lasting: bool,
+    seen: u64,
+    happened: u64,
+}
+
+static PLAN: Mutex<Option<Plan>> = Mutex::new(None);
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// A plan in force; it ends when this is dropped. Tests with plans run one at a time.
+pub(crate) struct Faults(#[allow(dead_code)] MutexGuard<'static, ()>);
+
+fn plan() -> MutexGuard<'static, Option<Plan>> {
+    PLAN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Faults {
+    /// No faults, and nobody else's.
+    pub(crate) fn none() -> Self {
+        let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        *plan() = None;
+        Self(guard)
+    }
+
+    /// From now on the `nth` call of its kind meets `fault`; a disk that is full stays full.
+    pub(crate) fn plan(&self, call: Call, nth: u64, fault: Fault) {
+        *plan() = Some(Plan {
+            call,
+            fault,
+            nth,
+            lasting: matches!(fault, Fault::Fails(_)),
+            seen: 0,
+            happened: 0,
+        });
+    }
+
+    /// Ends the plan; returns whether it ever came to happen.
+    pub(crate) fn end(&self) -> bool {
+        plan().take().is_some_and(|plan| plan.happened > 0)
+    }
+}
+
+impl Drop for Faults {
+    fn drop(&mut self) {
+        *plan() = None;
+    }
+}
+
+pub(super) fn admit(call: Call, len: usize) -> io::Result<usize> {
+    let mut guard = plan();
+    let Some(plan) = guard.as_mut().filter(|plan| plan.call == call) else {
+        return Ok(len);
+    };
+    plan.seen += 1;
+    if plan.seen != plan.nth && !(plan.lasting && plan.seen > plan.nth) {
+        return Ok(len);
+    }
+    plan.happened += 1;
+    match plan.fault {
+        Fault::Fails(error) => Err(error.into()),
+        Fault::Interrupted => Err(io::ErrorKind::Interrupted.into()),
+        Fault::Short => Ok(len.div_ceil(2)),
+    }
+}

@@ -1,0 +1,247 @@
+//! Every command that writes, with every kind of system call failing at every place.
+
+use super::Call;
+use super::faults::{Fault, Faults};
+use crate::commands::{HeaderOptions, apply_changes, cat, sort, synth};
+use crate::osm::KindSet;
+use crate::write::{OutputTarget, WriteOptions};
+use crate::{Context, IoMode, Result};
+use rustix::io::Errno;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const MODES: [IoMode; 4] = [
+    IoMode::Buffered,
+    IoMode::Parallel,
+    IoMode::Direct,
+    IoMode::IoUring,
+];
+const OLD: &[u8] = b"the file that was there before";
+
+/// Some input files, and a directory for outputs.
+struct Bench {
+    directory: tempfile::TempDir,
+    changes: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Job {
+    Cat,
+    Sort,
+    SortAndMerge,
+    ApplyChanges,
+}
+
+const JOBS: [Job; 4] = [Job::Cat, Job::Sort, Job::SortAndMerge, Job::ApplyChanges];
+
+fn context(io: IoMode) -> Context {
+    Context {
+        io,
+        ..Context::new(2)
+    }
+}
+
+fn target(path: PathBuf) -> OutputTarget {
+    OutputTarget::File {
+        path,
+        overwrite: true,
+    }
+}
+
+impl Bench {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let base = directory.path().join("base.osm.pbf");
+        let world = synth::Options {
+            elements: 120_000,
+            seed: 1,
+            day: 0,
+            output: target(base),
+            write: WriteOptions::default(),
+            header: HeaderOptions::default(),
+            changes: Some((1, directory.path().to_owned())),
+        };
+        synth::run(&world, &context(IoMode::Buffered)).unwrap();
+        let changes = directory.path().join("001.osc.gz");
+        let out = directory.path().join("out");
+        fs::create_dir(&out).unwrap();
+        Self { directory, changes }
+    }
+
+    fn base(&self) -> PathBuf {
+        self.directory.path().join("base.osm.pbf")
+    }
+
+    fn output(&self) -> PathBuf {
+        self.directory.path().join("out/result.osm.pbf")
+    }
+
+    /// Runs a job that replaces an old output.
+    fn run(&self, job: Job, io: IoMode) -> Result<()> {
+        let ctx = context(io);
+        let (output, write) = (target(self.output()), WriteOptions::default());
+        let header = HeaderOptions::default();
+        match job {
+            Job::Cat => cat::run(
+                &cat::Options {
+                    inputs: vec![self.base()],
+                    output,
+                    kinds: KindSet::ALL,
+                    rescan: false,
+                    write,
+                    header,
+                },
+                &ctx,
+            )
+            .map(drop),
+            Job::Sort | Job::SortAndMerge => {
+                let twice = if matches!(job, Job::Sort) { 1 } else { 2 };
+                let options = sort::Options {
+                    inputs: vec![self.base(); twice],
+                    output,
+                    write,
+                    header,
+                };
+                sort::run(&options, &ctx).map(drop)
+            }
+            Job::ApplyChanges => {
+                let options = apply_changes::Options {
+                    base: self.base(),
+                    changes: vec![self.changes.clone()],
+                    output,
+                    write,
+                    header,
+                };
+                apply_changes::run(&options, &ctx).map(drop)
+            }
+        }
+    }
+
+    /// Runs a job with an old output in place; returns what came of it and what is there now.
+    fn run_over_old(&self, job: Job, io: IoMode) -> (Result<()>, Vec<u8>) {
+        fs::write(self.output(), OLD).unwrap();
+        let result = self.run(job, io);
+        (result, fs::read(self.output()).unwrap())
+    }
+
+    fn litter(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.output().parent().unwrap()).unwrap();
+        entries
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| *path != self.output())
+            .collect()
+    }
+}
+
+/// Places at which calls fail: all of the first ones, then ever fewer.
+fn places() -> impl Iterator<Item = u64> {
+    (1..10).chain((10..).step_by(7))
+}
+
+#[test]
+fn every_backend_writes_the_same_bytes() {
+    let (faults, bench) = (Faults::none(), Bench::new());
+    for job in JOBS {
+        let outputs = MODES.map(|io| {
+            let (result, output) = bench.run_over_old(job, io);
+            result.unwrap();
+            output
+        });
+        assert!(
+            outputs.iter().all(|output| *output == outputs[0]),
+            "{job:?}"
+        );
+        assert!(outputs[0].len() > OLD.len());
+    }
+    drop(faults);
+}
+
+/// Runs a job with a call failing at one place after another, until there are no more such calls.
+fn at_every_place(
+    call: Call,
+    fault: Fault,
+    mut check: impl FnMut(&Bench, &[u8], Result<()>, Vec<u8>, &str),
+) {
+    let (faults, bench) = (Faults::none(), Bench::new());
+    for job in JOBS {
+        let (result, good) = bench.run_over_old(job, IoMode::Buffered);
+        result.unwrap();
+        for io in MODES {
+            for nth in places() {
+                faults.plan(call, nth, fault);
+                let (result, output) = bench.run_over_old(job, io);
+                let happened = faults.end();
+                let what = format!("{job:?} {io:?} {call:?} {nth} {fault:?}");
+                assert_eq!(bench.litter(), Vec::<PathBuf>::new(), "{what}");
+                if !happened {
+                    assert!(result.is_ok() && output == good, "{what}");
+                    break;
+                }
+                check(&bench, &good, result, output, &what);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_failing_disk_costs_no_old_file_and_is_named() {
+    for call in [Call::Write, Call::Sync, Call::Rename, Call::Read] {
+        for error in [Errno::NOSPC, Errno::IO] {
+            at_every_place(
+                call,
+                Fault::Fails(error),
+                |bench, good, result, output, what| {
+                    let cause = std::io::Error::from(error).to_string();
+                    match result {
+                        // The file had its name already when its directory could not be flushed.
+                        Err(error) if output == good => {
+                            assert!(call == Call::Sync, "{what}: {error}");
+                        }
+                        Err(error) => {
+                            let message = error.to_string();
+                            let named = [bench.output(), bench.base(), bench.changes.clone()]
+                                .iter()
+                                .map(PathBuf::as_path)
+                                .chain([
+                                    bench.output().parent().unwrap(),
+                                    Path::new("temporary file"),
+                                ])
+                                .any(|path| message.contains(&*path.to_string_lossy()));
+                            assert!(named && message.contains(&cause), "{what}: {message}");
+                            assert!(output == OLD, "{what}");
+                        }
+                        // Direct reads that fail when the file is opened are done without.
+                        Ok(()) => assert!(call == Call::Read && output == good, "{what}"),
+                    }
+                },
+            );
+        }
+    }
+}
+
+#[test]
+fn what_has_another_way_takes_it() {
+    for call in [Call::Copy, Call::Clone, Call::Reserve] {
+        at_every_place(
+            call,
+            Fault::Fails(Errno::IO),
+            |_, good, result, output, what| {
+                assert!(result.is_ok() && output == good, "{what}");
+            },
+        );
+    }
+}
+
+#[test]
+fn interrupted_and_short_calls_are_gone_on_with() {
+    for call in [Call::Read, Call::Write, Call::Copy, Call::Sync] {
+        at_every_place(call, Fault::Interrupted, |_, good, result, output, what| {
+            assert!(result.is_ok() && output == good, "{what}");
+        });
+    }
+    for call in [Call::Read, Call::Write, Call::Copy] {
+        at_every_place(call, Fault::Short, |_, good, result, output, what| {
+            assert!(result.is_ok() && output == good, "{what}");
+        });
+    }
+}

@@ -1,0 +1,36 @@
+//! What the machine and its file systems can do.
+
+use rustix::fs::{fstatfs, fstatvfs};
+use std::fs::File;
+use std::path::Path;
+
+/// Memory of the machine in bytes.
+fn memory() -> u64 {
+    let info = rustix::system::sysinfo();
+    (info.totalram as u64).saturating_mul(u64::from(info.mem_unit))
+}
+
+/// Whether that many bytes would push most of what the machine holds out of its memory.
+pub(crate) fn is_large(bytes: u64) -> bool {
+    bytes > memory() / 2
+}
+
+/// The length of a block of the file system that holds `file`.
+pub(crate) fn block_len(file: &File) -> u64 {
+    fstatvfs(file).map_or(4096, |system| system.f_bsize)
+}
+
+/// Whether files can share blocks, so that a copy takes no space (btrfs, xfs, bcachefs, zfs).
+pub(crate) fn shares_blocks(file: &File) -> bool {
+    const BTRFS: u64 = 0x9123_683e;
+    const XFS: u64 = 0x5846_5342;
+    const BCACHEFS: u64 = 0xca45_1a4e;
+    const ZFS: u64 = 0x2fc1_2fc1;
+    fstatfs(file).is_ok_and(|system| [BTRFS, XFS, BCACHEFS, ZFS].contains(&(system.f_type as u64)))
+}
+
+/// Bytes that may still be written where `directory` is; `None` where the system does not tell.
+pub(crate) fn free_space(directory: &Path) -> Option<u64> {
+    let system = rustix::fs::statvfs(directory).ok()?;
+    system.f_bavail.checked_mul(system.f_frsize)
+}

@@ -1,0 +1,39 @@
+//! Memory that `O_DIRECT` accepts.
+
+/// What offsets, lengths and memory of direct transfers are multiples of. Disks ask for 512 or 4096.
+pub(crate) const ALIGNMENT: usize = 4096;
+
+/// A buffer that starts at a multiple of [`ALIGNMENT`].
+#[derive(Debug, Default)]
+pub(crate) struct AlignedBuffer {
+    memory: Vec<u8>,
+    start: usize,
+}
+
+impl AlignedBuffer {
+    /// The first `len` bytes, with whatever they held before.
+    pub(crate) fn slice(&mut self, len: usize) -> &mut [u8] {
+        if self.memory.len() < self.start + len {
+            self.memory = vec![0; len + ALIGNMENT];
+            self.start = self.memory.as_ptr().align_offset(ALIGNMENT);
+        }
+        self.memory
+            .get_mut(self.start..self.start + len)
+            .unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_is_aligned_at_every_length() {
+        let mut buffer = AlignedBuffer::default();
+        for len in [1, 4096, 4097, 1 << 20, 3 << 20, 5] {
+            let slice = buffer.slice(len);
+            assert_eq!(slice.len(), len);
+            assert_eq!(slice.as_ptr() as usize % ALIGNMENT, 0);
+        }
+    }
+}
