@@ -5,8 +5,6 @@ mod common;
 use common::{decode, pbfhogg, run_fail, run_ok};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::time::Duration;
 
 fn world(dir: &Path, elements: &str) -> PathBuf {
     let path = dir.join("world.osm.pbf");
@@ -41,49 +39,6 @@ fn an_existing_output_is_refused_without_overwrite() {
     assert_eq!(std::fs::read(&output).unwrap(), b"precious");
     run_ok(&[&"cat", &input, &"-O", &"-o", &output]);
     assert!(decode::objects(&output) == decode::objects(&input));
-}
-
-#[test]
-fn a_killed_run_leaves_the_old_output_and_nothing_else() {
-    let dir = tempfile::tempdir().unwrap();
-    let input = world(dir.path(), "400000");
-    let changes = dir.path().join("001.osc.gz");
-    let output = dir.path().join("out.osm.pbf");
-    std::fs::write(&output, "precious").unwrap();
-    let before = names(dir.path());
-    let mut killed = 0;
-    for round in 0..40 {
-        let mut command = pbfhogg();
-        match round % 3 {
-            0 => command.arg("cat").arg("--force").arg(&input),
-            1 => command.arg("sort").arg(&input),
-            _ => command.arg("apply-changes").arg(&input).arg(&changes),
-        };
-        command
-            .args(["-q", "-O", "-o"])
-            .arg(&output)
-            .stdout(Stdio::null());
-        let mut child = command.spawn().unwrap();
-        std::thread::sleep(Duration::from_micros(300 * round));
-        child.kill().unwrap();
-        let finished = child.wait().unwrap().success();
-        assert_eq!(names(dir.path()), before, "round {round}");
-        if finished {
-            decode::header(&output);
-            std::fs::write(&output, "precious").unwrap();
-        } else {
-            killed += 1;
-            // A run that was killed behind its last step had finished its work.
-            let bytes = std::fs::read(&output).unwrap();
-            assert!(
-                bytes == b"precious" || decode::objects(&output).len() > 300_000,
-                "round {round}"
-            );
-            std::fs::write(&output, "precious").unwrap();
-        }
-    }
-    assert!(killed > 0);
-    run_ok(&[&"sort", &input, &"-O", &"-o", &output]);
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub fn install() {
             .spawn(move || {
                 if let Some(signal) = signals.forever().next() {
                     pbfhogg::write::abandon_unfinished();
-                    eprintln!("\npbfhogg: interrupted: no output was written");
+                    eprintln!("\npbfhogg: interrupted: nothing was written");
                     std::process::exit(128 + signal);
                 }
             });

@@ -1,0 +1,238 @@
+//! Backends, file systems and signals: whatever way the bytes take, they are the same, and a run that
+//! does not end well leaves nothing.
+//!
+//! What needs a file system of its own mounts an image or a tmpfs and says so where it cannot.
+
+mod common;
+
+use common::{pbfhogg, run_ok};
+use rustix::process::{Pid, Signal, kill_process};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+fn world(dir: &Path, elements: &str) -> PathBuf {
+    let path = dir.join("world.osm.pbf");
+    run_ok(&[
+        &"synth",
+        &"--elements",
+        &elements,
+        &"--changes",
+        &"1",
+        &"-o",
+        &path,
+    ]);
+    path
+}
+
+fn names(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).unwrap();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+/// Runs a system program; `None` where it is not there or fails.
+fn system(program: &str, args: &[&str]) -> Option<Output> {
+    let output = Command::new(program).args(args).output().ok()?;
+    output.status.success().then_some(output)
+}
+
+/// A mounted file system; it is unmounted when this is dropped.
+struct Mount(tempfile::TempDir);
+
+impl Mount {
+    /// `None`, with a message, where the machine does not allow it.
+    fn new(args: &[&str]) -> Option<Self> {
+        let point = tempfile::tempdir().unwrap();
+        let path = point.path().to_str().unwrap().to_owned();
+        let args: Vec<&str> = args.iter().copied().chain([path.as_str()]).collect();
+        if system("mount", &args).is_none() {
+            eprintln!("skipped: mount {args:?} is not possible here");
+            return None;
+        }
+        Some(Self(point))
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.path()).status();
+    }
+}
+
+/// Flags of the backends that can be asked for.
+const BACKENDS: [&str; 3] = ["--jobs=2", "--direct-io", "--io-uring"];
+
+#[test]
+fn copies_share_blocks_where_the_file_system_can() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = world(dir.path(), "300000");
+    let elsewhere = dir.path().join("sorted.osm.pbf");
+    run_ok(&[&"sort", &input, &"-o", &elsewhere]);
+    let expected = std::fs::read(elsewhere).unwrap();
+    for kind in ["btrfs", "xfs"] {
+        let image = dir.path().join(kind);
+        let file = std::fs::File::create(&image).unwrap();
+        file.set_len(400 << 20).unwrap();
+        let image = image.to_str().unwrap();
+        if system(&format!("mkfs.{kind}"), &["-q", image]).is_none() {
+            eprintln!("skipped: there is no mkfs.{kind}");
+            continue;
+        }
+        let Some(mount) = Mount::new(&["-o", "loop", image]) else {
+            continue;
+        };
+        let (base, output) = (
+            mount.path().join("world.osm.pbf"),
+            mount.path().join("out.osm.pbf"),
+        );
+        std::fs::copy(&input, &base).unwrap();
+        for backend in BACKENDS {
+            for command in ["sort", "cat"] {
+                let stats = dir.path().join("stats.json");
+                run_ok(&[
+                    &command, &base, &backend, &"-O", &"-o", &output, &"--stats", &stats,
+                ]);
+                assert!(
+                    std::fs::read(&output).unwrap() == expected,
+                    "{kind}: {backend}"
+                );
+                let stats: serde_json::Value =
+                    serde_json::from_str(&std::fs::read_to_string(stats).unwrap()).unwrap();
+                let (shared, copied) = (&stats["bytes_shared"], &stats["bytes_copied"]);
+                assert!(
+                    shared.as_u64().unwrap() * 10 > copied.as_u64().unwrap() * 9,
+                    "{kind}: {backend}: {shared} of {copied}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_is_said_before_it_is_met_and_costs_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = world(dir.path(), "300000");
+    let Some(mount) = Mount::new(&["-t", "tmpfs", "-o", "size=2m", "none"]) else {
+        return;
+    };
+    let output = mount.path().join("out.osm.pbf");
+    std::fs::write(&output, "precious").unwrap();
+    for backend in BACKENDS {
+        // What is copied is known before; what is built anew is not.
+        for (args, message) in [
+            (vec!["sort"], "are free on its file system"),
+            (vec!["cat", "-t", "node"], "No space left on device"),
+        ] {
+            let result = pbfhogg()
+                .args(args)
+                .arg(&input)
+                .args([backend, "-q", "-O", "-o"])
+                .arg(&output)
+                .output()
+                .unwrap();
+            let stderr = String::from_utf8_lossy(&result.stderr);
+            assert_eq!(result.status.code(), Some(2), "{backend}: {stderr}");
+            assert!(
+                stderr.contains(message) && stderr.contains("out.osm.pbf"),
+                "{backend}: {stderr}"
+            );
+            assert_eq!(std::fs::read(&output).unwrap(), b"precious");
+            assert_eq!(names(mount.path()), std::slice::from_ref(&output));
+        }
+    }
+}
+
+#[test]
+fn io_uring_that_is_refused_is_done_without_and_said() {
+    if system("strace", &["-V"]).is_none() {
+        eprintln!("skipped: there is no strace");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let input = world(dir.path(), "20000");
+    let plain = dir.path().join("plain.osm.pbf");
+    run_ok(&[&"sort", &input, &"-o", &plain]);
+    for (fault, cause) in [
+        ("io_uring_setup:error=ENOSYS", "kernel does not have it"),
+        ("io_uring_setup:error=EPERM", "forbidden"),
+        ("io_uring_register:error=ENOMEM", "RLIMIT_MEMLOCK"),
+    ] {
+        let output = dir.path().join("out.osm.pbf");
+        let result = Command::new("strace")
+            .args(["-f", "-o", "/dev/null", "-e", &format!("inject={fault}")])
+            .arg(env!("CARGO_BIN_EXE_pbfhogg"))
+            .args(["sort", "--io-uring", "-O"])
+            .arg(&input)
+            .arg("-o")
+            .arg(&output)
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8_lossy(&result.stderr);
+        if stderr.contains("ptrace") {
+            eprintln!("skipped: {stderr}");
+            return;
+        }
+        assert!(result.status.success(), "{fault}: {stderr}");
+        assert!(
+            stderr.contains("warning") && stderr.contains(cause),
+            "{fault}: {stderr}"
+        );
+        assert!(std::fs::read(&output).unwrap() == std::fs::read(&plain).unwrap());
+    }
+}
+
+/// How many runs are interrupted; `PBFHOGG_KILLS=200` for a long test.
+fn rounds() -> u64 {
+    let asked = std::env::var("PBFHOGG_KILLS").ok();
+    asked.and_then(|asked| asked.parse().ok()).unwrap_or(24)
+}
+
+#[test]
+fn a_run_that_a_signal_ends_leaves_the_old_output_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = world(dir.path(), "400000");
+    let changes = dir.path().join("001.osc.gz");
+    let out = dir.path().join("out");
+    std::fs::create_dir(&out).unwrap();
+    let output = out.join("out.osm.pbf");
+    let mut interrupted = 0;
+    for round in 0..rounds() {
+        std::fs::write(&output, "precious").unwrap();
+        let mut command = pbfhogg();
+        match round % 3 {
+            0 => command.arg("cat").arg("--force").arg(&input),
+            1 => command.arg("sort").arg(&input).arg(&input),
+            _ => command.arg("apply-changes").arg(&input).arg(&changes),
+        };
+        command
+            .args([BACKENDS[round as usize % 7 % 3], "-q", "-O", "-o"])
+            .arg(&output)
+            .stdout(Stdio::null());
+        let child = command.spawn().unwrap();
+        // Moments spread over the run without a pattern.
+        std::thread::sleep(Duration::from_micros(round * 7919 % 60_000));
+        let (signal, status) = [
+            (Signal::INT, Some(130)),
+            (Signal::TERM, Some(143)),
+            (Signal::KILL, None),
+        ][round as usize % 5 % 3];
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let result = child.wait_with_output().unwrap();
+        assert_eq!(names(&out), std::slice::from_ref(&output), "round {round}");
+        let bytes = std::fs::read(&output).unwrap();
+        if bytes == b"precious" {
+            // A signal that comes before the handler is there ends the process as well.
+            let code = result.status.code();
+            assert!(code == status || code.is_none(), "round {round}: {code:?}");
+            interrupted += 1;
+        } else {
+            run_ok(&[&"inspect", &output]);
+            assert!(bytes.len() > 1_000_000, "round {round}");
+        }
+    }
+    assert!(interrupted > 0);
+}
