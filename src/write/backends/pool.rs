@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 /// Threads of a pool: writes wait for the disk, not for a core. See `reference/performance.md`.
-const THREADS: usize = 3;
+const THREADS: usize = 2;
 /// Jobs that wait for a thread.
 const QUEUE_LEN: usize = 8;
 
