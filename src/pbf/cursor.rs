@@ -192,7 +192,7 @@ impl<'a> BlockCursor<'a> {
 }
 
 fn single(kind: ObjectKind, message: &[u8]) -> Result<RawObject<'_>, FormatError> {
-    let version = RawInfo::parse(ObjectOutline::parse(message)?.info)?.version;
+    let version = RawInfo::version_in(ObjectOutline::parse(message)?.info)?;
     Ok(RawObject {
         key: (kind, id_rank(object_id(message, kind)?)),
         version,

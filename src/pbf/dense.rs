@@ -148,14 +148,14 @@ impl<'a> Delta<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn read(&mut self) -> Result<i64, FormatError> {
         self.last = self.last.wrapping_add(self.deltas.read_sint()?);
         Ok(self.last)
     }
 
     /// The next value, or 0 where the column is absent.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn read_or_zero(&mut self) -> Result<i64, FormatError> {
         if self.deltas.is_done() {
             Ok(0)

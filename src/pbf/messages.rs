@@ -35,6 +35,14 @@ impl RawInfo {
         Ok(info)
     }
 
+    /// The version in an Info message, read no further than that where it stands first.
+    pub(crate) fn version_in(message: &[u8]) -> Result<i64, FormatError> {
+        match Fields::new(message).next() {
+            Ok(Some(field)) if field.number == 1 => Ok(i64::from(field.varint()? as i32)),
+            _ => Ok(Self::parse(message)?.version),
+        }
+    }
+
     /// Appends the Info message. Absent values are left out.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         let values = [

@@ -27,7 +27,7 @@ pub enum WireType {
 }
 
 /// Reads one varint at `*pos` and moves `*pos` behind it. On an error `*pos` does not move.
-#[inline]
+#[inline(always)]
 pub fn read_varint(data: &[u8], pos: &mut usize) -> Result<u64, FormatError> {
     match data.get(*pos..).unwrap_or_default() {
         [one, ..] if *one < 0x80 => {
@@ -44,7 +44,6 @@ pub fn read_varint(data: &[u8], pos: &mut usize) -> Result<u64, FormatError> {
 
 /// Two bytes and more. Eight bytes are looked at together where the slice has them: the first byte
 /// without a continuation bit says where the varint ends.
-#[inline]
 fn read_long_varint(data: &[u8], pos: &mut usize) -> Result<u64, FormatError> {
     if let Some(bytes) = data.get(*pos..).and_then(<[u8]>::first_chunk) {
         let word = u64::from_le_bytes(*bytes);
@@ -318,13 +317,13 @@ impl<'a> Varints<'a> {
     }
 
     /// The next value; an error at the end of the run.
-    #[inline]
+    #[inline(always)]
     pub fn read(&mut self) -> Result<u64, FormatError> {
         read_varint(self.run, &mut self.pos)
     }
 
     /// The next value, zigzag decoded; an error at the end of the run.
-    #[inline]
+    #[inline(always)]
     pub fn read_sint(&mut self) -> Result<i64, FormatError> {
         self.read().map(zigzag_decode)
     }
