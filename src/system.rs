@@ -32,5 +32,14 @@ pub(crate) fn shares_blocks(file: &File) -> bool {
 /// Bytes that may still be written where `directory` is; `None` where the system does not tell.
 pub(crate) fn free_space(directory: &Path) -> Option<u64> {
     let system = rustix::fs::statvfs(directory).ok()?;
-    system.f_bavail.checked_mul(system.f_frsize)
+    // Some file systems do not say how large they are.
+    if system.f_blocks == 0 {
+        return None;
+    }
+    let blocks = if rustix::process::geteuid().is_root() {
+        system.f_bfree
+    } else {
+        system.f_bavail
+    };
+    blocks.checked_mul(system.f_frsize)
 }

@@ -115,7 +115,11 @@ fn copy_while_sorted(
     let mut writer = match target.is_stream() {
         true => None,
         false => {
-            let expected = expected_copy(file)?;
+            let mut expected = expected_copy(file)?;
+            if !file.toc.as_ref().is_some_and(|toc| toc.flags.sorted) {
+                // Perhaps nothing is copied in the end.
+                expected.copied = 0;
+            }
             Some(PbfWriter::create(
                 target,
                 header.clone(),

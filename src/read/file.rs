@@ -148,10 +148,13 @@ impl Input {
         Ok(())
     }
 
-    /// Drops a range that was dealt with from memory, where the file is large.
+    /// Notes that a range was dealt with. Of a large file what lies well behind is dropped from memory:
+    /// not the range itself, since what is decoded now may be copied next.
     pub(crate) fn release(&self, offset: u64, len: u64) {
-        if self.0.drop_behind {
-            sys::release(&self.0.file, offset, len);
+        if self.0.drop_behind
+            && let Some(behind) = offset.checked_sub(DROP_BEHIND)
+        {
+            sys::release(&self.0.file, behind, len);
         }
     }
 
@@ -165,6 +168,9 @@ impl Input {
         }
     }
 }
+
+/// How far behind its readers a large file is dropped from memory.
+const DROP_BEHIND: u64 = 256 << 20;
 
 /// Bytes fetched by the read that opens a file.
 const FIRST_READ: usize = 64 * 1024;

@@ -182,11 +182,18 @@ impl Output {
                 sys::sync(temp.as_file()).map_err(failed("cannot flush to disk"))?;
                 keep_permissions(temp.as_file(), &real_path);
                 let name = temp.path().to_owned();
+                let overwrite = self.target.may_overwrite();
+                let directory = Directory::of(&real_path);
                 let put_in_place = unfinished::end(&name, || {
                     sys::admit(Call::Rename, 0)?;
-                    temp.persist(&real_path).map_err(|error| error.error)
+                    let persisted = if overwrite {
+                        temp.persist(&real_path)
+                    } else {
+                        temp.persist_noclobber(&real_path)
+                    };
+                    persisted.map_err(|error| error.error)
                 });
-                let put_in_place = put_in_place.and_then(|_| sync_directory(&real_path));
+                let put_in_place = put_in_place.and_then(|_| directory.sync());
                 put_in_place.map_err(|error| {
                     Error::io(
                         self.target.path(),
@@ -201,7 +208,16 @@ impl Output {
 
 /// The file that `path` names in the end: behind symbolic links, which stay as they are.
 fn real_path(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+    let mut path = path.to_owned();
+    // A link may lead to a file that is to be made. Links that go round are an error later.
+    for _ in 0..40 {
+        match (path.canonicalize(), path.read_link()) {
+            (Ok(real), _) => return real,
+            (Err(_), Ok(target)) => path = directory_of(&path).join(target),
+            (Err(_), Err(_)) => break,
+        }
+    }
+    path
 }
 
 fn directory_of(path: &Path) -> &Path {
@@ -247,8 +263,15 @@ fn begin_file(path: &Path) -> Result<(Pending, File)> {
 /// A file that is replaced keeps its owner and permissions, as far as we are allowed to set them.
 fn keep_permissions(file: &File, path: &Path) {
     if let Ok(metadata) = path.metadata() {
-        let _ = fchown(file, Some(metadata.uid()), Some(metadata.gid()));
-        let _ = file.set_permissions(metadata.permissions());
+        let (owner, group) = (metadata.uid(), metadata.gid());
+        let mut mode = metadata.permissions().mode();
+        let is_kept = fchown(file, Some(owner), Some(group)).is_ok()
+            || fchown(file, None, Some(group)).is_ok();
+        if !is_kept && file.metadata().is_ok_and(|own| own.gid() != group) {
+            // What was for one group is not for another.
+            mode &= !0o070;
+        }
+        let _ = file.set_permissions(Permissions::from_mode(mode));
     }
 }
 
@@ -259,9 +282,10 @@ fn put_in_place(file: &File, path: &Path, overwrite: bool) -> io::Result<()> {
     let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
     let link = |name: &Path| linkat(CWD, &unnamed, CWD, name, AtFlags::SYMLINK_FOLLOW);
     sys::admit(Call::Rename, 0)?;
+    let directory = Directory::of(path);
     if !overwrite {
-        link(path)?;
-        return sync_directory(path);
+        unfinished::end(path, || link(path))?;
+        return directory.sync();
     }
     // linkat cannot replace a file, rename can: a name of our own comes in between.
     loop {
@@ -275,7 +299,7 @@ fn put_in_place(file: &File, path: &Path, overwrite: bool) -> io::Result<()> {
             })
         });
         match done {
-            Ok(()) => return sync_directory(path),
+            Ok(()) => return directory.sync(),
             // Left behind by a process with our number that was killed between the two steps.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
@@ -283,6 +307,16 @@ fn put_in_place(file: &File, path: &Path, overwrite: bool) -> io::Result<()> {
     }
 }
 
-fn sync_directory(path: &Path) -> io::Result<()> {
-    sys::sync(&File::open(directory_of(path))?)
+/// The directory of an output, opened before anything in it changes. One that may be written to but
+/// not read cannot be opened, and is not flushed.
+struct Directory(Option<File>);
+
+impl Directory {
+    fn of(path: &Path) -> Self {
+        Self(File::open(directory_of(path)).ok())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.as_ref().map_or(Ok(()), sys::sync)
+    }
 }

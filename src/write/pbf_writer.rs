@@ -104,7 +104,7 @@ struct PendingCopy<'f> {
 
 /// Most bytes that wait to be copied: more would only delay the disk.
 const MAX_PENDING_COPY: u64 = 16 << 20;
-/// Bytes copied from which on the header is padded so that they can share blocks with the input.
+/// Bytes from which on the header is padded so that they can share blocks with the input.
 const LEAST_ALIGNED: u64 = 1 << 20;
 /// Outputs from this length on are written by several threads, where nothing else was asked for.
 const LEAST_PARALLEL: u64 = 256 << 20;
@@ -157,8 +157,8 @@ fn backend(
     ctx: &Context,
 ) -> Result<Box<dyn Backend>> {
     let path = output.path();
-    if !is_stream && expected.bytes > 0 && !system::shares_blocks(&file) {
-        match sys::reserve(&file, expected.bytes) {
+    if !is_stream && expected.copied > 0 && !system::shares_blocks(&file) {
+        match sys::reserve(&file, expected.copied) {
             Err(error) if error.kind() == std::io::ErrorKind::StorageFull => {
                 return Err(Error::io(path, "cannot reserve space", error));
             }
@@ -277,7 +277,7 @@ impl<'f> PbfWriter<'f> {
             // Padding for the sake of shared blocks pays where there are some.
             let alike = expected
                 .first_copy
-                .filter(|_| expected.copied >= LEAST_ALIGNED);
+                .filter(|_| expected.bytes >= LEAST_ALIGNED);
             let len = match alike {
                 Some(offset) => reserved_header_len_alike(&header, blobs, offset),
                 None => reserved_header_len(&header, blobs),

@@ -33,6 +33,14 @@ pub(super) enum Unit {
     Merge(Shard),
 }
 
+impl Shard {
+    /// The blobs that start in the shard, so that each is counted once.
+    fn starting(&self) -> impl Iterator<Item = &BlobEntry> {
+        let entries = self.sources.iter().map(|source| &source.entry);
+        entries.filter(|entry| self.from.is_none() || entry.first_key() >= self.from)
+    }
+}
+
 impl Unit {
     pub(super) fn payload_bytes(&self) -> u64 {
         match self {
@@ -52,12 +60,7 @@ impl Unit {
     pub(super) fn blobs_merged(&self) -> u64 {
         match self {
             Self::Copy(_) => 0,
-            Self::Merge(shard) => {
-                let starts_here = |source: &&Source| {
-                    shard.from.is_none() || source.entry.first_key() >= shard.from
-                };
-                shard.sources.iter().filter(starts_here).count() as u64
-            }
+            Self::Merge(shard) => shard.starting().count() as u64,
         }
     }
 
@@ -71,7 +74,10 @@ impl Unit {
                 let objects = total(&shard.sources, |entry| entry.count);
                 Expected {
                     blobs: objects / crate::pbf::TARGET_ELEMENTS as u64 + 4,
-                    bytes: self.frame_bytes(),
+                    bytes: shard
+                        .starting()
+                        .map(|entry| u64::from(entry.frame_len))
+                        .sum(),
                     ..Expected::default()
                 }
             }

@@ -1,5 +1,6 @@
 //! Ordinary writes through the page cache, and copies within the kernel.
 
+use super::destination::SETTLE_LEN;
 use super::{Backend, Destination};
 use crate::error::Result;
 use crate::read::Input;
@@ -7,8 +8,6 @@ use crate::sys::Transfer;
 
 /// Bytes gathered before they are written.
 const BUFFER_LEN: usize = 1 << 20;
-/// Written bytes after which the disk is set to work on them.
-const SETTLE_LEN: u64 = 16 << 20;
 
 /// Writes in the thread that hands the bytes over. The only backend for streams.
 pub(in crate::write) struct Buffered {

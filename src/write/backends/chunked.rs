@@ -157,7 +157,12 @@ impl<E: Executor> Backend for Chunked<E> {
             match self.current.pieces.last_mut() {
                 Some(Piece::Bytes(gathered)) => gathered.extend_from_slice(part),
                 _ => {
-                    let mut gathered = Vec::with_capacity(self.room());
+                    // Most chunks are of one piece.
+                    let len = match self.current.pieces.is_empty() {
+                        true => self.room(),
+                        false => part.len(),
+                    };
+                    let mut gathered = Vec::with_capacity(len);
                     gathered.extend_from_slice(part);
                     self.current.pieces.push(Piece::Bytes(gathered));
                 }

@@ -14,6 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Most bytes that one kernel copy is asked for, so that the disk is set to work on them soon.
 const COPY_LEN: u64 = 16 << 20;
+/// Written bytes after which the disk is set to work on them.
+pub(super) const SETTLE_LEN: u64 = 16 << 20;
 /// Bytes of a copy by reading and writing.
 const CHUNK_LEN: usize = 1 << 20;
 /// Ranges shorter than this are not worth sharing blocks for.
@@ -112,6 +114,15 @@ impl Destination {
         self.file.set_len(len).map_err(|error| self.failed(error))
     }
 
+    /// As [`settle`](Self::settle) for chunks that are written in any order: the disk is told of many
+    /// at a time.
+    pub(super) fn settle_chunk(&self, from: u64, len: u64) {
+        let end = from + len;
+        if end.is_multiple_of(SETTLE_LEN) {
+            self.settle(end - SETTLE_LEN, SETTLE_LEN);
+        }
+    }
+
     /// Copies a range of `input`: shares blocks where the file system can, else within the kernel, else
     /// by reading and writing.
     pub(super) fn copy(&self, input: &Input, transfer: Transfer) -> Result<()> {
@@ -133,7 +144,10 @@ impl Destination {
             return nothing;
         }
         let head_len = (block - whole.to % block) % block;
-        let middle_len = (whole.len - head_len) / block * block;
+        let middle_len = whole.len.saturating_sub(head_len) / block * block;
+        if middle_len == 0 {
+            return nothing;
+        }
         let (head, rest) = whole.split(head_len);
         let (middle, tail) = rest.split(middle_len);
         match sys::clone_range(input.file(), &self.file, middle) {
@@ -141,8 +155,11 @@ impl Destination {
                 self.stats.bytes_shared.add(middle_len);
                 (head, tail)
             }
-            Err(_) => {
-                self.clones.store(false, Ordering::Relaxed);
+            Err(error) => {
+                // Another input may lie on the output's file system.
+                if !is(&error, Errno::XDEV) {
+                    self.clones.store(false, Ordering::Relaxed);
+                }
                 nothing
             }
         }
@@ -162,11 +179,10 @@ impl Destination {
                     left = left.skip(count);
                 }
                 Err(error) => {
-                    let full = [Errno::NOSPC, Errno::DQUOT, Errno::FBIG]
-                        .into_iter()
-                        .any(|full| error.raw_os_error() == Some(full.raw_os_error()));
-                    // The fallback meets the same error and says it.
-                    if !full {
+                    // The fallback meets an error of the disk again and says it; another input may
+                    // lie on the output's file system.
+                    let passing = [Errno::NOSPC, Errno::DQUOT, Errno::FBIG, Errno::XDEV];
+                    if !passing.into_iter().any(|errno| is(&error, errno)) {
                         self.kernel_copies.store(false, Ordering::Relaxed);
                     }
                     break;
@@ -191,4 +207,8 @@ impl Destination {
         }
         Ok(())
     }
+}
+
+fn is(error: &std::io::Error, errno: Errno) -> bool {
+    error.raw_os_error() == Some(errno.raw_os_error())
 }

@@ -179,7 +179,7 @@ impl Shared {
             chunk.fill(bytes)?;
             self.destination.write_at(bytes, chunk.offset)?;
         }
-        self.destination.settle(chunk.offset, len as u64);
+        self.destination.settle_chunk(chunk.offset, len as u64);
         Ok(())
     }
 

@@ -140,7 +140,12 @@ impl Ring {
             chunk.fill(buffer)?;
             self.destination.write_at(buffer, chunk.offset)?;
         }
-        self.destination.settle(chunk.offset, len as u64);
+        for piece in &chunk.pieces {
+            if let Piece::Range(input, from, len) = piece {
+                input.release(*from, *len as u64);
+            }
+        }
+        self.destination.settle_chunk(chunk.offset, len as u64);
         Ok(())
     }
 
@@ -259,6 +264,9 @@ impl Drop for Ring {
                 }
             }
         }
+        // Left to itself the kernel gives the locked memory back some time later, and a next ring may
+        // find too little.
+        let _ = self.ring.submitter().unregister_buffers();
     }
 }
 
