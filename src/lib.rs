@@ -24,6 +24,7 @@
 pub mod commands;
 mod context;
 mod error;
+pub mod index;
 mod observer;
 pub mod osc;
 pub mod osm;

@@ -3,6 +3,7 @@
 
 mod apply_changes;
 mod cat;
+mod check;
 mod inspect;
 mod progress;
 mod shared;
@@ -34,6 +35,9 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Inspect(inspect::Args),
+    Check(check::Args),
+    #[command(name = "check-refs", hide = true)]
+    CheckRefs(check::Args),
     Cat(cat::Args),
     Sort(sort::Args),
     ApplyChanges(apply_changes::Args),
@@ -61,6 +65,8 @@ pub fn main() -> ExitCode {
     signals::install();
     let answer = match &cli.command {
         Command::Inspect(args) => inspect::run(args),
+        Command::Check(args) => check::run(args, false),
+        Command::CheckRefs(args) => check::run(args, true),
         Command::Cat(args) => cat::run(args),
         Command::Sort(args) => sort::run(args),
         Command::ApplyChanges(args) => apply_changes::run(args),
@@ -80,8 +86,14 @@ fn failure(error: &anyhow::Error) -> ExitCode {
     }
     // One line, whatever a file or its name brings into the message.
     let line: String = error.to_string().chars().flat_map(printable).collect();
-    eprintln!("pbfhogg: error: {line}");
+    complain(&format!("pbfhogg: error: {line}\n"));
     ExitCode::from(2)
+}
+
+/// Prints to standard error; that nobody listens there is no reason to fail.
+fn complain(text: &str) {
+    use std::io::Write;
+    let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 /// A character, or its escape where it would not show as one.

@@ -34,7 +34,7 @@ impl Observer for Terminal {
         if self.quiet {
             return;
         }
-        let print = || eprintln!("pbfhogg: warning: {message}");
+        let print = || super::complain(&format!("pbfhogg: warning: {message}\n"));
         match &*self.bar() {
             Some(bar) => bar.suspend(print),
             None => print(),

@@ -79,7 +79,7 @@ impl RunArgs {
                 .map_err(|error| pbfhogg::Error::io(path, "cannot write", error))?;
         }
         if self.verbose {
-            eprint!("{}", super::show::stats(&report));
+            super::complain(&super::show::stats(&report));
         }
         if self.json && stdout_is_free {
             super::print(&(serde_json::to_string_pretty(summary)? + "\n"))

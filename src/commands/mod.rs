@@ -4,6 +4,7 @@
 
 pub mod apply_changes;
 pub mod cat;
+pub mod check;
 mod headers;
 pub mod inspect;
 pub mod sort;

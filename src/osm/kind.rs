@@ -1,7 +1,9 @@
+use serde::Serialize;
 use std::fmt;
 
 /// The three kinds of OpenStreetMap objects, in canonical order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ObjectKind {
     /// A point with a coordinate.
     Node,

@@ -1,7 +1,7 @@
 //! Walking the objects of a block one by one without interpreting them: for merging and patching.
 
 use super::block::{BlockOutline, Message, Scale, StringTable};
-use super::dense::{DenseNodes, RawNode, RawNodes};
+use super::dense::{Delta, DenseNodes, RawNode, RawNodes};
 use super::keys::KeyCursor;
 use super::messages::{
     NodeMessage, ObjectOutline, RawInfo, RelationMessage, WayMessage, object_id,
@@ -55,6 +55,41 @@ impl<'a> ParsedBlock<'a> {
             scale: outline.scale,
             messages,
         })
+    }
+
+    /// Calls `look` with the id of each way and each of its node references.
+    pub(crate) fn for_each_ref(&self, mut look: impl FnMut(i64, i64)) -> Result<(), FormatError> {
+        for message in &self.messages {
+            if let ParsedMessage::Single(ObjectKind::Way, bytes) = message {
+                let way = WayMessage::parse(bytes)?;
+                let mut refs = Delta::new(&way.refs);
+                while !refs.is_done() {
+                    look(way.id, refs.read()?);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `look` with the id of each relation and kind and id of each of its members.
+    pub(crate) fn for_each_member(
+        &self,
+        mut look: impl FnMut(i64, ObjectKind, i64),
+    ) -> Result<(), FormatError> {
+        for message in &self.messages {
+            if let ParsedMessage::Single(ObjectKind::Relation, bytes) = message {
+                let relation = RelationMessage::parse(bytes)?;
+                relation.check(usize::MAX)?;
+                let mut ids = Delta::new(&relation.member_ids);
+                let mut kinds = relation.member_kinds.values();
+                while !ids.is_done() {
+                    let kind = ObjectKind::from_number(kinds.read()?)
+                        .ok_or(FormatError::new("a member of unknown kind"))?;
+                    look(relation.id, kind, ids.read()?);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// How many ways carry the coordinates of their nodes.

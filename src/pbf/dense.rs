@@ -154,6 +154,11 @@ impl<'a> Delta<'a> {
         Ok(self.last)
     }
 
+    /// Whether every value was read.
+    pub(crate) const fn is_done(&self) -> bool {
+        self.deltas.is_done()
+    }
+
     /// The next value, or 0 where the column is absent.
     #[inline(always)]
     pub(crate) fn read_or_zero(&mut self) -> Result<i64, FormatError> {

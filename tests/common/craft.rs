@@ -106,7 +106,7 @@ impl Message {
         let deltas: Vec<i64> = values
             .iter()
             .zip(before)
-            .map(|(value, before)| value - before)
+            .map(|(value, before)| value.wrapping_sub(*before))
             .collect();
         self.packed_sint(number, &deltas)
     }

@@ -1,0 +1,125 @@
+use super::shared::{KindArgs, RunArgs};
+use super::{Answer, show};
+use anyhow::Result;
+use pbfhogg::commands::check::{self, Summary};
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// Check the order of ids, and that references lead somewhere
+///
+/// Exit status 1 where something is wrong. By default ids and the nodes of ways are checked.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pbfhogg check planet.osm.pbf
+  pbfhogg check --refs -r extract.osm.pbf
+  pbfhogg check --refs --show-ids --max-errors 0 extract.osm.pbf > missing.txt
+  pbfhogg check --ids --full unsorted.osm.pbf")]
+pub struct Args {
+    /// Input file; - is standard input
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+    /// Check that ids are in canonical order and come once
+    #[arg(long)]
+    ids: bool,
+    /// Check that the nodes of ways are in the file
+    #[arg(long)]
+    refs: bool,
+    /// Find ids that come again anywhere, also in a file that is not in order
+    #[arg(long)]
+    full: bool,
+    /// Also check that the members of relations are in the file
+    #[arg(short = 'r', long)]
+    check_relations: bool,
+    /// Print each reference that leads nowhere, as "n17 in w4"
+    #[arg(short = 'i', long)]
+    show_ids: bool,
+    /// List at most N violations of each sort; 0 lists all
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    max_errors: usize,
+    #[command(flatten)]
+    kinds: KindArgs,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+pub fn run(args: &Args, refs_only: bool) -> Result<Answer> {
+    let ctx = args.run.context();
+    let refs = args.refs || args.check_relations || refs_only;
+    let ids = args.ids || args.full;
+    let both = !refs && !ids;
+    let options = check::Options {
+        input: args.input.clone(),
+        ids: ids || both,
+        full: args.full,
+        refs: refs || both,
+        relations: args.check_relations,
+        kinds: args.kinds.set(),
+        max_listed: match args.max_errors {
+            0 => usize::MAX,
+            most => most,
+        },
+    };
+    let summary = check::run(&options, &ctx)?;
+    args.run
+        .finish(&ctx, &summary, true, || text(args, &summary))?;
+    Ok(if summary.is_sound() {
+        Answer::Yes
+    } else {
+        Answer::No
+    })
+}
+
+fn text(args: &Args, summary: &Summary) -> String {
+    let mut out = String::new();
+    if args.show_ids {
+        for dangling in &summary.listed_refs {
+            let [kind, in_kind] = [dangling.kind, dangling.in_kind].map(show::kind_letter);
+            let _ = writeln!(out, "{kind}{} in {in_kind}{}", dangling.id, dangling.in_id);
+        }
+    }
+    let _ = writeln!(
+        out,
+        "{}: {}, {}, {}",
+        args.input.display(),
+        show::counted(summary.nodes, "node"),
+        show::counted(summary.ways, "way"),
+        show::counted(summary.relations, "relation"),
+    );
+    if let (Some(disorder), Some(duplicates)) = (summary.out_of_order, summary.duplicates) {
+        for violation in &summary.listed_ids {
+            let _ = writeln!(
+                out,
+                "  {}{} in blob {} {}",
+                show::kind_letter(violation.kind),
+                violation.id,
+                violation.blob,
+                if violation.duplicate {
+                    "comes again"
+                } else {
+                    "is out of order"
+                },
+            );
+        }
+        let _ = match disorder + duplicates {
+            0 => writeln!(out, "ids: in order, none twice"),
+            _ => writeln!(
+                out,
+                "ids: {} out of order, {} that come again",
+                show::number(disorder),
+                show::number(duplicates)
+            ),
+        };
+    }
+    if let Some(missing) = summary.missing {
+        let mut line = |what: &str, count: u64| {
+            let _ = writeln!(out, "{what} missing: {}", show::number(count));
+        };
+        line("nodes in ways", missing.nodes_in_ways);
+        if args.check_relations {
+            line("nodes in relations", missing.nodes_in_relations);
+            line("ways in relations", missing.ways_in_relations);
+            line("relations in relations", missing.relations_in_relations);
+        }
+    }
+    out
+}

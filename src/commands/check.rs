@@ -1,0 +1,501 @@
+//! Whether a file is what other programs take for granted: ids in order and unique, references that
+//! lead somewhere.
+
+use crate::Context;
+use crate::error::Result;
+use crate::index::IdSet;
+use crate::osm::{KindSet, ObjectKind, OrderKey, id_from_rank};
+use crate::pbf::{BlobEntry, FormatError, ParsedBlock, feature};
+use crate::read::{BlobPlan, BlobReader, PbfFile, PlanNeeds, parallel_classify_phase};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// What to check.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The file.
+    pub input: PathBuf,
+    /// Whether ids are in canonical order and come once. In a history file the versions of an object
+    /// follow each other.
+    pub ids: bool,
+    /// With `ids`: find ids that come again anywhere, also in files that are not in order.
+    pub full: bool,
+    /// Whether the nodes of ways are there.
+    pub refs: bool,
+    /// With `refs`: whether the members of relations are there, too.
+    pub relations: bool,
+    /// Kinds of objects that are looked at: whose ids, and whose references.
+    pub kinds: KindSet,
+    /// How many violations of each sort to list; the others are counted.
+    pub max_listed: usize,
+}
+
+/// What was found.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Summary {
+    /// Objects in the file.
+    pub nodes: u64,
+    /// Objects in the file.
+    pub ways: u64,
+    /// Objects in the file.
+    pub relations: u64,
+    /// Objects that do not come behind the one before them; `None` where ids were not checked.
+    pub out_of_order: Option<u64>,
+    /// Objects that had come before; without `full` only right before.
+    pub duplicates: Option<u64>,
+    /// References to what is not there; `None` where references were not checked.
+    pub missing: Option<Missing>,
+    /// Violations of the order of ids, in file order, as far as they are listed.
+    pub listed_ids: Vec<IdViolation>,
+    /// References to what is not there, in file order, as far as they are listed.
+    pub listed_refs: Vec<Dangling>,
+}
+
+/// What leads nowhere, counted as osmium counts: each reference of a way to a node and of a relation to
+/// a relation, but a node or way that several relations refer to once.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Missing {
+    /// Nodes in ways.
+    pub nodes_in_ways: u64,
+    /// Nodes in relations; 0 where relations were not checked.
+    pub nodes_in_relations: u64,
+    /// Ways in relations.
+    pub ways_in_relations: u64,
+    /// Relations in relations.
+    pub relations_in_relations: u64,
+}
+
+impl Missing {
+    /// All of them.
+    pub const fn total(&self) -> u64 {
+        self.nodes_in_ways
+            + self.nodes_in_relations
+            + self.ways_in_relations
+            + self.relations_in_relations
+    }
+
+    fn count(&mut self, dangling: &Dangling) {
+        use ObjectKind::{Node, Relation, Way};
+        let counter = match (dangling.kind, dangling.in_kind) {
+            (Node, Way) => &mut self.nodes_in_ways,
+            (Node, _) => &mut self.nodes_in_relations,
+            (Way, _) => &mut self.ways_in_relations,
+            (Relation, _) => &mut self.relations_in_relations,
+        };
+        *counter += 1;
+    }
+}
+
+/// An object whose id is not where it should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct IdViolation {
+    /// Kind of the object.
+    pub kind: ObjectKind,
+    /// Its id.
+    pub id: i64,
+    /// Number of its blob in the file, from 1.
+    pub blob: u32,
+    /// Whether it came before, rather than merely too late.
+    pub duplicate: bool,
+}
+
+/// A reference to what is not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Dangling {
+    /// Kind of what is missing.
+    pub kind: ObjectKind,
+    /// Its id.
+    pub id: i64,
+    /// Kind of the object that refers to it.
+    pub in_kind: ObjectKind,
+    /// Id of the object that refers to it.
+    pub in_id: i64,
+}
+
+impl Summary {
+    /// Whether nothing is wrong.
+    pub fn is_sound(&self) -> bool {
+        let missing = self.missing.map_or(0, |missing| missing.total());
+        self.out_of_order.unwrap_or(0) + self.duplicates.unwrap_or(0) + missing == 0
+    }
+}
+
+/// Checks a file.
+pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
+    let file = PbfFile::open(&options.input, ctx)?;
+    let mut plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
+    plan.resolve_shared(&file, ctx, |_| true)?;
+    let mut check = Check {
+        options,
+        file: &file,
+        plan: &plan,
+        history: file.header.has(feature::HISTORY),
+        sets: Default::default(),
+        ends: vec![None; plan.entries.len()],
+        ids: BTreeMap::new(),
+        missing_members: Default::default(),
+        nested: Vec::new(),
+        summary: Summary::default(),
+    };
+    for kind in ObjectKind::ALL {
+        check.kind(kind, ctx)?;
+    }
+    Ok(check.finish())
+}
+
+/// First and last key of a blob, and the last one's version.
+type Ends = (OrderKey, OrderKey, i64, i64);
+
+struct Check<'a> {
+    options: &'a Options,
+    file: &'a PbfFile,
+    plan: &'a BlobPlan,
+    history: bool,
+    /// The ids of each kind, where they are needed.
+    sets: [IdSet; 3],
+    ends: Vec<Option<Ends>>,
+    /// Violations in file order.
+    ids: BTreeMap<(usize, Place), IdViolation>,
+    /// Nodes and ways that relations miss, so that each counts once.
+    missing_members: [IdSet; 2],
+    /// References of relations to relations: they are looked up when all are known.
+    nested: Vec<Dangling>,
+    summary: Summary,
+}
+
+/// Which object of a blob is meant: its kind, how many of that kind come before it, and whether it is
+/// a duplicate, since it can be in the wrong place as well.
+type Place = (ObjectKind, u64, bool);
+
+/// What a worker found in a blob, as far as one kind is concerned.
+#[derive(Default)]
+struct Found {
+    index: usize,
+    ends: Option<Ends>,
+    count: u64,
+    ids: Vec<i64>,
+    violations: Vec<(Place, IdViolation)>,
+    dangling: Vec<Dangling>,
+    nested: Vec<Dangling>,
+}
+
+impl Check<'_> {
+    fn needs_set(&self, kind: ObjectKind) -> bool {
+        let for_refs = self.options.refs && (self.options.relations || kind == ObjectKind::Node);
+        for_refs || (self.options.ids && self.options.full && self.options.kinds.contains(kind))
+    }
+
+    fn checks_refs_of(&self, kind: ObjectKind) -> bool {
+        let has_refs = match kind {
+            ObjectKind::Node => false,
+            ObjectKind::Way => true,
+            ObjectKind::Relation => self.options.relations,
+        };
+        self.options.refs && has_refs && self.options.kinds.contains(kind)
+    }
+
+    /// Looks at all objects of one kind. What they refer to, but for relations, was looked at before.
+    fn kind(&mut self, kind: ObjectKind, ctx: &Context) -> Result<()> {
+        let checks_ids = self.options.ids && self.options.kinds.contains(kind);
+        let collects = self.needs_set(kind);
+        let refs = self.checks_refs_of(kind);
+        let plan = self.plan;
+        let blobs: Vec<(usize, &BlobEntry)> = plan
+            .entries
+            .iter()
+            .enumerate()
+            .filter(|(_, entry)| entry.kinds.contains(kind))
+            .collect();
+        let is_known = |entry: &BlobEntry| entry.kinds.single().is_some();
+        if !checks_ids && !collects && !refs {
+            // Nothing but their number is asked for.
+            let counted = blobs.iter().filter(|(_, entry)| is_known(entry));
+            let count: u64 = counted.map(|(_, entry)| u64::from(entry.count)).sum();
+            *self.counter(kind) += count;
+            if blobs.iter().all(|(_, entry)| is_known(entry)) {
+                return Ok(());
+            }
+        }
+        let counts_only = !checks_ids && !collects && !refs;
+        let (history, file, full) = (self.history, self.file, self.options.full);
+        let mut own = std::mem::take(&mut self.sets[kind as usize]);
+        let others = std::mem::take(&mut self.sets);
+        let name = match kind {
+            ObjectKind::Node => "check nodes",
+            ObjectKind::Way => "check ways",
+            ObjectKind::Relation => "check relations",
+        };
+        let bytes = blobs
+            .iter()
+            .map(|(_, entry)| u64::from(entry.frame_len))
+            .sum();
+        let phase = ctx.phase(name, bytes);
+        let mut last_id: Option<i64> = None;
+        parallel_classify_phase(
+            ctx.jobs,
+            ctx.byte_budget(),
+            blobs
+                .into_iter()
+                .filter(|(_, entry)| !(counts_only && is_known(entry)))
+                .map(Ok),
+            |(_, entry)| u64::from(entry.frame_len) * 2,
+            || BlobReader::new(&file.input, ctx),
+            |reader, (index, entry)| {
+                let payload = reader.payload(entry)?;
+                let looked = ParsedBlock::parse(payload).and_then(|block| {
+                    let look = Look {
+                        kind,
+                        entry,
+                        history,
+                        checks_ids,
+                        collects,
+                        full,
+                    };
+                    let mut found = look.keys(&block)?;
+                    if refs {
+                        look.refs(&block, &others, &mut found)?;
+                    }
+                    Ok(found)
+                });
+                let found = looked.map_err(|error| reader.error(entry, error))?;
+                Ok((u64::from(entry.frame_len), Found { index, ..found }))
+            },
+            |(bytes, mut found)| {
+                phase.advance(bytes);
+                for (place, id) in (0..).zip(std::mem::take(&mut found.ids)) {
+                    let is_new = own.insert(id);
+                    // Versions of one object follow each other.
+                    let is_version = history && last_id.replace(id) == Some(id);
+                    if !is_new && !is_version && full && checks_ids {
+                        let violation = IdViolation {
+                            kind,
+                            id,
+                            blob: plan
+                                .entries
+                                .get(found.index)
+                                .map_or(0, |entry| entry.number),
+                            duplicate: true,
+                        };
+                        found.violations.push(((kind, place, true), violation));
+                    }
+                }
+                self.take(kind, found);
+                Ok(())
+            },
+        )?;
+        self.sets = others;
+        self.sets[kind as usize] = own;
+        Ok(())
+    }
+
+    fn counter(&mut self, kind: ObjectKind) -> &mut u64 {
+        match kind {
+            ObjectKind::Node => &mut self.summary.nodes,
+            ObjectKind::Way => &mut self.summary.ways,
+            ObjectKind::Relation => &mut self.summary.relations,
+        }
+    }
+
+    fn take(&mut self, kind: ObjectKind, found: Found) {
+        *self.counter(kind) += found.count;
+        if let Some(ends) = self.ends.get_mut(found.index) {
+            *ends = ends.or(found.ends);
+        }
+        for (place, violation) in found.violations {
+            self.violation((found.index, place), violation);
+        }
+        for dangling in found.dangling {
+            self.dangling(dangling);
+        }
+        self.nested.extend(found.nested);
+    }
+
+    fn violation(&mut self, place: (usize, Place), violation: IdViolation) {
+        let counter = if violation.duplicate {
+            &mut self.summary.duplicates
+        } else {
+            &mut self.summary.out_of_order
+        };
+        *counter = Some(counter.unwrap_or(0) + 1);
+        // The first ones in the file are listed, whatever the order they are found in.
+        self.ids.insert(place, violation);
+        if self.ids.len() > self.options.max_listed {
+            self.ids.pop_last();
+        }
+    }
+
+    fn number(&self, index: usize) -> u32 {
+        self.plan.entries.get(index).map_or(0, |entry| entry.number)
+    }
+
+    fn dangling(&mut self, dangling: Dangling) {
+        let is_member = dangling.in_kind == ObjectKind::Relation;
+        if is_member
+            && dangling.kind != ObjectKind::Relation
+            && !self.missing_members[dangling.kind as usize].insert(dangling.id)
+        {
+            return;
+        }
+        self.summary
+            .missing
+            .get_or_insert_default()
+            .count(&dangling);
+        if self.summary.listed_refs.len() < self.options.max_listed {
+            self.summary.listed_refs.push(dangling);
+        }
+    }
+
+    fn finish(mut self) -> Summary {
+        if self.options.ids {
+            self.between_blobs();
+            self.summary.out_of_order.get_or_insert(0);
+            self.summary.duplicates.get_or_insert(0);
+        }
+        if self.options.refs {
+            self.summary.missing.get_or_insert_default();
+        }
+        let relations = std::mem::take(&mut self.sets[ObjectKind::Relation as usize]);
+        for dangling in std::mem::take(&mut self.nested) {
+            if !relations.contains(dangling.id) {
+                self.dangling(dangling);
+            }
+        }
+        self.summary.listed_ids = self.ids.into_values().collect();
+        self.summary
+    }
+
+    /// Compares the last object of each blob with the first of the next.
+    fn between_blobs(&mut self) {
+        let ends = std::mem::take(&mut self.ends);
+        let mut before: Option<Ends> = None;
+        for (index, ends) in ends.into_iter().enumerate() {
+            let Some(ends) = ends else { continue };
+            if let Some((_, last, _, last_version)) = before {
+                let follows = Order {
+                    history: self.history,
+                };
+                if let Some(duplicate) = follows.violation((last, last_version), (ends.0, ends.2)) {
+                    let (kind, id) = (ends.0.0, id_from_rank(ends.0.1));
+                    if self.options.kinds.contains(kind) && !(duplicate && self.options.full) {
+                        let blob = self.number(index);
+                        let violation = IdViolation {
+                            kind,
+                            id,
+                            blob,
+                            duplicate,
+                        };
+                        self.violation((index, (kind, 0, duplicate)), violation);
+                    }
+                }
+            }
+            before = Some(ends);
+        }
+    }
+}
+
+/// What may follow what.
+#[derive(Clone, Copy)]
+struct Order {
+    history: bool,
+}
+
+impl Order {
+    /// `None` where `next` may follow `last`, else whether it is the same object.
+    fn violation(self, last: (OrderKey, i64), next: (OrderKey, i64)) -> Option<bool> {
+        match last.0.cmp(&next.0) {
+            std::cmp::Ordering::Less => None,
+            std::cmp::Ordering::Greater => Some(false),
+            std::cmp::Ordering::Equal if self.history && last.1 < next.1 => None,
+            std::cmp::Ordering::Equal => Some(true),
+        }
+    }
+}
+
+/// How a worker looks at a blob.
+struct Look<'a> {
+    kind: ObjectKind,
+    entry: &'a BlobEntry,
+    history: bool,
+    checks_ids: bool,
+    collects: bool,
+    /// Whether ids that come again are found by their set.
+    full: bool,
+}
+
+impl Look<'_> {
+    /// Counts and collects the ids of the kind, and compares those that follow each other.
+    fn keys(&self, block: &ParsedBlock<'_>) -> Result<Found, FormatError> {
+        let mut found = Found::default();
+        let order = Order {
+            history: self.history,
+        };
+        let mut keys = block.keys();
+        let mut last: Option<(OrderKey, i64)> = None;
+        while let Some(key) = keys.next()? {
+            let version = if self.history { keys.age()?.version } else { 0 };
+            let is_wanted = key.0 == self.kind;
+            let id = id_from_rank(key.1);
+            if is_wanted {
+                found.count += 1;
+                if self.collects {
+                    found.ids.push(id);
+                }
+            }
+            let violation = last.and_then(|last| order.violation(last, (key, version)));
+            if let Some(duplicate) = violation
+                && is_wanted
+                && self.checks_ids
+                && !(duplicate && self.full)
+            {
+                let violation = IdViolation {
+                    kind: self.kind,
+                    id,
+                    blob: self.entry.number,
+                    duplicate,
+                };
+                let place = (self.kind, found.count - 1, duplicate);
+                found.violations.push((place, violation));
+            }
+            let (first, first_version) = found.ends.map_or((key, version), |ends| (ends.0, ends.2));
+            found.ends = Some((first, key, first_version, version));
+            last = Some((key, version));
+        }
+        Ok(found)
+    }
+
+    /// Looks up what ways and relations refer to.
+    fn refs(
+        &self,
+        block: &ParsedBlock<'_>,
+        sets: &[IdSet; 3],
+        found: &mut Found,
+    ) -> Result<(), FormatError> {
+        if self.kind == ObjectKind::Way {
+            let nodes = &sets[ObjectKind::Node as usize];
+            return block.for_each_ref(|way, node| {
+                if !nodes.contains(node) {
+                    found.dangling.push(Dangling {
+                        kind: ObjectKind::Node,
+                        id: node,
+                        in_kind: ObjectKind::Way,
+                        in_id: way,
+                    });
+                }
+            });
+        }
+        block.for_each_member(|relation, kind, id| {
+            let member = Dangling {
+                kind,
+                id,
+                in_kind: ObjectKind::Relation,
+                in_id: relation,
+            };
+            if kind == ObjectKind::Relation {
+                found.nested.push(member);
+            } else if !sets[kind as usize].contains(id) {
+                found.dangling.push(member);
+            }
+        })
+    }
+}

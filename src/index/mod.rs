@@ -1,0 +1,5 @@
+//! Sets over object ids.
+
+mod id_set;
+
+pub use id_set::IdSet;

@@ -1,0 +1,200 @@
+//! `check`: against osmium on real files, and on the awkward.
+
+mod common;
+
+use common::craft::{self, Shape};
+use common::oracle::{all_shared_files, osmium};
+use common::{Kind, Object, node, pbfhogg, relation, way, with_metadata};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Runs a check; returns its exit status and its JSON.
+fn check(args: &[&str], input: &Path) -> (i32, serde_json::Value) {
+    let output = pbfhogg()
+        .arg("check")
+        .args(args)
+        .arg("--json")
+        .arg(input)
+        .output()
+        .unwrap();
+    let json = serde_json::from_slice(&output.stdout);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    (
+        output.status.code().unwrap(),
+        json.unwrap_or_else(|error| panic!("{error}: {stderr}")),
+    )
+}
+
+fn file(dir: &Path, blocks: &[&[Object]]) -> PathBuf {
+    let path = dir.join("crafted.osm.pbf");
+    let blocks: Vec<Vec<u8>> = blocks
+        .iter()
+        .map(|objects| craft::block(objects, &Shape::USUAL))
+        .collect();
+    std::fs::write(&path, craft::plain_file(&blocks)).unwrap();
+    path
+}
+
+fn lines(text: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(text);
+    let mut lines: Vec<String> = text
+        .lines()
+        .filter(|line| line.contains(" in w") || line.contains(" in r"))
+        .filter(|line| !line.contains("blob") && !line.contains("missing"))
+        .map(str::to_owned)
+        .collect();
+    lines.sort();
+    lines
+}
+
+#[test]
+fn what_is_missing_is_what_osmium_misses() {
+    if !osmium() {
+        return;
+    }
+    for input in all_shared_files() {
+        let theirs = Command::new("osmium")
+            .args(["check-refs", "-r", "-i", "--no-progress"])
+            .arg(&input)
+            .output()
+            .unwrap();
+        // osmium does not look at files that are not in order.
+        if !String::from_utf8_lossy(&theirs.stderr).contains("There are") {
+            continue;
+        }
+        let ours = pbfhogg()
+            .args(["check-refs", "-r", "-i", "--max-errors", "0"])
+            .arg(&input)
+            .output()
+            .unwrap();
+        assert_eq!(
+            ours.status.code(),
+            theirs.status.code(),
+            "{}",
+            input.display()
+        );
+        assert!(
+            lines(&ours.stdout) == lines(&theirs.stdout),
+            "{}",
+            input.display()
+        );
+    }
+}
+
+#[test]
+fn ids_at_the_ends_of_their_range_are_ids_like_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let ids = [0, -1, i64::MIN + 1, i64::MIN, 1, 1 << 40, i64::MAX];
+    let nodes: Vec<Object> = ids.iter().map(|&id| node(id, 1, 2, &[])).collect();
+    let ways = [way(i64::MIN, &ids, &[]), way(i64::MAX, &[2, -2], &[])];
+    let path = file(dir.path(), &[&nodes, &ways]);
+    let (status, found) = check(&["--ids", "--full", "--refs"], &path);
+    assert_eq!(status, 1);
+    assert_eq!(found["nodes"], ids.len());
+    assert_eq!(found["out_of_order"], 0);
+    assert_eq!(found["duplicates"], 0);
+    assert_eq!(found["missing"]["nodes_in_ways"], 2);
+    assert_eq!(found["listed_refs"][1]["id"], -2);
+}
+
+#[test]
+fn ids_out_of_order_and_twice_are_found_within_and_between_blobs() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |id: i64| node(id, 1, 1, &[]);
+    let path = file(
+        dir.path(),
+        &[
+            &[at(1), at(3), at(3), at(2)],
+            &[at(2), at(9)],
+            &[at(4)],
+            &[way(1, &[], &[])],
+            &[at(1)],
+        ],
+    );
+    let (status, found) = check(&["--ids"], &path);
+    assert_eq!(status, 1);
+    // 2 behind 3, 4 behind 9, the node behind the way; 3 and 2 again.
+    assert_eq!(found["out_of_order"], 3, "{found}");
+    assert_eq!(found["duplicates"], 2, "{found}");
+    let (_, full) = check(&["--full"], &path);
+    assert_eq!(full["out_of_order"], 3);
+    assert_eq!(full["duplicates"], 3, "1 comes again far behind: {full}");
+    let (_, few) = check(&["--full", "--max-errors", "2"], &path);
+    assert_eq!(few["duplicates"], 3);
+    assert_eq!(few["listed_ids"].as_array().unwrap().len(), 2);
+    assert_eq!(few["listed_ids"][0]["id"], 3);
+    let (_, ways) = check(&["--ids", "-t", "way"], &path);
+    assert_eq!(
+        (&ways["out_of_order"], &ways["duplicates"]),
+        (&0.into(), &0.into())
+    );
+}
+
+#[test]
+fn versions_of_one_object_follow_each_other_in_a_history_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let version = |id: i64, version: i64| {
+        with_metadata(node(id, 1, 1, &[]), version, 1_600_000_000, 7, "mapper")
+    };
+    let path = dir.path().join("history.osh.pbf");
+    let write = |blocks: &[Vec<Object>]| {
+        let blocks: Vec<Vec<u8>> = blocks
+            .iter()
+            .map(|objects| craft::block(objects, &Shape::USUAL))
+            .collect();
+        let header = craft::header_payload(
+            &["OsmSchema-V0.6", "DenseNodes", "HistoricalInformation"],
+            &[],
+        );
+        std::fs::write(&path, craft::file(header, &blocks)).unwrap();
+    };
+    write(&[
+        vec![version(1, 1), version(1, 2), version(2, 1)],
+        vec![version(2, 2), version(3, 5)],
+    ]);
+    for args in [["--ids", "-q"], ["--full", "-q"]] {
+        assert_eq!(check(&args, &path).0, 0, "{args:?}");
+    }
+    write(&[vec![version(1, 2), version(1, 2)], vec![version(1, 1)]]);
+    let (status, found) = check(&["--ids"], &path);
+    assert_eq!((status, &found["duplicates"]), (1, &2.into()), "{found}");
+}
+
+#[test]
+fn files_without_objects_or_with_relations_alone_are_checked() {
+    let dir = tempfile::tempdir().unwrap();
+    let empty = file(dir.path(), &[]);
+    assert_eq!(check(&["-r", "--ids"], &empty).0, 0);
+    let members = [
+        (Kind::Relation, 1, ""),
+        (Kind::Relation, 2, ""),
+        (Kind::Relation, 3, ""),
+        (Kind::Way, 8, ""),
+        (Kind::Way, 8, "again"),
+        (Kind::Node, -1, ""),
+    ];
+    let relations = [relation(1, &members, &[]), relation(2, &members, &[])];
+    let path = file(dir.path(), &[&relations]);
+    let (status, found) = check(&["-r"], &path);
+    assert_eq!(status, 1);
+    let missing = &found["missing"];
+    assert_eq!(missing["relations_in_relations"], 2, "{found}");
+    assert_eq!(missing["ways_in_relations"], 1);
+    assert_eq!(missing["nodes_in_relations"], 1);
+    // Without -r nobody asks for members.
+    assert_eq!(check(&["--refs"], &path).0, 0);
+}
+
+#[test]
+fn mixed_blobs_are_checked_kind_by_kind() {
+    let dir = tempfile::tempdir().unwrap();
+    let mixed = common::mixed_objects();
+    let path = file(dir.path(), &[&mixed]);
+    let (status, found) = check(&["--full", "-r"], &path);
+    assert_eq!(status, 1);
+    let count = |kind: Kind| mixed.iter().filter(|object| object.kind == kind).count();
+    assert_eq!(found["nodes"], count(Kind::Node));
+    assert_eq!(found["ways"], count(Kind::Way));
+    assert_eq!(found["relations"], count(Kind::Relation));
+    assert_eq!(found["out_of_order"], 1, "nodes behind relations: {found}");
+}
