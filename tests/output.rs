@@ -113,6 +113,58 @@ fn copies_share_blocks_where_the_file_system_can() {
 }
 
 #[test]
+fn other_devices_and_pipes_get_the_same_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = world(dir.path(), "300000");
+    let here = dir.path().join("here.osm.pbf");
+    run_ok(&[&"sort", &input, &"-o", &here]);
+    let expected = std::fs::read(&here).unwrap();
+    let pipe = |args: &[&str]| {
+        let output = pbfhogg().args(args).arg(&input).args(["-o", "-"]).output();
+        output.unwrap().stdout
+    };
+    let piped = pipe(&["cat"]);
+    assert!(piped.len() > 1_000_000);
+    for backend in BACKENDS {
+        assert!(pipe(&["cat", backend]) == piped, "{backend}");
+    }
+    let Some(mount) = Mount::new(&["-t", "tmpfs", "-o", "size=60m", "none"]) else {
+        return;
+    };
+    let there = mount.path().join("there.osm.pbf");
+    for backend in BACKENDS {
+        run_ok(&[&"sort", &input, &backend, &"-q", &"-O", &"-o", &there]);
+        assert!(std::fs::read(&there).unwrap() == expected, "{backend}");
+        // And back.
+        run_ok(&[&"sort", &there, &backend, &"-q", &"-O", &"-o", &here]);
+        assert!(std::fs::read(&here).unwrap() == expected, "{backend}");
+    }
+}
+
+#[test]
+fn direct_io_that_is_refused_is_done_without_and_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = world(dir.path(), "20000");
+    // A file system that knows no direct reads and writes.
+    let Some(mount) = Mount::new(&["-t", "ramfs", "none"]) else {
+        return;
+    };
+    let (first, second) = (
+        mount.path().join("first.osm.pbf"),
+        mount.path().join("second.osm.pbf"),
+    );
+    for (from, to, refused) in [(&input, &first, "writes"), (&first, &second, "reads")] {
+        let output = run_ok(&[&"sort", &"--direct-io", from, &"-o", to]);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            stderr.contains(&format!("refuses direct {refused}")),
+            "{stderr}"
+        );
+    }
+    assert!(std::fs::read(&first).unwrap() == std::fs::read(&second).unwrap());
+}
+
+#[test]
 fn a_full_disk_is_said_before_it_is_met_and_costs_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let input = world(dir.path(), "300000");

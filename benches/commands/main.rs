@@ -137,9 +137,9 @@ fn measure_job(
     let (mut our_usage, mut their_usage) = (Vec::new(), Vec::new());
     // One run of each that does not count, so that all find the same page cache.
     for run in 0..=runs {
-        let usage = measure::run(&program, &ours)?;
+        let usage = measure::run(&program, &ours, job.status)?;
         let other = peer
-            .map(|peer| measure::run(Path::new(&peer.program), &theirs))
+            .map(|peer| measure::run(Path::new(&peer.program), &theirs, job.peer_status()))
             .transpose()?;
         if run > 0 {
             store.add(name, dataset, "pbfhogg", &usage, &inputs)?;

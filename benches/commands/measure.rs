@@ -10,6 +10,8 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
 const HELPER: &str = "PBFHOGG_BENCH_HELPER";
+/// The exit status that the helper is to expect.
+const HELPER_STATUS: &str = "PBFHOGG_BENCH_STATUS";
 
 /// What a run took.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -40,13 +42,15 @@ pub fn median(mut values: Vec<f64>) -> Option<f64> {
     values.get(values.len() / 2).copied()
 }
 
-/// Runs a program and tells what it took. A run that fails is an error.
-pub fn run(program: &Path, arguments: &[String]) -> Result<Usage, String> {
+/// Runs a program and tells what it took. A run that ends with another exit status than `status` is an
+/// error.
+pub fn run(program: &Path, arguments: &[String], status: i32) -> Result<Usage, String> {
     // What the run before has written is not to be waited for by this one.
     let _ = Command::new("sync").status();
     let helper = std::env::current_exe().map_err(|error| error.to_string())?;
     let output = Command::new(helper)
         .env(HELPER, program)
+        .env(HELPER_STATUS, status.to_string())
         .args(arguments)
         .stderr(Stdio::inherit())
         .output();
@@ -64,13 +68,17 @@ pub fn run(program: &Path, arguments: &[String]) -> Result<Usage, String> {
 /// Does a helper's work, where this process is one.
 pub fn as_helper() -> Option<ExitCode> {
     let program = std::env::var_os(HELPER)?;
+    let expected: i32 = std::env::var(HELPER_STATUS).ok()?.parse().ok()?;
     let mut command = Command::new(program);
     command
         .args(std::env::args_os().skip(1))
         .env_remove(HELPER)
+        .env_remove(HELPER_STATUS)
         .stdout(Stdio::null());
     let started = Instant::now();
-    let done = command.status().is_ok_and(|status| status.success());
+    let done = command
+        .status()
+        .is_ok_and(|status| status.code() == Some(expected));
     let wall = started.elapsed().as_secs_f64();
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).ok()?;
     let seconds =
