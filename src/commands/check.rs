@@ -252,7 +252,13 @@ impl Check<'_> {
                         collects,
                         full,
                     };
-                    let mut found = look.keys(&block)?;
+                    let mut found = match checks_ids || collects || !is_known(entry) {
+                        true => look.keys(&block)?,
+                        false => Found {
+                            count: u64::from(entry.count),
+                            ..Found::default()
+                        },
+                    };
                     if refs {
                         look.refs(&block, &others, &mut found)?;
                     }
@@ -472,17 +478,7 @@ impl Look<'_> {
         found: &mut Found,
     ) -> Result<(), FormatError> {
         if self.kind == ObjectKind::Way {
-            let nodes = &sets[ObjectKind::Node as usize];
-            return block.for_each_ref(|way, node| {
-                if !nodes.contains(node) {
-                    found.dangling.push(Dangling {
-                        kind: ObjectKind::Node,
-                        id: node,
-                        in_kind: ObjectKind::Way,
-                        in_id: way,
-                    });
-                }
-            });
+            return self.node_refs(block, &sets[ObjectKind::Node as usize], found);
         }
         block.for_each_member(|relation, kind, id| {
             let member = Dangling {
@@ -497,5 +493,28 @@ impl Look<'_> {
                 found.dangling.push(member);
             }
         })
+    }
+
+    /// Looks up the nodes of ways, many at a time.
+    fn node_refs(
+        &self,
+        block: &ParsedBlock<'_>,
+        nodes: &IdSet,
+        found: &mut Found,
+    ) -> Result<(), FormatError> {
+        let (mut refs, mut ways) = (Vec::new(), Vec::new());
+        block.collect_refs(&mut refs, &mut ways)?;
+        nodes.for_each_absent(&refs, |index| {
+            let way = ways.partition_point(|(_, end)| *end <= index);
+            if let (Some(&id), Some(&(in_id, _))) = (refs.get(index), ways.get(way)) {
+                found.dangling.push(Dangling {
+                    kind: ObjectKind::Node,
+                    id,
+                    in_kind: ObjectKind::Way,
+                    in_id,
+                });
+            }
+        });
+        Ok(())
     }
 }

@@ -4,7 +4,7 @@ use super::block::{BlockOutline, Message, Scale, StringTable};
 use super::dense::{Delta, DenseNodes, RawNode, RawNodes};
 use super::keys::KeyCursor;
 use super::messages::{
-    NodeMessage, ObjectOutline, RawInfo, RelationMessage, WayMessage, object_id,
+    NodeMessage, ObjectOutline, RawInfo, RelationMessage, WayMessage, WayRefs, object_id,
 };
 use super::object::exact_quotient;
 use super::{BlockBuilder, FormatError, SourceStrings};
@@ -57,15 +57,21 @@ impl<'a> ParsedBlock<'a> {
         })
     }
 
-    /// Calls `look` with the id of each way and each of its node references.
-    pub(crate) fn for_each_ref(&self, mut look: impl FnMut(i64, i64)) -> Result<(), FormatError> {
+    /// Appends the node references of all ways to `refs`, and to `ways` the id of each way and where its
+    /// references end.
+    pub(crate) fn collect_refs(
+        &self,
+        refs: &mut Vec<i64>,
+        ways: &mut Vec<(i64, usize)>,
+    ) -> Result<(), FormatError> {
         for message in &self.messages {
             if let ParsedMessage::Single(ObjectKind::Way, bytes) = message {
-                let way = WayMessage::parse(bytes)?;
-                let mut refs = Delta::new(&way.refs);
-                while !refs.is_done() {
-                    look(way.id, refs.read()?);
+                let way = WayRefs::parse(bytes)?;
+                let mut deltas = Delta::new(&way.refs);
+                while !deltas.is_done() {
+                    refs.push(deltas.read()?);
                 }
+                ways.push((way.id, refs.len()));
             }
         }
         Ok(())

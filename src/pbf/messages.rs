@@ -163,6 +163,28 @@ impl<'a> WayMessage<'a> {
     }
 }
 
+/// Of a Way message what it refers to.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct WayRefs<'a> {
+    pub id: i64,
+    pub refs: Packed<'a>,
+}
+
+impl<'a> WayRefs<'a> {
+    pub(crate) fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
+        let mut way = Self::default();
+        let mut fields = Fields::new(message);
+        while let Some(field) = fields.next().map_err(|error| error.within("Way"))? {
+            match field.number {
+                1 => way.id = field.varint()? as i64,
+                8 => way.refs.add(&field)?,
+                _ => {}
+            }
+        }
+        Ok(way)
+    }
+}
+
 /// A Relation message.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RelationMessage<'a> {

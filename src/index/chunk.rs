@@ -1,0 +1,153 @@
+//! 65,536 neighbouring places of a set: a list, or a bitmap.
+
+use std::hint::black_box;
+
+/// Bits of an id that say where in a chunk it is.
+pub(super) const CHUNK_BITS: u32 = 16;
+/// Words of a bitmap.
+const WORDS: usize = 1 << (CHUNK_BITS - 6);
+/// Places from which on a chunk is a bitmap: the list would be as large.
+const MOST_LISTED: usize = 4096;
+/// How many places of a list are looked at around where a place should be.
+const WINDOW: usize = 32;
+
+/// A set of 16-bit places.
+#[derive(Debug, Clone, Default)]
+pub(super) enum Chunk {
+    #[default]
+    Empty,
+    /// The places, ascending.
+    Listed(Vec<u16>),
+    /// A bit a place.
+    Mapped(Box<[u64]>),
+}
+
+/// The memory that says whether a place is there.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) enum Spot<'a> {
+    #[default]
+    Nowhere,
+    /// The list, and the part of it where the place should be if places lie evenly.
+    Listed(&'a [u16], &'a [u16]),
+    Word(&'a u64),
+}
+
+impl Spot<'_> {
+    /// Has the memory fetched, so that several can be under way at a time.
+    #[inline]
+    pub(super) fn fetch(&self) {
+        match self {
+            Self::Nowhere => {}
+            Self::Listed(_, window) => {
+                let _ = black_box((window.first().copied(), window.last().copied()));
+            }
+            Self::Word(word) => {
+                let _ = black_box(**word);
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn contains(&self, place: u16) -> bool {
+        match self {
+            Self::Nowhere => false,
+            Self::Listed(list, window) => {
+                let is_there = window.first() <= Some(&place) && window.last() >= Some(&place);
+                match window.first_chunk::<WINDOW>() {
+                    // Without a way out in the middle the compiler compares many at a time.
+                    Some(window) if is_there => window
+                        .iter()
+                        .fold(false, |found, one| found | (*one == place)),
+                    _ => list.binary_search(&place).is_ok(),
+                }
+            }
+            Self::Word(word) => *word >> (place & 63) & 1 != 0,
+        }
+    }
+}
+
+impl Chunk {
+    /// Where to look for a place.
+    #[inline]
+    pub(super) fn spot(&self, place: u16) -> Spot<'_> {
+        match self {
+            Self::Empty => Spot::Nowhere,
+            Self::Listed(list) => {
+                let guess = list.len() * usize::from(place) >> CHUNK_BITS;
+                let start = guess.saturating_sub(WINDOW / 2);
+                let window = list.get(start..(start + WINDOW).min(list.len()));
+                Spot::Listed(list, window.unwrap_or_default())
+            }
+            Self::Mapped(words) => words
+                .get(usize::from(place >> 6))
+                .map_or(Spot::Nowhere, Spot::Word),
+        }
+    }
+
+    /// Whether the place was not there.
+    pub(super) fn insert(&mut self, place: u16) -> bool {
+        match self {
+            Self::Empty => {
+                *self = Self::Listed(vec![place]);
+                true
+            }
+            Self::Listed(list) => {
+                let at = match list.last() {
+                    // Ids mostly come in order.
+                    Some(&last) if last < place => list.len(),
+                    _ => match list.binary_search(&place) {
+                        Ok(_) => return false,
+                        Err(at) => at,
+                    },
+                };
+                if list.len() < MOST_LISTED {
+                    if list.len() == list.capacity() {
+                        // Less than a vector takes on its own: there are many of them.
+                        list.reserve_exact(list.len() / 4 + 4);
+                    }
+                    list.insert(at, place);
+                    return true;
+                }
+                *self = self.mapped();
+                self.insert(place)
+            }
+            Self::Mapped(words) => set(words, place),
+        }
+    }
+
+    fn mapped(&self) -> Self {
+        let mut words = vec![0; WORDS].into_boxed_slice();
+        for place in self.places() {
+            set(&mut words, place);
+        }
+        Self::Mapped(words)
+    }
+
+    /// Places in ascending order.
+    pub(super) fn places(&self) -> impl DoubleEndedIterator<Item = u16> + '_ {
+        let (listed, words): (&[u16], &[u64]) = match self {
+            Self::Empty => (&[], &[]),
+            Self::Listed(listed) => (listed, &[]),
+            Self::Mapped(words) => (&[], words),
+        };
+        let in_word = |(number, word): (usize, &u64)| {
+            let (number, word) = (number as u16, *word);
+            (0..64u16)
+                .filter(move |bit| word >> bit & 1 != 0)
+                .map(move |bit| number << 6 | bit)
+        };
+        let mapped = words.iter().enumerate().flat_map(in_word);
+        listed.iter().copied().chain(mapped)
+    }
+}
+
+/// Sets a bit; whether it was not set.
+fn set(words: &mut [u64], place: u16) -> bool {
+    let Some(word) = words.get_mut(usize::from(place >> 6)) else {
+        return false;
+    };
+    let bit = 1 << (place & 63);
+    let is_new = *word & bit == 0;
+    *word |= bit;
+    is_new
+}
