@@ -2,6 +2,7 @@ use super::shared::{KindArgs, RunArgs};
 use super::{Answer, show};
 use anyhow::Result;
 use pbfhogg::commands::check::{self, Summary};
+use pbfhogg::osm::ObjectKind;
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -73,7 +74,7 @@ fn text(args: &Args, summary: &Summary) -> String {
     let mut out = String::new();
     if args.show_ids {
         for dangling in &summary.listed_refs {
-            let [kind, in_kind] = [dangling.kind, dangling.in_kind].map(show::kind_letter);
+            let [kind, in_kind] = [dangling.kind, dangling.in_kind].map(ObjectKind::letter);
             let _ = writeln!(out, "{kind}{} in {in_kind}{}", dangling.id, dangling.in_id);
         }
     }
@@ -90,7 +91,7 @@ fn text(args: &Args, summary: &Summary) -> String {
             let _ = writeln!(
                 out,
                 "  {}{} in blob {} {}",
-                show::kind_letter(violation.kind),
+                violation.kind.letter(),
                 violation.id,
                 violation.blob,
                 if violation.duplicate {

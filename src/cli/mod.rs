@@ -4,6 +4,8 @@
 mod apply_changes;
 mod cat;
 mod check;
+mod getid;
+mod getparents;
 mod inspect;
 mod progress;
 mod shared;
@@ -11,6 +13,7 @@ mod show;
 mod signals;
 mod sort;
 mod synth;
+mod tags_filter;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -41,6 +44,11 @@ enum Command {
     Cat(cat::Args),
     Sort(sort::Args),
     ApplyChanges(apply_changes::Args),
+    Getid(getid::Args),
+    #[command(name = "removeid", hide = true)]
+    RemoveId(getid::Args),
+    Getparents(getparents::Args),
+    TagsFilter(tags_filter::Args),
     Synth(synth::Args),
 }
 
@@ -70,6 +78,10 @@ pub fn main() -> ExitCode {
         Command::Cat(args) => cat::run(args),
         Command::Sort(args) => sort::run(args),
         Command::ApplyChanges(args) => apply_changes::run(args),
+        Command::Getid(args) => getid::run(args, false),
+        Command::RemoveId(args) => getid::run(args, true),
+        Command::Getparents(args) => getparents::run(args),
+        Command::TagsFilter(args) => tags_filter::run(args),
         Command::Synth(args) => synth::run(args),
     };
     match answer {

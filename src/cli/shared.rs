@@ -3,8 +3,9 @@
 use super::progress::Terminal;
 use anyhow::{Result, bail};
 use clap::Args;
-use pbfhogg::commands::{HeaderOption, HeaderOptions};
-use pbfhogg::osm::{KindSet, ObjectKind};
+use pbfhogg::commands::{HeaderOption, HeaderOptions, IdSource};
+use pbfhogg::index::IdSets;
+use pbfhogg::osm::{KindSet, ObjectKind, TagExpression, TagFilter, parse_object_ids};
 use pbfhogg::pbf::Compression;
 use pbfhogg::write::{OutputTarget, WriteOptions};
 use pbfhogg::{Context, IoMode};
@@ -198,6 +199,86 @@ impl KindArgs {
             KindSet::ALL
         } else {
             self.kinds.iter().copied().collect()
+        }
+    }
+}
+
+/// Which tags a command is about.
+#[derive(Debug, Args)]
+pub struct ExpressionArgs {
+    /// Expressions: [nwra/]key[=value], != for other values, * at either end of key or value, several
+    /// with commas
+    #[arg(value_name = "EXPRESSION")]
+    expressions: Vec<String>,
+    /// Read expressions from FILE, one a line; # begins a comment
+    #[arg(short = 'e', long = "expressions", value_name = "FILE")]
+    expression_files: Vec<PathBuf>,
+}
+
+impl ExpressionArgs {
+    /// The expressions, those of files first.
+    pub fn parse(&self) -> Result<Vec<TagExpression>> {
+        let mut expressions = Vec::new();
+        for path in &self.expression_files {
+            let text = std::fs::read_to_string(path)
+                .map_err(|error| pbfhogg::Error::io(path, "cannot read", error))?;
+            let lines = TagFilter::parse_lines(&text);
+            expressions.extend(lines.map_err(|cause| pbfhogg::Error::file(path, cause))?);
+        }
+        for text in &self.expressions {
+            expressions.push(TagExpression::parse(text).map_err(anyhow::Error::msg)?);
+        }
+        Ok(expressions)
+    }
+}
+
+/// Which objects a command is about.
+#[derive(Debug, Args)]
+pub struct IdArgs {
+    /// Ids: n17 w4 r8; a bare number is a node unless --default-type says otherwise. Several in one
+    /// argument are separated by spaces, commas, semicolons, slashes or bars
+    #[arg(value_name = "ID", allow_negative_numbers = true,
+          required_unless_present_any = ["id_file", "id_osm_file"])]
+    ids: Vec<String>,
+    /// Read ids from FILE, one at the start of each line; what follows a space or # is not read, so that
+    /// OPL will do. - is standard input
+    #[arg(short = 'i', long, value_name = "FILE")]
+    id_file: Vec<PathBuf>,
+    /// Take the ids of all objects in the OSM file FILE
+    #[arg(short = 'I', long, value_name = "FILE")]
+    id_osm_file: Vec<PathBuf>,
+    /// Kind of ids without a letter
+    #[arg(long, value_name = "KIND", default_value = "node", value_parser = parse_kind)]
+    default_type: ObjectKind,
+    /// Print the ids that were asked for and those that were not found
+    #[arg(long)]
+    pub verbose_ids: bool,
+}
+
+impl IdArgs {
+    /// Where the ids come from.
+    pub fn source(&self) -> Result<IdSource> {
+        let mut ids = Vec::new();
+        for text in &self.ids {
+            ids.extend(parse_object_ids(text, self.default_type).map_err(anyhow::Error::msg)?);
+        }
+        Ok(IdSource {
+            ids,
+            id_files: self.id_file.clone(),
+            osm_files: self.id_osm_file.clone(),
+            default_kind: self.default_type,
+        })
+    }
+
+    /// Prints the ids that were asked for, where that was asked for, to standard error.
+    pub fn tell(&self, what: &str, ids: &IdSets) {
+        if self.verbose_ids {
+            for kind in ObjectKind::ALL {
+                let ids: Vec<String> = ids.of(kind).ids().map(|id| id.to_string()).collect();
+                if !ids.is_empty() {
+                    super::complain(&format!("{what} {}: {}\n", kind.plural(), ids.join(" ")));
+                }
+            }
         }
     }
 }

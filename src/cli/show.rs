@@ -1,7 +1,6 @@
 //! Numbers and tables that a person can read.
 
 use pbfhogg::StatsReport;
-use pbfhogg::osm::ObjectKind;
 use std::fmt::Write;
 
 /// A number with its digits in groups of three: `12,345,678`.
@@ -24,15 +23,6 @@ pub fn counted(value: u64, singular: &str) -> String {
         number(value),
         if value == 1 { "" } else { "s" }
     )
-}
-
-/// The letter that stands before an id: n, w or r.
-pub const fn kind_letter(kind: ObjectKind) -> char {
-    match kind {
-        ObjectKind::Node => 'n',
-        ObjectKind::Way => 'w',
-        ObjectKind::Relation => 'r',
-    }
 }
 
 /// A number of bytes in the unit that suits it: `541.0 MB`.

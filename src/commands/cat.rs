@@ -65,6 +65,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         // How much is left out is not known.
         expected.bytes = 0;
         expected.copied = 0;
+        expected.open = true;
     }
     let mut writer =
         PbfWriter::create(options.output.clone(), header, options.write, expected, ctx)?;

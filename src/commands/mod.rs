@@ -5,12 +5,21 @@
 pub mod apply_changes;
 pub mod cat;
 pub mod check;
+pub mod getid;
+pub mod getparents;
 mod headers;
+mod ids;
 pub mod inspect;
+mod keep;
+mod references;
 pub mod sort;
 pub mod synth;
+mod tag_match;
+pub mod tags_filter;
 
 pub use headers::{HeaderOption, HeaderOptions};
+pub use ids::IdSource;
+pub use keep::Kept;
 
 use crate::Context;
 use crate::error::Result;

@@ -73,7 +73,7 @@ impl Chunk {
         match self {
             Self::Empty => Spot::Nowhere,
             Self::Listed(list) => {
-                let guess = list.len() * usize::from(place) >> CHUNK_BITS;
+                let guess = (list.len() * usize::from(place)) >> CHUNK_BITS;
                 let start = guess.saturating_sub(WINDOW / 2);
                 let window = list.get(start..(start + WINDOW).min(list.len()));
                 Spot::Listed(list, window.unwrap_or_default())
@@ -121,6 +121,18 @@ impl Chunk {
             set(&mut words, place);
         }
         Self::Mapped(words)
+    }
+
+    /// Whether a place between two others, both included, is there.
+    pub(super) fn meets(&self, low: u16, high: u16) -> bool {
+        match self {
+            Self::Empty => false,
+            Self::Listed(list) => {
+                let at = list.partition_point(|place| *place < low);
+                list.get(at).is_some_and(|place| *place <= high)
+            }
+            Self::Mapped(_) => self.places().any(|place| (low..=high).contains(&place)),
+        }
     }
 
     /// Places in ascending order.

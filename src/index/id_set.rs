@@ -23,6 +23,11 @@ const fn split(id: i64) -> (u64, u16) {
     ((id as u64) >> CHUNK_BITS, id as u16)
 }
 
+/// Whether a chunk holds negative ids.
+const fn is_negative(number: u64) -> bool {
+    ((number << CHUNK_BITS) as i64) < 0
+}
+
 impl IdSet {
     /// Adds an id; whether it was not in the set.
     pub fn insert(&mut self, id: i64) -> bool {
@@ -77,6 +82,34 @@ impl IdSet {
         chunk.map_or(Spot::Nowhere, |chunk| chunk.spot(place))
     }
 
+    /// Whether an id between two others, in canonical order and both included, may be in the set. Exact
+    /// for positive ids; where the range begins with others, any of those that the set has counts.
+    pub fn may_meet(&self, first: i64, last: i64) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        let not_positive =
+            first <= 0 && (self.contains(0) || self.far.keys().any(|number| is_negative(*number)));
+        not_positive || (last > 0 && self.meets_positive(first.max(1), last))
+    }
+
+    fn meets_positive(&self, first: i64, last: i64) -> bool {
+        let (from, until) = (split(first), split(last));
+        let meets = |number: u64, chunk: &Chunk| {
+            let low = if number == from.0 { from.1 } else { 0 };
+            let high = if number == until.0 { until.1 } else { u16::MAX };
+            chunk.meets(low, high)
+        };
+        let near = (from.0 as usize).min(self.near.len())..=(until.0.min(NEAR_CHUNKS) as usize);
+        let near_chunks = self.near.iter().enumerate().skip(*near.start());
+        let mut near_chunks = near_chunks.take_while(|(number, _)| near.contains(number));
+        near_chunks.any(|(number, chunk)| meets(number as u64, chunk))
+            || self
+                .far
+                .iter()
+                .any(|(number, chunk)| (from.0..=until.0).contains(number) && meets(*number, chunk))
+    }
+
     /// How many ids there are.
     pub const fn len(&self) -> u64 {
         self.len
@@ -91,8 +124,8 @@ impl IdSet {
     pub fn ids(&self) -> impl Iterator<Item = i64> + '_ {
         let mut far: Vec<u64> = self.far.keys().copied().collect();
         far.sort_unstable();
-        let negative = move |number: &u64| ((*number << CHUNK_BITS) as i64) < 0;
-        let (below, above): (Vec<u64>, Vec<u64>) = far.into_iter().partition(negative);
+        let (below, above): (Vec<u64>, Vec<u64>) =
+            far.into_iter().partition(|number| is_negative(*number));
         let far_ids = |number: u64| {
             let places = self.far.get(&number).into_iter().flat_map(Chunk::places);
             places.map(move |place| (number << CHUNK_BITS | u64::from(place)) as i64)
@@ -167,6 +200,33 @@ mod tests {
             ordered.sort_by_key(|id| id_rank(*id));
             assert!(set.ids().eq(ordered));
         }
+    }
+
+    #[test]
+    fn whether_a_range_is_met_is_exact_for_positive_ids_and_never_denied() {
+        let ids = [5, 70_000, 70_001, 1 << 35, i64::MAX];
+        let set: IdSet = ids.into_iter().collect();
+        let edges = [
+            1,
+            4,
+            5,
+            6,
+            69_999,
+            70_001,
+            70_002,
+            1 << 34,
+            1 << 35,
+            1 << 36,
+            i64::MAX,
+        ];
+        for first in edges {
+            for last in edges.into_iter().filter(|last| *last >= first) {
+                let meets = ids.iter().any(|id| (first..=last).contains(id));
+                assert_eq!(set.may_meet(first, last), meets, "{first} to {last}");
+            }
+        }
+        let below: IdSet = [i64::MIN, -7].into_iter().collect();
+        assert!(below.may_meet(0, -8) && below.may_meet(-7, 3) && !below.may_meet(1, i64::MAX));
     }
 
     #[test]

@@ -42,6 +42,20 @@ impl ObjectKind {
         }
     }
 
+    /// The letter that stands before an id: n, w or r.
+    pub const fn letter(self) -> char {
+        match self {
+            Self::Node => 'n',
+            Self::Way => 'w',
+            Self::Relation => 'r',
+        }
+    }
+
+    /// The kind with that [`letter`](Self::letter).
+    pub fn from_letter(letter: char) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.letter() == letter)
+    }
+
     /// "nodes", "ways" or "relations".
     pub const fn plural(self) -> &'static str {
         match self {

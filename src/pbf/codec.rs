@@ -3,6 +3,7 @@
 //! zlib is done by libdeflate: `notes/codec.md` has the measurements that chose it.
 
 use super::frame::{Blob, BlobKind, Encoding, encode_frame, wrong_raw_size};
+use super::wire::{MAX_VARINT_LEN, read_varint};
 use super::{FormatError, MAX_PAYLOAD_LEN};
 use std::fmt;
 use std::str::FromStr;
@@ -86,6 +87,8 @@ const fn libdeflate_level(level: u8) -> i32 {
 pub struct Decompressor {
     zlib: libdeflater::Decompressor,
     zstd: Option<zstd::bulk::Decompressor<'static>>,
+    /// For the first bytes of zlib data alone.
+    stream: Option<flate2::Decompress>,
     payload: Vec<u8>,
 }
 
@@ -102,6 +105,7 @@ impl Default for Decompressor {
         Self {
             zlib: libdeflater::Decompressor::new(),
             zstd: None,
+            stream: None,
             payload: Vec::new(),
         }
     }
@@ -131,6 +135,74 @@ impl Decompressor {
             return Err(wrong_raw_size(blob.payload_len, found));
         }
         Ok(out)
+    }
+}
+
+impl Decompressor {
+    /// The StringTable message of the block in `blob`; `None` where the block does not begin with it. Of
+    /// zlib data no more is inflated than that.
+    pub(crate) fn string_table<'a>(
+        &'a mut self,
+        blob: &Blob<'a>,
+    ) -> Result<Option<&'a [u8]>, FormatError> {
+        if blob.encoding != Encoding::Zlib {
+            let payload = self.payload(blob)?;
+            return Ok(string_table_len(payload)
+                .and_then(|(start, len)| payload.get(start..start.checked_add(len)?)));
+        }
+        let len = blob.payload_len as usize;
+        if self.payload.len() < len {
+            self.payload.resize(len, 0);
+        }
+        let out = self.payload.get_mut(..len).unwrap_or_default();
+        let stream = self
+            .stream
+            .get_or_insert_with(|| flate2::Decompress::new(true));
+        stream.reset(true);
+        inflate_until(stream, blob.data, out, MAX_VARINT_LEN + 1)?;
+        let Some((start, len)) = string_table_len(out) else {
+            return Ok(None);
+        };
+        let Some(end) = start.checked_add(len).filter(|end| *end <= out.len()) else {
+            return Ok(None);
+        };
+        inflate_until(stream, blob.data, out, end)?;
+        Ok(out.get(start..end))
+    }
+}
+
+/// Where the StringTable message starts that a payload begins with, and its length.
+fn string_table_len(payload: &[u8]) -> Option<(usize, usize)> {
+    const TAG: u8 = 1 << 3 | 2;
+    let mut pos = 1;
+    if payload.first() != Some(&TAG) {
+        return None;
+    }
+    let len = read_varint(payload, &mut pos).ok()?;
+    Some((pos, usize::try_from(len).ok()?))
+}
+
+/// Inflates until `out` has `wanted` bytes, or is full.
+fn inflate_until(
+    stream: &mut flate2::Decompress,
+    data: &[u8],
+    out: &mut [u8],
+    wanted: usize,
+) -> Result<(), FormatError> {
+    let damaged = || FormatError::new("zlib data is damaged");
+    let wanted = wanted.min(out.len());
+    loop {
+        let done = stream.total_out() as usize;
+        let Some(rest) = out.get_mut(done..wanted).filter(|rest| !rest.is_empty()) else {
+            return Ok(());
+        };
+        let used = stream.total_in();
+        let data = data.get(used as usize..).unwrap_or_default();
+        let status = stream.decompress(data, rest, flate2::FlushDecompress::None);
+        status.map_err(|_| damaged())?;
+        if (stream.total_in(), stream.total_out()) == (used, done as u64) {
+            return Err(damaged());
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use super::messages::{
     NodeMessage, ObjectOutline, RawInfo, RelationMessage, WayMessage, WayRefs, object_id,
 };
 use super::object::exact_quotient;
+use super::wire::Packed;
 use super::{BlockBuilder, FormatError, SourceStrings};
 use crate::osm::{ObjectKind, OrderKey, id_rank};
 
@@ -64,9 +65,22 @@ impl<'a> ParsedBlock<'a> {
         refs: &mut Vec<i64>,
         ways: &mut Vec<(i64, usize)>,
     ) -> Result<(), FormatError> {
+        self.collect_refs_of(|_| true, refs, ways)
+    }
+
+    /// As [`collect_refs`](Self::collect_refs), of those ways alone that `is_wanted` picks.
+    pub(crate) fn collect_refs_of(
+        &self,
+        is_wanted: impl Fn(i64) -> bool,
+        refs: &mut Vec<i64>,
+        ways: &mut Vec<(i64, usize)>,
+    ) -> Result<(), FormatError> {
         for message in &self.messages {
             if let ParsedMessage::Single(ObjectKind::Way, bytes) = message {
                 let way = WayRefs::parse(bytes)?;
+                if !is_wanted(way.id) {
+                    continue;
+                }
                 let mut deltas = Delta::new(&way.refs);
                 while !deltas.is_done() {
                     refs.push(deltas.read()?);
@@ -135,6 +149,7 @@ pub(crate) struct RawObject<'a> {
     /// Version, or 0.
     pub version: i64,
     form: RawForm<'a>,
+    tagged: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -163,24 +178,50 @@ impl<'a> RawObject<'a> {
         Ok((self, if rescaled { default } else { *scale }))
     }
 
+    /// The object without its tags.
+    pub(crate) fn without_tags(self) -> Self {
+        Self {
+            tagged: false,
+            ..self
+        }
+    }
+
     /// Adds the object to a block of the same scale.
     pub(crate) fn add_to(
         &self,
         builder: &mut BlockBuilder,
         source: &mut SourceStrings<'_>,
     ) -> Result<(), FormatError> {
-        match (&self.form, self.key.0) {
-            (RawForm::Dense(node), _) => builder.add_raw_node(node, source),
+        let tagged = self.tagged;
+        match (self.form, self.key.0) {
+            (RawForm::Dense(mut node), _) => {
+                if !tagged {
+                    node.keys_vals = &[];
+                }
+                builder.add_raw_node(&node, source)
+            }
             (RawForm::Message(bytes), ObjectKind::Node) => {
-                builder.add_node_message(&NodeMessage::parse(bytes)?, source)
+                let mut node = NodeMessage::parse(bytes)?;
+                drop_unless(tagged, &mut node.keys, &mut node.values);
+                builder.add_node_message(&node, source)
             }
             (RawForm::Message(bytes), ObjectKind::Way) => {
-                builder.add_way_message(&WayMessage::parse(bytes)?, source)
+                let mut way = WayMessage::parse(bytes)?;
+                drop_unless(tagged, &mut way.keys, &mut way.values);
+                builder.add_way_message(&way, source)
             }
             (RawForm::Message(bytes), ObjectKind::Relation) => {
-                builder.add_relation_message(&RelationMessage::parse(bytes)?, source)
+                let mut relation = RelationMessage::parse(bytes)?;
+                drop_unless(tagged, &mut relation.keys, &mut relation.values);
+                builder.add_relation_message(&relation, source)
             }
         }
+    }
+}
+
+fn drop_unless(tagged: bool, keys: &mut Packed<'_>, values: &mut Packed<'_>) {
+    if !tagged {
+        (*keys, *values) = (Packed::default(), Packed::default());
     }
 }
 
@@ -217,6 +258,7 @@ impl<'a> BlockCursor<'a> {
                         key: (ObjectKind::Node, id_rank(node.id)),
                         version: node.info.version,
                         form: RawForm::Dense(node),
+                        tagged: true,
                     }));
                 }
                 self.dense = None;
@@ -238,5 +280,6 @@ fn single(kind: ObjectKind, message: &[u8]) -> Result<RawObject<'_>, FormatError
         key: (kind, id_rank(object_id(message, kind)?)),
         version,
         form: RawForm::Message(message),
+        tagged: true,
     })
 }

@@ -23,6 +23,7 @@ mod object;
 mod scan;
 pub mod splice;
 mod toc;
+mod view;
 pub mod wire;
 
 pub use blob_index::{BLOB_INDEX_LEN, decode_blob_index, encode_blob_index};
@@ -46,3 +47,4 @@ pub(crate) use keys::RawAge;
 pub use object::{Object, ObjectBody};
 pub use scan::scan_payload;
 pub use toc::{MAX_TOC_LEN, Toc, TocFlags, encode_toc};
+pub(crate) use view::ObjectView;

@@ -5,6 +5,7 @@ use crate::Context;
 use crate::error::{Error, Result};
 use crate::pbf::{
     Blob, BlobEntry, BlobFlags, BlobHeader, BlobKind, Decompressor, FRAME_PREFIX_LEN, FormatError,
+    StringTable,
 };
 use crate::stats::Stats;
 use std::sync::Arc;
@@ -17,6 +18,43 @@ pub struct BlobReader<'f> {
     stats: Arc<Stats>,
     frame: Vec<u8>,
     decompressor: Decompressor,
+    glances: Glances,
+}
+
+/// What came of a glance at the strings of a block.
+#[derive(Debug)]
+pub(crate) enum Glanced<'a, T> {
+    /// They were enough.
+    Answered(T),
+    /// The whole payload.
+    Payload(&'a [u8]),
+}
+
+/// How often glances were enough.
+#[derive(Debug, Default, Clone, Copy)]
+struct Glances {
+    tried: u32,
+    answered: u32,
+}
+
+impl Glances {
+    fn count(&mut self, answered: bool) {
+        self.tried += 1;
+        self.answered += u32::from(answered);
+    }
+
+    /// Whether most glances were in vain; every now and then it is tried again.
+    fn are_in_vain(&mut self) -> bool {
+        const TRIES: u32 = 8;
+        if self.tried < TRIES || self.answered * 3 >= self.tried {
+            return false;
+        }
+        self.tried += 1;
+        if self.tried > TRIES * 8 {
+            *self = Self::default();
+        }
+        true
+    }
 }
 
 impl<'f> BlobReader<'f> {
@@ -28,6 +66,7 @@ impl<'f> BlobReader<'f> {
             stats: ctx.stats.clone(),
             frame: Vec::new(),
             decompressor,
+            glances: Glances::default(),
         }
     }
 
@@ -38,20 +77,8 @@ impl<'f> BlobReader<'f> {
     pub fn payload(&mut self, entry: &BlobEntry) -> Result<&[u8]> {
         let input = self.input;
         let bad = |source| input.blob_error(u64::from(entry.number), entry.offset, source);
-        if entry.blobs != 1 {
-            return Err(bad(FormatError::new("several blobs cannot be read as one")));
-        }
-        let len = entry.frame_len as usize;
-        if self.frame.len() < len {
-            self.frame.resize(len, 0);
-        }
-        let frame = self.frame.get_mut(..len).unwrap_or_default();
-        if input.read_at(frame, entry.offset)? < len {
-            return Err(bad(FormatError::new("the file ends within this blob")));
-        }
-        let blob = blob_in_frame(frame, entry).map_err(bad)?;
+        let blob = read_blob(input, &mut self.frame, entry, &self.stats)?;
         let payload = self.decompressor.payload(&blob).map_err(bad)?;
-        self.stats.bytes_read.add(len as u64);
         self.stats.bytes_decoded.add(payload.len() as u64);
         self.stats.blobs_decoded.add(1);
         if entry.flags.has(BlobFlags::HASHED) && XxHash3_64::oneshot(payload) != entry.hash {
@@ -60,11 +87,60 @@ impl<'f> BlobReader<'f> {
         Ok(payload)
     }
 
+    /// As [`payload`](Self::payload), unless `glance` can answer from the block's strings alone: then no
+    /// more is decompressed than these. Where that mostly turns out to be in vain it is not tried.
+    pub(crate) fn payload_unless<T>(
+        &mut self,
+        entry: &BlobEntry,
+        glance: impl FnOnce(&StringTable<'_>) -> Option<T>,
+    ) -> Result<Glanced<'_, T>> {
+        if self.glances.are_in_vain() {
+            return self.payload(entry).map(Glanced::Payload);
+        }
+        let input = self.input;
+        let bad = |source| input.blob_error(u64::from(entry.number), entry.offset, source);
+        let blob = read_blob(input, &mut self.frame, entry, &self.stats)?;
+        let table = self.decompressor.string_table(&blob).map_err(bad)?;
+        let strings = table.map(StringTable::parse).transpose().map_err(bad)?;
+        let answer = strings.and_then(|strings| glance(&strings));
+        self.stats
+            .bytes_decoded
+            .add(table.map_or(0, <[u8]>::len) as u64);
+        self.glances.count(answer.is_some());
+        match answer {
+            Some(answer) => Ok(Glanced::Answered(answer)),
+            None => self.payload(entry).map(Glanced::Payload),
+        }
+    }
+
     /// An error about a blob of this reader's file.
     pub fn error(&self, entry: &BlobEntry, source: FormatError) -> Error {
         self.input
             .blob_error(u64::from(entry.number), entry.offset, source)
     }
+}
+
+/// Reads the frame of a blob.
+fn read_blob<'b>(
+    input: &Input,
+    frame: &'b mut Vec<u8>,
+    entry: &BlobEntry,
+    stats: &Stats,
+) -> Result<Blob<'b>> {
+    let bad = |source| input.blob_error(u64::from(entry.number), entry.offset, source);
+    if entry.blobs != 1 {
+        return Err(bad(FormatError::new("several blobs cannot be read as one")));
+    }
+    let len = entry.frame_len as usize;
+    if frame.len() < len {
+        frame.resize(len, 0);
+    }
+    let frame = frame.get_mut(..len).unwrap_or_default();
+    if input.read_at(frame, entry.offset)? < len {
+        return Err(bad(FormatError::new("the file ends within this blob")));
+    }
+    stats.bytes_read.add(len as u64);
+    blob_in_frame(frame, entry).map_err(bad)
 }
 
 /// The error for a blob that is not what the index said.

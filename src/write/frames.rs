@@ -1,14 +1,14 @@
 //! Objects in, compressed frames out: what a worker does with content that must be written anew.
 
+use super::parts::{Assembler, Part};
 use crate::error::Result;
-use crate::osm::ObjectKind;
 use crate::pbf::{
-    BlobEntry, BlobKind, BlockBuilder, Compression, Compressor, FormatError, Object, RawObject,
-    Scale, SourceStrings, encode_blob_index, scan_payload,
+    BlobEntry, BlobKind, Compression, Compressor, FormatError, Object, RawObject, Scale,
+    SourceStrings, encode_blob_index, scan_payload,
 };
 
 /// A compressed frame and what is in it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct EncodedFrame {
     /// The whole frame.
     pub bytes: Vec<u8>,
@@ -19,9 +19,8 @@ pub struct EncodedFrame {
 /// Makes frames of objects: a new block where the kind changes or a block is full. One a worker.
 #[derive(Debug)]
 pub struct FrameEncoder {
-    builder: BlockBuilder,
+    assembler: Assembler,
     compressor: Compressor,
-    payload: Vec<u8>,
     blob_index: bool,
     frames: Vec<EncodedFrame>,
 }
@@ -30,9 +29,8 @@ impl FrameEncoder {
     /// An encoder; `blob_index` puts an index into every BlobHeader.
     pub fn new(compression: Compression, blob_index: bool) -> Self {
         Self {
-            builder: BlockBuilder::default(),
+            assembler: Assembler::default(),
             compressor: Compressor::new(compression),
-            payload: Vec::new(),
             blob_index,
             frames: Vec::new(),
         }
@@ -40,13 +38,13 @@ impl FrameEncoder {
 
     /// Leaves the coordinates of ways out of all blocks from here on.
     pub fn drop_locations(&mut self) {
-        self.builder.drop_locations();
+        self.assembler.drop_locations();
     }
 
     /// Adds an object.
     pub fn add(&mut self, object: &Object<'_>) -> Result<(), FormatError> {
-        self.make_room(object.kind(), &Scale::default())?;
-        self.builder.add(object)
+        self.assembler.add(object)?;
+        self.compress()
     }
 
     /// Adds an object of another block, whose scale and strings are given.
@@ -56,32 +54,33 @@ impl FrameEncoder {
         scale: &Scale,
         strings: &mut SourceStrings<'_>,
     ) -> Result<(), FormatError> {
-        let (object, scale) = object.in_default_scale(scale)?;
-        self.make_room(object.key.0, &scale)?;
-        object.add_to(&mut self.builder, strings)
-    }
-
-    fn make_room(&mut self, kind: ObjectKind, scale: &Scale) -> Result<(), FormatError> {
-        if self.builder.wants_flush(kind) || !self.builder.accepts_scale(scale) {
-            self.end_block()?;
-        }
-        if self.builder.is_empty() {
-            self.builder.set_scale(scale);
-        }
-        Ok(())
+        self.assembler.add_raw(object, scale, strings)?;
+        self.compress()
     }
 
     /// Ends the block, if one is begun.
     pub fn end_block(&mut self) -> Result<(), FormatError> {
-        if self.builder.is_empty() {
+        self.assembler.end_block();
+        self.compress()
+    }
+
+    /// Makes frames of the blocks that are full.
+    fn compress(&mut self) -> Result<(), FormatError> {
+        if !self.assembler.has_parts() {
             return Ok(());
         }
-        let mut payload = std::mem::take(&mut self.payload);
-        payload.clear();
-        self.builder.finish(&mut payload);
-        let added = self.add_payload(&payload);
-        self.payload = payload;
-        added
+        for part in self.assembler.take_parts() {
+            self.add_payload(&part.payload)?;
+            self.assembler.reuse(part.payload);
+        }
+        Ok(())
+    }
+
+    /// Ends the block, if one is begun, and returns the blocks uncompressed, so that they can be joined with
+    /// others. Blocks that were full before have become frames.
+    pub(crate) fn finish_parts(&mut self) -> Vec<Part> {
+        self.assembler.end_block();
+        self.assembler.take_parts()
     }
 
     /// Adds a block that was encoded elsewhere.

@@ -7,11 +7,15 @@
 mod backends;
 mod frames;
 mod output;
+mod parts;
 mod pbf_writer;
+mod reblock;
 mod unfinished;
 
 pub(crate) use backends::{ALIGNMENT, AlignedBuffer};
 pub use frames::{EncodedFrame, FrameEncoder};
 pub use output::{Output, OutputTarget};
+pub(crate) use parts::Part;
 pub use pbf_writer::{Expected, PbfWriter, WriteOptions, Written};
+pub(crate) use reblock::Reblocker;
 pub use unfinished::abandon_unfinished;

@@ -50,6 +50,8 @@ pub struct Expected {
     pub copied: u64,
     /// Where in its input the first blob stands that is copied.
     pub first_copy: Option<u64>,
+    /// Whether `blobs` is but a limit that is perhaps by far not reached.
+    pub open: bool,
 }
 
 impl Expected {
@@ -60,6 +62,7 @@ impl Expected {
             bytes,
             copied: bytes,
             first_copy: Some(offset),
+            open: false,
         }
     }
 
@@ -75,6 +78,7 @@ impl Expected {
             } else {
                 self.first_copy
             },
+            open: self.open || more.open,
         }
     }
 }
@@ -104,10 +108,28 @@ struct PendingCopy<'f> {
 
 /// Most bytes that wait to be copied: more would only delay the disk.
 const MAX_PENDING_COPY: u64 = 16 << 20;
+/// Bytes that wait in memory for the room that the header needs to be known, where it is not.
+const MOST_HELD: u64 = 4 << 20;
 /// Bytes from which on the header is padded so that they can share blocks with the input.
 const LEAST_ALIGNED: u64 = 1 << 20;
 /// Outputs from this length on are written by several threads, where nothing else was asked for.
 const LEAST_PARALLEL: u64 = 256 << 20;
+
+/// A chunk that waits for the header.
+#[derive(Debug)]
+enum Held<'f> {
+    Frame(EncodedFrame),
+    Copy(&'f Input, BlobEntry),
+}
+
+impl Held<'_> {
+    const fn entry(&self) -> &BlobEntry {
+        match self {
+            Self::Frame(frame) => &frame.entry,
+            Self::Copy(_, entry) => entry,
+        }
+    }
+}
 
 /// Refuses to begin what cannot end for want of space.
 fn check_space(output: &Output, file: &File, expected: &Expected, ctx: &Context) -> Result<()> {
@@ -205,6 +227,9 @@ pub struct PbfWriter<'f> {
     written: Written,
     order: OrderSoFar,
     pending: Option<PendingCopy<'f>>,
+    /// The first chunks, while the header's room is not decided.
+    held: Option<Vec<Held<'f>>>,
+    expected: Expected,
     observer: Arc<dyn Observer>,
     stats: Arc<Stats>,
 }
@@ -256,54 +281,89 @@ impl<'f> PbfWriter<'f> {
         ctx: &Context,
     ) -> Result<Self> {
         let is_stream = target.is_stream();
-        let path = target.path().to_owned();
         let (output, file) = Output::create(target)?;
         if !is_stream {
             check_space(&output, &file, &expected, ctx)?;
         }
-        let mut backend = backend(&output, file, is_stream, &expected, ctx)?;
-        let bad = |error: crate::pbf::FormatError| Error::file(&path, error.to_string());
-        let reserved = if is_stream {
-            let mut frame = Vec::new();
-            let mut message = Vec::new();
-            header.encode(&mut message);
-            let mut compressor = Compressor::new(Compression::Zlib(6));
-            compressor
-                .frame(BlobKind::Header, None, &message, &mut frame)
-                .map_err(bad)?;
-            frame
-        } else {
-            let blobs = if options.toc { expected.blobs } else { 0 };
-            // Padding for the sake of shared blocks pays where there are some.
-            let alike = expected
-                .first_copy
-                .filter(|_| expected.bytes >= LEAST_ALIGNED);
-            let len = match alike {
-                Some(offset) => reserved_header_len_alike(&header, blobs, offset),
-                None => reserved_header_len(&header, blobs),
-            };
-            vec![0; len]
-        };
-        backend.write(&reserved)?;
-        Ok(Self {
+        let backend = backend(&output, file, is_stream, &expected, ctx)?;
+        let mut writer = Self {
             output,
             backend,
             options,
             header,
-            header_len: reserved.len(),
+            header_len: 0,
             is_stream,
             entries: Vec::new(),
-            position: reserved.len() as u64,
+            position: 0,
             written: Written::default(),
             order: OrderSoFar::default(),
             pending: None,
+            held: Some(Vec::new()),
+            expected,
             observer: ctx.observer.clone(),
             stats: ctx.stats.clone(),
+        };
+        if !expected.open || is_stream || !options.toc {
+            writer.begin(expected.blobs)?;
+        }
+        Ok(writer)
+    }
+
+    /// Writes the header of a stream, or keeps room for that of a file with `blobs` blobs, and what was
+    /// held until then.
+    fn begin(&mut self, blobs: u64) -> Result<()> {
+        let held = self.held.take().unwrap_or_default();
+        let start = if self.is_stream {
+            self.stream_header()?
+        } else {
+            let blobs = if self.options.toc { blobs } else { 0 };
+            // Padding for the sake of shared blocks pays where there are some.
+            let alike = self
+                .expected
+                .first_copy
+                .filter(|_| self.expected.bytes >= LEAST_ALIGNED);
+            vec![
+                0;
+                match alike {
+                    Some(offset) => reserved_header_len_alike(&self.header, blobs, offset),
+                    None => reserved_header_len(&self.header, blobs),
+                }
+            ]
+        };
+        self.backend.write(&start)?;
+        self.header_len = start.len();
+        self.position = start.len() as u64;
+        held.into_iter().try_for_each(|held| match held {
+            Held::Frame(frame) => self.frame(&frame),
+            Held::Copy(input, entry) => self.copy(input, &entry),
         })
+    }
+
+    fn stream_header(&self) -> Result<Vec<u8>> {
+        let (mut frame, mut message) = (Vec::new(), Vec::new());
+        self.header.encode(&mut message);
+        Compressor::new(Compression::Zlib(6))
+            .frame(BlobKind::Header, None, &message, &mut frame)
+            .map_err(|error| Error::file(self.output.path(), error.to_string()))?;
+        Ok(frame)
+    }
+
+    /// Keeps a chunk back: the header's room is not decided yet.
+    fn hold(&mut self, chunk: Held<'f>) -> Result<()> {
+        let held = self.held.get_or_insert_default();
+        held.push(chunk);
+        let bytes = held.iter().map(|held| u64::from(held.entry().frame_len));
+        if bytes.sum::<u64>() > MOST_HELD {
+            self.begin(self.expected.blobs)?;
+        }
+        Ok(())
     }
 
     /// Appends a frame that was made anew.
     pub fn frame(&mut self, frame: &EncodedFrame) -> Result<()> {
+        if self.held.is_some() {
+            return self.hold(Held::Frame(frame.clone()));
+        }
         self.flush_copies()?;
         self.backend.write(&frame.bytes)?;
         self.stats.blobs_rewritten.add(1);
@@ -314,6 +374,9 @@ impl<'f> PbfWriter<'f> {
     /// Appends a blob of an input as it is. Only its BlobHeader is written anew, where it is not
     /// what the options ask for.
     pub fn copy(&mut self, input: &'f Input, entry: &BlobEntry) -> Result<()> {
+        if self.held.is_some() {
+            return self.hold(Held::Copy(input, *entry));
+        }
         self.stats.blobs_copied.add(u64::from(entry.blobs));
         let blob_len = entry.frame_len - entry.header_len.min(entry.frame_len);
         // Several blobs under one entry are copied as they stand: their headers are not known.
@@ -374,6 +437,10 @@ impl<'f> PbfWriter<'f> {
     /// Ends the file: patches the header with the table of contents, makes everything durable,
     /// and lets the file take its name.
     pub fn finish(mut self) -> Result<Written> {
+        if let Some(held) = &self.held {
+            let blobs = held.iter().map(|held| u64::from(held.entry().blobs));
+            self.begin(blobs.sum())?;
+        }
         self.flush_copies()?;
         self.settle_features();
         self.written.bytes = self.position;

@@ -1,0 +1,84 @@
+use super::shared::{IdArgs, OutputArgs, RunArgs};
+use super::{Answer, show};
+use anyhow::Result;
+use pbfhogg::commands::getid;
+use pbfhogg::index::IdSets;
+use std::path::PathBuf;
+
+/// Get objects by their ids, or everything but them
+///
+/// Objects come in the order of the file, all versions of each. Exit status 1 where some were not found.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pbfhogg getid berlin.osm.pbf n17 w42 r111 -o some.osm.pbf
+  pbfhogg getid -r berlin.osm.pbf r62422 -o boundary.osm.pbf
+  pbfhogg getid -i ids.txt berlin.osm.pbf -o some.osm.pbf
+  pbfhogg getid --invert berlin.osm.pbf n17 -o without.osm.pbf")]
+pub struct Args {
+    /// Input file; - is standard input
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+    #[command(flatten)]
+    ids: IdArgs,
+    /// Keep everything but these objects (also as the command removeid)
+    #[arg(long, conflicts_with_all = ["add_referenced", "remove_tags"])]
+    invert: bool,
+    /// Also get what the objects refer to, and what that refers to: members of relations, nodes of ways
+    #[arg(short = 'r', long)]
+    add_referenced: bool,
+    /// Take the tags from objects that are there for the sake of a reference alone
+    #[arg(short = 't', long, requires = "add_referenced")]
+    remove_tags: bool,
+    /// The input has several versions of objects: all are kept, and what is not found is no error
+    #[arg(short = 'H', long, visible_alias = "with-history")]
+    history: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+pub fn run(args: &Args, invert: bool) -> Result<Answer> {
+    let ctx = args.run.context();
+    let invert = invert || args.invert;
+    let options = getid::Options {
+        input: args.input.clone(),
+        ids: args.ids.source()?,
+        invert,
+        add_referenced: args.add_referenced,
+        remove_tags: args.remove_tags,
+        output: args.output.target()?,
+        write: args.output.write.options(),
+        header: args.output.write.header(),
+    };
+    let summary = getid::run(&options, &ctx)?;
+    args.ids.tell("asked for", &summary.wanted);
+    args.ids.tell("not found:", &summary.missing);
+    let free = !options.output.is_stream();
+    args.run.finish(&ctx, &summary, free, || {
+        format!(
+            "{}: {}, {}{}\n",
+            options.output.path().display(),
+            show::counted(summary.kept.written.objects, "object"),
+            show::bytes(summary.kept.written.bytes),
+            missing(&summary.missing),
+        )
+    })?;
+    let complete = summary.missing.is_empty() || invert || args.history;
+    Ok(if complete { Answer::Yes } else { Answer::No })
+}
+
+/// How many objects were not found, with the first few.
+fn missing(ids: &IdSets) -> String {
+    const SHOWN: usize = 5;
+    if ids.is_empty() {
+        return String::new();
+    }
+    let first: Vec<String> = ids.ids().take(SHOWN).map(|id| id.to_string()).collect();
+    let more = if ids.len() > SHOWN as u64 { " …" } else { "" };
+    format!(
+        "; {} not found: {}{more}",
+        show::number(ids.len()),
+        first.join(" ")
+    )
+}

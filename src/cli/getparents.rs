@@ -1,0 +1,51 @@
+use super::shared::{IdArgs, OutputArgs, RunArgs};
+use super::{Answer, show};
+use anyhow::Result;
+use pbfhogg::commands::getparents;
+use std::path::PathBuf;
+
+/// Get the ways and relations that refer to objects
+///
+/// One step up: ways with one of the nodes, relations with one of the objects as a member.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pbfhogg getparents berlin.osm.pbf n1234 w42 -o parents.osm.pbf
+  pbfhogg getparents --add-self -i ids.txt berlin.osm.pbf -o parents.osm.pbf")]
+pub struct Args {
+    /// Input file; - is standard input
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+    #[command(flatten)]
+    ids: IdArgs,
+    /// Also get the objects themselves
+    #[arg(short = 's', long)]
+    add_self: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+pub fn run(args: &Args) -> Result<Answer> {
+    let ctx = args.run.context();
+    let options = getparents::Options {
+        input: args.input.clone(),
+        ids: args.ids.source()?,
+        add_self: args.add_self,
+        output: args.output.target()?,
+        write: args.output.write.options(),
+        header: args.output.write.header(),
+    };
+    let summary = getparents::run(&options, &ctx)?;
+    args.ids.tell("asked for", &summary.wanted);
+    let free = !options.output.is_stream();
+    args.run.finish(&ctx, &summary, free, || {
+        format!(
+            "{}: {}, {}\n",
+            options.output.path().display(),
+            show::counted(summary.kept.written.objects, "object"),
+            show::bytes(summary.kept.written.bytes),
+        )
+    })?;
+    Ok(Answer::Yes)
+}

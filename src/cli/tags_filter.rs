@@ -1,0 +1,85 @@
+use super::shared::{ExpressionArgs, OutputArgs, RunArgs};
+use super::{Answer, show};
+use anyhow::{Result, bail};
+use pbfhogg::commands::tags_filter;
+use std::path::PathBuf;
+
+/// Keep the objects with certain tags, and what they refer to
+///
+/// An object is kept where one of the expressions matches one of its tags. With it come the members of
+/// relations and the nodes of ways, through any number of steps, unless -R leaves them out.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pbfhogg tags-filter berlin.osm.pbf w/highway -o streets.osm.pbf
+  pbfhogg tags-filter -R berlin.osm.pbf n/amenity=pub,bar 'n/addr:*' -o places.osm.pbf
+  pbfhogg tags-filter berlin.osm.pbf a/building -t -o buildings.osm.pbf
+  pbfhogg tags-filter -i -R berlin.osm.pbf 'note*' -o without-notes.osm.pbf
+
+Expressions:
+  highway               any object with the key highway
+  n/amenity=pub,bar     nodes with one of these values
+  wr/highway!=primary   ways and relations with another value
+  name=*Paris           a value that contains Paris; addr:* a key that begins with addr:
+  a/building            closed ways of four nodes or more, multipolygons and boundaries")]
+pub struct Args {
+    /// Input file; - is standard input
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+    #[command(flatten)]
+    expressions: ExpressionArgs,
+    /// Keep the objects that no expression matches
+    #[arg(short = 'i', long)]
+    invert_match: bool,
+    /// Leave out what the objects refer to
+    #[arg(short = 'R', long)]
+    omit_referenced: bool,
+    /// Take the tags from objects that are there for the sake of a reference alone
+    #[arg(short = 't', long)]
+    remove_tags: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+pub fn run(args: &Args) -> Result<Answer> {
+    let ctx = args.run.context();
+    let options = tags_filter::Options {
+        input: args.input.clone(),
+        expressions: args.expressions.parse()?,
+        invert: args.invert_match,
+        omit_referenced: args.omit_referenced,
+        remove_tags: args.remove_tags,
+        output: args.output.target()?,
+        write: args.output.write.options(),
+        header: args.output.write.header(),
+    };
+    if options.expressions.is_empty() {
+        bail!("no expression was given: say what to keep, like w/highway, or -e FILE");
+    }
+    let summary = tags_filter::run(&options, &ctx)?;
+    let free = !options.output.is_stream();
+    args.run.finish(&ctx, &summary, free, || {
+        let referenced =
+            summary.kept.written.objects - summary.matched.min(summary.kept.written.objects);
+        let more = match (options.omit_referenced, summary.missing) {
+            (true, _) => String::new(),
+            (false, 0) => format!(
+                " that match, {} that they refer to",
+                show::number(referenced)
+            ),
+            (false, missing) => format!(
+                " that match, {} that they refer to ({} are not in the file)",
+                show::number(referenced),
+                show::number(missing)
+            ),
+        };
+        format!(
+            "{}: {}{more}, {}\n",
+            options.output.path().display(),
+            show::counted(summary.matched, "object"),
+            show::bytes(summary.kept.written.bytes),
+        )
+    })?;
+    Ok(Answer::Yes)
+}

@@ -1,0 +1,135 @@
+//! `getid`: objects by their ids, or everything but them.
+
+use super::headers::HeaderOptions;
+use super::ids::{self, IdSource};
+use super::keep::{Fate, Job, Keep, Kept, mark_by_key, write_kept};
+use super::references::referenced;
+use crate::Context;
+use crate::error::{Error, Result};
+use crate::index::IdSets;
+use crate::osm::{ObjectId, id_from_rank};
+use crate::pbf::BlobEntry;
+use crate::read::{BlobPlan, PbfFile, PlanNeeds};
+use crate::write::{OutputTarget, WriteOptions};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Which objects to get, and how.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The file.
+    pub input: PathBuf,
+    /// Where the ids come from.
+    pub ids: IdSource,
+    /// Keep everything but the objects.
+    pub invert: bool,
+    /// Also what the objects refer to: members of relations, nodes of ways, and what these refer to.
+    pub add_referenced: bool,
+    /// Take the tags from objects that are there for the sake of a reference alone.
+    pub remove_tags: bool,
+    /// Where the result goes.
+    pub output: OutputTarget,
+    /// How it is written.
+    pub write: WriteOptions,
+    /// What its header says.
+    pub header: HeaderOptions,
+}
+
+/// What `getid` did.
+#[derive(Debug, Clone, Serialize)]
+pub struct Summary {
+    /// What was written.
+    #[serde(flatten)]
+    pub kept: Kept,
+    /// Ids that were asked for, each counted once.
+    pub requested: u64,
+    /// How many objects they refer to that were not asked for; 0 unless these were to be added.
+    pub referenced: u64,
+    /// Ids that were asked for or referred to and are not in the file, in canonical order.
+    #[serde(skip)]
+    pub missing: IdSets,
+    /// How many these are.
+    pub missing_count: u64,
+    /// The ids that were asked for.
+    #[serde(skip)]
+    pub wanted: IdSets,
+}
+
+/// Gets objects.
+pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
+    if options.invert && options.add_referenced {
+        let cause =
+            "what is referred to can be added to objects that are kept, not to those that go";
+        return Err(Error::Usage(cause.into()));
+    }
+    let wanted = ids::collect(&options.ids, ctx)?;
+    let file = PbfFile::open(&options.input, ctx)?;
+    // A single pass looks at what is not known; to follow references, kinds have to be known before.
+    let needs = if options.add_referenced {
+        PlanNeeds::Ranges
+    } else {
+        PlanNeeds::Frames
+    };
+    let mut plan = BlobPlan::open(&file, needs, ctx)?;
+    let added = if options.add_referenced {
+        referenced(&file, &mut plan, &wanted, ctx)?
+    } else {
+        IdSets::default()
+    };
+    let mut header = file.header.clone();
+    options.header.apply(&mut header);
+    let met = |entry: &BlobEntry| wanted.may_meet(entry) || added.may_meet(entry);
+    let fate = |entry: &BlobEntry| match (options.invert, met(entry)) {
+        (_, true) => Fate::Look,
+        (true, false) => Fate::Copy,
+        (false, false) => Fate::Drop,
+    };
+    let job = Job {
+        name: "get objects",
+        file: &file,
+        plan,
+        glance: None,
+        output: options.output.clone(),
+        write: options.write,
+        header,
+    };
+    let only_referenced = if options.remove_tags {
+        Keep::Untagged
+    } else {
+        Keep::Whole
+    };
+    let mut found = IdSets::default();
+    let kept = write_kept(
+        job,
+        fate,
+        |block, marks| {
+            let mut found = Vec::new();
+            mark_by_key(block, marks, |(kind, rank)| {
+                let id = id_from_rank(rank);
+                let keep = match wanted.contains(kind, id) {
+                    true => Keep::whole_if(!options.invert),
+                    false if options.invert => return Keep::Whole,
+                    false if added.contains(kind, id) => only_referenced,
+                    false => return Keep::Drop,
+                };
+                found.push(ObjectId { kind, id });
+                keep
+            })?;
+            Ok(found)
+        },
+        |ids| found.extend(ids),
+        ctx,
+    )?;
+    let absent = |id: &ObjectId| !found.contains(id.kind, id.id);
+    let not_wanted = |id: &ObjectId| !wanted.contains(id.kind, id.id);
+    let mut missing: IdSets = wanted.ids().filter(absent).collect();
+    missing.extend(added.ids().filter(absent));
+    Ok(Summary {
+        kept,
+        requested: wanted.len(),
+        referenced: added.ids().filter(not_wanted).count() as u64,
+        missing_count: missing.len(),
+        missing,
+        wanted,
+    })
+}

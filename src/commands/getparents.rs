@@ -1,0 +1,100 @@
+//! `getparents`: the ways and relations that refer to objects.
+
+use super::headers::HeaderOptions;
+use super::ids::{self, IdSource, kinds_of_parents};
+use super::keep::{Fate, Job, Keep, Kept, write_kept};
+use crate::Context;
+use crate::error::Result;
+use crate::index::IdSets;
+use crate::osm::ObjectKind;
+use crate::pbf::{BlobEntry, FormatError, ParsedBlock};
+use crate::read::{BlobPlan, PbfFile, PlanNeeds};
+use crate::write::{OutputTarget, WriteOptions};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Whose parents to get, and how.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The file.
+    pub input: PathBuf,
+    /// Where the ids come from.
+    pub ids: IdSource,
+    /// Also the objects themselves.
+    pub add_self: bool,
+    /// Where the result goes.
+    pub output: OutputTarget,
+    /// How it is written.
+    pub write: WriteOptions,
+    /// What its header says.
+    pub header: HeaderOptions,
+}
+
+/// What `getparents` did.
+#[derive(Debug, Clone, Serialize)]
+pub struct Summary {
+    /// What was written.
+    #[serde(flatten)]
+    pub kept: Kept,
+    /// Ids that were asked for, each counted once.
+    pub requested: u64,
+    /// The ids that were asked for.
+    #[serde(skip)]
+    pub wanted: IdSets,
+}
+
+/// Gets parents.
+pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
+    let wanted = ids::collect(&options.ids, ctx)?;
+    let file = PbfFile::open(&options.input, ctx)?;
+    let plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;
+    let mut header = file.header.clone();
+    options.header.apply(&mut header);
+    let parents = kinds_of_parents(&wanted);
+    let fate = |entry: &BlobEntry| {
+        let has_parents = !entry.kinds.intersection(parents).is_empty();
+        let has_self = options.add_self && wanted.may_meet(entry);
+        match has_parents || has_self {
+            true => Fate::Look,
+            false => Fate::Drop,
+        }
+    };
+    let job = Job {
+        name: "get parents",
+        file: &file,
+        plan,
+        glance: None,
+        output: options.output.clone(),
+        write: options.write,
+        header,
+    };
+    let mark = |block: &ParsedBlock<'_>, marks: &mut Vec<Keep>| {
+        mark_parents(block, marks, &wanted, options.add_self)
+    };
+    let kept = write_kept(job, fate, mark, |()| (), ctx)?;
+    Ok(Summary {
+        kept,
+        requested: wanted.len(),
+        wanted,
+    })
+}
+
+fn mark_parents(
+    block: &ParsedBlock<'_>,
+    marks: &mut Vec<Keep>,
+    wanted: &IdSets,
+    add_self: bool,
+) -> Result<(), FormatError> {
+    let nodes = wanted.of(ObjectKind::Node);
+    block.for_each_object(|object| {
+        let is_self = add_self && wanted.contains(object.kind, object.id()?);
+        let refers = is_self
+            || match object.kind {
+                ObjectKind::Node => false,
+                ObjectKind::Way => !nodes.is_empty() && object.any_ref(|id| nodes.contains(id))?,
+                ObjectKind::Relation => object.any_member(|kind, id| wanted.contains(kind, id))?,
+            };
+        marks.push(Keep::whole_if(refers));
+        Ok(())
+    })
+}

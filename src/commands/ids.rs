@@ -1,0 +1,98 @@
+//! Ids that a command is given: as they are, in text files, and in OSM files.
+
+use crate::Context;
+use crate::error::{Error, Result};
+use crate::index::IdSets;
+use crate::osm::{KindSet, ObjectId, ObjectKind, id_from_rank};
+use crate::read::{BlobPlan, PbfFile, PlanNeeds};
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// Where ids come from.
+#[derive(Debug, Clone)]
+pub struct IdSource {
+    /// Ids as they are.
+    pub ids: Vec<ObjectId>,
+    /// Text files with an id at the start of each line; what follows a space or a `#` is not read. `-` is
+    /// standard input.
+    pub id_files: Vec<PathBuf>,
+    /// OSM files all of whose objects are meant.
+    pub osm_files: Vec<PathBuf>,
+    /// The kind of a bare number.
+    pub default_kind: ObjectKind,
+}
+
+/// Collects the ids of all sources.
+pub(super) fn collect(source: &IdSource, ctx: &Context) -> Result<IdSets> {
+    let mut ids: IdSets = source.ids.iter().copied().collect();
+    for path in &source.id_files {
+        read_lines(path, source.default_kind, &mut ids)?;
+    }
+    for path in &source.osm_files {
+        read_objects(path, &mut ids, ctx)?;
+    }
+    Ok(ids)
+}
+
+/// Longest line that can be one of an id file; a line of OPL has a whole object in it.
+const MAX_LINE_LEN: u64 = 16 << 20;
+
+fn read_lines(path: &Path, default: ObjectKind, ids: &mut IdSets) -> Result<()> {
+    let failed = |error| Error::io(path, "cannot read", error);
+    let mut lines: Box<dyn BufRead> = if path.as_os_str() == "-" {
+        Box::new(std::io::stdin().lock())
+    } else {
+        let file = std::fs::File::open(path);
+        Box::new(BufReader::new(
+            file.map_err(|error| Error::io(path, "cannot open", error))?,
+        ))
+    };
+    let mut line = Vec::new();
+    for number in 1.. {
+        line.clear();
+        let mut limited = (&mut lines).take(MAX_LINE_LEN);
+        if limited.read_until(b'\n', &mut line).map_err(failed)? == 0 {
+            break;
+        }
+        let bad = |cause: String| Error::file(path, format!("line {number}: {cause}"));
+        if line.len() as u64 == MAX_LINE_LEN {
+            return Err(bad("is too long for a list of ids".into()));
+        }
+        let text = String::from_utf8_lossy(&line);
+        let id = text.trim_start().split([' ', '#', '\t', '\r', '\n']).next();
+        if let Some(id) = id.filter(|id| !id.is_empty()) {
+            let id = ObjectId::parse(id, default).map_err(bad)?;
+            ids.insert(id.kind, id.id);
+        }
+    }
+    Ok(())
+}
+
+fn read_objects(path: &Path, ids: &mut IdSets, ctx: &Context) -> Result<()> {
+    let file = PbfFile::open(path, ctx)?;
+    let mut plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;
+    super::references::scan_blobs(
+        ("read ids", &file, &mut plan, ctx),
+        |_| true,
+        None,
+        |block| {
+            let (mut keys, mut found) = (block.keys(), Vec::new());
+            while let Some((kind, rank)) = keys.next()? {
+                found.push(ObjectId {
+                    kind,
+                    id: id_from_rank(rank),
+                });
+            }
+            Ok(found)
+        },
+        |found| ids.extend(found),
+    )
+}
+
+/// The kinds of objects that can refer to some of `ids`.
+pub(super) fn kinds_of_parents(ids: &IdSets) -> KindSet {
+    let kinds = ids.kinds();
+    let way = kinds.contains(ObjectKind::Node).then_some(ObjectKind::Way);
+    let relation = (!kinds.is_empty()).then_some(ObjectKind::Relation);
+    way.into_iter().chain(relation).collect()
+}

@@ -1,0 +1,209 @@
+//! `tags-filter`: the objects with certain tags, and what they refer to.
+
+use super::headers::HeaderOptions;
+use super::keep::{Fate, Job, Keep, Kept, mark_by_key, write_kept};
+use super::references::{referenced, scan_blobs};
+use super::tag_match::BlockMatcher;
+use crate::Context;
+use crate::error::Result;
+use crate::index::IdSets;
+use crate::osm::{KindSet, ObjectId, TagExpression, TagFilter, id_from_rank};
+use crate::pbf::{BlobEntry, FormatError, ParsedBlock, StringTable};
+use crate::read::{BlobPlan, PbfFile, PlanNeeds};
+use crate::write::{OutputTarget, WriteOptions};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// What to keep, and how.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The file.
+    pub input: PathBuf,
+    /// Objects that match one of these are kept.
+    pub expressions: Vec<TagExpression>,
+    /// Keep the objects that match none of them instead.
+    pub invert: bool,
+    /// Leave out what the objects refer to.
+    pub omit_referenced: bool,
+    /// Take the tags from objects that are there for the sake of a reference alone.
+    pub remove_tags: bool,
+    /// Where the result goes.
+    pub output: OutputTarget,
+    /// How it is written.
+    pub write: WriteOptions,
+    /// What its header says.
+    pub header: HeaderOptions,
+}
+
+/// What `tags-filter` did.
+#[derive(Debug, Clone, Serialize)]
+pub struct Summary {
+    /// What was written.
+    #[serde(flatten)]
+    pub kept: Kept,
+    /// Objects that matched.
+    pub matched: u64,
+    /// Objects that were referred to and are not in the file.
+    pub missing: u64,
+}
+
+/// Filters.
+pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
+    let filter = Filter {
+        tags: TagFilter::new(options.expressions.iter().cloned()),
+        invert: options.invert,
+    };
+    let file = PbfFile::open(&options.input, ctx)?;
+    if options.omit_referenced {
+        filter.write_matching(&file, options, ctx)
+    } else {
+        filter.write_with_referenced(&file, options, ctx)
+    }
+}
+
+struct Filter {
+    tags: TagFilter,
+    invert: bool,
+}
+
+impl Filter {
+    /// What can be said of a blob by the kinds of its objects.
+    fn fate_by_kind(&self, kinds: KindSet) -> Fate {
+        match kinds.intersection(self.tags.kinds()).is_empty() {
+            true if self.invert => Fate::Copy,
+            true => Fate::Drop,
+            false => Fate::Look,
+        }
+    }
+
+    /// What can be said of a blob by its strings.
+    fn fate_by_strings(&self, strings: &StringTable<'_>) -> Fate {
+        match BlockMatcher::new(&self.tags, strings).is_hopeless() {
+            true if self.invert => Fate::Copy,
+            true => Fate::Drop,
+            false => Fate::Look,
+        }
+    }
+
+    /// Calls `take` for each object, in order, with whether it is kept, and a way to learn its id.
+    fn for_each(
+        &self,
+        block: &ParsedBlock<'_>,
+        mut take: impl FnMut(bool, &crate::pbf::ObjectView<'_>) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
+        let matcher = BlockMatcher::new(&self.tags, &block.strings);
+        block.for_each_object(|object| {
+            let kept = matcher.matches(&object)? != self.invert;
+            take(kept, &object)
+        })
+    }
+
+    /// One pass: what matches and nothing else.
+    fn write_matching(&self, file: &PbfFile, options: &Options, ctx: &Context) -> Result<Summary> {
+        let plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
+        let glance = |strings: &StringTable<'_>| self.fate_by_strings(strings);
+        let mark = |block: &ParsedBlock<'_>, marks: &mut Vec<Keep>| {
+            self.for_each(block, |kept, _| {
+                marks.push(Keep::whole_if(kept));
+                Ok(())
+            })
+        };
+        let fate = |entry: &BlobEntry| self.fate_by_kind(entry.kinds);
+        let job = job(file, plan, options, Some(&glance));
+        let kept = write_kept(job, fate, mark, |()| (), ctx)?;
+        Ok(Summary {
+            matched: kept.written.objects,
+            missing: 0,
+            kept,
+        })
+    }
+
+    /// First the ids of what matches, then what that refers to, then all of it.
+    fn write_with_referenced(
+        &self,
+        file: &PbfFile,
+        options: &Options,
+        ctx: &Context,
+    ) -> Result<Summary> {
+        let mut plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
+        let matched = self.matching(file, &mut plan, ctx)?;
+        let added = referenced(file, &mut plan, &matched, ctx)?;
+        let only_referenced = match options.remove_tags {
+            true => Keep::Untagged,
+            false => Keep::Whole,
+        };
+        let fate = |entry: &BlobEntry| match matched.may_meet(entry) || added.may_meet(entry) {
+            true => Fate::Look,
+            false => Fate::Drop,
+        };
+        // How many of those that are referred to are there.
+        let mark = |block: &ParsedBlock<'_>, marks: &mut Vec<Keep>| {
+            let mut found = 0;
+            mark_by_key(block, marks, |(kind, rank)| {
+                let id = id_from_rank(rank);
+                let is_added = added.contains(kind, id);
+                found += u64::from(is_added);
+                match (matched.contains(kind, id), is_added) {
+                    (true, _) => Keep::Whole,
+                    (false, true) => only_referenced,
+                    (false, false) => Keep::Drop,
+                }
+            })?;
+            Ok(found)
+        };
+        let mut found = 0;
+        let job = job(file, plan, options, None);
+        let kept = write_kept(job, fate, mark, |more| found += more, ctx)?;
+        Ok(Summary {
+            matched: matched.len(),
+            missing: added.len().saturating_sub(found),
+            kept,
+        })
+    }
+
+    /// The ids of what matches.
+    fn matching(&self, file: &PbfFile, plan: &mut BlobPlan, ctx: &Context) -> Result<IdSets> {
+        let mut matched = IdSets::default();
+        let glance = |strings: &StringTable<'_>| match self.fate_by_strings(strings) {
+            Fate::Drop => Fate::Drop,
+            Fate::Copy | Fate::Look => Fate::Look,
+        };
+        scan_blobs(
+            ("find tags", file, plan, ctx),
+            |entry| self.fate_by_kind(entry.kinds) != Fate::Drop,
+            Some(&glance),
+            |block| {
+                let mut ids = Vec::new();
+                self.for_each(block, |kept, object| {
+                    if kept {
+                        let (kind, id) = (object.kind, object.id()?);
+                        ids.push(ObjectId { kind, id });
+                    }
+                    Ok(())
+                })?;
+                Ok(ids)
+            },
+            |ids| matched.extend(ids),
+        )?;
+        Ok(matched)
+    }
+}
+
+fn job<'a>(
+    file: &'a PbfFile,
+    plan: BlobPlan,
+    options: &Options,
+    glance: Option<super::keep::Glance<'a>>,
+) -> Job<'a> {
+    let mut header = file.header.clone();
+    options.header.apply(&mut header);
+    Job {
+        name: "write objects",
+        file,
+        plan,
+        glance,
+        output: options.output.clone(),
+        write: options.write,
+        header,
+    }
+}

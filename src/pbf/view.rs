@@ -1,0 +1,144 @@
+//! The objects of a block as questions see them: id, tags by string id, references. Only what is asked
+//! for is decoded.
+
+use super::FormatError;
+use super::cursor::{ParsedBlock, ParsedMessage};
+use super::dense::{Delta, next_tag_run};
+use super::messages::{RelationMessage, WayRefs, object_id};
+use super::wire::{Fields, Packed, Varints};
+use crate::osm::ObjectKind;
+
+/// One object of a block.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ObjectView<'a> {
+    pub kind: ObjectKind,
+    form: Form<'a>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Form<'a> {
+    Dense { id: i64, keys_vals: &'a [u8] },
+    Message(&'a [u8]),
+}
+
+impl<'a> ParsedBlock<'a> {
+    /// Calls `look` with each object in file order.
+    pub(crate) fn for_each_object(
+        &self,
+        mut look: impl FnMut(ObjectView<'_>) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
+        for message in self.messages() {
+            match message {
+                ParsedMessage::Single(kind, bytes) => look(ObjectView {
+                    kind: *kind,
+                    form: Form::Message(bytes),
+                })?,
+                ParsedMessage::Dense(dense) => {
+                    let (mut ids, mut tags) = (Delta::new(&dense.ids), dense.keys_vals.values());
+                    for _ in 0..dense.len() {
+                        let (id, keys_vals) = (ids.read()?, next_tag_run(&mut tags)?);
+                        look(ObjectView {
+                            kind: ObjectKind::Node,
+                            form: Form::Dense { id, keys_vals },
+                        })?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ObjectView<'_> {
+    /// The id.
+    pub(crate) fn id(&self) -> Result<i64, FormatError> {
+        match self.form {
+            Form::Dense { id, .. } => Ok(id),
+            Form::Message(message) => object_id(message, self.kind),
+        }
+    }
+
+    /// Whether `test` is true of the string ids of key and value of some tag.
+    pub(crate) fn any_tag(
+        &self,
+        mut test: impl FnMut(u64, u64) -> bool,
+    ) -> Result<bool, FormatError> {
+        match self.form {
+            Form::Dense { keys_vals, .. } => {
+                let mut run = Varints::new(keys_vals);
+                while !run.is_done() {
+                    if test(run.read()?, run.read()?) {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            Form::Message(message) => {
+                let (mut keys, mut values) = (Packed::default(), Packed::default());
+                let mut fields = Fields::new(message);
+                while let Some(field) = fields.next()? {
+                    match field.number {
+                        2 => keys.add(&field)?,
+                        3 => values.add(&field)?,
+                        _ => {}
+                    }
+                }
+                let (mut keys, mut values) = (keys.values(), values.values());
+                while !keys.is_done() {
+                    if test(keys.read()?, values.read()?) {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+        }
+    }
+
+    /// Whether `test` is true of some node of this way.
+    pub(crate) fn any_ref(&self, mut test: impl FnMut(i64) -> bool) -> Result<bool, FormatError> {
+        let Form::Message(message) = self.form else {
+            return Ok(false);
+        };
+        let way = WayRefs::parse(message)?;
+        let mut refs = Delta::new(&way.refs);
+        while !refs.is_done() {
+            if test(refs.read()?) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether this way ends where it begins and has at least `least` nodes.
+    pub(crate) fn is_closed(&self, least: usize) -> Result<bool, FormatError> {
+        let (mut first, mut last, mut count) = (None, None, 0);
+        self.any_ref(|id| {
+            first.get_or_insert(id);
+            last = Some(id);
+            count += 1;
+            false
+        })?;
+        Ok(count >= least && first == last)
+    }
+
+    /// Whether `test` is true of kind and id of some member of this relation.
+    pub(crate) fn any_member(
+        &self,
+        mut test: impl FnMut(ObjectKind, i64) -> bool,
+    ) -> Result<bool, FormatError> {
+        let Form::Message(message) = self.form else {
+            return Ok(false);
+        };
+        let relation = RelationMessage::parse(message)?;
+        relation.check(usize::MAX)?;
+        let mut ids = Delta::new(&relation.member_ids);
+        let mut kinds = relation.member_kinds.values();
+        while !ids.is_done() {
+            let id = ids.read()?;
+            if ObjectKind::from_number(kinds.read()?).is_some_and(|kind| test(kind, id)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}

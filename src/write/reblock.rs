@@ -1,0 +1,239 @@
+//! Joining small blocks into full ones on their way into a file, on every core.
+
+use super::{EncodedFrame, FrameEncoder, Part, PbfWriter, WriteOptions, Written};
+use crate::Context;
+use crate::error::{Error, Result};
+use crate::pbf::{
+    BlobEntry, FormatError, ParsedBlock, SourceStrings, TARGET_ELEMENTS, TARGET_PAYLOAD,
+};
+use crate::read::Input;
+use crossbeam_channel::{Receiver, Sender, bounded};
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+/// Chunks that wait for one that is being encoded.
+const MOST_WAITING: usize = 64;
+
+/// Some objects of a part: a part may be cut where a block is full.
+type Piece = (Arc<Part>, Range<usize>);
+
+/// A block to be encoded, and where its frames go.
+struct Job {
+    pieces: Vec<Piece>,
+    done: Sender<Result<Vec<EncodedFrame>>>,
+}
+
+/// A chunk of the output that waits for its turn.
+enum Waiting<'f> {
+    Copy(&'f Input, BlobEntry),
+    Frames(Vec<EncodedFrame>),
+    Encoded(Receiver<Result<Vec<EncodedFrame>>>),
+}
+
+/// A [`PbfWriter`] that also takes small blocks. Neighbours of one kind become one full block, which is
+/// encoded by one of a few threads while the file goes on. Where blocks are cut depends on what comes
+/// and on nothing else.
+pub(crate) struct Reblocker<'f> {
+    writer: PbfWriter<'f>,
+    options: WriteOptions,
+    threads: usize,
+    pool: Option<EncoderPool>,
+    /// What the next block has so far.
+    pieces: Vec<Piece>,
+    count: usize,
+    bytes: usize,
+    waiting: VecDeque<Waiting<'f>>,
+}
+
+impl<'f> Reblocker<'f> {
+    pub(crate) fn new(writer: PbfWriter<'f>, options: WriteOptions, ctx: &Context) -> Self {
+        Self {
+            writer,
+            options,
+            threads: ctx.jobs,
+            pool: None,
+            pieces: Vec::new(),
+            count: 0,
+            bytes: 0,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// Appends a blob of an input as it is.
+    pub(crate) fn copy(&mut self, input: &'f Input, entry: BlobEntry) -> Result<()> {
+        self.end_block()?;
+        if self.waiting.is_empty() {
+            return self.writer.copy(input, &entry);
+        }
+        self.wait(Waiting::Copy(input, entry))
+    }
+
+    /// Appends frames.
+    pub(crate) fn frames(&mut self, frames: Vec<EncodedFrame>) -> Result<()> {
+        self.end_block()?;
+        self.wait(Waiting::Frames(frames))
+    }
+
+    /// Appends the objects of a small block.
+    pub(crate) fn part(&mut self, part: Part) -> Result<()> {
+        let other_kind = |(piece, _): &Piece| piece.kind != part.kind;
+        if self.pieces.first().is_some_and(other_kind) {
+            self.end_block()?;
+        }
+        let part = Arc::new(part);
+        let mut start = 0;
+        while start < part.count {
+            let end = part.count.min(start + (TARGET_ELEMENTS - self.count));
+            self.pieces.push((part.clone(), start..end));
+            self.count += end - start;
+            self.bytes += part.payload.len() * (end - start) / part.count.max(1);
+            start = end;
+            if self.count >= TARGET_ELEMENTS || self.bytes >= TARGET_PAYLOAD {
+                self.end_block()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn end_block(&mut self) -> Result<()> {
+        let pieces = std::mem::take(&mut self.pieces);
+        (self.count, self.bytes) = (0, 0);
+        if pieces.is_empty() {
+            return Ok(());
+        }
+        let pool = match &self.pool {
+            Some(pool) => pool,
+            None => {
+                let pool = EncoderPool::start(self.threads, self.options)?;
+                self.pool.insert(pool)
+            }
+        };
+        let frames = pool.encode(pieces)?;
+        self.wait(Waiting::Encoded(frames))
+    }
+
+    /// Queues a chunk; what is at the head of the queue and ready is written.
+    fn wait(&mut self, chunk: Waiting<'f>) -> Result<()> {
+        self.waiting.push_back(chunk);
+        while let Some(chunk) = self.waiting.pop_front() {
+            match chunk {
+                Waiting::Encoded(frames)
+                    if self.waiting.len() < MOST_WAITING && frames.is_empty() =>
+                {
+                    self.waiting.push_front(Waiting::Encoded(frames));
+                    break;
+                }
+                chunk => self.write(chunk)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, chunk: Waiting<'f>) -> Result<()> {
+        let frames = match chunk {
+            Waiting::Copy(input, entry) => return self.writer.copy(input, &entry),
+            Waiting::Frames(frames) => frames,
+            Waiting::Encoded(frames) => frames.recv().map_err(|_| stopped())??,
+        };
+        frames.iter().try_for_each(|frame| self.writer.frame(frame))
+    }
+
+    /// Ends the file.
+    pub(crate) fn finish(mut self) -> Result<Written> {
+        self.end_block()?;
+        while let Some(chunk) = self.waiting.pop_front() {
+            self.write(chunk)?;
+        }
+        self.writer.finish()
+    }
+}
+
+fn stopped() -> Error {
+    Error::Internal("an encoder thread stopped".into())
+}
+
+/// Threads that encode blocks.
+struct EncoderPool {
+    queue: Option<Sender<Job>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl EncoderPool {
+    fn start(threads: usize, options: WriteOptions) -> Result<Self> {
+        let (queue, jobs) = bounded::<Job>(threads.max(1));
+        let mut pool = Self {
+            queue: Some(queue),
+            threads: Vec::new(),
+        };
+        for number in 0..threads.max(1) {
+            let jobs = jobs.clone();
+            let thread = std::thread::Builder::new().name("encode".into());
+            match thread.spawn(move || work(&jobs, options)) {
+                Ok(thread) => pool.threads.push(thread),
+                Err(error) if number == 0 => {
+                    let cause = format!("cannot start an encoder thread: {error}");
+                    return Err(Error::Usage(cause));
+                }
+                // A system that is short of threads gets by with fewer.
+                Err(_) => break,
+            }
+        }
+        Ok(pool)
+    }
+
+    fn encode(&self, pieces: Vec<Piece>) -> Result<Receiver<Result<Vec<EncodedFrame>>>> {
+        let (done, frames) = bounded(1);
+        let job = Job { pieces, done };
+        let queue = self.queue.as_ref().ok_or_else(stopped)?;
+        queue.send(job).map_err(|_| stopped())?;
+        Ok(frames)
+    }
+}
+
+impl Drop for EncoderPool {
+    fn drop(&mut self) {
+        self.queue = None;
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn work(jobs: &Receiver<Job>, options: WriteOptions) {
+    let mut encoder = FrameEncoder::new(options.compression, options.blob_index);
+    for job in jobs {
+        let encoded = catch_unwind(AssertUnwindSafe(|| encode(&mut encoder, &job.pieces)));
+        let frames = match encoded {
+            Ok(encoded) => encoded.map_err(|error| Error::Internal(error.to_string())),
+            Err(_) => Err(stopped()),
+        };
+        // Nobody waits for it where the command has failed.
+        let _ = job.done.send(frames);
+    }
+}
+
+/// Makes one block of some objects.
+fn encode(encoder: &mut FrameEncoder, pieces: &[Piece]) -> Result<Vec<EncodedFrame>, FormatError> {
+    if let [(part, range)] = pieces
+        && range.len() == part.count
+    {
+        encoder.add_payload(&part.payload)?;
+        return encoder.finish();
+    }
+    for (part, range) in pieces {
+        let block = ParsedBlock::parse(&part.payload)?;
+        let mut strings = SourceStrings::new(&block.strings);
+        let mut objects = block.cursor();
+        for index in 0..range.end {
+            if let Some(object) = objects.next()?
+                && index >= range.start
+            {
+                encoder.add_raw(&object, &block.scale, &mut strings)?;
+            }
+        }
+    }
+    encoder.finish()
+}
