@@ -72,7 +72,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     };
     let mut plan = BlobPlan::open(&file, needs, ctx)?;
     let added = if options.add_referenced {
-        referenced(&file, &mut plan, &wanted, ctx)?
+        referenced(&file, &mut plan, &wanted, None, ctx)?
     } else {
         IdSets::default()
     };

@@ -3,7 +3,7 @@
 use crate::Context;
 use crate::error::Result;
 use crate::osm::OrderKey;
-use crate::pbf::splice::{EditScript, SpliceOptions, splice_block};
+use crate::pbf::splice::{EditScript, SpliceOptions, keep_objects, splice_block};
 use crate::pbf::{
     BlobEntry, BlobFlags, FormatError, HeaderBlock, ParsedBlock, SourceStrings, StringTable,
     TARGET_ELEMENTS, TARGET_PAYLOAD, scan_payload,
@@ -218,7 +218,7 @@ impl<'f> Looker<'f> {
         };
         let done = ParsedBlock::parse(payload).and_then(|block| {
             let noted = mark(&block, rewrite.marks)?;
-            Ok((rewrite.run(entry, payload, &block)?, Some(noted)))
+            Ok((rewrite.run(entry, payload, block)?, Some(noted)))
         });
         done.map_err(|error| self.reader.error(&entry, error))
     }
@@ -235,7 +235,7 @@ impl Rewrite<'_> {
         &mut self,
         mut entry: BlobEntry,
         payload: &[u8],
-        block: &ParsedBlock<'_>,
+        block: ParsedBlock<'_>,
     ) -> Result<Done, FormatError> {
         let kept = self
             .marks
@@ -252,11 +252,25 @@ impl Rewrite<'_> {
         if kept == self.marks.len() && !untagged {
             return Ok(Done::Copy(entry));
         }
+        let script = self.script();
+        self.spliced.clear();
         // A splice keeps the strings of what is gone; where much goes, a new block is smaller.
-        if !untagged && kept * 4 >= self.marks.len() * 3 && self.splice(payload)? {
+        let options = SpliceOptions::default();
+        if !untagged
+            && kept * 4 >= self.marks.len() * 3
+            && splice_block(payload, &script, &[], options, self.spliced)?
+        {
+            self.encoder.add_payload(self.spliced)?;
             return Ok(Done::Rewritten(self.encoder.finish()?, Vec::new()));
         }
-        self.rebuild(block)?;
+        // Cutting out what goes on the wire is quicker than to pass over it object by object.
+        if keep_objects(payload, &script, self.spliced)? {
+            self.marks.retain(|mark| *mark != Keep::Drop);
+            let block = block.with_group(self.spliced)?;
+            rebuild(self.encoder, &block, self.marks)?;
+        } else {
+            rebuild(self.encoder, &block, self.marks)?;
+        }
         let large = kept >= TARGET_ELEMENTS / 2 || payload.len() >= TARGET_PAYLOAD;
         if large {
             return Ok(Done::Rewritten(self.encoder.finish()?, Vec::new()));
@@ -265,8 +279,7 @@ impl Rewrite<'_> {
         Ok(Done::Rewritten(self.encoder.take_frames(), parts))
     }
 
-    /// Takes what goes out of the block where it stands. `false` where that cannot be done.
-    fn splice(&mut self, payload: &[u8]) -> Result<bool, FormatError> {
+    fn script(&self) -> EditScript {
         let mut script = EditScript::default();
         for mark in &*self.marks {
             match mark {
@@ -274,34 +287,28 @@ impl Rewrite<'_> {
                 Keep::Whole | Keep::Untagged => script.keep(),
             }
         }
-        self.spliced.clear();
-        let spliced = splice_block(
-            payload,
-            &script,
-            &[],
-            SpliceOptions::default(),
-            self.spliced,
-        )?;
-        if spliced {
-            self.encoder.add_payload(self.spliced)?;
-        }
-        Ok(spliced)
+        script
     }
+}
 
-    fn rebuild(&mut self, block: &ParsedBlock<'_>) -> Result<(), FormatError> {
-        let mut strings = SourceStrings::new(&block.strings);
-        let mut objects = block.cursor();
-        for mark in &*self.marks {
-            let Some(object) = objects.next()? else { break };
-            let object = match mark {
-                Keep::Drop => continue,
-                Keep::Whole => object,
-                Keep::Untagged => object.without_tags(),
-            };
-            self.encoder.add_raw(&object, &block.scale, &mut strings)?;
-        }
-        Ok(())
+/// Adds the objects that `marks` keep.
+fn rebuild(
+    encoder: &mut FrameEncoder,
+    block: &ParsedBlock<'_>,
+    marks: &[Keep],
+) -> Result<(), FormatError> {
+    let mut strings = SourceStrings::new(&block.strings);
+    let mut objects = block.cursor();
+    for mark in marks {
+        let Some(object) = objects.next()? else { break };
+        let object = match mark {
+            Keep::Drop => continue,
+            Keep::Whole => object,
+            Keep::Untagged => object.without_tags(),
+        };
+        encoder.add_raw(&object, &block.scale, &mut strings)?;
     }
+    Ok(())
 }
 
 /// Fills in what an entry says; where it claimed something before, that must be so.

@@ -11,38 +11,48 @@ use rustc_hash::FxHashMap;
 
 /// The objects that those of `wanted` refer to, directly or through others: members of relations, nodes
 /// of ways. Relations may form cycles. What is in `wanted` itself may be among them.
+///
+/// The nodes of the wanted ways are not looked for where `nodes_of_wanted` has them already.
 pub(super) fn referenced(
     file: &PbfFile,
     plan: &mut BlobPlan,
     wanted: &IdSets,
+    nodes_of_wanted: Option<IdSet>,
     ctx: &Context,
 ) -> Result<IdSets> {
     let mut found = IdSets::default();
     if !wanted.of(ObjectKind::Relation).is_empty() {
         relations(file, plan, wanted, &mut found, ctx)?;
     }
-    let ways = [wanted.of(ObjectKind::Way), found.of(ObjectKind::Way)];
-    if ways.iter().all(|ways| ways.is_empty()) {
-        return Ok(found);
-    }
+    let have_nodes = nodes_of_wanted.is_some();
     let mut nodes = std::mem::take(found.of_mut(ObjectKind::Node));
-    let meets = |entry: &BlobEntry| [wanted, &found].iter().any(|sets| sets.may_meet(entry));
-    let is_wanted = |way: i64| ways_contain(wanted, &found, way);
-    scan_blobs(
-        ("find nodes of ways", file, plan, ctx),
-        |entry| entry.kinds.contains(ObjectKind::Way) && meets(entry),
-        None,
-        |block| nodes_of_ways(block, is_wanted),
-        |ids| nodes.extend(ids),
-    )?;
+    let (wanted_ways, more_ways) = (wanted.of(ObjectKind::Way), found.of(ObjectKind::Way));
+    let is_looked_at = |way: i64| match wanted_ways.contains(way) {
+        true => !have_nodes,
+        false => more_ways.contains(way),
+    };
+    let meets = |ways: &IdSet, entry: &BlobEntry| match entry.kinds.single() {
+        Some(_) => ways.may_meet(entry.min_id, entry.max_id),
+        None => !ways.is_empty(),
+    };
+    let is_met = |entry: &BlobEntry| {
+        entry.kinds.contains(ObjectKind::Way)
+            && (meets(more_ways, entry) || (!have_nodes && meets(wanted_ways, entry)))
+    };
+    if !more_ways.is_empty() || (!have_nodes && !wanted_ways.is_empty()) {
+        scan_blobs(
+            ("find nodes of ways", file, plan, ctx),
+            is_met,
+            None,
+            |block| nodes_of_ways(block, is_looked_at),
+            |ids| nodes.extend(ids),
+        )?;
+    }
+    if let Some(more) = nodes_of_wanted {
+        nodes.extend(more.ids());
+    }
     *found.of_mut(ObjectKind::Node) = nodes;
     Ok(found)
-}
-
-fn ways_contain(wanted: &IdSets, found: &IdSets, way: i64) -> bool {
-    [wanted, found]
-        .iter()
-        .any(|sets| sets.contains(ObjectKind::Way, way))
 }
 
 /// The nodes of some ways, ascending, each once: they go into a set in that order most quickly.
@@ -52,9 +62,14 @@ fn nodes_of_ways(
 ) -> Result<Vec<i64>, FormatError> {
     let (mut refs, mut ways) = (Vec::new(), Vec::new());
     block.collect_refs_of(is_wanted, &mut refs, &mut ways)?;
-    refs.sort_unstable();
-    refs.dedup();
-    Ok(refs)
+    Ok(each_once(refs))
+}
+
+/// Ids in ascending order, each once.
+pub(super) fn each_once(mut ids: Vec<i64>) -> Vec<i64> {
+    ids.sort_unstable();
+    ids.dedup();
+    ids
 }
 
 /// Members of relations: all that relations refer to relations, so that it can be followed whatever the

@@ -2,12 +2,12 @@
 
 use super::headers::HeaderOptions;
 use super::keep::{Fate, Job, Keep, Kept, mark_by_key, write_kept};
-use super::references::{referenced, scan_blobs};
+use super::references::{each_once, referenced, scan_blobs};
 use super::tag_match::BlockMatcher;
 use crate::Context;
 use crate::error::Result;
-use crate::index::IdSets;
-use crate::osm::{KindSet, ObjectId, TagExpression, TagFilter, id_from_rank};
+use crate::index::{IdSet, IdSets};
+use crate::osm::{KindSet, ObjectId, ObjectKind, TagExpression, TagFilter, id_from_rank};
 use crate::pbf::{BlobEntry, FormatError, ParsedBlock, StringTable};
 use crate::read::{BlobPlan, PbfFile, PlanNeeds};
 use crate::write::{OutputTarget, WriteOptions};
@@ -126,8 +126,8 @@ impl Filter {
         ctx: &Context,
     ) -> Result<Summary> {
         let mut plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
-        let matched = self.matching(file, &mut plan, ctx)?;
-        let added = referenced(file, &mut plan, &matched, ctx)?;
+        let (matched, nodes) = self.matching(file, &mut plan, ctx)?;
+        let added = referenced(file, &mut plan, &matched, Some(nodes), ctx)?;
         let only_referenced = match options.remove_tags {
             true => Keep::Untagged,
             false => Keep::Whole,
@@ -161,9 +161,14 @@ impl Filter {
         })
     }
 
-    /// The ids of what matches.
-    fn matching(&self, file: &PbfFile, plan: &mut BlobPlan, ctx: &Context) -> Result<IdSets> {
-        let mut matched = IdSets::default();
+    /// The ids of what matches, and the nodes of the ways among that.
+    fn matching(
+        &self,
+        file: &PbfFile,
+        plan: &mut BlobPlan,
+        ctx: &Context,
+    ) -> Result<(IdSets, IdSet)> {
+        let (mut matched, mut nodes) = (IdSets::default(), IdSet::default());
         let glance = |strings: &StringTable<'_>| match self.fate_by_strings(strings) {
             Fate::Drop => Fate::Drop,
             Fate::Copy | Fate::Look => Fate::Look,
@@ -173,19 +178,28 @@ impl Filter {
             |entry| self.fate_by_kind(entry.kinds) != Fate::Drop,
             Some(&glance),
             |block| {
-                let mut ids = Vec::new();
+                let (mut ids, mut refs) = (Vec::new(), Vec::new());
                 self.for_each(block, |kept, object| {
                     if kept {
                         let (kind, id) = (object.kind, object.id()?);
                         ids.push(ObjectId { kind, id });
+                        if kind == ObjectKind::Way {
+                            object.any_ref(|id| {
+                                refs.push(id);
+                                false
+                            })?;
+                        }
                     }
                     Ok(())
                 })?;
-                Ok(ids)
+                Ok((ids, each_once(refs)))
             },
-            |ids| matched.extend(ids),
+            |(ids, refs)| {
+                matched.extend(ids);
+                nodes.extend(refs);
+            },
         )?;
-        Ok(matched)
+        Ok((matched, nodes))
     }
 }
 

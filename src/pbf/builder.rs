@@ -446,6 +446,12 @@ impl DenseColumns {
         &mut self.info[column as usize]
     }
 
+    /// Bytes of all columns.
+    pub(crate) fn len(&self) -> usize {
+        let plain = [&self.ids, &self.lats, &self.lons, &self.keys_vals];
+        plain.into_iter().chain(&self.info).map(Vec::len).sum()
+    }
+
     /// Appends the message; empty columns are left out.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         put_packed_field(out, 1, &self.ids);

@@ -1,6 +1,6 @@
 //! Walking the objects of a block one by one without interpreting them: for merging and patching.
 
-use super::block::{BlockOutline, Message, Scale, StringTable};
+use super::block::{BlockOutline, Group, Message, Scale, StringTable};
 use super::dense::{Delta, DenseNodes, RawNode, RawNodes};
 use super::keys::KeyCursor;
 use super::messages::{
@@ -31,31 +31,20 @@ impl<'a> ParsedBlock<'a> {
         let outline = BlockOutline::parse(payload)?;
         let mut messages = Vec::new();
         for group in &outline.groups {
-            group.try_for_each(|message| {
-                match message {
-                    Message::Dense(bytes) => {
-                        messages.push(ParsedMessage::Dense(Box::new(DenseNodes::parse(bytes)?)));
-                    }
-                    Message::Node(bytes) => {
-                        messages.push(ParsedMessage::Single(ObjectKind::Node, bytes));
-                    }
-                    Message::Way(bytes) => {
-                        messages.push(ParsedMessage::Single(ObjectKind::Way, bytes));
-                    }
-                    Message::Relation(bytes) => {
-                        messages.push(ParsedMessage::Single(ObjectKind::Relation, bytes));
-                    }
-                    Message::Other => {}
-                }
-                Ok::<_, FormatError>(())
-            })?;
+            find_messages(group, &mut messages)?;
         }
-        let strings = StringTable::parse(outline.string_table)?;
         Ok(Self {
-            strings,
+            strings: StringTable::parse(outline.string_table)?,
             scale: outline.scale,
             messages,
         })
+    }
+
+    /// The block with its objects replaced by those of one group, which goes with its strings.
+    pub(crate) fn with_group(self, group: &'a [u8]) -> Result<Self, FormatError> {
+        let mut messages = Vec::new();
+        find_messages(&Group(group), &mut messages)?;
+        Ok(Self { messages, ..self })
     }
 
     /// Appends the node references of all ways to `refs`, and to `ways` the id of each way and where its
@@ -139,6 +128,23 @@ impl<'a> ParsedBlock<'a> {
             dense: None,
         }
     }
+}
+
+fn find_messages<'a>(
+    group: &Group<'a>,
+    messages: &mut Vec<ParsedMessage<'a>>,
+) -> Result<(), FormatError> {
+    use ObjectKind::{Node, Relation, Way};
+    group.try_for_each(|message| {
+        messages.push(match message {
+            Message::Dense(bytes) => ParsedMessage::Dense(Box::new(DenseNodes::parse(bytes)?)),
+            Message::Node(bytes) => ParsedMessage::Single(Node, bytes),
+            Message::Way(bytes) => ParsedMessage::Single(Way, bytes),
+            Message::Relation(bytes) => ParsedMessage::Single(Relation, bytes),
+            Message::Other => return Ok(()),
+        });
+        Ok(())
+    })
 }
 
 /// One object of a block, in the block's units and strings.

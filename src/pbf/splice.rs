@@ -111,17 +111,7 @@ pub fn splice_block(
         return Ok(false);
     };
     let mut spliced = Vec::with_capacity(group.0.len() + 4096);
-    match form {
-        GroupForm::Dense(message) => {
-            let dense = DenseNodes::parse(message)?;
-            let mut columns = DenseColumns::default();
-            splice_dense(&dense, script, &new, &mut columns)?;
-            let mut message = Vec::with_capacity(group.0.len() + 4096);
-            columns.encode(&mut message);
-            put_bytes_field(&mut spliced, 2, &message);
-        }
-        GroupForm::Messages => splice_messages(group, script, &new, options, &mut spliced)?,
-    }
+    splice_group(group, form, script, &new, options, &mut spliced)?;
     let start = out.len();
     put_bytes_field(out, 1, &strings.encoded);
     put_bytes_field(out, 2, &spliced);
@@ -134,6 +124,54 @@ pub fn splice_block(
         out.truncate(start);
     }
     Ok(fits)
+}
+
+/// Appends the messages of the objects of a block that `script` keeps: the content of a group that goes
+/// with the block's strings and units. `false`, with nothing appended, where the block has more than one
+/// group, or several kinds.
+pub(crate) fn keep_objects(
+    payload: &[u8],
+    script: &EditScript,
+    out: &mut Vec<u8>,
+) -> Result<bool, FormatError> {
+    let block = BlockOutline::parse(payload)?;
+    let [group] = block.groups.as_slice() else {
+        return Ok(false);
+    };
+    let Some(form) = group_form(group)? else {
+        return Ok(false);
+    };
+    splice_group(
+        group,
+        form,
+        script,
+        &NewObjects::NONE,
+        SpliceOptions::default(),
+        out,
+    )?;
+    Ok(true)
+}
+
+fn splice_group(
+    group: &Group<'_>,
+    form: GroupForm<'_>,
+    script: &EditScript,
+    new: &NewObjects<'_>,
+    options: SpliceOptions,
+    out: &mut Vec<u8>,
+) -> Result<(), FormatError> {
+    match form {
+        GroupForm::Dense(message) => {
+            let dense = DenseNodes::parse(message)?;
+            let mut columns = DenseColumns::default();
+            splice_dense(&dense, script, new, &mut columns)?;
+            let mut message = Vec::with_capacity(columns.len() + 64);
+            columns.encode(&mut message);
+            put_bytes_field(out, 2, &message);
+            Ok(())
+        }
+        GroupForm::Messages => splice_messages(group, script, new, options, out),
+    }
 }
 
 enum GroupForm<'a> {
@@ -222,6 +260,14 @@ struct NewObjects<'a> {
 }
 
 impl<'a> NewObjects<'a> {
+    const NONE: Self = Self {
+        objects: &[],
+        infos: Vec::new(),
+        tags: Vec::new(),
+        roles: Vec::new(),
+        locations: Vec::new(),
+    };
+
     /// `None` where the block's units cannot express an object.
     fn prepare(
         objects: &'a [Object<'a>],
