@@ -1,7 +1,7 @@
 use super::shared::RunArgs;
-use super::{Answer, print, show};
+use super::{Answer, inspect_views, print, show, show_object, tags_count};
 use anyhow::{Result, bail};
-use pbfhogg::commands::inspect::{self, Summary};
+use pbfhogg::commands::inspect::{self, Questions, Summary};
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -10,22 +10,54 @@ use std::path::PathBuf;
 /// The header, the blobs by kind with their sizes, how many objects there are, and whether they are
 /// in order. With an index in the file this takes one read; without, every blob is decoded once.
 #[derive(Debug, clap::Args)]
-#[command(visible_alias = "fileinfo")]
+#[command(
+    visible_alias = "fileinfo",
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true
+)]
 #[command(after_help = "Examples:
   pbfhogg inspect berlin.osm.pbf
+  pbfhogg inspect -e --nodes --anomalies berlin.osm.pbf
+  pbfhogg inspect --show n17,w42 berlin.osm.pbf
+  pbfhogg inspect tags berlin.osm.pbf 'highway=*'
   pbfhogg inspect --json berlin.osm.pbf
   pbfhogg inspect --indexed berlin.osm.pbf || pbfhogg cat berlin.osm.pbf -o indexed.osm.pbf
   pbfhogg inspect --get osmosis_replication_sequence_number planet.osm.pbf
 
 Keys of --get: header.option.NAME, file.size, data.count.nodes, data.count.ways,
-data.count.relations, data.objects_ordered, data.bbox, and every field of the JSON report.")]
+data.count.relations, data.objects_ordered, data.bbox, data.timestamp.first, data.timestamp.last,
+data.minid.nodes, data.maxid.ways, metadata.all_objects.user, metadata.some_objects.version (and so on),
+and every field of the JSON report.")]
 pub struct Args {
+    #[command(subcommand)]
+    view: Option<View>,
     /// The file; - is standard input
-    #[arg(value_name = "FILE")]
-    input: PathBuf,
+    #[arg(value_name = "FILE", required = true)]
+    input: Option<PathBuf>,
     /// Tell by the exit status whether the file has a table of contents: 0 yes, 1 no
-    #[arg(long, conflicts_with = "get")]
+    #[arg(long, conflicts_with_all = ["get", "show"])]
     indexed: bool,
+    /// Look at every object: times, metadata, numbers of tags, refs and members
+    #[arg(short, long)]
+    extended: bool,
+    /// List the blobs; with N the first N of them
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "0", require_equals = true)]
+    blocks: Option<usize>,
+    /// Tell how the ids of each kind lie in the blobs
+    #[arg(long)]
+    id_ranges: bool,
+    /// Count the coordinates that ways carry
+    #[arg(long)]
+    locations: bool,
+    /// Look at the coordinates of all nodes
+    #[arg(long)]
+    nodes: bool,
+    /// Look for what is unusual in a file
+    #[arg(long)]
+    anomalies: bool,
+    /// Show objects as they stand in the file: n17, or several: n17,w42
+    #[arg(long, value_name = "ID", conflicts_with = "get")]
+    show: Vec<String>,
     /// Print one value; exit status 1 where the file does not have it
     #[arg(short, long, value_name = "KEY")]
     get: Option<String>,
@@ -33,10 +65,37 @@ pub struct Args {
     run: RunArgs,
 }
 
+#[derive(Debug, clap::Subcommand)]
+enum View {
+    Tags(tags_count::Args),
+}
+
 pub fn run(args: &Args) -> Result<Answer> {
+    if let Some(View::Tags(args)) = &args.view {
+        return tags_count::run(args);
+    }
+    let input = args.input.clone().unwrap_or_default();
+    if !args.show.is_empty() {
+        return show_object::run_with(&input, &args.show, &args.run);
+    }
     let ctx = args.run.context();
+    let needs_all = |key: &String| {
+        ["data.timestamp.", "data.multiple", "metadata.", "extended"]
+            .iter()
+            .any(|start| key.starts_with(start))
+    };
     let options = inspect::Options {
-        input: args.input.clone(),
+        input,
+        questions: Questions {
+            extended: args.extended || args.get.as_ref().is_some_and(needs_all),
+            nodes: args.nodes,
+            locations: args.locations,
+            anomalies: args.anomalies,
+        },
+        list_blobs: args
+            .blocks
+            .map(|most| if most == 0 { usize::MAX } else { most }),
+        id_ranges: args.id_ranges,
     };
     if args.indexed {
         let indexed = inspect::is_indexed(&options, &ctx)?;
@@ -57,14 +116,19 @@ pub fn run(args: &Args) -> Result<Answer> {
             None => bail!("'{key}' is not a key of --get; see `pbfhogg inspect --help`"),
         };
     }
-    args.run.finish(&ctx, &summary, true, || report(&summary))?;
+    args.run.finish(&ctx, &summary, true, || {
+        report(&summary) + &inspect_views::text(&summary)
+    })?;
     Ok(Answer::Yes)
 }
 
 /// Whether a key without a value is one that another file could have.
 fn known_key(summary: &Summary, key: &str) -> bool {
     let fields = serde_json::to_value(summary).unwrap_or_default();
-    key.starts_with("header.") || key.starts_with("data.") || fields.get(key).is_some()
+    key.starts_with("header.")
+        || key.starts_with("metadata.")
+        || key.starts_with("data.")
+        || fields.get(key).is_some()
 }
 
 fn report(summary: &Summary) -> String {

@@ -7,12 +7,15 @@ mod check;
 mod getid;
 mod getparents;
 mod inspect;
+mod inspect_views;
 mod progress;
 mod shared;
 mod show;
+mod show_object;
 mod signals;
 mod sort;
 mod synth;
+mod tags_count;
 mod tags_filter;
 
 use anyhow::Result;
@@ -38,6 +41,10 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Inspect(inspect::Args),
+    #[command(name = "tags-count", hide = true)]
+    TagsCount(tags_count::Args),
+    #[command(hide = true)]
+    Show(show_object::Args),
     Check(check::Args),
     #[command(name = "check-refs", hide = true)]
     CheckRefs(check::Args),
@@ -73,6 +80,8 @@ pub fn main() -> ExitCode {
     signals::install();
     let answer = match &cli.command {
         Command::Inspect(args) => inspect::run(args),
+        Command::TagsCount(args) => tags_count::run(args),
+        Command::Show(args) => show_object::run(args),
         Command::Check(args) => check::run(args, false),
         Command::CheckRefs(args) => check::run(args, true),
         Command::Cat(args) => cat::run(args),

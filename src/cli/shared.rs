@@ -283,6 +283,26 @@ impl IdArgs {
     }
 }
 
+/// Reads a number of bytes: `1048576`, `500M`, `2G`, `1.5GB`.
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    let bad = || format!("'{text}' is not a size like 500M or 2G");
+    let lower = text.trim().to_ascii_lowercase();
+    let lower = lower.strip_suffix('b').unwrap_or(&lower);
+    let end = lower.trim_end_matches(|char: char| char.is_ascii_alphabetic());
+    let factor = match lower.get(end.len()..) {
+        Some("") => 1.0,
+        Some("k") => 1e3,
+        Some("m") => 1e6,
+        Some("g") => 1e9,
+        Some("t") => 1e12,
+        _ => return Err(bad()),
+    };
+    match end.trim().parse::<f64>() {
+        Ok(number) if number >= 0.0 && number.is_finite() => Ok((number * factor) as u64),
+        _ => Err(bad()),
+    }
+}
+
 fn parse_jobs(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(jobs @ 0..=1024) => Ok(jobs),

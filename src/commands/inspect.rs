@@ -1,10 +1,22 @@
 //! `inspect`: what is in a file.
 
+mod anomalies;
+mod census;
+mod coordinates;
+mod extended;
+pub mod show;
+
+pub use anomalies::{Anomalies, Anomaly};
+pub use census::Questions;
+pub use coordinates::{NodeStatistics, WayLocations};
+pub use extended::{ByKind, Extended};
+
 use crate::Context;
 use crate::error::Result;
-use crate::osm::{Bbox, ObjectKind, format_timestamp};
-use crate::pbf::{BlobFlags, ParsedBlock, feature};
-use crate::read::{BlobPlan, BlobReader, PbfFile, PlanNeeds, PlanSource};
+use crate::osm::{Bbox, ObjectKind, OrderKey, format_timestamp, id_rank};
+use crate::pbf::{BlobEntry, BlobFlags, ParsedBlock, feature, scan_payload};
+use crate::read::{BlobPlan, BlobReader, PbfFile, PlanNeeds, PlanSource, parallel_classify_phase};
+use census::Census;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -13,6 +25,56 @@ use std::path::PathBuf;
 pub struct Options {
     /// The file.
     pub input: PathBuf,
+    /// What every object is asked.
+    pub questions: Questions,
+    /// List the blobs, at most so many.
+    pub list_blobs: Option<usize>,
+    /// Tell how the ids of each kind lie.
+    pub id_ranges: bool,
+}
+
+/// A blob as it is listed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BlobLine {
+    /// Number in the file; the header is 0.
+    pub number: u32,
+    /// Where it starts, in bytes.
+    pub offset: u64,
+    /// Its length in the file, in bytes.
+    pub bytes: u32,
+    /// Its length when it is decompressed, where that is known.
+    pub payload_bytes: Option<u32>,
+    /// What kinds of objects it holds: "nodes", "ways+relations", "nothing".
+    pub kinds: String,
+    /// How many objects it holds.
+    pub objects: u32,
+    /// The smallest id, in canonical order, of the first kind.
+    pub min_id: i64,
+    /// The largest id, in canonical order, of the last kind.
+    pub max_id: i64,
+    /// Whether its objects are in order, where that is known.
+    pub sorted: Option<bool>,
+}
+
+/// How the ids of one kind lie in the blobs that hold that kind alone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct IdRange {
+    /// The kind.
+    pub kind: ObjectKind,
+    /// The smallest id in canonical order.
+    pub min_id: i64,
+    /// The largest id in canonical order.
+    pub max_id: i64,
+    /// How many objects there are.
+    pub objects: u64,
+    /// Ids from the smallest to the largest, used or not.
+    pub span: u64,
+    /// How many blobs there are.
+    pub blobs: u64,
+    /// Blobs that begin before the end of those before them.
+    pub overlapping_blobs: u64,
+    /// The most ids, used or not, that lie between the first and the last of a blob.
+    pub widest_blob: u64,
 }
 
 /// Blobs and objects of one kind.
@@ -83,6 +145,24 @@ pub struct Summary {
     pub history: bool,
     /// Whether ways carry coordinates.
     pub locations_on_ways: bool,
+    /// Metadata and sizes, where they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extended: Option<Extended>,
+    /// Coordinates of nodes, where they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_statistics: Option<NodeStatistics>,
+    /// Coordinates in ways, where they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub way_locations: Option<WayLocations>,
+    /// What is unusual, where it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub anomalies: Option<Anomalies>,
+    /// How ids lie, where it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id_ranges: Option<Vec<IdRange>>,
+    /// The first blobs, where they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blob_list: Option<Vec<BlobLine>>,
 }
 
 impl Summary {
@@ -105,11 +185,58 @@ impl Summary {
             "sorting" => self.declared_sorted.then(|| "Type_then_ID".into()),
             "header.with_history" => Some(self.history.to_string()),
             "header.boxes" => self.header_bbox.as_ref().map(|bbox| format!("({bbox})")),
-            field => match serde_json::to_value(self).ok()?.get(field)? {
-                serde_json::Value::String(text) => Some(text.clone()),
-                serde_json::Value::Null => None,
-                other => Some(other.to_string()),
+            "data.timestamp.first" => self.extended.as_ref()?.first_timestamp.clone(),
+            "data.timestamp.last" => self.extended.as_ref()?.last_timestamp.clone(),
+            "data.multiple_versions" => {
+                let several = self.extended.as_ref()?.further_versions > 0;
+                Some(if several { "yes" } else { "no" }.into())
+            }
+            field => match self.metadata(field).or_else(|| self.edge_id(field)) {
+                Some(value) => Some(value),
+                None => self.field(field),
             },
+        }
+    }
+
+    /// "yes" or "no" for `metadata.all_objects.NAME` and `metadata.some_objects.NAME`.
+    fn metadata(&self, key: &str) -> Option<String> {
+        let (which, name) = key.strip_prefix("metadata.")?.split_once("_objects.")?;
+        let extended = self.extended.as_ref()?;
+        let count = match name {
+            "version" => extended.with_version,
+            "timestamp" => extended.with_timestamp,
+            "changeset" => extended.with_changeset,
+            "uid" => extended.with_uid,
+            "user" => extended.with_user,
+            _ => return None,
+        };
+        let answer = match which {
+            "all" => count == extended.objects.total(),
+            "some" => count > 0,
+            _ => return None,
+        };
+        Some(if answer { "yes" } else { "no" }.into())
+    }
+
+    /// The id for `data.minid.nodes`, `data.maxid.ways` and so on.
+    fn edge_id(&self, key: &str) -> Option<String> {
+        let (which, kind) = key.strip_prefix("data.")?.split_once("id.")?;
+        let kind = kind.strip_suffix('s')?;
+        let found = self.kinds.iter().find(|found| found.kind == kind)?;
+        let id = match which {
+            "min" => found.min_id?,
+            "max" => found.max_id?,
+            _ => return None,
+        };
+        Some(id.to_string())
+    }
+
+    /// A field of the JSON report by its name.
+    fn field(&self, name: &str) -> Option<String> {
+        match serde_json::to_value(self).ok()?.get(name)? {
+            serde_json::Value::String(text) => Some(text.clone()),
+            serde_json::Value::Null => None,
+            other => Some(other.to_string()),
         }
     }
 }
@@ -122,7 +249,13 @@ pub fn is_indexed(options: &Options, ctx: &Context) -> Result<bool> {
 /// Finds out what is in a file.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let file = PbfFile::open(&options.input, ctx)?;
-    let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
+    let asked = options.questions;
+    let (plan, census) = if asked.any() {
+        take_census(&file, asked, ctx)?
+    } else {
+        let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
+        (plan, Census::default())
+    };
     let bbox = plan
         .entries
         .iter()
@@ -164,7 +297,112 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         sorted: plan.is_sorted(),
         history: header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED),
         locations_on_ways: header.has(feature::LOCATIONS) || plan.any(BlobFlags::LOCATIONS),
+        extended: asked.extended.then_some(census.extended),
+        node_statistics: asked.nodes.then_some(census.nodes),
+        way_locations: asked.locations.then_some(census.locations),
+        anomalies: asked.anomalies.then_some(census.anomalies),
+        id_ranges: options.id_ranges.then(|| id_ranges(&plan)),
+        blob_list: options
+            .list_blobs
+            .map(|most| plan.entries.iter().take(most).map(blob_line).collect()),
     })
+}
+
+/// Looks at every object, and finds out on the way what an index would have told.
+fn take_census(file: &PbfFile, asked: Questions, ctx: &Context) -> Result<(BlobPlan, Census)> {
+    let mut plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
+    plan.resolve_shared(file, ctx, |_| true)?;
+    let known = |entry: &BlobEntry| entry.flags.has(BlobFlags::SCANNED);
+    if !plan.entries.iter().all(known) {
+        plan.source = PlanSource::Scan;
+    }
+    let mut census = Census::default();
+    let mut entries = Vec::with_capacity(plan.entries.len());
+    let phase = ctx.phase("look at objects", file.input.len());
+    parallel_classify_phase(
+        ctx.jobs,
+        ctx.byte_budget(),
+        plan.entries.into_iter().map(Ok),
+        |entry| u64::from(entry.frame_len) * 2,
+        || BlobReader::new(&file.input, ctx),
+        |reader, mut entry| {
+            let payload = reader.payload(&entry)?;
+            let mut census = Census::default();
+            let looked = ParsedBlock::parse(payload).and_then(|block| {
+                if !known(&entry) {
+                    scan_payload(payload, &mut entry)?;
+                }
+                census.add_block(asked, &entry, &block)
+            });
+            looked.map_err(|error| reader.error(&entry, error))?;
+            Ok((entry, census))
+        },
+        |(entry, found)| {
+            phase.advance(u64::from(entry.frame_len));
+            entries.push(entry);
+            census.merge(found);
+            Ok(())
+        },
+    )?;
+    census.finish();
+    let source = plan.source;
+    Ok((BlobPlan { entries, source }, census))
+}
+
+fn blob_line(entry: &BlobEntry) -> BlobLine {
+    let scanned = entry.flags.has(BlobFlags::SCANNED);
+    BlobLine {
+        number: entry.number,
+        offset: entry.offset,
+        bytes: entry.frame_len,
+        payload_bytes: (entry.payload_len > 0).then_some(entry.payload_len),
+        kinds: entry.kinds.to_string(),
+        objects: entry.count,
+        min_id: entry.min_id,
+        max_id: entry.max_id,
+        sorted: scanned.then(|| entry.flags.has(BlobFlags::SORTED)),
+    }
+}
+
+fn id_ranges(plan: &BlobPlan) -> Vec<IdRange> {
+    let range = |kind: ObjectKind| {
+        let blobs = plan.entries.iter();
+        let blobs = blobs.filter(|entry| entry.kinds.single() == Some(kind));
+        let mut range: Option<IdRange> = None;
+        let mut last: Option<OrderKey> = None;
+        for entry in blobs {
+            let (Some(first_key), Some(last_key)) = (entry.first_key(), entry.last_key()) else {
+                continue;
+            };
+            let width = (last_key.1 - first_key.1.min(last_key.1)).saturating_add(1);
+            let found = range.get_or_insert(IdRange {
+                kind,
+                min_id: entry.min_id,
+                max_id: entry.max_id,
+                objects: 0,
+                span: 0,
+                blobs: 0,
+                overlapping_blobs: 0,
+                widest_blob: 0,
+            });
+            if id_rank(entry.min_id) < id_rank(found.min_id) {
+                found.min_id = entry.min_id;
+            }
+            if id_rank(entry.max_id) > id_rank(found.max_id) {
+                found.max_id = entry.max_id;
+            }
+            found.objects += u64::from(entry.count);
+            found.blobs += u64::from(entry.blobs);
+            found.overlapping_blobs += u64::from(last >= Some(first_key));
+            found.widest_blob = found.widest_blob.max(width);
+            last = last.max(Some(last_key));
+        }
+        range.map(|range| IdRange {
+            span: (id_rank(range.max_id) - id_rank(range.min_id)).saturating_add(1),
+            ..range
+        })
+    };
+    ObjectKind::ALL.into_iter().filter_map(range).collect()
 }
 
 /// Nodes, ways and relations. What is in a blob of several kinds is counted one by one.

@@ -15,6 +15,7 @@ mod references;
 pub mod sort;
 pub mod synth;
 mod tag_match;
+pub mod tags_count;
 pub mod tags_filter;
 
 pub use headers::{HeaderOption, HeaderOptions};

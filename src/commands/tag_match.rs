@@ -30,11 +30,11 @@ impl<'b> BlockMatcher<'b> {
 
     /// Whether no object of the block can match: its strings lack every key, or every value.
     pub(super) fn is_hopeless(&self) -> bool {
-        let has_value = |expression: &&TagExpression| {
+        let has_value = |expression: &TagExpression| {
             let mut strings = self.strings.iter();
             strings.any(|value| expression.matches_value(value))
         };
-        !self.expressions.iter().flatten().any(|one| has_value(one))
+        !self.expressions.iter().flatten().copied().any(has_value)
     }
 
     /// Whether some expression matches the object.

@@ -7,6 +7,7 @@ use super::messages::{
     NodeMessage, ObjectOutline, RawInfo, RelationMessage, WayMessage, WayRefs, object_id,
 };
 use super::object::exact_quotient;
+use super::view::ObjectView;
 use super::wire::Packed;
 use super::{BlockBuilder, FormatError, SourceStrings};
 use crate::osm::{ObjectKind, OrderKey, id_rank};
@@ -16,6 +17,7 @@ use crate::osm::{ObjectKind, OrderKey, id_rank};
 pub(crate) struct ParsedBlock<'a> {
     pub strings: StringTable<'a>,
     pub scale: Scale,
+    payload: &'a [u8],
     messages: Vec<ParsedMessage<'a>>,
 }
 
@@ -36,8 +38,14 @@ impl<'a> ParsedBlock<'a> {
         Ok(Self {
             strings: StringTable::parse(outline.string_table)?,
             scale: outline.scale,
+            payload,
             messages,
         })
+    }
+
+    /// What the block was read from.
+    pub(crate) const fn payload(&self) -> &'a [u8] {
+        self.payload
     }
 
     /// The block with its objects replaced by those of one group, which goes with its strings.
@@ -182,6 +190,51 @@ impl<'a> RawObject<'a> {
             }
         };
         Ok((self, if rescaled { default } else { *scale }))
+    }
+
+    /// The metadata, in the block's units.
+    pub(crate) fn info(&self) -> Result<RawInfo, FormatError> {
+        match &self.form {
+            RawForm::Dense(node) => Ok(node.info),
+            RawForm::Message(message) => RawInfo::parse(ObjectOutline::parse(message)?.info),
+        }
+    }
+
+    /// Latitude and longitude of a node, in the block's units.
+    pub(crate) fn location(&self) -> Result<Option<(i64, i64)>, FormatError> {
+        match (&self.form, self.key.0) {
+            (RawForm::Dense(node), _) => Ok(Some((node.lat, node.lon))),
+            (RawForm::Message(message), ObjectKind::Node) => {
+                let node = NodeMessage::parse(message)?;
+                Ok(Some((node.lat, node.lon)))
+            }
+            (RawForm::Message(_), _) => Ok(None),
+        }
+    }
+
+    /// Whether this is a node among others, column by column.
+    pub(crate) const fn is_dense(&self) -> bool {
+        matches!(self.form, RawForm::Dense(_))
+    }
+
+    /// How many refs a way has, and how many of them have a location.
+    pub(crate) fn count_refs(&self) -> Result<(usize, usize), FormatError> {
+        match (&self.form, self.key.0) {
+            (RawForm::Message(message), ObjectKind::Way) => {
+                let way = WayMessage::parse(message)?;
+                way.check()?;
+                Ok((way.refs.count(), way.lats.count()))
+            }
+            _ => Ok((0, 0)),
+        }
+    }
+
+    /// The object as questions see it.
+    pub(crate) const fn view(&self) -> ObjectView<'a> {
+        match self.form {
+            RawForm::Dense(node) => ObjectView::dense(node.id, node.keys_vals),
+            RawForm::Message(message) => ObjectView::message(self.key.0, message),
+        }
     }
 
     /// The object without its tags.

@@ -29,18 +29,12 @@ impl<'a> ParsedBlock<'a> {
     ) -> Result<(), FormatError> {
         for message in self.messages() {
             match message {
-                ParsedMessage::Single(kind, bytes) => look(ObjectView {
-                    kind: *kind,
-                    form: Form::Message(bytes),
-                })?,
+                ParsedMessage::Single(kind, bytes) => look(ObjectView::message(*kind, bytes))?,
                 ParsedMessage::Dense(dense) => {
                     let (mut ids, mut tags) = (Delta::new(&dense.ids), dense.keys_vals.values());
                     for _ in 0..dense.len() {
                         let (id, keys_vals) = (ids.read()?, next_tag_run(&mut tags)?);
-                        look(ObjectView {
-                            kind: ObjectKind::Node,
-                            form: Form::Dense { id, keys_vals },
-                        })?;
+                        look(ObjectView::dense(id, keys_vals))?;
                     }
                 }
             }
@@ -49,7 +43,33 @@ impl<'a> ParsedBlock<'a> {
     }
 }
 
-impl ObjectView<'_> {
+impl<'a> ObjectView<'a> {
+    /// A dense node.
+    pub(super) const fn dense(id: i64, keys_vals: &'a [u8]) -> Self {
+        Self {
+            kind: ObjectKind::Node,
+            form: Form::Dense { id, keys_vals },
+        }
+    }
+
+    /// An object that has a message of its own.
+    pub(super) const fn message(kind: ObjectKind, message: &'a [u8]) -> Self {
+        Self {
+            kind,
+            form: Form::Message(message),
+        }
+    }
+
+    /// How many tags the object has.
+    pub(crate) fn count_tags(&self) -> Result<u64, FormatError> {
+        let mut count = 0;
+        self.any_tag(|_, _| {
+            count += 1;
+            false
+        })?;
+        Ok(count)
+    }
+
     /// The id.
     pub(crate) fn id(&self) -> Result<i64, FormatError> {
         match self.form {

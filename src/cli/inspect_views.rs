@@ -1,0 +1,199 @@
+//! How the views of `inspect` beyond the first are shown.
+
+use super::show;
+use pbfhogg::commands::inspect::{
+    Anomalies, BlobLine, ByKind, Extended, IdRange, NodeStatistics, Summary, WayLocations,
+};
+use std::fmt::Write;
+
+/// The views that were asked for.
+pub fn text(summary: &Summary) -> String {
+    let mut out = String::new();
+    let views = [
+        summary.extended.as_ref().map(extended),
+        summary.node_statistics.as_ref().map(nodes),
+        summary.way_locations.as_ref().map(locations),
+        summary.anomalies.as_ref().map(anomalies),
+        summary.id_ranges.as_deref().map(id_ranges),
+        summary.blob_list.as_deref().map(blobs),
+    ];
+    for view in views.into_iter().flatten() {
+        out.push('\n');
+        out += &view;
+    }
+    out
+}
+
+fn line(out: &mut String, name: &str, value: impl std::fmt::Display) {
+    let _ = writeln!(out, "{name:<26}{value}");
+}
+
+fn extended(found: &Extended) -> String {
+    let mut out = String::from("Objects\n");
+    let total = found.objects.total();
+    let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| "none".into());
+    line(&mut out, "  oldest", or_none(&found.first_timestamp));
+    line(&mut out, "  newest", or_none(&found.last_timestamp));
+    for (name, count) in [
+        ("  with version", found.with_version),
+        ("  with timestamp", found.with_timestamp),
+        ("  with changeset", found.with_changeset),
+        ("  with user number", found.with_uid),
+        ("  with user name", found.with_user),
+        ("  deleted", found.deleted),
+        ("  further versions", found.further_versions),
+    ] {
+        line(&mut out, name, share(count, total));
+    }
+    line(&mut out, "  with tags", by_kind(&found.tagged));
+    line(&mut out, "  tags", by_kind(&found.tags));
+    let most = |count: u64, what: &str| format!(" (at most {} a {what})", show::number(count));
+    let refs = show::number(found.refs) + &most(found.most_refs, "way");
+    line(&mut out, "  nodes of ways", refs);
+    let members = show::number(found.members) + &most(found.most_members, "relation");
+    line(&mut out, "  members of relations", members);
+    out
+}
+
+/// "all", "none", or how many and which part.
+fn share(count: u64, total: u64) -> String {
+    match count {
+        0 => "none".into(),
+        count if count == total => "all".into(),
+        count => {
+            let percent = count as f64 * 100.0 / total.max(1) as f64;
+            format!("{} ({percent:.1} %)", show::number(count))
+        }
+    }
+}
+
+fn by_kind(counts: &ByKind) -> String {
+    format!(
+        "{} (nodes {}, ways {}, relations {})",
+        show::number(counts.total()),
+        show::number(counts.nodes),
+        show::number(counts.ways),
+        show::number(counts.relations)
+    )
+}
+
+fn nodes(found: &NodeStatistics) -> String {
+    let mut out = String::from("Coordinates of nodes\n");
+    line(&mut out, "  nodes", show::number(found.nodes));
+    line(&mut out, "  with tags", share(found.tagged, found.nodes));
+    line(
+        &mut out,
+        "  outside of the world",
+        share(found.outside, found.nodes),
+    );
+    line(&mut out, "  at 0,0", share(found.at_zero, found.nodes));
+    line(
+        &mut out,
+        "  finer than 1e-7 degree",
+        share(found.finer_than_e7, found.nodes),
+    );
+    if let Some(bbox) = &found.bbox {
+        line(&mut out, "  box", bbox);
+    }
+    for (name, id) in [
+        ("  westernmost", found.westernmost),
+        ("  southernmost", found.southernmost),
+        ("  easternmost", found.easternmost),
+        ("  northernmost", found.northernmost),
+    ] {
+        if let Some(id) = id {
+            line(&mut out, name, format_args!("n{id}"));
+        }
+    }
+    if let Some((lat, lon)) = found.center {
+        line(
+            &mut out,
+            "  mean",
+            format_args!("{lat:.7} {lon:.7} (latitude, longitude)"),
+        );
+    }
+    out
+}
+
+fn locations(found: &WayLocations) -> String {
+    let mut out = String::from("Coordinates in ways\n");
+    line(&mut out, "  ways", show::number(found.ways));
+    line(
+        &mut out,
+        "  with coordinates",
+        share(found.located_ways, found.ways),
+    );
+    line(&mut out, "  without", share(found.bare_ways, found.ways));
+    line(&mut out, "  nodes of ways", show::number(found.refs));
+    line(
+        &mut out,
+        "  with coordinates",
+        share(found.located_refs, found.refs),
+    );
+    out
+}
+
+fn anomalies(found: &Anomalies) -> String {
+    if found.is_empty() {
+        return "Nothing unusual\n".into();
+    }
+    let mut out = String::from("Unusual\n");
+    for (what, anomaly) in found {
+        let first = match &anomaly.object {
+            Some(object) => format!("first {object} in blob {}", anomaly.blob),
+            None => format!("first blob {}", anomaly.blob),
+        };
+        let _ = writeln!(out, "{:>16}  {what} ({first})", show::number(anomaly.count));
+    }
+    out
+}
+
+fn id_ranges(ranges: &[IdRange]) -> String {
+    let mut out = format!(
+        "{:<10}{:>21}{:>21}{:>10}{:>10}{:>14}{:>18}\n",
+        "Ids", "smallest", "largest", "in use", "blobs", "overlapping", "widest blob"
+    );
+    for range in ranges {
+        let used = range.objects as f64 * 100.0 / range.span.max(1) as f64;
+        let _ = writeln!(
+            out,
+            "{:<10}{:>21}{:>21}{:>10}{:>10}{:>14}{:>18}",
+            range.kind.plural(),
+            range.min_id,
+            range.max_id,
+            format!("{used:.2} %"),
+            show::number(range.blobs),
+            show::number(range.overlapping_blobs),
+            show::number(range.widest_blob)
+        );
+    }
+    out
+}
+
+fn blobs(lines: &[BlobLine]) -> String {
+    let mut out = format!(
+        "{:>8}{:>16}{:>12}{:>14}{:>10}  {:<12}{:<10}ids\n",
+        "Blob", "at byte", "bytes", "uncompressed", "objects", "kinds", "order"
+    );
+    for blob in lines {
+        let payload = blob.payload_bytes.map(|bytes| show::number(bytes.into()));
+        let _ = writeln!(
+            out,
+            "{:>8}{:>16}{:>12}{:>14}{:>10}  {:<12}{:<10}{} to {}",
+            blob.number,
+            blob.offset,
+            show::number(blob.bytes.into()),
+            payload.unwrap_or_else(|| "?".into()),
+            show::number(blob.objects.into()),
+            blob.kinds,
+            match blob.sorted {
+                Some(true) => "sorted",
+                Some(false) => "not",
+                None => "?",
+            },
+            blob.min_id,
+            blob.max_id
+        );
+    }
+    out
+}

@@ -1,0 +1,106 @@
+use super::shared::RunArgs;
+use super::{Answer, complain};
+use anyhow::Result;
+use pbfhogg::commands::inspect::show::{self, ShownObject};
+use pbfhogg::osm::{ObjectKind, parse_object_ids};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// Show objects as they stand in a file
+///
+/// Exit status 1 where some were not found.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  pbfhogg show berlin.osm.pbf n17 w42")]
+pub struct Args {
+    /// Input file; - is standard input
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+    /// Ids: n17 w42 r111
+    #[arg(value_name = "ID", required = true, allow_negative_numbers = true)]
+    ids: Vec<String>,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+pub fn run(args: &Args) -> Result<Answer> {
+    run_with(&args.input, &args.ids, &args.run)
+}
+
+/// Shows the objects with these ids.
+pub fn run_with(input: &Path, ids: &[String], run: &RunArgs) -> Result<Answer> {
+    let ctx = run.context();
+    let mut wanted = Vec::new();
+    for text in ids {
+        wanted.extend(parse_object_ids(text, ObjectKind::Node).map_err(anyhow::Error::msg)?);
+    }
+    let options = show::Options {
+        input: input.to_owned(),
+        ids: wanted,
+    };
+    let summary = show::run(&options, &ctx)?;
+    run.finish(&ctx, &summary, true, || {
+        summary.objects.iter().map(text).collect()
+    })?;
+    if summary.missing.is_empty() {
+        return Ok(Answer::Yes);
+    }
+    if !run.quiet {
+        complain(&format!("not found: {}\n", summary.missing.join(" ")));
+    }
+    Ok(Answer::No)
+}
+
+/// Text that is safe to print: control characters as escapes.
+fn printable(text: &str) -> String {
+    text.chars().flat_map(super::printable).collect()
+}
+
+fn text(object: &ShownObject) -> String {
+    let mut out = String::new();
+    let deleted = if object.visible { "" } else { ", deleted" };
+    let _ = writeln!(out, "{} {}{deleted}", object.kind, object.id);
+    let mut line = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            let _ = writeln!(out, "  {name:<12}{value}");
+        }
+    };
+    line("version", object.version.map(|version| version.to_string()));
+    line("timestamp", object.timestamp.clone());
+    line(
+        "changeset",
+        object.changeset.map(|number| number.to_string()),
+    );
+    let user = object.user.as_deref().map(printable);
+    line(
+        "user",
+        match (user, object.uid) {
+            (Some(user), Some(uid)) => Some(format!("{user} ({uid})")),
+            (user, uid) => user.or(uid.map(|uid| uid.to_string())),
+        },
+    );
+    let place = |(lat, lon): &(f64, f64)| format!("{lat} {lon} (latitude, longitude)");
+    line("location", object.location.as_ref().map(place));
+    if !object.tags.is_empty() {
+        let _ = writeln!(out, "  tags");
+        for (key, value) in &object.tags {
+            let _ = writeln!(out, "    {} = {}", printable(key), printable(value));
+        }
+    }
+    if !object.refs.is_empty() {
+        let _ = writeln!(out, "  nodes ({})", object.refs.len());
+        for (index, id) in object.refs.iter().enumerate() {
+            let place = object.locations.get(index);
+            let place = place.map(|(lat, lon)| format!("  {lat} {lon}"));
+            let _ = writeln!(out, "    n{id}{}", place.unwrap_or_default());
+        }
+    }
+    if !object.members.is_empty() {
+        let _ = writeln!(out, "  members ({})", object.members.len());
+        for member in &object.members {
+            let letter = member.kind.letter();
+            let _ = writeln!(out, "    {letter}{} {}", member.id, printable(&member.role));
+        }
+    }
+    out
+}

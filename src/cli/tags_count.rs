@@ -1,0 +1,85 @@
+use super::shared::{ExpressionArgs, KindArgs, RunArgs};
+use super::{Answer, print};
+use anyhow::Result;
+use pbfhogg::commands::tags_count::{self, Summary, TagOrder};
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// Count how often keys and tags occur
+///
+/// Without expressions all keys are counted. An expression without a value counts keys, one with a value
+/// (be it *) counts tags. Each line has the count, the key and the value, with tabs between them.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pbfhogg inspect tags berlin.osm.pbf
+  pbfhogg inspect tags berlin.osm.pbf 'highway=*' -m 100
+  pbfhogg inspect tags -t way -s name-asc berlin.osm.pbf 'addr:*'
+  pbfhogg inspect tags --max-memory 2G planet.osm.pbf '*=*' > all-tags.tsv")]
+pub struct Args {
+    /// Input file; - is standard input
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+    #[command(flatten)]
+    expressions: ExpressionArgs,
+    /// Leave out what occurs less often
+    #[arg(short = 'm', long, value_name = "N", default_value_t = 0)]
+    min_count: u64,
+    /// Leave out what occurs more often
+    #[arg(short = 'M', long, value_name = "N", default_value_t = u64::MAX, hide_default_value = true)]
+    max_count: u64,
+    /// Order of the lines
+    #[arg(short, long, value_name = "ORDER", default_value = "count-desc",
+          value_parser = ["count-desc", "count-asc", "name-asc", "name-desc"])]
+    sort: String,
+    /// Memory for counts, as in 500M or 2G; beyond that they go to temporary files
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = super::shared::parse_size)]
+    max_memory: u64,
+    #[command(flatten)]
+    kinds: KindArgs,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+pub fn run(args: &Args) -> Result<Answer> {
+    let ctx = args.run.context();
+    let options = tags_count::Options {
+        input: args.input.clone(),
+        expressions: args.expressions.parse()?,
+        kinds: args.kinds.set(),
+        min_count: args.min_count,
+        max_count: args.max_count,
+        order: match args.sort.as_str() {
+            "count-asc" => TagOrder::CountAscending,
+            "name-asc" => TagOrder::NameAscending,
+            "name-desc" => TagOrder::NameDescending,
+            _ => TagOrder::CountDescending,
+        },
+        max_memory: args.max_memory,
+    };
+    let summary = tags_count::run(&options, &ctx)?;
+    args.run
+        .finish(&ctx, &summary, !args.run.quiet, String::new)?;
+    if !args.run.quiet && !args.run.json {
+        lines(&summary)?;
+    }
+    Ok(Answer::Yes)
+}
+
+/// Prints the counts in portions: there may be millions.
+fn lines(summary: &Summary) -> Result<()> {
+    const PORTION: usize = 1 << 16;
+    let mut out = String::with_capacity(PORTION * 2);
+    for tag in &summary.tags {
+        let quoted = |text: &str| text.replace('"', "\"\"");
+        let _ = write!(out, "{}\t\"{}\"", tag.count, quoted(&tag.key));
+        if let Some(value) = &tag.value {
+            let _ = write!(out, "\t\"{}\"", quoted(value));
+        }
+        out.push('\n');
+        if out.len() > PORTION {
+            print(&out)?;
+            out.clear();
+        }
+    }
+    print(&out)
+}

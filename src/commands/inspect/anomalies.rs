@@ -1,0 +1,110 @@
+//! What is unusual in a file.
+
+use super::coordinates::is_outside;
+use crate::osm::{ObjectId, ObjectKind, id_from_rank};
+use crate::pbf::{BlobEntry, BlobFlags, FormatError, ParsedBlock, RawObject};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What is unusual, of one sort.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Anomaly {
+    /// How often it occurs.
+    pub count: u64,
+    /// The first object concerned, where it is one.
+    pub object: Option<String>,
+    /// Number of the first blob concerned.
+    pub blob: u32,
+}
+
+/// Unusual things, by what they are.
+pub type Anomalies = BTreeMap<&'static str, Anomaly>;
+
+fn note(anomalies: &mut Anomalies, what: &'static str, object: Option<ObjectId>, blob: u32) {
+    let anomaly = anomalies.entry(what).or_insert_with(|| Anomaly {
+        count: 0,
+        object: object.map(|id| id.to_string()),
+        blob,
+    });
+    anomaly.count += 1;
+}
+
+/// What is unusual about an object.
+pub(super) fn note_object(
+    anomalies: &mut Anomalies,
+    object: &RawObject<'_>,
+    block: &ParsedBlock<'_>,
+    blob: u32,
+) -> Result<(), FormatError> {
+    let (kind, id) = (object.key.0, id_from_rank(object.key.1));
+    let mut found = |what| note(anomalies, what, Some(ObjectId { kind, id }), blob);
+    let is_deleted = object.info()?.visible == Some(false);
+    if id <= 0 {
+        found("ids that are not positive");
+    }
+    match kind {
+        ObjectKind::Node => {
+            if !object.is_dense() {
+                found("nodes that are not dense");
+            }
+            if let Some((lat, lon)) = object.location()? {
+                let (lat, lon) = (block.scale.nano_lat(lat), block.scale.nano_lon(lon));
+                if is_outside(lat, lon) {
+                    found("nodes outside of the world");
+                }
+                if (lat, lon) == (0, 0) && !is_deleted {
+                    found("nodes at 0,0");
+                }
+            }
+        }
+        ObjectKind::Way => match object.count_refs()?.0 {
+            _ if is_deleted => {}
+            0 => found("ways without nodes"),
+            1 => found("ways with one node"),
+            2..=2000 => {}
+            _ => found("ways with more than 2,000 nodes"),
+        },
+        ObjectKind::Relation => {
+            let mut refers_to_itself = false;
+            let mut members = 0;
+            object.view().any_member(|member_kind, member| {
+                members += 1;
+                refers_to_itself |= (member_kind, member) == (ObjectKind::Relation, id);
+                false
+            })?;
+            if members == 0 && !is_deleted {
+                found("relations without members");
+            }
+            if refers_to_itself {
+                found("relations that are members of themselves");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What is unusual about a blob.
+pub(super) fn note_blob(anomalies: &mut Anomalies, entry: &BlobEntry) {
+    let kinds = entry.kinds;
+    for (is_so, what) in [
+        (entry.count == 0, "blobs without objects"),
+        (
+            kinds.single().is_none() && !kinds.is_empty(),
+            "blobs of several kinds",
+        ),
+        (entry.count > 16_000, "blobs of more than 16,000 objects"),
+        (entry.payload_len > 16 << 20, "blobs of more than 16 MB"),
+        (
+            !entry.flags.has(BlobFlags::SORTED),
+            "blobs whose objects are not in order",
+        ),
+        (
+            entry.flags.has(BlobFlags::SORTED) && !entry.flags.has(BlobFlags::STRICT),
+            "blobs in which ids come again",
+        ),
+    ] {
+        if is_so {
+            note(anomalies, what, None, entry.number);
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Coordinates of nodes, and in ways.
+
+use crate::osm::{Bbox, NANO_PER_DECIMICRO, ObjectKind, id_from_rank};
+use crate::pbf::{FormatError, ParsedBlock, RawObject};
+use serde::Serialize;
+
+/// Nanodegrees in a degree.
+const DEGREE: u64 = 1_000_000_000;
+
+/// Whether a place, in nanodegrees, does not lie in the world.
+pub(super) const fn is_outside(lat: i64, lon: i64) -> bool {
+    lat.unsigned_abs() > 90 * DEGREE || lon.unsigned_abs() > 180 * DEGREE
+}
+
+/// Coordinates of nodes.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct NodeStatistics {
+    /// All nodes that are not deleted.
+    pub nodes: u64,
+    /// Nodes with tags.
+    pub tagged: u64,
+    /// Nodes outside of the world: a latitude beyond 90 or a longitude beyond 180 degrees.
+    pub outside: u64,
+    /// Nodes at exactly 0,0.
+    pub at_zero: u64,
+    /// Nodes whose coordinates are finer than 1e-7 degree.
+    pub finer_than_e7: u64,
+    /// `min_lon,min_lat,max_lon,max_lat` of the nodes within the world, in degrees.
+    pub bbox: Option<String>,
+    /// The node furthest to the west.
+    pub westernmost: Option<i64>,
+    /// The node furthest to the south.
+    pub southernmost: Option<i64>,
+    /// The node furthest to the east.
+    pub easternmost: Option<i64>,
+    /// The node furthest to the north.
+    pub northernmost: Option<i64>,
+    /// Mean latitude and longitude of the nodes within the world, in degrees.
+    pub center: Option<(f64, f64)>,
+    #[serde(skip)]
+    edges: Option<[(i64, i64); 4]>,
+    #[serde(skip)]
+    sum: (i128, i128),
+}
+
+impl NodeStatistics {
+    pub(super) fn add(
+        &mut self,
+        object: &RawObject<'_>,
+        block: &ParsedBlock<'_>,
+    ) -> Result<(), FormatError> {
+        let Some((lat, lon)) = object.location()? else {
+            return Ok(());
+        };
+        if object.info()?.visible == Some(false) {
+            return Ok(());
+        }
+        let (lat, lon) = (block.scale.nano_lat(lat), block.scale.nano_lon(lon));
+        self.nodes += 1;
+        self.tagged += u64::from(object.view().any_tag(|_, _| true)?);
+        self.at_zero += u64::from((lat, lon) == (0, 0));
+        let is_finer = lat % NANO_PER_DECIMICRO != 0 || lon % NANO_PER_DECIMICRO != 0;
+        self.finer_than_e7 += u64::from(is_finer);
+        if is_outside(lat, lon) {
+            self.outside += 1;
+            return Ok(());
+        }
+        self.sum = (self.sum.0 + i128::from(lat), self.sum.1 + i128::from(lon));
+        let id = id_from_rank(object.key.1);
+        self.add_edges([(lon, id), (lat, id), (-lon, id), (-lat, id)]);
+        Ok(())
+    }
+
+    /// West, south, and the others with their sign turned, so that the smallest is meant of each.
+    fn add_edges(&mut self, found: [(i64, i64); 4]) {
+        let edges = self.edges.get_or_insert(found);
+        for (edge, found) in edges.iter_mut().zip(found) {
+            // Of several the first in the file.
+            if found.0 < edge.0 {
+                *edge = found;
+            }
+        }
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        let sums = [
+            (&mut self.nodes, other.nodes),
+            (&mut self.tagged, other.tagged),
+            (&mut self.outside, other.outside),
+            (&mut self.at_zero, other.at_zero),
+            (&mut self.finer_than_e7, other.finer_than_e7),
+        ];
+        sums.into_iter().for_each(|(sum, more)| *sum += more);
+        self.sum = (self.sum.0 + other.sum.0, self.sum.1 + other.sum.1);
+        if let Some(edges) = other.edges {
+            self.add_edges(edges);
+        }
+    }
+
+    pub(super) fn finish(&mut self) {
+        let Some([west, south, east, north]) = self.edges else {
+            return;
+        };
+        self.westernmost = Some(west.1);
+        self.southernmost = Some(south.1);
+        self.easternmost = Some(east.1);
+        self.northernmost = Some(north.1);
+        let mut bbox = Bbox::EMPTY;
+        let e7 = |nano: i64| nano.div_euclid(NANO_PER_DECIMICRO) as i32;
+        let e7_up = |nano: i64| -(nano.div_euclid(NANO_PER_DECIMICRO) as i32);
+        bbox.add(e7(south.0), e7(west.0));
+        bbox.add(e7_up(north.0), e7_up(east.0));
+        self.bbox = Some(bbox.to_string());
+        let inside = (self.nodes - self.outside).max(1) as f64 * 1e9;
+        self.center = Some((self.sum.0 as f64 / inside, self.sum.1 as f64 / inside));
+    }
+}
+
+/// Coordinates in ways.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct WayLocations {
+    /// All ways.
+    pub ways: u64,
+    /// Ways that carry the coordinates of all their nodes.
+    pub located_ways: u64,
+    /// Ways that have nodes and no coordinates.
+    pub bare_ways: u64,
+    /// References of all ways.
+    pub refs: u64,
+    /// References that have coordinates.
+    pub located_refs: u64,
+}
+
+impl WayLocations {
+    pub(super) fn add(&mut self, object: &RawObject<'_>) -> Result<(), FormatError> {
+        if object.key.0 == ObjectKind::Way {
+            let (refs, located) = object.count_refs()?;
+            self.ways += 1;
+            self.refs += refs as u64;
+            self.located_refs += located as u64;
+            self.located_ways += u64::from(located > 0);
+            self.bare_ways += u64::from(located == 0 && refs > 0);
+        }
+        Ok(())
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.ways += other.ways;
+        self.located_ways += other.located_ways;
+        self.bare_ways += other.bare_ways;
+        self.refs += other.refs;
+        self.located_refs += other.located_refs;
+    }
+}

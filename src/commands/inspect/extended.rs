@@ -1,0 +1,156 @@
+//! Metadata and sizes of objects.
+
+use crate::osm::{ObjectKind, format_timestamp};
+use crate::pbf::{FormatError, ParsedBlock, RawObject, StringTable};
+use serde::Serialize;
+
+/// How many objects of each kind there are; serialized by kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct ByKind {
+    /// Nodes.
+    pub nodes: u64,
+    /// Ways.
+    pub ways: u64,
+    /// Relations.
+    pub relations: u64,
+}
+
+impl ByKind {
+    pub(super) fn add(&mut self, kind: ObjectKind, more: u64) {
+        match kind {
+            ObjectKind::Node => self.nodes += more,
+            ObjectKind::Way => self.ways += more,
+            ObjectKind::Relation => self.relations += more,
+        }
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.nodes += other.nodes;
+        self.ways += other.ways;
+        self.relations += other.relations;
+    }
+
+    /// All of them.
+    pub const fn total(&self) -> u64 {
+        self.nodes + self.ways + self.relations
+    }
+}
+
+/// Metadata and sizes of objects.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Extended {
+    /// All objects.
+    pub objects: ByKind,
+    /// Time of the oldest object that has one.
+    pub first_timestamp: Option<String>,
+    /// Time of the newest object that has one.
+    pub last_timestamp: Option<String>,
+    /// Objects that have a version.
+    pub with_version: u64,
+    /// Objects that have a time.
+    pub with_timestamp: u64,
+    /// Objects that have a changeset.
+    pub with_changeset: u64,
+    /// Objects that have the number of a user.
+    pub with_uid: u64,
+    /// Objects that have the name of a user.
+    pub with_user: u64,
+    /// Deleted versions.
+    pub deleted: u64,
+    /// Objects that follow another version of themselves.
+    pub further_versions: u64,
+    /// Objects that have tags.
+    pub tagged: ByKind,
+    /// Tags of all objects.
+    pub tags: ByKind,
+    /// References of ways to nodes.
+    pub refs: u64,
+    /// Most nodes that a way has.
+    pub most_refs: u64,
+    /// Members of relations.
+    pub members: u64,
+    /// Most members that a relation has.
+    pub most_members: u64,
+    #[serde(skip)]
+    times: Option<(i64, i64)>,
+}
+
+impl Extended {
+    pub(super) fn add(
+        &mut self,
+        object: &RawObject<'_>,
+        block: &ParsedBlock<'_>,
+    ) -> Result<(), FormatError> {
+        let (kind, info) = (object.key.0, object.info()?);
+        self.objects.add(kind, 1);
+        self.with_version += u64::from(info.version > 0);
+        self.with_changeset += u64::from(info.changeset > 0);
+        self.with_uid += u64::from(info.uid > 0);
+        self.with_user += u64::from(has_user(info.user_sid, &block.strings)?);
+        self.deleted += u64::from(info.visible == Some(false));
+        if info.timestamp != 0 {
+            self.with_timestamp += 1;
+            self.add_times(block.scale.seconds(info.timestamp));
+        }
+        let view = object.view();
+        let tags = view.count_tags()?;
+        self.tags.add(kind, tags);
+        self.tagged.add(kind, u64::from(tags > 0));
+        match kind {
+            ObjectKind::Node => {}
+            ObjectKind::Way => {
+                let refs = object.count_refs()?.0 as u64;
+                self.refs += refs;
+                self.most_refs = self.most_refs.max(refs);
+            }
+            ObjectKind::Relation => {
+                let mut members = 0;
+                view.any_member(|_, _| {
+                    members += 1;
+                    false
+                })?;
+                self.members += members;
+                self.most_members = self.most_members.max(members);
+            }
+        }
+        Ok(())
+    }
+
+    fn add_times(&mut self, seconds: i64) {
+        let (first, last) = self.times.unwrap_or((seconds, seconds));
+        self.times = Some((first.min(seconds), last.max(seconds)));
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        if let Some((first, last)) = other.times {
+            self.add_times(first);
+            self.add_times(last);
+        }
+        let sums = [
+            (&mut self.with_version, other.with_version),
+            (&mut self.with_timestamp, other.with_timestamp),
+            (&mut self.with_changeset, other.with_changeset),
+            (&mut self.with_uid, other.with_uid),
+            (&mut self.with_user, other.with_user),
+            (&mut self.deleted, other.deleted),
+            (&mut self.further_versions, other.further_versions),
+            (&mut self.refs, other.refs),
+            (&mut self.members, other.members),
+        ];
+        sums.into_iter().for_each(|(sum, more)| *sum += more);
+        self.objects.merge(&other.objects);
+        self.tagged.merge(&other.tagged);
+        self.tags.merge(&other.tags);
+        self.most_refs = self.most_refs.max(other.most_refs);
+        self.most_members = self.most_members.max(other.most_members);
+    }
+
+    pub(super) fn finish(&mut self) {
+        self.first_timestamp = self.times.map(|(first, _)| format_timestamp(first));
+        self.last_timestamp = self.times.map(|(_, last)| format_timestamp(last));
+    }
+}
+
+fn has_user(user_sid: u32, strings: &StringTable<'_>) -> Result<bool, FormatError> {
+    Ok(user_sid != 0 && !strings.get(user_sid.into())?.is_empty())
+}

@@ -1,0 +1,175 @@
+//! Single objects as they stand in a file, found by their ids.
+
+use crate::Context;
+use crate::commands::references::scan_blobs;
+use crate::error::Result;
+use crate::index::IdSets;
+use crate::osm::{ObjectId, ObjectKind, format_timestamp};
+use crate::pbf::{Element, FormatError, Info, PrimitiveBlock};
+use crate::read::{BlobPlan, PbfFile, PlanNeeds};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// What to show.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The file.
+    pub input: PathBuf,
+    /// The objects.
+    pub ids: Vec<ObjectId>,
+}
+
+/// A member of a relation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ShownMember {
+    /// What it refers to.
+    pub kind: ObjectKind,
+    /// Its id.
+    pub id: i64,
+    /// The part it plays.
+    pub role: String,
+}
+
+/// An object as it stands in the file. What it does not have is `None` or empty.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ShownObject {
+    /// What it is.
+    pub kind: ObjectKind,
+    /// Its id.
+    pub id: i64,
+    /// Its version.
+    pub version: Option<u32>,
+    /// When it got that version.
+    pub timestamp: Option<String>,
+    /// The changeset of that version.
+    pub changeset: Option<i64>,
+    /// The number of the user.
+    pub uid: Option<i32>,
+    /// The name of the user.
+    pub user: Option<String>,
+    /// False for a deleted version.
+    pub visible: bool,
+    /// Latitude and longitude of a node, in degrees.
+    pub location: Option<(f64, f64)>,
+    /// Keys and values.
+    pub tags: Vec<(String, String)>,
+    /// The nodes of a way.
+    pub refs: Vec<i64>,
+    /// Latitude and longitude of the nodes of a way, in degrees, where it carries them.
+    pub locations: Vec<(f64, f64)>,
+    /// The members of a relation.
+    pub members: Vec<ShownMember>,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Summary {
+    /// The objects, all versions of each, in file order.
+    pub objects: Vec<ShownObject>,
+    /// Ids that are not in the file.
+    pub missing: Vec<String>,
+}
+
+/// Finds objects.
+pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
+    let wanted: IdSets = options.ids.iter().copied().collect();
+    let file = PbfFile::open(&options.input, ctx)?;
+    let mut plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;
+    let mut objects = Vec::new();
+    scan_blobs(
+        ("find objects", &file, &mut plan, ctx),
+        |entry| entry.kinds.is_empty() || wanted.may_meet(entry),
+        None,
+        |block| {
+            let mut is_here = false;
+            block.for_each_object(|object| {
+                is_here |= wanted.contains(object.kind, object.id()?);
+                Ok(())
+            })?;
+            match is_here {
+                true => shown_objects(block.payload(), &wanted),
+                false => Ok(Vec::new()),
+            }
+        },
+        |found| objects.extend(found),
+    )?;
+    let is_missing = |id: &ObjectId| {
+        let found = |object: &ShownObject| (object.kind, object.id) == (id.kind, id.id);
+        !objects.iter().any(found)
+    };
+    let missing = wanted.ids().filter(is_missing).map(|id| id.to_string());
+    Ok(Summary {
+        missing: missing.collect(),
+        objects,
+    })
+}
+
+fn shown_objects(payload: &[u8], wanted: &IdSets) -> Result<Vec<ShownObject>, FormatError> {
+    let mut shown = Vec::new();
+    PrimitiveBlock::parse(payload)?.try_for_each(|element| {
+        if wanted.contains(element.kind(), element.id()) {
+            shown.push(shown_object(&element));
+        }
+        Ok::<_, FormatError>(())
+    })?;
+    Ok(shown)
+}
+
+fn shown_object(element: &Element<'_>) -> ShownObject {
+    let (info, tags) = match element {
+        Element::Node(node) => (node.info(), node.tags()),
+        Element::Way(way) => (way.info(), way.tags()),
+        Element::Relation(relation) => (relation.info(), relation.tags()),
+    };
+    let Info {
+        version,
+        timestamp,
+        changeset,
+        uid,
+        user,
+        visible,
+    } = info;
+    let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
+    let mut object = ShownObject {
+        kind: element.kind(),
+        id: element.id(),
+        version,
+        timestamp: timestamp.map(format_timestamp),
+        changeset,
+        uid,
+        user: user.map(str::to_owned),
+        visible,
+        location: None,
+        tags: tags.map(owned).collect(),
+        refs: Vec::new(),
+        locations: Vec::new(),
+        members: Vec::new(),
+    };
+    match element {
+        Element::Node(node) => {
+            object.location = visible.then(|| (degrees(node.nano_lat()), degrees(node.nano_lon())));
+        }
+        Element::Way(way) => {
+            object.refs = way.refs().collect();
+            let locations = way.nano_locations();
+            object.locations = locations
+                .map(|(lat, lon)| (degrees(lat), degrees(lon)))
+                .collect();
+        }
+        Element::Relation(relation) => {
+            object.members = relation
+                .members()
+                .map(|member| ShownMember {
+                    kind: member.kind,
+                    id: member.id,
+                    role: member.role.to_owned(),
+                })
+                .collect();
+        }
+    }
+    object
+}
+
+fn degrees(nano: i64) -> f64 {
+    nano as f64 / 1e9
+}

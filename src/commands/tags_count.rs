@@ -1,0 +1,254 @@
+//! `inspect tags`: how often keys and tags occur.
+
+mod table;
+
+use super::tag_match::BlockMatcher;
+use crate::Context;
+use crate::error::Result;
+use crate::osm::{KindSet, ObjectKind, TagExpression, TagFilter};
+use crate::pbf::{BlobEntry, FormatError, ParsedBlock, StringTable};
+use crate::read::{BlobPlan, BlobReader, Glanced, PbfFile, PlanNeeds, parallel_classify_phase};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use std::path::PathBuf;
+use table::CountTable;
+
+/// What to count.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The file.
+    pub input: PathBuf,
+    /// Keys and tags to count; without any, all keys.
+    pub expressions: Vec<TagExpression>,
+    /// Kinds of objects that are looked at.
+    pub kinds: KindSet,
+    /// What occurs less often is left out.
+    pub min_count: u64,
+    /// What occurs more often is left out.
+    pub max_count: u64,
+    /// The order of the result.
+    pub order: TagOrder,
+    /// Bytes of counts that are held in memory; beyond that they go to temporary files.
+    pub max_memory: u64,
+}
+
+/// The order of counts; equal counts are ordered by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TagOrder {
+    /// The most frequent first.
+    #[default]
+    CountDescending,
+    /// The least frequent first.
+    CountAscending,
+    /// By key and value.
+    NameAscending,
+    /// By key and value, backwards.
+    NameDescending,
+}
+
+/// How often a key or a tag occurs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TagCount {
+    /// How many objects have it.
+    pub count: u64,
+    /// The key.
+    pub key: String,
+    /// The value; `None` where keys are counted.
+    pub value: Option<String>,
+}
+
+/// What was counted.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Summary {
+    /// The keys and tags, in the order that was asked for.
+    pub tags: Vec<TagCount>,
+    /// Different keys and tags that were counted, those left out included.
+    pub distinct: u64,
+}
+
+/// Counts.
+pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
+    let file = PbfFile::open(&options.input, ctx)?;
+    let counter = Counter::new(options);
+    let mut plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;
+    plan.resolve_shared(&file, ctx, |entry| counter.selects(entry))?;
+    let blobs: Vec<&BlobEntry> = plan
+        .entries
+        .iter()
+        .filter(|entry| counter.selects(entry))
+        .collect();
+    let bytes = |entry: &BlobEntry| u64::from(entry.frame_len);
+    let phase = ctx.phase("count tags", blobs.iter().map(|entry| bytes(entry)).sum());
+    let table = CountTable::new(options.max_memory);
+    parallel_classify_phase(
+        ctx.jobs,
+        ctx.byte_budget(),
+        blobs.into_iter().map(Ok),
+        |entry| bytes(entry) * 2,
+        || (BlobReader::new(&file.input, ctx), Scratch::default()),
+        |(reader, scratch), entry| {
+            let glance = |strings: &StringTable<'_>| counter.is_hopeless(strings).then_some(());
+            let payload = match reader.payload_unless(entry, glance)? {
+                Glanced::Answered(()) => return Ok(bytes(entry)),
+                Glanced::Payload(payload) => payload,
+            };
+            let counted = ParsedBlock::parse(payload)
+                .and_then(|block| counter.count(&block, scratch, &table));
+            counted.map_err(|error| reader.error(entry, error))?;
+            table.spill_if_large()?;
+            Ok(bytes(entry))
+        },
+        |bytes| {
+            phase.advance(bytes);
+            Ok(())
+        },
+    )?;
+    drop(phase);
+    let kept = options.min_count..=options.max_count;
+    let (mut tags, distinct) = table.finish(|count| kept.contains(&count))?;
+    let by_name = |a: &TagCount, b: &TagCount| (&a.key, &a.value).cmp(&(&b.key, &b.value));
+    match options.order {
+        TagOrder::CountDescending => {
+            tags.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| by_name(a, b)));
+        }
+        TagOrder::CountAscending => {
+            tags.sort_by(|a, b| a.count.cmp(&b.count).then_with(|| by_name(a, b)));
+        }
+        TagOrder::NameAscending => tags.sort_by(by_name),
+        TagOrder::NameDescending => tags.sort_by(|a, b| by_name(b, a)),
+    }
+    Ok(Summary { tags, distinct })
+}
+
+/// Kind, string id of the key, and of the value where it matters.
+type Tag = (ObjectKind, u32, u32);
+
+/// A worker's scratch.
+#[derive(Default)]
+struct Scratch {
+    tags: FxHashMap<Tag, u64>,
+    /// How often each key occurs, where its values do not matter.
+    keys: Vec<u64>,
+}
+
+struct Counter {
+    /// Expressions that count keys; `None` counts every key.
+    keys: Option<TagFilter>,
+    /// Expressions that count tags.
+    tags: TagFilter,
+    kinds: KindSet,
+}
+
+impl Counter {
+    fn new(options: &Options) -> Self {
+        let (tags, keys): (Vec<_>, Vec<_>) = options
+            .expressions
+            .iter()
+            .cloned()
+            .partition(|expression| expression.has_value);
+        let all_keys = options.expressions.is_empty();
+        Self {
+            keys: (!all_keys).then(|| TagFilter::new(keys)),
+            tags: TagFilter::new(tags),
+            kinds: options.kinds,
+        }
+    }
+
+    fn selects(&self, entry: &BlobEntry) -> bool {
+        let known = !entry.kinds.is_empty();
+        !known || !entry.kinds.intersection(self.kinds).is_empty()
+    }
+
+    fn is_hopeless(&self, strings: &StringTable<'_>) -> bool {
+        self.keys.as_ref().is_some_and(|keys| {
+            BlockMatcher::new(keys, strings).is_hopeless()
+                && BlockMatcher::new(&self.tags, strings).is_hopeless()
+        })
+    }
+
+    /// Counts string ids first, so that each distinct string is looked at once.
+    fn count(
+        &self,
+        block: &ParsedBlock<'_>,
+        scratch: &mut Scratch,
+        table: &CountTable,
+    ) -> Result<(), FormatError> {
+        let strings = &block.strings;
+        let wants_key = |key: &str| {
+            self.keys
+                .as_ref()
+                .is_none_or(|keys| keys.with_key(key).next().is_some())
+        };
+        let wants: Vec<(bool, bool)> = strings
+            .iter()
+            .map(|key| (wants_key(key), self.tags.with_key(key).next().is_some()))
+            .collect();
+        for kind in ObjectKind::ALL
+            .into_iter()
+            .filter(|kind| self.kinds.contains(*kind))
+        {
+            scratch.keys.clear();
+            scratch.keys.resize(strings.len(), 0);
+            let mut wrong = None;
+            block.for_each_object(|object| {
+                if object.kind != kind {
+                    return Ok(());
+                }
+                object.any_tag(|key, value| {
+                    match wants.get(key as usize) {
+                        None => wrong = Some(key),
+                        Some((wants_key, wants_tag)) => {
+                            if *wants_key && let Some(count) = scratch.keys.get_mut(key as usize) {
+                                *count += 1;
+                            }
+                            if *wants_tag {
+                                let tag = (kind, key as u32, value as u32);
+                                *scratch.tags.entry(tag).or_default() += 1;
+                            }
+                        }
+                    }
+                    false
+                })?;
+                wrong.map_or(Ok(()), |key| strings.check(key))
+            })?;
+            self.add_keys(kind, strings, scratch, table)?;
+        }
+        self.add_tags(strings, scratch, table)
+    }
+
+    fn add_keys(
+        &self,
+        kind: ObjectKind,
+        strings: &StringTable<'_>,
+        scratch: &Scratch,
+        table: &CountTable,
+    ) -> Result<(), FormatError> {
+        for (key, count) in strings.iter().zip(&scratch.keys) {
+            let concerned = *count > 0
+                && self.keys.as_ref().is_none_or(|keys| {
+                    keys.with_key(key)
+                        .any(|expression| expression.kinds.contains(kind))
+                });
+            if concerned {
+                table.add(key, None, *count);
+            }
+        }
+        Ok(())
+    }
+
+    fn add_tags(
+        &self,
+        strings: &StringTable<'_>,
+        scratch: &mut Scratch,
+        table: &CountTable,
+    ) -> Result<(), FormatError> {
+        for ((kind, key, value), count) in scratch.tags.drain() {
+            let (key, value) = (strings.get(key.into())?, strings.get(value.into())?);
+            let mut expressions = self.tags.with_key(key);
+            if expressions.any(|one| one.kinds.contains(kind) && one.matches_value(value)) {
+                table.add(key, Some(value), count);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,288 @@
+//! Counts of keys and tags, by several threads at a time, on disk where they take too much memory.
+
+use super::TagCount;
+use crate::error::{Error, Result};
+use crate::osm::StringPool;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::hash::{BuildHasher, BuildHasherDefault};
+use std::io::{BufReader, BufWriter, Read, Seek, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+const SHARDS: usize = 64;
+/// Memory of a count beside its text: its place in the pool, in the lookup and in the list, and the room that these
+/// keep for more.
+const ENTRY_BYTES: u64 = 40;
+
+/// Counts by name. A name is the length of the key, a colon, the key and the value, or the key alone
+/// behind a colon.
+pub(super) struct CountTable {
+    shards: Vec<Mutex<Shard>>,
+    bytes: AtomicU64,
+    max_bytes: u64,
+    /// Sorted runs.
+    runs: Mutex<Vec<File>>,
+}
+
+#[derive(Default)]
+struct Shard {
+    names: StringPool,
+    counts: Vec<u64>,
+}
+
+impl Shard {
+    /// Bytes that a new name took.
+    fn add(&mut self, name: &str, more: u64) -> u64 {
+        let id = self.names.add(name) as usize;
+        match self.counts.get_mut(id) {
+            Some(count) => {
+                *count += more;
+                0
+            }
+            None => {
+                self.counts.push(more);
+                name.len() as u64 * 3 / 2 + ENTRY_BYTES
+            }
+        }
+    }
+
+    fn take(&mut self) -> Self {
+        std::mem::take(self)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl CountTable {
+    pub(super) fn new(max_bytes: u64) -> Self {
+        Self {
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            bytes: AtomicU64::new(0),
+            max_bytes,
+            runs: Mutex::default(),
+        }
+    }
+
+    /// Counts a key, or a tag.
+    pub(super) fn add(&self, key: &str, value: Option<&str>, count: u64) {
+        let name = match value {
+            None => format!(":{key}"),
+            Some(value) => format!("{}:{key}{value}", key.len()),
+        };
+        let shard = self.shards.get(shard_of(&name));
+        let taken = shard.map_or(0, |shard| lock(shard).add(&name, count));
+        if taken > 0 {
+            self.bytes.fetch_add(taken, Ordering::Relaxed);
+        }
+    }
+
+    /// Writes all counts to a sorted run where they take more memory than they may.
+    pub(super) fn spill_if_large(&self) -> Result<()> {
+        if self.bytes.load(Ordering::Relaxed) <= self.max_bytes {
+            return Ok(());
+        }
+        let mut runs = lock(&self.runs);
+        // Another thread may have been here meanwhile.
+        if self.bytes.swap(0, Ordering::Relaxed) <= self.max_bytes {
+            return Ok(());
+        }
+        // Shard by shard, so that no more memory is needed; a name is always in the same shard.
+        let directory = std::env::temp_dir();
+        let failed = |error| failed(&directory, error);
+        let mut run = BufWriter::new(tempfile::tempfile().map_err(failed)?);
+        for shard in &self.shards {
+            let shard = lock(shard).take();
+            for (name, count) in sorted(&shard) {
+                write_record(&mut run, name, count).map_err(failed)?;
+            }
+        }
+        runs.push(
+            run.into_inner()
+                .map_err(|error| failed(error.into_error()))?,
+        );
+        Ok(())
+    }
+
+    /// All counts that `kept` picks, in no order, and how many there are in all.
+    pub(super) fn finish(self, kept: impl Fn(u64) -> bool) -> Result<(Vec<TagCount>, u64)> {
+        let directory = std::env::temp_dir();
+        let failed = |error| failed(&directory, error);
+        let runs = self
+            .runs
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        let mut runs: Vec<BufReader<File>> = runs.into_iter().map(BufReader::new).collect();
+        for run in &mut runs {
+            run.rewind().map_err(failed)?;
+        }
+        let mut result = Vec::new();
+        let mut distinct = 0;
+        let mut take = |name: &str, count: u64| {
+            distinct += 1;
+            if kept(count) {
+                result.push(tag_count(name, count));
+            }
+        };
+        // The runs go through the shards in the same order, each shard in order of names.
+        let mut heads: Vec<Option<(String, u64)>> = Vec::new();
+        for run in &mut runs {
+            heads.push(read_record(run).map_err(failed)?);
+        }
+        for (number, shard) in self.shards.into_iter().enumerate() {
+            let shard = shard.into_inner().unwrap_or_else(PoisonError::into_inner);
+            if runs.is_empty() {
+                (0..)
+                    .zip(&shard.counts)
+                    .for_each(|(id, count)| take(shard.names.get(id), *count));
+                continue;
+            }
+            merge_shard(number, &sorted(&shard), &mut runs, &mut heads, &mut take)
+                .map_err(failed)?;
+        }
+        Ok((result, distinct))
+    }
+}
+
+fn failed(directory: &Path, error: std::io::Error) -> Error {
+    Error::io(directory, "cannot use a temporary file in", error)
+}
+
+fn shard_of(name: &str) -> usize {
+    // The pool's own table uses the other bits.
+    let hash = BuildHasherDefault::<rustc_hash::FxHasher>::default().hash_one(name);
+    (hash >> 32) as usize % SHARDS
+}
+
+/// The counts of a shard in order of names.
+fn sorted(shard: &Shard) -> Vec<(&str, u64)> {
+    let names = (0..).zip(&shard.counts);
+    let mut counts: Vec<(&str, u64)> = names
+        .map(|(id, count)| (shard.names.get(id), *count))
+        .collect();
+    counts.sort_unstable();
+    counts
+}
+
+/// Adds up what memory and the runs have of one shard.
+fn merge_shard(
+    number: usize,
+    in_memory: &[(&str, u64)],
+    runs: &mut [BufReader<File>],
+    heads: &mut [Option<(String, u64)>],
+    take: &mut impl FnMut(&str, u64),
+) -> std::io::Result<()> {
+    let mut in_memory = in_memory.iter().peekable();
+    let mut heap: BinaryHeap<Reverse<(String, usize)>> = heads
+        .iter()
+        .enumerate()
+        .filter_map(|(run, head)| head.as_ref().map(|(name, _)| (name.clone(), run)))
+        .filter(|(name, _)| shard_of(name) == number)
+        .map(Reverse)
+        .collect();
+    loop {
+        let on_disk = heap.peek().map(|Reverse((name, _))| name.clone());
+        let here = in_memory.peek().map(|(name, _)| *name);
+        let name = match (on_disk, here) {
+            (None, None) => return Ok(()),
+            (Some(disk), Some(here)) if here < disk.as_str() => here.to_owned(),
+            (Some(disk), _) => disk,
+            (None, Some(here)) => here.to_owned(),
+        };
+        let mut count = 0;
+        if let Some((_, more)) = in_memory.next_if(|(here, _)| *here == name) {
+            count += more;
+        }
+        while heap.peek().is_some_and(|Reverse((head, _))| *head == name) {
+            let Some(Reverse((_, run))) = heap.pop() else {
+                break;
+            };
+            let (Some(head), Some(reader)) = (heads.get_mut(run), runs.get_mut(run)) else {
+                break;
+            };
+            count += head.as_ref().map_or(0, |(_, more)| *more);
+            *head = read_record(reader)?;
+            if let Some((next, _)) = head
+                && shard_of(next) == number
+            {
+                heap.push(Reverse((next.clone(), run)));
+            }
+        }
+        take(&name, count);
+    }
+}
+
+fn tag_count(name: &str, count: u64) -> TagCount {
+    let (len, text) = name.split_once(':').unwrap_or(("", name));
+    match len
+        .parse::<usize>()
+        .ok()
+        .and_then(|len| text.split_at_checked(len))
+    {
+        Some((key, value)) => TagCount {
+            count,
+            key: key.to_owned(),
+            value: Some(value.to_owned()),
+        },
+        None => TagCount {
+            count,
+            key: text.to_owned(),
+            value: None,
+        },
+    }
+}
+
+fn write_record(out: &mut impl Write, name: &str, count: u64) -> std::io::Result<()> {
+    out.write_all(&(name.len() as u32).to_le_bytes())?;
+    out.write_all(&count.to_le_bytes())?;
+    out.write_all(name.as_bytes())
+}
+
+/// The next record; `None` at the end of the run.
+fn read_record(run: &mut impl Read) -> std::io::Result<Option<(String, u64)>> {
+    let (mut len, mut count) = ([0; 4], [0; 8]);
+    match run.read_exact(&mut len) {
+        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(None),
+        result => result?,
+    }
+    run.read_exact(&mut count)?;
+    let mut name = vec![0; u32::from_le_bytes(len) as usize];
+    run.read_exact(&mut name)?;
+    let name = String::from_utf8(name).map_err(std::io::Error::other)?;
+    Ok(Some((name, u64::from_le_bytes(count))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_the_same_whether_they_fit_into_memory_or_not() {
+        let count = |max_bytes: u64| {
+            let table = CountTable::new(max_bytes);
+            for turn in 0..5u64 {
+                for number in 0..400u64 {
+                    let value = format!("{}", number % 150);
+                    table.add("name:1", Some(&value), turn + 1);
+                    table.add(&format!("1:{}", number % 30), None, 1);
+                }
+                table.spill_if_large().unwrap();
+            }
+            let (mut counts, distinct) = table.finish(|count| count > 5).unwrap();
+            counts.sort_by(|a, b| (&a.key, &a.value).cmp(&(&b.key, &b.value)));
+            (counts, distinct)
+        };
+        let plain = count(u64::MAX);
+        assert_eq!(plain.1, 180);
+        assert_eq!(
+            plain.0.iter().map(|tag| tag.count).sum::<u64>(),
+            15 * 400 + 5 * 400
+        );
+        assert_eq!(count(0), plain);
+        assert_eq!(count(5000), plain);
+    }
+}
