@@ -4,6 +4,7 @@
 mod apply_changes;
 mod cat;
 mod check;
+mod diff;
 mod getid;
 mod getparents;
 mod inspect;
@@ -48,6 +49,9 @@ enum Command {
     Check(check::Args),
     #[command(name = "check-refs", hide = true)]
     CheckRefs(check::Args),
+    Diff(diff::Args),
+    #[command(name = "derive-changes", hide = true)]
+    DeriveChanges(diff::Args),
     Cat(cat::Args),
     Sort(sort::Args),
     ApplyChanges(apply_changes::Args),
@@ -84,6 +88,8 @@ pub fn main() -> ExitCode {
         Command::Show(args) => show_object::run(args),
         Command::Check(args) => check::run(args, false),
         Command::CheckRefs(args) => check::run(args, true),
+        Command::Diff(args) => diff::run(args, false),
+        Command::DeriveChanges(args) => diff::run(args, true),
         Command::Cat(args) => cat::run(args),
         Command::Sort(args) => sort::run(args),
         Command::ApplyChanges(args) => apply_changes::run(args),

@@ -5,6 +5,7 @@
 pub mod apply_changes;
 pub mod cat;
 pub mod check;
+pub mod diff;
 pub mod getid;
 pub mod getparents;
 mod headers;
@@ -12,6 +13,7 @@ mod ids;
 pub mod inspect;
 mod keep;
 mod references;
+mod shards;
 pub mod sort;
 pub mod synth;
 mod tag_match;

@@ -5,9 +5,9 @@
 //! shard is merged by one worker from the blobs that reach into it.
 
 mod merge;
-mod units;
 
 use super::headers::{HeaderOptions, merged_header};
+use super::shards::{Source, Sources, Unit, plan_units};
 use super::{expected_copy, open_all};
 use crate::Context;
 use crate::error::Result;
@@ -17,10 +17,9 @@ use crate::read::{BlobPlan, Input, PbfFile, PlanNeeds, parallel_classify_phase};
 use crate::write::{
     EncodedFrame, Expected, FrameEncoder, OutputTarget, PbfWriter, WriteOptions, Written,
 };
-use merge::{Sources, merge_shard};
+use merge::merge_shard;
 use serde::Serialize;
 use std::path::PathBuf;
-use units::{Source, Unit, plan_units};
 
 /// What to sort, and how.
 #[derive(Debug, Clone)]

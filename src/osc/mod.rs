@@ -6,7 +6,7 @@ mod source;
 mod write;
 
 pub use change_set::{Batch, Change, ChangeSet, Replication};
-pub use write::{ChangeAction, OscWriter};
+pub use write::{ChangeAction, OscText, OscWriter};
 
 use crate::error::Result;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Writing change files.
 
-use crate::osm::{format_e7, format_timestamp};
+use crate::osm::{ObjectId, format_e7, format_timestamp};
 use crate::pbf::{Object, ObjectBody};
 use quick_xml::escape::escape;
 use std::fmt::Write as _;
@@ -27,39 +27,67 @@ impl ChangeAction {
     }
 }
 
-/// Writes an OsmChange document, change by change.
-#[derive(Debug)]
-pub struct OscWriter<W: Write> {
-    out: W,
-    section: Option<ChangeAction>,
+/// Changes as they stand in an OsmChange document, without its beginning and its end.
+#[derive(Debug, Default)]
+pub struct OscText {
     text: String,
+    section: Option<ChangeAction>,
 }
 
-impl<W: Write> OscWriter<W> {
-    /// Begins a document; `generator` names the program.
-    pub fn new(mut out: W, generator: &str) -> io::Result<Self> {
+impl OscText {
+    /// What stands before the changes; `generator` names the program.
+    pub fn prologue(generator: &str) -> String {
         let generator = escape(generator);
-        writeln!(out, "<?xml version='1.0' encoding='UTF-8'?>")?;
-        writeln!(out, "<osmChange version=\"0.6\" generator=\"{generator}\">")?;
-        Ok(Self {
-            out,
-            section: None,
-            text: String::new(),
-        })
+        format!(
+            "<?xml version='1.0' encoding='UTF-8'?>\n<osmChange version=\"0.6\" generator=\"{generator}\">\n"
+        )
     }
 
-    /// Writes a change. Changes of the same action behind each other share a section.
-    pub fn write(&mut self, action: ChangeAction, object: &Object<'_>) -> io::Result<()> {
-        self.text.clear();
+    /// What stands behind the changes.
+    pub const EPILOGUE: &str = "</osmChange>\n";
+
+    /// Appends a change. Changes of the same action behind each other share a section.
+    pub fn put(&mut self, action: ChangeAction, object: &Object<'_>) {
+        self.begin_section(action);
+        self.put_object(object);
+    }
+
+    /// Appends a deletion that says no more than which version of which object was deleted, and when.
+    pub fn put_deletion(&mut self, id: ObjectId, version: Option<u32>, timestamp: Option<i64>) {
+        self.begin_section(ChangeAction::Delete);
+        let _ = write!(self.text, "    <{} id=\"{}\"", id.kind, id.id);
+        if let Some(version) = version {
+            let _ = write!(self.text, " version=\"{version}\"");
+        }
+        if let Some(timestamp) = timestamp {
+            let _ = write!(self.text, " timestamp=\"{}\"", format_timestamp(timestamp));
+        }
+        self.text.push_str("/>\n");
+    }
+
+    fn begin_section(&mut self, action: ChangeAction) {
         if self.section != Some(action) {
-            if let Some(section) = self.section {
-                let _ = writeln!(self.text, "  </{}>", section.element());
-            }
+            self.end_section();
             let _ = writeln!(self.text, "  <{}>", action.element());
             self.section = Some(action);
         }
-        self.put_object(object);
-        self.out.write_all(self.text.as_bytes())
+    }
+
+    fn end_section(&mut self) {
+        if let Some(section) = self.section.take() {
+            let _ = writeln!(self.text, "  </{}>", section.element());
+        }
+    }
+
+    /// The text so far; the section may go on.
+    fn take(&mut self) -> String {
+        std::mem::take(&mut self.text)
+    }
+
+    /// Ends the last section and returns the text.
+    pub fn finish(mut self) -> String {
+        self.end_section();
+        self.text
     }
 
     fn put_object(&mut self, object: &Object<'_>) {
@@ -120,13 +148,35 @@ impl<W: Write> OscWriter<W> {
             let _ = writeln!(text, "    </{kind}>");
         }
     }
+}
+
+/// Writes an OsmChange document, change by change.
+#[derive(Debug)]
+pub struct OscWriter<W: Write> {
+    out: W,
+    text: OscText,
+}
+
+impl<W: Write> OscWriter<W> {
+    /// Begins a document; `generator` names the program.
+    pub fn new(mut out: W, generator: &str) -> io::Result<Self> {
+        out.write_all(OscText::prologue(generator).as_bytes())?;
+        Ok(Self {
+            out,
+            text: OscText::default(),
+        })
+    }
+
+    /// Writes a change. Changes of the same action behind each other share a section.
+    pub fn write(&mut self, action: ChangeAction, object: &Object<'_>) -> io::Result<()> {
+        self.text.put(action, object);
+        self.out.write_all(self.text.take().as_bytes())
+    }
 
     /// Ends the document and gives back what it was written to.
     pub fn finish(mut self) -> io::Result<W> {
-        if let Some(section) = self.section {
-            writeln!(self.out, "  </{}>", section.element())?;
-        }
-        writeln!(self.out, "</osmChange>")?;
+        self.out.write_all(self.text.finish().as_bytes())?;
+        self.out.write_all(OscText::EPILOGUE.as_bytes())?;
         Ok(self.out)
     }
 }

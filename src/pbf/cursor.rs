@@ -18,6 +18,7 @@ pub(crate) struct ParsedBlock<'a> {
     pub strings: StringTable<'a>,
     pub scale: Scale,
     payload: &'a [u8],
+    string_table: &'a [u8],
     messages: Vec<ParsedMessage<'a>>,
 }
 
@@ -39,8 +40,16 @@ impl<'a> ParsedBlock<'a> {
             strings: StringTable::parse(outline.string_table)?,
             scale: outline.scale,
             payload,
+            string_table: outline.string_table,
             messages,
         })
+    }
+
+    /// Whether an index means the same string in both blocks, and a number the same place and time, as far
+    /// as both blocks have it.
+    pub(crate) fn speaks_like(&self, other: &Self) -> bool {
+        let (one, two) = (self.string_table, other.string_table);
+        self.scale == other.scale && (one.starts_with(two) || two.starts_with(one))
     }
 
     /// What the block was read from.
@@ -162,12 +171,12 @@ pub(crate) struct RawObject<'a> {
     pub key: OrderKey,
     /// Version, or 0.
     pub version: i64,
-    form: RawForm<'a>,
+    pub(super) form: RawForm<'a>,
     tagged: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum RawForm<'a> {
+pub(super) enum RawForm<'a> {
     Dense(RawNode<'a>),
     Message(&'a [u8]),
 }

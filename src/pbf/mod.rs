@@ -20,6 +20,7 @@ mod intern;
 mod keys;
 mod messages;
 mod object;
+mod resolve;
 mod scan;
 pub mod splice;
 mod toc;
@@ -45,6 +46,7 @@ pub use header_room::{header_frame_with_toc, reserved_header_len, reserved_heade
 pub use intern::{Interner, SourceStrings};
 pub(crate) use keys::RawAge;
 pub use object::{Object, ObjectBody};
+pub(crate) use resolve::PlainObject;
 pub use scan::scan_payload;
 pub use toc::{MAX_TOC_LEN, Toc, TocFlags, encode_toc};
 pub(crate) use view::ObjectView;

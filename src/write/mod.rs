@@ -10,6 +10,7 @@ mod output;
 mod parts;
 mod pbf_writer;
 mod reblock;
+mod text_output;
 mod unfinished;
 
 pub(crate) use backends::{ALIGNMENT, AlignedBuffer};
@@ -18,4 +19,5 @@ pub use output::{Output, OutputTarget};
 pub(crate) use parts::Part;
 pub use pbf_writer::{Expected, PbfWriter, WriteOptions, Written};
 pub(crate) use reblock::Reblocker;
+pub use text_output::TextOutput;
 pub use unfinished::abandon_unfinished;

@@ -1,14 +1,14 @@
 //! Merging the objects of overlapping blobs.
 
-use super::units::{Shard, Source, Unit, plan_units};
 use crate::Context;
+use crate::commands::shards::{Shard, Source, Sources, Unit, plan_units};
 use crate::error::{Error, Result};
 use crate::osm::OrderKey;
 use crate::pbf::{
     BlobEntry, BlobFlags, BlockCursor, Compression, FormatError, ParsedBlock, RawObject,
-    SourceStrings, scan_payload,
+    SourceStrings,
 };
-use crate::read::{BlobReader, Input, parallel_classify_phase, stale_index};
+use crate::read::{Input, parallel_classify_phase};
 use crate::sys;
 use crate::write::{EncodedFrame, FrameEncoder};
 use std::cmp::Reverse;
@@ -16,46 +16,6 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::path::Path;
 use std::sync::Arc;
-
-/// A reader for each input. One a worker.
-pub(super) struct Sources<'f> {
-    readers: Vec<BlobReader<'f>>,
-}
-
-impl<'f> Sources<'f> {
-    pub(super) fn new(inputs: &[&'f Input], ctx: &Context) -> Self {
-        Self {
-            readers: inputs
-                .iter()
-                .map(|input| BlobReader::new(input, ctx))
-                .collect(),
-        }
-    }
-
-    fn payload(&mut self, source: &Source) -> Result<Vec<u8>> {
-        let reader = self.readers.get_mut(source.file);
-        let reader = reader.ok_or_else(|| Error::Internal("a blob without its file".into()))?;
-        let payload = reader.payload(&source.entry)?.to_vec();
-        if !source.entry.flags.has(BlobFlags::HASHED) {
-            // Objects outside of the claimed range would fall between the shards.
-            let mut found = source.entry;
-            scan_payload(&payload, &mut found)
-                .map_err(|error| reader.error(&source.entry, error))?;
-            if !source.entry.agrees_with(&found) {
-                let stale = stale_index("ids or their order differ");
-                return Err(reader.error(&source.entry, stale));
-            }
-        }
-        Ok(payload)
-    }
-
-    fn error(&self, source: &Source, error: FormatError) -> Error {
-        match self.readers.get(source.file) {
-            Some(reader) => reader.error(&source.entry, error),
-            None => Error::Internal(error.to_string()),
-        }
-    }
-}
 
 /// The objects of one block in canonical order.
 enum Stream<'a> {

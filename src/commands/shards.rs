@@ -1,7 +1,11 @@
-//! The plan of a sort: which blobs are copied, which are merged, and in what portions.
+//! Going through several files side by side: which blobs stand for themselves, which overlap others, and in
+//! what portions the latter are taken together.
 
+use crate::Context;
+use crate::error::{Error, Result};
 use crate::osm::OrderKey;
-use crate::pbf::{BlobEntry, BlobFlags};
+use crate::pbf::{BlobEntry, BlobFlags, FormatError, scan_payload};
+use crate::read::{BlobReader, Input, stale_index};
 use crate::write::Expected;
 use std::sync::Arc;
 
@@ -34,6 +38,16 @@ pub(super) enum Unit {
 }
 
 impl Shard {
+    /// All of one blob.
+    pub(super) fn of(source: Source) -> Self {
+        Self {
+            sources: vec![source],
+            from: None,
+            until: None,
+            cluster: Arc::default(),
+        }
+    }
+
     /// The blobs that start in the shard, so that each is counted once.
     fn starting(&self) -> impl Iterator<Item = &BlobEntry> {
         let entries = self.sources.iter().map(|source| &source.entry);
@@ -46,6 +60,14 @@ impl Unit {
         match self {
             Self::Copy(_) => 0,
             Self::Merge(shard) => total(&shard.sources, |entry| entry.payload_len),
+        }
+    }
+
+    /// Bytes that the unit takes where all its blobs are decoded.
+    pub(super) fn held_bytes(&self) -> u64 {
+        match self {
+            Self::Copy(source) => u64::from(source.entry.payload_len) * 2,
+            Self::Merge(_) => self.payload_bytes() * 2,
         }
     }
 
@@ -119,12 +141,7 @@ impl Unit {
     /// file is not in the form that was asked for.
     pub(super) fn encoded_anew(self) -> Self {
         match self {
-            Self::Copy(source) => Self::Merge(Shard {
-                sources: vec![source],
-                from: None,
-                until: None,
-                cluster: Arc::default(),
-            }),
+            Self::Copy(source) => Self::Merge(Shard::of(source)),
             merge => merge,
         }
     }
@@ -206,4 +223,44 @@ fn cuts(cluster: &[Source], shard_bytes: u64) -> Vec<OrderKey> {
         bytes += more;
     }
     cuts
+}
+
+/// A reader for each input. One a worker.
+pub(super) struct Sources<'f> {
+    readers: Vec<BlobReader<'f>>,
+}
+
+impl<'f> Sources<'f> {
+    pub(super) fn new(inputs: &[&'f Input], ctx: &Context) -> Self {
+        Self {
+            readers: inputs
+                .iter()
+                .map(|input| BlobReader::new(input, ctx))
+                .collect(),
+        }
+    }
+
+    pub(super) fn payload(&mut self, source: &Source) -> Result<Vec<u8>> {
+        let reader = self.readers.get_mut(source.file);
+        let reader = reader.ok_or_else(|| Error::Internal("a blob without its file".into()))?;
+        let payload = reader.payload(&source.entry)?.to_vec();
+        if !source.entry.flags.has(BlobFlags::HASHED) {
+            // Objects outside of the claimed range would fall between the shards.
+            let mut found = source.entry;
+            scan_payload(&payload, &mut found)
+                .map_err(|error| reader.error(&source.entry, error))?;
+            if !source.entry.agrees_with(&found) {
+                let stale = stale_index("ids or their order differ");
+                return Err(reader.error(&source.entry, stale));
+            }
+        }
+        Ok(payload)
+    }
+
+    pub(super) fn error(&self, source: &Source, error: FormatError) -> Error {
+        match self.readers.get(source.file) {
+            Some(reader) => reader.error(&source.entry, error),
+            None => Error::Internal(error.to_string()),
+        }
+    }
 }

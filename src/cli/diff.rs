@@ -1,0 +1,184 @@
+use super::shared::{KindArgs, RunArgs};
+use super::{Answer, complain, show};
+use anyhow::{Result, bail};
+use pbfhogg::commands::diff::{self, Counts, Deletions, Equality, Format, Summary};
+use pbfhogg::write::OutputTarget;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Show what differs between two files, or write it as a change file
+///
+/// A line an object: - only in OLD, + only in NEW, * in both and different, a space where it is the same.
+/// Exit status 1 where the files differ. Location, tags, nodes and members count, and the metadata with
+/// --metadata; a change file has everything.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pbfhogg diff -c old.osm.pbf new.osm.pbf
+  pbfhogg diff -c -v --metadata old.osm.pbf new.osm.pbf
+  pbfhogg diff -q old.osm.pbf new.osm.pbf && echo the same
+  pbfhogg diff --format osc old.osm.pbf new.osm.pbf -o changes.osc.gz")]
+pub struct Args {
+    /// The old file
+    #[arg(value_name = "OLD")]
+    old: PathBuf,
+    /// The new file
+    #[arg(value_name = "NEW")]
+    new: PathBuf,
+    /// What to write: text, or osc for a change file that makes NEW of OLD (also as the command
+    /// derive-changes); where it is not given, the name of the output decides
+    #[arg(short = 'f', long, visible_alias = "output-format", value_name = "FORMAT",
+          value_parser = ["text", "compact", "osc", "osc.gz", "osc.bz2", "osc.zst"])]
+    format: Option<String>,
+    /// Output file, compressed where its name ends in .gz, .bz2 or .zst; - is standard output
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+    /// Replace the output file if it exists
+    #[arg(short = 'O', long)]
+    overwrite: bool,
+    /// Leave out objects that are the same in both files
+    #[arg(short = 'c', long)]
+    suppress_common: bool,
+    /// Print how many objects are the same, different, or in one file alone to standard error
+    #[arg(short = 's', long)]
+    summary: bool,
+    /// Compare version, timestamp, changeset and user, too
+    #[arg(long)]
+    metadata: bool,
+    /// With --metadata: changesets may differ
+    #[arg(long)]
+    ignore_changeset: bool,
+    /// With --metadata: numbers of users may differ
+    #[arg(long)]
+    ignore_uid: bool,
+    /// With --metadata: names of users may differ
+    #[arg(long)]
+    ignore_user: bool,
+    /// Read all blobs, also those whose hashes are equal
+    #[arg(long)]
+    verify: bool,
+    /// In a change file: deleted objects get the next version
+    #[arg(long)]
+    increment_version: bool,
+    /// In a change file: deleted objects get the time of this run
+    #[arg(long)]
+    update_timestamp: bool,
+    /// In a change file: deleted objects keep their tags, nodes, members and metadata
+    #[arg(long)]
+    keep_details: bool,
+    /// In a change file: name of the writing program
+    #[arg(long, value_name = "TEXT")]
+    generator: Option<String>,
+    #[command(flatten)]
+    kinds: KindArgs,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
+    let ctx = args.run.context();
+    let format = format(args, derive_changes)?;
+    let is_osc = matches!(format, Format::Osc(_));
+    let to_stdout = args.output == Path::new("-");
+    // Where nothing but the counts is shown, the objects need not be.
+    let silent = to_stdout && (args.run.json || (args.run.quiet && !is_osc));
+    let target = match to_stdout {
+        true => OutputTarget::Stdout,
+        false => OutputTarget::File {
+            path: args.output.clone(),
+            overwrite: args.overwrite,
+        },
+    };
+    let options = diff::Options {
+        old: args.old.clone(),
+        new: args.new.clone(),
+        kinds: args.kinds.set(),
+        equality: Equality {
+            metadata: args.metadata,
+            ignore_changeset: args.ignore_changeset,
+            ignore_uid: args.ignore_uid,
+            ignore_user: args.ignore_user,
+        },
+        verify: args.verify,
+        output: (!silent).then_some((format, target)),
+    };
+    let summary = diff::run(&options, &ctx)?;
+    warn(&summary, is_osc, &ctx);
+    if args.summary && !args.run.quiet {
+        complain(&text(&summary));
+    }
+    let stdout_is_free = silent || !to_stdout;
+    args.run.finish(&ctx, &summary, stdout_is_free, || {
+        let total = summary.total();
+        format!("{}: {}\n", args.output.display(), counts(&total))
+    })?;
+    Ok(match summary.total().is_same() {
+        true => Answer::Yes,
+        false => Answer::No,
+    })
+}
+
+fn format(args: &Args, derive_changes: bool) -> Result<Format> {
+    let name = args.output.to_string_lossy();
+    let by_name = [".osc", ".osc.gz", ".osc.bz2", ".osc.zst"]
+        .iter()
+        .any(|ending| name.ends_with(ending));
+    let is_osc = match args.format.as_deref() {
+        Some(format) => format.starts_with("osc"),
+        None => derive_changes || by_name,
+    };
+    if let (Some(format), true) = (&args.format, name == "-")
+        && format.starts_with("osc.")
+    {
+        bail!("standard output is not compressed: use -f osc, and pipe it through a compressor");
+    }
+    if !is_osc {
+        return Ok(Format::Text {
+            common: !args.suppress_common,
+            details: args.run.verbose,
+        });
+    }
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH);
+    let timestamp = match args.update_timestamp {
+        true => Some(now()?.as_secs() as i64),
+        false => None,
+    };
+    Ok(Format::Osc(Deletions {
+        increment_version: args.increment_version,
+        timestamp,
+        keep_details: args.keep_details,
+        generator: args.generator.clone(),
+    }))
+}
+
+fn warn(summary: &Summary, is_osc: bool, ctx: &pbfhogg::Context) {
+    if is_osc && summary.going_back > 0 {
+        ctx.warn(format!(
+            "{} have a lower version or an older time in the new file: who applies the changes keeps the old ones",
+            show::counted(summary.going_back, "object")
+        ));
+    }
+    if is_osc && summary.inexact > 0 {
+        ctx.warn(format!(
+            "{} have coordinates finer than a change file can say: they are rounded",
+            show::counted(summary.inexact, "node")
+        ));
+    }
+}
+
+fn counts(counts: &Counts) -> String {
+    format!(
+        "left={} right={} same={} different={}",
+        counts.left, counts.right, counts.same, counts.different
+    )
+}
+
+fn text(summary: &Summary) -> String {
+    let lines = [
+        ("Summary", &summary.total()),
+        ("  nodes", &summary.nodes),
+        ("  ways", &summary.ways),
+        ("  relations", &summary.relations),
+    ];
+    let line = |(name, found): (&str, &Counts)| format!("{name}: {}\n", counts(found));
+    lines.map(line).concat()
+}

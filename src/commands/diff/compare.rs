@@ -1,0 +1,393 @@
+//! Going through a range of both files side by side.
+
+use super::show::{Report, put_details, put_line};
+use super::{Equality, Format, Options, Summary};
+use crate::commands::shards::{Shard, Source, Sources, Unit};
+use crate::error::{Error, Result};
+use crate::osc::{ChangeAction, OscText};
+use crate::osm::{KindSet, ObjectId, OrderKey, id_from_rank};
+use crate::pbf::{BlobFlags, BlockCursor, FormatError, ParsedBlock, PlainObject, RawObject};
+use std::cmp::Ordering;
+
+/// What was found in a range.
+#[derive(Default)]
+pub(super) struct Found {
+    pub summary: Summary,
+    pub text: String,
+}
+
+/// A worker's scratch.
+pub(super) struct Comparison<'f> {
+    sources: Sources<'f>,
+    format: Option<&'f Format>,
+    equality: Equality,
+    kinds: KindSet,
+    verify: bool,
+    /// Whether versions of one object are told apart.
+    history: bool,
+}
+
+/// An object of one of the files, and the block it is from.
+#[derive(Clone, Copy)]
+struct Head<'a> {
+    object: RawObject<'a>,
+    block: &'a ParsedBlock<'a>,
+}
+
+/// The objects of one file in a range, in order.
+struct Stream<'a> {
+    blocks: std::slice::Iter<'a, (Source, ParsedBlock<'a>)>,
+    current: Option<(Source, &'a ParsedBlock<'a>, BlockCursor<'a>)>,
+    last: Option<OrderKey>,
+    from: Option<OrderKey>,
+    until: Option<OrderKey>,
+    kinds: KindSet,
+    head: Option<Head<'a>>,
+}
+
+impl<'a> Stream<'a> {
+    /// Moves on to the next object.
+    fn next(&mut self) -> Result<(), (Option<Source>, FormatError)> {
+        self.head = None;
+        loop {
+            let Some((source, block, cursor)) = &mut self.current else {
+                let Some((source, block)) = self.blocks.next() else {
+                    return Ok(());
+                };
+                self.current = Some((*source, block, block.cursor()));
+                continue;
+            };
+            let fail = |error| (Some(*source), error);
+            let Some(object) = cursor.next().map_err(fail)? else {
+                self.current = None;
+                continue;
+            };
+            if self.last > Some(object.key) {
+                let id = ObjectId {
+                    kind: object.key.0,
+                    id: id_from_rank(object.key.1),
+                };
+                return Err(fail(FormatError::with(format!(
+                    "{id} is not in order, though the file says so; run `pbfhogg sort` first"
+                ))));
+            }
+            self.last = Some(object.key);
+            if self.until.is_some() && self.last >= self.until {
+                return Ok(());
+            }
+            if self.last >= self.from && self.kinds.contains(object.key.0) {
+                self.head = Some(Head { object, block });
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl<'f> Comparison<'f> {
+    pub(super) fn new(sources: Sources<'f>, options: &'f Options, history: bool) -> Self {
+        let format = options.output.as_ref().map(|(format, _)| format);
+        Self {
+            sources,
+            format,
+            equality: match format {
+                // A change file carries everything.
+                Some(Format::Osc(_)) => Equality {
+                    metadata: true,
+                    ..Equality::default()
+                },
+                _ => options.equality,
+            },
+            kinds: options.kinds,
+            verify: options.verify,
+            history,
+        }
+    }
+
+    /// Compares a range.
+    pub(super) fn unit(&mut self, unit: Unit) -> Result<Found> {
+        let shard = match unit {
+            Unit::Merge(shard) => shard,
+            Unit::Copy(source) => Shard::of(source),
+        };
+        if let Some(found) = self.equal_pair(&shard)? {
+            return Ok(found);
+        }
+        let payloads: Vec<Vec<u8>> = shard
+            .sources
+            .iter()
+            .map(|source| self.sources.payload(source))
+            .collect::<Result<_>>()?;
+        let mut sides: [Vec<(Source, ParsedBlock<'_>)>; 2] = Default::default();
+        for (source, payload) in shard.sources.iter().zip(&payloads) {
+            let block = ParsedBlock::parse(payload);
+            let block = block.map_err(|error| self.sources.error(source, error))?;
+            let side = sides.get_mut(source.file);
+            let side = side.ok_or_else(|| Error::Internal("a blob without its file".into()))?;
+            side.push((*source, block));
+        }
+        for side in &mut sides {
+            side.sort_by_key(|(source, _)| source.entry.offset);
+        }
+        let failed = |(source, error): (Option<Source>, FormatError)| match source {
+            Some(source) => self.sources.error(&source, error),
+            None => Error::Internal(error.to_string()),
+        };
+        self.side_by_side(&sides, &shard).map_err(failed)
+    }
+
+    /// Two blobs whose bytes are the same need not be taken apart.
+    fn equal_pair(&mut self, shard: &Shard) -> Result<Option<Found>> {
+        let [one, two] = shard.sources.as_slice() else {
+            return Ok(None);
+        };
+        let (entry, other) = (&one.entry, &two.entry);
+        let hashed = entry.flags.has(BlobFlags::HASHED) && other.flags.has(BlobFlags::HASHED);
+        let shows_common = matches!(self.format, Some(Format::Text { common: true, .. }));
+        let (Some(kind), false, true) = (
+            entry.kinds.single(),
+            shows_common || one.file == two.file,
+            (entry.first_key(), entry.last_key(), entry.count)
+                == (other.first_key(), other.last_key(), other.count),
+        ) else {
+            return Ok(None);
+        };
+        // What has hashes is here because they differ, or because they are not to be trusted.
+        if hashed && !self.verify {
+            return Ok(None);
+        }
+        let payload = self.sources.payload(one)?;
+        if payload != self.sources.payload(two)? {
+            return Ok(None);
+        }
+        let mut found = Found::default();
+        found.summary.of_mut(kind).same += u64::from(entry.count);
+        found.summary.blobs_equal += 1;
+        Ok(Some(found))
+    }
+
+    fn side_by_side<'a>(
+        &self,
+        sides: &'a [Vec<(Source, ParsedBlock<'a>)>; 2],
+        shard: &Shard,
+    ) -> Result<Found, (Option<Source>, FormatError)> {
+        let [mut old, mut new] = sides.each_ref().map(|blocks| Stream {
+            blocks: blocks.iter(),
+            current: None,
+            last: None,
+            from: shard.from,
+            until: shard.until,
+            kinds: self.kinds,
+            head: None,
+        });
+        old.next()?;
+        new.next()?;
+        let mut pair = Pair::new(self);
+        loop {
+            let at = |stream: &Stream<'_>| stream.current.as_ref().map(|(source, _, _)| *source);
+            let source = at(&old).or_else(|| at(&new));
+            let fail = |error| (source, error);
+            let order = match (&old.head, &new.head) {
+                (None, None) => break,
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some(old), Some(new)) => self.rank(old).cmp(&self.rank(new)),
+            };
+            let (left, right) = (
+                old.head.filter(|_| order != Ordering::Greater),
+                new.head.filter(|_| order != Ordering::Less),
+            );
+            pair.take(left, right).map_err(fail)?;
+            if left.is_some() {
+                old.next()?;
+            }
+            if right.is_some() {
+                new.next()?;
+            }
+        }
+        Ok(pair.finish())
+    }
+
+    fn rank(&self, head: &Head<'_>) -> (OrderKey, i64) {
+        let version = if self.history { head.object.version } else { 0 };
+        (head.object.key, version)
+    }
+}
+
+/// Compares objects pair by pair and writes what differs.
+struct Pair<'c, 'a> {
+    comparison: &'c Comparison<'c>,
+    old: PlainObject<'a>,
+    new: PlainObject<'a>,
+    /// The blocks of the last pair, by their addresses, and whether they speak alike.
+    blocks: Option<([*const ParsedBlock<'a>; 2], bool)>,
+    found: Found,
+    osc: OscText,
+}
+
+impl<'c, 'a> Pair<'c, 'a> {
+    fn new(comparison: &'c Comparison<'c>) -> Self {
+        Self {
+            comparison,
+            old: PlainObject::default(),
+            new: PlainObject::default(),
+            blocks: None,
+            found: Found::default(),
+            osc: OscText::default(),
+        }
+    }
+
+    fn take(&mut self, old: Option<Head<'a>>, new: Option<Head<'a>>) -> Result<(), FormatError> {
+        let Some(kind) = old.or(new).map(|head| head.object.key.0) else {
+            return Ok(());
+        };
+        let report = match (old, new) {
+            (Some(old), Some(new)) => match self.are_same(old, new)? {
+                true => Report::Same,
+                false => Report::Different,
+            },
+            (Some(_), None) => Report::Left,
+            _ => Report::Right,
+        };
+        let counts = self.found.summary.of_mut(kind);
+        *match report {
+            Report::Same => &mut counts.same,
+            Report::Different => &mut counts.different,
+            Report::Left => &mut counts.left,
+            Report::Right => &mut counts.right,
+        } += 1;
+        match self.comparison.format {
+            None => Ok(()),
+            Some(Format::Text { common, details }) => {
+                if report == Report::Same && !common {
+                    return Ok(());
+                }
+                let versions = [old, new].map(|head| head.map(|head| head.object.version));
+                let id = ObjectId {
+                    kind,
+                    id: id_from_rank(old.or(new).map_or(0, |head| head.object.key.1)),
+                };
+                put_line(&mut self.found.text, report, id, versions);
+                if *details && report == Report::Different {
+                    put_details(
+                        &mut self.found.text,
+                        &self.old,
+                        &self.new,
+                        self.comparison.equality,
+                    );
+                }
+                Ok(())
+            }
+            Some(Format::Osc(_)) => self.put_change(report, old, new),
+        }
+    }
+
+    /// Whether two objects are the same. Where they are not, both are in plain form afterwards.
+    fn are_same(&mut self, old: Head<'a>, new: Head<'a>) -> Result<bool, FormatError> {
+        if self.speak_alike(old.block, new.block) && old.object.is_alike(&new.object) {
+            return Ok(true);
+        }
+        self.old.fill(&old.object, old.block)?;
+        self.new.fill(&new.object, new.block)?;
+        let equality = self.comparison.equality;
+        let exact = matches!(self.comparison.format, Some(Format::Osc(_)));
+        Ok(equality.of(&self.old, &self.new, exact))
+    }
+
+    fn speak_alike(&mut self, old: &'a ParsedBlock<'a>, new: &'a ParsedBlock<'a>) -> bool {
+        let blocks = [std::ptr::from_ref(old), std::ptr::from_ref(new)];
+        match self.blocks {
+            Some((known, alike)) if known == blocks => alike,
+            _ => {
+                let alike = old.speaks_like(new);
+                self.blocks = Some((blocks, alike));
+                alike
+            }
+        }
+    }
+
+    fn put_change(
+        &mut self,
+        report: Report,
+        old: Option<Head<'a>>,
+        new: Option<Head<'a>>,
+    ) -> Result<(), FormatError> {
+        let Some(Format::Osc(deletions)) = self.comparison.format else {
+            return Ok(());
+        };
+        match (report, old, new) {
+            (Report::Left, Some(old), _) => {
+                self.old.fill(&old.object, old.block)?;
+                let mut object = self.old.as_object();
+                let info = &mut object.info;
+                if deletions.increment_version {
+                    info.version = info.version.map(|version| version.saturating_add(1));
+                }
+                info.timestamp = deletions.timestamp.or(info.timestamp);
+                match deletions.keep_details {
+                    true => self.osc.put(ChangeAction::Delete, &object),
+                    false => {
+                        let id = ObjectId {
+                            kind: self.old.kind,
+                            id: object.id,
+                        };
+                        self.osc
+                            .put_deletion(id, object.info.version, object.info.timestamp);
+                    }
+                }
+            }
+            (Report::Right, _, Some(new)) => {
+                self.new.fill(&new.object, new.block)?;
+                self.found.summary.inexact += u64::from(self.new.location_e7().is_none());
+                self.osc.put(ChangeAction::Create, &self.new.as_object());
+            }
+            (Report::Different, ..) => {
+                let age = |object: &PlainObject<'_>| {
+                    let newest = (u32::MAX, i64::MAX);
+                    let (version, time) = (object.info.version, object.info.timestamp);
+                    (version.unwrap_or(newest.0), time.unwrap_or(newest.1))
+                };
+                // What the base does not tell gives way.
+                let is_known = self.old.info.version.is_some();
+                let goes_back = is_known && age(&self.new) < age(&self.old);
+                self.found.summary.going_back += u64::from(goes_back);
+                self.found.summary.inexact += u64::from(self.new.location_e7().is_none());
+                self.osc.put(ChangeAction::Modify, &self.new.as_object());
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Found {
+        self.found.text += &self.osc.finish();
+        self.found
+    }
+}
+
+impl Equality {
+    /// Whether two objects are the same in what counts. The order of tags does not, unless `exact`.
+    fn of(self, old: &PlainObject<'_>, new: &PlainObject<'_>, exact: bool) -> bool {
+        let (one, two) = (&old.info, &new.info);
+        let metadata = !self.metadata
+            || ((one.version, one.timestamp) == (two.version, two.timestamp)
+                && (self.ignore_changeset || one.changeset == two.changeset)
+                && (self.ignore_uid || one.uid == two.uid)
+                && (self.ignore_user || one.user == two.user));
+        metadata
+            && one.visible == two.visible
+            && old.nano_location == new.nano_location
+            && old.refs == new.refs
+            && old.members == new.members
+            && (old.tags == new.tags || (!exact && same_tags(&old.tags, &new.tags)))
+    }
+}
+
+/// Whether the tags are the same in any order.
+fn same_tags(old: &[(&str, &str)], new: &[(&str, &str)]) -> bool {
+    let sorted = |tags: &[_]| {
+        let mut tags = tags.to_vec();
+        tags.sort_unstable();
+        tags
+    };
+    old.len() == new.len() && sorted(old) == sorted(new)
+}

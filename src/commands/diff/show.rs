@@ -1,0 +1,144 @@
+//! Differences as a person reads them.
+
+use super::Equality;
+use crate::osm::{ObjectId, format_timestamp};
+use crate::pbf::PlainObject;
+use std::fmt::Write;
+
+/// Where an object is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Report {
+    Same,
+    Different,
+    Left,
+    Right,
+}
+
+impl Report {
+    const fn sign(self) -> char {
+        match self {
+            Self::Same => ' ',
+            Self::Different => '*',
+            Self::Left => '-',
+            Self::Right => '+',
+        }
+    }
+}
+
+/// Appends `*n17 v3 v4`: the sign, the object, its version in the old and in the new file where they
+/// differ.
+pub(super) fn put_line(
+    out: &mut String,
+    report: Report,
+    id: ObjectId,
+    [old, new]: [Option<i64>; 2],
+) {
+    let _ = write!(out, "{}{id}", report.sign());
+    for version in old.into_iter().chain(new.filter(|_| old != new)) {
+        let _ = write!(out, " v{version}");
+    }
+    out.push('\n');
+}
+
+/// Appends what differs, a line each.
+pub(super) fn put_details(
+    out: &mut String,
+    old: &PlainObject<'_>,
+    new: &PlainObject<'_>,
+    equality: Equality,
+) {
+    let mut line = |name: &str, old: String, new: String| {
+        if old != new {
+            let _ = writeln!(out, "    {name}: {old} -> {new}");
+        }
+    };
+    let place = |object: &PlainObject<'_>| {
+        let (lat, lon) = object.nano_location;
+        format!("{} {}", lat as f64 / 1e9, lon as f64 / 1e9)
+    };
+    line("location", place(old), place(new));
+    let shown = |visible: bool| if visible { "visible" } else { "deleted" }.to_owned();
+    line("object", shown(old.info.visible), shown(new.info.visible));
+    if equality.metadata {
+        let or_none = |text: Option<String>| text.unwrap_or_else(|| "none".into());
+        let (one, two) = (&old.info, &new.info);
+        let times = [one, two].map(|info| or_none(info.timestamp.map(format_timestamp)));
+        let [before, after] = times;
+        line("timestamp", before, after);
+        if !equality.ignore_changeset {
+            let [before, after] =
+                [one, two].map(|info| or_none(info.changeset.map(|number| number.to_string())));
+            line("changeset", before, after);
+        }
+        if !equality.ignore_uid {
+            let [before, after] =
+                [one, two].map(|info| or_none(info.uid.map(|uid| uid.to_string())));
+            line("uid", before, after);
+        }
+        if !equality.ignore_user {
+            let [before, after] = [one, two].map(|info| or_none(info.user.map(printable)));
+            line("user", before, after);
+        }
+    }
+    put_tags(out, old, new);
+    if old.refs != new.refs {
+        let shown = |refs: &[i64]| list(refs, |id| format!("n{id}"));
+        put_lists(out, "nodes", shown(&old.refs), shown(&new.refs));
+    }
+    if old.members != new.members {
+        let shown = |object: &PlainObject<'_>| {
+            list(&object.members, |member| {
+                let letter = member.kind.letter();
+                format!("{letter}{}@{}", member.id, printable(member.role))
+            })
+        };
+        put_lists(out, "members", shown(old), shown(new));
+    }
+}
+
+fn put_tags(out: &mut String, old: &PlainObject<'_>, new: &PlainObject<'_>) {
+    for (sign, these, others) in [('-', &old.tags, &new.tags), ('+', &new.tags, &old.tags)] {
+        for (key, value) in these.iter().filter(|tag| !others.contains(tag)) {
+            let _ = writeln!(out, "    {sign}{}={}", printable(key), printable(value));
+        }
+    }
+}
+
+/// What two lists do not have in common at their start and at their end.
+fn put_lists(out: &mut String, name: &str, old: Vec<String>, new: Vec<String>) {
+    let start = old
+        .iter()
+        .zip(&new)
+        .take_while(|(one, two)| one == two)
+        .count();
+    let rest = old.len().min(new.len()) - start;
+    let backwards = old.iter().rev().zip(new.iter().rev());
+    let end = backwards
+        .take(rest)
+        .take_while(|(one, two)| one == two)
+        .count();
+    let part = |list: &[String]| match list.get(start..list.len() - end) {
+        Some([]) | None => "nothing".to_owned(),
+        Some(part) => part.join(","),
+    };
+    let _ = writeln!(
+        out,
+        "    {name} from place {}: {} -> {}",
+        start + 1,
+        part(&old),
+        part(&new)
+    );
+}
+
+fn list<T>(items: &[T], shown: impl Fn(&T) -> String) -> Vec<String> {
+    items.iter().map(shown).collect()
+}
+
+/// Text with control characters as escapes.
+fn printable(text: &str) -> String {
+    let escape = |char: char| match char.is_control() {
+        true => char.escape_default().collect::<String>(),
+        false => char.to_string(),
+    };
+    text.chars().map(escape).collect()
+}
