@@ -1,7 +1,7 @@
 use super::shared::{KindArgs, OutputArgs, RunArgs};
-use super::{Answer, show};
+use super::{Answer, show, sort};
 use anyhow::Result;
-use pbfhogg::commands::cat;
+use pbfhogg::commands::{self, cat};
 use std::path::PathBuf;
 
 /// Concatenate files and index the result
@@ -18,6 +18,10 @@ pub struct Args {
     /// Input files; - is standard input
     #[arg(required = true, value_name = "FILE")]
     inputs: Vec<PathBuf>,
+    /// Merge sorted files (also as the command merge): each object comes once, in its highest version; in
+    /// history files each version once
+    #[arg(long, conflicts_with = "kinds")]
+    dedupe: bool,
     #[command(flatten)]
     kinds: KindArgs,
     #[command(flatten)]
@@ -28,6 +32,16 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<Answer> {
     let ctx = args.run.context();
+    if args.dedupe {
+        let options = commands::sort::Options {
+            inputs: args.inputs.clone(),
+            output: args.output.target()?,
+            write: args.output.write.options(),
+            header: args.output.write.header(),
+            dedupe: commands::sort::Dedupe::HighestVersion,
+        };
+        return sort::run_with(&options, &args.run, &ctx);
+    }
     let options = cat::Options {
         inputs: args.inputs.clone(),
         output: args.output.target()?,

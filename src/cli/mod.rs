@@ -54,6 +54,14 @@ enum Command {
     DeriveChanges(diff::Args),
     Cat(cat::Args),
     Sort(sort::Args),
+    /// Merge sorted files: each object once, in its highest version
+    ///
+    /// In history files each version comes once. What is the same in several files is copied once.
+    #[command(
+        hide = true,
+        after_help = "Example:\n  pbfhogg merge north.osm.pbf south.osm.pbf -o both.osm.pbf"
+    )]
+    Merge(sort::Args),
     ApplyChanges(apply_changes::Args),
     Getid(getid::Args),
     #[command(name = "removeid", hide = true)]
@@ -91,7 +99,8 @@ pub fn main() -> ExitCode {
         Command::Diff(args) => diff::run(args, false),
         Command::DeriveChanges(args) => diff::run(args, true),
         Command::Cat(args) => cat::run(args),
-        Command::Sort(args) => sort::run(args),
+        Command::Sort(args) => sort::run(args, false),
+        Command::Merge(args) => sort::run(args, true),
         Command::ApplyChanges(args) => apply_changes::run(args),
         Command::Getid(args) => getid::run(args, false),
         Command::RemoveId(args) => getid::run(args, true),

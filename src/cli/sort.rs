@@ -1,7 +1,8 @@
 use super::shared::{OutputArgs, RunArgs};
 use super::{Answer, show};
 use anyhow::Result;
-use pbfhogg::commands::sort;
+use pbfhogg::Context;
+use pbfhogg::commands::sort::{self, Dedupe};
 use std::path::PathBuf;
 
 /// Sort objects by kind and id
@@ -25,17 +26,27 @@ pub struct Args {
     run: RunArgs,
 }
 
-pub fn run(args: &Args) -> Result<Answer> {
+/// Sorts; with `merge` each object comes once, in its highest version.
+pub fn run(args: &Args, merge: bool) -> Result<Answer> {
     let ctx = args.run.context();
     let options = sort::Options {
         inputs: args.inputs.clone(),
         output: args.output.target()?,
         write: args.output.write.options(),
         header: args.output.write.header(),
+        dedupe: match merge {
+            true => Dedupe::HighestVersion,
+            false => Dedupe::KeepAll,
+        },
     };
-    let summary = sort::run(&options, &ctx)?;
+    run_with(&options, &args.run, &ctx)
+}
+
+/// Sorts and tells of it.
+pub fn run_with(options: &sort::Options, run: &RunArgs, ctx: &Context) -> Result<Answer> {
+    let summary = sort::run(options, ctx)?;
     let free = !options.output.is_stream();
-    args.run.finish(&ctx, &summary, free, || {
+    run.finish(ctx, &summary, free, || {
         format!(
             "{}: {}, {}, {} ({} copied, {} merged)\n",
             options.output.path().display(),

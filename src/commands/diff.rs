@@ -7,12 +7,12 @@ mod compare;
 mod order;
 mod show;
 
-use super::shards::{Source, Sources, Unit, plan_units};
+use super::shards::{Source, Sources, Unit, are_equal, plan_units};
 use crate::Context;
 use crate::error::{Error, Result};
 use crate::osc::OscText;
 use crate::osm::{KindSet, ObjectKind};
-use crate::pbf::{BlobEntry, BlobFlags, feature};
+use crate::pbf::{BlobEntry, feature};
 use crate::read::parallel_classify_phase;
 use crate::write::{OutputTarget, TextOutput};
 use compare::Comparison;
@@ -246,16 +246,4 @@ fn plan(options: &Options, sides: &[Side; 2], summary: &mut Summary, ctx: &Conte
         entry: **new,
     }));
     plan_units(sources, SHARD_BYTES)
-}
-
-/// Whether two blobs hold the same objects, as far as their hashes tell.
-fn are_equal(old: &BlobEntry, new: &BlobEntry) -> bool {
-    let hashed = |entry: &BlobEntry| entry.flags.has(BlobFlags::HASHED) && entry.blobs == 1;
-    hashed(old)
-        && hashed(new)
-        && (old.hash, old.payload_len, old.count) == (new.hash, new.payload_len, new.count)
-        && (old.first_key(), old.last_key()) == (new.first_key(), new.last_key())
-        // Ids that come again may go on in the blob beside.
-        && old.flags.has(BlobFlags::STRICT)
-        && old.kinds.single().is_some()
 }

@@ -114,6 +114,25 @@ fn total(sources: &[Source], value: fn(&BlobEntry) -> u32) -> u64 {
         .sum()
 }
 
+/// Whether two blobs hold the same objects, each once, as far as their hashes tell.
+pub(super) fn are_equal(one: &BlobEntry, other: &BlobEntry) -> bool {
+    let hashed = |entry: &BlobEntry| entry.flags.has(BlobFlags::HASHED) && entry.blobs == 1;
+    hashed(one)
+        && hashed(other)
+        && (one.hash, one.payload_len, one.count) == (other.hash, other.payload_len, other.count)
+        && (one.first_key(), one.last_key()) == (other.first_key(), other.last_key())
+        // Ids that come again may go on in the blob beside.
+        && one.flags.has(BlobFlags::STRICT)
+        && one.kinds.single().is_some()
+}
+
+/// The blobs without those that hold the same as another.
+pub(super) fn without_equals(mut blobs: Vec<Source>) -> Vec<Source> {
+    blobs.sort_by_key(|source| source.entry.first_key());
+    blobs.dedup_by(|later, kept| are_equal(&later.entry, &kept.entry));
+    blobs
+}
+
 /// Cuts the blobs of all inputs into units.
 pub(super) fn plan_units(blobs: Vec<Source>, shard_bytes: u64) -> Vec<Unit> {
     // Blobs without nodes, ways or relations have no place in the order: they go to the end.
@@ -137,6 +156,14 @@ pub(super) fn plan_units(blobs: Vec<Source>, shard_bytes: u64) -> Vec<Unit> {
 }
 
 impl Unit {
+    /// The unit with a blob in which ids come again merged by itself, so that each comes once.
+    pub(super) fn with_each_id_once(self) -> Self {
+        match self {
+            Self::Copy(source) if !source.entry.flags.has(BlobFlags::STRICT) => self.encoded_anew(),
+            unit => unit,
+        }
+    }
+
     /// The unit with a blob that would have been copied merged by itself: what is in a temporary
     /// file is not in the form that was asked for.
     pub(super) fn encoded_anew(self) -> Self {

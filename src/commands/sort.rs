@@ -7,7 +7,7 @@
 mod merge;
 
 use super::headers::{HeaderOptions, merged_header};
-use super::shards::{Source, Sources, Unit, plan_units};
+use super::shards::{Source, Sources, Unit, plan_units, without_equals};
 use super::{expected_copy, open_all};
 use crate::Context;
 use crate::error::Result;
@@ -32,6 +32,26 @@ pub struct Options {
     pub write: WriteOptions,
     /// What its header says.
     pub header: HeaderOptions,
+    /// Which of the objects that come again are left out.
+    pub dedupe: Dedupe,
+}
+
+/// What becomes of objects that come again, in one input or in several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Dedupe {
+    /// All are kept.
+    #[default]
+    KeepAll,
+    /// The highest version is kept, once; in history files each version once.
+    HighestVersion,
+}
+
+/// As [`Dedupe`], for inputs that are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    All,
+    EachVersion,
+    HighestVersion,
 }
 
 /// What `sort` did.
@@ -62,10 +82,15 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         header.set_required(feature::DENSE_NODES, true);
     }
     options.header.apply(&mut header);
+    let kept = match options.dedupe {
+        Dedupe::KeepAll => Kept::All,
+        Dedupe::HighestVersion if header.has(feature::HISTORY) => Kept::EachVersion,
+        Dedupe::HighestVersion => Kept::HighestVersion,
+    };
     let mut blobs: Vec<Source> = Vec::new();
     for (index, file) in files.iter().enumerate() {
         let mut plan = if let [only] = files.as_slice() {
-            match copy_while_sorted(options, only, &header, ctx)? {
+            match copy_while_sorted(options, only, &header, kept, ctx)? {
                 Attempt::Sorted(summary) => return Ok(summary),
                 Attempt::Unsorted(plan) => plan,
             }
@@ -80,7 +105,13 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         );
     }
     let mut inputs: Vec<&Input> = files.iter().map(|file| &file.input).collect();
-    let units = plan_units(blobs, SHARD_BYTES);
+    let units = match kept {
+        Kept::All => plan_units(blobs, SHARD_BYTES),
+        _ => plan_units(without_equals(blobs), SHARD_BYTES)
+            .into_iter()
+            .map(Unit::with_each_id_once)
+            .collect(),
+    };
     let merged = units.iter().map(Unit::blobs_merged).sum();
     let scratch = options.output.scratch_directory();
     let runs = merge::sorted_runs(&inputs, &units, SHARD_BYTES, &scratch, ctx)?;
@@ -91,7 +122,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
             runs.replace(units, inputs.len() - 1, SHARD_BYTES)
         }
     };
-    write_units(options, header, &inputs, units, merged, ctx)
+    write_units(options, header, &inputs, units, merged, kept, ctx)
 }
 
 /// What came of copying a file in the hope that it is sorted.
@@ -107,6 +138,7 @@ fn copy_while_sorted(
     options: &Options,
     file: &PbfFile,
     header: &HeaderBlock,
+    kept: Kept,
     ctx: &Context,
 ) -> Result<Attempt> {
     let target = options.output.clone();
@@ -131,7 +163,11 @@ fn copy_while_sorted(
     let mut last: Option<OrderKey> = None;
     let mut blobs_copied = 0;
     let plan = BlobPlan::open_with(file, PlanNeeds::Order, ctx, |entry| {
-        let in_place = entry.flags.has(BlobFlags::SORTED) && entry.first_key() > last;
+        let order = match kept {
+            Kept::All => BlobFlags::SORTED,
+            Kept::EachVersion | Kept::HighestVersion => BlobFlags::STRICT,
+        };
+        let in_place = entry.flags.has(order) && entry.first_key() > last;
         match writer.take_if(|_| !in_place) {
             Some(_) => return Ok(()),
             None => last = entry.last_key().max(last),
@@ -160,6 +196,7 @@ fn write_units(
     inputs: &[&Input],
     units: Vec<Unit>,
     blobs_merged: u64,
+    kept: Kept,
     ctx: &Context,
 ) -> Result<Summary> {
     let expected = units
@@ -187,7 +224,7 @@ fn write_units(
             let bytes = unit.frame_bytes();
             let done = match unit {
                 Unit::Copy(source) => Done::Copy(source),
-                Unit::Merge(shard) => Done::Frames(merge_shard(sources, encoder, &shard)?),
+                Unit::Merge(shard) => Done::Frames(merge_shard(sources, encoder, &shard, kept)?),
             };
             Ok((bytes, done))
         },

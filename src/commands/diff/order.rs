@@ -40,6 +40,7 @@ pub(super) fn in_order(path: &Path, ctx: &Context) -> Result<Side> {
             ..WriteOptions::default()
         },
         header: HeaderOptions::default(),
+        dedupe: sort::Dedupe::KeepAll,
     };
     sort::run(&options, ctx)?;
     // Once it is open the file needs no name, and nothing is left of it whatever happens.

@@ -1,5 +1,6 @@
 //! Merging the objects of overlapping blobs.
 
+use super::Kept;
 use crate::Context;
 use crate::commands::shards::{Shard, Source, Sources, Unit, plan_units};
 use crate::error::{Error, Result};
@@ -70,11 +71,24 @@ fn head_key(object: &RawObject<'_>, source: &Source, stream: usize) -> HeadKey {
     ))
 }
 
+impl Kept {
+    /// Whether an object takes the place of the one before it, which is not kept then.
+    fn replaces(self, before: &RawObject<'_>, object: &RawObject<'_>) -> bool {
+        self == Self::HighestVersion && before.key == object.key && before.version < object.version
+    }
+
+    /// Whether an object says no more than the one before it.
+    fn is_repeated(self, before: &RawObject<'_>, object: &RawObject<'_>) -> bool {
+        (before.key, before.version) == (object.key, object.version)
+    }
+}
+
 /// Merges the objects of a shard into frames.
 pub(super) fn merge_shard(
     sources: &mut Sources<'_>,
     encoder: &mut FrameEncoder,
     shard: &Shard,
+    kept: Kept,
 ) -> Result<Vec<EncodedFrame>> {
     let payloads: Vec<Vec<u8>> = shard
         .sources
@@ -107,23 +121,42 @@ pub(super) fn merge_shard(
         heads.push(head);
         streams.push(stream);
     }
+    // The object that may still be replaced by a higher version of itself, and its stream.
+    let mut last: Option<(usize, RawObject<'_>)> = None;
+    let mut add =
+        |index: usize, object: &RawObject<'_>| match (blocks.get(index), strings.get_mut(index)) {
+            (Some(block), Some(strings)) => encoder
+                .add_raw(object, &block.scale, strings)
+                .map_err(failed(index)),
+            _ => Ok(()),
+        };
     while let Some(mut top) = heap.peek_mut() {
         let Reverse((key, _, _, index)) = *top;
         if shard.until.is_some_and(|until| key >= until) {
             break;
         }
-        let (Some(Some(object)), Some(block), Some(strings), Some(stream), Some(source)) = (
+        let (Some(Some(object)), Some(stream), Some(source)) = (
             heads.get(index),
-            blocks.get(index),
-            strings.get_mut(index),
             streams.get_mut(index),
             shard.sources.get(index),
         ) else {
             break;
         };
-        encoder
-            .add_raw(object, &block.scale, strings)
-            .map_err(failed(index))?;
+        if kept == Kept::All {
+            add(index, object)?;
+        } else {
+            match last {
+                Some((_, before)) if kept.is_repeated(&before, object) => {}
+                Some((_, before)) if kept.replaces(&before, object) => {
+                    last = Some((index, *object))
+                }
+                _ => {
+                    if let Some((index, before)) = last.replace((index, *object)) {
+                        add(index, &before)?;
+                    }
+                }
+            }
+        }
         let next = stream.next().map_err(failed(index))?;
         match &next {
             Some(next) => *top = head_key(next, source, index),
@@ -134,6 +167,9 @@ pub(super) fn merge_shard(
         if let Some(head) = heads.get_mut(index) {
             *head = next;
         }
+    }
+    if let Some((index, object)) = &last {
+        add(*index, object)?;
     }
     encoder.finish().map_err(failed(0))
 }
@@ -186,7 +222,7 @@ pub(super) fn sorted_runs(
             },
             |(sources, encoder), shard| {
                 let bytes = Unit::Merge(shard.clone()).frame_bytes();
-                Ok((bytes, merge_shard(sources, encoder, &shard)?))
+                Ok((bytes, merge_shard(sources, encoder, &shard, Kept::All)?))
             },
             |(bytes, frames)| {
                 phase.advance(bytes);
