@@ -1,8 +1,7 @@
-use super::shared::{KindArgs, RunArgs};
+use super::shared::{KindArgs, RunArgs, names_changes, text_target};
 use super::{Answer, complain, show};
 use anyhow::{Result, bail};
 use pbfhogg::commands::diff::{self, Counts, Deletions, Equality, Format, Summary};
-use pbfhogg::write::OutputTarget;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -81,13 +80,7 @@ pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
     let to_stdout = args.output == Path::new("-");
     // Where nothing but the counts is shown, the objects need not be.
     let silent = to_stdout && (args.run.json || (args.run.quiet && !is_osc));
-    let target = match to_stdout {
-        true => OutputTarget::Stdout,
-        false => OutputTarget::File {
-            path: args.output.clone(),
-            overwrite: args.overwrite,
-        },
-    };
+    let target = text_target(&args.output, args.overwrite);
     let options = diff::Options {
         old: args.old.clone(),
         new: args.new.clone(),
@@ -119,12 +112,9 @@ pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
 
 fn format(args: &Args, derive_changes: bool) -> Result<Format> {
     let name = args.output.to_string_lossy();
-    let by_name = [".osc", ".osc.gz", ".osc.bz2", ".osc.zst"]
-        .iter()
-        .any(|ending| name.ends_with(ending));
     let is_osc = match args.format.as_deref() {
         Some(format) => format.starts_with("osc"),
-        None => derive_changes || by_name,
+        None => derive_changes || names_changes(&args.output),
     };
     if let (Some(format), true) = (&args.format, name == "-")
         && format.starts_with("osc.")

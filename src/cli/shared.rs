@@ -108,6 +108,11 @@ impl OutputArgs {
     pub fn target(&self) -> Result<OutputTarget> {
         self.write.target(&self.output)
     }
+
+    /// Where the output goes where it is text.
+    pub fn text_target(&self) -> OutputTarget {
+        text_target(&self.output, self.write.overwrite)
+    }
 }
 
 /// How an output is written.
@@ -201,6 +206,25 @@ impl KindArgs {
             self.kinds.iter().copied().collect()
         }
     }
+}
+
+/// A path from the command line as an output of text.
+pub fn text_target(path: &Path, overwrite: bool) -> OutputTarget {
+    match path.as_os_str() == "-" {
+        true => OutputTarget::Stdout,
+        false => OutputTarget::File {
+            path: path.to_owned(),
+            overwrite,
+        },
+    }
+}
+
+/// Whether a name is one of a change file.
+pub fn names_changes(path: &Path) -> bool {
+    let name = path.to_string_lossy();
+    [".osc", ".osc.gz", ".osc.bz2", ".osc.zst"]
+        .iter()
+        .any(|ending| name.ends_with(ending))
 }
 
 /// Which tags a command is about.

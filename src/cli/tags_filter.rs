@@ -1,7 +1,8 @@
-use super::shared::{ExpressionArgs, OutputArgs, RunArgs};
+use super::shared::{ExpressionArgs, OutputArgs, RunArgs, names_changes};
 use super::{Answer, show};
 use anyhow::{Result, bail};
-use pbfhogg::commands::tags_filter;
+use pbfhogg::Context;
+use pbfhogg::commands::tags_filter::{self, Options, changes};
 use std::path::PathBuf;
 
 /// Keep the objects with certain tags, and what they refer to
@@ -36,6 +37,10 @@ pub struct Args {
     /// Take the tags from objects that are there for the sake of a reference alone
     #[arg(short = 't', long)]
     remove_tags: bool,
+    /// What the input is: pbf, or osc for a change file, of which a change file is made; without, its
+    /// content tells. Deletions are kept all, since they do not say what tags the object had
+    #[arg(long, value_name = "KIND", value_parser = ["pbf", "osc"])]
+    input_kind: Option<String>,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
@@ -44,18 +49,29 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<Answer> {
     let ctx = args.run.context();
-    let options = tags_filter::Options {
+    let is_osc = match args.input_kind.as_deref() {
+        Some(kind) => kind == "osc",
+        None => names_changes(&args.input),
+    };
+    let options = Options {
         input: args.input.clone(),
         expressions: args.expressions.parse()?,
         invert: args.invert_match,
         omit_referenced: args.omit_referenced,
         remove_tags: args.remove_tags,
-        output: args.output.target()?,
+        output: if is_osc {
+            args.output.text_target()
+        } else {
+            args.output.target()?
+        },
         write: args.output.write.options(),
         header: args.output.write.header(),
     };
     if options.expressions.is_empty() {
         bail!("no expression was given: say what to keep, like w/highway, or -e FILE");
+    }
+    if is_osc {
+        return filter_changes(args, &options, &ctx);
     }
     let summary = tags_filter::run(&options, &ctx)?;
     let free = !options.output.is_stream();
@@ -79,6 +95,22 @@ pub fn run(args: &Args) -> Result<Answer> {
             options.output.path().display(),
             show::counted(summary.matched, "object"),
             show::bytes(summary.kept.written.bytes),
+        )
+    })?;
+    Ok(Answer::Yes)
+}
+
+fn filter_changes(args: &Args, options: &Options, ctx: &Context) -> Result<Answer> {
+    let summary = changes::run(options)?;
+    let free = !options.output.is_stream();
+    args.run.finish(ctx, &summary, free, || {
+        format!(
+            "{}: {} that match, {} that they refer to, {}; {} left out\n",
+            options.output.path().display(),
+            show::counted(summary.matched, "change"),
+            show::number(summary.referenced),
+            show::counted(summary.deleted, "deletion"),
+            show::number(summary.dropped),
         )
     })?;
     Ok(Answer::Yes)

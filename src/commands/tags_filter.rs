@@ -1,5 +1,7 @@
 //! `tags-filter`: the objects with certain tags, and what they refer to.
 
+pub mod changes;
+
 use super::headers::HeaderOptions;
 use super::keep::{Fate, Job, Keep, Kept, mark_by_key, write_kept};
 use super::references::{each_once, referenced, scan_blobs};

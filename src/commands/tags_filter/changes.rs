@@ -1,0 +1,140 @@
+//! Change files: the changes of objects with certain tags, and of what these refer to.
+
+use super::Options;
+use crate::error::Result;
+use crate::index::IdSets;
+use crate::osc::{Batch, ChangeAction, OscText, read_change_files};
+use crate::osm::{ObjectId, ObjectKind, TagExpression, TagFilter};
+use crate::pbf::{Object, ObjectBody};
+use crate::write::TextOutput;
+use serde::Serialize;
+
+/// What became of a change file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct ChangesSummary {
+    /// Objects that are created or modified and match.
+    pub matched: u64,
+    /// Objects that are created or modified, do not match, and are kept because others refer to them.
+    pub referenced: u64,
+    /// Deletions, all of which are kept: a deletion does not say what the object was.
+    pub deleted: u64,
+    /// Changes that were left out.
+    pub dropped: u64,
+}
+
+/// Keeps the changes of a change file, the last one of each object, that are about objects with certain tags.
+/// Deletions are kept, since they do not say what tags the object had.
+pub fn run(options: &Options) -> Result<ChangesSummary> {
+    let filter = TagFilter::new(options.expressions.iter().cloned());
+    let set = read_change_files(std::slice::from_ref(&options.input))?;
+    let batch = Batch::new(&set, set.changes().iter().filter(|change| !change.deleted));
+    let objects = batch.objects();
+    let matched: IdSets = objects
+        .iter()
+        .filter(|object| matches(&filter, object) != options.invert)
+        .map(id_of)
+        .collect();
+    let mut kept = matched.clone();
+    if !options.omit_referenced {
+        add_referenced(&objects, &mut kept);
+    }
+    let mut output = TextOutput::create(options.output.clone())?;
+    let own = || concat!("pbfhogg/", env!("CARGO_PKG_VERSION")).to_owned();
+    let generator = options.header.generator.clone().unwrap_or_else(own);
+    output.write(&OscText::prologue(&generator))?;
+    let mut summary = ChangesSummary {
+        matched: matched.len(),
+        referenced: 0,
+        deleted: 0,
+        dropped: 0,
+    };
+    let mut text = OscText::default();
+    let mut objects = objects.iter();
+    for change in set.changes() {
+        if change.deleted {
+            let (kind, id) = (change.key.0, change.id);
+            text.put_deletion(ObjectId { kind, id }, change.version, change.timestamp);
+            summary.deleted += 1;
+            continue;
+        }
+        let Some(object) = objects.next() else { break };
+        let (kind, id) = (object.kind(), object.id);
+        if !kept.contains(kind, id) {
+            summary.dropped += 1;
+            continue;
+        }
+        let is_match = matched.contains(kind, id);
+        summary.referenced += u64::from(!is_match);
+        let action = match object.info.version {
+            Some(1) => ChangeAction::Create,
+            _ => ChangeAction::Modify,
+        };
+        let bare = Object {
+            tags: &[],
+            ..object.clone()
+        };
+        let is_bare = options.remove_tags && !is_match;
+        text.put(action, if is_bare { &bare } else { object });
+    }
+    output.write(&text.finish())?;
+    output.write(OscText::EPILOGUE)?;
+    output.finish()?;
+    Ok(summary)
+}
+
+fn id_of(object: &Object<'_>) -> ObjectId {
+    ObjectId {
+        kind: object.kind(),
+        id: object.id,
+    }
+}
+
+fn matches(filter: &TagFilter, object: &Object<'_>) -> bool {
+    let concerns = |expression: &TagExpression| {
+        expression.kinds.contains(object.kind()) || (expression.areas && is_area(object))
+    };
+    object.tags.iter().any(|(key, value)| {
+        let mut expressions = filter.with_key(key);
+        expressions.any(|expression| expression.matches_value(value) && concerns(expression))
+    })
+}
+
+fn is_area(object: &Object<'_>) -> bool {
+    match object.body {
+        ObjectBody::Node { .. } => false,
+        ObjectBody::Way { refs } => refs.len() >= 4 && refs.first() == refs.last(),
+        ObjectBody::Relation { .. } => object
+            .tags
+            .iter()
+            .any(|(key, value)| *key == "type" && matches!(*value, "multipolygon" | "boundary")),
+    }
+}
+
+/// Adds what the objects refer to, as far as there are changes of it; relations until there is no more.
+fn add_referenced(objects: &[Object<'_>], kept: &mut IdSets) {
+    let mut before = 0;
+    while before != kept.of(ObjectKind::Relation).len() {
+        before = kept.of(ObjectKind::Relation).len();
+        for object in objects {
+            if let ObjectBody::Relation { members } = object.body
+                && kept.contains(ObjectKind::Relation, object.id)
+            {
+                for member in members {
+                    kept.insert(member.kind, member.id);
+                }
+            }
+        }
+        if before == 0 {
+            break;
+        }
+    }
+    for object in objects {
+        if let ObjectBody::Way { refs } = object.body
+            && kept.contains(ObjectKind::Way, object.id)
+        {
+            for id in refs {
+                kept.insert(ObjectKind::Node, *id);
+            }
+        }
+    }
+}
