@@ -342,7 +342,7 @@ impl<'a> BlockCursor<'a> {
     }
 }
 
-fn single(kind: ObjectKind, message: &[u8]) -> Result<RawObject<'_>, FormatError> {
+pub(super) fn single(kind: ObjectKind, message: &[u8]) -> Result<RawObject<'_>, FormatError> {
     let version = RawInfo::version_in(ObjectOutline::parse(message)?.info)?;
     Ok(RawObject {
         key: (kind, id_rank(object_id(message, kind)?)),

@@ -13,6 +13,7 @@ mod dense;
 mod element;
 mod entry;
 mod error;
+mod facts;
 mod frame;
 mod header;
 mod header_room;

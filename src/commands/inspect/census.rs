@@ -42,14 +42,12 @@ impl Census {
         entry: &BlobEntry,
         block: &ParsedBlock<'_>,
     ) -> Result<(), FormatError> {
+        if asked.extended {
+            self.extended.add(entry, block)?;
+        }
+        let one_by_one = asked.nodes || asked.locations || asked.anomalies;
         let mut objects = block.cursor();
-        let mut last = None;
-        while let Some(object) = objects.next()? {
-            if asked.extended {
-                self.extended.add(&object, block)?;
-                self.extended.further_versions += u64::from(last == Some(object.key));
-                last = Some(object.key);
-            }
+        while one_by_one && let Some(object) = objects.next()? {
             if asked.nodes {
                 self.nodes.add(&object, block)?;
             }

@@ -1,7 +1,7 @@
 //! Metadata and sizes of objects.
 
 use crate::osm::{ObjectKind, format_timestamp};
-use crate::pbf::{FormatError, ParsedBlock, RawObject, StringTable};
+use crate::pbf::{BlobEntry, BlobFlags, FormatError, ParsedBlock, RawObject};
 use serde::Serialize;
 
 /// How many objects of each kind there are; serialized by kind.
@@ -76,27 +76,43 @@ pub struct Extended {
 }
 
 impl Extended {
+    /// Takes in the objects of a block.
     pub(super) fn add(
         &mut self,
-        object: &RawObject<'_>,
+        entry: &BlobEntry,
         block: &ParsedBlock<'_>,
     ) -> Result<(), FormatError> {
-        let (kind, info) = (object.key.0, object.info()?);
-        self.objects.add(kind, 1);
-        self.with_version += u64::from(info.version > 0);
-        self.with_changeset += u64::from(info.changeset > 0);
-        self.with_uid += u64::from(info.uid > 0);
-        self.with_user += u64::from(has_user(info.user_sid, &block.strings)?);
-        self.deleted += u64::from(info.visible == Some(false));
-        if info.timestamp != 0 {
-            self.with_timestamp += 1;
-            self.add_times(block.scale.seconds(info.timestamp));
+        let by_kind = block.facts(|object| self.add_lists(object))?;
+        for (kind, facts) in ObjectKind::ALL.into_iter().zip(by_kind) {
+            self.objects.add(kind, facts.objects);
+            self.tags.add(kind, facts.tags);
+            self.tagged.add(kind, facts.tagged);
+            self.with_version += facts.with_version;
+            self.with_timestamp += facts.with_timestamp;
+            self.with_changeset += facts.with_changeset;
+            self.with_uid += facts.with_uid;
+            self.with_user += facts.with_user;
+            self.deleted += facts.deleted;
+            if let Some((first, last)) = facts.times {
+                self.add_times(block.scale.seconds(first));
+                self.add_times(block.scale.seconds(last));
+            }
         }
-        let view = object.view();
-        let tags = view.count_tags()?;
-        self.tags.add(kind, tags);
-        self.tagged.add(kind, u64::from(tags > 0));
-        match kind {
+        if entry.flags.has(BlobFlags::STRICT) {
+            return Ok(());
+        }
+        let mut keys = block.keys();
+        let mut last = None;
+        while let Some(key) = keys.next()? {
+            self.further_versions += u64::from(last == Some(key));
+            last = Some(key);
+        }
+        Ok(())
+    }
+
+    /// Takes in what a way or a relation refers to.
+    fn add_lists(&mut self, object: &RawObject<'_>) -> Result<(), FormatError> {
+        match object.key.0 {
             ObjectKind::Node => {}
             ObjectKind::Way => {
                 let refs = object.count_refs()?.0 as u64;
@@ -105,7 +121,7 @@ impl Extended {
             }
             ObjectKind::Relation => {
                 let mut members = 0;
-                view.any_member(|_, _| {
+                object.view().any_member(|_, _| {
                     members += 1;
                     false
                 })?;
@@ -149,8 +165,4 @@ impl Extended {
         self.first_timestamp = self.times.map(|(first, _)| format_timestamp(first));
         self.last_timestamp = self.times.map(|(_, last)| format_timestamp(last));
     }
-}
-
-fn has_user(user_sid: u32, strings: &StringTable<'_>) -> Result<bool, FormatError> {
-    Ok(user_sid != 0 && !strings.get(user_sid.into())?.is_empty())
 }

@@ -1,0 +1,159 @@
+//! What can be counted of objects without taking them apart one by one: metadata and tags, column by
+//! column where nodes are dense.
+
+use super::FormatError;
+use super::block::StringTable;
+use super::cursor::{ParsedBlock, ParsedMessage, RawObject, single};
+use super::dense::{Delta, DenseNodes};
+use super::messages::RawInfo;
+use super::wire::Packed;
+use crate::osm::ObjectKind;
+
+/// Counts of objects of one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Facts {
+    pub objects: u64,
+    pub with_version: u64,
+    pub with_timestamp: u64,
+    pub with_changeset: u64,
+    pub with_uid: u64,
+    pub with_user: u64,
+    pub deleted: u64,
+    pub tagged: u64,
+    pub tags: u64,
+    /// The first and the last time, in the block's units.
+    pub times: Option<(i64, i64)>,
+}
+
+impl ParsedBlock<'_> {
+    /// Counts the objects of each kind; those that have a message of their own are shown to `look`.
+    pub(crate) fn facts(
+        &self,
+        mut look: impl FnMut(&RawObject<'_>) -> Result<(), FormatError>,
+    ) -> Result<[Facts; 3], FormatError> {
+        let mut facts = [Facts::default(); 3];
+        for message in self.messages() {
+            match message {
+                ParsedMessage::Dense(dense) => {
+                    facts[ObjectKind::Node as usize].add_dense(dense, &self.strings)?;
+                }
+                ParsedMessage::Single(kind, bytes) => {
+                    let object = single(*kind, bytes)?;
+                    facts[*kind as usize].add_object(&object, &self.strings)?;
+                    look(&object)?;
+                }
+            }
+        }
+        Ok(facts)
+    }
+}
+
+impl Facts {
+    fn add_object(
+        &mut self,
+        object: &RawObject<'_>,
+        strings: &StringTable<'_>,
+    ) -> Result<(), FormatError> {
+        let (info, tags) = (object.info()?, object.view().count_tags()?);
+        let RawInfo {
+            version,
+            timestamp,
+            changeset,
+            uid,
+            user_sid,
+            visible,
+        } = info;
+        self.objects += 1;
+        self.with_version += u64::from(version > 0);
+        self.with_changeset += u64::from(changeset > 0);
+        self.with_uid += u64::from(uid > 0);
+        self.with_user += u64::from(names_a_user(user_sid.into(), strings)?);
+        self.deleted += u64::from(visible == Some(false));
+        self.tagged += u64::from(tags > 0);
+        self.tags += tags;
+        if timestamp != 0 {
+            self.with_timestamp += 1;
+            self.add_time(timestamp);
+        }
+        Ok(())
+    }
+
+    fn add_time(&mut self, time: i64) {
+        let (first, last) = self.times.unwrap_or((time, time));
+        self.times = Some((first.min(time), last.max(time)));
+    }
+
+    fn add_dense(
+        &mut self,
+        dense: &DenseNodes<'_>,
+        strings: &StringTable<'_>,
+    ) -> Result<(), FormatError> {
+        let info = &dense.info;
+        self.objects += dense.len() as u64;
+        let mut versions = info.versions.values();
+        while !versions.is_done() {
+            self.with_version += u64::from(versions.read()? as i32 > 0);
+        }
+        self.with_changeset += count_positive(&info.changesets)?;
+        self.with_uid += count_positive(&info.uids)?;
+        let mut users = Delta::new(&info.user_sids);
+        // Neighbours mostly have the same user.
+        let (mut last, mut has_name) = (0, false);
+        while !users.is_done() {
+            let user = users.read()?;
+            if user != last {
+                (last, has_name) = (user, names_a_user(user as u64, strings)?);
+            }
+            self.with_user += u64::from(has_name);
+        }
+        let mut visible = info.visible.values();
+        while !visible.is_done() {
+            self.deleted += u64::from(visible.read()? == 0);
+        }
+        let mut times = Delta::new(&info.timestamps);
+        let (mut first, mut last) = (i64::MAX, i64::MIN);
+        while !times.is_done() {
+            let time = times.read()?;
+            if time != 0 {
+                self.with_timestamp += 1;
+                (first, last) = (first.min(time), last.max(time));
+            }
+        }
+        if first <= last {
+            self.add_time(first);
+            self.add_time(last);
+        }
+        self.add_dense_tags(dense)
+    }
+
+    fn add_dense_tags(&mut self, dense: &DenseNodes<'_>) -> Result<(), FormatError> {
+        let mut ids = dense.keys_vals.values();
+        let mut tags = 0;
+        while !ids.is_done() {
+            if ids.read()? == 0 {
+                self.tagged += u64::from(tags > 0);
+                self.tags += tags;
+                tags = 0;
+            } else {
+                ids.read()?;
+                tags += 1;
+            }
+        }
+        // Some writers leave out the last 0.
+        self.tagged += u64::from(tags > 0);
+        self.tags += tags;
+        Ok(())
+    }
+}
+
+fn count_positive(column: &Packed<'_>) -> Result<u64, FormatError> {
+    let (mut values, mut count) = (Delta::new(column), 0);
+    while !values.is_done() {
+        count += u64::from(values.read()? > 0);
+    }
+    Ok(count)
+}
+
+fn names_a_user(sid: u64, strings: &StringTable<'_>) -> Result<bool, FormatError> {
+    Ok(sid != 0 && !strings.get(sid)?.is_empty())
+}
