@@ -1,6 +1,6 @@
 //! Metadata and sizes of objects.
 
-use crate::osm::{ObjectKind, format_timestamp};
+use crate::osm::{ObjectKind, OrderKey, format_timestamp};
 use crate::pbf::{BlobEntry, BlobFlags, FormatError, ParsedBlock, RawObject};
 use serde::Serialize;
 
@@ -73,6 +73,9 @@ pub struct Extended {
     pub most_members: u64,
     #[serde(skip)]
     times: Option<(i64, i64)>,
+    /// The first and the last object, where they stand in order.
+    #[serde(skip)]
+    ends: Option<(OrderKey, OrderKey)>,
 }
 
 impl Extended {
@@ -98,6 +101,8 @@ impl Extended {
                 self.add_times(block.scale.seconds(last));
             }
         }
+        let ends = entry.first_key().zip(entry.last_key());
+        self.ends = ends.filter(|_| entry.flags.has(BlobFlags::SORTED));
         if entry.flags.has(BlobFlags::STRICT) {
             return Ok(());
         }
@@ -142,6 +147,12 @@ impl Extended {
             self.add_times(first);
             self.add_times(last);
         }
+        let goes_on = self
+            .ends
+            .zip(other.ends)
+            .is_some_and(|(one, two)| one.1 == two.0);
+        self.further_versions += u64::from(goes_on);
+        self.ends = other.ends.or(self.ends);
         let sums = [
             (&mut self.with_version, other.with_version),
             (&mut self.with_timestamp, other.with_timestamp),
