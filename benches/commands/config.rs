@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -245,6 +246,7 @@ impl Inputs {
                 .changes
                 .clone()
                 .ok_or("the data set has no change file")?,
+            "{applied}" => self.applied()?,
             "{out}" => self.output(who),
             other => return Ok(other.to_owned()),
         };
@@ -257,19 +259,31 @@ impl Inputs {
 
     /// The data set with a table of contents, made once.
     fn indexed(&self) -> Result<PathBuf, String> {
-        if !self.indexed.is_file() {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_pbfhogg"));
-            let status = command
-                .args(["cat", "-q"])
-                .arg(&self.input)
-                .arg("-o")
-                .arg(&self.indexed)
-                .status();
-            if !status.is_ok_and(|status| status.success()) {
-                return Err("indexing failed".into());
-            }
+        make_once(&self.indexed, &["cat".as_ref(), self.input.as_os_str()])
+    }
+
+    /// The data set with its changes applied, made once.
+    fn applied(&self) -> Result<PathBuf, String> {
+        let changes = self
+            .changes
+            .as_ref()
+            .ok_or("the data set has no change file")?;
+        let indexed = self.indexed()?;
+        let name = self
+            .indexed
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy();
+        let applied = self.directory.join(format!("applied-{name}"));
+        if is_older(&applied, &self.input) {
+            let _ = std::fs::remove_file(&applied);
         }
-        Ok(self.indexed.clone())
+        let command = [
+            "apply-changes".as_ref(),
+            indexed.as_os_str(),
+            changes.as_os_str(),
+        ];
+        make_once(&applied, &command)
     }
 
     /// Removes outputs.
@@ -278,4 +292,21 @@ impl Inputs {
             let _ = std::fs::remove_file(self.output(who));
         }
     }
+}
+
+/// Has a command make a file that is not there yet.
+fn make_once(path: &Path, arguments: &[&OsStr]) -> Result<PathBuf, String> {
+    if !path.is_file() {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pbfhogg"));
+        let status = command
+            .args(arguments)
+            .arg("-q")
+            .arg("-o")
+            .arg(path)
+            .status();
+        if !status.is_ok_and(|status| status.success()) {
+            return Err(format!("{} could not be made", path.display()));
+        }
+    }
+    Ok(path.to_owned())
 }

@@ -2,8 +2,8 @@
 
 use super::Call;
 use super::faults::{Fault, Faults};
-use crate::commands::{HeaderOptions, apply_changes, cat, sort, synth};
-use crate::osm::KindSet;
+use crate::commands::{HeaderOptions, apply_changes, cat, diff, sort, synth, tags_filter};
+use crate::osm::{KindSet, TagExpression};
 use crate::write::{OutputTarget, WriteOptions};
 use crate::{Context, IoMode, Result};
 use rustix::io::Errno;
@@ -30,9 +30,18 @@ enum Job {
     Sort,
     SortAndMerge,
     ApplyChanges,
+    TagsFilter,
+    Diff,
 }
 
-const JOBS: [Job; 4] = [Job::Cat, Job::Sort, Job::SortAndMerge, Job::ApplyChanges];
+const JOBS: [Job; 6] = [
+    Job::Cat,
+    Job::Sort,
+    Job::SortAndMerge,
+    Job::ApplyChanges,
+    Job::TagsFilter,
+    Job::Diff,
+];
 
 fn context(io: IoMode) -> Context {
     Context {
@@ -101,6 +110,7 @@ impl Bench {
                     output,
                     write,
                     header,
+                    dedupe: sort::Dedupe::KeepAll,
                 };
                 sort::run(&options, &ctx).map(drop)
             }
@@ -113,6 +123,34 @@ impl Bench {
                     header,
                 };
                 apply_changes::run(&options, &ctx).map(drop)
+            }
+            Job::TagsFilter => {
+                let options = tags_filter::Options {
+                    input: self.base(),
+                    expressions: vec![TagExpression::parse("highway=primary").unwrap()],
+                    invert: false,
+                    omit_referenced: false,
+                    remove_tags: false,
+                    output,
+                    write,
+                    header,
+                };
+                tags_filter::run(&options, &ctx).map(drop)
+            }
+            Job::Diff => {
+                let format = diff::Format::Text {
+                    common: true,
+                    details: false,
+                };
+                let options = diff::Options {
+                    old: self.base(),
+                    new: self.base(),
+                    kinds: KindSet::ALL,
+                    equality: diff::Equality::default(),
+                    verify: false,
+                    output: Some((format, output)),
+                };
+                diff::run(&options, &ctx).map(drop)
             }
         }
     }
@@ -133,9 +171,14 @@ impl Bench {
     }
 }
 
-/// Places at which calls fail: all of the first ones, then ever fewer.
-fn places() -> impl Iterator<Item = u64> {
-    (1..10).chain((10..).step_by(7))
+/// Places at which calls fail: all of the first ones, then some. Jobs that look at every object take
+/// their time, and go the same ways as the others.
+fn places(job: Job) -> impl Iterator<Item = u64> {
+    let (all, step) = match job {
+        Job::TagsFilter | Job::Diff => (4, 41),
+        _ => (10, 7),
+    };
+    (1..all).chain((all..).step_by(step))
 }
 
 #[test]
@@ -167,7 +210,7 @@ fn at_every_place(
         let (result, good) = bench.run_over_old(job, IoMode::Buffered);
         result.unwrap();
         for io in MODES {
-            for nth in places() {
+            for nth in places(job) {
                 faults.plan(call, nth, fault);
                 let (result, output) = bench.run_over_old(job, io);
                 let happened = faults.end();

@@ -2,6 +2,7 @@
 
 use super::output::{Output, OutputTarget};
 use crate::error::{Error, Result};
+use crate::sys;
 use flate2::GzBuilder;
 use flate2::write::GzEncoder;
 use std::fs::File;
@@ -14,11 +15,25 @@ pub struct TextOutput {
     sink: Sink,
 }
 
+/// A file that is written to as all files are.
+struct Through(File);
+
+impl Write for Through {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        sys::write(&self.0, bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 enum Sink {
-    Plain(BufWriter<File>),
-    Gzip(GzEncoder<BufWriter<File>>),
-    Bzip2(bzip2::write::BzEncoder<BufWriter<File>>),
-    Zstd(zstd::Encoder<'static, BufWriter<File>>),
+    Plain(BufWriter<Through>),
+    Gzip(GzEncoder<BufWriter<Through>>),
+    Bzip2(bzip2::write::BzEncoder<BufWriter<Through>>),
+    Zstd(zstd::Encoder<'static, BufWriter<Through>>),
 }
 
 impl std::fmt::Debug for TextOutput {
@@ -33,7 +48,7 @@ impl TextOutput {
     /// Begins an output.
     pub fn create(target: OutputTarget) -> Result<Self> {
         let (output, file) = Output::create(target)?;
-        let file = BufWriter::with_capacity(1 << 16, file);
+        let file = BufWriter::with_capacity(1 << 16, Through(file));
         let ending = output.path().extension().and_then(|ending| ending.to_str());
         let sink = match ending {
             // No time in the head: the same text is the same bytes.
