@@ -75,9 +75,15 @@ impl<'f> BlobReader<'f> {
     /// Where the entry knows the content's hash, a payload that differs is an error: the entry is
     /// stale, and what was planned by it would be wrong.
     pub fn payload(&mut self, entry: &BlobEntry) -> Result<&[u8]> {
+        read_frame(self.input, &mut self.frame, entry, &self.stats)?;
+        self.decompress(entry)
+    }
+
+    /// The payload of the frame that was read.
+    fn decompress(&mut self, entry: &BlobEntry) -> Result<&[u8]> {
         let input = self.input;
         let bad = |source| input.blob_error(u64::from(entry.number), entry.offset, source);
-        let blob = read_blob(input, &mut self.frame, entry, &self.stats)?;
+        let blob = blob_in_frame(&self.frame, entry).map_err(bad)?;
         let payload = self.decompressor.payload(&blob).map_err(bad)?;
         self.stats.bytes_decoded.add(payload.len() as u64);
         self.stats.blobs_decoded.add(1);
@@ -99,7 +105,8 @@ impl<'f> BlobReader<'f> {
         }
         let input = self.input;
         let bad = |source| input.blob_error(u64::from(entry.number), entry.offset, source);
-        let blob = read_blob(input, &mut self.frame, entry, &self.stats)?;
+        read_frame(input, &mut self.frame, entry, &self.stats)?;
+        let blob = blob_in_frame(&self.frame, entry).map_err(bad)?;
         let table = self.decompressor.string_table(&blob).map_err(bad)?;
         let strings = table.map(StringTable::parse).transpose().map_err(bad)?;
         let answer = strings.and_then(|strings| glance(&strings));
@@ -109,7 +116,7 @@ impl<'f> BlobReader<'f> {
         self.glances.count(answer.is_some());
         match answer {
             Some(answer) => Ok(Glanced::Answered(answer)),
-            None => self.payload(entry).map(Glanced::Payload),
+            None => self.decompress(entry).map(Glanced::Payload),
         }
     }
 
@@ -121,12 +128,7 @@ impl<'f> BlobReader<'f> {
 }
 
 /// Reads the frame of a blob.
-fn read_blob<'b>(
-    input: &Input,
-    frame: &'b mut Vec<u8>,
-    entry: &BlobEntry,
-    stats: &Stats,
-) -> Result<Blob<'b>> {
+fn read_frame(input: &Input, frame: &mut Vec<u8>, entry: &BlobEntry, stats: &Stats) -> Result<()> {
     let bad = |source| input.blob_error(u64::from(entry.number), entry.offset, source);
     if entry.blobs != 1 {
         return Err(bad(FormatError::new("several blobs cannot be read as one")));
@@ -135,12 +137,11 @@ fn read_blob<'b>(
     if frame.len() < len {
         frame.resize(len, 0);
     }
-    let frame = frame.get_mut(..len).unwrap_or_default();
-    if input.read_at(frame, entry.offset)? < len {
+    if input.read_at(frame.get_mut(..len).unwrap_or_default(), entry.offset)? < len {
         return Err(bad(FormatError::new("the file ends within this blob")));
     }
     stats.bytes_read.add(len as u64);
-    blob_in_frame(frame, entry).map_err(bad)
+    Ok(())
 }
 
 /// The error for a blob that is not what the index said.
@@ -153,6 +154,7 @@ pub(crate) fn stale_index(what: &str) -> FormatError {
 
 /// The Blob in a frame, which must be as long as the entry says.
 fn blob_in_frame<'a>(frame: &'a [u8], entry: &BlobEntry) -> Result<Blob<'a>, FormatError> {
+    let frame = frame.get(..entry.frame_len as usize).unwrap_or_default();
     let misplaced = || stale_index("there is no data blob of that length");
     let prefix = frame
         .first_chunk::<FRAME_PREFIX_LEN>()
