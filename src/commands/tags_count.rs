@@ -190,27 +190,19 @@ impl Counter {
             scratch.keys.clear();
             scratch.keys.resize(strings.len(), 0);
             let mut wrong = None;
-            block.for_each_object(|object| {
-                if object.kind != kind {
-                    return Ok(());
-                }
-                object.any_tag(|key, value| {
-                    match wants.get(key as usize) {
-                        None => wrong = Some(key),
-                        Some((wants_key, wants_tag)) => {
-                            if *wants_key && let Some(count) = scratch.keys.get_mut(key as usize) {
-                                *count += 1;
-                            }
-                            if *wants_tag {
-                                let tag = (kind, key as u32, value as u32);
-                                *scratch.tags.entry(tag).or_default() += 1;
-                            }
-                        }
+            block.for_each_tag(kind, |key, value| match wants.get(key as usize) {
+                None => wrong = Some(key),
+                Some((wants_key, wants_tag)) => {
+                    if *wants_key && let Some(count) = scratch.keys.get_mut(key as usize) {
+                        *count += 1;
                     }
-                    false
-                })?;
-                wrong.map_or(Ok(()), |key| strings.check(key))
+                    if *wants_tag {
+                        let tag = (kind, key as u32, value as u32);
+                        *scratch.tags.entry(tag).or_default() += 1;
+                    }
+                }
             })?;
+            wrong.map_or(Ok(()), |key| strings.check(key))?;
             self.add_keys(kind, strings, scratch, table)?;
         }
         self.add_tags(strings, scratch, table)

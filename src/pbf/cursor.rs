@@ -29,6 +29,15 @@ pub(super) enum ParsedMessage<'a> {
     Single(ObjectKind, &'a [u8]),
 }
 
+impl ParsedMessage<'_> {
+    pub(super) const fn kind(&self) -> ObjectKind {
+        match self {
+            Self::Dense(_) => ObjectKind::Node,
+            Self::Single(kind, _) => *kind,
+        }
+    }
+}
+
 impl<'a> ParsedBlock<'a> {
     pub(crate) fn parse(payload: &'a [u8]) -> Result<Self, FormatError> {
         let outline = BlockOutline::parse(payload)?;
@@ -342,7 +351,7 @@ impl<'a> BlockCursor<'a> {
     }
 }
 
-pub(super) fn single(kind: ObjectKind, message: &[u8]) -> Result<RawObject<'_>, FormatError> {
+fn single(kind: ObjectKind, message: &[u8]) -> Result<RawObject<'_>, FormatError> {
     let version = RawInfo::version_in(ObjectOutline::parse(message)?.info)?;
     Ok(RawObject {
         key: (kind, id_rank(object_id(message, kind)?)),

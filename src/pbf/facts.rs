@@ -3,9 +3,9 @@
 
 use super::FormatError;
 use super::block::StringTable;
-use super::cursor::{ParsedBlock, ParsedMessage, RawObject, single};
+use super::cursor::{ParsedBlock, ParsedMessage};
 use super::dense::{Delta, DenseNodes};
-use super::messages::RawInfo;
+use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage};
 use super::wire::Packed;
 use crate::osm::ObjectKind;
 
@@ -21,26 +21,38 @@ pub(crate) struct Facts {
     pub deleted: u64,
     pub tagged: u64,
     pub tags: u64,
+    /// Nodes of ways, or members of relations.
+    pub references: u64,
+    /// The most of one object.
+    pub most_references: u64,
     /// The first and the last time, in the block's units.
     pub times: Option<(i64, i64)>,
 }
 
 impl ParsedBlock<'_> {
-    /// Counts the objects of each kind; those that have a message of their own are shown to `look`.
-    pub(crate) fn facts(
-        &self,
-        mut look: impl FnMut(&RawObject<'_>) -> Result<(), FormatError>,
-    ) -> Result<[Facts; 3], FormatError> {
+    /// Counts the objects of each kind.
+    pub(crate) fn facts(&self) -> Result<[Facts; 3], FormatError> {
         let mut facts = [Facts::default(); 3];
         for message in self.messages() {
+            let found = &mut facts[message.kind() as usize];
             match message {
-                ParsedMessage::Dense(dense) => {
-                    facts[ObjectKind::Node as usize].add_dense(dense, &self.strings)?;
+                ParsedMessage::Dense(dense) => found.add_dense(dense, &self.strings)?,
+                ParsedMessage::Single(ObjectKind::Node, bytes) => {
+                    let node = NodeMessage::parse(bytes)?;
+                    found.add_object(&node.info, &node.keys, &Packed::default(), &self.strings)?;
                 }
-                ParsedMessage::Single(kind, bytes) => {
-                    let object = single(*kind, bytes)?;
-                    facts[*kind as usize].add_object(&object, &self.strings)?;
-                    look(&object)?;
+                ParsedMessage::Single(ObjectKind::Way, bytes) => {
+                    let way = WayMessage::parse(bytes)?;
+                    let info = way.info.map_or(Ok(RawInfo::default()), RawInfo::parse)?;
+                    found.add_object(&info, &way.keys, &way.refs, &self.strings)?;
+                }
+                ParsedMessage::Single(ObjectKind::Relation, bytes) => {
+                    let relation = RelationMessage::parse(bytes)?;
+                    let info = relation
+                        .info
+                        .map_or(Ok(RawInfo::default()), RawInfo::parse)?;
+                    let (keys, ids) = (&relation.keys, &relation.member_ids);
+                    found.add_object(&info, keys, ids, &self.strings)?;
                 }
             }
         }
@@ -51,30 +63,26 @@ impl ParsedBlock<'_> {
 impl Facts {
     fn add_object(
         &mut self,
-        object: &RawObject<'_>,
+        info: &RawInfo,
+        keys: &Packed<'_>,
+        references: &Packed<'_>,
         strings: &StringTable<'_>,
     ) -> Result<(), FormatError> {
-        let (info, tags) = (object.info()?, object.view().count_tags()?);
-        let RawInfo {
-            version,
-            timestamp,
-            changeset,
-            uid,
-            user_sid,
-            visible,
-        } = info;
         self.objects += 1;
-        self.with_version += u64::from(version > 0);
-        self.with_changeset += u64::from(changeset > 0);
-        self.with_uid += u64::from(uid > 0);
-        self.with_user += u64::from(names_a_user(user_sid.into(), strings)?);
-        self.deleted += u64::from(visible == Some(false));
+        self.with_version += u64::from(info.version > 0);
+        self.with_changeset += u64::from(info.changeset > 0);
+        self.with_uid += u64::from(info.uid > 0);
+        self.with_user += u64::from(names_a_user(info.user_sid.into(), strings)?);
+        self.deleted += u64::from(info.visible == Some(false));
+        if info.timestamp != 0 {
+            self.with_timestamp += 1;
+            self.add_time(info.timestamp);
+        }
+        let (tags, references) = (keys.count() as u64, references.count() as u64);
         self.tagged += u64::from(tags > 0);
         self.tags += tags;
-        if timestamp != 0 {
-            self.with_timestamp += 1;
-            self.add_time(timestamp);
-        }
+        self.references += references;
+        self.most_references = self.most_references.max(references);
         Ok(())
     }
 

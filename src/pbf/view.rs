@@ -41,6 +41,35 @@ impl<'a> ParsedBlock<'a> {
         }
         Ok(())
     }
+
+    /// Calls `look` with the string ids of key and value of every tag of the objects of one kind.
+    pub(crate) fn for_each_tag(
+        &self,
+        kind: ObjectKind,
+        mut look: impl FnMut(u64, u64),
+    ) -> Result<(), FormatError> {
+        for message in self.messages() {
+            match message {
+                ParsedMessage::Single(found, bytes) if *found == kind => {
+                    ObjectView::message(kind, bytes).any_tag(|key, value| {
+                        look(key, value);
+                        false
+                    })?;
+                }
+                ParsedMessage::Dense(dense) if kind == ObjectKind::Node => {
+                    let mut ids = dense.keys_vals.values();
+                    while !ids.is_done() {
+                        match ids.read()? {
+                            0 => {}
+                            key => look(key, ids.read()?),
+                        }
+                    }
+                }
+                ParsedMessage::Single(..) | ParsedMessage::Dense(_) => {}
+            }
+        }
+        Ok(())
+    }
 }
 
 impl<'a> ObjectView<'a> {

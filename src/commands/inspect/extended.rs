@@ -1,7 +1,7 @@
 //! Metadata and sizes of objects.
 
 use crate::osm::{ObjectKind, OrderKey, format_timestamp};
-use crate::pbf::{BlobEntry, BlobFlags, FormatError, ParsedBlock, RawObject};
+use crate::pbf::{BlobEntry, BlobFlags, FormatError, ParsedBlock};
 use serde::Serialize;
 
 /// How many objects of each kind there are; serialized by kind.
@@ -85,7 +85,12 @@ impl Extended {
         entry: &BlobEntry,
         block: &ParsedBlock<'_>,
     ) -> Result<(), FormatError> {
-        let by_kind = block.facts(|object| self.add_lists(object))?;
+        let by_kind = block.facts()?;
+        let [_, ways, relations] = &by_kind;
+        self.refs += ways.references;
+        self.most_refs = self.most_refs.max(ways.most_references);
+        self.members += relations.references;
+        self.most_members = self.most_members.max(relations.most_references);
         for (kind, facts) in ObjectKind::ALL.into_iter().zip(by_kind) {
             self.objects.add(kind, facts.objects);
             self.tags.add(kind, facts.tags);
@@ -111,28 +116,6 @@ impl Extended {
         while let Some(key) = keys.next()? {
             self.further_versions += u64::from(last == Some(key));
             last = Some(key);
-        }
-        Ok(())
-    }
-
-    /// Takes in what a way or a relation refers to.
-    fn add_lists(&mut self, object: &RawObject<'_>) -> Result<(), FormatError> {
-        match object.key.0 {
-            ObjectKind::Node => {}
-            ObjectKind::Way => {
-                let refs = object.count_refs()?.0 as u64;
-                self.refs += refs;
-                self.most_refs = self.most_refs.max(refs);
-            }
-            ObjectKind::Relation => {
-                let mut members = 0;
-                object.view().any_member(|_, _| {
-                    members += 1;
-                    false
-                })?;
-                self.members += members;
-                self.most_members = self.most_members.max(members);
-            }
         }
         Ok(())
     }
