@@ -243,7 +243,7 @@ impl Check<'_> {
             || BlobReader::new(&file.input, ctx),
             |reader, (index, entry)| {
                 let payload = reader.payload(entry)?;
-                let looked = ParsedBlock::parse(payload).and_then(|block| {
+                let looked = ParsedBlock::parse_bare(payload).and_then(|block| {
                     let look = Look {
                         kind,
                         entry,

@@ -40,13 +40,22 @@ impl ParsedMessage<'_> {
 
 impl<'a> ParsedBlock<'a> {
     pub(crate) fn parse(payload: &'a [u8]) -> Result<Self, FormatError> {
+        let block = Self::parse_bare(payload)?;
+        Ok(Self {
+            strings: StringTable::parse(block.string_table)?,
+            ..block
+        })
+    }
+
+    /// A block without its strings, for those who ask for ids and references alone.
+    pub(crate) fn parse_bare(payload: &'a [u8]) -> Result<Self, FormatError> {
         let outline = BlockOutline::parse(payload)?;
         let mut messages = Vec::new();
         for group in &outline.groups {
             find_messages(group, &mut messages)?;
         }
         Ok(Self {
-            strings: StringTable::parse(outline.string_table)?,
+            strings: StringTable::default(),
             scale: outline.scale,
             payload,
             string_table: outline.string_table,

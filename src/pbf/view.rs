@@ -89,16 +89,6 @@ impl<'a> ObjectView<'a> {
         }
     }
 
-    /// How many tags the object has.
-    pub(crate) fn count_tags(&self) -> Result<u64, FormatError> {
-        let mut count = 0;
-        self.any_tag(|_, _| {
-            count += 1;
-            false
-        })?;
-        Ok(count)
-    }
-
     /// The id.
     pub(crate) fn id(&self) -> Result<i64, FormatError> {
         match self.form {
