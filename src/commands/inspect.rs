@@ -13,7 +13,7 @@ pub use extended::{ByKind, Extended};
 
 use crate::Context;
 use crate::error::Result;
-use crate::osm::{Bbox, ObjectKind, OrderKey, format_timestamp, id_rank};
+use crate::osm::{Bbox, ObjectKind, OrderKey, format_timestamp, id_from_rank, id_rank};
 use crate::pbf::{BlobEntry, BlobFlags, ParsedBlock, feature, scan_payload};
 use crate::read::{BlobPlan, BlobReader, PbfFile, PlanNeeds, PlanSource, parallel_classify_phase};
 use census::Census;
@@ -163,6 +163,9 @@ pub struct Summary {
     /// The first blobs, where they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blob_list: Option<Vec<BlobLine>>,
+    /// The first and the last id of each kind in canonical order, blobs of several kinds included.
+    #[serde(skip)]
+    pub edge_ids: [Option<(i64, i64)>; 3],
 }
 
 impl Summary {
@@ -175,7 +178,7 @@ impl Summary {
             "file.size" => Some(self.bytes.to_string()),
             "file.format" => Some("PBF".into()),
             "data.objects_ordered" => Some(if self.sorted? { "yes" } else { "no" }.into()),
-            "data.bbox" => self.data_bbox.clone(),
+            "data.bbox" => self.data_bbox.as_ref().map(|bbox| format!("({bbox})")),
             "data.count.nodes" => Some(self.nodes.to_string()),
             "data.count.ways" => Some(self.ways.to_string()),
             "data.count.relations" => Some(self.relations.to_string()),
@@ -221,11 +224,13 @@ impl Summary {
     /// The id for `data.minid.nodes`, `data.maxid.ways` and so on.
     fn edge_id(&self, key: &str) -> Option<String> {
         let (which, kind) = key.strip_prefix("data.")?.split_once("id.")?;
-        let kind = kind.strip_suffix('s')?;
-        let found = self.kinds.iter().find(|found| found.kind == kind)?;
+        let kind = ObjectKind::ALL
+            .into_iter()
+            .find(|found| found.plural() == kind)?;
+        let (min, max) = self.edge_ids[kind as usize]?;
         let id = match which {
-            "min" => found.min_id?,
-            "max" => found.max_id?,
+            "min" => min,
+            "max" => max,
             _ => return None,
         };
         Some(id.to_string())
@@ -266,7 +271,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         .iter()
         .map(|entry| u64::from(entry.payload_len))
         .sum();
-    let [nodes, ways, relations] = count_by_kind(&file, &plan, ctx)?;
+    let tallies = count_by_kind(&file, &plan, ctx)?;
+    let [nodes, ways, relations] = tallies.each_ref().map(|tally| tally.count);
     let header = &file.header;
     Ok(Summary {
         path: options.input.display().to_string(),
@@ -297,6 +303,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         sorted: plan.is_sorted(),
         history: header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED),
         locations_on_ways: header.has(feature::LOCATIONS) || plan.any(BlobFlags::LOCATIONS),
+        edge_ids: tallies.map(|tally| tally.edges),
         extended: asked.extended.then_some(census.extended),
         node_statistics: asked.nodes.then_some(census.nodes),
         way_locations: asked.locations.then_some(census.locations),
@@ -405,20 +412,41 @@ fn id_ranges(plan: &BlobPlan) -> Vec<IdRange> {
     ObjectKind::ALL.into_iter().filter_map(range).collect()
 }
 
+/// How many objects of a kind there are, and their first and last id in canonical order.
+#[derive(Debug, Clone, Copy, Default)]
+struct Tally {
+    count: u64,
+    edges: Option<(i64, i64)>,
+}
+
+impl Tally {
+    fn add(&mut self, count: u64, first: i64, last: i64) {
+        self.count += count;
+        let (min, max) = self.edges.unwrap_or((first, last));
+        self.edges = Some((
+            std::cmp::min_by_key(min, first, |id| id_rank(*id)),
+            std::cmp::max_by_key(max, last, |id| id_rank(*id)),
+        ));
+    }
+}
+
 /// Nodes, ways and relations. What is in a blob of several kinds is counted one by one.
-fn count_by_kind(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<[u64; 3]> {
-    let mut counts = [0u64; 3];
+fn count_by_kind(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<[Tally; 3]> {
+    let mut tallies = [Tally::default(); 3];
     let mut reader = BlobReader::new(&file.input, ctx);
     for entry in &plan.entries {
         match entry.kinds.single() {
-            Some(kind) => counts[kind as usize] += u64::from(entry.count),
+            Some(kind) => {
+                tallies[kind as usize].add(entry.count.into(), entry.min_id, entry.max_id);
+            }
             None if entry.kinds.is_empty() => {}
             None => {
                 let payload = reader.payload(entry)?;
-                let counted = ParsedBlock::parse(payload).and_then(|block| {
-                    let mut objects = block.cursor();
-                    while let Some(object) = objects.next()? {
-                        counts[object.key.0 as usize] += 1;
+                let counted = ParsedBlock::parse_bare(payload).and_then(|block| {
+                    let mut keys = block.keys();
+                    while let Some((kind, rank)) = keys.next()? {
+                        let id = id_from_rank(rank);
+                        tallies[kind as usize].add(1, id, id);
                     }
                     Ok(())
                 });
@@ -426,7 +454,7 @@ fn count_by_kind(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<[u64;
             }
         }
     }
-    Ok(counts)
+    Ok(tallies)
 }
 
 fn by_kind(plan: &BlobPlan) -> Vec<KindSummary> {

@@ -200,10 +200,13 @@ impl<'f> Looker<'f> {
         entry: BlobEntry,
         mark: impl Fn(&ParsedBlock<'_>, &mut Vec<Keep>) -> Result<T, FormatError>,
     ) -> Result<(Done, Option<T>)> {
-        // To be copied, a blob has to be known.
+        // To be copied unread, a blob has to be known as well as if it was read: whether it is read depends
+        // on the worker.
+        let has = |flag| entry.flags.has(flag);
+        let is_known = has(BlobFlags::SCANNED) && has(BlobFlags::HASHED);
         let glance = |strings: &StringTable<'_>| match self.glance?(strings) {
             Fate::Drop => Some(Done::Nothing),
-            Fate::Copy if is_known(&entry) => Some(Done::Copy(entry)),
+            Fate::Copy if is_known => Some(Done::Copy(entry)),
             Fate::Copy | Fate::Look => None,
         };
         let payload = match self.reader.payload_unless(&entry, glance)? {

@@ -44,7 +44,7 @@ impl Shard {
             sources: vec![source],
             from: None,
             until: None,
-            cluster: Arc::default(),
+            cluster: Arc::new(vec![source]),
         }
     }
 

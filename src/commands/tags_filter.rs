@@ -129,7 +129,11 @@ impl Filter {
     ) -> Result<Summary> {
         let mut plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
         let (matched, nodes) = self.matching(file, &mut plan, ctx)?;
-        let added = referenced(file, &mut plan, &matched, Some(nodes), ctx)?;
+        let once = plan.has_each_object_once();
+        // Where a way comes in several versions, all are kept, and so are the nodes of those that do not
+        // match.
+        let nodes = Some(nodes).filter(|_| once);
+        let added = referenced(file, &mut plan, &matched, nodes, ctx)?;
         let only_referenced = match options.remove_tags {
             true => Keep::Untagged,
             false => Keep::Whole,
@@ -138,24 +142,32 @@ impl Filter {
             true => Fate::Look,
             false => Fate::Drop,
         };
-        // How many of those that are referred to are there.
+        // How many of those that are referred to are there, and which, where some may come again.
         let mark = |block: &ParsedBlock<'_>, marks: &mut Vec<Keep>| {
-            let mut found = 0;
+            let (mut count, mut ids) = (0, Vec::new());
             mark_by_key(block, marks, |(kind, rank)| {
                 let id = id_from_rank(rank);
                 let is_added = added.contains(kind, id);
-                found += u64::from(is_added);
+                count += u64::from(is_added);
+                if is_added && !once {
+                    ids.push(ObjectId { kind, id });
+                }
                 match (matched.contains(kind, id), is_added) {
                     (true, _) => Keep::Whole,
                     (false, true) => only_referenced,
                     (false, false) => Keep::Drop,
                 }
             })?;
-            Ok(found)
+            Ok((count, ids))
         };
-        let mut found = 0;
+        let (mut count, mut found) = (0, IdSets::default());
         let job = job(file, plan, options, None);
-        let kept = write_kept(job, fate, mark, |more| found += more, ctx)?;
+        let note = |(more, ids): (u64, Vec<ObjectId>)| {
+            count += more;
+            found.extend(ids);
+        };
+        let kept = write_kept(job, fate, mark, note, ctx)?;
+        let found = if once { count } else { found.len() };
         Ok(Summary {
             matched: matched.len(),
             missing: added.len().saturating_sub(found),

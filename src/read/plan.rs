@@ -231,6 +231,12 @@ impl BlobPlan {
         })
     }
 
+    /// Whether it is known that no object comes twice, in one version or in several.
+    pub fn has_each_object_once(&self) -> bool {
+        let strict = |entry: &BlobEntry| entry.flags.has(BlobFlags::STRICT) || entry.count == 0;
+        self.entries.iter().all(strict) && self.first_where(|first, last| first <= last).is_none()
+    }
+
     /// Whether all objects stand in canonical order; `None` where the index does not tell.
     pub fn is_sorted(&self) -> Option<bool> {
         let scanned = |entry: &&BlobEntry| entry.flags.has(BlobFlags::SCANNED);
