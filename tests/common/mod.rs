@@ -1,6 +1,8 @@
 //! What tests share: an independent decoder and writer, oracles, and running the tool.
 #![allow(dead_code, unused_imports, reason = "each test uses a part")]
 
+pub mod answers;
+pub mod comparison;
 pub mod craft;
 pub mod decode;
 pub mod oracle;
