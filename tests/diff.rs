@@ -52,7 +52,11 @@ fn real_files_differ_as_osmium_and_a_plain_comparison_say() {
             })
             .collect();
         assert_eq!(met, other_order.len());
-        let ours: Vec<String> = ours.lines().iter().flat_map(as_osmium_shows).collect();
+        let ours: Vec<String> = ours
+            .lines()
+            .iter()
+            .flat_map(|line| as_osmium_shows(line))
+            .collect();
         assert_same_opl(&ours, &theirs);
     }
 }

@@ -148,7 +148,10 @@ fn values_are_those_of_osmium() {
             );
         }
         if let Some(first) = header["boxes"].get(0) {
-            assert_eq!(numbers(&get("header.boxes", &path).unwrap()), boxed(first));
+            let ours = numbers(&get("header.boxes", &path).unwrap());
+            // A box in nanodegrees: ours encloses it, osmium cuts digits off.
+            let differences = ours.iter().zip(boxed(first)).map(|(a, b)| (a - b).abs());
+            assert!(differences.into_iter().all(|by| by < 1.5e-7), "{ours:?}");
         }
         let extended = &report(&["-e"], &path)["extended"];
         assert_eq!(extended["objects"]["nodes"], data["count"]["nodes"]);
@@ -198,7 +201,6 @@ fn tags_are_counted_as_osmium_counts_them() {
         &["name:*"],
         &["addr:*=*"],
         &["*:fr=*"],
-        &["n/highway=*", "w/building"],
         &["highway=primary,secondary"],
         &["highway!=primary"],
         &["name=*Monaco*"],
@@ -272,6 +274,9 @@ fn counts_come_in_the_order_that_was_asked_for() {
         }
     }
     assert_eq!(ask(&[&"tags-count", &path, &"*=*"]).lines(), [b1, c, a, b2]);
+    // Expressions about one kind, which osmium does not know.
+    let one_kind = ask(&[&"tags-count", &path, &"n/b=*", &"w/c"]).lines();
+    assert_eq!(one_kind, [b1, b2]);
     assert_eq!(
         ask(&[&"tags-count", &path]).lines(),
         ["3\t\"b\"", "2\t\"c\"", "1\t\"a\""]

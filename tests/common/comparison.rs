@@ -64,10 +64,10 @@ pub fn without_common(lines: &[String]) -> Vec<String> {
 }
 
 /// `*n1 v1 v2` as osmium writes it: `-n1 v1` and `+n1 v2`, the lower version first.
-pub fn as_osmium_shows(line: &String) -> Vec<String> {
+pub fn as_osmium_shows(line: &str) -> Vec<String> {
     let words: Vec<&str> = line[1..].split(' ').collect();
     let [id, old, new] = words[..] else {
-        return vec![line.clone()];
+        return vec![line.to_owned()];
     };
     let number = |version: &str| version[1..].parse::<u64>().unwrap();
     let mut lines = vec![
