@@ -45,7 +45,6 @@ fn assert_ids_at_the_edges(path: &Path, data: &Value) {
 }
 
 #[test]
-#[ignore = "data.minid and data.maxid do not look into blobs of several kinds"]
 fn ids_at_the_edges_of_files_with_mixed_blobs_are_those_of_osmium() {
     let Some(path) = shared_data("helsinki.osm.pbf") else {
         return;
@@ -160,7 +159,6 @@ fn values_are_those_of_osmium() {
 }
 
 #[test]
-#[ignore = "data.bbox comes without the parentheses that osmium writes, and header.boxes with them"]
 fn boxes_are_written_as_osmium_writes_them() {
     let Some(path) = shared_data("monaco.osm.pbf") else {
         return;
@@ -583,7 +581,6 @@ fn empty_and_extreme_files_have_every_view() {
 }
 
 #[test]
-#[ignore = "data.minid and data.maxid do not look into blobs of several kinds"]
 fn the_ids_in_mixed_blobs_count_too() {
     let dir = tempfile::tempdir().unwrap();
     let mixed = [node(1, 10, 10, &[]), way(3, &[1], &[])];

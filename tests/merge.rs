@@ -87,7 +87,6 @@ fn equal_versions_and_whole_files_come_once() {
 }
 
 #[test]
-#[ignore = "merge loses every object of a blob that holds an id twice and that no other blob overlaps"]
 fn what_comes_twice_in_one_file_comes_once() {
     let dir = tempfile::tempdir().unwrap();
     let objects = in_order(known(mixed_objects()));
@@ -101,7 +100,6 @@ fn what_comes_twice_in_one_file_comes_once() {
 }
 
 #[test]
-#[ignore = "merge loses every version in a blob of a history file that no other blob overlaps"]
 fn a_history_file_alone_stays_as_it_is() {
     let dir = tempfile::tempdir().unwrap();
     let at = |id: i64, version: i64| versioned(node(id, id, version, &[]), version);
