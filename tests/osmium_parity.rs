@@ -4,7 +4,9 @@
 
 mod common;
 
-use common::oracle::{all_shared_files, assert_same_opl, opl, osmium, shared_data};
+use common::oracle::{
+    all_shared_files, assert_same_opl, opl, opl_without_locations, osmium, shared_data,
+};
 use common::{decode, run_ok};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -158,30 +160,10 @@ fn compare(input: &Path) {
         let _ = std::fs::remove_file(&ours);
         (row.ours)(input, &changes, &ours);
         (row.osmium)(input, &changes, &theirs);
-        assert_same_opl(&without_locations(&ours), &without_locations(&theirs));
-    }
-}
-
-/// What osmium shows of a file, coordinates in ways left out: osmium drops them on its way.
-fn without_locations(path: &Path) -> Vec<String> {
-    let strip = |line: String| match line.starts_with('w') && line.contains('x') {
-        true => line
-            .split(' ')
-            .map(strip_refs)
-            .collect::<Vec<_>>()
-            .join(" "),
-        false => line,
-    };
-    opl(path).into_iter().map(strip).collect()
-}
-
-fn strip_refs(field: &str) -> String {
-    match field.strip_prefix('N') {
-        Some(refs) => {
-            let id = |node: &str| node.split('x').next().unwrap_or_default().to_owned();
-            format!("N{}", refs.split(',').map(id).collect::<Vec<_>>().join(","))
-        }
-        None => field.to_owned(),
+        assert_same_opl(
+            &opl_without_locations(&ours),
+            &opl_without_locations(&theirs),
+        );
     }
 }
 

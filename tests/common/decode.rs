@@ -520,13 +520,13 @@ impl Fields {
         values
     }
 
-    /// A repeated sint field that is delta coded.
+    /// A repeated sint field that is delta coded. From the smallest number to the largest is no more than
+    /// a step: what leaves the range comes back at its other end.
     fn deltas(&self, number: u32) -> Vec<i64> {
         let mut sum = 0_i64;
         let mut values = Vec::new();
         for delta in self.repeated(number) {
-            let next = sum.checked_add(unzigzag(delta));
-            sum = next.unwrap_or_else(|| panic!("field {number}: overflow"));
+            sum = sum.wrapping_add(unzigzag(delta));
             values.push(sum);
         }
         values

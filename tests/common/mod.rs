@@ -6,6 +6,7 @@ pub mod comparison;
 pub mod craft;
 pub mod decode;
 pub mod oracle;
+pub mod questions;
 
 use std::ffi::OsStr;
 use std::process::{Command, Output};

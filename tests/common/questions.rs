@@ -1,0 +1,307 @@
+//! Commands that take some of a file's objects: run on the file as it is and on indexed ones, and what
+//! they should give, found out the plain slow way.
+
+use super::craft::{self, Shape};
+use super::oracle::{assert_same_opl, awkward_blocks, opl_without_locations, osmium_answer};
+use super::{Arg, Kind, Object, decode, node, pbfhogg, relation, run_ok, way, with_metadata};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// What a command said and wrote.
+#[derive(Debug)]
+pub struct Answer {
+    /// The exit status.
+    pub status: i32,
+    /// The objects of the output.
+    pub objects: Vec<Object>,
+    /// The summary.
+    pub summary: serde_json::Value,
+}
+
+/// A file as it is, with a table of contents, and with an index in each blob's header.
+pub struct Inputs {
+    paths: [PathBuf; 3],
+    dir: tempfile::TempDir,
+}
+
+impl Inputs {
+    /// Makes indexed files of a file.
+    pub fn of(plain: &Path) -> Inputs {
+        let dir = tempfile::tempdir().unwrap();
+        let [table, indexes] =
+            ["table.osm.pbf", "indexes.osm.pbf"].map(|name| dir.path().join(name));
+        run_ok(&[&"cat", &plain, &"-o", &table]);
+        let each = [&"cat" as Arg, &"--blob-index", &"--no-index"];
+        run_ok(&[&each[..], &[&plain, &"-o", &indexes]].concat());
+        let paths = [plain.to_owned(), table, indexes];
+        Inputs { paths, dir }
+    }
+
+    /// Asks the three for something: a command's name, and what it gets behind the file. The same
+    /// objects have to come out, and of each file the same bytes on one core and on four.
+    pub fn ask(&self, args: &[&str]) -> Answer {
+        self.ask_and(args, true)
+    }
+
+    /// As [`ask`](Self::ask), but for the bytes.
+    pub fn ask_for_objects(&self, args: &[&str]) -> Answer {
+        self.ask_and(args, false)
+    }
+
+    /// Asks for something that goes well; just these objects have to come out.
+    pub fn expect(&self, args: &[&str], expected: &[Object]) -> Answer {
+        let answer = self.ask(args);
+        assert_same_objects(&answer.objects, expected, &format!("{args:?}"));
+        answer
+    }
+
+    fn ask_and(&self, args: &[&str], compare_bytes: bool) -> Answer {
+        let [one, four] = ["1", "4"].map(|jobs| self.dir.path().join(jobs));
+        let mut answers = self.paths.iter().flat_map(|input| {
+            let answers =
+                [("1", &one), ("4", &four)].map(|(jobs, out)| ask_once(args, input, jobs, out));
+            let bytes = || [&one, &four].map(|path| std::fs::read(path).unwrap());
+            let same = !compare_bytes || bytes().windows(2).all(|pair| pair[0] == pair[1]);
+            assert!(same, "{args:?} {}: bytes by -j", input.display());
+            answers
+        });
+        let first = answers.next().unwrap();
+        for answer in answers {
+            assert_eq!(answer.status, first.status, "{args:?}");
+            assert_same_objects(
+                &answer.objects,
+                &first.objects,
+                &format!("{args:?}, indexed"),
+            );
+        }
+        first
+    }
+}
+
+/// Gives the tool a file as standard input; the objects that come from its standard output.
+pub fn pipe(args: &[&str], stdin: &Path) -> Vec<Object> {
+    let mut command = pbfhogg();
+    command.args(args).args(["-o", "-"]);
+    let run = command.stdin(std::fs::File::open(stdin).unwrap()).output();
+    let run = run.unwrap();
+    let stderr = String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success(), "{args:?}: {stderr}");
+    let dir = tempfile::tempdir().unwrap();
+    let output = dir.path().join("out.osm.pbf");
+    std::fs::write(&output, run.stdout).unwrap();
+    decode::objects(&output)
+}
+
+/// Asks a file on so many cores, and checks that the summary counts what was written.
+pub fn ask_once(args: &[&str], input: &Path, jobs: &str, output: &Path) -> Answer {
+    let (name, rest) = args.split_first().unwrap();
+    let mut command = pbfhogg();
+    command.arg(name).arg(input).args(rest);
+    command.args(["--json", "-O", "-j", jobs, "-o"]).arg(output);
+    let run = command.output().unwrap();
+    let stderr = String::from_utf8_lossy(&run.stderr);
+    let status = run.status.code().unwrap();
+    assert!(matches!(status, 0 | 1), "{args:?}: {status}: {stderr}");
+    let answer = Answer {
+        status,
+        objects: decode::objects(output),
+        summary: serde_json::from_slice(&run.stdout).unwrap(),
+    };
+    assert_eq!(
+        answer.summary["written"]["objects"],
+        answer.objects.len(),
+        "{args:?}"
+    );
+    answer
+}
+
+/// Compares objects one by one and shows the first that differ.
+pub fn assert_same_objects(found: &[Object], expected: &[Object], what: &str) {
+    let longer = found.len().max(expected.len());
+    let differing = (0..longer).find(|&index| found.get(index) != expected.get(index));
+    if let Some(index) = differing {
+        panic!(
+            "{what}: {} objects, {} expected; at {index}:\n{:?}\n{:?}",
+            found.len(),
+            expected.len(),
+            found.get(index),
+            expected.get(index)
+        );
+    }
+}
+
+/// Runs a command of the name and the arguments that osmium also has; exit status and objects must
+/// be osmium's.
+pub fn assert_as_osmium(args: &[Arg], dir: &Path) {
+    let shown: Vec<_> = args.iter().map(|arg| arg.as_ref().to_owned()).collect();
+    println!("{shown:?}");
+    let (status, theirs) = osmium_answer(args);
+    // osmium shows deleted versions only of files named so.
+    let output = dir.join("out.osh.pbf");
+    let mut command = pbfhogg();
+    command.args(&shown).arg("-O").arg("-o").arg(&output);
+    let run = command.output().unwrap();
+    let stderr = String::from_utf8_lossy(&run.stderr);
+    assert_eq!(run.status.code(), Some(status), "{shown:?}: {stderr}");
+    assert_same_opl(&opl_without_locations(&output), &theirs);
+}
+
+// The plain slow way.
+
+/// Kinds and ids.
+pub type Ids = BTreeSet<(Kind, i64)>;
+
+/// An object's name.
+pub fn name_of(object: &Object) -> (Kind, i64) {
+    (object.kind, object.id)
+}
+
+/// A name as people write it.
+pub fn written((kind, id): (Kind, i64)) -> String {
+    format!("{}{id}", ["n", "w", "r"][kind as usize])
+}
+
+/// What an object refers to.
+pub fn references(object: &Object) -> impl Iterator<Item = (Kind, i64)> + '_ {
+    let nodes = object.refs.iter().map(|&id| (Kind::Node, id));
+    nodes.chain(object.members.iter().map(|&(kind, id, _)| (kind, id)))
+}
+
+/// What `wanted` refer to, and what that refers to, until there is nothing new.
+pub fn referenced(objects: &[Object], wanted: &Ids) -> Ids {
+    let mut found = Ids::new();
+    loop {
+        let is_in = |object: &&Object| {
+            wanted.contains(&name_of(object)) || found.contains(&name_of(object))
+        };
+        let more: Ids = objects.iter().filter(is_in).flat_map(references).collect();
+        if more.is_subset(&found) {
+            return found;
+        }
+        found.extend(more);
+    }
+}
+
+/// The objects in `ids`, and the others.
+pub fn parted(objects: &[Object], ids: &Ids) -> (Vec<Object>, Vec<Object>) {
+    let is_in = |object: &Object| ids.contains(&name_of(object));
+    objects.iter().cloned().partition(is_in)
+}
+
+/// The objects in `whole`, and those in `added` with or without their tags.
+pub fn taken(objects: &[Object], whole: &Ids, added: &Ids, untagged: bool) -> Vec<Object> {
+    let take = |object: &Object| {
+        let mut object = object.clone();
+        if !whole.contains(&name_of(&object)) {
+            if !added.contains(&name_of(&object)) {
+                return None;
+            }
+            if untagged {
+                object.tags.clear();
+            }
+        }
+        Some(object)
+    };
+    objects.iter().filter_map(take).collect()
+}
+
+// Files.
+
+/// Writes a file of blocks that hold these objects.
+pub fn file_of(dir: &Path, blocks: &[impl AsRef<[Object]>]) -> PathBuf {
+    let block = |objects: &[Object]| craft::block(objects, &Shape::USUAL);
+    let payloads: Vec<Vec<u8>> = blocks
+        .iter()
+        .map(|objects| block(objects.as_ref()))
+        .collect();
+    file_of_payloads(dir, &payloads)
+}
+
+/// Writes a file of these objects, so many a block.
+pub fn file_in_blocks(dir: &Path, objects: &[Object], size: usize) -> PathBuf {
+    file_of(dir, &objects.chunks(size).collect::<Vec<_>>())
+}
+
+/// Writes a file of payloads, which may hold anything.
+pub fn file_of_payloads(dir: &Path, payloads: &[Vec<u8>]) -> PathBuf {
+    let path = dir.join("in.osm.pbf");
+    let features = ["OsmSchema-V0.6", "DenseNodes", "HistoricalInformation"];
+    let header = craft::header_payload(&features, &["LocationsOnWays"]);
+    std::fs::write(&path, craft::file(header, payloads)).unwrap();
+    path
+}
+
+/// Every awkward block in one file, and its objects: ids come again and out of order, some as deleted
+/// versions; blocks are empty or hold several kinds.
+pub fn awkward_file(dir: &Path) -> (PathBuf, Vec<Object>) {
+    let blocks = awkward_blocks();
+    let payloads: Vec<Vec<u8>> = blocks.iter().map(|block| block.payload.clone()).collect();
+    let objects = blocks.into_iter().flat_map(|block| block.objects);
+    (file_of_payloads(dir, &payloads), objects.collect())
+}
+
+/// Relations that refer to themselves, in a circle, to ones before and behind them, and to what is not
+/// there. From 1 everything can be reached but 5, 6, way 3 and node 6; 50 stands before and behind all.
+pub fn tangled_relations() -> Vec<Object> {
+    use Kind::{Node, Relation, Way};
+    let tags = [("type", "tangle"), ("name", "x")];
+    let relation = |id, members: &[(Kind, i64, &str)]| {
+        with_metadata(relation(id, members, &tags), 2, 1_600_000_000, 3, "name")
+    };
+    vec![
+        relation(50, &[(Relation, 2, "behind"), (Way, 2, "")]),
+        relation(4, &[(Relation, 50, ""), (Node, 5, "")]),
+        relation(1, &[(Relation, 1, "self"), (Relation, 2, "")]),
+        relation(2, &[(Relation, 3, ""), (Way, 1, "outer")]),
+        relation(3, &[(Relation, 1, "round"), (Relation, 4, "")]),
+        relation(5, &[(Relation, 5, "self alone")]),
+        relation(6, &[(Relation, 1, "up"), (Way, 3, ""), (Relation, 99, "")]),
+    ]
+}
+
+/// The ways and nodes of [`tangled_relations`], some of which are not there.
+pub fn tangled_ways() -> Vec<Object> {
+    let tags = [("highway", "path"), ("name", "x")];
+    vec![
+        way(1, &[1, 2, 3, 1], &tags),
+        way(2, &[4, 98, 4], &tags),
+        way(3, &[6, 1], &[]),
+        node(1, 1, 1, &[("name", "x")]),
+        node(2, 2, 2, &[("highway", "stop")]),
+        node(3, 3, 3, &[]),
+        node(4, 4, 4, &[]),
+        node(5, 5, 5, &[("name", "label")]),
+        node(6, 6, 6, &[("highway", "stop")]),
+    ]
+}
+
+/// Many nodes in blocks of `size`, with ways and relations of them behind; every seventh block of nodes
+/// has the tag `rare`.
+pub fn many_blocks(count: i64, size: i64) -> Vec<Vec<Object>> {
+    let nodes = |block: i64| {
+        let tags: [(&str, &str); 2] = [("plain", "yes"), ("rare", "yes")];
+        let tags = if block % 7 == 3 {
+            &tags[..]
+        } else {
+            &tags[..1]
+        };
+        let ids = block * size + 1..=(block + 1) * size;
+        let tags = |id: i64| if id % 5 == 0 { tags } else { &[] };
+        let node = |id| with_metadata(node(id, id, -id, tags(id)), 1, 1_500_000_000, id % 9, "me");
+        ids.map(node).collect::<Vec<_>>()
+    };
+    let ids = 1..count * size / 10;
+    let way = |id: i64| way(id, &[id * 10, id * 7, id * 3], &[("highway", "path")]);
+    let ways: Vec<_> = ids.clone().map(way).collect();
+    let relation = |id: i64| {
+        relation(
+            id,
+            &[(Kind::Way, id, ""), (Kind::Relation, id / 2, "")],
+            &[],
+        )
+    };
+    let relations: Vec<_> = ids.step_by(10).map(relation).collect();
+    let blocks = |objects: &[Object]| objects.chunks(size as usize).map(<[_]>::to_vec).collect();
+    let (ways, relations): (Vec<_>, Vec<_>) = (blocks(&ways), blocks(&relations));
+    (0..count).map(nodes).chain(ways).chain(relations).collect()
+}
