@@ -179,9 +179,7 @@ impl Job {
     /// Checks the result: it must be in order, and, where the outcome is known, be that.
     fn check(&self, updated: &Path, outcome_known: bool) -> Result<bool> {
         let started = Instant::now();
-        let options = inspect::Options {
-            input: updated.to_owned(),
-        };
+        let options = inspect::Options::new(updated.to_owned());
         let summary = inspect::run(&options, &self.ctx)?;
         let mut good = summary.sorted == Some(true) && summary.indexed;
         let mut text = format!(

@@ -379,7 +379,6 @@ fn the_same_bytes_come_out_however_often_a_look_at_the_strings_is_enough() {
 }
 
 #[test]
-#[ignore = "which blobs are copied unread, and so the table of contents, depends on the number of cores"]
 fn the_same_bytes_come_out_of_an_inverted_filter_on_any_number_of_cores() {
     let dir = tempfile::tempdir().unwrap();
     let nodes = |block: i64| {
@@ -550,7 +549,6 @@ fn the_summary_counts_what_matched_and_what_is_missing() {
 }
 
 #[test]
-#[ignore = "every version that is found is taken for another object, so that fewer seem to be missing"]
 fn objects_that_come_twice_make_up_for_none_that_is_missing() {
     let dir = tempfile::tempdir().unwrap();
     let version = |number| with_metadata(node(1, 1, 1, &[]), number, 1_500_000_000, 1, "mapper");
@@ -562,7 +560,6 @@ fn objects_that_come_twice_make_up_for_none_that_is_missing() {
 }
 
 #[test]
-#[ignore = "a way is kept in all versions with the nodes of the matching ones alone; relations bring all members"]
 fn nodes_of_all_versions_that_are_kept_are_kept() {
     let dir = tempfile::tempdir().unwrap();
     let version = |number, refs: &[i64], tags| {

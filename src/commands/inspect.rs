@@ -33,6 +33,18 @@ pub struct Options {
     pub id_ranges: bool,
 }
 
+impl Options {
+    /// What the header and the index tell of a file.
+    pub fn new(input: impl Into<PathBuf>) -> Self {
+        Self {
+            input: input.into(),
+            questions: Questions::default(),
+            list_blobs: None,
+            id_ranges: false,
+        }
+    }
+}
+
 /// A blob as it is listed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BlobLine {
