@@ -5,25 +5,11 @@
 
 mod common;
 
-use common::{pbfhogg, run_ok};
+use common::{pbfhogg, run_ok, world};
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
-
-fn world(dir: &Path, elements: &str) -> PathBuf {
-    let path = dir.join("world.osm.pbf");
-    run_ok(&[
-        &"synth",
-        &"--elements",
-        &elements,
-        &"--changes",
-        &"1",
-        &"-o",
-        &path,
-    ]);
-    path
-}
 
 fn names(dir: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(dir).unwrap();

@@ -2,23 +2,9 @@
 
 mod common;
 
-use common::{decode, pbfhogg, run_fail, run_ok};
+use common::{decode, pbfhogg, run_fail, run_ok, world};
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
-
-fn world(dir: &Path, elements: &str) -> PathBuf {
-    let path = dir.join("world.osm.pbf");
-    run_ok(&[
-        &"synth",
-        &"--elements",
-        &elements,
-        &"--changes",
-        &"1",
-        &"-o",
-        &path,
-    ]);
-    path
-}
+use std::path::Path;
 
 fn names(dir: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(dir).unwrap();

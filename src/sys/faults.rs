@@ -32,7 +32,9 @@ static PLAN: Mutex<Option<Plan>> = Mutex::new(None);
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// A plan in force; it ends when this is dropped. Tests with plans run one at a time.
-pub(crate) struct Faults(#[allow(dead_code)] MutexGuard<'static, ()>);
+pub(crate) struct Faults {
+    _alone: MutexGuard<'static, ()>,
+}
 
 fn plan() -> MutexGuard<'static, Option<Plan>> {
     PLAN.lock().unwrap_or_else(PoisonError::into_inner)
@@ -41,9 +43,9 @@ fn plan() -> MutexGuard<'static, Option<Plan>> {
 impl Faults {
     /// No faults, and nobody else's.
     pub(crate) fn none() -> Self {
-        let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         *plan() = None;
-        Self(guard)
+        Self { _alone: alone }
     }
 
     /// From now on the `nth` call of its kind meets `fault`; a disk that is full stays full.

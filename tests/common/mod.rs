@@ -9,6 +9,7 @@ pub mod oracle;
 pub mod questions;
 
 use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 // Running the tool.
@@ -54,6 +55,21 @@ pub fn run_fail(args: &[Arg]) -> String {
         "{command}: lines on stderr:\n{message}"
     );
     message.trim_end().to_owned()
+}
+
+/// A generated world with a day of changes beside it, as `001.osc.gz`.
+pub fn world(dir: &Path, elements: &str) -> PathBuf {
+    let path = dir.join("world.osm.pbf");
+    run_ok(&[
+        &"synth",
+        &"--elements",
+        &elements,
+        &"--changes",
+        &"1",
+        &"-o",
+        &path,
+    ]);
+    path
 }
 
 fn run(args: &[Arg]) -> Output {
