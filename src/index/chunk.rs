@@ -1,5 +1,6 @@
 //! 65,536 neighbouring places of a set: a list, or a bitmap.
 
+use super::table::Places;
 use std::hint::black_box;
 
 /// Bits of an id that say where in a chunk it is.
@@ -72,12 +73,7 @@ impl Chunk {
     pub(super) fn spot(&self, place: u16) -> Spot<'_> {
         match self {
             Self::Empty => Spot::Nowhere,
-            Self::Listed(list) => {
-                let guess = (list.len() * usize::from(place)) >> CHUNK_BITS;
-                let start = guess.saturating_sub(WINDOW / 2);
-                let window = list.get(start..(start + WINDOW).min(list.len()));
-                Spot::Listed(list, window.unwrap_or_default())
-            }
+            Self::Listed(list) => Spot::Listed(list, window(list, place).1),
             Self::Mapped(words) => words
                 .get(usize::from(place >> 6))
                 .map_or(Spot::Nowhere, Spot::Word),
@@ -123,18 +119,6 @@ impl Chunk {
         Self::Mapped(words)
     }
 
-    /// Whether a place between two others, both included, is there.
-    pub(super) fn meets(&self, low: u16, high: u16) -> bool {
-        match self {
-            Self::Empty => false,
-            Self::Listed(list) => {
-                let at = list.partition_point(|place| *place < low);
-                list.get(at).is_some_and(|place| *place <= high)
-            }
-            Self::Mapped(_) => self.places().any(|place| (low..=high).contains(&place)),
-        }
-    }
-
     /// Places in ascending order.
     pub(super) fn places(&self) -> impl DoubleEndedIterator<Item = u16> + '_ {
         let (listed, words): (&[u16], &[u64]) = match self {
@@ -150,6 +134,39 @@ impl Chunk {
         };
         let mapped = words.iter().enumerate().flat_map(in_word);
         listed.iter().copied().chain(mapped)
+    }
+}
+
+/// The part of an ascending list where a place should be if places lie evenly, and where that begins.
+#[inline]
+fn window(list: &[u16], place: u16) -> (usize, &[u16]) {
+    let guess = (list.len() * usize::from(place)) >> CHUNK_BITS;
+    let start = guess.saturating_sub(WINDOW / 2);
+    let window = list.get(start..(start + WINDOW).min(list.len()));
+    (start, window.unwrap_or_default())
+}
+
+/// Where in an ascending list a place is.
+#[inline]
+pub(super) fn find_listed(list: &[u16], place: u16) -> Option<usize> {
+    let (start, window) = window(list, place);
+    if window.first() <= Some(&place) && window.last() >= Some(&place) {
+        let at = window.iter().position(|one| *one >= place)?;
+        return (window.get(at) == Some(&place)).then_some(start + at);
+    }
+    list.binary_search(&place).ok()
+}
+
+impl Places for Chunk {
+    fn meets(&self, low: u16, high: u16) -> bool {
+        match self {
+            Self::Empty => false,
+            Self::Listed(list) => {
+                let at = list.partition_point(|place| *place < low);
+                list.get(at).is_some_and(|place| *place <= high)
+            }
+            Self::Mapped(_) => self.places().any(|place| (low..=high).contains(&place)),
+        }
     }
 }
 

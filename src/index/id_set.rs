@@ -1,10 +1,7 @@
 //! A set of ids that costs bits per id in use, whatever the ids are.
 
-use super::chunk::{CHUNK_BITS, Chunk, Spot};
-use rustc_hash::FxHashMap;
-
-/// Chunks that are found by their number in a plain table: ids from 0 to 34 thousand million.
-const NEAR_CHUNKS: u64 = 1 << 19;
+use super::chunk::{Chunk, Spot};
+use super::table::{ChunkTable, join, split};
 
 /// A set of ids of one kind of objects: any `i64`, close together or far apart, in any order.
 ///
@@ -13,39 +10,17 @@ const NEAR_CHUNKS: u64 = 1 << 19;
 /// thousand million, and negative ones, go through a hash table.
 #[derive(Debug, Default, Clone)]
 pub struct IdSet {
-    near: Vec<Chunk>,
-    far: FxHashMap<u64, Chunk>,
+    chunks: ChunkTable<Chunk>,
     len: u64,
-}
-
-/// The chunk of an id, and its place there.
-const fn split(id: i64) -> (u64, u16) {
-    ((id as u64) >> CHUNK_BITS, id as u16)
-}
-
-/// Whether a chunk holds negative ids.
-const fn is_negative(number: u64) -> bool {
-    ((number << CHUNK_BITS) as i64) < 0
 }
 
 impl IdSet {
     /// Adds an id; whether it was not in the set.
     pub fn insert(&mut self, id: i64) -> bool {
         let (chunk, place) = split(id);
-        let is_new = self.chunk(chunk).insert(place);
+        let is_new = self.chunks.chunk_mut(chunk).insert(place);
         self.len += u64::from(is_new);
         is_new
-    }
-
-    fn chunk(&mut self, number: u64) -> &mut Chunk {
-        if number >= NEAR_CHUNKS {
-            return self.far.entry(number).or_default();
-        }
-        let number = number as usize;
-        if number >= self.near.len() {
-            self.near.resize_with(number + 1, Chunk::default);
-        }
-        &mut self.near[number]
     }
 
     /// Whether the id is in the set.
@@ -73,41 +48,15 @@ impl IdSet {
 
     #[inline]
     fn spot(&self, id: i64) -> Spot<'_> {
-        let (chunk, place) = split(id);
-        let chunk = if chunk < NEAR_CHUNKS {
-            self.near.get(chunk as usize)
-        } else {
-            self.far.get(&chunk)
-        };
+        let (number, place) = split(id);
+        let chunk = self.chunks.chunk(number);
         chunk.map_or(Spot::Nowhere, |chunk| chunk.spot(place))
     }
 
     /// Whether an id between two others, in canonical order and both included, may be in the set. Exact
     /// for positive ids; where the range begins with others, any of those that the set has counts.
     pub fn may_meet(&self, first: i64, last: i64) -> bool {
-        if self.is_empty() {
-            return false;
-        }
-        let not_positive =
-            first <= 0 && (self.contains(0) || self.far.keys().any(|number| is_negative(*number)));
-        not_positive || (last > 0 && self.meets_positive(first.max(1), last))
-    }
-
-    fn meets_positive(&self, first: i64, last: i64) -> bool {
-        let (from, until) = (split(first), split(last));
-        let meets = |number: u64, chunk: &Chunk| {
-            let low = if number == from.0 { from.1 } else { 0 };
-            let high = if number == until.0 { until.1 } else { u16::MAX };
-            chunk.meets(low, high)
-        };
-        let near = (from.0 as usize).min(self.near.len())..=(until.0.min(NEAR_CHUNKS) as usize);
-        let near_chunks = self.near.iter().enumerate().skip(*near.start());
-        let mut near_chunks = near_chunks.take_while(|(number, _)| near.contains(number));
-        near_chunks.any(|(number, chunk)| meets(number as u64, chunk))
-            || self
-                .far
-                .iter()
-                .any(|(number, chunk)| (from.0..=until.0).contains(number) && meets(*number, chunk))
+        !self.is_empty() && self.chunks.may_meet(first, last)
     }
 
     /// How many ids there are.
@@ -122,29 +71,18 @@ impl IdSet {
 
     /// The ids in canonical order: 0, then negative ids by absolute value, then positive ones.
     pub fn ids(&self) -> impl Iterator<Item = i64> + '_ {
-        let mut far: Vec<u64> = self.far.keys().copied().collect();
-        far.sort_unstable();
-        let (below, above): (Vec<u64>, Vec<u64>) =
-            far.into_iter().partition(|number| is_negative(*number));
-        let far_ids = |number: u64| {
-            let places = self.far.get(&number).into_iter().flat_map(Chunk::places);
-            places.map(move |place| (number << CHUNK_BITS | u64::from(place)) as i64)
-        };
-        let near_ids = self.near.iter().enumerate().flat_map(|(number, chunk)| {
-            chunk
-                .places()
-                .map(move |place| ((number as u64) << CHUNK_BITS | u64::from(place)) as i64)
-        });
+        let (below, above) = self.chunks.chunks();
         let zero = self.contains(0).then_some(0);
         // -1 has the largest bits: negative ids run backwards.
-        let negative_ids = below
+        let below = below
             .into_iter()
-            .rev()
-            .flat_map(move |number| far_ids(number).rev());
+            .flat_map(|(number, chunk)| chunk.places().rev().map(move |place| join(number, place)));
+        let above = above
+            .into_iter()
+            .flat_map(|(number, chunk)| chunk.places().map(move |place| join(number, place)));
         zero.into_iter()
-            .chain(negative_ids)
-            .chain(near_ids.filter(|id| *id != 0))
-            .chain(above.into_iter().flat_map(far_ids))
+            .chain(below)
+            .chain(above.filter(|id| *id != 0))
     }
 }
 
@@ -233,6 +171,6 @@ mod tests {
     fn ids_far_apart_cost_little() {
         let set: IdSet = (0..1000).map(|number| i64::MIN + (number << 53)).collect();
         assert_eq!(set.len(), 1000);
-        assert!(set.near.is_empty());
+        assert_eq!(set.chunks.near_len(), 0);
     }
 }

@@ -1,0 +1,180 @@
+//! Distinct sets of small numbers, each known by a number of its own.
+
+use rustc_hash::FxHashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// The number of a set in a [`SetTable`].
+pub type SetNumber = u32;
+
+/// The number of the empty set.
+pub const EMPTY_SET: SetNumber = 0;
+
+/// Sets of members from 0 to some limit. Equal sets have the same number; 0 is the empty set. May be used
+/// by several threads at a time: which set gets which number depends on who comes first.
+#[derive(Debug)]
+pub struct SetTable(RwLock<Sets>);
+
+#[derive(Debug, Default)]
+struct Sets {
+    /// The members of each set, a bit each, without words of zeros at the end.
+    sets: Vec<Arc<[u64]>>,
+    numbers: FxHashMap<Arc<[u64]>, SetNumber>,
+}
+
+impl Default for SetTable {
+    fn default() -> Self {
+        let mut sets = Sets::default();
+        sets.number(Vec::new());
+        Self(RwLock::new(sets))
+    }
+}
+
+impl Sets {
+    fn number(&mut self, mut words: Vec<u64>) -> SetNumber {
+        while words.pop_if(|word| *word == 0).is_some() {}
+        if let Some(number) = self.numbers.get(words.as_slice()) {
+            return *number;
+        }
+        let (set, number) = (Arc::<[u64]>::from(words), self.sets.len() as SetNumber);
+        self.sets.push(set.clone());
+        self.numbers.insert(set, number);
+        number
+    }
+}
+
+impl SetTable {
+    fn words(&self, set: SetNumber) -> Arc<[u64]> {
+        let sets = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        sets.sets.get(set as usize).cloned().unwrap_or_default()
+    }
+
+    fn number(&self, words: Vec<u64>) -> SetNumber {
+        self.0
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .number(words)
+    }
+
+    /// The set of some members.
+    pub fn of(&self, members: impl IntoIterator<Item = u32>) -> SetNumber {
+        let mut words = Vec::new();
+        for member in members {
+            let word = (member / 64) as usize;
+            if word >= words.len() {
+                words.resize(word + 1, 0);
+            }
+            if let Some(word) = words.get_mut(word) {
+                *word |= 1 << (member % 64);
+            }
+        }
+        self.number(words)
+    }
+
+    /// The members of a set, ascending.
+    pub fn members(&self, set: SetNumber) -> Vec<u32> {
+        let words = self.words(set);
+        let in_word = |(word, bits): (u32, &u64)| {
+            let bits = *bits;
+            (0..64)
+                .filter(move |bit| bits >> bit & 1 != 0)
+                .map(move |bit| word * 64 + bit)
+        };
+        (0..).zip(words.iter()).flat_map(in_word).collect()
+    }
+
+    /// Whether a set has a member.
+    pub fn contains(&self, set: SetNumber, member: u32) -> bool {
+        let words = self.words(set);
+        let word = words.get((member / 64) as usize);
+        word.is_some_and(|word| word >> (member % 64) & 1 != 0)
+    }
+
+    fn combine(&self, one: SetNumber, two: SetNumber, op: impl Fn(u64, u64) -> u64) -> SetNumber {
+        let (one, two) = (self.words(one), self.words(two));
+        let word = |set: &[u64], index: usize| set.get(index).copied().unwrap_or_default();
+        let words = 0..one.len().max(two.len());
+        self.number(words.map(|at| op(word(&one, at), word(&two, at))).collect())
+    }
+
+    /// How many sets there are, the empty one among them.
+    pub fn len(&self) -> usize {
+        self.0
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .sets
+            .len()
+    }
+
+    /// Whether there is no set but the empty one.
+    pub fn is_empty(&self) -> bool {
+        self.len() <= 1
+    }
+}
+
+/// One thread's way to join sets: what was joined before is remembered.
+#[derive(Debug)]
+pub struct SetAlgebra<'t> {
+    table: &'t SetTable,
+    unions: FxHashMap<(SetNumber, SetNumber), SetNumber>,
+    differences: FxHashMap<(SetNumber, SetNumber), SetNumber>,
+}
+
+impl<'t> SetAlgebra<'t> {
+    /// Sets of a table.
+    pub fn new(table: &'t SetTable) -> Self {
+        Self {
+            table,
+            unions: FxHashMap::default(),
+            differences: FxHashMap::default(),
+        }
+    }
+
+    /// What is in either.
+    #[inline]
+    pub fn union(&mut self, one: SetNumber, two: SetNumber) -> SetNumber {
+        match (one, two) {
+            (one, EMPTY_SET) => one,
+            (EMPTY_SET, two) => two,
+            (one, two) if one == two => one,
+            (one, two) => *self
+                .unions
+                .entry((one.min(two), one.max(two)))
+                .or_insert_with(|| self.table.combine(one, two, |one, two| one | two)),
+        }
+    }
+
+    /// What is in the first and not in the second.
+    #[inline]
+    pub fn difference(&mut self, one: SetNumber, two: SetNumber) -> SetNumber {
+        match (one, two) {
+            (one, EMPTY_SET) => one,
+            (EMPTY_SET, _) => EMPTY_SET,
+            (one, two) if one == two => EMPTY_SET,
+            pair => *self
+                .differences
+                .entry(pair)
+                .or_insert_with(|| self.table.combine(one, two, |one, two| one & !two)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_sets_have_the_same_number() {
+        let table = SetTable::default();
+        let mut algebra = SetAlgebra::new(&table);
+        let (low, high) = (table.of([1, 3]), table.of([3, 130]));
+        assert_eq!(table.of([3, 1, 1]), low);
+        assert_eq!(table.of([]), EMPTY_SET);
+        let both = algebra.union(low, high);
+        assert_eq!(table.members(both), [1, 3, 130]);
+        assert_eq!(algebra.union(high, low), both);
+        assert_eq!(algebra.difference(both, high), table.of([1]));
+        assert_eq!(algebra.difference(low, both), EMPTY_SET);
+        assert!(table.contains(both, 130) && !table.contains(low, 130));
+        assert_eq!(table.len(), 5);
+    }
+}

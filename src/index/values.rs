@@ -1,0 +1,336 @@
+//! 65,536 neighbouring places with a number each: a list, or a palette and a few bits a place.
+
+use super::chunk::{CHUNK_BITS, find_listed};
+use super::table::Places;
+
+/// Places of a chunk.
+const PLACES: usize = 1 << CHUNK_BITS;
+
+/// Places that are tried one after the other before the rest is searched.
+const NEAR: usize = 8;
+
+/// Numbers at 16-bit places; 0 where there is none.
+#[derive(Debug, Clone, Default)]
+pub(super) enum Values {
+    #[default]
+    Empty,
+    /// Places, ascending, which all have the same number.
+    Alike(Vec<u16>, u32),
+    /// Places, ascending, and the number of each.
+    Listed(Vec<u16>, Vec<u32>),
+    Packed(Packed),
+}
+
+/// For each place the index of its number in a palette, in as few bits as that takes.
+#[derive(Debug, Clone)]
+pub(super) struct Packed {
+    /// The first is 0.
+    palette: Vec<u32>,
+    /// 1, 2, 4, 8, 16 or 32.
+    bits: u32,
+    words: Vec<u64>,
+    /// The number that was set last, and its index: neighbours are often alike.
+    last: (u32, u64),
+}
+
+/// Bytes of places with so many bits each.
+const fn packed_bytes(bits: u32) -> usize {
+    PLACES / 8 * bits as usize
+}
+
+/// The fewest bits that tell so many numbers, and 0, apart.
+const fn bits_for(numbers: usize) -> u32 {
+    match numbers {
+        0..=1 => 1,
+        2..=3 => 2,
+        4..=15 => 4,
+        16..=255 => 8,
+        256..=65_535 => 16,
+        _ => 32,
+    }
+}
+
+impl Packed {
+    fn new(bits: u32) -> Self {
+        Self {
+            palette: vec![0],
+            bits,
+            words: vec![0; PLACES / 64 * bits as usize],
+            last: (0, 0),
+        }
+    }
+
+    #[inline]
+    const fn spot(&self, place: u16) -> (usize, u32) {
+        let bit = place as u32 * self.bits;
+        ((bit >> 6) as usize, bit & 63)
+    }
+
+    const fn mask(&self) -> u64 {
+        (1 << self.bits) - 1
+    }
+
+    #[inline]
+    fn get(&self, place: u16) -> u32 {
+        let (word, shift) = self.spot(place);
+        let word = self.words.get(word).copied().unwrap_or_default();
+        let index = word >> shift & self.mask();
+        self.palette
+            .get(index as usize)
+            .copied()
+            .unwrap_or_default()
+    }
+
+    fn set(&mut self, place: u16, number: u32) {
+        if self.last.0 != number {
+            let known = self.palette.iter().position(|known| *known == number);
+            let index = known.unwrap_or_else(|| {
+                self.palette.push(number);
+                self.palette.len() - 1
+            });
+            self.last = (number, index as u64);
+            let bits = bits_for(self.palette.len() - 1);
+            if bits > self.bits {
+                self.widen(bits);
+            }
+        }
+        let ((word, shift), mask) = (self.spot(place), self.mask());
+        if let Some(word) = self.words.get_mut(word) {
+            *word = *word & !(mask << shift) | self.last.1 << shift;
+        }
+    }
+
+    fn widen(&mut self, bits: u32) {
+        let mut wide = Self::new(bits);
+        wide.palette.clone_from(&self.palette);
+        wide.last = self.last;
+        for place in 0..=u16::MAX {
+            let ((from, shift), (to, wide_shift)) = (self.spot(place), wide.spot(place));
+            let index = self
+                .words
+                .get(from)
+                .map_or(0, |word| word >> shift & self.mask());
+            if let Some(word) = wide.words.get_mut(to) {
+                *word |= index << wide_shift;
+            }
+        }
+        *self = wide;
+    }
+}
+
+impl Values {
+    /// The number at a place; 0 where there is none.
+    #[inline]
+    pub(super) fn get(&self, place: u16) -> u32 {
+        match self {
+            Self::Empty => 0,
+            Self::Alike(places, number) => find_listed(places, place).map_or(0, |_| *number),
+            Self::Listed(places, numbers) => find_listed(places, place)
+                .and_then(|at| numbers.get(at))
+                .copied()
+                .unwrap_or_default(),
+            Self::Packed(packed) => packed.get(place),
+        }
+    }
+
+    /// As [`get`](Self::get), beginning to look at `at`, which becomes where the place is or should be.
+    #[inline]
+    pub(super) fn get_near(&self, place: u16, at: &mut usize) -> u32 {
+        let (Self::Alike(places, _) | Self::Listed(places, _)) = self else {
+            return self.get(place);
+        };
+        if at.checked_sub(1).and_then(|before| places.get(before)) >= Some(&place) {
+            *at = 0;
+        }
+        let ahead = places.get(*at..).unwrap_or_default();
+        let passed = ahead
+            .iter()
+            .take(NEAR)
+            .take_while(|one| **one < place)
+            .count();
+        *at += match passed {
+            // Far ahead.
+            NEAR => ahead.partition_point(|one| *one < place),
+            near => near,
+        };
+        match (self, places.get(*at) == Some(&place)) {
+            (Self::Alike(_, number), true) => *number,
+            (Self::Listed(_, numbers), true) => numbers.get(*at).copied().unwrap_or_default(),
+            _ => 0,
+        }
+    }
+
+    /// Puts a number, which is not 0, at a place.
+    pub(super) fn set(&mut self, place: u16, number: u32) {
+        match self {
+            Self::Empty => *self = Self::Alike(vec![place], number),
+            Self::Alike(places, all) if *all == number => {
+                if insert(places, place).is_some() && 2 * places.len() > packed_bytes(1) {
+                    self.pack();
+                }
+            }
+            Self::Alike(places, all) => {
+                let numbers = vec![*all; places.len()];
+                *self = Self::Listed(std::mem::take(places), numbers);
+                self.set(place, number);
+            }
+            Self::Listed(places, numbers) => {
+                match insert(places, place) {
+                    Some(at) => {
+                        numbers.reserve_exact(places.capacity() - numbers.len());
+                        numbers.insert(at, number);
+                    }
+                    None => {
+                        if let Some(old) =
+                            find_listed(places, place).and_then(|at| numbers.get_mut(at))
+                        {
+                            *old = number;
+                        }
+                        return;
+                    }
+                }
+                // Counting what is distinct is not done for each place.
+                if places.len().is_multiple_of(1024) && self.bytes() > self.packed_bytes() {
+                    self.pack();
+                }
+            }
+            Self::Packed(packed) => packed.set(place, number),
+        }
+    }
+
+    /// Bytes that places with a palette would take.
+    fn packed_bytes(&self) -> u64 {
+        let mut numbers: Vec<u32> = match self {
+            Self::Listed(_, numbers) => numbers.clone(),
+            _ => Vec::new(),
+        };
+        numbers.sort_unstable();
+        numbers.dedup();
+        (packed_bytes(bits_for(numbers.len())) + 4 * numbers.len()) as u64
+    }
+
+    fn pack(&mut self) {
+        let mut packed = Packed::new(1);
+        self.each(|place, number| packed.set(place, number));
+        *self = Self::Packed(packed);
+    }
+
+    /// Calls `look` with each place that has a number, ascending.
+    pub(super) fn each(&self, mut look: impl FnMut(u16, u32)) {
+        match self {
+            Self::Empty => {}
+            Self::Alike(places, number) => places.iter().for_each(|place| look(*place, *number)),
+            Self::Listed(places, numbers) => places
+                .iter()
+                .zip(numbers)
+                .for_each(|(place, number)| look(*place, *number)),
+            Self::Packed(packed) => (0..=u16::MAX).for_each(|place| match packed.get(place) {
+                0 => {}
+                number => look(place, number),
+            }),
+        }
+    }
+
+    /// Memory beside the value itself, in bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        let bytes = match self {
+            Self::Empty => 0,
+            Self::Alike(places, _) => 2 * places.capacity(),
+            Self::Listed(places, numbers) => 2 * places.capacity() + 4 * numbers.capacity(),
+            Self::Packed(packed) => 8 * packed.words.capacity() + 4 * packed.palette.capacity(),
+        };
+        bytes as u64
+    }
+}
+
+impl Places for Values {
+    fn meets(&self, low: u16, high: u16) -> bool {
+        match self {
+            Self::Empty => false,
+            Self::Alike(places, _) | Self::Listed(places, _) => {
+                let at = places.partition_point(|place| *place < low);
+                places.get(at).is_some_and(|place| *place <= high)
+            }
+            Self::Packed(packed) => (low..=high).any(|place| packed.get(place) != 0),
+        }
+    }
+}
+
+/// Inserts a place and says where; `None` where it was there.
+fn insert(places: &mut Vec<u16>, place: u16) -> Option<usize> {
+    let at = match places.last() {
+        // Ids mostly come in order.
+        Some(&last) if last < place => places.len(),
+        _ => match places.binary_search(&place) {
+            Ok(_) => return None,
+            Err(at) => at,
+        },
+    };
+    if places.len() == places.capacity() {
+        // Less than a vector takes on its own: there are many of them.
+        places.reserve_exact(places.len() / 4 + 4);
+    }
+    places.insert(at, place);
+    Some(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn every_form_holds_what_a_plain_map_holds() {
+        let mut state = 1u64;
+        let mut next = move |below: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) % below
+        };
+        for (count, numbers) in [
+            (5, 1),
+            (6000, 1),
+            (3000, 3),
+            (60_000, 3),
+            (60_000, 40),
+            (60_000, 50_000),
+        ] {
+            let (mut values, mut plain) = (Values::default(), BTreeMap::new());
+            for _ in 0..count {
+                let (place, number) = (next(1 << 16) as u16, 1 + next(numbers) as u32);
+                values.set(place, number);
+                plain.insert(place, number);
+            }
+            let mut all = BTreeMap::new();
+            values.each(|place, number| {
+                all.insert(place, number);
+            });
+            assert_eq!(all, plain);
+            let mut at = 0;
+            for place in 0..=u16::MAX {
+                let number = plain.get(&place).copied().unwrap_or(0);
+                assert_eq!(values.get(place), number);
+                assert_eq!(values.get_near(place, &mut at), number);
+            }
+            for _ in 0..5000 {
+                let place = next(1 << 16) as u16;
+                assert_eq!(values.get_near(place, &mut at), values.get(place));
+            }
+            for _ in 0..50 {
+                let low = next(1 << 16) as u16;
+                let high = low.saturating_add(next(40) as u16);
+                assert_eq!(
+                    values.meets(low, high),
+                    plain.range(low..=high).next().is_some()
+                );
+            }
+            let most = (6 * plain.len() * 5 / 4).max(2 * 8192) as u64;
+            assert!(
+                values.bytes() <= most,
+                "{count}, {numbers}: {}",
+                values.bytes()
+            );
+        }
+    }
+}
