@@ -1,4 +1,4 @@
-//! The streaming parser of OsmChange XML.
+//! The streaming parser of OSM XML: change files (`<osmChange>`) and plain files (`<osm>`).
 
 use super::change_set::{ChangeSet, Draft, Replication};
 use super::source::{LineReader, open};
@@ -10,16 +10,61 @@ use std::borrow::Cow;
 use std::io::BufRead;
 use std::path::Path;
 
-/// Reads a change file and adds its changes to `changes`, in document order.
-pub(super) fn read_into(path: &Path, changes: &mut ChangeSet) -> Result<()> {
-    let mut reader = quick_xml::Reader::from_reader(open(path)?);
+/// The kinds of document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Document {
+    /// `<osmChange>`: objects stand in sections that say whether they are deleted.
+    OsmChange,
+    /// `<osm>`: objects stand directly under the root.
+    Osm,
+}
+
+impl Document {
+    /// The root element.
+    const fn root(self) -> &'static str {
+        match self {
+            Self::OsmChange => "osmChange",
+            Self::Osm => "osm",
+        }
+    }
+
+    /// What messages call it.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::OsmChange => "an OsmChange file",
+            Self::Osm => "an OSM XML file",
+        }
+    }
+
+    /// What to say of a document that begins with another element.
+    fn other_root(self, found: &str) -> String {
+        let other = match self {
+            Self::OsmChange => Self::Osm,
+            Self::Osm => Self::OsmChange,
+        };
+        if found == other.root() {
+            return format!(
+                "this is {} (<{found}>), not {} (<{}>)",
+                other.name(),
+                self.name(),
+                self.root()
+            );
+        }
+        format!("expected <{}>, not <{found}>", self.root())
+    }
+}
+
+/// Reads a file and adds what it says to `changes`, in document order.
+pub(super) fn read_into(path: &Path, document: Document, changes: &mut ChangeSet) -> Result<()> {
+    let mut reader = quick_xml::Reader::from_reader(open(path, document)?);
     let mut parser = Parser {
+        document,
         changes,
         stack: Vec::new(),
         draft: None,
         seen_root: false,
     };
-    parser.document(&mut reader).map_err(|cause| {
+    parser.read(&mut reader).map_err(|cause| {
         let (line, column) = reader.get_ref().position();
         Error::ChangeFile {
             path: path.to_owned(),
@@ -42,6 +87,7 @@ enum Place {
 }
 
 struct Parser<'a> {
+    document: Document,
     changes: &'a mut ChangeSet,
     stack: Vec<Place>,
     draft: Option<Draft>,
@@ -49,7 +95,7 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    fn document<R: BufRead>(
+    fn read<R: BufRead>(
         &mut self,
         reader: &mut quick_xml::Reader<LineReader<R>>,
     ) -> Result<(), String> {
@@ -78,9 +124,13 @@ impl Parser<'_> {
                 _ => {}
             }
         }
+        let root = self.document.root();
         match (self.seen_root, self.stack.is_empty()) {
-            (false, _) => Err("this is not an OsmChange document: <osmChange> is missing".into()),
-            (true, false) => Err("the document ends before </osmChange>".into()),
+            (false, _) => Err(format!(
+                "this is not {}: <{root}> is missing",
+                self.document.name()
+            )),
+            (true, false) => Err(format!("the document ends before </{root}>")),
             (true, true) => Ok(()),
         }
     }
@@ -90,9 +140,10 @@ impl Parser<'_> {
         let stray = text
             .chars()
             .any(|char| !char.is_whitespace() && char != '\u{feff}');
+        let root = self.document.root();
         match (stray, self.seen_root) {
-            (true, true) => Err("there is text behind </osmChange>".into()),
-            (true, false) => Err("expected <osmChange>, not text".into()),
+            (true, true) => Err(format!("there is text behind </{root}>")),
+            (true, false) => Err(format!("expected <{root}>, not text")),
             (false, _) => Ok(()),
         }
     }
@@ -101,18 +152,19 @@ impl Parser<'_> {
         let name = element.name();
         let name: &str = name.as_ref();
         match (self.stack.last().copied(), name) {
-            (None, "osmChange") if !self.seen_root => self.root(element),
-            (None, other) => Err(format!("expected <osmChange>, not <{other}>")),
-            (Some(Place::Root), "create" | "modify") => Ok(Place::Section(false)),
-            (Some(Place::Root), "delete") => Ok(Place::Section(true)),
-            (Some(Place::Section(deleted)), "node" | "way" | "relation") => {
-                let kind = match name {
-                    "node" => ObjectKind::Node,
-                    "way" => ObjectKind::Way,
-                    _ => ObjectKind::Relation,
-                };
-                self.object(element, kind, deleted)
-            }
+            (None, name) if name == self.document.root() && !self.seen_root => self.root(element),
+            (None, _) if self.seen_root => Err(format!(
+                "there is <{name}> behind </{}>",
+                self.document.root()
+            )),
+            (None, other) => Err(self.document.other_root(other)),
+            (Some(Place::Root), name) => match (self.document, name) {
+                (Document::OsmChange, "create" | "modify") => Ok(Place::Section(false)),
+                (Document::OsmChange, "delete") => Ok(Place::Section(true)),
+                (Document::OsmChange, _) => Ok(Place::Other),
+                (Document::Osm, _) => self.object_or_other(element, name, false),
+            },
+            (Some(Place::Section(deleted)), name) => self.object_or_other(element, name, deleted),
             (Some(Place::Object), "tag") => self.tag(element),
             (Some(Place::Object), "nd") => self.node_ref(element),
             (Some(Place::Object), "member") => self.member(element),
@@ -144,6 +196,19 @@ impl Parser<'_> {
         })?;
         self.changes.note_replication(state);
         Ok(Place::Root)
+    }
+
+    fn object_or_other(
+        &mut self,
+        element: &BytesStart<'_>,
+        name: &str,
+        deleted: bool,
+    ) -> Result<Place, String> {
+        let mut kinds = ObjectKind::ALL.into_iter();
+        match kinds.find(|kind| kind.name() == name) {
+            Some(kind) => self.object(element, kind, deleted),
+            None => Ok(Place::Other),
+        }
     }
 
     fn object(
@@ -181,6 +246,8 @@ impl Parser<'_> {
                 "lat" => lat = Some(degrees(key, value, 90)?),
                 "lon" => lon = Some(degrees(key, value, 180)?),
                 "visible" => draft.deleted |= value == "false",
+                // How editors mark what the user deleted.
+                "action" if self.document == Document::Osm => draft.deleted |= value == "delete",
                 _ => {}
             }
             Ok(())

@@ -1,14 +1,15 @@
-//! Opening change files: compression by content, and where in the document the reader is.
+//! Opening XML files: compression by content, and where in the document the reader is.
 
 use super::Replication;
+use super::parse::Document;
 use crate::error::{Error, Result};
 use crate::osm::parse_timestamp;
 use crate::read::Input;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-/// Opens a change file; gzip, bzip2 and zstd are told by their first bytes.
-pub(super) fn open(path: &Path) -> Result<LineReader<Box<dyn BufRead>>> {
+/// Opens an XML file; gzip, bzip2 and zstd are told by their first bytes.
+pub(super) fn open(path: &Path, document: Document) -> Result<LineReader<Box<dyn BufRead>>> {
     let input = Input::open(path)?;
     if input.is_empty() {
         return Err(Error::file(path, "the file is empty"));
@@ -32,7 +33,7 @@ pub(super) fn open(path: &Path) -> Result<LineReader<Box<dyn BufRead>>> {
         [0, 0, 0, _, b'\n', ..] => {
             return Err(Error::file(
                 path,
-                "this is a PBF file, not an OsmChange file",
+                format!("this is a PBF file, not {}", document.name()),
             ));
         }
         _ => Box::new(bytes),

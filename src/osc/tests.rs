@@ -1,0 +1,106 @@
+//! Plain OSM files, and files of the wrong kind.
+
+use super::*;
+use crate::pbf::ObjectBody;
+use std::io::Write;
+
+fn file(text: &[u8]) -> tempfile::NamedTempFile {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(text).unwrap();
+    file
+}
+
+fn error(result: Result<ChangeSet>) -> String {
+    let message = result.unwrap_err().to_string();
+    assert!(!message.contains('\n'), "{message}");
+    message
+}
+
+#[test]
+fn an_osm_file_gives_its_objects_in_canonical_order() {
+    let text = b"<?xml version='1.0'?>\n<osm version='0.6' generator='JOSM'>
+        <note>a note</note><bounds minlat='1' minlon='1' maxlat='2' maxlon='2'/>
+        <relation id='7'><bounds minlat='1'/><member type='way' ref='5' role='outer'><nd lat='1' lon='2'/></member>
+          <tag k='type' v='multipolygon'/></relation>
+        <way id='5' version='2'><center lat='1' lon='1'/><nd ref='1'/><nd ref='-2'/></way>
+        <node id='1' lat='1.5' lon='-2.25' action='modify'><tag k='a' v='&lt;b&gt;'/></node>
+        <node id='-2' lat='3' lon='4'/>
+        <node id='9' lat='3' lon='4' action='delete'/>
+        <node id='8' visible='false'/>
+        <create><node id='99' lat='0' lon='0'/></create>
+        </osm>";
+    let set = read_osm_file(file(text).path()).unwrap();
+    let seen: Vec<_> = set.changes().iter().map(|c| (c.id, c.deleted)).collect();
+    assert_eq!(
+        seen,
+        [
+            (-2, false),
+            (1, false),
+            (8, true),
+            (9, true),
+            (5, false),
+            (7, false)
+        ]
+    );
+    let batch = Batch::new(&set, set.changes().iter().filter(|c| !c.deleted));
+    let objects = batch.objects();
+    let (lat_e7, lon_e7) = (15_000_000, -22_500_000);
+    assert_eq!(objects[1].body, ObjectBody::Node { lat_e7, lon_e7 });
+    assert_eq!(objects[1].tags, [("a", "<b>")]);
+    assert_eq!(objects[2].body, ObjectBody::Way { refs: &[1, -2] });
+    let ObjectBody::Relation { members } = objects[3].body else {
+        panic!("{:?}", objects[3]);
+    };
+    assert_eq!((members[0].id, members[0].role), (5, "outer"));
+}
+
+#[test]
+fn a_file_of_the_other_kind_is_named() {
+    let change = file(b"<osmChange><create/></osmChange>");
+    let plain = file(b"<osm><node id='1' lat='1' lon='1'/></osm>");
+    let message = error(read_osm_file(change.path()));
+    assert!(
+        message.ends_with("this is an OsmChange file (<osmChange>), not an OSM XML file (<osm>)"),
+        "{message}"
+    );
+    let message = error(read_change_files(&[plain.path()]));
+    assert!(
+        message.ends_with("this is an OSM XML file (<osm>), not an OsmChange file (<osmChange>)"),
+        "{message}"
+    );
+    let pbf = file(&[0, 0, 0, 13, 10, 9]);
+    let message = error(read_osm_file(pbf.path()));
+    assert!(
+        message.ends_with("this is a PBF file, not an OSM XML file"),
+        "{message}"
+    );
+}
+
+#[test]
+fn broken_osm_files_are_refused() {
+    for (text, cause) in [
+        (
+            &b"<html></html>"[..],
+            "line 1, column 7: expected <osm>, not <html>",
+        ),
+        (
+            b"<osm>\n<node id='1' lat='1' lon='1'/>",
+            "the document ends before </osm>",
+        ),
+        (b"<osm><node id='1'/></osm>", "node 1 without lat and lon"),
+        (b"<osm/>text", "there is text behind </osm>"),
+        (b"<osm/><osm/>", "there is <osm> behind </osm>"),
+        (b"<!-- -->", "this is not an OSM XML file: <osm> is missing"),
+    ] {
+        let message = error(read_osm_file(file(text).path()));
+        assert!(message.ends_with(cause), "{message}");
+    }
+}
+
+#[test]
+fn an_action_means_nothing_in_a_change_file() {
+    let text =
+        b"<osmChange><create><node id='1' lat='1' lon='1' action='delete'/></create></osmChange>";
+    let set = read_change_files(&[file(text).path()]).unwrap();
+    assert!(!set.changes()[0].deleted);
+}

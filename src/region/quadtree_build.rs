@@ -1,0 +1,327 @@
+//! How a quadtree is made: level by level, so that a limit on its size leaves all of it equally coarse.
+
+use super::edge::{Edge, Spot};
+use super::quadtree::{Cell, Leaf, Node, Part, Quadtree};
+use rustc_hash::FxHashMap;
+
+/// A leaf with more edges is divided.
+const EDGES_IN_A_LEAF: usize = 8;
+/// Up to this many nodes any leaf with an edge is divided: it costs nothing, and most points then meet
+/// a leaf without edges.
+const NODES_FOR_FREE: usize = 4096;
+/// References and nodes for each edge, beyond which nothing is divided: edges that lie close together
+/// over a long way would otherwise be stored again and again.
+const WEIGHT_PER_EDGE: usize = 16;
+/// What is added to that.
+const WEIGHT_FOR_FREE: usize = 8192;
+
+/// A node that is still to be made an inner node or a leaf.
+struct Pending {
+    node: usize,
+    cell: Cell,
+    set: u32,
+    /// Where its parts are in its level.
+    parts: (usize, usize),
+    /// The groups with edges in the node above.
+    crossing: (u32, u32),
+}
+
+/// The nodes of a size.
+#[derive(Default)]
+struct Level {
+    pending: Vec<Pending>,
+    parts: Vec<Part>,
+    references: Vec<u32>,
+}
+
+/// What falls to a quarter of the cell at work.
+#[derive(Default)]
+struct Quarter {
+    parts: Vec<Part>,
+    references: Vec<u32>,
+    covering: Vec<u32>,
+}
+
+struct Builder {
+    tree: Quadtree,
+    set_numbers: FxHashMap<Vec<u32>, u32>,
+    quarters: [Quarter; 4],
+    /// References and nodes, stored and pending.
+    weight: usize,
+    max_weight: usize,
+}
+
+/// A number of something the tree stores. The limit on the weight keeps all of them below 2^32.
+fn number(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+impl Quadtree {
+    /// The tree of groups of edges: those of group 0 reach up to the first of `ends`, and so on. The
+    /// first 2^32 edges count.
+    pub fn build(edges: Vec<Edge>, ends: &[usize]) -> Self {
+        let root = root_of(&edges);
+        let limit = edges.len().saturating_mul(WEIGHT_PER_EDGE) + WEIGHT_FOR_FREE;
+        let mut builder = Builder {
+            weight: edges.len() + 1,
+            max_weight: limit.min(u32::MAX as usize / 2),
+            set_numbers: FxHashMap::from_iter([(Vec::new(), 0)]),
+            quarters: Default::default(),
+            tree: Self {
+                root,
+                nodes: vec![Node::Leaf(Leaf::default())],
+                crossing: Vec::new(),
+                parts: Vec::new(),
+                references: Vec::new(),
+                edges,
+                sets: vec![Vec::new()],
+            },
+        };
+        let mut level = builder.first_level(ends);
+        while !level.pending.is_empty() {
+            let mut below = Level::default();
+            for pending in &level.pending {
+                builder.settle(pending, &level, &mut below);
+            }
+            level = below;
+        }
+        builder.tree
+    }
+}
+
+/// The smallest cell with the south-western corner of all edges that holds them.
+fn root_of(edges: &[Edge]) -> Cell {
+    let points = || edges.iter().map(|edge| edge.from);
+    let span = |coordinate: fn(super::Point) -> i32| {
+        let least = points().map(coordinate).min().unwrap_or(0);
+        let most = points().map(coordinate).max().unwrap_or(0);
+        (i64::from(least), i64::from(most))
+    };
+    let (west, east) = span(|point| point.lon_e7);
+    let (south, north) = span(|point| point.lat_e7);
+    let side = (east - west).max(north - south) as u64 + 1;
+    Cell {
+        x: west,
+        y: south,
+        level: side.next_power_of_two().trailing_zeros(),
+    }
+}
+
+/// Whether an edge is a mere point of the next.
+fn is_idle(edge: &Edge, next: Option<&Edge>) -> bool {
+    edge.is_empty() && next.is_some_and(|next| next.from == edge.from || next.to == edge.from)
+}
+
+impl Builder {
+    fn first_level(&self, ends: &[usize]) -> Level {
+        let mut level = Level::default();
+        let mut start = 0;
+        for (group, &end) in ends.iter().enumerate() {
+            let first = number(level.references.len());
+            let edges = self.tree.edges.get(start..end).unwrap_or_default();
+            let next = edges.iter().skip(1).map(Some).chain([None]);
+            let numbered = (number(start)..u32::MAX).zip(edges.iter().zip(next));
+            let drawn = numbered.filter(|(_, (edge, next))| !is_idle(edge, *next));
+            level.references.extend(drawn.map(|(number, _)| number));
+            let end_reference = number(level.references.len());
+            if end_reference > first {
+                level.parts.push(Part {
+                    group: number(group),
+                    winding: 0,
+                    first,
+                    end: end_reference,
+                });
+            }
+            start = end;
+        }
+        level.pending.push(Pending {
+            node: 0,
+            cell: self.tree.root,
+            set: 0,
+            parts: (0, level.parts.len()),
+            crossing: (0, 0),
+        });
+        level
+    }
+
+    /// Makes a node an inner node, its quarters pending in the level below, or a leaf.
+    fn settle(&mut self, pending: &Pending, level: &Level, below: &mut Level) {
+        let (first, end) = pending.parts;
+        let parts = level.parts.get(first..end).unwrap_or_default();
+        let edges: usize = parts
+            .iter()
+            .map(|part| (part.end - part.first) as usize)
+            .sum();
+        let is_crowded = edges > EDGES_IN_A_LEAF;
+        let is_free = edges > 0 && self.tree.nodes.len() < NODES_FOR_FREE;
+        let may_grow = pending.cell.level > 0 && self.weight < self.max_weight;
+        let node = if may_grow && (is_crowded || is_free) {
+            self.weight -= edges;
+            self.divide(pending, parts, &level.references, below)
+        } else {
+            let leaf = self.leaf(pending.set, parts, &level.references);
+            Node::Leaf(leaf)
+        };
+        if let Some(slot) = self.tree.nodes.get_mut(pending.node) {
+            *slot = node;
+        }
+    }
+
+    fn leaf(&mut self, set: u32, parts: &[Part], references: &[u32]) -> Leaf {
+        let first = number(self.tree.parts.len());
+        for part in parts {
+            let edges = references.get(part.first as usize..part.end as usize);
+            let first = number(self.tree.references.len());
+            self.tree
+                .references
+                .extend_from_slice(edges.unwrap_or_default());
+            self.tree.parts.push(Part {
+                first,
+                end: number(self.tree.references.len()),
+                ..*part
+            });
+        }
+        Leaf {
+            set,
+            first,
+            end: number(self.tree.parts.len()),
+        }
+    }
+
+    fn divide(
+        &mut self,
+        pending: &Pending,
+        parts: &[Part],
+        references: &[u32],
+        below: &mut Level,
+    ) -> Node {
+        let cells = pending.cell.quarters();
+        for part in parts {
+            let edges = references.get(part.first as usize..part.end as usize);
+            self.divide_part(part, edges.unwrap_or_default(), &pending.cell, &cells);
+        }
+        let crossing = self.crossing(parts, pending.crossing);
+        let quarters = self.tree.nodes.len();
+        for (number, cell) in cells.into_iter().enumerate() {
+            self.place_quarter(number, cell, pending.set, crossing, below);
+        }
+        Node::Inner {
+            quarters: number(quarters),
+            first: crossing.0,
+            end: crossing.1,
+        }
+    }
+
+    /// Gives the edges of a part to the quarters they meet.
+    fn divide_part(&mut self, part: &Part, references: &[u32], cell: &Cell, cells: &[Cell; 4]) {
+        let middle = cells[3].corner();
+        let corner = cell.corner();
+        let bounds = cells.map(|cell| cell.bounds());
+        let firsts = [0, 1, 2, 3].map(|quarter: usize| self.quarters[quarter].references.len());
+        let mut windings = [part.winding; 4];
+        for &reference in references {
+            let Some(edge) = self.tree.edges.get(reference as usize) else {
+                continue;
+            };
+            for (winding, cell) in windings.iter_mut().zip(cells).skip(1) {
+                *winding += edge.winding_between(corner, cell.corner());
+            }
+            let quarter_of =
+                |spot: Spot| usize::from(spot.x > middle.x) | usize::from(spot.y > middle.y) << 1;
+            let quarter = quarter_of(Spot::of(edge.from));
+            if quarter == quarter_of(Spot::of(edge.to)) {
+                self.quarters[quarter].references.push(reference);
+                continue;
+            }
+            for (quarter, bounds) in self.quarters.iter_mut().zip(&bounds) {
+                if edge.meets(bounds) {
+                    quarter.references.push(reference);
+                }
+            }
+        }
+        for ((quarter, first), winding) in self.quarters.iter_mut().zip(firsts).zip(windings) {
+            if quarter.references.len() > first {
+                quarter.parts.push(Part {
+                    group: part.group,
+                    winding,
+                    first: number(first),
+                    end: number(quarter.references.len()),
+                });
+            } else if winding > 0 {
+                quarter.covering.push(part.group);
+            }
+        }
+    }
+
+    /// Where the groups with edges in a node are listed. They are among those of the node above, so
+    /// as many are the same.
+    fn crossing(&mut self, parts: &[Part], above: (u32, u32)) -> (u32, u32) {
+        if (above.1 - above.0) as usize == parts.len() {
+            return above;
+        }
+        let first = number(self.tree.crossing.len());
+        let groups = parts.iter().map(|part| part.group);
+        self.tree.crossing.extend(groups);
+        (first, number(self.tree.crossing.len()))
+    }
+
+    /// Adds the node of a quarter, a leaf or pending in the level below.
+    fn place_quarter(
+        &mut self,
+        quarter: usize,
+        cell: Cell,
+        set: u32,
+        crossing: (u32, u32),
+        below: &mut Level,
+    ) {
+        let set = self.set_with(set, quarter);
+        let Quarter {
+            parts,
+            references,
+            covering,
+        } = &mut self.quarters[quarter];
+        let node = self.tree.nodes.len();
+        self.tree.nodes.push(Node::Leaf(Leaf {
+            set,
+            ..Leaf::default()
+        }));
+        self.weight += references.len() + 1;
+        if !parts.is_empty() {
+            let (first, moved) = (below.parts.len(), number(below.references.len()));
+            below.parts.extend(parts.iter().map(|part| Part {
+                first: part.first + moved,
+                end: part.end + moved,
+                ..*part
+            }));
+            below.references.extend_from_slice(references);
+            below.pending.push(Pending {
+                node,
+                cell,
+                set,
+                parts: (first, below.parts.len()),
+                crossing,
+            });
+        }
+        parts.clear();
+        references.clear();
+        covering.clear();
+    }
+
+    /// The number of a set with those groups added that cover a quarter.
+    fn set_with(&mut self, set: u32, quarter: usize) -> u32 {
+        let covering = &self.quarters[quarter].covering;
+        if covering.is_empty() {
+            return set;
+        }
+        let mut groups = covering.clone();
+        groups.extend_from_slice(self.tree.sets.get(set as usize).map_or(&[], Vec::as_slice));
+        groups.sort_unstable();
+        if let Some(&known) = self.set_numbers.get(&groups) {
+            return known;
+        }
+        let set = number(self.tree.sets.len());
+        self.tree.sets.push(groups.clone());
+        self.set_numbers.insert(groups, set);
+        set
+    }
+}
