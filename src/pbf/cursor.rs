@@ -76,10 +76,19 @@ impl<'a> ParsedBlock<'a> {
     }
 
     /// The block with its objects replaced by those of one group, which goes with its strings.
-    pub(crate) fn with_group(self, group: &'a [u8]) -> Result<Self, FormatError> {
+    pub(crate) fn with_group<'b>(&self, group: &'b [u8]) -> Result<ParsedBlock<'b>, FormatError>
+    where
+        'a: 'b,
+    {
         let mut messages = Vec::new();
         find_messages(&Group(group), &mut messages)?;
-        Ok(Self { messages, ..self })
+        Ok(ParsedBlock {
+            strings: self.strings.clone(),
+            scale: self.scale,
+            payload: self.payload,
+            string_table: self.string_table,
+            messages,
+        })
     }
 
     /// Appends the node references of all ways to `refs`, and to `ways` the id of each way and where its

@@ -1,0 +1,196 @@
+//! Taking metadata out of a block on the wire: everything else is copied as it stands.
+
+use super::FormatError;
+use super::block::{Group, Message, StringTable};
+use super::builder::InfoColumn;
+use super::dense::DenseNodes;
+use super::wire::{Fields, Packed, put_bytes_field, put_packed_field};
+
+/// Attributes of metadata.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct InfoFields(u8);
+
+/// Their names, in the order of their fields in an Info message: the first is field 1.
+const NAMES: [&str; 5] = ["version", "timestamp", "changeset", "uid", "user"];
+
+impl InfoFields {
+    /// None of them.
+    pub const NONE: Self = Self(0);
+    /// All of them.
+    pub const ALL: Self = Self(31);
+    const USER: u32 = 5;
+
+    /// The attribute of that name; `None` where there is none.
+    pub fn named(name: &str) -> Option<Self> {
+        let at = NAMES.iter().position(|known| *known == name)?;
+        Some(Self(1 << at))
+    }
+
+    /// Everything that is in one of some.
+    pub fn all_of(fields: &[Self]) -> Self {
+        Self(fields.iter().fold(0, |all, one| all | one.0))
+    }
+
+    /// Whether there is none.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether the attribute with that number in Info and DenseInfo is among them.
+    const fn has(self, field: u32) -> bool {
+        field >= 1 && field <= 5 && self.0 >> (field - 1) & 1 != 0
+    }
+}
+
+/// Appends the block in `payload` without some metadata. Names of users leave the string table with it.
+pub fn clean_block(
+    payload: &[u8],
+    without: InfoFields,
+    out: &mut Vec<u8>,
+) -> Result<(), FormatError> {
+    let mut fields = Fields::new(payload);
+    let mut group_out = Vec::with_capacity(payload.len());
+    while let Some(field) = fields
+        .next()
+        .map_err(|error| error.within("PrimitiveBlock"))?
+    {
+        match field.number {
+            1 if without.has(InfoFields::USER) => {
+                let used = used_strings(payload)?;
+                put_bytes_field(out, 1, &without_unused(field.bytes()?, &used)?);
+            }
+            2 => {
+                group_out.clear();
+                clean_group(field.bytes()?, without, &mut group_out)?;
+                put_bytes_field(out, 2, &group_out);
+            }
+            _ => out.extend_from_slice(field.raw),
+        }
+    }
+    Ok(())
+}
+
+/// Which strings of a block are keys, values or roles.
+fn used_strings(payload: &[u8]) -> Result<Vec<bool>, FormatError> {
+    let mut used = Vec::new();
+    let mut fields = Fields::new(payload);
+    while let Some(field) = fields.next()? {
+        if field.number == 2 {
+            Group(field.bytes()?).try_for_each(|message| match message {
+                Message::Dense(bytes) => note(&DenseNodes::parse(bytes)?.keys_vals, &mut used),
+                Message::Node(bytes) | Message::Way(bytes) => {
+                    note_strings(bytes, &[2, 3], &mut used)
+                }
+                Message::Relation(bytes) => note_strings(bytes, &[2, 3, 8], &mut used),
+                Message::Other => Ok(()),
+            })?;
+        }
+    }
+    Ok(used)
+}
+
+fn note_strings(message: &[u8], numbers: &[u32], used: &mut Vec<bool>) -> Result<(), FormatError> {
+    let mut fields = Fields::new(message);
+    while let Some(field) = fields.next()? {
+        if numbers.contains(&field.number) {
+            let mut run = Packed::default();
+            run.add(&field)?;
+            note(&run, used)?;
+        }
+    }
+    Ok(())
+}
+
+fn note(run: &Packed<'_>, used: &mut Vec<bool>) -> Result<(), FormatError> {
+    let mut values = run.values();
+    while !values.is_done() {
+        let index = usize::try_from(values.read()?).unwrap_or(usize::MAX);
+        // No payload holds that many strings: who uses the index finds out.
+        if index >= used.len() && index < super::MAX_PAYLOAD_LEN as usize {
+            used.resize(index + 1, false);
+        }
+        if let Some(used) = used.get_mut(index) {
+            *used = true;
+        }
+    }
+    Ok(())
+}
+
+/// A StringTable message in which strings that nobody uses are empty.
+fn without_unused(message: &[u8], used: &[bool]) -> Result<Vec<u8>, FormatError> {
+    let strings = StringTable::parse(message)?;
+    let mut table = Vec::with_capacity(message.len());
+    for (index, text) in strings.iter().enumerate() {
+        let is_used = used.get(index).copied().unwrap_or_default();
+        put_bytes_field(&mut table, 1, if is_used { text.as_bytes() } else { b"" });
+    }
+    Ok(table)
+}
+
+fn clean_group(group: &[u8], without: InfoFields, out: &mut Vec<u8>) -> Result<(), FormatError> {
+    let mut message = Vec::new();
+    let mut fields = Fields::new(group);
+    while let Some(field) = fields
+        .next()
+        .map_err(|error| error.within("PrimitiveGroup"))?
+    {
+        message.clear();
+        match field.number {
+            1 | 3 | 4 => clean_object(field.bytes()?, without, &mut message)?,
+            2 => clean_dense(field.bytes()?, without, &mut message)?,
+            _ => {
+                out.extend_from_slice(field.raw);
+                continue;
+            }
+        }
+        put_bytes_field(out, field.number, &message);
+    }
+    Ok(())
+}
+
+/// A Node, Way or Relation message.
+fn clean_object(message: &[u8], without: InfoFields, out: &mut Vec<u8>) -> Result<(), FormatError> {
+    let mut fields = Fields::new(message);
+    while let Some(field) = fields.next()? {
+        if field.number != 4 {
+            out.extend_from_slice(field.raw);
+            continue;
+        }
+        let mut info = Vec::with_capacity(field.raw.len());
+        let mut attributes = Fields::new(field.bytes()?);
+        while let Some(attribute) = attributes.next().map_err(|error| error.within("Info"))? {
+            if !without.has(attribute.number) {
+                info.extend_from_slice(attribute.raw);
+            }
+        }
+        put_packed_field(out, 4, &info);
+    }
+    Ok(())
+}
+
+/// A DenseNodes message. What is left of the columns of metadata stays complete: some readers take them
+/// to be all there or not at all.
+fn clean_dense(message: &[u8], without: InfoFields, out: &mut Vec<u8>) -> Result<(), FormatError> {
+    let dense = DenseNodes::parse(message)?;
+    let columns = dense.info.columns();
+    let stays = |(number, column): (u32, &(&Packed<'_>, _))| {
+        !without.has(number) && number <= 5 && !column.0.is_empty()
+    };
+    let any_stays = (1..).zip(&columns).any(stays);
+    let mut info = Vec::new();
+    for ((number, (column, _)), kind) in (1..).zip(&columns).zip(InfoColumn::ALL) {
+        if !without.has(number) && !column.is_empty() {
+            put_packed_field(&mut info, number, column.as_bytes());
+        } else if any_stays && kind != InfoColumn::Visible {
+            put_packed_field(&mut info, number, &vec![0; dense.len()]);
+        }
+    }
+    let mut fields = Fields::new(message);
+    while let Some(field) = fields.next()? {
+        if field.number != 5 {
+            out.extend_from_slice(field.raw);
+        }
+    }
+    put_packed_field(out, 5, &info);
+    Ok(())
+}

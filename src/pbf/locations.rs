@@ -1,0 +1,58 @@
+//! Where the nodes of a block are.
+
+use super::FormatError;
+use super::cursor::{ParsedBlock, ParsedMessage};
+use super::dense::{Delta, DenseNodes};
+use super::messages::NodeMessage;
+use crate::osm::{DECIMICRO_PER_DEGREE, NANO_PER_DECIMICRO, ObjectKind};
+
+/// A position on the earth: latitude and longitude in 1e-7 degree.
+pub(crate) type LocationE7 = (i32, i32);
+
+impl ParsedBlock<'_> {
+    /// Calls `look` with the id of each node and where it is: `None` for a deleted one, and for one that
+    /// lies outside of the world, which is how some writers say that there is no place.
+    pub(crate) fn for_each_location(
+        &self,
+        mut look: impl FnMut(i64, Option<LocationE7>),
+    ) -> Result<(), FormatError> {
+        for message in self.messages() {
+            match message {
+                ParsedMessage::Dense(dense) => self.dense_locations(dense, &mut look)?,
+                ParsedMessage::Single(ObjectKind::Node, bytes) => {
+                    let node = NodeMessage::parse(bytes)?;
+                    let is_visible = node.info.visible != Some(false);
+                    let location = self.location_e7(node.lat, node.lon);
+                    look(node.id, location.filter(|_| is_visible));
+                }
+                ParsedMessage::Single(..) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn dense_locations(
+        &self,
+        dense: &DenseNodes<'_>,
+        look: &mut impl FnMut(i64, Option<LocationE7>),
+    ) -> Result<(), FormatError> {
+        let mut ids = Delta::new(&dense.ids);
+        let (mut lats, mut lons) = (Delta::new(&dense.lats), Delta::new(&dense.lons));
+        let mut visible = dense.info.visible.values();
+        for _ in 0..dense.len() {
+            let (id, lat, lon) = (ids.read()?, lats.read()?, lons.read()?);
+            let is_visible = visible.is_done() || visible.read()? != 0;
+            look(id, self.location_e7(lat, lon).filter(|_| is_visible));
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn location_e7(&self, lat: i64, lon: i64) -> Option<LocationE7> {
+        const MOST_LON: i64 = 180 * DECIMICRO_PER_DEGREE;
+        let lat = self.scale.nano_lat(lat) / NANO_PER_DECIMICRO;
+        let lon = self.scale.nano_lon(lon) / NANO_PER_DECIMICRO;
+        let is_on_earth = lat.abs() <= MOST_LON / 2 && lon.abs() <= MOST_LON;
+        is_on_earth.then_some((lat as i32, lon as i32))
+    }
+}
