@@ -1,18 +1,21 @@
-//! Writing what a command keeps of a file: whole blobs as they are, parts of blobs anew.
+//! Writing what a command keeps of a file: whole blobs as they are, parts of blobs anew. Into one output,
+//! or into several in one pass.
+
+mod rewrite;
 
 use crate::Context;
 use crate::error::Result;
 use crate::osm::OrderKey;
-use crate::pbf::splice::{EditScript, SpliceOptions, keep_objects, splice_block};
 use crate::pbf::{
-    BlobEntry, BlobFlags, FormatError, HeaderBlock, ParsedBlock, SourceStrings, StringTable,
-    TARGET_ELEMENTS, TARGET_PAYLOAD, scan_payload,
+    BlobEntry, BlobFlags, FormatError, HeaderBlock, InfoFields, ParsedBlock, StringTable,
+    TARGET_ELEMENTS,
 };
-use crate::read::{BlobPlan, BlobReader, Glanced, PbfFile, parallel_classify_phase, stale_index};
+use crate::read::{BlobPlan, PbfFile, parallel_classify_phase};
 use crate::write::{
-    EncodedFrame, Expected, FrameEncoder, OutputTarget, Part, PbfWriter, Reblocker, WriteOptions,
+    EncodedFrame, Encoders, Expected, OutputTarget, Part, PbfWriter, Reblocker, WriteOptions,
     Written,
 };
+use rewrite::Looker;
 use serde::Serialize;
 
 /// What is known to become of a blob before it is read.
@@ -24,6 +27,28 @@ pub(super) enum Fate {
     Copy,
     /// Its objects decide.
     Look,
+}
+
+/// What is known to become of a blob in several outputs.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Fates {
+    /// The outputs that keep all of it.
+    pub copies: Vec<u32>,
+    /// Whether its objects decide in others.
+    pub look: bool,
+}
+
+impl From<Fate> for Fates {
+    fn from(fate: Fate) -> Self {
+        Self {
+            copies: if fate == Fate::Copy {
+                vec![0]
+            } else {
+                Vec::new()
+            },
+            look: fate == Fate::Look,
+        }
+    }
 }
 
 /// What can be said of a blob by its strings alone.
@@ -47,17 +72,55 @@ impl Keep {
     }
 }
 
+/// What becomes of each object of a block, in order, by output. Outputs that are not asked for keep nothing.
+#[derive(Debug, Default)]
+pub(super) struct Marks {
+    outputs: Vec<(u32, Vec<Keep>)>,
+    /// How many of them are in use.
+    used: usize,
+}
+
+impl Marks {
+    /// The marks of one more output, which are empty.
+    pub(super) fn of(&mut self, output: u32) -> &mut Vec<Keep> {
+        if self.used == self.outputs.len() {
+            self.outputs.push((0, Vec::new()));
+        }
+        let (number, marks) = &mut self.outputs[self.used];
+        self.used += 1;
+        *number = output;
+        marks.clear();
+        marks
+    }
+
+    fn clear(&mut self) {
+        self.used = 0;
+    }
+
+    fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut Vec<Keep>)> {
+        let used = self.outputs.iter_mut().take(self.used);
+        used.map(|(output, marks)| (*output, marks))
+    }
+}
+
+/// An output and what its header says.
+pub(super) struct Target {
+    pub output: OutputTarget,
+    pub header: HeaderBlock,
+}
+
 /// Where objects are taken from and where they go.
 pub(super) struct Job<'a> {
     /// The name of the phase.
     pub name: &'static str,
     pub file: &'a PbfFile,
     pub plan: BlobPlan,
-    /// Asked before a blob is decompressed as a whole.
+    /// Asked before a blob is decompressed as a whole. Only where there is one output.
     pub glance: Option<Glance<'a>>,
-    pub output: OutputTarget,
+    /// Metadata that nothing keeps.
+    pub clean: InfoFields,
+    pub outputs: Vec<Target>,
     pub write: WriteOptions,
-    pub header: HeaderBlock,
 }
 
 /// What was kept.
@@ -73,7 +136,7 @@ pub struct Kept {
     pub blobs_rewritten: u64,
 }
 
-/// Writes what is kept of a file, in file order.
+/// Writes what is kept of a file to one output, in file order.
 ///
 /// `fate` says what is known of a blob by its entry; a blob of which the plan knows nothing is looked at
 /// in any case. `mark` decides for each object of a block that is looked at, in order, and returns what
@@ -82,80 +145,142 @@ pub(super) fn write_kept<T: Send>(
     job: Job<'_>,
     fate: impl Fn(&BlobEntry) -> Fate,
     mark: impl Fn(&ParsedBlock<'_>, &mut Vec<Keep>) -> Result<T, FormatError> + Sync,
-    mut note: impl FnMut(T),
+    note: impl FnMut(T),
     ctx: &Context,
 ) -> Result<Kept> {
-    let fate = |entry: &BlobEntry| {
-        if is_known(entry) {
-            fate(entry)
-        } else {
-            Fate::Look
-        }
-    };
+    let kept = write_each(
+        job,
+        |entry| fate(entry).into(),
+        |block, marks| mark(block, marks.of(0)),
+        note,
+        ctx,
+    )?;
+    Ok(kept.into_iter().next().unwrap_or_default())
+}
+
+/// As [`write_kept`], to any number of outputs in one pass.
+pub(super) fn write_each<T: Send>(
+    job: Job<'_>,
+    fates: impl Fn(&BlobEntry) -> Fates,
+    mark: impl Fn(&ParsedBlock<'_>, &mut Marks) -> Result<T, FormatError> + Sync,
+    mut note: impl FnMut(T),
+    ctx: &Context,
+) -> Result<Vec<Kept>> {
     let (file, mut plan) = (job.file, job.plan);
-    plan.resolve_shared(file, ctx, |entry| fate(entry) == Fate::Look)?;
-    let mut kept = Kept::default();
+    let is_decoded = |fates: &Fates| fates.look || !job.clean.is_empty();
+    let fates = |entry: &BlobEntry| match is_known(entry) {
+        true => fates(entry),
+        false => Fate::Look.into(),
+    };
+    plan.resolve_shared(file, ctx, |entry| is_decoded(&fates(entry)))?;
     let mut units = Vec::new();
-    let mut expected = Expected::default();
+    let mut all_kept = vec![Kept::default(); job.outputs.len()];
+    let mut expected = vec![Expected::default(); job.outputs.len()];
     for entry in plan.entries {
-        match fate(&entry) {
-            Fate::Drop => {
-                kept.blobs_skipped += u64::from(entry.blobs);
-                ctx.stats.blobs_skipped.add(u64::from(entry.blobs));
-                continue;
-            }
-            Fate::Copy => {
+        let fates = fates(&entry);
+        if fates.copies.is_empty() && !fates.look {
+            let blobs = u64::from(entry.blobs);
+            all_kept
+                .iter_mut()
+                .for_each(|kept| kept.blobs_skipped += blobs);
+            ctx.stats.blobs_skipped.add(blobs);
+            continue;
+        }
+        let is_copied = !is_decoded(&fates);
+        for output in &fates.copies {
+            if let Some(expected) = expected.get_mut(*output as usize).filter(|_| is_copied) {
                 let (blobs, bytes) = (entry.blobs.into(), entry.frame_len.into());
-                expected = expected.and(Expected::copy_of(blobs, entry.offset, bytes));
-                units.push((entry, true));
+                *expected = expected.and(Expected::copy_of(blobs, entry.offset, bytes));
             }
-            Fate::Look => {
+        }
+        if !is_copied {
+            for expected in &mut expected {
                 // A blob of several kinds becomes several, and so does a very large one.
                 expected.blobs += u64::from(entry.count) / TARGET_ELEMENTS as u64 + 2;
                 expected.open = true;
-                units.push((entry, false));
             }
         }
+        units.push((entry, fates));
     }
-    let writer = PbfWriter::create(job.output, job.header, job.write, expected, ctx)?;
-    let mut sink = Reblocker::new(writer, job.write, ctx);
+    let (outputs, encoders) = (job.outputs.len(), Encoders::new(job.write, ctx));
+    let mut sinks = Vec::with_capacity(outputs);
+    for (target, mut expected) in job.outputs.into_iter().zip(expected) {
+        expected.others = outputs - 1;
+        let writer = PbfWriter::create(target.output, target.header, job.write, expected, ctx)?;
+        sinks.push(Reblocker::new(writer, &encoders, outputs));
+    }
     let bytes = |entry: &BlobEntry| u64::from(entry.frame_len);
     let phase = ctx.phase(job.name, units.iter().map(|(entry, _)| bytes(entry)).sum());
     parallel_classify_phase(
         ctx.jobs,
         ctx.byte_budget(),
         units.into_iter().map(Ok),
-        |(entry, copy)| if *copy { 0 } else { bytes(entry) * 4 },
-        || Looker::new(file, job.glance, job.write, ctx),
-        |looker, (entry, copy)| {
-            let (done, noted) = match copy {
-                true => (Done::Copy(entry), None),
-                false => looker.look(entry, &mark)?,
+        |(entry, fates)| {
+            if is_decoded(fates) {
+                bytes(entry) * 4
+            } else {
+                0
+            }
+        },
+        || Looker::new(file, job.glance, job.clean, job.write, ctx),
+        |looker, (entry, fates)| {
+            let (done, noted) = match is_decoded(&fates) {
+                true => looker.look(entry, &fates, &mark)?,
+                false => (Done::copies(entry, &fates), None),
             };
             Ok((bytes(&entry), done, noted))
         },
         |(bytes, done, noted)| {
             phase.advance(bytes);
             noted.into_iter().for_each(&mut note);
-            match done {
-                Done::Nothing => Ok(()),
-                Done::Copy(entry) => {
-                    kept.blobs_copied += u64::from(entry.blobs);
-                    sink.copy(&file.input, entry)
-                }
-                Done::Rewritten(frames, parts) => {
-                    kept.blobs_rewritten += 1;
-                    if !frames.is_empty() {
-                        sink.frames(frames)?;
+            for (output, done) in done {
+                let output = output as usize;
+                let (Some(sink), Some(kept)) = (sinks.get_mut(output), all_kept.get_mut(output))
+                else {
+                    continue;
+                };
+                match done {
+                    Done::Copy(entry) => {
+                        kept.blobs_copied += u64::from(entry.blobs);
+                        sink.copy(&file.input, entry)?;
                     }
-                    parts.into_iter().try_for_each(|part| sink.part(part))
+                    Done::Rewritten(frames, parts) => {
+                        kept.blobs_rewritten += 1;
+                        if !frames.is_empty() {
+                            sink.frames(frames)?;
+                        }
+                        parts.into_iter().try_for_each(|part| sink.part(part))?;
+                    }
                 }
             }
+            Ok(())
         },
     )?;
     drop(phase);
-    kept.written = sink.finish()?;
-    Ok(kept)
+    finish(sinks, &mut all_kept, ctx)?;
+    Ok(all_kept)
+}
+
+/// Ends all outputs. Waiting for the disk is what takes time, which is done for several at once.
+fn finish(sinks: Vec<Reblocker<'_>>, kept: &mut [Kept], ctx: &Context) -> Result<()> {
+    const AT_ONCE: usize = 16;
+    let writers: Result<Vec<_>> = sinks.into_iter().map(Reblocker::finish).collect();
+    let mut kept = kept.iter_mut();
+    let _phase = ctx.phase("flush", 0);
+    parallel_classify_phase(
+        AT_ONCE.min(kept.len()),
+        u64::MAX,
+        writers?.into_iter().map(Ok),
+        |_| 0,
+        || (),
+        |(), writer| writer.finish(),
+        |written| {
+            if let Some(kept) = kept.next() {
+                kept.written = written;
+            }
+            Ok(())
+        },
+    )
 }
 
 /// Whether an entry says what is in its blob.
@@ -163,165 +288,17 @@ const fn is_known(entry: &BlobEntry) -> bool {
     entry.flags.has(BlobFlags::SCANNED) || !entry.kinds.is_empty()
 }
 
-/// What became of a blob.
+/// What an output gets of a blob.
 enum Done {
-    Nothing,
     Copy(BlobEntry),
     Rewritten(Vec<EncodedFrame>, Vec<Part>),
 }
 
-/// A worker's scratch.
-struct Looker<'f> {
-    reader: BlobReader<'f>,
-    glance: Option<Glance<'f>>,
-    encoder: FrameEncoder,
-    marks: Vec<Keep>,
-    spliced: Vec<u8>,
-}
-
-impl<'f> Looker<'f> {
-    fn new(
-        file: &'f PbfFile,
-        glance: Option<Glance<'f>>,
-        write: WriteOptions,
-        ctx: &Context,
-    ) -> Self {
-        Self {
-            reader: BlobReader::new(&file.input, ctx),
-            glance,
-            encoder: FrameEncoder::new(write.compression, write.blob_index),
-            marks: Vec::new(),
-            spliced: Vec::new(),
-        }
+impl Done {
+    fn copies(entry: BlobEntry, fates: &Fates) -> Vec<(u32, Self)> {
+        let copies = fates.copies.iter();
+        copies.map(|output| (*output, Self::Copy(entry))).collect()
     }
-
-    fn look<T>(
-        &mut self,
-        entry: BlobEntry,
-        mark: impl Fn(&ParsedBlock<'_>, &mut Vec<Keep>) -> Result<T, FormatError>,
-    ) -> Result<(Done, Option<T>)> {
-        // To be copied unread, a blob has to be known as well as if it was read: whether it is read depends
-        // on the worker.
-        let has = |flag| entry.flags.has(flag);
-        let is_known = has(BlobFlags::SCANNED) && has(BlobFlags::HASHED);
-        let glance = |strings: &StringTable<'_>| match self.glance?(strings) {
-            Fate::Drop => Some(Done::Nothing),
-            Fate::Copy if is_known => Some(Done::Copy(entry)),
-            Fate::Copy | Fate::Look => None,
-        };
-        let payload = match self.reader.payload_unless(&entry, glance)? {
-            Glanced::Answered(done) => return Ok((done, None)),
-            Glanced::Payload(payload) => payload,
-        };
-        self.marks.clear();
-        let mut rewrite = Rewrite {
-            marks: &mut self.marks,
-            encoder: &mut self.encoder,
-            spliced: &mut self.spliced,
-        };
-        let done = ParsedBlock::parse(payload).and_then(|block| {
-            let noted = mark(&block, rewrite.marks)?;
-            Ok((rewrite.run(entry, payload, block)?, Some(noted)))
-        });
-        done.map_err(|error| self.reader.error(&entry, error))
-    }
-}
-
-struct Rewrite<'a> {
-    marks: &'a mut Vec<Keep>,
-    encoder: &'a mut FrameEncoder,
-    spliced: &'a mut Vec<u8>,
-}
-
-impl Rewrite<'_> {
-    fn run(
-        &mut self,
-        mut entry: BlobEntry,
-        payload: &[u8],
-        block: ParsedBlock<'_>,
-    ) -> Result<Done, FormatError> {
-        let kept = self
-            .marks
-            .iter()
-            .filter(|mark| **mark != Keep::Drop)
-            .count();
-        let untagged = self.marks.contains(&Keep::Untagged);
-        if !entry.flags.has(BlobFlags::HASHED) && (is_known(&entry) || kept == self.marks.len()) {
-            verify(&mut entry, payload)?;
-        }
-        if kept == 0 {
-            return Ok(Done::Nothing);
-        }
-        if kept == self.marks.len() && !untagged {
-            return Ok(Done::Copy(entry));
-        }
-        let script = self.script();
-        self.spliced.clear();
-        // A splice keeps the strings of what is gone; where much goes, a new block is smaller.
-        let options = SpliceOptions::default();
-        if !untagged
-            && kept * 4 >= self.marks.len() * 3
-            && splice_block(payload, &script, &[], options, self.spliced)?
-        {
-            self.encoder.add_payload(self.spliced)?;
-            return Ok(Done::Rewritten(self.encoder.finish()?, Vec::new()));
-        }
-        // Cutting out what goes on the wire is quicker than to pass over it object by object.
-        if keep_objects(payload, &script, self.spliced)? {
-            self.marks.retain(|mark| *mark != Keep::Drop);
-            let block = block.with_group(self.spliced)?;
-            rebuild(self.encoder, &block, self.marks)?;
-        } else {
-            rebuild(self.encoder, &block, self.marks)?;
-        }
-        let large = kept >= TARGET_ELEMENTS / 2 || payload.len() >= TARGET_PAYLOAD;
-        if large {
-            return Ok(Done::Rewritten(self.encoder.finish()?, Vec::new()));
-        }
-        let parts = self.encoder.finish_parts();
-        Ok(Done::Rewritten(self.encoder.take_frames(), parts))
-    }
-
-    fn script(&self) -> EditScript {
-        let mut script = EditScript::default();
-        for mark in &*self.marks {
-            match mark {
-                Keep::Drop => script.remove(),
-                Keep::Whole | Keep::Untagged => script.keep(),
-            }
-        }
-        script
-    }
-}
-
-/// Adds the objects that `marks` keep.
-fn rebuild(
-    encoder: &mut FrameEncoder,
-    block: &ParsedBlock<'_>,
-    marks: &[Keep],
-) -> Result<(), FormatError> {
-    let mut strings = SourceStrings::new(&block.strings);
-    let mut objects = block.cursor();
-    for mark in marks {
-        let Some(object) = objects.next()? else { break };
-        let object = match mark {
-            Keep::Drop => continue,
-            Keep::Whole => object,
-            Keep::Untagged => object.without_tags(),
-        };
-        encoder.add_raw(&object, &block.scale, &mut strings)?;
-    }
-    Ok(())
-}
-
-/// Fills in what an entry says; where it claimed something before, that must be so.
-fn verify(entry: &mut BlobEntry, payload: &[u8]) -> Result<(), FormatError> {
-    let claimed = *entry;
-    scan_payload(payload, entry)?;
-    if is_known(&claimed) && !claimed.agrees_with(entry) {
-        return Err(stale_index("ids or their order differ"));
-    }
-    Ok(())
 }
 
 /// Marks each object of a block by its key.

@@ -98,8 +98,11 @@ impl<'f> BlobReader<'f> {
     pub(crate) fn payload_unless<T>(
         &mut self,
         entry: &BlobEntry,
-        glance: impl FnOnce(&StringTable<'_>) -> Option<T>,
+        glance: Option<impl FnOnce(&StringTable<'_>) -> Option<T>>,
     ) -> Result<Glanced<'_, T>> {
+        let Some(glance) = glance else {
+            return self.payload(entry).map(Glanced::Payload);
+        };
         if self.glances.are_in_vain() {
             return self.payload(entry).map(Glanced::Payload);
         }

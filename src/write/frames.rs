@@ -1,6 +1,6 @@
 //! Objects in, compressed frames out: what a worker does with content that must be written anew.
 
-use super::parts::{Assembler, Part};
+use super::parts::Assembler;
 use crate::error::Result;
 use crate::pbf::{
     BlobEntry, BlobKind, Compression, Compressor, FormatError, Object, RawObject, Scale,
@@ -74,13 +74,6 @@ impl FrameEncoder {
             self.assembler.reuse(part.payload);
         }
         Ok(())
-    }
-
-    /// Ends the block, if one is begun, and returns the blocks uncompressed, so that they can be joined with
-    /// others. Blocks that were full before have become frames.
-    pub(crate) fn finish_parts(&mut self) -> Vec<Part> {
-        self.assembler.end_block();
-        self.assembler.take_parts()
     }
 
     /// Adds a block that was encoded elsewhere.

@@ -16,7 +16,7 @@ pub struct Part {
 
 /// Builds blocks of objects: a new one where the kind changes or a block is full.
 #[derive(Debug, Default)]
-pub(super) struct Assembler {
+pub(crate) struct Assembler {
     builder: BlockBuilder,
     /// The kind of the objects in the builder.
     kind: Option<ObjectKind>,
@@ -37,7 +37,7 @@ impl Assembler {
     }
 
     /// Adds an object of another block, whose scale and strings are given.
-    pub(super) fn add_raw(
+    pub(crate) fn add_raw(
         &mut self,
         object: &RawObject<'_>,
         scale: &Scale,
@@ -59,7 +59,7 @@ impl Assembler {
     }
 
     /// Ends the block, if one is begun.
-    pub(super) fn end_block(&mut self) {
+    pub(crate) fn end_block(&mut self) {
         let count = self.builder.len();
         if let (1.., Some(kind)) = (count, self.kind) {
             let mut payload = std::mem::take(&mut self.spare);
@@ -79,7 +79,7 @@ impl Assembler {
     }
 
     /// The blocks that were ended since the last call.
-    pub(super) fn take_parts(&mut self) -> Vec<Part> {
+    pub(crate) fn take_parts(&mut self) -> Vec<Part> {
         std::mem::take(&mut self.parts)
     }
 

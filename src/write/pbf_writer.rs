@@ -52,6 +52,8 @@ pub struct Expected {
     pub first_copy: Option<u64>,
     /// Whether `blobs` is but a limit that is perhaps by far not reached.
     pub open: bool,
+    /// How many more outputs are written at the same time: each takes less memory then.
+    pub others: usize,
 }
 
 impl Expected {
@@ -63,7 +65,13 @@ impl Expected {
             copied: bytes,
             first_copy: Some(offset),
             open: false,
+            others: 0,
         }
+    }
+
+    /// What this output may take of a buffer of so many bytes.
+    fn share_of(&self, bytes: u64) -> u64 {
+        bytes / (self.others as u64 + 1).min(MOST_SHARES)
     }
 
     /// This, and then `more`.
@@ -79,6 +87,7 @@ impl Expected {
                 self.first_copy
             },
             open: self.open || more.open,
+            others: self.others.max(more.others),
         }
     }
 }
@@ -110,6 +119,10 @@ struct PendingCopy<'f> {
 const MAX_PENDING_COPY: u64 = 16 << 20;
 /// Bytes that wait in memory for the room that the header needs to be known, where it is not.
 const MOST_HELD: u64 = 4 << 20;
+/// Bytes gathered before they are written.
+const BUFFER_LEN: u64 = 1 << 20;
+/// Into how many parts such a buffer is cut where many outputs are written at the same time.
+const MOST_SHARES: u64 = 8;
 /// Bytes from which on the header is padded so that they can share blocks with the input.
 const LEAST_ALIGNED: u64 = 1 << 20;
 /// Outputs from this length on are written by several threads, where nothing else was asked for.
@@ -190,6 +203,7 @@ fn backend(
     }
     let mode = match ctx.io {
         _ if is_stream => IoMode::Buffered,
+        IoMode::Auto | IoMode::Parallel if expected.others > 0 => IoMode::Buffered,
         IoMode::Auto if expected.bytes >= LEAST_PARALLEL => IoMode::Parallel,
         IoMode::Auto => IoMode::Buffered,
         asked => asked,
@@ -200,7 +214,8 @@ fn backend(
     };
     let destination = Destination::new(path.to_owned(), file, !is_stream, expected.bytes, ctx);
     if matches!(mode, IoMode::Auto | IoMode::Buffered) {
-        return Ok(Box::new(Buffered::new(destination)));
+        let buffer_len = expected.share_of(BUFFER_LEN) as usize;
+        return Ok(Box::new(Buffered::new(destination, buffer_len)));
     }
     let destination = Arc::new(destination);
     if mode == IoMode::IoUring {
@@ -353,7 +368,7 @@ impl<'f> PbfWriter<'f> {
         let held = self.held.get_or_insert_default();
         held.push(chunk);
         let bytes = held.iter().map(|held| u64::from(held.entry().frame_len));
-        if bytes.sum::<u64>() > MOST_HELD {
+        if bytes.sum::<u64>() > self.expected.share_of(MOST_HELD) {
             self.begin(self.expected.blobs)?;
         }
         Ok(())

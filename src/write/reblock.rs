@@ -1,6 +1,6 @@
 //! Joining small blocks into full ones on their way into a file, on every core.
 
-use super::{EncodedFrame, FrameEncoder, Part, PbfWriter, WriteOptions, Written};
+use super::{EncodedFrame, FrameEncoder, Part, PbfWriter, WriteOptions};
 use crate::Context;
 use crate::error::{Error, Result};
 use crate::pbf::{
@@ -8,14 +8,18 @@ use crate::pbf::{
 };
 use crate::read::Input;
 use crossbeam_channel::{Receiver, Sender, bounded};
+use std::cell::OnceCell;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// Chunks that wait for one that is being encoded.
+/// Chunks that wait for one that is being encoded, in all outputs together.
 const MOST_WAITING: usize = 64;
+/// Those that an output may have in any case.
+const LEAST_WAITING: usize = 4;
 
 /// Some objects of a part: a part may be cut where a block is full.
 type Piece = (Arc<Part>, Range<usize>);
@@ -38,9 +42,8 @@ enum Waiting<'f> {
 /// and on nothing else.
 pub(crate) struct Reblocker<'f> {
     writer: PbfWriter<'f>,
-    options: WriteOptions,
-    threads: usize,
-    pool: Option<EncoderPool>,
+    encoders: Rc<Encoders>,
+    most_waiting: usize,
     /// What the next block has so far.
     pieces: Vec<Piece>,
     count: usize,
@@ -49,12 +52,12 @@ pub(crate) struct Reblocker<'f> {
 }
 
 impl<'f> Reblocker<'f> {
-    pub(crate) fn new(writer: PbfWriter<'f>, options: WriteOptions, ctx: &Context) -> Self {
+    /// One of `outputs` that are written at the same time and share `encoders`.
+    pub(crate) fn new(writer: PbfWriter<'f>, encoders: &Rc<Encoders>, outputs: usize) -> Self {
         Self {
             writer,
-            options,
-            threads: ctx.jobs,
-            pool: None,
+            encoders: encoders.clone(),
+            most_waiting: (MOST_WAITING / outputs.max(1)).max(LEAST_WAITING),
             pieces: Vec::new(),
             count: 0,
             bytes: 0,
@@ -104,14 +107,7 @@ impl<'f> Reblocker<'f> {
         if pieces.is_empty() {
             return Ok(());
         }
-        let pool = match &self.pool {
-            Some(pool) => pool,
-            None => {
-                let pool = EncoderPool::start(self.threads, self.options)?;
-                self.pool.insert(pool)
-            }
-        };
-        let frames = pool.encode(pieces)?;
+        let frames = self.encoders.encode(pieces)?;
         self.wait(Waiting::Encoded(frames))
     }
 
@@ -121,7 +117,7 @@ impl<'f> Reblocker<'f> {
         while let Some(chunk) = self.waiting.pop_front() {
             match chunk {
                 Waiting::Encoded(frames)
-                    if self.waiting.len() < MOST_WAITING && frames.is_empty() =>
+                    if self.waiting.len() < self.most_waiting && frames.is_empty() =>
                 {
                     self.waiting.push_front(Waiting::Encoded(frames));
                     break;
@@ -141,13 +137,13 @@ impl<'f> Reblocker<'f> {
         frames.iter().try_for_each(|frame| self.writer.frame(frame))
     }
 
-    /// Ends the file.
-    pub(crate) fn finish(mut self) -> Result<Written> {
+    /// Writes what waits, and gives the writer back for the file to be ended.
+    pub(crate) fn finish(mut self) -> Result<PbfWriter<'f>> {
         self.end_block()?;
         while let Some(chunk) = self.waiting.pop_front() {
             self.write(chunk)?;
         }
-        self.writer.finish()
+        Ok(self.writer)
     }
 }
 
@@ -155,7 +151,32 @@ fn stopped() -> Error {
     Error::Internal("an encoder thread stopped".into())
 }
 
-/// Threads that encode blocks.
+/// Threads that encode blocks, for one output or for several. None is started before there is something
+/// to do.
+pub(crate) struct Encoders {
+    threads: usize,
+    options: WriteOptions,
+    pool: OnceCell<EncoderPool>,
+}
+
+impl Encoders {
+    pub(crate) fn new(options: WriteOptions, ctx: &Context) -> Rc<Self> {
+        Rc::new(Self {
+            threads: ctx.jobs,
+            options,
+            pool: OnceCell::new(),
+        })
+    }
+
+    fn encode(&self, pieces: Vec<Piece>) -> Result<Receiver<Result<Vec<EncodedFrame>>>> {
+        if self.pool.get().is_none() {
+            let pool = EncoderPool::start(self.threads, self.options)?;
+            let _ = self.pool.set(pool);
+        }
+        self.pool.get().ok_or_else(stopped)?.encode(pieces)
+    }
+}
+
 struct EncoderPool {
     queue: Option<Sender<Job>>,
     threads: Vec<JoinHandle<()>>,

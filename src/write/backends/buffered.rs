@@ -6,9 +6,6 @@ use crate::error::Result;
 use crate::read::Input;
 use crate::sys::Transfer;
 
-/// Bytes gathered before they are written.
-const BUFFER_LEN: usize = 1 << 20;
-
 /// Writes in the thread that hands the bytes over. The only backend for streams.
 pub(in crate::write) struct Buffered {
     destination: Destination,
@@ -20,10 +17,11 @@ pub(in crate::write) struct Buffered {
 }
 
 impl Buffered {
-    pub(in crate::write) fn new(destination: Destination) -> Self {
+    /// Gathers `buffer_len` bytes before they are written.
+    pub(in crate::write) fn new(destination: Destination, buffer_len: usize) -> Self {
         Self {
             destination,
-            buffer: Vec::with_capacity(BUFFER_LEN),
+            buffer: Vec::with_capacity(buffer_len),
             position: 0,
             settled: 0,
         }
@@ -59,10 +57,10 @@ impl Backend for Buffered {
             .stats()
             .bytes_written
             .add(bytes.len() as u64);
-        if self.buffer.len() + bytes.len() > BUFFER_LEN {
+        if self.buffer.len() + bytes.len() > self.buffer.capacity() {
             self.flush()?;
         }
-        if bytes.len() >= BUFFER_LEN {
+        if bytes.len() >= self.buffer.capacity() {
             return self.write_through(bytes);
         }
         self.buffer.extend_from_slice(bytes);
