@@ -122,6 +122,7 @@ impl Job {
                 write: WriteOptions::default(),
                 header: HeaderOptions::default(),
                 kinds: KindSet::ALL,
+                clean: pbfhogg::pbf::InfoFields::NONE,
                 rescan: false,
             },
             &self.ctx,

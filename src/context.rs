@@ -76,6 +76,11 @@ impl Context {
         self.observer.warn(message.as_ref());
     }
 
+    /// Tells the user something that may be of interest.
+    pub fn tell(&self, message: impl AsRef<str>) {
+        self.observer.tell(message.as_ref());
+    }
+
     /// Begins a phase; it ends when the result is dropped.
     pub fn phase(&self, name: &'static str, total_bytes: u64) -> Phase {
         Phase::start(name, total_bytes, self.observer.clone(), self.stats.clone())

@@ -30,6 +30,7 @@ pub mod osc;
 pub mod osm;
 pub mod pbf;
 pub mod read;
+pub mod region;
 mod stats;
 mod sys;
 mod system;

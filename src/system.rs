@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::Path;
 
 /// Memory of the machine in bytes.
-fn memory() -> u64 {
+pub(crate) fn memory() -> u64 {
     let info = rustix::system::sysinfo();
     (info.totalram as u64).saturating_mul(u64::from(info.mem_unit))
 }
@@ -13,6 +13,20 @@ fn memory() -> u64 {
 /// Whether that many bytes would push most of what the machine holds out of its memory.
 pub(crate) fn is_large(bytes: u64) -> bool {
     bytes > memory() / 2
+}
+
+/// How many files the process may have open, after asking for as many as it may ask for.
+pub(crate) fn most_open_files() -> u64 {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => limit.maximum.unwrap_or(u64::MAX),
+        Err(_) => limit.current.unwrap_or(u64::MAX),
+    }
 }
 
 /// The length of a block of the file system that holds `file`.

@@ -1,7 +1,8 @@
-use super::shared::{KindArgs, OutputArgs, RunArgs};
+use super::shared::{KindArgs, OutputArgs, RunArgs, parse_attribute};
 use super::{Answer, show, sort};
 use anyhow::Result;
 use pbfhogg::commands::{self, cat};
+use pbfhogg::pbf::InfoFields;
 use std::path::PathBuf;
 
 /// Concatenate files and index the result
@@ -13,17 +14,21 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:
   pbfhogg cat berlin.osm.pbf -o berlin-indexed.osm.pbf
   pbfhogg cat north.osm.pbf south.osm.pbf -o both.osm.pbf
-  pbfhogg cat -t way,relation planet.osm.pbf -o no-nodes.osm.pbf")]
+  pbfhogg cat -t way,relation planet.osm.pbf -o no-nodes.osm.pbf
+  pbfhogg cat -c changeset,uid,user berlin.osm.pbf -o anonymous.osm.pbf")]
 pub struct Args {
     /// Input files; - is standard input
     #[arg(required = true, value_name = "FILE")]
     inputs: Vec<PathBuf>,
     /// Merge sorted files (also as the command merge): each object comes once, in its highest version; in
     /// history files each version once
-    #[arg(long, conflicts_with = "kinds")]
+    #[arg(long, conflicts_with_all = ["kinds", "clean"])]
     dedupe: bool,
     #[command(flatten)]
     kinds: KindArgs,
+    /// Leave out metadata: version, timestamp, changeset, uid, user; several with commas or by repetition
+    #[arg(short, long, value_name = "ATTRIBUTE", value_delimiter = ',', value_parser = parse_attribute)]
+    clean: Vec<InfoFields>,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
@@ -48,6 +53,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         write: args.output.write.options(),
         header: args.output.write.header(),
         kinds: args.kinds.set(),
+        clean: InfoFields::all_of(&args.clean),
         rescan: args.run.force,
     };
     let summary = cat::run(&options, &ctx)?;

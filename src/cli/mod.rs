@@ -5,6 +5,7 @@ mod apply_changes;
 mod cat;
 mod check;
 mod diff;
+mod extract;
 mod getid;
 mod getparents;
 mod inspect;
@@ -63,6 +64,7 @@ enum Command {
     )]
     Merge(sort::Args),
     ApplyChanges(apply_changes::Args),
+    Extract(extract::Args),
     Getid(getid::Args),
     #[command(name = "removeid", hide = true)]
     RemoveId(getid::Args),
@@ -102,6 +104,7 @@ pub fn main() -> ExitCode {
         Command::Sort(args) => sort::run(args, false),
         Command::Merge(args) => sort::run(args, true),
         Command::ApplyChanges(args) => apply_changes::run(args),
+        Command::Extract(args) => extract::run(args),
         Command::Getid(args) => getid::run(args, false),
         Command::RemoveId(args) => getid::run(args, true),
         Command::Getparents(args) => getparents::run(args),

@@ -29,16 +29,27 @@ impl Terminal {
     }
 }
 
-impl Observer for Terminal {
-    fn warn(&self, message: &str) {
+impl Terminal {
+    /// Prints a line above the bar, where there is one.
+    fn print(&self, line: &str) {
         if self.quiet {
             return;
         }
-        let print = || super::complain(&format!("pbfhogg: warning: {message}\n"));
+        let print = || super::complain(line);
         match &*self.bar() {
             Some(bar) => bar.suspend(print),
             None => print(),
         }
+    }
+}
+
+impl Observer for Terminal {
+    fn warn(&self, message: &str) {
+        self.print(&format!("pbfhogg: warning: {message}\n"));
+    }
+
+    fn tell(&self, message: &str) {
+        self.print(&format!("pbfhogg: {message}\n"));
     }
 
     fn phase_started(&self, name: &'static str, total_bytes: u64) {

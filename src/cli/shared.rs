@@ -6,7 +6,7 @@ use clap::Args;
 use pbfhogg::commands::{HeaderOption, HeaderOptions, IdSource};
 use pbfhogg::index::IdSets;
 use pbfhogg::osm::{KindSet, ObjectKind, TagExpression, TagFilter, parse_object_ids};
-use pbfhogg::pbf::Compression;
+use pbfhogg::pbf::{Compression, InfoFields};
 use pbfhogg::write::{OutputTarget, WriteOptions};
 use pbfhogg::{Context, IoMode};
 use serde::Serialize;
@@ -206,6 +206,12 @@ impl KindArgs {
             self.kinds.iter().copied().collect()
         }
     }
+}
+
+/// One of the attributes of metadata.
+pub fn parse_attribute(text: &str) -> Result<InfoFields, String> {
+    InfoFields::named(text)
+        .ok_or_else(|| "expected version, timestamp, changeset, uid or user".into())
 }
 
 /// A path from the command line as an output of text.

@@ -5,9 +5,13 @@ use super::{expected_copy, open_all};
 use crate::Context;
 use crate::error::Result;
 use crate::osm::KindSet;
-use crate::pbf::{BlobEntry, ParsedBlock, SourceStrings, feature};
-use crate::read::{BlobPlan, BlobReader, PbfFile, PlanNeeds};
-use crate::write::{Expected, FrameEncoder, OutputTarget, PbfWriter, WriteOptions, Written};
+use crate::pbf::{
+    BlobEntry, BlobFlags, FormatError, InfoFields, ParsedBlock, SourceStrings, clean_block, feature,
+};
+use crate::read::{BlobPlan, BlobReader, PbfFile, PlanNeeds, parallel_classify_phase};
+use crate::write::{
+    EncodedFrame, Expected, FrameEncoder, OutputTarget, PbfWriter, WriteOptions, Written,
+};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -24,6 +28,8 @@ pub struct Options {
     pub header: HeaderOptions,
     /// Kinds of objects to keep.
     pub kinds: KindSet,
+    /// Metadata that is left out.
+    pub clean: InfoFields,
     /// Decode every blob, whatever index an input has.
     pub rescan: bool,
 }
@@ -37,7 +43,7 @@ pub struct Summary {
     pub blobs_copied: u64,
     /// Blobs that were passed over: they hold no object of the kinds wanted.
     pub blobs_skipped: u64,
-    /// Blobs of several kinds that had to be taken apart.
+    /// Blobs of several kinds that had to be taken apart, and those of which metadata was left out.
     pub blobs_rewritten: u64,
 }
 
@@ -61,7 +67,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     for file in &files {
         expected = expected.and(expected_copy(file)?);
     }
-    if options.kinds != KindSet::ALL {
+    if options.kinds != KindSet::ALL || !options.clean.is_empty() {
         // How much is left out is not known.
         expected.bytes = 0;
         expected.copied = 0;
@@ -83,12 +89,14 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         (false, _) => PlanNeeds::Order,
     };
     for file in &files {
+        if !options.clean.is_empty() {
+            write_clean(file, options, &mut writer, &mut summary, ctx)?;
+            continue;
+        }
         let mut pick = Pick {
             file,
-            kinds: options.kinds,
             writer: &mut writer,
-            reader: BlobReader::new(&file.input, ctx),
-            encoder: FrameEncoder::new(options.write.compression, options.write.blob_index),
+            rewriter: Rewriter::new(file, options, ctx),
             summary: &mut summary,
             ctx,
         };
@@ -102,20 +110,51 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     Ok(summary)
 }
 
+/// Writes a file without some metadata: every blob anew.
+fn write_clean(
+    file: &PbfFile,
+    options: &Options,
+    writer: &mut PbfWriter<'_>,
+    summary: &mut Summary,
+    ctx: &Context,
+) -> Result<()> {
+    let mut plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
+    let may_be_wanted = |entry: &BlobEntry| {
+        let is_known = entry.flags.has(BlobFlags::SCANNED) || !entry.kinds.is_empty();
+        !is_known || !entry.kinds.intersection(options.kinds).is_empty()
+    };
+    plan.resolve_shared(file, ctx, may_be_wanted)?;
+    let (wanted, rest): (Vec<_>, Vec<_>) = plan.entries.into_iter().partition(may_be_wanted);
+    summary.blobs_skipped += rest.iter().map(|entry| u64::from(entry.blobs)).sum::<u64>();
+    let bytes = |entry: &BlobEntry| u64::from(entry.frame_len);
+    let phase = ctx.phase("clean", wanted.iter().map(bytes).sum());
+    parallel_classify_phase(
+        ctx.jobs,
+        ctx.byte_budget(),
+        wanted.into_iter().map(Ok),
+        |entry| bytes(entry) * 4,
+        || Rewriter::new(file, options, ctx),
+        |rewriter, entry| Ok((bytes(&entry), rewriter.rewrite(&entry)?)),
+        |(bytes, frames)| {
+            phase.advance(bytes);
+            summary.blobs_rewritten += 1;
+            frames.iter().try_for_each(|frame| writer.frame(frame))
+        },
+    )
+}
+
 /// Decides blob by blob.
 struct Pick<'a, 'f> {
     file: &'f PbfFile,
-    kinds: KindSet,
     writer: &'a mut PbfWriter<'f>,
-    reader: BlobReader<'f>,
-    encoder: FrameEncoder,
+    rewriter: Rewriter<'f>,
     summary: &'a mut Summary,
     ctx: &'a Context,
 }
 
 impl Pick<'_, '_> {
     fn blob(&mut self, entry: &BlobEntry) -> Result<()> {
-        let wanted = entry.kinds.intersection(self.kinds);
+        let wanted = entry.kinds.intersection(self.rewriter.kinds);
         if wanted == entry.kinds {
             self.summary.blobs_copied += u64::from(entry.blobs);
             self.writer.copy(&self.file.input, entry)
@@ -125,27 +164,63 @@ impl Pick<'_, '_> {
             Ok(())
         } else {
             self.summary.blobs_rewritten += 1;
-            self.rewrite(entry)
+            let frames = self.rewriter.rewrite(entry)?;
+            frames.iter().try_for_each(|frame| self.writer.frame(frame))
+        }
+    }
+}
+
+/// Makes of a blob what is wanted of it.
+struct Rewriter<'f> {
+    kinds: KindSet,
+    clean: InfoFields,
+    reader: BlobReader<'f>,
+    encoder: FrameEncoder,
+    cleaned: Vec<u8>,
+}
+
+impl<'f> Rewriter<'f> {
+    fn new(file: &'f PbfFile, options: &Options, ctx: &Context) -> Self {
+        Self {
+            kinds: options.kinds,
+            clean: options.clean,
+            reader: BlobReader::new(&file.input, ctx),
+            encoder: FrameEncoder::new(options.write.compression, options.write.blob_index),
+            cleaned: Vec::new(),
         }
     }
 
-    /// Takes the wanted objects out of a blob of several kinds.
-    fn rewrite(&mut self, entry: &BlobEntry) -> Result<()> {
+    fn rewrite(&mut self, entry: &BlobEntry) -> Result<Vec<EncodedFrame>> {
         let payload = self.reader.payload(entry)?;
-        let encoder = &mut self.encoder;
-        let mut filter = || {
-            let block = ParsedBlock::parse(payload)?;
-            let mut strings = SourceStrings::new(&block.strings);
-            let mut objects = block.cursor();
-            while let Some(object) = objects.next()? {
-                if self.kinds.contains(object.key.0) {
-                    encoder.add_raw(&object, &block.scale, &mut strings)?;
-                }
+        let frames = match self.clean.is_empty() {
+            true => take_kinds(payload, self.kinds, &mut self.encoder),
+            false => {
+                self.cleaned.clear();
+                clean_block(payload, self.clean, &mut self.cleaned)
+                    .and_then(|()| take_kinds(&self.cleaned, self.kinds, &mut self.encoder))
             }
-            encoder.finish()
         };
-        let frames = filter();
-        let frames = frames.map_err(|error| self.reader.error(entry, error))?;
-        frames.iter().try_for_each(|frame| self.writer.frame(frame))
+        frames.map_err(|error| self.reader.error(entry, error))
     }
+}
+
+/// The objects of some kinds in a block.
+fn take_kinds(
+    payload: &[u8],
+    kinds: KindSet,
+    encoder: &mut FrameEncoder,
+) -> Result<Vec<EncodedFrame>, FormatError> {
+    if kinds == KindSet::ALL {
+        encoder.add_payload(payload)?;
+        return encoder.finish();
+    }
+    let block = ParsedBlock::parse(payload)?;
+    let mut strings = SourceStrings::new(&block.strings);
+    let mut objects = block.cursor();
+    while let Some(object) = objects.next()? {
+        if kinds.contains(object.key.0) {
+            encoder.add_raw(&object, &block.scale, &mut strings)?;
+        }
+    }
+    encoder.finish()
 }

@@ -2,13 +2,13 @@
 
 use super::headers::HeaderOptions;
 use super::ids::{self, IdSource};
-use super::keep::{Fate, Job, Keep, Kept, mark_by_key, write_kept};
+use super::keep::{Fate, Job, Keep, Kept, Target, mark_by_key, write_kept};
 use super::references::referenced;
 use crate::Context;
 use crate::error::{Error, Result};
 use crate::index::IdSets;
 use crate::osm::{ObjectId, id_from_rank};
-use crate::pbf::BlobEntry;
+use crate::pbf::{BlobEntry, InfoFields};
 use crate::read::{BlobPlan, PbfFile, PlanNeeds};
 use crate::write::{OutputTarget, WriteOptions};
 use serde::Serialize;
@@ -89,9 +89,12 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         file: &file,
         plan,
         glance: None,
-        output: options.output.clone(),
+        clean: InfoFields::NONE,
+        outputs: vec![Target {
+            output: options.output.clone(),
+            header,
+        }],
         write: options.write,
-        header,
     };
     let only_referenced = if options.remove_tags {
         Keep::Untagged

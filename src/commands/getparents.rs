@@ -2,12 +2,12 @@
 
 use super::headers::HeaderOptions;
 use super::ids::{self, IdSource, kinds_of_parents};
-use super::keep::{Fate, Job, Keep, Kept, write_kept};
+use super::keep::{Fate, Job, Keep, Kept, Target, write_kept};
 use crate::Context;
 use crate::error::Result;
 use crate::index::IdSets;
 use crate::osm::ObjectKind;
-use crate::pbf::{BlobEntry, FormatError, ParsedBlock};
+use crate::pbf::{BlobEntry, FormatError, InfoFields, ParsedBlock};
 use crate::read::{BlobPlan, PbfFile, PlanNeeds};
 use crate::write::{OutputTarget, WriteOptions};
 use serde::Serialize;
@@ -64,9 +64,12 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         file: &file,
         plan,
         glance: None,
-        output: options.output.clone(),
+        clean: InfoFields::NONE,
+        outputs: vec![Target {
+            output: options.output.clone(),
+            header,
+        }],
         write: options.write,
-        header,
     };
     let mark = |block: &ParsedBlock<'_>, marks: &mut Vec<Keep>| {
         mark_parents(block, marks, &wanted, options.add_self)

@@ -1,5 +1,6 @@
 //! Ids that a command is given: as they are, in text files, and in OSM files.
 
+use super::scan::Scan;
 use crate::Context;
 use crate::error::{Error, Result};
 use crate::index::IdSets;
@@ -71,11 +72,9 @@ fn read_lines(path: &Path, default: ObjectKind, ids: &mut IdSets) -> Result<()> 
 fn read_objects(path: &Path, ids: &mut IdSets, ctx: &Context) -> Result<()> {
     let file = PbfFile::open(path, ctx)?;
     let mut plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;
-    super::references::scan_blobs(
-        ("read ids", &file, &mut plan, ctx),
+    Scan::bare("read ids", &file, &mut plan, ctx).run(
         |_| true,
-        None,
-        |block| {
+        |_, block| {
             let (mut keys, mut found) = (block.keys(), Vec::new());
             while let Some((kind, rank)) = keys.next()? {
                 found.push(ObjectId {

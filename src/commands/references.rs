@@ -1,12 +1,12 @@
 //! What objects refer to, and what that refers to in turn: relations, ways, nodes.
 
-use super::keep::{Fate, Glance};
+use super::scan::Scan;
 use crate::Context;
 use crate::error::Result;
 use crate::index::{IdSet, IdSets};
 use crate::osm::ObjectKind;
-use crate::pbf::{BlobEntry, FormatError, ParsedBlock, StringTable};
-use crate::read::{BlobPlan, BlobReader, Glanced, PbfFile, parallel_classify_phase};
+use crate::pbf::{BlobEntry, FormatError, ParsedBlock};
+use crate::read::{BlobPlan, PbfFile};
 use rustc_hash::FxHashMap;
 
 /// The objects that those of `wanted` refer to, directly or through others: members of relations, nodes
@@ -40,11 +40,9 @@ pub(super) fn referenced(
             && (meets(more_ways, entry) || (!have_nodes && meets(wanted_ways, entry)))
     };
     if !more_ways.is_empty() || (!have_nodes && !wanted_ways.is_empty()) {
-        scan_blobs(
-            ("find nodes of ways", file, plan, ctx),
+        Scan::bare("find nodes of ways", file, plan, ctx).run(
             is_met,
-            None,
-            |block| nodes_of_ways(block, is_looked_at),
+            |_, block| nodes_of_ways(block, is_looked_at),
             |ids| nodes.extend(ids),
         )?;
     }
@@ -109,11 +107,9 @@ fn relations(
             found.insert(kind, id);
         }
     };
-    scan_blobs(
-        ("find members", file, plan, ctx),
+    Scan::bare("find members", file, plan, ctx).run(
         |entry| entry.kinds.contains(ObjectKind::Relation),
-        None,
-        |block| members(block, |relation| wanted.contains(relation)),
+        |_, block| members(block, |relation| wanted.contains(relation)),
         |members| {
             for (parent, child) in members.nested {
                 nested.entry(parent).or_default().push(child);
@@ -125,15 +121,13 @@ fn relations(
     if more.is_empty() {
         return Ok(());
     }
-    scan_blobs(
-        ("find members", file, plan, ctx),
+    Scan::bare("find members", file, plan, ctx).run(
         |entry| {
             let ids = (entry.min_id, entry.max_id);
             let alone = entry.kinds.single().is_some();
             entry.kinds.contains(ObjectKind::Relation) && (!alone || more.may_meet(ids.0, ids.1))
         },
-        None,
-        |block| members(block, |relation| more.contains(relation)),
+        |_, block| members(block, |relation| more.contains(relation)),
         |members| take_others(found, members.others),
     )
 }
@@ -153,45 +147,4 @@ fn follow(wanted: &IdSet, nested: &FxHashMap<i64, Vec<i64>>, found: &mut IdSet) 
         }
     }
     more
-}
-
-/// Reads the blobs that `selected` picks, but for those that `glance` drops by their strings, and hands what `look` makes of each to `take`, in file order.
-pub(super) fn scan_blobs<T: Send>(
-    (name, file, plan, ctx): (&'static str, &PbfFile, &mut BlobPlan, &Context),
-    selected: impl Fn(&BlobEntry) -> bool,
-    glance: Option<Glance<'_>>,
-    look: impl Fn(&ParsedBlock<'_>) -> Result<T, FormatError> + Sync,
-    mut take: impl FnMut(T),
-) -> Result<()> {
-    plan.resolve_shared(file, ctx, &selected)?;
-    let blobs: Vec<&BlobEntry> = plan
-        .entries
-        .iter()
-        .filter(|entry| selected(entry))
-        .collect();
-    let bytes = |entry: &BlobEntry| u64::from(entry.frame_len);
-    let phase = ctx.phase(name, blobs.iter().map(|entry| bytes(entry)).sum());
-    parallel_classify_phase(
-        ctx.jobs,
-        ctx.byte_budget(),
-        blobs.into_iter().map(Ok),
-        |entry| bytes(entry) * 2,
-        || BlobReader::new(&file.input, ctx),
-        |reader, entry| {
-            let is_dropped =
-                |strings: &StringTable<'_>| (glance?(strings) == Fate::Drop).then_some(());
-            let payload = match reader.payload_unless(entry, is_dropped)? {
-                Glanced::Answered(()) => return Ok((bytes(entry), None)),
-                Glanced::Payload(payload) => payload,
-            };
-            let looked = ParsedBlock::parse(payload).and_then(|block| look(&block));
-            let looked = looked.map_err(|error| reader.error(entry, error))?;
-            Ok((bytes(entry), Some(looked)))
-        },
-        |(bytes, looked)| {
-            phase.advance(bytes);
-            looked.into_iter().for_each(&mut take);
-            Ok(())
-        },
-    )
 }

@@ -88,7 +88,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         || (BlobReader::new(&file.input, ctx), Scratch::default()),
         |(reader, scratch), entry| {
             let glance = |strings: &StringTable<'_>| counter.is_hopeless(strings).then_some(());
-            let payload = match reader.payload_unless(entry, glance)? {
+            let payload = match reader.payload_unless(entry, Some(glance))? {
                 Glanced::Answered(()) => return Ok(bytes(entry)),
                 Glanced::Payload(payload) => payload,
             };

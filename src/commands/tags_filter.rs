@@ -3,14 +3,15 @@
 pub mod changes;
 
 use super::headers::HeaderOptions;
-use super::keep::{Fate, Job, Keep, Kept, mark_by_key, write_kept};
-use super::references::{each_once, referenced, scan_blobs};
+use super::keep::{Fate, Job, Keep, Kept, Target, mark_by_key, write_kept};
+use super::references::{each_once, referenced};
+use super::scan::Scan;
 use super::tag_match::BlockMatcher;
 use crate::Context;
 use crate::error::Result;
 use crate::index::{IdSet, IdSets};
 use crate::osm::{KindSet, ObjectId, ObjectKind, TagExpression, TagFilter, id_from_rank};
-use crate::pbf::{BlobEntry, FormatError, ParsedBlock, StringTable};
+use crate::pbf::{BlobEntry, FormatError, InfoFields, ParsedBlock, StringTable};
 use crate::read::{BlobPlan, PbfFile, PlanNeeds};
 use crate::write::{OutputTarget, WriteOptions};
 use serde::Serialize;
@@ -187,32 +188,32 @@ impl Filter {
             Fate::Drop => Fate::Drop,
             Fate::Copy | Fate::Look => Fate::Look,
         };
-        scan_blobs(
-            ("find tags", file, plan, ctx),
-            |entry| self.fate_by_kind(entry.kinds) != Fate::Drop,
-            Some(&glance),
-            |block| {
-                let (mut ids, mut refs) = (Vec::new(), Vec::new());
-                self.for_each(block, |kept, object| {
-                    if kept {
-                        let (kind, id) = (object.kind, object.id()?);
-                        ids.push(ObjectId { kind, id });
-                        if kind == ObjectKind::Way {
-                            object.any_ref(|id| {
-                                refs.push(id);
-                                false
-                            })?;
+        Scan::bare("find tags", file, plan, ctx)
+            .glancing(&glance)
+            .run(
+                |entry| self.fate_by_kind(entry.kinds) != Fate::Drop,
+                |_, block| {
+                    let (mut ids, mut refs) = (Vec::new(), Vec::new());
+                    self.for_each(block, |kept, object| {
+                        if kept {
+                            let (kind, id) = (object.kind, object.id()?);
+                            ids.push(ObjectId { kind, id });
+                            if kind == ObjectKind::Way {
+                                object.any_ref(|id| {
+                                    refs.push(id);
+                                    false
+                                })?;
+                            }
                         }
-                    }
-                    Ok(())
-                })?;
-                Ok((ids, each_once(refs)))
-            },
-            |(ids, refs)| {
-                matched.extend(ids);
-                nodes.extend(refs);
-            },
-        )?;
+                        Ok(())
+                    })?;
+                    Ok((ids, each_once(refs)))
+                },
+                |(ids, refs)| {
+                    matched.extend(ids);
+                    nodes.extend(refs);
+                },
+            )?;
         Ok((matched, nodes))
     }
 }
@@ -230,8 +231,11 @@ fn job<'a>(
         file,
         plan,
         glance,
-        output: options.output.clone(),
+        clean: InfoFields::NONE,
+        outputs: vec![Target {
+            output: options.output.clone(),
+            header,
+        }],
         write: options.write,
-        header,
     }
 }

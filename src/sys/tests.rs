@@ -96,6 +96,7 @@ impl Bench {
                     inputs: vec![self.base()],
                     output,
                     kinds: KindSet::ALL,
+                    clean: crate::pbf::InfoFields::NONE,
                     rescan: false,
                     write,
                     header,

@@ -1,7 +1,7 @@
 //! Single objects as they stand in a file, found by their ids.
 
 use crate::Context;
-use crate::commands::references::scan_blobs;
+use crate::commands::scan::Scan;
 use crate::error::Result;
 use crate::index::IdSets;
 use crate::osm::{ObjectId, ObjectKind, format_timestamp};
@@ -76,11 +76,9 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let file = PbfFile::open(&options.input, ctx)?;
     let mut plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;
     let mut objects = Vec::new();
-    scan_blobs(
-        ("find objects", &file, &mut plan, ctx),
+    Scan::bare("find objects", &file, &mut plan, ctx).run(
         |entry| entry.kinds.is_empty() || wanted.may_meet(entry),
-        None,
-        |block| {
+        |_, block| {
             let mut is_here = false;
             block.for_each_object(|object| {
                 is_here |= wanted.contains(object.kind, object.id()?);

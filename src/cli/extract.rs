@@ -1,0 +1,266 @@
+use super::shared::{RunArgs, WriteArgs, parse_attribute, parse_size};
+use super::{Answer, show};
+use anyhow::{Result, bail};
+use pbfhogg::commands::HeaderOption;
+use pbfhogg::commands::extract::{self, Extract, Extracted, RelationTypes, Strategy, Summary};
+use pbfhogg::pbf::InfoFields;
+use pbfhogg::region::{Shape, parse_bbox, read_config, read_shape};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// Cut out a region, or many in one run
+///
+/// A region is a box (-b), a polygon of any size from a file (-p: GeoJSON, .poly, or an OSM file with boundary or
+/// multipolygon relations or closed ways), or there are many of them in a configuration file (-c). Edges belong to
+/// a region.
+///
+/// What comes along with the nodes in the region, besides the ways with one of these nodes and the relations with
+/// one of these nodes or ways as a member, says the strategy: simple: nothing; complete-ways: all nodes of the
+/// ways, and the parents of the relations; smart: also all members of multipolygons (see -S).
+///
+/// The configuration is JSON: {"directory": "out", "extracts": [{"output": "a.osm.pbf", "bbox": [11.3, 48, 11.8, 48.3]},
+/// {"output": "b.osm.pbf", "polygon": {"file_name": "b.geojson"}}]}; "polygon" and "multipolygon" can also hold
+/// coordinates as GeoJSON has them.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pbfhogg extract -b 11.35,48.05,11.73,48.25 bayern.osm.pbf -o muenchen.osm.pbf
+  pbfhogg extract -p berlin.geojson --smart germany.osm.pbf -o berlin.osm.pbf
+  pbfhogg extract -c cities.json -d cities planet.osm.pbf
+  pbfhogg extract -b 177,-20,-178,-12 planet.osm.pbf -o fiji.osm.pbf   (across the antimeridian)")]
+pub struct Args {
+    /// Input file; - is standard input
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+    #[command(flatten)]
+    region: RegionArgs,
+    #[command(flatten)]
+    strategy: StrategyArgs,
+    /// Put the box around the region into the header
+    #[arg(long)]
+    set_bounds: bool,
+    /// Leave out metadata: version, timestamp, changeset, uid, user; several with commas or by repetition
+    #[arg(long, value_name = "ATTRIBUTE", value_delimiter = ',', value_parser = parse_attribute)]
+    clean: Vec<InfoFields>,
+    /// The input has several versions of objects: all versions are kept of objects of which one is
+    #[arg(short = 'H', long)]
+    with_history: bool,
+    /// Memory to stay under, such as 8G: with many regions the input is read several times if need be
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    max_memory: Option<u64>,
+    /// Regions to cut out in one pass over the input; without it as many as --max-memory allows
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_regions_per_pass: Option<u32>,
+    /// Output file; - is standard output, which gets no table of contents
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        required_unless_present = "config",
+        conflicts_with = "config",
+        help_heading = "Output"
+    )]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    write: WriteArgs,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+/// Which region.
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+struct RegionArgs {
+    /// A box: min_lon,min_lat,max_lon,max_lat. With min_lon greater than max_lon it crosses the antimeridian
+    #[arg(short, long, value_name = "BOX", allow_hyphen_values = true)]
+    bbox: Option<String>,
+    /// A file with a polygon: GeoJSON, .poly, or OSM
+    #[arg(short, long, value_name = "FILE")]
+    polygon: Option<PathBuf>,
+    /// A file with many regions and their outputs
+    #[arg(short, long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+/// What comes along.
+#[derive(Debug, clap::Args)]
+struct StrategyArgs {
+    /// Directory of the outputs that the configuration names
+    #[arg(short, long, value_name = "DIRECTORY", requires = "config")]
+    directory: Option<PathBuf>,
+    /// simple, complete-ways or smart
+    #[arg(short, long, value_name = "STRATEGY", default_value = "complete-ways",
+          value_parser = parse_strategy)]
+    strategy: Strategy,
+    /// The same as --strategy simple
+    #[arg(long, conflicts_with_all = ["strategy", "smart"])]
+    simple: bool,
+    /// The same as --strategy smart
+    #[arg(long, conflicts_with = "strategy")]
+    smart: bool,
+    /// Options of a strategy: for smart types=multipolygon,boundary (relations that are completed; types=any for
+    /// all) and complete-partial-relations=PERCENT (relations of which so much is kept anyway are, too); for
+    /// complete-ways relations=false (keep no relations)
+    #[arg(short = 'S', long = "option", value_name = "NAME=VALUE")]
+    options: Vec<String>,
+}
+
+fn parse_strategy(text: &str) -> Result<Strategy, String> {
+    match text {
+        "simple" => Ok(Strategy::Simple),
+        "complete-ways" | "complete_ways" => Ok(Strategy::default()),
+        "smart" => Ok(Strategy::smart()),
+        _ => Err("expected simple, complete-ways or smart".into()),
+    }
+}
+
+impl StrategyArgs {
+    fn strategy(&self) -> Result<Strategy> {
+        let mut strategy = match (self.simple, self.smart) {
+            (true, _) => Strategy::Simple,
+            (false, true) => Strategy::smart(),
+            (false, false) => self.strategy.clone(),
+        };
+        for option in &self.options {
+            let (name, value) = option.split_once('=').unwrap_or((option, ""));
+            match (name, &mut strategy) {
+                ("types", Strategy::Smart { types, .. }) => *types = RelationTypes::parse(value),
+                ("complete-partial-relations", Strategy::Smart { least_percent, .. }) => {
+                    match value.parse() {
+                        Ok(percent @ 1..=100) => *least_percent = Some(percent),
+                        _ => bail!("-S {option}: expected a whole number from 1 to 100"),
+                    }
+                }
+                ("relations", Strategy::CompleteWays { relations }) => match value {
+                    "false" | "no" => *relations = false,
+                    "true" | "yes" => *relations = true,
+                    _ => bail!("-S {option}: expected true or false"),
+                },
+                ("types" | "complete-partial-relations", _) => {
+                    bail!("-S {name} is an option of the strategy smart")
+                }
+                ("relations", _) => bail!("-S {name} is an option of the strategy complete-ways"),
+                _ => bail!(
+                    "-S {option}: expected types=…, complete-partial-relations=PERCENT or relations=false"
+                ),
+            }
+        }
+        Ok(strategy)
+    }
+}
+
+impl Args {
+    fn extracts(&self) -> Result<Vec<Extract>> {
+        let region = &self.region;
+        match (&region.bbox, &region.polygon, &region.config) {
+            (Some(bbox), _, _) => self.single(parse_bbox(bbox).map_err(anyhow::Error::msg)?),
+            (None, Some(polygon), _) => self.single(read_shape(polygon, None)?),
+            (None, None, Some(config)) => self.configured(config),
+            (None, None, None) => bail!("no region was given: use -b, -p or -c"),
+        }
+    }
+
+    fn single(&self, shape: Shape) -> Result<Vec<Extract>> {
+        let Some(output) = &self.output else {
+            bail!("no output was given: use -o");
+        };
+        Ok(vec![Extract {
+            shape,
+            output: self.write.target(output)?,
+            header: self.write.header(),
+        }])
+    }
+
+    fn configured(&self, path: &Path) -> Result<Vec<Extract>> {
+        let config = read_config(path)?;
+        let directory = self.strategy.directory.clone().or(config.directory);
+        let directory = directory.unwrap_or_default();
+        let mut extracts = Vec::with_capacity(config.extracts.len());
+        for extract in config.extracts {
+            let about = |error: String| {
+                let output = extract.output.display();
+                pbfhogg::Error::file(path, format!("extract {output}: {error}"))
+            };
+            let format = extract.output_format.as_deref();
+            if format.is_some_and(|format| !matches!(format, "pbf" | "osm.pbf" | "osh.pbf")) {
+                let format = format.unwrap_or_default();
+                return Err(about(format!("the output is PBF, not {format}")).into());
+            }
+            let mut header = self.write.header();
+            for (key, value) in &extract.output_header {
+                match (key.as_str(), value) {
+                    // What the input's header says is kept anyway.
+                    (_, None) => {}
+                    ("generator", Some(value)) => header.generator = Some(value.clone()),
+                    (key, Some(value)) => {
+                        let option = HeaderOption::parse(&format!("{key}={value}"));
+                        header.set.push(option.map_err(about)?);
+                    }
+                }
+            }
+            let output = directory.join(&extract.output);
+            let output = match format {
+                // A format that is named stands above the ending.
+                Some(_) => pbfhogg::write::OutputTarget::File {
+                    path: output,
+                    overwrite: self.write.overwrite,
+                },
+                None => self.write.target(&output)?,
+            };
+            extracts.push(Extract {
+                shape: extract.shape,
+                output,
+                header,
+            });
+        }
+        Ok(extracts)
+    }
+}
+
+pub fn run(args: &Args) -> Result<Answer> {
+    let ctx = args.run.context();
+    let strategy = args.strategy.strategy()?;
+    let options = extract::Options {
+        input: args.input.clone(),
+        extracts: args.extracts()?,
+        strategy,
+        set_bounds: args.set_bounds,
+        clean: InfoFields::all_of(&args.clean),
+        write: args.write.options(),
+        max_memory: args.max_memory,
+        most_regions: args.max_regions_per_pass.map(|most| most as usize),
+    };
+    let summary = extract::run(&options, &ctx)?;
+    let free = !options
+        .extracts
+        .iter()
+        .any(|extract| extract.output.is_stream());
+    args.run.finish(&ctx, &summary, free, || report(&summary))?;
+    Ok(Answer::Yes)
+}
+
+fn report(summary: &Summary) -> String {
+    let mut out = String::new();
+    for Extracted { output, kept } in &summary.extracts {
+        let _ = writeln!(
+            out,
+            "{}: {}, {}",
+            output.display(),
+            show::counted(kept.written.objects, "object"),
+            show::bytes(kept.written.bytes),
+        );
+    }
+    if summary.extracts.len() > 1 || summary.passes > 1 {
+        let regions = show::counted(summary.extracts.len() as u64, "region");
+        let bytes = summary.extracts.iter().map(|one| one.kept.written.bytes);
+        let _ = writeln!(
+            out,
+            "{regions}, {}; the input was read {}",
+            show::bytes(bytes.sum()),
+            match summary.passes {
+                1 => "once".into(),
+                passes => format!("{passes} times"),
+            },
+        );
+    }
+    out
+}

@@ -1,0 +1,209 @@
+//! `extract`: what lies in a region, or in each of many.
+
+mod memory;
+mod selection;
+mod strategy;
+
+pub use strategy::{RelationTypes, Strategy};
+
+use super::headers::HeaderOptions;
+use super::keep::{Job, Keep, Kept, Marks, Target, write_each};
+use crate::Context;
+use crate::error::{Error, Result};
+use crate::osm::NANO_PER_DECIMICRO;
+use crate::pbf::{BlobEntry, FormatError, HeaderBlock, InfoFields, ParsedBlock};
+use crate::read::{BlobPlan, PbfFile, PlanNeeds};
+use crate::region::{AreaIndex, Shape};
+use crate::write::{OutputTarget, WriteOptions};
+use memory::Budget;
+use selection::Selection;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// One region and where what lies in it goes.
+#[derive(Debug, Clone)]
+pub struct Extract {
+    /// What it covers.
+    pub shape: Shape,
+    /// Where the result goes.
+    pub output: OutputTarget,
+    /// What its header says.
+    pub header: HeaderOptions,
+}
+
+/// What to cut out, and how.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The file.
+    pub input: PathBuf,
+    /// The regions.
+    pub extracts: Vec<Extract>,
+    /// What comes along.
+    pub strategy: Strategy,
+    /// Put the box around a region into the header of its file.
+    pub set_bounds: bool,
+    /// Metadata that is left out.
+    pub clean: InfoFields,
+    /// How the results are written.
+    pub write: WriteOptions,
+    /// Bytes of memory to stay under, by reading the input several times if need be.
+    pub max_memory: Option<u64>,
+    /// How many regions are cut out in one pass at most; `None` leaves that to the command.
+    pub most_regions: Option<usize>,
+}
+
+/// What `extract` did.
+#[derive(Debug, Clone, Serialize)]
+pub struct Summary {
+    /// For each region, in the order in which they were given, what was written.
+    pub extracts: Vec<Extracted>,
+    /// How often the input was read.
+    pub passes: usize,
+}
+
+/// What was written for one region.
+#[derive(Debug, Clone, Serialize)]
+pub struct Extracted {
+    /// Where it is.
+    pub output: PathBuf,
+    /// What was kept.
+    #[serde(flatten)]
+    pub kept: Kept,
+}
+
+/// Extracts.
+pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
+    if options.extracts.is_empty() {
+        return Err(Error::Usage("no region was given".into()));
+    }
+    let file = PbfFile::open(&options.input, ctx)?;
+    let mut plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
+    let areas = areas_of(&options.extracts);
+    let budget = Budget::estimate(options, &areas, &file, &mut plan, ctx)?;
+    let mut passes = budget.passes();
+    budget.tell(&passes, ctx);
+    let mut summary = Summary {
+        extracts: Vec::with_capacity(options.extracts.len()),
+        passes: 0,
+    };
+    passes.reverse();
+    while let Some(range) = passes.pop() {
+        let pass = Pass {
+            options,
+            file: &file,
+            extracts: options.extracts.get(range.clone()).unwrap_or_default(),
+            budget: &budget,
+        };
+        let areas = areas_of(pass.extracts);
+        match pass.run(&areas, &mut plan, ctx)? {
+            Some(kept) => {
+                summary.passes += 1;
+                summary.extracts.extend(pass.extracted(kept));
+            }
+            // The estimate was too low: half of it at a time.
+            None => {
+                let middle = range.start + range.len() / 2;
+                passes.extend([middle..range.end, range.start..middle]);
+            }
+        }
+    }
+    Ok(summary)
+}
+
+fn areas_of(extracts: &[Extract]) -> AreaIndex {
+    let shapes = extracts.iter().map(|extract| extract.shape.clone());
+    AreaIndex::new(&shapes.collect::<Vec<_>>())
+}
+
+/// Regions that are cut out together.
+struct Pass<'a> {
+    options: &'a Options,
+    file: &'a PbfFile,
+    extracts: &'a [Extract],
+    budget: &'a Budget,
+}
+
+impl Pass<'_> {
+    /// Cuts out the regions; `None`, with nothing written, where that takes too much memory.
+    fn run(
+        &self,
+        areas: &AreaIndex,
+        plan: &mut BlobPlan,
+        ctx: &Context,
+    ) -> Result<Option<Vec<Kept>>> {
+        let is_exceeded =
+            |selection: &Selection<'_>| self.budget.is_exceeded(selection, self.extracts.len());
+        let strategy = &self.options.strategy;
+        let selection = Selection::find(areas, strategy, self.file, plan, is_exceeded, ctx)?;
+        let Some(selection) = selection else {
+            return Ok(None);
+        };
+        let targets = self.extracts.iter().map(|extract| self.target(extract));
+        let job = Job {
+            name: "write objects",
+            file: self.file,
+            plan: plan.clone(),
+            glance: None,
+            clean: self.options.clean,
+            outputs: targets.collect(),
+            write: self.options.write,
+        };
+        let kept = write_each(
+            job,
+            |entry: &BlobEntry| selection.fates(entry),
+            |block, marks| mark(&selection, block, marks),
+            |()| (),
+            ctx,
+        )?;
+        Ok(Some(kept))
+    }
+
+    fn extracted(&self, kept: Vec<Kept>) -> impl Iterator<Item = Extracted> {
+        let outputs = self.extracts.iter().map(|extract| extract.output.path());
+        outputs.zip(kept).map(|(output, kept)| Extracted {
+            output: output.to_owned(),
+            kept,
+        })
+    }
+
+    fn target(&self, extract: &Extract) -> Target {
+        let mut header: HeaderBlock = self.file.header.clone();
+        header.bbox_nano = self.options.set_bounds.then(|| {
+            let bounds = extract.shape.envelope();
+            let edges = [
+                bounds.min_lon_e7,
+                bounds.max_lon_e7,
+                bounds.max_lat_e7,
+                bounds.min_lat_e7,
+            ];
+            edges.map(|edge| i64::from(edge) * NANO_PER_DECIMICRO)
+        });
+        extract.header.apply(&mut header);
+        Target {
+            output: extract.output.clone(),
+            header,
+        }
+    }
+}
+
+/// Marks the objects of a block for each region that keeps some of them.
+fn mark(
+    selection: &Selection<'_>,
+    block: &ParsedBlock<'_>,
+    marks: &mut Marks,
+) -> Result<(), FormatError> {
+    let (sets, distinct) = selection.sets_of(block)?;
+    let members: Vec<Vec<u32>> = distinct.iter().map(|set| selection.members(*set)).collect();
+    let mut outputs: Vec<u32> = members.iter().flatten().copied().collect();
+    outputs.sort_unstable();
+    outputs.dedup();
+    for output in outputs {
+        let is_kept: Vec<bool> = members
+            .iter()
+            .map(|members| members.contains(&output))
+            .collect();
+        let keep = |set: &usize| Keep::whole_if(is_kept.get(*set).copied().unwrap_or_default());
+        marks.of(output).extend(sets.iter().map(keep));
+    }
+    Ok(())
+}

@@ -1,0 +1,173 @@
+//! How much memory a pass takes, and how many regions it may therefore have.
+
+use super::Options;
+use super::selection::{Selection, count_nodes};
+use crate::Context;
+use crate::error::Result;
+use crate::osm::{Bbox, ObjectKind};
+use crate::pbf::BlobEntry;
+use crate::read::{BlobPlan, PbfFile};
+use crate::region::AreaIndex;
+use crate::system;
+
+/// Bytes that the program itself takes, with blobs in flight and what is being written.
+const BASE: u64 = 24 << 20;
+/// Bytes a worker: a frame, its payload, the same without metadata, and a block under construction.
+const A_JOB: u64 = 16 << 20;
+/// Bytes an output where there are several: held back, gathered, and waiting to be joined.
+const AN_OUTPUT: u64 = 3 << 20;
+/// Bytes an entry of the plan.
+const A_BLOB: u64 = 2 * size_of::<BlobEntry>() as u64;
+/// Bytes an id that one region keeps, and that one of several keeps.
+const AN_ID: [u64; 2] = [2, 6];
+/// What comes to the ids of nodes in the regions: nodes of their ways that lie outside, ways and relations,
+/// lists that have room to grow, and what a sample does not tell.
+const MORE_IDS: [u64; 2] = [7, 4];
+/// Blobs that are looked at for an estimate.
+const SAMPLED: usize = 96;
+/// Files that are open beside the outputs, and those of an output.
+const OTHER_FILES: u64 = 64;
+const FILES_AN_OUTPUT: u64 = 3;
+
+/// What the passes over a file are planned by.
+pub(super) struct Budget {
+    /// Nodes in each region, by a sample.
+    nodes: Vec<u64>,
+    /// Bytes that do not depend on the regions.
+    fixed: u64,
+    /// Bytes for the edges of all regions.
+    edges: u64,
+    limit: u64,
+    most_regions: usize,
+}
+
+impl Budget {
+    /// Looks at some blobs to learn how many nodes the regions hold. A single region is not asked about.
+    pub(super) fn estimate(
+        options: &Options,
+        areas: &AreaIndex,
+        file: &PbfFile,
+        plan: &mut BlobPlan,
+        ctx: &Context,
+    ) -> Result<Self> {
+        let regions = options.extracts.len();
+        let most_files =
+            (system::most_open_files().saturating_sub(OTHER_FILES) / FILES_AN_OUTPUT).max(1);
+        let most_files = usize::try_from(most_files).unwrap_or(usize::MAX);
+        Ok(Self {
+            nodes: nodes_in(areas, regions, file, plan, ctx)?,
+            fixed: BASE + ctx.jobs as u64 * A_JOB + plan.entries.len() as u64 * A_BLOB,
+            edges: areas.bytes(),
+            limit: options.max_memory.unwrap_or(system::memory() / 4 * 3),
+            most_regions: options
+                .most_regions
+                .unwrap_or(regions)
+                .min(most_files)
+                .max(1),
+        })
+    }
+
+    /// Bytes that a pass with some regions takes at most.
+    fn bytes(&self, nodes: u64, regions: usize) -> u64 {
+        let an_id = AN_ID[usize::from(regions > 1)];
+        let ids = nodes * MORE_IDS[0] / MORE_IDS[1] * an_id;
+        let outputs = if regions > 1 {
+            regions as u64 * AN_OUTPUT
+        } else {
+            0
+        };
+        self.fixed + self.edges + outputs + ids
+    }
+
+    /// Numbers of regions, in the given order, cut into passes.
+    pub(super) fn passes(&self) -> Vec<std::ops::Range<usize>> {
+        let (mut passes, mut start, mut nodes) = (Vec::new(), 0, 0);
+        for (region, more) in self.nodes.iter().enumerate() {
+            let count = region - start;
+            let is_full = count >= self.most_regions
+                || (count > 0 && self.bytes(nodes + more, count + 1) > self.limit);
+            if is_full {
+                passes.push(start..region);
+                (start, nodes) = (region, 0);
+            }
+            nodes += more;
+        }
+        passes.push(start..self.nodes.len());
+        passes
+    }
+
+    /// Says what the passes will take.
+    pub(super) fn tell(&self, passes: &[std::ops::Range<usize>], ctx: &Context) {
+        let regions = self.nodes.len();
+        if regions < 2 {
+            return;
+        }
+        let of_pass = |pass: &std::ops::Range<usize>| {
+            let nodes = self
+                .nodes
+                .get(pass.clone())
+                .unwrap_or_default()
+                .iter()
+                .sum();
+            (self.bytes(nodes, pass.len()), nodes, pass.len())
+        };
+        let largest = passes.iter().map(of_pass).max().unwrap_or_default();
+        let megabytes = |bytes: u64| bytes.div_ceil(1_000_000);
+        let passes = match passes.len() {
+            1 => "one pass".into(),
+            count => format!("{count} passes"),
+        };
+        ctx.tell(format!(
+            "{regions} regions in {passes}; at most {} MB of memory: {} MB + {} outputs x {} MB + {} MB of edges \
+             + {} MB for the ids of about {} nodes and what comes with them",
+            megabytes(largest.0),
+            megabytes(self.fixed),
+            largest.2,
+            megabytes(AN_OUTPUT),
+            megabytes(self.edges),
+            megabytes(largest.0 - self.bytes(0, largest.2)),
+            largest.1,
+        ));
+    }
+
+    /// Whether what was found takes more than the pass may have.
+    pub(super) fn is_exceeded(&self, selection: &Selection<'_>, regions: usize) -> bool {
+        regions > 1 && self.bytes(0, regions) + selection.bytes() > self.limit
+    }
+}
+
+/// About how many nodes each region holds.
+fn nodes_in(
+    areas: &AreaIndex,
+    regions: usize,
+    file: &PbfFile,
+    plan: &mut BlobPlan,
+    ctx: &Context,
+) -> Result<Vec<u64>> {
+    let mut nodes = vec![0; regions];
+    if regions < 2 {
+        return Ok(nodes);
+    }
+    let touches = |bbox: &Bbox| {
+        let cover = areas.cover(bbox);
+        (cover.inside.is_empty(), cover.touched.is_empty()) != (true, true)
+    };
+    let is_asked = |entry: &BlobEntry| {
+        entry.kinds.contains(ObjectKind::Node) && (entry.bbox.is_empty() || touches(&entry.bbox))
+    };
+    plan.resolve_shared(file, ctx, is_asked)?;
+    let asked: Vec<u64> = plan
+        .entries
+        .iter()
+        .filter(|entry| is_asked(entry))
+        .map(|entry| entry.offset)
+        .collect();
+    let step = asked.len().div_ceil(SAMPLED).max(1);
+    let sampled: Vec<u64> = asked.iter().copied().step_by(step).collect();
+    count_nodes(areas, &sampled, file, plan, ctx, |region, count| {
+        if let Some(nodes) = nodes.get_mut(region as usize) {
+            *nodes += count * step as u64;
+        }
+    })?;
+    Ok(nodes)
+}

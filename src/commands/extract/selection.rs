@@ -1,0 +1,586 @@
+//! Which objects of a file each of many regions keeps.
+
+use super::strategy::{RelationTypes, Strategy};
+use crate::Context;
+use crate::commands::keep::Fates;
+use crate::commands::scan::Scan;
+use crate::error::Result;
+use crate::index::{EMPTY_SET, IdMap, SetAlgebra, SetNumber, SetTable};
+use crate::osm::{ObjectKind, id_from_rank};
+use crate::pbf::{BlobEntry, BlobFlags, FormatError, ObjectView, ParsedBlock, feature};
+use crate::read::{BlobPlan, PbfFile};
+use crate::region::AreaIndex;
+use rustc_hash::FxHashMap;
+
+/// Objects with the sets of regions that keep them.
+type Found = Vec<(i64, SetNumber)>;
+
+/// For each object the set of regions that keep it.
+pub(super) struct Selection<'a> {
+    areas: &'a AreaIndex,
+    sets: SetTable,
+    /// Whether blobs that lie within a region by their box can be told to hold nothing else.
+    trusts_boxes: bool,
+    /// Nodes in the regions.
+    nodes: IdMap,
+    /// Nodes for the sake of ways and relations.
+    more_nodes: IdMap,
+    /// Ways with a node in a region.
+    ways: IdMap,
+    /// Ways for the sake of relations.
+    more_ways: IdMap,
+    relations: IdMap,
+}
+
+/// A file on its way through the phases.
+struct Source<'a> {
+    file: &'a PbfFile,
+    plan: &'a mut BlobPlan,
+    ctx: &'a Context,
+}
+
+impl Source<'_> {
+    fn scan(&mut self, name: &'static str) -> Scan<'_> {
+        Scan::bare(name, self.file, self.plan, self.ctx)
+    }
+}
+
+impl<'a> Selection<'a> {
+    /// Finds out in one pass over nodes, ways, relations, and over a few ways again. `None` where that takes
+    /// more memory than `is_exceeded` allows.
+    pub(super) fn find(
+        areas: &'a AreaIndex,
+        strategy: &Strategy,
+        file: &PbfFile,
+        plan: &mut BlobPlan,
+        is_exceeded: impl Fn(&Self) -> bool,
+        ctx: &Context,
+    ) -> Result<Option<Self>> {
+        let mut selection = Self {
+            areas,
+            sets: SetTable::default(),
+            // Deleted nodes are nowhere. Where their number is not known the header tells of them.
+            trusts_boxes: !file.header.has(feature::HISTORY),
+            nodes: IdMap::default(),
+            more_nodes: IdMap::default(),
+            ways: IdMap::default(),
+            more_ways: IdMap::default(),
+            relations: IdMap::default(),
+        };
+        let has_each_way_once = plan.has_each_object_once();
+        let mut source = Source { file, plan, ctx };
+        selection.find_nodes(&mut source)?;
+        if selection.nodes.is_empty() {
+            return Ok(Some(selection));
+        }
+        if is_exceeded(&selection) {
+            return Ok(None);
+        }
+        selection.find_ways(strategy.completes_ways(), &mut source)?;
+        if is_exceeded(&selection) {
+            return Ok(None);
+        }
+        if strategy.keeps_relations() {
+            selection.find_relations(strategy, &mut source)?;
+        }
+        if strategy.completes_ways() {
+            selection.complete_ways(has_each_way_once, &mut source)?;
+        }
+        Ok(Some(selection))
+    }
+
+    /// The memory that the ids take.
+    pub(super) fn bytes(&self) -> u64 {
+        let nodes = [&self.nodes, &self.more_nodes];
+        let others = [&self.ways, &self.more_ways, &self.relations];
+        nodes.into_iter().chain(others).map(IdMap::bytes).sum()
+    }
+
+    fn find_nodes(&mut self, source: &mut Source<'_>) -> Result<()> {
+        let mut nodes = IdMap::default();
+        let mut algebra = SetAlgebra::new(&self.sets);
+        let near = |entry: &BlobEntry| {
+            let cover = self.areas.cover(&entry.bbox);
+            !cover.inside.is_empty() || !cover.touched.is_empty()
+        };
+        source.scan("find nodes").run(
+            |entry| {
+                entry.kinds.contains(ObjectKind::Node) && (entry.bbox.is_empty() || near(entry))
+            },
+            |entry, block| self.nodes_in_regions(entry, block),
+            |found| add_all(&mut nodes, &found, &mut algebra),
+        )?;
+        self.nodes = nodes;
+        Ok(())
+    }
+
+    /// The regions that hold all nodes of a blob, by its index; `None` where there may be others that hold
+    /// some.
+    fn regions_around(&self, entry: &BlobEntry) -> Option<Vec<u32>> {
+        let has_box = entry.kinds.single() == Some(ObjectKind::Node) && !entry.bbox.is_empty();
+        let may_be_nowhere = match entry.flags.has(BlobFlags::SCANNED) {
+            true => entry.flags.has(BlobFlags::DELETED),
+            false => !self.trusts_boxes,
+        };
+        if !has_box || may_be_nowhere {
+            return None;
+        }
+        let cover = self.areas.cover(&entry.bbox);
+        cover.touched.is_empty().then_some(cover.inside)
+    }
+
+    fn nodes_in_regions(
+        &self,
+        entry: &BlobEntry,
+        block: &ParsedBlock<'_>,
+    ) -> Result<Found, FormatError> {
+        let mut found = Vec::with_capacity(entry.count as usize);
+        if let Some(around) = self.regions_around(entry) {
+            let set = self.sets.of(around);
+            let mut keys = block.keys();
+            while let Some((_, rank)) = keys.next()? {
+                found.push((id_from_rank(rank), set));
+            }
+            return Ok(found);
+        }
+        let mut located = Located::new(self.areas, &self.sets);
+        block.for_each_location(|id, location| {
+            if let Some((lat_e7, lon_e7)) = location {
+                let set = located.regions_at(lat_e7, lon_e7);
+                if set != EMPTY_SET {
+                    found.push((id, set));
+                }
+            }
+        })?;
+        Ok(found)
+    }
+
+    fn find_ways(&mut self, with_nodes: bool, source: &mut Source<'_>) -> Result<()> {
+        let (mut ways, mut more_nodes) = (IdMap::default(), IdMap::default());
+        let mut algebra = SetAlgebra::new(&self.sets);
+        source.scan("find ways").run(
+            |entry| entry.kinds.contains(ObjectKind::Way),
+            |_, block| self.ways_with_nodes(block, with_nodes),
+            |(found, nodes)| {
+                add_all(&mut ways, &found, &mut algebra);
+                add_all(&mut more_nodes, &nodes, &mut algebra);
+            },
+        )?;
+        (self.ways, self.more_nodes) = (ways, more_nodes);
+        Ok(())
+    }
+
+    /// The ways that have a node in a region, and their nodes outside of it.
+    fn ways_with_nodes(
+        &self,
+        block: &ParsedBlock<'_>,
+        with_nodes: bool,
+    ) -> Result<(Found, Found), FormatError> {
+        let mut algebra = SetAlgebra::new(&self.sets);
+        let (mut refs, mut ways) = (Vec::new(), Vec::new());
+        block.collect_refs(&mut refs, &mut ways)?;
+        // The nodes of a way mostly come one behind the other.
+        let mut nodes = self.nodes.walk();
+        let sets: Vec<SetNumber> = refs.iter().map(|id| nodes.get(*id)).collect();
+        let (mut found, mut nodes, mut start) = (Vec::new(), Vec::new(), 0);
+        for (way, end) in ways {
+            let range = start..end;
+            start = end;
+            let of_nodes = sets.get(range.clone()).unwrap_or_default();
+            let union = of_nodes
+                .iter()
+                .fold(EMPTY_SET, |all, set| algebra.union(all, *set));
+            if union == EMPTY_SET {
+                continue;
+            }
+            found.push((way, union));
+            if with_nodes {
+                let refs = refs.get(range).unwrap_or_default();
+                for (id, set) in refs.iter().zip(of_nodes) {
+                    let missing = algebra.difference(union, *set);
+                    if missing != EMPTY_SET {
+                        nodes.push((*id, missing));
+                    }
+                }
+            }
+        }
+        Ok((found, joined(nodes, &mut algebra)))
+    }
+
+    fn find_relations(&mut self, strategy: &Strategy, source: &mut Source<'_>) -> Result<()> {
+        let mut relations = IdMap::default();
+        let mut algebra = SetAlgebra::new(&self.sets);
+        let (mut direct, mut parents) = (Vec::new(), FxHashMap::<i64, Vec<i64>>::default());
+        let (mut more_ways, mut more_nodes) = (Vec::new(), Vec::new());
+        let mut scan = source.scan("find relations");
+        if matches!(strategy, Strategy::Smart { .. }) {
+            scan = scan.with_strings();
+        }
+        scan.run(
+            |entry| entry.kinds.contains(ObjectKind::Relation),
+            |_, block| self.relations_with_members(block, strategy),
+            |found: FoundRelations| {
+                add_all(&mut relations, &found.direct, &mut algebra);
+                direct.extend(found.direct);
+                for (parent, child) in found.nested {
+                    parents.entry(child).or_default().push(parent);
+                }
+                more_ways.extend(found.ways);
+                more_nodes.extend(found.nodes);
+            },
+        )?;
+        // Upwards, as far as it goes: sets only grow, so that cycles come to an end.
+        while let Some((child, _)) = direct.pop() {
+            let set = relations.get(child);
+            for &parent in parents.get(&child).into_iter().flatten() {
+                let before = relations.get(parent);
+                let after = algebra.union(before, set);
+                if after != before {
+                    relations.add(parent, after, |_, after| after);
+                    direct.push((parent, after));
+                }
+            }
+        }
+        self.relations = relations;
+        for (id, set) in more_nodes {
+            let missing = algebra.difference(set, self.nodes.get(id));
+            add(&mut self.more_nodes, id, missing, &mut algebra);
+        }
+        for (id, set) in more_ways {
+            let missing = algebra.difference(set, self.ways.get(id));
+            add(&mut self.more_ways, id, missing, &mut algebra);
+        }
+        Ok(())
+    }
+
+    fn relations_with_members(
+        &self,
+        block: &ParsedBlock<'_>,
+        strategy: &Strategy,
+    ) -> Result<FoundRelations, FormatError> {
+        let mut found = FoundRelations::default();
+        let mut algebra = SetAlgebra::new(&self.sets);
+        let types = Types::new(strategy, block);
+        block.for_each_object(|object| {
+            if object.kind != ObjectKind::Relation {
+                return Ok(());
+            }
+            let (id, mut direct, mut members) = (object.id()?, EMPTY_SET, 0u64);
+            object.any_member(|kind, member| {
+                members += 1;
+                match kind {
+                    ObjectKind::Relation if *strategy != Strategy::Simple => {
+                        found.nested.push((id, member));
+                    }
+                    _ => direct = algebra.union(direct, self.set_of_member(kind, member)),
+                }
+                false
+            })?;
+            if direct == EMPTY_SET {
+                return Ok(());
+            }
+            found.direct.push((id, direct));
+            let completed = match strategy {
+                Strategy::Smart { least_percent, .. } => match types.has(&object)? {
+                    true => direct,
+                    false => self.mostly_kept(&object, direct, members, *least_percent)?,
+                },
+                Strategy::Simple | Strategy::CompleteWays { .. } => EMPTY_SET,
+            };
+            if completed != EMPTY_SET {
+                object.any_member(|kind, member| {
+                    match kind {
+                        ObjectKind::Node => found.nodes.push((member, completed)),
+                        ObjectKind::Way => found.ways.push((member, completed)),
+                        ObjectKind::Relation => {}
+                    }
+                    false
+                })?;
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    fn set_of_member(&self, kind: ObjectKind, id: i64) -> SetNumber {
+        match kind {
+            ObjectKind::Node => self.nodes.get(id),
+            ObjectKind::Way => self.ways.get(id),
+            ObjectKind::Relation => EMPTY_SET,
+        }
+    }
+
+    /// Of the regions that keep a relation those in which enough of its members are kept.
+    fn mostly_kept(
+        &self,
+        relation: &ObjectView<'_>,
+        direct: SetNumber,
+        members: u64,
+        least_percent: Option<u32>,
+    ) -> Result<SetNumber, FormatError> {
+        let Some(least_percent) = least_percent else {
+            return Ok(EMPTY_SET);
+        };
+        let mut counts: FxHashMap<SetNumber, u64> = FxHashMap::default();
+        relation.any_member(|kind, id| {
+            *counts.entry(self.set_of_member(kind, id)).or_default() += 1;
+            false
+        })?;
+        let kept_in = |region: u32| {
+            let counts = counts.iter();
+            let holding = counts.filter(|(set, _)| self.sets.contains(**set, region));
+            holding.map(|(_, count)| count).sum::<u64>()
+        };
+        let is_enough = |region: &u32| kept_in(*region) * 100 >= members * u64::from(least_percent);
+        Ok(self
+            .sets
+            .of(self.sets.members(direct).into_iter().filter(is_enough)))
+    }
+
+    /// Looks at ways again: at those that came along for the sake of a relation, and, where a way comes in
+    /// several versions, at all that are kept, since every version is.
+    fn complete_ways(&mut self, each_once: bool, source: &mut Source<'_>) -> Result<()> {
+        if self.more_ways.is_empty() && each_once {
+            return Ok(());
+        }
+        let meets = |ways: &IdMap, entry: &BlobEntry| match entry.kinds.single() {
+            Some(_) => ways.may_meet(entry.min_id, entry.max_id),
+            None => !ways.is_empty(),
+        };
+        let set_of_way = |algebra: &mut SetAlgebra<'_>, id: i64| {
+            let again = if each_once {
+                EMPTY_SET
+            } else {
+                self.ways.get(id)
+            };
+            algebra.union(self.more_ways.get(id), again)
+        };
+        let mut more_nodes = std::mem::take(&mut self.more_nodes);
+        let mut algebra = SetAlgebra::new(&self.sets);
+        source.scan("complete ways").run(
+            |entry| {
+                entry.kinds.contains(ObjectKind::Way)
+                    && (meets(&self.more_ways, entry) || (!each_once && meets(&self.ways, entry)))
+            },
+            |_, block| {
+                let mut algebra = SetAlgebra::new(&self.sets);
+                let (mut refs, mut ways) = (Vec::new(), Vec::new());
+                let is_met = |id: i64| {
+                    self.more_ways.get(id) != EMPTY_SET
+                        || (!each_once && self.ways.get(id) != EMPTY_SET)
+                };
+                block.collect_refs_of(is_met, &mut refs, &mut ways)?;
+                let (mut nodes, mut start) = (Vec::new(), 0);
+                for (way, end) in ways {
+                    let set = set_of_way(&mut algebra, way);
+                    for id in refs.get(start..end).unwrap_or_default() {
+                        let missing = algebra.difference(set, self.nodes.get(*id));
+                        if missing != EMPTY_SET {
+                            nodes.push((*id, missing));
+                        }
+                    }
+                    start = end;
+                }
+                Ok(joined(nodes, &mut algebra))
+            },
+            |found| add_all(&mut more_nodes, &found, &mut algebra),
+        )?;
+        self.more_nodes = more_nodes;
+        Ok(())
+    }
+
+    /// What becomes of a blob in each region.
+    pub(super) fn fates(&self, entry: &BlobEntry) -> Fates {
+        let meets = |map: &IdMap| match entry.kinds.single() {
+            Some(_) => map.may_meet(entry.min_id, entry.max_id),
+            None => !map.is_empty(),
+        };
+        let has = |kind| entry.kinds.contains(kind);
+        let more_nodes = has(ObjectKind::Node) && meets(&self.more_nodes);
+        if let Some(around) = self.regions_around(entry) {
+            return Fates {
+                copies: around,
+                look: more_nodes,
+            };
+        }
+        let nodes = has(ObjectKind::Node) && meets(&self.nodes);
+        let ways = has(ObjectKind::Way) && (meets(&self.ways) || meets(&self.more_ways));
+        let relations = has(ObjectKind::Relation) && meets(&self.relations);
+        Fates {
+            copies: Vec::new(),
+            look: more_nodes || nodes || ways || relations,
+        }
+    }
+
+    /// For each object of a block, in order, which of some sets keeps it; and these sets.
+    pub(super) fn sets_of(
+        &self,
+        block: &ParsedBlock<'_>,
+    ) -> Result<(Vec<usize>, Vec<SetNumber>), FormatError> {
+        let mut algebra = SetAlgebra::new(&self.sets);
+        let (mut sets, mut distinct): (_, Vec<SetNumber>) = (Vec::new(), Vec::new());
+        let mut last = (EMPTY_SET, usize::MAX);
+        let (mut nodes, mut more_nodes) = (self.nodes.walk(), self.more_nodes.walk());
+        let (mut ways, mut more_ways) = (self.ways.walk(), self.more_ways.walk());
+        let mut keys = block.keys();
+        while let Some((kind, rank)) = keys.next()? {
+            let id = id_from_rank(rank);
+            let set = match kind {
+                ObjectKind::Node => algebra.union(nodes.get(id), more_nodes.get(id)),
+                ObjectKind::Way => algebra.union(ways.get(id), more_ways.get(id)),
+                ObjectKind::Relation => self.relations.get(id),
+            };
+            if set != last.0 || last.1 == usize::MAX {
+                let known = distinct.iter().position(|known| *known == set);
+                let at = known.unwrap_or_else(|| {
+                    distinct.push(set);
+                    distinct.len() - 1
+                });
+                last = (set, at);
+            }
+            sets.push(last.1);
+        }
+        Ok((sets, distinct))
+    }
+
+    /// The regions of a set.
+    pub(super) fn members(&self, set: SetNumber) -> Vec<u32> {
+        self.sets.members(set)
+    }
+}
+
+/// What was found in a block of relations.
+#[derive(Default)]
+struct FoundRelations {
+    /// Relations with a member that is kept.
+    direct: Found,
+    /// Relations and those among their members.
+    nested: Vec<(i64, i64)>,
+    /// Ways and nodes of relations that are completed.
+    ways: Found,
+    nodes: Found,
+}
+
+/// Relations that are completed by what they are, in one block.
+struct Types<'b> {
+    types: Option<&'b RelationTypes>,
+    block: &'b ParsedBlock<'b>,
+}
+
+impl<'b> Types<'b> {
+    fn new(strategy: &'b Strategy, block: &'b ParsedBlock<'b>) -> Self {
+        let types = match strategy {
+            Strategy::Smart { types, .. } => Some(types),
+            Strategy::Simple | Strategy::CompleteWays { .. } => None,
+        };
+        Self { types, block }
+    }
+
+    fn has(&self, relation: &ObjectView<'_>) -> Result<bool, FormatError> {
+        let wanted = match self.types {
+            None => return Ok(false),
+            Some(RelationTypes::Any) => return Ok(true),
+            Some(RelationTypes::Of(wanted)) => wanted,
+        };
+        let text = |index| self.block.strings.get(index).unwrap_or_default();
+        relation.any_tag(|key, value| {
+            text(key) == "type" && wanted.iter().any(|wanted| wanted == text(value))
+        })
+    }
+}
+
+/// Finds the regions at places, one near the other.
+struct Located<'s> {
+    sets: &'s SetTable,
+    areas: &'s AreaIndex,
+    locator: crate::region::Locator<'s>,
+    partial: Vec<u32>,
+    /// What was found last: the set of the place's surroundings, the regions that reach into these, and the
+    /// set of all.
+    last: (u32, Vec<u32>, SetNumber),
+}
+
+impl<'s> Located<'s> {
+    fn new(areas: &'s AreaIndex, sets: &'s SetTable) -> Self {
+        Self {
+            sets,
+            areas,
+            locator: areas.locator(),
+            partial: Vec::new(),
+            last: (0, Vec::new(), EMPTY_SET),
+        }
+    }
+
+    #[inline]
+    fn regions_at(&mut self, lat_e7: i32, lon_e7: i32) -> SetNumber {
+        let around = self.locator.at(lat_e7, lon_e7, &mut self.partial);
+        // To compare nothing with nothing by way of memcmp takes longer than all else here.
+        let both_empty = self.partial.is_empty() && self.last.1.is_empty();
+        if around != self.last.0 || !(both_empty || self.partial == self.last.1) {
+            let whole = self.areas.sets().get(around as usize);
+            let regions = whole.into_iter().flatten().chain(&self.partial);
+            self.last.2 = self.sets.of(regions.copied());
+            self.last.0 = around;
+            self.last.1.clone_from(&self.partial);
+        }
+        self.last.2
+    }
+}
+
+/// Counts, of the blobs at some offsets, the nodes in each region.
+pub(super) fn count_nodes(
+    areas: &AreaIndex,
+    offsets: &[u64],
+    file: &PbfFile,
+    plan: &mut BlobPlan,
+    ctx: &Context,
+    mut take: impl FnMut(u32, u64),
+) -> Result<()> {
+    let sets = SetTable::default();
+    Scan::bare("estimate", file, plan, ctx).run(
+        |entry| offsets.binary_search(&entry.offset).is_ok(),
+        |_, block| {
+            let mut located = Located::new(areas, &sets);
+            let mut counts: FxHashMap<SetNumber, u64> = FxHashMap::default();
+            block.for_each_location(|_, location| {
+                if let Some((lat_e7, lon_e7)) = location {
+                    *counts
+                        .entry(located.regions_at(lat_e7, lon_e7))
+                        .or_default() += 1;
+                }
+            })?;
+            Ok(counts)
+        },
+        |counts| {
+            for (set, count) in counts {
+                let regions = sets.members(set).into_iter();
+                regions.for_each(|region| take(region, count));
+            }
+        },
+    )
+}
+
+fn add(map: &mut IdMap, id: i64, set: SetNumber, algebra: &mut SetAlgebra<'_>) {
+    if set != EMPTY_SET {
+        map.add(id, set, |one, two| algebra.union(one, two));
+    }
+}
+
+fn add_all(map: &mut IdMap, found: &[(i64, SetNumber)], algebra: &mut SetAlgebra<'_>) {
+    for (id, set) in found {
+        add(map, *id, *set, algebra);
+    }
+}
+
+/// Each id once, ascending, with all its regions.
+fn joined(mut found: Found, algebra: &mut SetAlgebra<'_>) -> Found {
+    found.sort_unstable();
+    found.dedup_by(|next, kept| {
+        let same = next.0 == kept.0;
+        if same {
+            kept.1 = algebra.union(kept.1, next.1);
+        }
+        same
+    });
+    found
+}
