@@ -3,7 +3,7 @@
 mod common;
 
 use common::craft::{self, Layout, Shape};
-use common::oracle::{all_shared_files, osmium, osmium_answer, shared_data};
+use common::oracle::{all_shared_files, osmium, osmium_answer, renumbered, shared_data};
 use common::questions::{
     Ids, Inputs, ask_once, assert_as_osmium, assert_same_objects, awkward_file, file_in_blocks,
     file_of, file_of_payloads, many_blocks, name_of, pipe, referenced, taken, tangled_relations,
@@ -11,8 +11,7 @@ use common::questions::{
 };
 use common::{Arg, Kind, Object, decode, mixed_objects, node, relation, run_fail, run_ok};
 use common::{known, way, with_metadata};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 // Real files.
 
@@ -41,16 +40,6 @@ fn compare_with_osmium(input: &Path, expressions: &[Vec<&str>], options: &[&[&st
             assert_as_osmium(&args, dir.path());
         }
     }
-}
-
-/// A copy with small ids, which cost osmium little memory, and so little time.
-fn renumbered(name: &str, dir: &Path) -> Option<PathBuf> {
-    let input = shared_data(name).filter(|_| osmium())?;
-    let output = dir.join(name);
-    let mut command = Command::new("osmium");
-    command.args(["renumber", "--no-progress", "-o"]);
-    assert!(command.args([&output, &input]).status().unwrap().success());
-    Some(output)
 }
 
 #[test]

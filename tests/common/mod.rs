@@ -5,8 +5,10 @@ pub mod answers;
 pub mod comparison;
 pub mod craft;
 pub mod decode;
+pub mod extracts;
 pub mod oracle;
 pub mod questions;
+pub mod regions;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -102,6 +102,22 @@ pub fn opl_objects(path: &Path) -> Vec<Object> {
     opl(path).iter().map(|line| opl_object(line)).collect()
 }
 
+/// The objects of an OPL file, likewise.
+pub fn opl_file_objects(path: &Path) -> Vec<Object> {
+    let text = std::fs::read_to_string(path).expect("the OPL file can be read");
+    text.lines().map(opl_object).collect()
+}
+
+/// A copy with small ids, which cost osmium little memory, and so little time.
+pub fn renumbered(name: &str, dir: &Path) -> Option<PathBuf> {
+    let input = shared_data(name).filter(|_| osmium())?;
+    let output = dir.join(name);
+    let mut command = Command::new("osmium");
+    command.args(["renumber", "--no-progress", "-o"]);
+    assert!(command.args([&output, &input]).status().unwrap().success());
+    Some(output)
+}
+
 /// The object as OPL shows it: coordinates rounded to 1e-7 degree, and no location for a deleted
 /// node or coordinates out of range.
 pub fn as_opl_shows(object: &Object) -> Object {

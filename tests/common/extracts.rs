@@ -1,0 +1,294 @@
+//! What lies in a region, and what comes along with it: found out the plain slow way.
+//!
+//! What is here was found by asking osmium, see `the_plain_search_gives_what_osmium_gives…` in
+//! `tests/extract.rs`. Objects go by their ids: what is said of an object is said of any of its versions.
+
+use super::questions::{Answer, Ids, Inputs, name_of, parted, references};
+use super::regions::{DEGREE, Place, Region, box_of_degrees, written};
+use super::{Kind, Object, node, relation, way, with_metadata};
+use std::path::{Path, PathBuf};
+
+/// What comes along with the nodes in a region.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Strategy {
+    /// The ways of these nodes, and the relations of both.
+    Simple,
+    /// All nodes of these ways and the parents of these relations also.
+    CompleteWays,
+    /// All nodes of the ways, and no relations.
+    NoRelations,
+    /// As complete ways; and of those of the relations that have a place or a way in the region, the ways
+    /// and nodes of some.
+    Smart(Option<&'static [&'static str]>, usize),
+}
+
+/// Smart as it is unless more is said.
+pub const SMART: Strategy = Strategy::Smart(Some(&["multipolygon"]), 0);
+
+/// The three strategies as they are unless more is said.
+pub const STRATEGIES: [Strategy; 3] = [Strategy::Simple, Strategy::CompleteWays, SMART];
+
+/// Strategies with options.
+pub const OPTIONS: [Strategy; 7] = [
+    Strategy::NoRelations,
+    Strategy::Smart(None, 0),
+    Strategy::Smart(Some(&["boundary", "route"]), 0),
+    Strategy::Smart(Some(&["none"]), 34),
+    Strategy::Smart(Some(&["multipolygon"]), 50),
+    Strategy::Smart(Some(&["multipolygon"]), 1),
+    Strategy::Smart(Some(&["boundary"]), 100),
+];
+
+impl Strategy {
+    /// The arguments that choose it, as osmium has them, too.
+    pub fn args(self) -> Vec<String> {
+        let args = match self {
+            Strategy::Simple => "-s simple".to_owned(),
+            Strategy::CompleteWays => "-s complete_ways".to_owned(),
+            Strategy::NoRelations => "-s complete_ways -S relations=false".to_owned(),
+            Strategy::Smart(types, percent) => {
+                let types = types.map_or_else(|| "any".to_owned(), |types| types.join(","));
+                let types = match types.as_str() {
+                    "multipolygon" => String::new(),
+                    types => format!(" -S types={types}"),
+                };
+                let percent = match percent {
+                    0 => String::new(),
+                    percent => format!(" -S complete-partial-relations={percent}"),
+                };
+                format!("-s smart{types}{percent}")
+            }
+        };
+        args.split(' ').map(str::to_owned).collect()
+    }
+
+    /// Whether all members of a relation come along, of which `inside` would come anyway.
+    fn completes(self, relation: &Object, inside: usize) -> bool {
+        let Strategy::Smart(types, percent) = self else {
+            return false;
+        };
+        let fits = |(key, value): &(String, String)| {
+            key == "type" && types.is_some_and(|types| types.contains(&value.as_str()))
+        };
+        types.is_none()
+            || relation.tags.iter().any(fits)
+            || (percent > 0 && inside * 100 >= percent * relation.members.len())
+    }
+}
+
+/// Where a node is, rounded to 1e-7 degree; nowhere where it is deleted or out of this world.
+pub fn place_of(node: &Object) -> Option<Place> {
+    let rounded = |nano: i64| (nano + 50 * nano.signum()) / 100;
+    let (lon, lat) = (node.lon_nano, node.lat_nano);
+    let valid = lat.abs() <= 90_000_000_000 && lon.abs() <= 180_000_000_000;
+    let is_somewhere = node.kind == Kind::Node && node.visible && valid;
+    is_somewhere.then(|| (rounded(lon), rounded(lat)))
+}
+
+/// The nodes, ways and relations that come out, whether or not the file has them.
+pub fn extracted_ids(objects: &[Object], region: &Region, strategy: Strategy) -> Ids {
+    let is_inside = |object: &&Object| place_of(object).is_some_and(|place| region.holds(place));
+    let nodes: Ids = objects.iter().filter(is_inside).map(name_of).collect();
+    let of = |kind: Kind| objects.iter().filter(move |object| object.kind == kind);
+    let ways: Ids = of(Kind::Way)
+        .filter(|way| references(way).any(|node| nodes.contains(&node)))
+        .map(name_of)
+        .collect();
+    let inside: Ids = nodes.union(&ways).copied().collect();
+    let count_inside = |relation: &Object| {
+        references(relation)
+            .filter(|name| inside.contains(name))
+            .count()
+    };
+    let is_direct = |relation: &&Object| count_inside(relation) > 0;
+    let direct: Ids = of(Kind::Relation).filter(is_direct).map(name_of).collect();
+
+    let mut kept: Ids = inside.union(&direct).copied().collect();
+    if strategy == Strategy::Simple {
+        return kept;
+    }
+    kept.extend(parents(objects, direct));
+    for relation in of(Kind::Relation).filter(is_direct) {
+        if strategy.completes(relation, count_inside(relation)) {
+            let members = references(relation).filter(|(kind, _)| *kind != Kind::Relation);
+            kept.extend(members);
+        }
+    }
+    let ways = of(Kind::Way).filter(|way| kept.contains(&name_of(way)));
+    let nodes: Ids = ways.flat_map(references).collect();
+    kept.extend(nodes);
+    if strategy == Strategy::NoRelations {
+        kept.retain(|(kind, _)| *kind != Kind::Relation);
+    }
+    kept
+}
+
+/// The relations that have these as members, and theirs, and so on.
+fn parents(objects: &[Object], children: Ids) -> Ids {
+    let mut found = children;
+    loop {
+        let is_parent = |object: &&Object| references(object).any(|name| found.contains(&name));
+        let relations = objects
+            .iter()
+            .filter(|object| object.kind == Kind::Relation);
+        let parents: Ids = relations.filter(is_parent).map(name_of).collect();
+        if parents.is_subset(&found) {
+            return found;
+        }
+        found.extend(parents);
+    }
+}
+
+/// The objects that come out, in the order of the file.
+pub fn extracted(objects: &[Object], region: &Region, strategy: Strategy) -> Vec<Object> {
+    parted(objects, &extracted_ids(objects, region, strategy)).0
+}
+
+/// What osmium 1.15 takes for `simple`: of the ways that have a node in the region only those of which it
+/// is the first, and so with relations and the first of their members that is a node or a way.
+pub fn osmiums_simple_ids(objects: &[Object], region: &Region) -> Ids {
+    let is_inside = |object: &&Object| place_of(object).is_some_and(|place| region.holds(place));
+    let mut kept: Ids = objects.iter().filter(is_inside).map(name_of).collect();
+    for kind in [Kind::Way, Kind::Relation] {
+        let first_is_kept = |object: &&Object| {
+            let mut references = references(object).filter(|(kind, _)| *kind != Kind::Relation);
+            references.next().is_some_and(|first| kept.contains(&first))
+        };
+        let objects = objects.iter().filter(|object| object.kind == kind);
+        let more: Ids = objects.filter(first_is_kept).map(name_of).collect();
+        kept.extend(more);
+    }
+    kept
+}
+
+// Asking.
+
+/// Cuts a region given by a file of it out of a file in its three forms; what the plain search finds has
+/// to come out.
+pub fn expect_extracts(
+    inputs: &Inputs,
+    objects: &[Object],
+    region: &Region,
+    strategies: &[Strategy],
+) {
+    let dir = tempfile::tempdir().unwrap();
+    let file = region.geojson_file(dir.path(), "region");
+    for strategy in strategies {
+        let expected = extracted(objects, region, *strategy);
+        expect_extract(
+            inputs,
+            &["-p", file.to_str().unwrap()],
+            *strategy,
+            &expected,
+        );
+    }
+}
+
+/// Asks for an extract; just these objects have to come out.
+pub fn expect_extract(
+    inputs: &Inputs,
+    args: &[&str],
+    strategy: Strategy,
+    expected: &[Object],
+) -> Answer {
+    let strategy = strategy.args();
+    let strategy: Vec<&str> = strategy.iter().map(String::as_str).collect();
+    inputs.expect(&[&["extract"], args, &strategy].concat(), expected)
+}
+
+/// A config of these regions, as multipolygons, and the outputs: numbers with a suffix, in `dir`.
+pub fn config_of(dir: &Path, regions: &[Region], suffix: &str) -> (PathBuf, Vec<PathBuf>) {
+    let name = |number| format!("{number}.{suffix}");
+    let extract = |(number, region): (usize, &Region)| {
+        let coordinates = region.multipolygon();
+        let output = name(number);
+        format!("{{\"output\":\"{output}\",\"multipolygon\":{coordinates}}}")
+    };
+    let extracts: Vec<String> = regions.iter().enumerate().map(extract).collect();
+    let directory = dir.display();
+    let extracts = extracts.join(",\n");
+    let text = format!("{{\"directory\":\"{directory}\",\n\"extracts\":[{extracts}]}}");
+    let outputs = (0..regions.len()).map(|number| dir.join(name(number)));
+    (written(dir, "config.json", &text), outputs.collect())
+}
+
+// Made up.
+
+/// Numbers without any order, always the same of the same seed.
+pub struct Dice(pub u64);
+
+impl Dice {
+    /// One of the numbers below `count`.
+    pub fn below(&mut self, count: i64) -> i64 {
+        let step = self.0.wrapping_mul(6_364_136_223_846_793_005);
+        self.0 = step.wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as i64 % count
+    }
+
+    /// A box within the first `size` degrees.
+    pub fn boxed(&mut self, size: i64) -> Region {
+        let (west, south) = (self.below(size - 1), self.below(size - 1));
+        let (width, height) = (1 + self.below(size / 2), 1 + self.below(size / 2));
+        box_of_degrees(
+            west,
+            south,
+            (west + width).min(size),
+            (south + height).min(size),
+        )
+    }
+}
+
+/// The size of a [`random_world`] in degrees, from longitude and latitude 0.
+pub const WORLD_SIZE: i64 = 12;
+
+/// Nodes on whole degrees, ways and relations of anything, some of which is not there. With a history,
+/// some have several versions, some of them deleted.
+pub fn random_world(seed: u64, count: i64, history: bool) -> Vec<Object> {
+    let mut dice = Dice(seed);
+    let mut objects = Vec::new();
+    for kind in [Kind::Node, Kind::Way, Kind::Relation] {
+        for id in 1..=count {
+            let versions = if history { 1 + dice.below(3) } else { 1 };
+            for version in 1..=versions {
+                let visible = version == 1 || dice.below(3) > 0;
+                let mut object = random_object(&mut dice, kind, id, count);
+                if !visible {
+                    object = Object::new(kind, id);
+                }
+                let object = with_metadata(object, version, 1_600_000_000 + version, 7, "mapper");
+                objects.push(Object { visible, ..object });
+            }
+        }
+    }
+    objects
+}
+
+fn random_object(dice: &mut Dice, kind: Kind, id: i64, count: i64) -> Object {
+    // Most are near the object, few are not there.
+    let near = |dice: &mut Dice| match dice.below(4) {
+        0 => 1 + dice.below(count + 2),
+        _ => (id + dice.below(5) - 2).max(1),
+    };
+    match kind {
+        Kind::Node => {
+            // Along a row, and then the next: neighbours by id are neighbours.
+            let (lon, lat) = (id % WORLD_SIZE, id / WORLD_SIZE % WORLD_SIZE);
+            let lon = (lon + dice.below(2)) % WORLD_SIZE;
+            node(id, lat * DEGREE, lon * DEGREE, &[])
+        }
+        Kind::Way => {
+            let refs: Vec<i64> = (0..dice.below(5)).map(|_| near(dice)).collect();
+            way(id, &refs, &[("highway", "path")])
+        }
+        Kind::Relation => {
+            let kinds = [Kind::Node, Kind::Way, Kind::Way, Kind::Relation];
+            let member = |dice: &mut Dice| (kinds[dice.below(4) as usize], near(dice), "");
+            let members: Vec<_> = (0..dice.below(6)).map(|_| member(dice)).collect();
+            let types = ["multipolygon", "boundary", "route", "multipolygon"];
+            match dice.below(5) {
+                4 => relation(id, &members, &[]),
+                kind => relation(id, &members, &[("type", types[kind as usize])]),
+            }
+        }
+    }
+}
