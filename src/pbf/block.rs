@@ -109,6 +109,12 @@ impl Scale {
             .wrapping_add(self.granularity.wrapping_mul(value))
     }
 
+    /// Whether a unit of latitude and longitude is 1e-7 degree, counted from 0.
+    #[inline]
+    pub(crate) const fn is_decimicro(&self) -> bool {
+        self.granularity == 100 && self.lat_offset == 0 && self.lon_offset == 0
+    }
+
     /// Whether this is the scale that new blocks have.
     pub fn is_default(&self) -> bool {
         *self == Self::default()

@@ -154,6 +154,13 @@ impl<'a> Delta<'a> {
         Ok(self.last)
     }
 
+    /// Reads as many values as there is room for.
+    #[inline]
+    pub(crate) fn fill(&mut self, values: &mut [i64]) -> Result<(), FormatError> {
+        self.last = self.deltas.fill_sums(values, self.last)?;
+        Ok(())
+    }
+
     /// Whether every value was read.
     pub(crate) const fn is_done(&self) -> bool {
         self.deltas.is_done()

@@ -9,9 +9,7 @@ use super::builder::{DenseColumns, InfoColumn};
 use super::dense::{DenseNodes, next_tag_run};
 use super::messages::{Head, RawInfo, encode_relation, encode_way};
 use super::object::{Object, ObjectBody, put_deltas, raw_location};
-use super::wire::{
-    Fields, Varints, put_bytes_field, put_sint, put_varint, read_varint, zigzag_decode,
-};
+use super::wire::{Fields, Varints, put_bytes_field, put_sint, put_varint};
 use super::{FormatError, MAX_PAYLOAD_LEN};
 use rustc_hash::FxHashMap;
 
@@ -451,24 +449,20 @@ fn splice_plain(
     value: impl Fn(usize) -> i64,
     out: &mut Vec<u8>,
 ) -> Result<(), FormatError> {
-    let mut pos = 0;
+    let mut values = Varints::new(column);
     for edit in script.steps() {
         match *edit {
             Edit::Keep(count) => {
-                let start = pos;
-                skip_varints(column, &mut pos, count)?;
-                out.extend_from_slice(column.get(start..pos).unwrap_or_default());
+                let start = values.position();
+                for _ in 0..count {
+                    values.read()?;
+                }
+                let kept = start..values.position();
+                out.extend_from_slice(column.get(kept).unwrap_or_default());
             }
-            Edit::Drop(count) => skip_varints(column, &mut pos, count)?,
+            Edit::Drop(count) => values.skip(count)?,
             Edit::Insert(index) => put_varint(out, value(index) as u64),
         }
-    }
-    Ok(())
-}
-
-fn skip_varints(column: &[u8], pos: &mut usize, count: usize) -> Result<(), FormatError> {
-    for _ in 0..count {
-        read_varint(column, pos)?;
     }
     Ok(())
 }
@@ -480,28 +474,23 @@ fn splice_deltas(
     value: impl Fn(usize) -> i64,
     out: &mut Vec<u8>,
 ) -> Result<(), FormatError> {
-    let (mut pos, mut last_in, mut last_out) = (0, 0i64, 0i64);
-    let advance = |pos: &mut usize, last: &mut i64, count: usize| {
-        for _ in 0..count {
-            *last = last.wrapping_add(zigzag_decode(read_varint(column, pos)?));
-        }
-        Ok::<_, FormatError>(())
-    };
+    let (mut deltas, mut last_in, mut last_out) = (Varints::new(column), 0i64, 0i64);
     for (step, edit) in script.steps().iter().enumerate() {
         match *edit {
             Edit::Keep(count) => {
-                advance(&mut pos, &mut last_in, 1)?;
+                last_in = last_in.wrapping_add(deltas.read_sint()?);
                 put_sint(out, last_in.wrapping_sub(last_out));
-                let start = pos;
+                let start = deltas.position();
                 if script.is_last(step) {
                     out.extend_from_slice(column.get(start..).unwrap_or_default());
                 } else {
-                    advance(&mut pos, &mut last_in, count - 1)?;
-                    out.extend_from_slice(column.get(start..pos).unwrap_or_default());
+                    last_in = last_in.wrapping_add(deltas.sum_sints(count - 1)?);
+                    let kept = start..deltas.position();
+                    out.extend_from_slice(column.get(kept).unwrap_or_default());
                 }
                 last_out = last_in;
             }
-            Edit::Drop(count) => advance(&mut pos, &mut last_in, count)?,
+            Edit::Drop(count) => last_in = last_in.wrapping_add(deltas.sum_sints(count)?),
             Edit::Insert(index) => {
                 put_sint(out, value(index).wrapping_sub(last_out));
                 last_out = value(index);

@@ -45,15 +45,24 @@ pub fn read_varint(data: &[u8], pos: &mut usize) -> Result<u64, FormatError> {
 /// Two bytes and more. Eight bytes are looked at together where the slice has them: the first byte
 /// without a continuation bit says where the varint ends.
 fn read_long_varint(data: &[u8], pos: &mut usize) -> Result<u64, FormatError> {
-    if let Some(bytes) = data.get(*pos..).and_then(<[u8]>::first_chunk) {
-        let word = u64::from_le_bytes(*bytes);
-        let ends = !word & 0x8080_8080_8080_8080;
+    if let Some(word) = word_at(data, *pos) {
+        let ends = !word & CONTINUED;
         if ends != 0 {
             *pos += ends.trailing_zeros() as usize / 8 + 1;
             return Ok(join_sevens(word & (ends ^ (ends - 1))));
         }
     }
     read_varint_bytewise(data, pos)
+}
+
+/// The continuation bits of eight bytes.
+const CONTINUED: u64 = 0x8080_8080_8080_8080;
+
+/// The eight bytes from a place on, the first the lowest.
+#[inline(always)]
+fn word_at(data: &[u8], pos: usize) -> Option<u64> {
+    let bytes = data.get(pos..).and_then(<[u8]>::first_chunk);
+    bytes.map(|bytes| u64::from_le_bytes(*bytes))
 }
 
 /// Pushes the low seven bits of eight bytes together.
@@ -90,6 +99,24 @@ fn read_varint_bytewise(data: &[u8], pos: &mut usize) -> Result<u64, FormatError
 #[inline]
 pub const fn zigzag_decode(value: u64) -> i64 {
     ((value >> 1) as i64) ^ -((value & 1) as i64)
+}
+
+/// Undoes zigzag coding in each of eight bytes below 128, and adds up what comes out.
+#[inline]
+const fn sum_of_eight(word: u64) -> i64 {
+    const LOWEST: u64 = 0x0101_0101_0101_0101;
+    let odd = word & LOWEST;
+    let halves = (word >> 1) & (LOWEST * 0x3f);
+    let below = halves & (odd * 0xff);
+    sum_of_bytes(halves ^ below) - sum_of_bytes(below) - odd.count_ones() as i64
+}
+
+/// The sum of eight bytes.
+#[inline]
+const fn sum_of_bytes(word: u64) -> i64 {
+    const EVEN: u64 = 0x00ff_00ff_00ff_00ff;
+    let pairs = (word & EVEN) + (word >> 8 & EVEN);
+    (pairs.wrapping_mul(0x0001_0001_0001_0001) >> 48) as i64
 }
 
 /// Zigzag coding: small absolute values become small numbers.
@@ -328,6 +355,68 @@ impl<'a> Varints<'a> {
         self.read().map(zigzag_decode)
     }
 
+    /// Reads as many values, zigzag decoded, as there is room for, each added to those before and to `sum`.
+    /// Returns the last sum.
+    #[inline]
+    pub fn fill_sums(&mut self, sums: &mut [i64], mut sum: i64) -> Result<i64, FormatError> {
+        for place in sums {
+            sum = sum.wrapping_add(zigzag_decode(self.read_any()?));
+            *place = sum;
+        }
+        Ok(sum)
+    }
+
+    /// The next values, zigzag decoded, added up.
+    #[inline]
+    pub fn sum_sints(&mut self, mut count: usize) -> Result<i64, FormatError> {
+        let mut sum = 0i64;
+        while count > 0 {
+            // Neighbours are often alike in a column, and then a value takes a byte.
+            if count >= 8
+                && let Some(word) = word_at(self.run, self.pos)
+                && word & CONTINUED == 0
+            {
+                sum = sum.wrapping_add(sum_of_eight(word));
+                self.pos += 8;
+                count -= 8;
+                continue;
+            }
+            sum = sum.wrapping_add(zigzag_decode(self.read_any()?));
+            count -= 1;
+        }
+        Ok(sum)
+    }
+
+    /// Passes over some values.
+    pub fn skip(&mut self, mut count: usize) -> Result<(), FormatError> {
+        while count >= 8
+            && let Some(word) = word_at(self.run, self.pos)
+        {
+            // What is left of a value that begins before the word counts where it ends.
+            count -= (!word & CONTINUED).count_ones() as usize;
+            self.pos += 8;
+        }
+        // Behind the words, maybe amid a value: its rest is read as if it was one.
+        while count > 0 {
+            self.read_any()?;
+            count -= 1;
+        }
+        Ok(())
+    }
+
+    /// The next value, by a way that does not branch on how long it is.
+    #[inline(always)]
+    fn read_any(&mut self) -> Result<u64, FormatError> {
+        if let Some(word) = word_at(self.run, self.pos) {
+            let ends = !word & CONTINUED;
+            if ends != 0 {
+                self.pos += ends.trailing_zeros() as usize / 8 + 1;
+                return Ok(join_sevens(word & (ends ^ (ends - 1))));
+            }
+        }
+        read_varint(self.run, &mut self.pos)
+    }
+
     /// What was not read yet.
     pub fn rest(&self) -> &'a [u8] {
         self.run.get(self.pos..).unwrap_or_default()
@@ -408,6 +497,44 @@ mod tests {
             let mut pos = 0;
             assert_eq!(read_varint(&out, &mut pos), Ok(value));
             assert_eq!(pos, out.len());
+        }
+    }
+
+    #[test]
+    fn runs_are_added_up_filled_in_and_passed_over_as_if_read_one_by_one() {
+        let mut state = 7u64;
+        let mut next = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            state >> 11
+        };
+        for most_bits in [7, 9, 20, 64] {
+            let mut run = Vec::new();
+            for _ in 0..200 {
+                // Stretches of small values, so that words of eight occur.
+                let bits = if next() % 12 < 10 { 7 } else { most_bits };
+                let value = next() << 11 | next() % (1 << 11);
+                put_varint(&mut run, value >> (64 - bits));
+            }
+            for count in (0..20).chain([100, 200]) {
+                let mut plain = Varints::new(&run);
+                let mut sums = Vec::new();
+                let mut sum = 0i64;
+                for _ in 0..count {
+                    sum = sum.wrapping_add(plain.read_sint().unwrap());
+                    sums.push(sum);
+                }
+                let mut runs = [Varints::new(&run); 3];
+                let mut filled = vec![0; count];
+                assert_eq!(runs[0].sum_sints(count), Ok(sum));
+                assert_eq!(runs[1].fill_sums(&mut filled, 0), Ok(sum));
+                assert_eq!(filled, sums);
+                runs[2].skip(count).unwrap();
+                assert!(runs.iter().all(|run| run.position() == plain.position()));
+            }
+            let mut whole = Varints::new(&run);
+            assert!(whole.sum_sints(201).is_err());
         }
     }
 
