@@ -134,7 +134,15 @@ impl Pass<'_> {
         let is_exceeded =
             |selection: &Selection<'_>| self.budget.is_exceeded(selection, self.extracts.len());
         let strategy = &self.options.strategy;
-        let selection = Selection::find(areas, strategy, self.file, plan, is_exceeded, ctx)?;
+        let selection = Selection::find(
+            areas,
+            strategy,
+            self.file,
+            plan,
+            self.budget.held(),
+            is_exceeded,
+            ctx,
+        )?;
         let Some(selection) = selection else {
             return Ok(None);
         };
@@ -144,6 +152,7 @@ impl Pass<'_> {
             file: self.file,
             plan: plan.clone(),
             glance: None,
+            held: Some(selection.held()),
             clean: self.options.clean,
             outputs: targets.collect(),
             write: self.options.write,

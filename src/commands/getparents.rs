@@ -64,6 +64,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         file: &file,
         plan,
         glance: None,
+        held: None,
         clean: InfoFields::NONE,
         outputs: vec![Target {
             output: options.output.clone(),

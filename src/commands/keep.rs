@@ -3,6 +3,7 @@
 
 mod rewrite;
 
+use super::held::Held;
 use crate::Context;
 use crate::error::Result;
 use crate::osm::OrderKey;
@@ -117,6 +118,8 @@ pub(super) struct Job<'a> {
     pub plan: BlobPlan,
     /// Asked before a blob is decompressed as a whole. Only where there is one output.
     pub glance: Option<Glance<'a>>,
+    /// What is kept of some blobs, which need not be read again.
+    pub held: Option<&'a Held>,
     /// Metadata that nothing keeps.
     pub clean: InfoFields,
     pub outputs: Vec<Target>,
@@ -222,7 +225,7 @@ pub(super) fn write_each<T: Send>(
                 0
             }
         },
-        || Looker::new(file, job.glance, job.clean, job.write, ctx),
+        || Looker::new(file, job.glance, job.held, job.clean, job.write, ctx),
         |looker, (entry, fates)| {
             let (done, noted) = match is_decoded(&fates) {
                 true => looker.look(entry, &fates, &mark)?,

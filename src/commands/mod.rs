@@ -10,6 +10,7 @@ pub mod extract;
 pub mod getid;
 pub mod getparents;
 mod headers;
+mod held;
 mod ids;
 pub mod inspect;
 mod keep;

@@ -231,6 +231,7 @@ fn job<'a>(
         file,
         plan,
         glance,
+        held: None,
         clean: InfoFields::NONE,
         outputs: vec![Target {
             output: options.output.clone(),

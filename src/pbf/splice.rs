@@ -150,6 +150,26 @@ pub(crate) fn keep_objects(
     Ok(true)
 }
 
+/// As [`keep_objects`], but appends a whole payload.
+pub(crate) fn cut_block(
+    payload: &[u8],
+    script: &EditScript,
+    out: &mut Vec<u8>,
+) -> Result<bool, FormatError> {
+    let mut group = Vec::new();
+    if !keep_objects(payload, script, &mut group)? {
+        return Ok(false);
+    }
+    let block = BlockOutline::parse(payload)?;
+    out.reserve(block.string_table.len() + group.len() + 64);
+    put_bytes_field(out, 1, block.string_table);
+    put_bytes_field(out, 2, &group);
+    for field in block.other_fields {
+        out.extend_from_slice(field);
+    }
+    Ok(true)
+}
+
 fn splice_group(
     group: &Group<'_>,
     form: GroupForm<'_>,

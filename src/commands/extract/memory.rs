@@ -14,6 +14,8 @@ use crate::system;
 const BASE: u64 = 24 << 20;
 /// Bytes a worker: a frame, its payload, the same without metadata, and a block under construction.
 const A_JOB: u64 = 16 << 20;
+/// Bytes for what is held of blobs until it is written, where there is so much.
+const HELD: u64 = 96 << 20;
 /// Bytes an output where there are several: held back, gathered, and waiting to be joined.
 const AN_OUTPUT: u64 = 3 << 20;
 /// Bytes an entry of the plan.
@@ -67,6 +69,11 @@ impl Budget {
         })
     }
 
+    /// Bytes for what is held of blobs so that they need not be read again.
+    pub(super) fn held(&self) -> u64 {
+        HELD.min(self.limit / 8)
+    }
+
     /// Bytes that a pass with some regions takes at most.
     fn bytes(&self, nodes: u64, regions: usize) -> u64 {
         let an_id = AN_ID[usize::from(regions > 1)];
@@ -76,7 +83,7 @@ impl Budget {
         } else {
             0
         };
-        self.fixed + self.edges + outputs + ids
+        self.fixed + self.held() + self.edges + outputs + ids
     }
 
     /// Numbers of regions, in the given order, cut into passes.

@@ -2,11 +2,13 @@
 
 use super::strategy::{RelationTypes, Strategy};
 use crate::Context;
+use crate::commands::held::Held;
 use crate::commands::keep::Fates;
 use crate::commands::scan::Scan;
 use crate::error::Result;
 use crate::index::{EMPTY_SET, IdMap, SetAlgebra, SetNumber, SetTable};
 use crate::osm::{ObjectKind, id_from_rank};
+use crate::pbf::splice::EditScript;
 use crate::pbf::{BlobEntry, BlobFlags, FormatError, ObjectView, ParsedBlock, feature};
 use crate::read::{BlobPlan, PbfFile};
 use crate::region::AreaIndex;
@@ -30,6 +32,8 @@ pub(super) struct Selection<'a> {
     /// Ways for the sake of relations.
     more_ways: IdMap,
     relations: IdMap,
+    /// What is kept of blobs, as far as there was room for it.
+    held: Held,
 }
 
 /// A file on its way through the phases.
@@ -53,9 +57,11 @@ impl<'a> Selection<'a> {
         strategy: &Strategy,
         file: &PbfFile,
         plan: &mut BlobPlan,
+        held: u64,
         is_exceeded: impl Fn(&Self) -> bool,
         ctx: &Context,
     ) -> Result<Option<Self>> {
+        let each_once = plan.has_each_object_once();
         let mut selection = Self {
             areas,
             sets: SetTable::default(),
@@ -66,10 +72,11 @@ impl<'a> Selection<'a> {
             ways: IdMap::default(),
             more_ways: IdMap::default(),
             relations: IdMap::default(),
+            // Of an object that comes again every version is kept, also where another one was found.
+            held: Held::new(if each_once { held } else { 0 }),
         };
-        let has_each_way_once = plan.has_each_object_once();
         let mut source = Source { file, plan, ctx };
-        selection.find_nodes(&mut source)?;
+        selection.find_nodes(!strategy.completes_ways(), &mut source)?;
         if selection.nodes.is_empty() {
             return Ok(Some(selection));
         }
@@ -84,8 +91,14 @@ impl<'a> Selection<'a> {
             selection.find_relations(strategy, &mut source)?;
         }
         if strategy.completes_ways() {
-            selection.complete_ways(has_each_way_once, &mut source)?;
+            selection.complete_ways(each_once, &mut source)?;
         }
+        let more_ways = &selection.more_ways;
+        let is_complete = |entry: &BlobEntry| {
+            entry.kinds.single() != Some(ObjectKind::Way)
+                || !more_ways.may_meet(entry.min_id, entry.max_id)
+        };
+        selection.held.retain(is_complete);
         Ok(Some(selection))
     }
 
@@ -96,7 +109,8 @@ impl<'a> Selection<'a> {
         nodes.into_iter().chain(others).map(IdMap::bytes).sum()
     }
 
-    fn find_nodes(&mut self, source: &mut Source<'_>) -> Result<()> {
+    /// Finds the nodes in the regions. Unless others join them, they are held.
+    fn find_nodes(&mut self, hold: bool, source: &mut Source<'_>) -> Result<()> {
         let mut nodes = IdMap::default();
         let mut algebra = SetAlgebra::new(&self.sets);
         let near = |entry: &BlobEntry| {
@@ -107,7 +121,7 @@ impl<'a> Selection<'a> {
             |entry| {
                 entry.kinds.contains(ObjectKind::Node) && (entry.bbox.is_empty() || near(entry))
             },
-            |entry, block| self.nodes_in_regions(entry, block),
+            |entry, block| self.nodes_in_regions(hold, entry, block),
             |found| add_all(&mut nodes, &found, &mut algebra),
         )?;
         self.nodes = nodes;
@@ -131,6 +145,7 @@ impl<'a> Selection<'a> {
 
     fn nodes_in_regions(
         &self,
+        hold: bool,
         entry: &BlobEntry,
         block: &ParsedBlock<'_>,
     ) -> Result<Found, FormatError> {
@@ -144,14 +159,23 @@ impl<'a> Selection<'a> {
             return Ok(found);
         }
         let mut located = Located::new(self.areas, &self.sets);
+        let mut places = Vec::new();
+        let mut place = 0u32;
         block.for_each_location(|id, location| {
             if let Some((lat_e7, lon_e7)) = location {
                 let set = located.regions_at(lat_e7, lon_e7);
                 if set != EMPTY_SET {
                     found.push((id, set));
+                    places.push(place);
                 }
             }
+            place += 1;
         })?;
+        // In a mixed block nodes have other places.
+        if hold && entry.kinds.single().is_some() {
+            self.held
+                .add(entry, block, found.len(), || keep_places(&places, place))?;
+        }
         Ok(found)
     }
 
@@ -160,7 +184,7 @@ impl<'a> Selection<'a> {
         let mut algebra = SetAlgebra::new(&self.sets);
         source.scan("find ways").run(
             |entry| entry.kinds.contains(ObjectKind::Way),
-            |_, block| self.ways_with_nodes(block, with_nodes),
+            |entry, block| self.ways_with_nodes(entry, block, with_nodes),
             |(found, nodes)| {
                 add_all(&mut ways, &found, &mut algebra);
                 add_all(&mut more_nodes, &nodes, &mut algebra);
@@ -173,6 +197,7 @@ impl<'a> Selection<'a> {
     /// The ways that have a node in a region, and their nodes outside of it.
     fn ways_with_nodes(
         &self,
+        entry: &BlobEntry,
         block: &ParsedBlock<'_>,
         with_nodes: bool,
     ) -> Result<(Found, Found), FormatError> {
@@ -183,7 +208,9 @@ impl<'a> Selection<'a> {
         let mut nodes = self.nodes.walk();
         let sets: Vec<SetNumber> = refs.iter().map(|id| nodes.get(*id)).collect();
         let (mut found, mut nodes, mut start) = (Vec::new(), Vec::new(), 0);
-        for (way, end) in ways {
+        let mut places = Vec::new();
+        let count = ways.len() as u32;
+        for (place, (way, end)) in (0..).zip(ways) {
             let range = start..end;
             start = end;
             let of_nodes = sets.get(range.clone()).unwrap_or_default();
@@ -194,6 +221,7 @@ impl<'a> Selection<'a> {
                 continue;
             }
             found.push((way, union));
+            places.push(place);
             if with_nodes {
                 let refs = refs.get(range).unwrap_or_default();
                 for (id, set) in refs.iter().zip(of_nodes) {
@@ -203,6 +231,10 @@ impl<'a> Selection<'a> {
                     }
                 }
             }
+        }
+        if entry.kinds.single().is_some() {
+            self.held
+                .add(entry, block, found.len(), || keep_places(&places, count))?;
         }
         Ok((found, joined(nodes, &mut algebra)))
     }
@@ -443,6 +475,11 @@ impl<'a> Selection<'a> {
         Ok((sets, distinct))
     }
 
+    /// What is kept of some blobs.
+    pub(super) const fn held(&self) -> &Held {
+        &self.held
+    }
+
     /// The regions of a set.
     pub(super) fn members(&self, set: SetNumber) -> Vec<u32> {
         self.sets.members(set)
@@ -558,6 +595,18 @@ pub(super) fn count_nodes(
             }
         },
     )
+}
+
+/// Keeps the objects at some places of a block, ascending.
+fn keep_places(places: &[u32], count: u32) -> EditScript {
+    let (mut script, mut places) = (EditScript::default(), places.iter().peekable());
+    for place in 0..count {
+        match places.next_if_eq(&&place) {
+            Some(_) => script.keep(),
+            None => script.remove(),
+        }
+    }
+    script
 }
 
 fn add(map: &mut IdMap, id: i64, set: SetNumber, algebra: &mut SetAlgebra<'_>) {

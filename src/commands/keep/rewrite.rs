@@ -2,6 +2,7 @@
 
 use super::{Done, Fate, Fates, Glance, Keep, Marks, is_known};
 use crate::Context;
+use crate::commands::held::Held;
 use crate::error::Result;
 use crate::pbf::splice::{EditScript, SpliceOptions, keep_objects, splice_block};
 use crate::pbf::{
@@ -18,6 +19,7 @@ type Looked<T> = (Vec<(u32, Done)>, Option<T>);
 pub(super) struct Looker<'f> {
     reader: BlobReader<'f>,
     glance: Option<Glance<'f>>,
+    held: Option<&'f Held>,
     clean: InfoFields,
     cleaned: Vec<u8>,
     marks: Marks,
@@ -28,6 +30,7 @@ impl<'f> Looker<'f> {
     pub(super) fn new(
         file: &'f PbfFile,
         glance: Option<Glance<'f>>,
+        held: Option<&'f Held>,
         clean: InfoFields,
         write: WriteOptions,
         ctx: &Context,
@@ -35,6 +38,7 @@ impl<'f> Looker<'f> {
         Self {
             reader: BlobReader::new(&file.input, ctx),
             glance,
+            held,
             clean,
             cleaned: Vec::new(),
             marks: Marks::default(),
@@ -63,13 +67,19 @@ impl<'f> Looker<'f> {
                 Fate::Copy | Fate::Look => None,
             }
         });
-        let payload = match self.reader.payload_unless(&entry, glance)? {
-            Glanced::Answered(done) => return Ok((done, None)),
-            Glanced::Payload(payload) => payload,
+        let held = self.held.filter(|_| fates.copies.is_empty());
+        let held = held.and_then(|held| held.take(&entry));
+        let payload = match &held {
+            Some(held) => held.as_slice(),
+            None => match self.reader.payload_unless(&entry, glance)? {
+                Glanced::Answered(done) => return Ok((done, None)),
+                Glanced::Payload(payload) => payload,
+            },
         };
         let mut blob = Blob {
             entry,
             payload,
+            is_whole: held.is_none(),
             cleaned: (!self.clean.is_empty()).then_some(&mut self.cleaned),
             clean: self.clean,
         };
@@ -82,6 +92,8 @@ impl<'f> Looker<'f> {
 struct Blob<'a> {
     entry: BlobEntry,
     payload: &'a [u8],
+    /// Whether the payload is all there is in the blob.
+    is_whole: bool,
     /// Where the payload goes without some metadata, where some is taken out.
     cleaned: Option<&'a mut Vec<u8>>,
     clean: InfoFields,
@@ -109,7 +121,8 @@ impl Blob<'_> {
             true => Some(mark(&block, marks)?),
             false => None,
         };
-        let keeps_all = |marks: &[Keep]| marks.iter().all(|mark| *mark == Keep::Whole);
+        let is_whole = self.is_whole;
+        let keeps_all = |marks: &[Keep]| is_whole && marks.iter().all(|mark| *mark == Keep::Whole);
         let any_whole =
             !fates.copies.is_empty() || marks.iter_mut().any(|(_, marks)| keeps_all(marks));
         if !self.entry.flags.has(BlobFlags::HASHED) && (is_known(&self.entry) || any_whole) {
@@ -145,7 +158,7 @@ impl Blob<'_> {
                 false => partial.push((output, marks)),
             }
         }
-        rewriter.parts(payload, &block, partial, &mut done)?;
+        rewriter.parts(payload, is_whole, &block, partial, &mut done)?;
         Ok((done, noted))
     }
 }
@@ -166,13 +179,14 @@ impl Rewriter {
     fn parts(
         &mut self,
         payload: &[u8],
+        is_whole: bool,
         block: &ParsedBlock<'_>,
         partial: Vec<Partial<'_>>,
         done: &mut Vec<(u32, Done)>,
     ) -> Result<(), FormatError> {
         let mut small = Vec::new();
         for (output, marks) in partial {
-            match self.spliced(payload, marks)? {
+            match is_whole && self.spliced(payload, marks)? {
                 true => {
                     self.encoder.add_payload(&self.spliced)?;
                     done.push((output, Done::Rewritten(self.encoder.finish()?, Vec::new())));
@@ -186,7 +200,15 @@ impl Rewriter {
         if small.is_empty() {
             return Ok(());
         }
-        self.cut_out(payload, block, &mut small)?;
+        if is_whole {
+            self.cut_out(payload, block, &mut small)?;
+        } else {
+            rebuild(
+                block,
+                small.iter().map(|(_, marks)| marks.as_slice()),
+                &mut self.assemblers,
+            )?;
+        }
         for ((output, _), assembler) in small.iter().zip(&mut self.assemblers) {
             assembler.end_block();
             let parts = assembler.take_parts();
@@ -245,11 +267,8 @@ impl Rewriter {
             cut = block.with_group(&self.spliced)?;
             block = &cut;
         }
-        let outputs = outputs.iter().zip(&mut self.assemblers);
-        rebuild(
-            block,
-            outputs.map(|((_, marks), assembler)| (marks.as_slice(), assembler)),
-        )
+        let outputs = outputs.iter().map(|(_, marks)| marks.as_slice());
+        rebuild(block, outputs, &mut self.assemblers)
     }
 }
 
@@ -267,9 +286,11 @@ fn script(marks: &[Keep]) -> EditScript {
 /// Adds to each assembler the objects that its marks keep, in one walk over the block.
 fn rebuild<'a>(
     block: &ParsedBlock<'_>,
-    outputs: impl Iterator<Item = (&'a [Keep], &'a mut Assembler)>,
+    outputs: impl Iterator<Item = &'a [Keep]>,
+    assemblers: &mut [Assembler],
 ) -> Result<(), FormatError> {
     let mut outputs: Vec<_> = outputs
+        .zip(assemblers)
         .map(|(marks, assembler)| (marks.iter(), assembler, SourceStrings::new(&block.strings)))
         .collect();
     let mut objects = block.cursor();
