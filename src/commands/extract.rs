@@ -7,11 +7,11 @@ mod strategy;
 pub use strategy::{RelationTypes, Strategy};
 
 use super::headers::HeaderOptions;
-use super::keep::{Job, Keep, Kept, Marks, Target, write_each};
+use super::keep::{Job, Kept, Target, write_each};
 use crate::Context;
 use crate::error::{Error, Result};
 use crate::osm::NANO_PER_DECIMICRO;
-use crate::pbf::{BlobEntry, FormatError, HeaderBlock, InfoFields, ParsedBlock};
+use crate::pbf::{BlobEntry, HeaderBlock, InfoFields};
 use crate::read::{BlobPlan, PbfFile, PlanNeeds};
 use crate::region::{AreaIndex, Shape};
 use crate::write::{OutputTarget, WriteOptions};
@@ -160,7 +160,7 @@ impl Pass<'_> {
         let kept = write_each(
             job,
             |entry: &BlobEntry| selection.fates(entry),
-            |block, marks| mark(&selection, block, marks),
+            |block, marks| selection.mark(block, marks),
             |()| (),
             ctx,
         )?;
@@ -193,26 +193,4 @@ impl Pass<'_> {
             header,
         }
     }
-}
-
-/// Marks the objects of a block for each region that keeps some of them.
-fn mark(
-    selection: &Selection<'_>,
-    block: &ParsedBlock<'_>,
-    marks: &mut Marks,
-) -> Result<(), FormatError> {
-    let (sets, distinct) = selection.sets_of(block)?;
-    let members: Vec<Vec<u32>> = distinct.iter().map(|set| selection.members(*set)).collect();
-    let mut outputs: Vec<u32> = members.iter().flatten().copied().collect();
-    outputs.sort_unstable();
-    outputs.dedup();
-    for output in outputs {
-        let is_kept: Vec<bool> = members
-            .iter()
-            .map(|members| members.contains(&output))
-            .collect();
-        let keep = |set: &usize| Keep::whole_if(is_kept.get(*set).copied().unwrap_or_default());
-        marks.of(output).extend(sets.iter().map(keep));
-    }
-    Ok(())
 }

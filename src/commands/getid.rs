@@ -2,12 +2,12 @@
 
 use super::headers::HeaderOptions;
 use super::ids::{self, IdSource};
-use super::keep::{Fate, Job, Keep, Kept, Target, mark_by_key, write_kept};
+use super::keep::{Fate, Job, Keep, Kept, Target, mark_by_id, write_kept};
 use super::references::referenced;
 use crate::Context;
 use crate::error::{Error, Result};
 use crate::index::IdSets;
-use crate::osm::{ObjectId, id_from_rank};
+use crate::osm::ObjectId;
 use crate::pbf::{BlobEntry, InfoFields};
 use crate::read::{BlobPlan, PbfFile, PlanNeeds};
 use crate::write::{OutputTarget, WriteOptions};
@@ -108,8 +108,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         fate,
         |block, marks| {
             let mut found = Vec::new();
-            mark_by_key(block, marks, |(kind, rank)| {
-                let id = id_from_rank(rank);
+            mark_by_id(block, marks, |kind, id| {
                 let keep = match wanted.contains(kind, id) {
                     true => Keep::whole_if(!options.invert),
                     false if options.invert => return Keep::Whole,

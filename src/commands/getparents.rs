@@ -2,7 +2,7 @@
 
 use super::headers::HeaderOptions;
 use super::ids::{self, IdSource, kinds_of_parents};
-use super::keep::{Fate, Job, Keep, Kept, Target, write_kept};
+use super::keep::{Fate, Job, Keep, Kept, Marks, Target, write_kept};
 use crate::Context;
 use crate::error::Result;
 use crate::index::IdSets;
@@ -72,7 +72,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         }],
         write: options.write,
     };
-    let mark = |block: &ParsedBlock<'_>, marks: &mut Vec<Keep>| {
+    let mark = |block: &ParsedBlock<'_>, marks: &mut Marks| {
         mark_parents(block, marks, &wanted, options.add_self)
     };
     let kept = write_kept(job, fate, mark, |()| (), ctx)?;
@@ -85,7 +85,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 
 fn mark_parents(
     block: &ParsedBlock<'_>,
-    marks: &mut Vec<Keep>,
+    marks: &mut Marks,
     wanted: &IdSets,
     add_self: bool,
 ) -> Result<(), FormatError> {

@@ -1,12 +1,13 @@
 //! Writing what a command keeps of a file: whole blobs as they are, parts of blobs anew. Into one output,
 //! or into several in one pass.
 
+mod marks;
 mod rewrite;
 
 use super::held::Held;
 use crate::Context;
 use crate::error::Result;
-use crate::osm::OrderKey;
+use crate::osm::ObjectKind;
 use crate::pbf::{
     BlobEntry, BlobFlags, FormatError, HeaderBlock, InfoFields, ParsedBlock, StringTable,
     TARGET_ELEMENTS,
@@ -16,6 +17,7 @@ use crate::write::{
     EncodedFrame, Encoders, Expected, OutputTarget, Part, PbfWriter, Reblocker, WriteOptions,
     Written,
 };
+pub(super) use marks::{Class, Keep, Marks};
 use rewrite::Looker;
 use serde::Serialize;
 
@@ -54,55 +56,6 @@ impl From<Fate> for Fates {
 
 /// What can be said of a blob by its strings alone.
 pub(super) type Glance<'a> = &'a (dyn Fn(&StringTable<'_>) -> Fate + Sync);
-
-/// What becomes of an object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keep {
-    /// It goes.
-    Drop,
-    /// It stays.
-    Whole,
-    /// It stays without its tags.
-    Untagged,
-}
-
-impl Keep {
-    /// `Whole` or `Drop`.
-    pub(super) const fn whole_if(kept: bool) -> Self {
-        if kept { Self::Whole } else { Self::Drop }
-    }
-}
-
-/// What becomes of each object of a block, in order, by output. Outputs that are not asked for keep nothing.
-#[derive(Debug, Default)]
-pub(super) struct Marks {
-    outputs: Vec<(u32, Vec<Keep>)>,
-    /// How many of them are in use.
-    used: usize,
-}
-
-impl Marks {
-    /// The marks of one more output, which are empty.
-    pub(super) fn of(&mut self, output: u32) -> &mut Vec<Keep> {
-        if self.used == self.outputs.len() {
-            self.outputs.push((0, Vec::new()));
-        }
-        let (number, marks) = &mut self.outputs[self.used];
-        self.used += 1;
-        *number = output;
-        marks.clear();
-        marks
-    }
-
-    fn clear(&mut self) {
-        self.used = 0;
-    }
-
-    fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut Vec<Keep>)> {
-        let used = self.outputs.iter_mut().take(self.used);
-        used.map(|(output, marks)| (*output, marks))
-    }
-}
 
 /// An output and what its header says.
 pub(super) struct Target {
@@ -147,14 +100,17 @@ pub struct Kept {
 pub(super) fn write_kept<T: Send>(
     job: Job<'_>,
     fate: impl Fn(&BlobEntry) -> Fate,
-    mark: impl Fn(&ParsedBlock<'_>, &mut Vec<Keep>) -> Result<T, FormatError> + Sync,
+    mark: impl Fn(&ParsedBlock<'_>, &mut Marks) -> Result<T, FormatError> + Sync,
     note: impl FnMut(T),
     ctx: &Context,
 ) -> Result<Kept> {
     let kept = write_each(
         job,
         |entry| fate(entry).into(),
-        |block, marks| mark(block, marks.of(0)),
+        |block, marks| {
+            marks.start_one_output();
+            mark(block, marks)
+        },
         note,
         ctx,
     )?;
@@ -207,11 +163,22 @@ pub(super) fn write_each<T: Send>(
     }
     let (outputs, encoders) = (job.outputs.len(), Encoders::new(job.write, ctx));
     let mut sinks = Vec::with_capacity(outputs);
-    for (target, mut expected) in job.outputs.into_iter().zip(expected) {
-        expected.others = outputs - 1;
-        let writer = PbfWriter::create(target.output, target.header, job.write, expected, ctx)?;
-        sinks.push(Reblocker::new(writer, &encoders, outputs));
-    }
+    // To make a file takes a while where there are many.
+    parallel_classify_phase(
+        ctx.jobs.min(outputs),
+        u64::MAX,
+        job.outputs.into_iter().zip(expected).map(Ok),
+        |_| 0,
+        || (),
+        |(), (target, mut expected)| {
+            expected.others = outputs - 1;
+            PbfWriter::create(target.output, target.header, job.write, expected, ctx)
+        },
+        |writer| {
+            sinks.push(Reblocker::new(writer, &encoders, outputs));
+            Ok(())
+        },
+    )?;
     let bytes = |entry: &BlobEntry| u64::from(entry.frame_len);
     let phase = ctx.phase(job.name, units.iter().map(|(entry, _)| bytes(entry)).sum());
     parallel_classify_phase(
@@ -304,15 +271,11 @@ impl Done {
     }
 }
 
-/// Marks each object of a block by its key.
-pub(super) fn mark_by_key(
+/// Marks each object of a block by its kind and id.
+pub(super) fn mark_by_id(
     block: &ParsedBlock<'_>,
-    marks: &mut Vec<Keep>,
-    mut keep: impl FnMut(OrderKey) -> Keep,
+    marks: &mut Marks,
+    mut keep: impl FnMut(ObjectKind, i64) -> Keep,
 ) -> Result<(), FormatError> {
-    let mut keys = block.keys();
-    while let Some(key) = keys.next()? {
-        marks.push(keep(key));
-    }
-    Ok(())
+    block.for_each_id(|kind, id| marks.push(keep(kind, id)))
 }

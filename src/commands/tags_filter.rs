@@ -3,14 +3,14 @@
 pub mod changes;
 
 use super::headers::HeaderOptions;
-use super::keep::{Fate, Job, Keep, Kept, Target, mark_by_key, write_kept};
+use super::keep::{Fate, Job, Keep, Kept, Marks, Target, mark_by_id, write_kept};
 use super::references::{each_once, referenced};
 use super::scan::Scan;
 use super::tag_match::BlockMatcher;
 use crate::Context;
 use crate::error::Result;
 use crate::index::{IdSet, IdSets};
-use crate::osm::{KindSet, ObjectId, ObjectKind, TagExpression, TagFilter, id_from_rank};
+use crate::osm::{KindSet, ObjectId, ObjectKind, TagExpression, TagFilter};
 use crate::pbf::{BlobEntry, FormatError, InfoFields, ParsedBlock, StringTable};
 use crate::read::{BlobPlan, PbfFile, PlanNeeds};
 use crate::write::{OutputTarget, WriteOptions};
@@ -105,7 +105,7 @@ impl Filter {
     fn write_matching(&self, file: &PbfFile, options: &Options, ctx: &Context) -> Result<Summary> {
         let plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
         let glance = |strings: &StringTable<'_>| self.fate_by_strings(strings);
-        let mark = |block: &ParsedBlock<'_>, marks: &mut Vec<Keep>| {
+        let mark = |block: &ParsedBlock<'_>, marks: &mut Marks| {
             self.for_each(block, |kept, _| {
                 marks.push(Keep::whole_if(kept));
                 Ok(())
@@ -144,10 +144,9 @@ impl Filter {
             false => Fate::Drop,
         };
         // How many of those that are referred to are there, and which, where some may come again.
-        let mark = |block: &ParsedBlock<'_>, marks: &mut Vec<Keep>| {
+        let mark = |block: &ParsedBlock<'_>, marks: &mut Marks| {
             let (mut count, mut ids) = (0, Vec::new());
-            mark_by_key(block, marks, |(kind, rank)| {
-                let id = id_from_rank(rank);
+            mark_by_id(block, marks, |kind, id| {
                 let is_added = added.contains(kind, id);
                 count += u64::from(is_added);
                 if is_added && !once {

@@ -133,6 +133,9 @@ impl<'a> DenseNodes<'a> {
     }
 }
 
+/// Nodes of which a column is decoded at a time.
+pub(super) const STRIDE: usize = 256;
+
 /// A delta-coded column.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Delta<'a> {

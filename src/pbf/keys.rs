@@ -2,7 +2,7 @@
 
 use super::FormatError;
 use super::cursor::{ParsedBlock, ParsedMessage};
-use super::dense::{Delta, DenseNodes};
+use super::dense::{Delta, DenseNodes, STRIDE};
 use super::messages::{self, ObjectOutline, RawInfo};
 use super::wire::Varints;
 use crate::osm::{ObjectKind, OrderKey, id_rank};
@@ -93,6 +93,33 @@ impl<'a> KeyCursor<'a> {
                 })
             }
         }
+    }
+}
+
+impl ParsedBlock<'_> {
+    /// Calls `look` with the kind and the id of each object, in file order.
+    pub(crate) fn for_each_id(
+        &self,
+        mut look: impl FnMut(ObjectKind, i64),
+    ) -> Result<(), FormatError> {
+        for message in self.messages() {
+            match message {
+                ParsedMessage::Single(kind, message) => {
+                    look(*kind, messages::object_id(message, *kind)?);
+                }
+                ParsedMessage::Dense(dense) => {
+                    let mut deltas = Delta::new(&dense.ids);
+                    let (mut ids, mut left) = ([0; STRIDE], dense.len());
+                    while left > 0 {
+                        let ids = ids.get_mut(..left.min(STRIDE)).unwrap_or_default();
+                        deltas.fill(ids)?;
+                        ids.iter().for_each(|id| look(ObjectKind::Node, *id));
+                        left -= ids.len();
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 }
 

@@ -2,15 +2,12 @@
 
 use super::FormatError;
 use super::cursor::{ParsedBlock, ParsedMessage};
-use super::dense::{Delta, DenseNodes};
+use super::dense::{Delta, DenseNodes, STRIDE};
 use super::messages::NodeMessage;
 use crate::osm::{DECIMICRO_PER_DEGREE, NANO_PER_DECIMICRO, ObjectKind};
 
 /// A position on the earth: latitude and longitude in 1e-7 degree.
 pub(crate) type LocationE7 = (i32, i32);
-
-/// Nodes that are decoded together.
-const STRIDE: usize = 256;
 
 impl ParsedBlock<'_> {
     /// Calls `look` with the id of each node and where it is: `None` for a deleted one, and for one that

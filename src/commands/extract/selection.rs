@@ -3,11 +3,11 @@
 use super::strategy::{RelationTypes, Strategy};
 use crate::Context;
 use crate::commands::held::Held;
-use crate::commands::keep::Fates;
+use crate::commands::keep::{Class, Fates, Marks};
 use crate::commands::scan::Scan;
 use crate::error::Result;
 use crate::index::{EMPTY_SET, IdMap, SetAlgebra, SetNumber, SetTable};
-use crate::osm::{ObjectKind, id_from_rank};
+use crate::osm::ObjectKind;
 use crate::pbf::splice::EditScript;
 use crate::pbf::{BlobEntry, BlobFlags, FormatError, ObjectView, ParsedBlock, feature};
 use crate::read::{BlobPlan, PbfFile};
@@ -152,10 +152,7 @@ impl<'a> Selection<'a> {
         let mut found = Vec::with_capacity(entry.count as usize);
         if let Some(around) = self.regions_around(entry) {
             let set = self.sets.of(around);
-            let mut keys = block.keys();
-            while let Some((_, rank)) = keys.next()? {
-                found.push((id_from_rank(rank), set));
-            }
+            block.for_each_id(|_, id| found.push((id, set)))?;
             return Ok(found);
         }
         let mut located = Located::new(self.areas, &self.sets);
@@ -444,45 +441,42 @@ impl<'a> Selection<'a> {
         }
     }
 
-    /// For each object of a block, in order, which of some sets keeps it; and these sets.
-    pub(super) fn sets_of(
+    /// Marks the objects of a block for the regions that keep them.
+    pub(super) fn mark(
         &self,
         block: &ParsedBlock<'_>,
-    ) -> Result<(Vec<usize>, Vec<SetNumber>), FormatError> {
+        marks: &mut Marks,
+    ) -> Result<(), FormatError> {
         let mut algebra = SetAlgebra::new(&self.sets);
-        let (mut sets, mut distinct): (_, Vec<SetNumber>) = (Vec::new(), Vec::new());
-        let mut last = (EMPTY_SET, usize::MAX);
+        let mut classes = Vec::<(SetNumber, Class)>::new();
+        let mut last = None;
         let (mut nodes, mut more_nodes) = (self.nodes.walk(), self.more_nodes.walk());
         let (mut ways, mut more_ways) = (self.ways.walk(), self.more_ways.walk());
-        let mut keys = block.keys();
-        while let Some((kind, rank)) = keys.next()? {
-            let id = id_from_rank(rank);
+        block.for_each_id(|kind, id| {
             let set = match kind {
                 ObjectKind::Node => algebra.union(nodes.get(id), more_nodes.get(id)),
                 ObjectKind::Way => algebra.union(ways.get(id), more_ways.get(id)),
                 ObjectKind::Relation => self.relations.get(id),
             };
-            if set != last.0 || last.1 == usize::MAX {
-                let known = distinct.iter().position(|known| *known == set);
-                let at = known.unwrap_or_else(|| {
-                    distinct.push(set);
-                    distinct.len() - 1
-                });
-                last = (set, at);
-            }
-            sets.push(last.1);
-        }
-        Ok((sets, distinct))
+            let class = match last {
+                Some((last, class)) if last == set => class,
+                _ => match classes.iter().find(|(known, _)| *known == set) {
+                    Some((_, class)) => *class,
+                    None => {
+                        let class = marks.add_class(self.sets.members(set));
+                        classes.push((set, class));
+                        class
+                    }
+                },
+            };
+            last = Some((set, class));
+            marks.push_class(class);
+        })
     }
 
     /// What is kept of some blobs.
     pub(super) const fn held(&self) -> &Held {
         &self.held
-    }
-
-    /// The regions of a set.
-    pub(super) fn members(&self, set: SetNumber) -> Vec<u32> {
-        self.sets.members(set)
     }
 }
 

@@ -1,10 +1,11 @@
 //! Making of a block what outputs keep of it.
 
-use super::{Done, Fate, Fates, Glance, Keep, Marks, is_known};
+use super::marks::{OutputMarks, script};
+use super::{Class, Done, Fate, Fates, Glance, Keep, Marks, is_known};
 use crate::Context;
 use crate::commands::held::Held;
 use crate::error::Result;
-use crate::pbf::splice::{EditScript, SpliceOptions, keep_objects, splice_block};
+use crate::pbf::splice::{SpliceOptions, keep_objects, splice_block};
 use crate::pbf::{
     BlobEntry, BlobFlags, FormatError, InfoFields, ParsedBlock, SourceStrings, StringTable,
     TARGET_ELEMENTS, TARGET_PAYLOAD, clean_block, scan_payload,
@@ -121,10 +122,10 @@ impl Blob<'_> {
             true => Some(mark(&block, marks)?),
             false => None,
         };
-        let is_whole = self.is_whole;
-        let keeps_all = |marks: &[Keep]| is_whole && marks.iter().all(|mark| *mark == Keep::Whole);
-        let any_whole =
-            !fates.copies.is_empty() || marks.iter_mut().any(|(_, marks)| keeps_all(marks));
+        let outputs = marks.outputs();
+        let (count, is_whole) = (marks.objects().len(), self.is_whole);
+        let keeps_all = |marks: &OutputMarks| is_whole && marks.kept == count && !marks.strips_tags;
+        let any_whole = !fates.copies.is_empty() || outputs.iter().any(keeps_all);
         if !self.entry.flags.has(BlobFlags::HASHED) && (is_known(&self.entry) || any_whole) {
             verify(&mut self.entry, self.payload)?;
         }
@@ -149,18 +150,33 @@ impl Blob<'_> {
             done.push((*output, whole(rewriter)?));
         }
         let mut partial = Vec::new();
-        for (output, marks) in marks.iter_mut() {
-            if fates.copies.contains(&output) || marks.iter().all(|mark| *mark == Keep::Drop) {
+        for output in outputs {
+            if fates.copies.contains(&output.output) {
                 continue;
             }
-            match keeps_all(marks) {
-                true => done.push((output, whole(rewriter)?)),
-                false => partial.push((output, marks)),
+            match keeps_all(&output) {
+                true => done.push((output.output, whole(rewriter)?)),
+                false => partial.push(output),
             }
         }
-        rewriter.parts(payload, is_whole, &block, partial, &mut done)?;
+        let source = Source {
+            payload,
+            block,
+            is_whole,
+            marks,
+        };
+        rewriter.parts(&source, partial, &mut done)?;
         Ok((done, noted))
     }
+}
+
+/// A block of which parts are made.
+struct Source<'a> {
+    payload: &'a [u8],
+    block: ParsedBlock<'a>,
+    /// Whether the payload holds more than what is kept.
+    is_whole: bool,
+    marks: &'a Marks,
 }
 
 /// Makes parts of blocks anew.
@@ -171,50 +187,38 @@ struct Rewriter {
     spliced: Vec<u8>,
 }
 
-/// What an output keeps of a block, which is some of it.
-type Partial<'m> = (u32, &'m mut Vec<Keep>);
-
 impl Rewriter {
     /// Makes what each of some outputs keeps of a block.
     fn parts(
         &mut self,
-        payload: &[u8],
-        is_whole: bool,
-        block: &ParsedBlock<'_>,
-        partial: Vec<Partial<'_>>,
+        source: &Source<'_>,
+        outputs: Vec<OutputMarks>,
         done: &mut Vec<(u32, Done)>,
     ) -> Result<(), FormatError> {
         let mut small = Vec::new();
-        for (output, marks) in partial {
-            match is_whole && self.spliced(payload, marks)? {
+        for output in outputs {
+            match self.spliced(source, &output)? {
                 true => {
                     self.encoder.add_payload(&self.spliced)?;
-                    done.push((output, Done::Rewritten(self.encoder.finish()?, Vec::new())));
+                    let frames = self.encoder.finish()?;
+                    done.push((output.output, Done::Rewritten(frames, Vec::new())));
                 }
-                false => small.push((output, marks)),
+                false => small.push(output),
             }
-        }
-        while self.assemblers.len() < small.len() {
-            self.assemblers.push(Assembler::default());
         }
         if small.is_empty() {
             return Ok(());
         }
-        if is_whole {
-            self.cut_out(payload, block, &mut small)?;
-        } else {
-            rebuild(
-                block,
-                small.iter().map(|(_, marks)| marks.as_slice()),
-                &mut self.assemblers,
-            )?;
+        while self.assemblers.len() < small.len() {
+            self.assemblers.push(Assembler::default());
         }
-        for ((output, _), assembler) in small.iter().zip(&mut self.assemblers) {
+        self.rebuild(source, &small)?;
+        for (output, assembler) in small.iter().zip(&mut self.assemblers) {
             assembler.end_block();
             let parts = assembler.take_parts();
             // What is large enough is compressed here.
-            let count: usize = parts.iter().map(|part| part.count).sum();
-            let part = if count >= TARGET_ELEMENTS / 2 || payload.len() >= TARGET_PAYLOAD {
+            let is_large = output.kept >= TARGET_ELEMENTS / 2;
+            let part = if is_large || source.payload.len() >= TARGET_PAYLOAD {
                 for part in &parts {
                     self.encoder.add_payload(&part.payload)?;
                 }
@@ -222,89 +226,64 @@ impl Rewriter {
             } else {
                 Done::Rewritten(Vec::new(), parts)
             };
-            done.push((*output, part));
+            done.push((output.output, part));
         }
         Ok(())
     }
 
     /// Splices a block where most of it is kept. A splice keeps the strings of what is gone; where much goes,
     /// a new block is smaller.
-    fn spliced(&mut self, payload: &[u8], marks: &[Keep]) -> Result<bool, FormatError> {
-        let kept = marks.iter().filter(|mark| **mark != Keep::Drop).count();
-        if marks.contains(&Keep::Untagged) || kept * 4 < marks.len() * 3 {
+    fn spliced(&mut self, source: &Source<'_>, output: &OutputMarks) -> Result<bool, FormatError> {
+        let objects = source.marks.objects();
+        let is_most = output.kept * 4 >= objects.len() * 3;
+        if !source.is_whole || output.strips_tags || !is_most {
             return Ok(false);
         }
         self.spliced.clear();
+        let script = script(objects, |class| output.of(class) != Keep::Drop);
         let options = SpliceOptions::default();
-        splice_block(payload, &script(marks), &[], options, &mut self.spliced)
+        splice_block(source.payload, &script, &[], options, &mut self.spliced)
     }
 
-    /// What each of some outputs keeps. What none of them keeps is cut out on the wire first, which is quicker
-    /// than to pass over it object by object.
-    fn cut_out(
-        &mut self,
-        payload: &[u8],
-        block: &ParsedBlock<'_>,
-        outputs: &mut [Partial<'_>],
-    ) -> Result<(), FormatError> {
-        let mut all = Vec::new();
-        for (_, marks) in &*outputs {
-            all.resize(marks.len().max(all.len()), Keep::Drop);
-            for (all, mark) in all.iter_mut().zip(&**marks) {
-                if *mark != Keep::Drop {
-                    *all = Keep::Whole;
-                }
+    /// Gives an assembler for each of some outputs what that keeps. What none of them keeps is cut out on the
+    /// wire first, which is quicker than to pass over it object by object.
+    fn rebuild(&mut self, source: &Source<'_>, outputs: &[OutputMarks]) -> Result<(), FormatError> {
+        let by_class = source.marks.by_class(outputs);
+        let keeping = |class: Class| {
+            let keeping = by_class.get(class as usize);
+            keeping.map(Vec::as_slice).unwrap_or_default()
+        };
+        let is_kept = |class: Class| !keeping(class).is_empty();
+        let (objects, kept, cut);
+        let (mut classes, mut block) = (source.marks.objects(), &source.block);
+        if source.is_whole {
+            objects = script(classes, is_kept);
+            self.spliced.clear();
+            if keep_objects(source.payload, &objects, &mut self.spliced)? {
+                let classes_kept = classes.iter().copied().filter(|class| is_kept(*class));
+                kept = classes_kept.collect::<Vec<_>>();
+                cut = block.with_group(&self.spliced)?;
+                (classes, block) = (kept.as_slice(), &cut);
             }
         }
-        self.spliced.clear();
-        let cut;
-        let mut block = block;
-        if keep_objects(payload, &script(&all), &mut self.spliced)? {
-            for (_, marks) in &mut *outputs {
-                let mut all = all.iter();
-                marks.retain(|_| all.next() == Some(&Keep::Whole));
+        let strings = outputs.iter().map(|_| SourceStrings::new(&block.strings));
+        let mut targets: Vec<_> = self.assemblers.iter_mut().zip(strings).collect();
+        let (mut cursor, mut classes) = (block.cursor(), classes.iter());
+        while let Some(object) = cursor.next()? {
+            let class = classes.next().copied().unwrap_or(Class::MAX);
+            for &(target, keep) in keeping(class) {
+                let Some((assembler, strings)) = targets.get_mut(target) else {
+                    continue;
+                };
+                let object = match keep {
+                    Keep::Untagged => object.without_tags(),
+                    Keep::Drop | Keep::Whole => object,
+                };
+                assembler.add_raw(&object, &block.scale, strings)?;
             }
-            cut = block.with_group(&self.spliced)?;
-            block = &cut;
         }
-        let outputs = outputs.iter().map(|(_, marks)| marks.as_slice());
-        rebuild(block, outputs, &mut self.assemblers)
+        Ok(())
     }
-}
-
-fn script(marks: &[Keep]) -> EditScript {
-    let mut script = EditScript::default();
-    for mark in marks {
-        match mark {
-            Keep::Drop => script.remove(),
-            Keep::Whole | Keep::Untagged => script.keep(),
-        }
-    }
-    script
-}
-
-/// Adds to each assembler the objects that its marks keep, in one walk over the block.
-fn rebuild<'a>(
-    block: &ParsedBlock<'_>,
-    outputs: impl Iterator<Item = &'a [Keep]>,
-    assemblers: &mut [Assembler],
-) -> Result<(), FormatError> {
-    let mut outputs: Vec<_> = outputs
-        .zip(assemblers)
-        .map(|(marks, assembler)| (marks.iter(), assembler, SourceStrings::new(&block.strings)))
-        .collect();
-    let mut objects = block.cursor();
-    while let Some(object) = objects.next()? {
-        for (marks, assembler, strings) in &mut outputs {
-            let object = match marks.next() {
-                None | Some(Keep::Drop) => continue,
-                Some(Keep::Whole) => object,
-                Some(Keep::Untagged) => object.without_tags(),
-            };
-            assembler.add_raw(&object, &block.scale, strings)?;
-        }
-    }
-    Ok(())
 }
 
 /// Fills in what an entry says; where it claimed something before, that must be so.
