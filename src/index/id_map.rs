@@ -1,6 +1,7 @@
 //! A map from ids to small numbers that costs little where neighbours are alike.
 
-use super::table::{ChunkTable, split};
+use super::chunk::CHUNK_BITS;
+use super::table::{ChunkTable, Places, split};
 use super::values::Values;
 
 /// Numbers of objects of one kind by their ids: any `i64`, in any order. An id that has no number has 0.
@@ -10,8 +11,52 @@ use super::values::Values;
 /// in the chunk apart: 8 kB where there is one.
 #[derive(Debug, Default, Clone)]
 pub struct IdMap {
-    chunks: ChunkTable<Values>,
+    chunks: ChunkTable<Chunk>,
     len: u64,
+}
+
+/// The numbers of 65,536 neighbours.
+#[derive(Debug, Default, Clone)]
+struct Chunk {
+    /// A bit for each 1024 of them, the lowest for the first: whether any has a number. Most ids that are
+    /// asked about have none and no neighbour that has.
+    taken: u64,
+    values: Values,
+}
+
+impl Chunk {
+    #[inline]
+    const fn bit(place: u16) -> u64 {
+        1 << (place >> (CHUNK_BITS - 6))
+    }
+
+    #[inline]
+    fn get(&self, place: u16) -> u32 {
+        if self.taken & Self::bit(place) == 0 {
+            return 0;
+        }
+        self.values.get(place)
+    }
+
+    /// As [`get`](Self::get), see [`Values::get_near`].
+    #[inline]
+    fn get_near(&self, place: u16, at: &mut usize) -> u32 {
+        if self.taken & Self::bit(place) == 0 {
+            return 0;
+        }
+        self.values.get_near(place, at)
+    }
+
+    fn set(&mut self, place: u16, number: u32) {
+        self.taken |= Self::bit(place);
+        self.values.set(place, number);
+    }
+}
+
+impl Places for Chunk {
+    fn meets(&self, low: u16, high: u16) -> bool {
+        self.values.meets(low, high)
+    }
 }
 
 impl IdMap {
@@ -70,7 +115,7 @@ impl IdMap {
     pub fn bytes(&self) -> u64 {
         let (below, above) = self.chunks.chunks();
         let chunks = below.iter().chain(&above);
-        self.chunks.bytes() + chunks.map(|(_, chunk)| chunk.bytes()).sum::<u64>()
+        self.chunks.bytes() + chunks.map(|(_, chunk)| chunk.values.bytes()).sum::<u64>()
     }
 }
 
@@ -80,7 +125,7 @@ pub struct IdMapWalk<'m> {
     map: &'m IdMap,
     /// The chunk of the last id, where one was asked for.
     number: Option<u64>,
-    chunk: Option<&'m Values>,
+    chunk: Option<&'m Chunk>,
     /// Where in the chunk the last id was.
     at: usize,
 }
