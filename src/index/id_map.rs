@@ -11,51 +11,32 @@ use super::values::Values;
 /// in the chunk apart: 8 kB where there is one.
 #[derive(Debug, Default, Clone)]
 pub struct IdMap {
-    chunks: ChunkTable<Chunk>,
+    /// Most ids that are asked about have no number, and no neighbour that has: to know that takes a bit
+    /// that is in the cache.
+    taken: ChunkTable<Taken>,
+    chunks: ChunkTable<Values>,
     len: u64,
 }
 
-/// The numbers of 65,536 neighbours.
-#[derive(Debug, Default, Clone)]
-struct Chunk {
-    /// A bit for each 1024 of them, the lowest for the first: whether any has a number. Most ids that are
-    /// asked about have none and no neighbour that has.
-    taken: u64,
-    values: Values,
-}
+/// A bit for each 1024 of 65,536 neighbours, the lowest for the first: whether any has a number.
+#[derive(Debug, Default, Clone, Copy)]
+struct Taken(u64);
 
-impl Chunk {
-    #[inline]
+impl Taken {
     const fn bit(place: u16) -> u64 {
         1 << (place >> (CHUNK_BITS - 6))
     }
 
     #[inline]
-    fn get(&self, place: u16) -> u32 {
-        if self.taken & Self::bit(place) == 0 {
-            return 0;
-        }
-        self.values.get(place)
-    }
-
-    /// As [`get`](Self::get), see [`Values::get_near`].
-    #[inline]
-    fn get_near(&self, place: u16, at: &mut usize) -> u32 {
-        if self.taken & Self::bit(place) == 0 {
-            return 0;
-        }
-        self.values.get_near(place, at)
-    }
-
-    fn set(&mut self, place: u16, number: u32) {
-        self.taken |= Self::bit(place);
-        self.values.set(place, number);
+    const fn is_near(self, place: u16) -> bool {
+        self.0 & Self::bit(place) != 0
     }
 }
 
-impl Places for Chunk {
+impl Places for Taken {
     fn meets(&self, low: u16, high: u16) -> bool {
-        self.values.meets(low, high)
+        let from_low = self.0 & (u64::MAX << Self::bit(low).trailing_zeros());
+        from_low & (Self::bit(high) | (Self::bit(high) - 1)) != 0
     }
 }
 
@@ -64,6 +45,10 @@ impl IdMap {
     #[inline]
     pub fn get(&self, id: i64) -> u32 {
         let (number, place) = split(id);
+        let taken = self.taken.chunk(number);
+        if !taken.is_some_and(|taken| taken.is_near(place)) {
+            return 0;
+        }
         self.chunks
             .chunk(number)
             .map_or(0, |chunk| chunk.get(place))
@@ -80,6 +65,9 @@ impl IdMap {
             join(old, more)
         };
         if new != old {
+            if old == 0 {
+                self.taken.chunk_mut(number).0 |= Taken::bit(place);
+            }
             chunk.set(place, new);
             self.len += u64::from(old == 0);
         }
@@ -90,6 +78,7 @@ impl IdMap {
         IdMapWalk {
             map: self,
             number: None,
+            taken: Taken::default(),
             chunk: None,
             at: 0,
         }
@@ -115,7 +104,9 @@ impl IdMap {
     pub fn bytes(&self) -> u64 {
         let (below, above) = self.chunks.chunks();
         let chunks = below.iter().chain(&above);
-        self.chunks.bytes() + chunks.map(|(_, chunk)| chunk.values.bytes()).sum::<u64>()
+        self.taken.bytes()
+            + self.chunks.bytes()
+            + chunks.map(|(_, chunk)| chunk.bytes()).sum::<u64>()
     }
 }
 
@@ -125,7 +116,9 @@ pub struct IdMapWalk<'m> {
     map: &'m IdMap,
     /// The chunk of the last id, where one was asked for.
     number: Option<u64>,
-    chunk: Option<&'m Chunk>,
+    taken: Taken,
+    /// Its numbers, once they were needed.
+    chunk: Option<&'m Values>,
     /// Where in the chunk the last id was.
     at: usize,
 }
@@ -136,11 +129,23 @@ impl IdMapWalk<'_> {
     pub fn get(&mut self, id: i64) -> u32 {
         let (number, place) = split(id);
         if self.number != Some(number) {
-            (self.number, self.at) = (Some(number), 0);
+            self.enter(number);
+        }
+        if !self.taken.is_near(place) {
+            return 0;
+        }
+        if self.chunk.is_none() {
             self.chunk = self.map.chunks.chunk(number);
         }
         self.chunk
             .map_or(0, |chunk| chunk.get_near(place, &mut self.at))
+    }
+
+    #[inline]
+    fn enter(&mut self, number: u64) {
+        let taken = self.map.taken.chunk(number);
+        self.taken = taken.copied().unwrap_or_default();
+        (self.number, self.chunk, self.at) = (Some(number), None, 0);
     }
 }
 
