@@ -31,7 +31,7 @@ impl Held {
     }
 
     /// Holds the objects of a block that a script keeps, `kept` of them, where they are few. The script has a
-    /// step for each object.
+    /// step for each object of the block, which are of one kind.
     pub(super) fn add(
         &self,
         entry: &BlobEntry,
@@ -41,7 +41,7 @@ impl Held {
     ) -> Result<(), FormatError> {
         let is_little = kept > 0 && kept * LEAST_OF <= entry.count as usize;
         // What an entry without a hash says is compared with its blob where the blob is written.
-        let is_true = entry.flags.has(BlobFlags::HASHED);
+        let is_true = entry.flags.has(BlobFlags::HASHED) && entry.kinds.single().is_some();
         if !is_little || !is_true || self.left.load(Ordering::Relaxed) == 0 {
             return Ok(());
         }

@@ -6,7 +6,7 @@ use crate::commands::held::Held;
 use crate::commands::keep::{Class, Fates, Marks};
 use crate::commands::scan::Scan;
 use crate::error::Result;
-use crate::index::{EMPTY_SET, IdMap, SetAlgebra, SetNumber, SetTable};
+use crate::index::{EMPTY_SET, IdMap, IdSet, SetAlgebra, SetNumber, SetTable};
 use crate::osm::ObjectKind;
 use crate::pbf::splice::EditScript;
 use crate::pbf::{BlobEntry, BlobFlags, FormatError, ObjectView, ParsedBlock, feature};
@@ -32,6 +32,8 @@ pub(super) struct Selection<'a> {
     /// Ways for the sake of relations.
     more_ways: IdMap,
     relations: IdMap,
+    /// Those among them without a member that is kept, but for another relation.
+    parents: IdSet,
     /// What is kept of blobs, as far as there was room for it.
     held: Held,
 }
@@ -72,6 +74,7 @@ impl<'a> Selection<'a> {
             ways: IdMap::default(),
             more_ways: IdMap::default(),
             relations: IdMap::default(),
+            parents: IdSet::default(),
             // Of an object that comes again every version is kept, also where another one was found.
             held: Held::new(if each_once { held } else { 0 }),
         };
@@ -93,13 +96,20 @@ impl<'a> Selection<'a> {
         if strategy.completes_ways() {
             selection.complete_ways(each_once, &mut source)?;
         }
-        let more_ways = &selection.more_ways;
-        let is_complete = |entry: &BlobEntry| {
-            entry.kinds.single() != Some(ObjectKind::Way)
-                || !more_ways.may_meet(entry.min_id, entry.max_id)
-        };
-        selection.held.retain(is_complete);
+        selection.let_go();
         Ok(Some(selection))
+    }
+
+    /// Lets go of blobs of which more is kept than was known when they were held.
+    fn let_go(&mut self) {
+        let (more_ways, parents) = (&self.more_ways, &self.parents);
+        let is_complete = |entry: &BlobEntry| match entry.kinds.single() {
+            Some(ObjectKind::Node) => true,
+            Some(ObjectKind::Way) => !more_ways.may_meet(entry.min_id, entry.max_id),
+            Some(ObjectKind::Relation) => !parents.may_meet(entry.min_id, entry.max_id),
+            None => false,
+        };
+        self.held.retain(is_complete);
     }
 
     /// The memory that the ids take.
@@ -168,8 +178,7 @@ impl<'a> Selection<'a> {
             }
             place += 1;
         })?;
-        // In a mixed block nodes have other places.
-        if hold && entry.kinds.single().is_some() {
+        if hold {
             self.held
                 .add(entry, block, found.len(), || keep_places(&places, place))?;
         }
@@ -229,10 +238,8 @@ impl<'a> Selection<'a> {
                 }
             }
         }
-        if entry.kinds.single().is_some() {
-            self.held
-                .add(entry, block, found.len(), || keep_places(&places, count))?;
-        }
+        self.held
+            .add(entry, block, found.len(), || keep_places(&places, count))?;
         Ok((found, joined(nodes, &mut algebra)))
     }
 
@@ -247,7 +254,7 @@ impl<'a> Selection<'a> {
         }
         scan.run(
             |entry| entry.kinds.contains(ObjectKind::Relation),
-            |_, block| self.relations_with_members(block, strategy),
+            |entry, block| self.relations_with_members(entry, block, strategy),
             |found: FoundRelations| {
                 add_all(&mut relations, &found.direct, &mut algebra);
                 direct.extend(found.direct);
@@ -258,6 +265,7 @@ impl<'a> Selection<'a> {
                 more_nodes.extend(found.nodes);
             },
         )?;
+        let mut further = IdSet::default();
         // Upwards, as far as it goes: sets only grow, so that cycles come to an end.
         while let Some((child, _)) = direct.pop() {
             let set = relations.get(child);
@@ -265,12 +273,15 @@ impl<'a> Selection<'a> {
                 let before = relations.get(parent);
                 let after = algebra.union(before, set);
                 if after != before {
+                    if before == EMPTY_SET {
+                        further.insert(parent);
+                    }
                     relations.add(parent, after, |_, after| after);
                     direct.push((parent, after));
                 }
             }
         }
-        self.relations = relations;
+        (self.relations, self.parents) = (relations, further);
         for (id, set) in more_nodes {
             let missing = algebra.difference(set, self.nodes.get(id));
             add(&mut self.more_nodes, id, missing, &mut algebra);
@@ -284,13 +295,16 @@ impl<'a> Selection<'a> {
 
     fn relations_with_members(
         &self,
+        entry: &BlobEntry,
         block: &ParsedBlock<'_>,
         strategy: &Strategy,
     ) -> Result<FoundRelations, FormatError> {
         let mut found = FoundRelations::default();
         let mut algebra = SetAlgebra::new(&self.sets);
         let types = Types::new(strategy, block);
+        let (mut places, mut place) = (Vec::new(), 0u32);
         block.for_each_object(|object| {
+            place += 1;
             if object.kind != ObjectKind::Relation {
                 return Ok(());
             }
@@ -309,6 +323,7 @@ impl<'a> Selection<'a> {
                 return Ok(());
             }
             found.direct.push((id, direct));
+            places.push(place - 1);
             let completed = match strategy {
                 Strategy::Smart { least_percent, .. } => match types.has(&object)? {
                     true => direct,
@@ -328,6 +343,8 @@ impl<'a> Selection<'a> {
             }
             Ok(())
         })?;
+        self.held
+            .add(entry, block, places.len(), || keep_places(&places, place))?;
         Ok(found)
     }
 
