@@ -14,7 +14,7 @@ use crate::osm::NANO_PER_DECIMICRO;
 use crate::pbf::{BlobEntry, HeaderBlock, InfoFields};
 use crate::read::{BlobPlan, PbfFile, PlanNeeds};
 use crate::region::{AreaIndex, Shape};
-use crate::write::{OutputTarget, WriteOptions};
+use crate::write::{OpenOutput, OutputTarget, WriteOptions};
 use memory::Budget;
 use selection::Selection;
 use serde::Serialize;
@@ -77,6 +77,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         return Err(Error::Usage("no region was given".into()));
     }
     let file = PbfFile::open(&options.input, ctx)?;
+    let outputs = options.extracts.iter().map(|extract| &extract.output);
+    outputs.map(OutputTarget::check).collect::<Result<()>>()?;
     let mut plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     let areas = areas_of(&options.extracts);
     let budget = Budget::estimate(options, &areas, &file, &mut plan, ctx)?;
@@ -115,6 +117,10 @@ fn areas_of(extracts: &[Extract]) -> AreaIndex {
     AreaIndex::new(&shapes.collect::<Vec<_>>())
 }
 
+fn opening_stopped() -> Error {
+    Error::Internal("the thread that begins the outputs stopped".into())
+}
+
 /// Regions that are cut out together.
 struct Pass<'a> {
     options: &'a Options,
@@ -131,22 +137,12 @@ impl Pass<'_> {
         plan: &mut BlobPlan,
         ctx: &Context,
     ) -> Result<Option<Vec<Kept>>> {
-        let is_exceeded =
-            |selection: &Selection<'_>| self.budget.is_exceeded(selection, self.extracts.len());
-        let strategy = &self.options.strategy;
-        let selection = Selection::find(
-            areas,
-            strategy,
-            self.file,
-            plan,
-            self.budget.held(),
-            is_exceeded,
-            ctx,
-        )?;
+        let (selection, outputs) = self.find(areas, plan, ctx)?;
         let Some(selection) = selection else {
             return Ok(None);
         };
-        let targets = self.extracts.iter().map(|extract| self.target(extract));
+        let targets = self.extracts.iter().zip(outputs);
+        let targets = targets.map(|(extract, output)| self.target(extract, output));
         let job = Job {
             name: "write objects",
             file: self.file,
@@ -167,6 +163,31 @@ impl Pass<'_> {
         Ok(Some(kept))
     }
 
+    /// Finds out what the regions keep. To make many files takes a while: the outputs are begun meanwhile, and
+    /// one that cannot be is known of soon.
+    fn find<'i>(
+        &self,
+        areas: &'i AreaIndex,
+        plan: &mut BlobPlan,
+        ctx: &Context,
+    ) -> Result<(Option<Selection<'i>>, Vec<OpenOutput>)> {
+        std::thread::scope(|scope| {
+            let targets = self.extracts.iter().map(|extract| extract.output.clone());
+            let mut opening = Some(scope.spawn(|| targets.map(OpenOutput::open).collect()));
+            let mut outputs = Vec::new();
+            let is_exceeded = |selection: &Selection<'_>| {
+                if let Some(opening) = opening.take() {
+                    let opened: Result<_> = opening.join().map_err(|_| opening_stopped())?;
+                    outputs = opened?;
+                }
+                Ok(self.budget.is_exceeded(selection, self.extracts.len()))
+            };
+            let (strategy, held) = (&self.options.strategy, self.budget.held());
+            let found = Selection::find(areas, strategy, self.file, plan, held, is_exceeded, ctx)?;
+            Ok((found, outputs))
+        })
+    }
+
     fn extracted(&self, kept: Vec<Kept>) -> impl Iterator<Item = Extracted> {
         let outputs = self.extracts.iter().map(|extract| extract.output.path());
         outputs.zip(kept).map(|(output, kept)| Extracted {
@@ -175,7 +196,7 @@ impl Pass<'_> {
         })
     }
 
-    fn target(&self, extract: &Extract) -> Target {
+    fn target(&self, extract: &Extract, output: OpenOutput) -> Target {
         let mut header: HeaderBlock = self.file.header.clone();
         header.bbox_nano = self.options.set_bounds.then(|| {
             let bounds = extract.shape.envelope();
@@ -188,9 +209,6 @@ impl Pass<'_> {
             edges.map(|edge| i64::from(edge) * NANO_PER_DECIMICRO)
         });
         extract.header.apply(&mut header);
-        Target {
-            output: extract.output.clone(),
-            header,
-        }
+        Target { output, header }
     }
 }

@@ -10,7 +10,7 @@ use crate::index::IdSets;
 use crate::osm::ObjectId;
 use crate::pbf::{BlobEntry, InfoFields};
 use crate::read::{BlobPlan, PbfFile, PlanNeeds};
-use crate::write::{OutputTarget, WriteOptions};
+use crate::write::{OpenOutput, OutputTarget, WriteOptions};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -64,6 +64,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     }
     let wanted = ids::collect(&options.ids, ctx)?;
     let file = PbfFile::open(&options.input, ctx)?;
+    let output = OpenOutput::open(options.output.clone())?;
     // A single pass looks at what is not known; to follow references, kinds have to be known before.
     let needs = if options.add_referenced {
         PlanNeeds::Ranges
@@ -91,10 +92,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         glance: None,
         held: None,
         clean: InfoFields::NONE,
-        outputs: vec![Target {
-            output: options.output.clone(),
-            header,
-        }],
+        outputs: vec![Target { output, header }],
         write: options.write,
     };
     let only_referenced = if options.remove_tags {

@@ -9,7 +9,7 @@ use crate::index::IdSets;
 use crate::osm::ObjectKind;
 use crate::pbf::{BlobEntry, FormatError, InfoFields, ParsedBlock};
 use crate::read::{BlobPlan, PbfFile, PlanNeeds};
-use crate::write::{OutputTarget, WriteOptions};
+use crate::write::{OpenOutput, OutputTarget, WriteOptions};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -47,6 +47,7 @@ pub struct Summary {
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let wanted = ids::collect(&options.ids, ctx)?;
     let file = PbfFile::open(&options.input, ctx)?;
+    let output = OpenOutput::open(options.output.clone())?;
     let plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;
     let mut header = file.header.clone();
     options.header.apply(&mut header);
@@ -66,10 +67,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         glance: None,
         held: None,
         clean: InfoFields::NONE,
-        outputs: vec![Target {
-            output: options.output.clone(),
-            header,
-        }],
+        outputs: vec![Target { output, header }],
         write: options.write,
     };
     let mark = |block: &ParsedBlock<'_>, marks: &mut Marks| {

@@ -14,8 +14,7 @@ use crate::pbf::{
 };
 use crate::read::{BlobPlan, PbfFile, parallel_classify_phase};
 use crate::write::{
-    EncodedFrame, Encoders, Expected, OutputTarget, Part, PbfWriter, Reblocker, WriteOptions,
-    Written,
+    EncodedFrame, Encoders, Expected, OpenOutput, Part, PbfWriter, Reblocker, WriteOptions, Written,
 };
 pub(super) use marks::{Class, Keep, Marks};
 use rewrite::Looker;
@@ -59,7 +58,7 @@ pub(super) type Glance<'a> = &'a (dyn Fn(&StringTable<'_>) -> Fate + Sync);
 
 /// An output and what its header says.
 pub(super) struct Target {
-    pub output: OutputTarget,
+    pub output: OpenOutput,
     pub header: HeaderBlock,
 }
 
@@ -163,22 +162,11 @@ pub(super) fn write_each<T: Send>(
     }
     let (outputs, encoders) = (job.outputs.len(), Encoders::new(job.write, ctx));
     let mut sinks = Vec::with_capacity(outputs);
-    // To make a file takes a while where there are many.
-    parallel_classify_phase(
-        ctx.jobs.min(outputs),
-        u64::MAX,
-        job.outputs.into_iter().zip(expected).map(Ok),
-        |_| 0,
-        || (),
-        |(), (target, mut expected)| {
-            expected.others = outputs - 1;
-            PbfWriter::create(target.output, target.header, job.write, expected, ctx)
-        },
-        |writer| {
-            sinks.push(Reblocker::new(writer, &encoders, outputs));
-            Ok(())
-        },
-    )?;
+    for (target, mut expected) in job.outputs.into_iter().zip(expected) {
+        expected.others = outputs - 1;
+        let writer = PbfWriter::begun(target.output, target.header, job.write, expected, ctx)?;
+        sinks.push(Reblocker::new(writer, &encoders, outputs));
+    }
     let bytes = |entry: &BlobEntry| u64::from(entry.frame_len);
     let phase = ctx.phase(job.name, units.iter().map(|(entry, _)| bytes(entry)).sum());
     parallel_classify_phase(

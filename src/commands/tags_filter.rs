@@ -13,7 +13,7 @@ use crate::index::{IdSet, IdSets};
 use crate::osm::{KindSet, ObjectId, ObjectKind, TagExpression, TagFilter};
 use crate::pbf::{BlobEntry, FormatError, InfoFields, ParsedBlock, StringTable};
 use crate::read::{BlobPlan, PbfFile, PlanNeeds};
-use crate::write::{OutputTarget, WriteOptions};
+use crate::write::{OpenOutput, OutputTarget, WriteOptions};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -57,10 +57,11 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         invert: options.invert,
     };
     let file = PbfFile::open(&options.input, ctx)?;
+    let output = OpenOutput::open(options.output.clone())?;
     if options.omit_referenced {
-        filter.write_matching(&file, options, ctx)
+        filter.write_matching(&file, output, options, ctx)
     } else {
-        filter.write_with_referenced(&file, options, ctx)
+        filter.write_with_referenced(&file, output, options, ctx)
     }
 }
 
@@ -102,7 +103,13 @@ impl Filter {
     }
 
     /// One pass: what matches and nothing else.
-    fn write_matching(&self, file: &PbfFile, options: &Options, ctx: &Context) -> Result<Summary> {
+    fn write_matching(
+        &self,
+        file: &PbfFile,
+        output: OpenOutput,
+        options: &Options,
+        ctx: &Context,
+    ) -> Result<Summary> {
         let plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
         let glance = |strings: &StringTable<'_>| self.fate_by_strings(strings);
         let mark = |block: &ParsedBlock<'_>, marks: &mut Marks| {
@@ -112,7 +119,7 @@ impl Filter {
             })
         };
         let fate = |entry: &BlobEntry| self.fate_by_kind(entry.kinds);
-        let job = job(file, plan, options, Some(&glance));
+        let job = job(file, plan, output, options, Some(&glance));
         let kept = write_kept(job, fate, mark, |()| (), ctx)?;
         Ok(Summary {
             matched: kept.written.objects,
@@ -125,6 +132,7 @@ impl Filter {
     fn write_with_referenced(
         &self,
         file: &PbfFile,
+        output: OpenOutput,
         options: &Options,
         ctx: &Context,
     ) -> Result<Summary> {
@@ -161,7 +169,7 @@ impl Filter {
             Ok((count, ids))
         };
         let (mut count, mut found) = (0, IdSets::default());
-        let job = job(file, plan, options, None);
+        let job = job(file, plan, output, options, None);
         let note = |(more, ids): (u64, Vec<ObjectId>)| {
             count += more;
             found.extend(ids);
@@ -220,6 +228,7 @@ impl Filter {
 fn job<'a>(
     file: &'a PbfFile,
     plan: BlobPlan,
+    output: OpenOutput,
     options: &Options,
     glance: Option<super::keep::Glance<'a>>,
 ) -> Job<'a> {
@@ -232,10 +241,7 @@ fn job<'a>(
         glance,
         held: None,
         clean: InfoFields::NONE,
-        outputs: vec![Target {
-            output: options.output.clone(),
-            header,
-        }],
+        outputs: vec![Target { output, header }],
         write: options.write,
     }
 }

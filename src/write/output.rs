@@ -37,6 +37,23 @@ impl OutputTarget {
         }
     }
 
+    /// Fails where the target exists and may not be overwritten.
+    pub fn check(&self) -> Result<()> {
+        let Self::File { path, overwrite } = self else {
+            return Ok(());
+        };
+        if path.as_os_str().to_string_lossy().ends_with('/') || path.is_dir() {
+            return Err(Error::file(path, "the output is a directory, not a file"));
+        }
+        if !self.is_stream() && path.symlink_metadata().is_ok() && !overwrite {
+            return Err(Error::file(
+                path,
+                "the output exists; use --overwrite (-O) to replace it",
+            ));
+        }
+        Ok(())
+    }
+
     /// Whether a file that has the name already may be replaced.
     const fn may_overwrite(&self) -> bool {
         matches!(
@@ -62,6 +79,28 @@ impl OutputTarget {
             Self::Stdout => Path::new("standard output"),
             Self::File { path, .. } => path,
         }
+    }
+}
+
+/// An output that was begun and that nothing was written to yet. To begin it early tells early that it
+/// cannot be written.
+#[derive(Debug)]
+pub struct OpenOutput {
+    pub(super) output: Output,
+    pub(super) file: File,
+    pub(super) is_stream: bool,
+}
+
+impl OpenOutput {
+    /// Begins an output, as [`Output::create`] does.
+    pub fn open(target: OutputTarget) -> Result<Self> {
+        let is_stream = target.is_stream();
+        let (output, file) = Output::create(target)?;
+        Ok(Self {
+            output,
+            file,
+            is_stream,
+        })
     }
 }
 
@@ -94,6 +133,7 @@ impl Output {
     /// Begins an output and returns it with the file to write to. Fails where the target exists
     /// and may not be overwritten.
     pub fn create(target: OutputTarget) -> Result<(Self, File)> {
+        target.check()?;
         let (pending, file) = match &target {
             OutputTarget::Stdout => {
                 let stdout = io::stdout();
@@ -108,18 +148,7 @@ impl Output {
                     file.map_err(|error| Error::io(path, "cannot open", error))?,
                 )
             }
-            OutputTarget::File { path, overwrite } => {
-                if path.as_os_str().to_string_lossy().ends_with('/') || path.is_dir() {
-                    return Err(Error::file(path, "the output is a directory, not a file"));
-                }
-                if path.symlink_metadata().is_ok() && !overwrite {
-                    return Err(Error::file(
-                        path,
-                        "the output exists; use --overwrite (-O) to replace it",
-                    ));
-                }
-                begin_file(path)?
-            }
+            OutputTarget::File { path, .. } => begin_file(path)?,
         };
         Ok((Self { target, pending }, file))
     }

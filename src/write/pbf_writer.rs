@@ -2,7 +2,7 @@
 
 use super::EncodedFrame;
 use super::backends::{Backend, Buffered, Chunked, Destination, Pool, Ring};
-use super::output::{Output, OutputTarget};
+use super::output::{OpenOutput, Output, OutputTarget};
 use crate::error::{Error, Result};
 use crate::osm::OrderKey;
 use crate::pbf::{
@@ -295,8 +295,22 @@ impl<'f> PbfWriter<'f> {
         expected: Expected,
         ctx: &Context,
     ) -> Result<Self> {
-        let is_stream = target.is_stream();
-        let (output, file) = Output::create(target)?;
+        Self::begun(OpenOutput::open(target)?, header, options, expected, ctx)
+    }
+
+    /// As [`create`](Self::create), to an output that was begun before.
+    pub(crate) fn begun(
+        output: OpenOutput,
+        header: HeaderBlock,
+        options: WriteOptions,
+        expected: Expected,
+        ctx: &Context,
+    ) -> Result<Self> {
+        let OpenOutput {
+            output,
+            file,
+            is_stream,
+        } = output;
         if !is_stream {
             check_space(&output, &file, &expected, ctx)?;
         }

@@ -60,7 +60,7 @@ impl<'a> Selection<'a> {
         file: &PbfFile,
         plan: &mut BlobPlan,
         held: u64,
-        is_exceeded: impl Fn(&Self) -> bool,
+        mut is_exceeded: impl FnMut(&Self) -> Result<bool>,
         ctx: &Context,
     ) -> Result<Option<Self>> {
         let each_once = plan.has_each_object_once();
@@ -80,14 +80,14 @@ impl<'a> Selection<'a> {
         };
         let mut source = Source { file, plan, ctx };
         selection.find_nodes(!strategy.completes_ways(), &mut source)?;
+        if is_exceeded(&selection)? {
+            return Ok(None);
+        }
         if selection.nodes.is_empty() {
             return Ok(Some(selection));
         }
-        if is_exceeded(&selection) {
-            return Ok(None);
-        }
         selection.find_ways(strategy.completes_ways(), &mut source)?;
-        if is_exceeded(&selection) {
+        if is_exceeded(&selection)? {
             return Ok(None);
         }
         if strategy.keeps_relations() {
