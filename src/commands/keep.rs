@@ -219,9 +219,10 @@ pub(super) fn write_each<T: Send>(
     Ok(all_kept)
 }
 
-/// Ends all outputs. Waiting for the disk is what takes time, which is done for several at once.
-fn finish(sinks: Vec<Reblocker<'_>>, kept: &mut [Kept], ctx: &Context) -> Result<()> {
+/// Ends all outputs: encoding what is left, and waiting for the disk, are done for several at once.
+fn finish(mut sinks: Vec<Reblocker<'_>>, kept: &mut [Kept], ctx: &Context) -> Result<()> {
     const AT_ONCE: usize = 16;
+    sinks.iter_mut().try_for_each(Reblocker::end_block)?;
     let writers: Result<Vec<_>> = sinks.into_iter().map(Reblocker::finish).collect();
     let mut kept = kept.iter_mut();
     let _phase = ctx.phase("flush", 0);

@@ -101,7 +101,8 @@ impl<'f> Reblocker<'f> {
         Ok(())
     }
 
-    fn end_block(&mut self) -> Result<()> {
+    /// Has what was gathered for a block encoded: the next part begins another.
+    pub(crate) fn end_block(&mut self) -> Result<()> {
         let pieces = std::mem::take(&mut self.pieces);
         (self.count, self.bytes) = (0, 0);
         if pieces.is_empty() {
