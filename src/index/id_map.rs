@@ -1,7 +1,7 @@
 //! A map from ids to small numbers that costs little where neighbours are alike.
 
 use super::chunk::CHUNK_BITS;
-use super::table::{ChunkTable, Places, split};
+use super::table::{ChunkTable, Places, join, split};
 use super::values::Values;
 
 /// Numbers of objects of one kind by their ids: any `i64`, in any order. An id that has no number has 0.
@@ -54,15 +54,15 @@ impl IdMap {
             .map_or(0, |chunk| chunk.get(place))
     }
 
-    /// Gives an id the number that `join` makes of the one it has, or 0, and that one.
-    pub fn add(&mut self, id: i64, more: u32, join: impl FnOnce(u32, u32) -> u32) {
+    /// Gives an id the number that `combine` makes of the one it has, or 0, and that one.
+    pub fn add(&mut self, id: i64, more: u32, combine: impl FnOnce(u32, u32) -> u32) {
         let (number, place) = split(id);
         let chunk = self.chunks.chunk_mut(number);
         let old = chunk.get(place);
         let new = if old == 0 || old == more {
             more
         } else {
-            join(old, more)
+            combine(old, more)
         };
         if new != old {
             if old == 0 {
@@ -81,6 +81,14 @@ impl IdMap {
             taken: Taken::default(),
             chunk: None,
             at: 0,
+        }
+    }
+
+    /// Calls `look` with each id that has a number.
+    pub fn for_each(&self, mut look: impl FnMut(i64, u32)) {
+        let (below, above) = self.chunks.chunks();
+        for (number, chunk) in below.iter().chain(&above) {
+            chunk.each(|place, value| look(join(*number, place), value));
         }
     }
 
@@ -168,6 +176,12 @@ mod tests {
                 .all(|id| walk.get(*id) == 3 && walk.get(*id ^ 2) == 0)
         );
         assert_eq!(map.len(), ids.len() as u64);
+        let mut found = Vec::new();
+        map.for_each(|id, number| found.push((id, number)));
+        found.sort_unstable();
+        let mut all = ids.map(|id| (id, 3));
+        all.sort_unstable();
+        assert_eq!(found, all);
         assert!(map.may_meet(6, 70_000) && !map.may_meet(6, 69_999));
     }
 }

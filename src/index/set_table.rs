@@ -136,11 +136,14 @@ impl<'t> SetAlgebra<'t> {
             (one, EMPTY_SET) => one,
             (EMPTY_SET, two) => two,
             (one, two) if one == two => one,
-            (one, two) => *self
-                .unions
-                .entry((one.min(two), one.max(two)))
-                .or_insert_with(|| self.table.combine(one, two, |one, two| one | two)),
+            (one, two) => self.joined(one, two),
         }
+    }
+
+    fn joined(&mut self, one: SetNumber, two: SetNumber) -> SetNumber {
+        let pair = (one.min(two), one.max(two));
+        let join = || self.table.combine(one, two, |one, two| one | two);
+        *self.unions.entry(pair).or_insert_with(join)
     }
 
     /// What is in the first and not in the second.
@@ -150,11 +153,13 @@ impl<'t> SetAlgebra<'t> {
             (one, EMPTY_SET) => one,
             (EMPTY_SET, _) => EMPTY_SET,
             (one, two) if one == two => EMPTY_SET,
-            pair => *self
-                .differences
-                .entry(pair)
-                .or_insert_with(|| self.table.combine(one, two, |one, two| one & !two)),
+            (one, two) => self.subtracted(one, two),
         }
+    }
+
+    fn subtracted(&mut self, one: SetNumber, two: SetNumber) -> SetNumber {
+        let subtract = || self.table.combine(one, two, |one, two| one & !two);
+        *self.differences.entry((one, two)).or_insert_with(subtract)
     }
 }
 

@@ -23,11 +23,11 @@ pub(super) struct Selection<'a> {
     sets: SetTable,
     /// Whether blobs that lie within a region by their box can be told to hold nothing else.
     trusts_boxes: bool,
-    /// Nodes in the regions.
+    /// Nodes in the regions, and in the end all that are kept.
     nodes: IdMap,
     /// Nodes for the sake of ways and relations.
     more_nodes: IdMap,
-    /// Ways with a node in a region.
+    /// Ways with a node in a region, and in the end all that are kept.
     ways: IdMap,
     /// Ways for the sake of relations.
     more_ways: IdMap,
@@ -97,6 +97,7 @@ impl<'a> Selection<'a> {
             selection.complete_ways(each_once, &mut source)?;
         }
         selection.let_go();
+        selection.join();
         Ok(Some(selection))
     }
 
@@ -110,6 +111,17 @@ impl<'a> Selection<'a> {
             None => false,
         };
         self.held.retain(is_complete);
+    }
+
+    /// Joins what came along to what was found, so that what keeps an object is one lookup.
+    fn join(&mut self) {
+        let mut algebra = SetAlgebra::new(&self.sets);
+        let (nodes, ways) = (&mut self.nodes, &mut self.ways);
+        let more = |id, set| add(nodes, id, set, &mut algebra);
+        self.more_nodes.for_each(more);
+        let more = |id, set| add(ways, id, set, &mut algebra);
+        self.more_ways.for_each(more);
+        self.more_ways = IdMap::default();
     }
 
     /// The memory that the ids take.
@@ -450,11 +462,11 @@ impl<'a> Selection<'a> {
             };
         }
         let nodes = has(ObjectKind::Node) && meets(&self.nodes);
-        let ways = has(ObjectKind::Way) && (meets(&self.ways) || meets(&self.more_ways));
+        let ways = has(ObjectKind::Way) && meets(&self.ways);
         let relations = has(ObjectKind::Relation) && meets(&self.relations);
         Fates {
             copies: Vec::new(),
-            look: more_nodes || nodes || ways || relations,
+            look: nodes || ways || relations,
         }
     }
 
@@ -464,15 +476,13 @@ impl<'a> Selection<'a> {
         block: &ParsedBlock<'_>,
         marks: &mut Marks,
     ) -> Result<(), FormatError> {
-        let mut algebra = SetAlgebra::new(&self.sets);
         let mut classes = Vec::<(SetNumber, Class)>::new();
         let mut last = None;
-        let (mut nodes, mut more_nodes) = (self.nodes.walk(), self.more_nodes.walk());
-        let (mut ways, mut more_ways) = (self.ways.walk(), self.more_ways.walk());
+        let (mut nodes, mut ways) = (self.nodes.walk(), self.ways.walk());
         block.for_each_id(|kind, id| {
             let set = match kind {
-                ObjectKind::Node => algebra.union(nodes.get(id), more_nodes.get(id)),
-                ObjectKind::Way => algebra.union(ways.get(id), more_ways.get(id)),
+                ObjectKind::Node => nodes.get(id),
+                ObjectKind::Way => ways.get(id),
                 ObjectKind::Relation => self.relations.get(id),
             };
             let class = match last {
