@@ -55,12 +55,7 @@ impl AreaIndex {
     pub fn locator(&self) -> Locator<'_> {
         Locator {
             tree: &self.tree,
-            // No point lies in this one.
-            cell: Cell {
-                x: i64::MAX / 2,
-                y: 0,
-                level: 0,
-            },
+            cell: NOWHERE,
             set: 0,
             parts: &[],
         }
@@ -234,6 +229,13 @@ fn mark(contacts: &mut [Contact], region: u32, contact: Contact) {
     }
 }
 
+/// No point lies in this one.
+const NOWHERE: Cell = Cell {
+    x: i64::MAX / 2,
+    y: 0,
+    level: 0,
+};
+
 /// Finds the regions of points, see [`AreaIndex::locator`].
 #[derive(Debug, Clone)]
 pub struct Locator<'a> {
@@ -266,9 +268,17 @@ impl Locator<'_> {
         self.set
     }
 
-    /// Goes to the leaf of a point. Stays where it is outside of the tree.
+    /// Whether a point has the regions of the last one, as far as that is known without asking: both lie
+    /// in one cell, and no edge does.
+    #[inline]
+    pub fn stays_at(&self, lat_e7: i32, lon_e7: i32) -> bool {
+        self.parts.is_empty() && self.cell.holds(i64::from(lon_e7), i64::from(lat_e7))
+    }
+
+    /// Goes to the leaf of a point, or nowhere where that is outside of the tree.
     fn enter(&mut self, x: i64, y: i64) -> bool {
         let Some((cell, leaf)) = self.tree.leaf_at(x, y) else {
+            self.cell = NOWHERE;
             return false;
         };
         let Leaf { set, .. } = leaf;

@@ -21,6 +21,9 @@ type Found = Vec<(i64, SetNumber)>;
 pub(super) struct Selection<'a> {
     areas: &'a AreaIndex,
     sets: SetTable,
+    /// Blobs with nodes that regions reach into by their boxes, by where they are in the file; for each, the
+    /// regions that hold all of the box, unless others hold a part of it.
+    near: FxHashMap<u64, Option<Vec<u32>>>,
     /// Whether blobs that lie within a region by their box can be told to hold nothing else.
     trusts_boxes: bool,
     /// Nodes in the regions, and in the end all that are kept.
@@ -67,6 +70,7 @@ impl<'a> Selection<'a> {
         let mut selection = Self {
             areas,
             sets: SetTable::default(),
+            near: FxHashMap::default(),
             // Deleted nodes are nowhere. Where their number is not known the header tells of them.
             trusts_boxes: !file.header.has(feature::HISTORY),
             nodes: IdMap::default(),
@@ -135,13 +139,21 @@ impl<'a> Selection<'a> {
     fn find_nodes(&mut self, hold: bool, source: &mut Source<'_>) -> Result<()> {
         let mut nodes = IdMap::default();
         let mut algebra = SetAlgebra::new(&self.sets);
-        let near = |entry: &BlobEntry| {
+        let has_nodes = |entry: &BlobEntry| entry.kinds.contains(ObjectKind::Node);
+        source
+            .plan
+            .resolve_shared(source.file, source.ctx, has_nodes)?;
+        for entry in source.plan.entries.iter().filter(|entry| has_nodes(entry)) {
             let cover = self.areas.cover(&entry.bbox);
-            !cover.inside.is_empty() || !cover.touched.is_empty()
-        };
+            let around = cover.touched.is_empty().then_some(cover.inside);
+            if around.as_ref().is_none_or(|around| !around.is_empty()) {
+                self.near.insert(entry.offset, around);
+            }
+        }
         source.scan("find nodes").run(
             |entry| {
-                entry.kinds.contains(ObjectKind::Node) && (entry.bbox.is_empty() || near(entry))
+                let may_be_near = entry.bbox.is_empty() || self.near.contains_key(&entry.offset);
+                has_nodes(entry) && may_be_near
             },
             |entry, block| self.nodes_in_regions(hold, entry, block),
             |found| add_all(&mut nodes, &found, &mut algebra),
@@ -152,7 +164,7 @@ impl<'a> Selection<'a> {
 
     /// The regions that hold all nodes of a blob, by its index; `None` where there may be others that hold
     /// some.
-    fn regions_around(&self, entry: &BlobEntry) -> Option<Vec<u32>> {
+    fn regions_around(&self, entry: &BlobEntry) -> Option<&[u32]> {
         let has_box = entry.kinds.single() == Some(ObjectKind::Node) && !entry.bbox.is_empty();
         let may_be_nowhere = match entry.flags.has(BlobFlags::SCANNED) {
             true => entry.flags.has(BlobFlags::DELETED),
@@ -161,8 +173,10 @@ impl<'a> Selection<'a> {
         if !has_box || may_be_nowhere {
             return None;
         }
-        let cover = self.areas.cover(&entry.bbox);
-        cover.touched.is_empty().then_some(cover.inside)
+        match self.near.get(&entry.offset) {
+            None => Some(&[]),
+            Some(around) => around.as_deref(),
+        }
     }
 
     fn nodes_in_regions(
@@ -171,9 +185,9 @@ impl<'a> Selection<'a> {
         entry: &BlobEntry,
         block: &ParsedBlock<'_>,
     ) -> Result<Found, FormatError> {
-        let mut found = Vec::with_capacity(entry.count as usize);
+        let mut found = Vec::new();
         if let Some(around) = self.regions_around(entry) {
-            let set = self.sets.of(around);
+            let set = self.sets.of(around.iter().copied());
             block.for_each_id(|_, id| found.push((id, set)))?;
             return Ok(found);
         }
@@ -457,7 +471,7 @@ impl<'a> Selection<'a> {
         let more_nodes = has(ObjectKind::Node) && meets(&self.more_nodes);
         if let Some(around) = self.regions_around(entry) {
             return Fates {
-                copies: around,
+                copies: around.to_vec(),
                 look: more_nodes,
             };
         }
@@ -571,6 +585,9 @@ impl<'s> Located<'s> {
 
     #[inline]
     fn regions_at(&mut self, lat_e7: i32, lon_e7: i32) -> SetNumber {
+        if self.locator.stays_at(lat_e7, lon_e7) {
+            return self.last.2;
+        }
         let around = self.locator.at(lat_e7, lon_e7, &mut self.partial);
         // To compare nothing with nothing by way of memcmp takes longer than all else here.
         let both_empty = self.partial.is_empty() && self.last.1.is_empty();
