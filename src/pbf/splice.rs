@@ -70,6 +70,14 @@ impl EditScript {
         self.0.iter().map(count).sum()
     }
 
+    /// The steps up to the last object that stays or comes: what goes behind it need not be looked at.
+    fn steps_to_take(&self) -> &[Edit] {
+        match self.steps() {
+            [steps @ .., Edit::Drop(_)] => steps,
+            steps => steps,
+        }
+    }
+
     /// Whether step `index` is the last.
     fn is_last(&self, index: usize) -> bool {
         index + 1 == self.0.len()
@@ -368,7 +376,7 @@ fn splice_messages(
     out: &mut Vec<u8>,
 ) -> Result<(), FormatError> {
     let mut fields = Fields::new(group.0);
-    for edit in script.steps() {
+    for edit in script.steps_to_take() {
         match *edit {
             Edit::Keep(count) => {
                 for _ in 0..count {
@@ -470,7 +478,7 @@ fn splice_plain(
     out: &mut Vec<u8>,
 ) -> Result<(), FormatError> {
     let mut values = Varints::new(column);
-    for edit in script.steps() {
+    for edit in script.steps_to_take() {
         match *edit {
             Edit::Keep(count) => {
                 let start = values.position();
@@ -495,7 +503,7 @@ fn splice_deltas(
     out: &mut Vec<u8>,
 ) -> Result<(), FormatError> {
     let (mut deltas, mut last_in, mut last_out) = (Varints::new(column), 0i64, 0i64);
-    for (step, edit) in script.steps().iter().enumerate() {
+    for (step, edit) in script.steps_to_take().iter().enumerate() {
         match *edit {
             Edit::Keep(count) => {
                 last_in = last_in.wrapping_add(deltas.read_sint()?);
@@ -528,7 +536,7 @@ fn splice_tags(
     out: &mut Vec<u8>,
 ) -> Result<(), FormatError> {
     let mut runs = Varints::new(column);
-    for edit in script.steps() {
+    for edit in script.steps_to_take() {
         match *edit {
             Edit::Keep(count) => {
                 for _ in 0..count {
