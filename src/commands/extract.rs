@@ -149,6 +149,7 @@ impl Pass<'_> {
             plan: plan.clone(),
             glance: None,
             held: Some(selection.held()),
+            kept: selection.kept(self.extracts.len()),
             clean: self.options.clean,
             outputs: targets.collect(),
             write: self.options.write,

@@ -72,6 +72,8 @@ pub(super) struct Job<'a> {
     pub glance: Option<Glance<'a>>,
     /// What is kept of some blobs, which need not be read again.
     pub held: Option<&'a Held>,
+    /// How many objects each output keeps at most, where that is known.
+    pub kept: Option<Vec<u64>>,
     /// Metadata that nothing keeps.
     pub clean: InfoFields,
     pub outputs: Vec<Target>,
@@ -131,7 +133,7 @@ pub(super) fn write_each<T: Send>(
         false => Fate::Look.into(),
     };
     plan.resolve_shared(file, ctx, |entry| is_decoded(&fates(entry)))?;
-    let mut units = Vec::new();
+    let (mut units, mut looked) = (Vec::new(), None);
     let mut all_kept = vec![Kept::default(); job.outputs.len()];
     let mut expected = vec![Expected::default(); job.outputs.len()];
     for entry in plan.entries {
@@ -152,18 +154,19 @@ pub(super) fn write_each<T: Send>(
             }
         }
         if !is_copied {
-            for expected in &mut expected {
-                // A blob of several kinds becomes several, and so does a very large one.
-                expected.blobs += u64::from(entry.count) / TARGET_ELEMENTS as u64 + 2;
-                expected.open = true;
-            }
+            // A blob of several kinds becomes several, and so does a very large one.
+            *looked.get_or_insert(0) += u64::from(entry.count) / TARGET_ELEMENTS as u64 + 2;
         }
         units.push((entry, fates));
     }
     let (outputs, encoders) = (job.outputs.len(), Encoders::new(job.write, ctx));
     let mut sinks = Vec::with_capacity(outputs);
+    let mut kept = job.kept.unwrap_or_default().into_iter();
     for (target, mut expected) in job.outputs.into_iter().zip(expected) {
         expected.others = outputs - 1;
+        if let Some(looked) = looked {
+            expected = expected.and(made_of(looked, expected.blobs, kept.next()));
+        }
         let writer = PbfWriter::begun(target.output, target.header, job.write, expected, ctx)?;
         sinks.push(Reblocker::new(writer, &encoders, outputs));
     }
@@ -217,6 +220,21 @@ pub(super) fn write_each<T: Send>(
     drop(phase);
     finish(sinks, &mut all_kept, ctx)?;
     Ok(all_kept)
+}
+
+/// What comes of blobs that are looked at, `looked` at most, between those that are copied.
+fn made_of(looked: u64, copied: u64, kept: Option<u64>) -> Expected {
+    // Blocks that are full because of what their objects have, and the last of each kind.
+    const MORE: u64 = 64;
+    let full = kept.map(|kept| kept / TARGET_ELEMENTS as u64);
+    // A copy may end a block that is not full.
+    let near = full.map(|full| copied + full * 2 + MORE);
+    Expected {
+        blobs: near.map_or(looked, |near| near.min(looked)),
+        open: true,
+        is_near: near.is_some(),
+        ..Expected::default()
+    }
 }
 
 /// Ends all outputs: encoding what is left, and waiting for the disk, are done for several at once.

@@ -240,6 +240,7 @@ fn job<'a>(
         plan,
         glance,
         held: None,
+        kept: None,
         clean: InfoFields::NONE,
         outputs: vec![Target { output, header }],
         write: options.write,

@@ -3,6 +3,7 @@
 use super::chunk::CHUNK_BITS;
 use super::table::{ChunkTable, Places, join, split};
 use super::values::Values;
+use rustc_hash::FxHashMap;
 
 /// Numbers of objects of one kind by their ids: any `i64`, in any order. An id that has no number has 0.
 ///
@@ -92,6 +93,16 @@ impl IdMap {
         }
     }
 
+    /// How many ids have each number.
+    pub fn counts(&self) -> FxHashMap<u32, u64> {
+        let mut counts = FxHashMap::default();
+        let (below, above) = self.chunks.chunks();
+        for (_, chunk) in below.iter().chain(&above) {
+            chunk.counts(|number, count| *counts.entry(number).or_default() += count);
+        }
+        counts
+    }
+
     /// Whether an id between two others, in canonical order and both included, may have a number. Exact
     /// for positive ids.
     pub fn may_meet(&self, first: i64, last: i64) -> bool {
@@ -176,6 +187,7 @@ mod tests {
                 .all(|id| walk.get(*id) == 3 && walk.get(*id ^ 2) == 0)
         );
         assert_eq!(map.len(), ids.len() as u64);
+        assert_eq!(map.counts(), [(3, ids.len() as u64)].into_iter().collect());
         let mut found = Vec::new();
         map.for_each(|id, number| found.push((id, number)));
         found.sort_unstable();

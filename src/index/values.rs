@@ -231,6 +231,22 @@ impl Values {
         }
     }
 
+    /// Calls `look` with numbers and how many places have each, every number at least once.
+    pub(super) fn counts(&self, mut look: impl FnMut(u32, u64)) {
+        match self {
+            Self::Empty => {}
+            Self::Alike(places, number) => look(*number, places.len() as u64),
+            Self::Packed(packed) if packed.bits == 1 => {
+                let ones = packed.words.iter().map(|word| u64::from(word.count_ones()));
+                look(
+                    packed.palette.get(1).copied().unwrap_or_default(),
+                    ones.sum(),
+                );
+            }
+            Self::Listed(..) | Self::Packed(_) => self.each(|_, number| look(number, 1)),
+        }
+    }
+
     /// Memory beside the value itself, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         let bytes = match self {
@@ -307,6 +323,13 @@ mod tests {
                 all.insert(place, number);
             });
             assert_eq!(all, plain);
+            let mut counts = BTreeMap::new();
+            values.counts(|number, count| *counts.entry(number).or_insert(0) += count);
+            let mut plain_counts = BTreeMap::new();
+            plain
+                .values()
+                .for_each(|number| *plain_counts.entry(*number).or_insert(0) += 1);
+            assert_eq!(counts, plain_counts);
             let mut at = 0;
             for place in 0..=u16::MAX {
                 let number = plain.get(&place).copied().unwrap_or(0);

@@ -52,6 +52,8 @@ pub struct Expected {
     pub first_copy: Option<u64>,
     /// Whether `blobs` is but a limit that is perhaps by far not reached.
     pub open: bool,
+    /// Whether that limit is near enough, so that little needs to be held back to learn more.
+    pub is_near: bool,
     /// How many more outputs are written at the same time: each takes less memory then.
     pub others: usize,
 }
@@ -65,6 +67,7 @@ impl Expected {
             copied: bytes,
             first_copy: Some(offset),
             open: false,
+            is_near: false,
             others: 0,
         }
     }
@@ -72,6 +75,15 @@ impl Expected {
     /// What this output may take of a buffer of so many bytes.
     fn share_of(&self, bytes: u64) -> u64 {
         bytes / (self.others as u64 + 1).min(MOST_SHARES)
+    }
+
+    /// How many bytes are held back. Where the limit is near that does not depend on other outputs, and so the
+    /// output does not.
+    fn most_held(&self) -> u64 {
+        match self.is_near {
+            true => MOST_HELD / MOST_SHARES,
+            false => self.share_of(MOST_HELD),
+        }
     }
 
     /// This, and then `more`.
@@ -87,6 +99,7 @@ impl Expected {
                 self.first_copy
             },
             open: self.open || more.open,
+            is_near: self.is_near || more.is_near,
             others: self.others.max(more.others),
         }
     }
@@ -382,7 +395,7 @@ impl<'f> PbfWriter<'f> {
         let held = self.held.get_or_insert_default();
         held.push(chunk);
         let bytes = held.iter().map(|held| u64::from(held.entry().frame_len));
-        if bytes.sum::<u64>() > self.expected.share_of(MOST_HELD) {
+        if bytes.sum::<u64>() > self.expected.most_held() {
             self.begin(self.expected.blobs)?;
         }
         Ok(())

@@ -21,6 +21,8 @@ type Found = Vec<(i64, SetNumber)>;
 pub(super) struct Selection<'a> {
     areas: &'a AreaIndex,
     sets: SetTable,
+    /// Whether no object comes twice.
+    each_once: bool,
     /// Blobs with nodes that regions reach into by their boxes, by where they are in the file; for each, the
     /// regions that hold all of the box, unless others hold a part of it.
     near: FxHashMap<u64, Option<Vec<u32>>>,
@@ -70,6 +72,7 @@ impl<'a> Selection<'a> {
         let mut selection = Self {
             areas,
             sets: SetTable::default(),
+            each_once,
             near: FxHashMap::default(),
             // Deleted nodes are nowhere. Where their number is not known the header tells of them.
             trusts_boxes: !file.header.has(feature::HISTORY),
@@ -513,6 +516,24 @@ impl<'a> Selection<'a> {
             last = Some((set, class));
             marks.push_class(class);
         })
+    }
+
+    /// How many objects each of so many regions keeps, where no object comes twice.
+    pub(super) fn kept(&self, regions: usize) -> Option<Vec<u64>> {
+        if !self.each_once {
+            return None;
+        }
+        let mut kept = vec![0; regions];
+        for map in [&self.nodes, &self.ways, &self.relations] {
+            for (set, count) in map.counts() {
+                for region in self.sets.members(set) {
+                    if let Some(kept) = kept.get_mut(region as usize) {
+                        *kept += count;
+                    }
+                }
+            }
+        }
+        Some(kept)
     }
 
     /// What is kept of some blobs.
