@@ -2,8 +2,10 @@
 
 use super::Call;
 use super::faults::{Fault, Faults};
-use crate::commands::{HeaderOptions, apply_changes, cat, diff, sort, synth, tags_filter};
+use crate::commands::{HeaderOptions, apply_changes, cat, diff, extract, sort, synth, tags_filter};
 use crate::osm::{KindSet, TagExpression};
+use crate::pbf::InfoFields;
+use crate::region::parse_bbox;
 use crate::write::{OutputTarget, WriteOptions};
 use crate::{Context, IoMode, Result};
 use rustix::io::Errno;
@@ -31,15 +33,17 @@ enum Job {
     SortAndMerge,
     ApplyChanges,
     TagsFilter,
+    Extract,
     Diff,
 }
 
-const JOBS: [Job; 6] = [
+const JOBS: [Job; 7] = [
     Job::Cat,
     Job::Sort,
     Job::SortAndMerge,
     Job::ApplyChanges,
     Job::TagsFilter,
+    Job::Extract,
     Job::Diff,
 ];
 
@@ -96,7 +100,7 @@ impl Bench {
                     inputs: vec![self.base()],
                     output,
                     kinds: KindSet::ALL,
-                    clean: crate::pbf::InfoFields::NONE,
+                    clean: InfoFields::NONE,
                     rescan: false,
                     write,
                     header,
@@ -138,6 +142,24 @@ impl Bench {
                 };
                 tags_filter::run(&options, &ctx).map(drop)
             }
+            Job::Extract => {
+                let half = extract::Extract {
+                    shape: parse_bbox("0,-90,180,90").unwrap(),
+                    output,
+                    header,
+                };
+                let options = extract::Options {
+                    input: self.base(),
+                    extracts: vec![half],
+                    strategy: extract::Strategy::default(),
+                    set_bounds: true,
+                    clean: InfoFields::NONE,
+                    write,
+                    max_memory: None,
+                    most_regions: None,
+                };
+                extract::run(&options, &ctx).map(drop)
+            }
             Job::Diff => {
                 let format = diff::Format::Text {
                     common: true,
@@ -176,7 +198,7 @@ impl Bench {
 /// their time, and go the same ways as the others.
 fn places(job: Job) -> impl Iterator<Item = u64> {
     let (all, step) = match job {
-        Job::TagsFilter | Job::Diff => (4, 41),
+        Job::TagsFilter | Job::Extract | Job::Diff => (4, 41),
         _ => (10, 7),
     };
     (1..all).chain((all..).step_by(step))
