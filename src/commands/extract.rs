@@ -77,8 +77,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         return Err(Error::Usage("no region was given".into()));
     }
     let file = PbfFile::open(&options.input, ctx)?;
-    let outputs = options.extracts.iter().map(|extract| &extract.output);
-    outputs.map(OutputTarget::check).collect::<Result<()>>()?;
+    let mut outputs = options.extracts.iter().map(|extract| &extract.output);
+    outputs.try_for_each(OutputTarget::check)?;
     let mut plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     let areas = areas_of(&options.extracts);
     let budget = Budget::estimate(options, &areas, &file, &mut plan, ctx)?;

@@ -514,7 +514,7 @@ mod tests {
             for _ in 0..200 {
                 // Stretches of small values, so that words of eight occur.
                 let bits = if next() % 12 < 10 { 7 } else { most_bits };
-                let value = next() << 11 | next() % (1 << 11);
+                let value = (next() << 11) | (next() % (1 << 11));
                 put_varint(&mut run, value >> (64 - bits));
             }
             for count in (0..20).chain([100, 200]) {
