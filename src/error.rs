@@ -33,7 +33,7 @@ pub enum Error {
         /// The cause.
         source: FormatError,
     },
-    /// A change file is not what the format says it must be.
+    /// A change file, or a file of objects as XML, is not what the format says it must be.
     #[error("{}: line {line}, column {column}: {cause}", path.display())]
     ChangeFile {
         /// The file concerned.
