@@ -143,6 +143,7 @@ impl Pass<'_> {
         };
         let targets = self.extracts.iter().zip(outputs);
         let targets = targets.map(|(extract, output)| self.target(extract, output));
+        let targets = targets.collect::<Result<_>>()?;
         let job = Job {
             name: "write objects",
             file: self.file,
@@ -151,7 +152,7 @@ impl Pass<'_> {
             held: Some(selection.held()),
             kept: selection.kept(self.extracts.len()),
             clean: self.options.clean,
-            outputs: targets.collect(),
+            outputs: targets,
             write: self.options.write,
         };
         let kept = write_each(
@@ -165,16 +166,20 @@ impl Pass<'_> {
     }
 
     /// Finds out what the regions keep. To make many files takes a while: the outputs are begun meanwhile, and
-    /// one that cannot be is known of soon.
+    /// one that cannot be is known of soon. Streams are left for later: a pipe waits for who reads it.
     fn find<'i>(
         &self,
         areas: &'i AreaIndex,
         plan: &mut BlobPlan,
         ctx: &Context,
-    ) -> Result<(Option<Selection<'i>>, Vec<OpenOutput>)> {
+    ) -> Result<(Option<Selection<'i>>, Vec<Option<OpenOutput>>)> {
         std::thread::scope(|scope| {
             let targets = self.extracts.iter().map(|extract| extract.output.clone());
-            let mut opening = Some(scope.spawn(|| targets.map(OpenOutput::open).collect()));
+            let open = |target: OutputTarget| match target.is_stream() {
+                true => Ok(None),
+                false => OpenOutput::open(target).map(Some),
+            };
+            let mut opening = Some(scope.spawn(move || targets.map(open).collect()));
             let mut outputs = Vec::new();
             let is_exceeded = |selection: &Selection<'_>| {
                 if let Some(opening) = opening.take() {
@@ -197,7 +202,7 @@ impl Pass<'_> {
         })
     }
 
-    fn target(&self, extract: &Extract, output: OpenOutput) -> Target {
+    fn target(&self, extract: &Extract, output: Option<OpenOutput>) -> Result<Target> {
         let mut header: HeaderBlock = self.file.header.clone();
         header.bbox_nano = self.options.set_bounds.then(|| {
             let bounds = extract.shape.envelope();
@@ -210,6 +215,10 @@ impl Pass<'_> {
             edges.map(|edge| i64::from(edge) * NANO_PER_DECIMICRO)
         });
         extract.header.apply(&mut header);
-        Target { output, header }
+        let output = match output {
+            Some(output) => output,
+            None => OpenOutput::open(extract.output.clone())?,
+        };
+        Ok(Target { output, header })
     }
 }

@@ -134,6 +134,7 @@ pub(super) fn write_each<T: Send>(
     };
     plan.resolve_shared(file, ctx, |entry| is_decoded(&fates(entry)))?;
     let (mut units, mut looked) = (Vec::new(), None);
+    let objects_a_blob = objects_a_blob(&plan);
     let mut all_kept = vec![Kept::default(); job.outputs.len()];
     let mut expected = vec![Expected::default(); job.outputs.len()];
     for entry in plan.entries {
@@ -146,14 +147,18 @@ pub(super) fn write_each<T: Send>(
             ctx.stats.blobs_skipped.add(blobs);
             continue;
         }
-        let is_copied = !is_decoded(&fates);
-        for output in &fates.copies {
-            if let Some(expected) = expected.get_mut(*output as usize).filter(|_| is_copied) {
+        // Whether other outputs look at the blob makes no difference for those that copy it.
+        let copies = match job.clean.is_empty() {
+            true => fates.copies.as_slice(),
+            false => &[],
+        };
+        for output in copies {
+            if let Some(expected) = expected.get_mut(*output as usize) {
                 let (blobs, bytes) = (entry.blobs.into(), entry.frame_len.into());
                 *expected = expected.and(Expected::copy_of(blobs, entry.offset, bytes));
             }
         }
-        if !is_copied {
+        if is_decoded(&fates) {
             // A blob of several kinds becomes several, and so does a very large one.
             *looked.get_or_insert(0) += u64::from(entry.count) / TARGET_ELEMENTS as u64 + 2;
         }
@@ -164,8 +169,13 @@ pub(super) fn write_each<T: Send>(
     let mut kept = job.kept.unwrap_or_default().into_iter();
     for (target, mut expected) in job.outputs.into_iter().zip(expected) {
         expected.others = outputs - 1;
-        if let Some(looked) = looked {
-            expected = expected.and(made_of(looked, expected.blobs, kept.next()));
+        match (kept.next(), looked) {
+            (Some(kept), _) => expected = expected.and(made_of(kept, objects_a_blob)),
+            (None, Some(blobs)) => {
+                expected.blobs += blobs;
+                expected.open = true;
+            }
+            (None, None) => {}
         }
         let writer = PbfWriter::begun(target.output, target.header, job.write, expected, ctx)?;
         sinks.push(Reblocker::new(writer, &encoders, outputs));
@@ -222,17 +232,29 @@ pub(super) fn write_each<T: Send>(
     Ok(all_kept)
 }
 
-/// What comes of blobs that are looked at, `looked` at most, between those that are copied.
-fn made_of(looked: u64, copied: u64, kept: Option<u64>) -> Expected {
+/// How many objects a blob of a plan has on average, as far as that is known.
+fn objects_a_blob(plan: &BlobPlan) -> u64 {
+    let known = plan.entries.iter().filter(|entry| entry.count > 0);
+    let (blobs, objects) = known.fold((0, 0), |(blobs, objects), entry| {
+        (
+            blobs + u64::from(entry.blobs),
+            objects + u64::from(entry.count),
+        )
+    });
+    (objects / blobs.max(1)).clamp(2, TARGET_ELEMENTS as u64)
+}
+
+/// What comes beside blobs that are copied where so many objects are kept. Nothing else is asked, so that
+/// an output is the same beside others.
+fn made_of(kept: u64, objects_a_blob: u64) -> Expected {
     // Blocks that are full because of what their objects have, and the last of each kind.
     const MORE: u64 = 64;
-    let full = kept.map(|kept| kept / TARGET_ELEMENTS as u64);
-    // A copy may end a block that is not full.
-    let near = full.map(|full| copied + full * 2 + MORE);
+    // Blobs of which most is kept do not become fewer; a copy may end a block that is not full.
+    let blobs = kept.div_ceil(objects_a_blob * 3 / 4) * 2;
     Expected {
-        blobs: near.map_or(looked, |near| near.min(looked)),
+        blobs: blobs + MORE,
         open: true,
-        is_near: near.is_some(),
+        is_near: true,
         ..Expected::default()
     }
 }

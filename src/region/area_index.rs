@@ -93,6 +93,12 @@ impl AreaIndex {
         }
     }
 
+    /// Whether a region may share a point with a box.
+    pub fn meets(&self, bbox: &Bbox) -> bool {
+        let cover = self.cover(bbox);
+        !cover.inside.is_empty() || !cover.touched.is_empty()
+    }
+
     /// How the edges of each region lie to a box.
     fn contacts(&self, bbox: &Bbox) -> Vec<Contact> {
         let mut contacts = vec![Contact::None; self.regions];

@@ -128,7 +128,7 @@ impl Budget {
             "{regions} regions in {passes}; at most {} MB of memory: {} MB + {} outputs x {} MB + {} MB of edges \
              + {} MB for the ids of about {} nodes and what comes with them",
             megabytes(largest.0),
-            megabytes(self.fixed),
+            megabytes(self.fixed + self.held()),
             largest.2,
             megabytes(AN_OUTPUT),
             megabytes(self.edges),

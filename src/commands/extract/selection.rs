@@ -143,9 +143,12 @@ impl<'a> Selection<'a> {
         let mut nodes = IdMap::default();
         let mut algebra = SetAlgebra::new(&self.sets);
         let has_nodes = |entry: &BlobEntry| entry.kinds.contains(ObjectKind::Node);
+        let is_read = |entry: &BlobEntry| {
+            has_nodes(entry) && (entry.bbox.is_empty() || self.areas.meets(&entry.bbox))
+        };
         source
             .plan
-            .resolve_shared(source.file, source.ctx, has_nodes)?;
+            .resolve_shared(source.file, source.ctx, is_read)?;
         for entry in source.plan.entries.iter().filter(|entry| has_nodes(entry)) {
             let cover = self.areas.cover(&entry.bbox);
             let around = cover.touched.is_empty().then_some(cover.inside);

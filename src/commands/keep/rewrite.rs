@@ -174,7 +174,7 @@ impl Blob<'_> {
 struct Source<'a> {
     payload: &'a [u8],
     block: ParsedBlock<'a>,
-    /// Whether the payload holds more than what is kept.
+    /// Whether the payload is all there is in the blob.
     is_whole: bool,
     marks: &'a Marks,
 }
@@ -216,9 +216,10 @@ impl Rewriter {
         for (output, assembler) in small.iter().zip(&mut self.assemblers) {
             assembler.end_block();
             let parts = assembler.take_parts();
-            // What is large enough is compressed here.
-            let is_large = output.kept >= TARGET_ELEMENTS / 2;
-            let part = if is_large || source.payload.len() >= TARGET_PAYLOAD {
+            // What is large enough is compressed here. That depends on nothing but what is kept.
+            let bytes: usize = parts.iter().map(|part| part.payload.len()).sum();
+            let is_large = output.kept >= TARGET_ELEMENTS / 2 || bytes >= TARGET_PAYLOAD / 2;
+            let part = if is_large {
                 for part in &parts {
                     self.encoder.add_payload(&part.payload)?;
                 }
