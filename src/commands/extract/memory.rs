@@ -17,7 +17,7 @@ const A_JOB: u64 = 16 << 20;
 /// Bytes for what is held of blobs until it is written, where there is so much.
 const HELD: u64 = 96 << 20;
 /// Bytes an output where there are several: held back, gathered, and waiting to be joined.
-const AN_OUTPUT: u64 = 3 << 20;
+const AN_OUTPUT: u64 = 3_000_000;
 /// Bytes an entry of the plan.
 const A_BLOB: u64 = 2 * size_of::<BlobEntry>() as u64;
 /// Bytes an id that one region keeps, and that one of several keeps.
