@@ -29,6 +29,18 @@ pub enum Edit {
 pub struct EditScript(Vec<Edit>);
 
 impl EditScript {
+    /// Says for each object in order whether it stays.
+    pub(crate) fn keeping(objects: impl IntoIterator<Item = bool>) -> Self {
+        let mut script = Self::default();
+        for stays in objects {
+            match stays {
+                true => script.keep(),
+                false => script.remove(),
+            }
+        }
+        script
+    }
+
     /// The next object stays.
     pub fn keep(&mut self) {
         match self.0.last_mut() {

@@ -143,12 +143,12 @@ const LEAST_PARALLEL: u64 = 256 << 20;
 
 /// A chunk that waits for the header.
 #[derive(Debug)]
-enum Held<'f> {
+enum EarlyChunk<'f> {
     Frame(EncodedFrame),
     Copy(&'f Input, BlobEntry),
 }
 
-impl Held<'_> {
+impl EarlyChunk<'_> {
     const fn entry(&self) -> &BlobEntry {
         match self {
             Self::Frame(frame) => &frame.entry,
@@ -256,7 +256,7 @@ pub struct PbfWriter<'f> {
     order: OrderSoFar,
     pending: Option<PendingCopy<'f>>,
     /// The first chunks, while the header's room is not decided.
-    held: Option<Vec<Held<'f>>>,
+    held: Option<Vec<EarlyChunk<'f>>>,
     expected: Expected,
     observer: Arc<dyn Observer>,
     stats: Arc<Stats>,
@@ -376,8 +376,8 @@ impl<'f> PbfWriter<'f> {
         self.header_len = start.len();
         self.position = start.len() as u64;
         held.into_iter().try_for_each(|held| match held {
-            Held::Frame(frame) => self.frame(&frame),
-            Held::Copy(input, entry) => self.copy(input, &entry),
+            EarlyChunk::Frame(frame) => self.frame(&frame),
+            EarlyChunk::Copy(input, entry) => self.copy(input, &entry),
         })
     }
 
@@ -391,7 +391,7 @@ impl<'f> PbfWriter<'f> {
     }
 
     /// Keeps a chunk back: the header's room is not decided yet.
-    fn hold(&mut self, chunk: Held<'f>) -> Result<()> {
+    fn hold(&mut self, chunk: EarlyChunk<'f>) -> Result<()> {
         let held = self.held.get_or_insert_default();
         held.push(chunk);
         let bytes = held.iter().map(|held| u64::from(held.entry().frame_len));
@@ -404,7 +404,7 @@ impl<'f> PbfWriter<'f> {
     /// Appends a frame that was made anew.
     pub fn frame(&mut self, frame: &EncodedFrame) -> Result<()> {
         if self.held.is_some() {
-            return self.hold(Held::Frame(frame.clone()));
+            return self.hold(EarlyChunk::Frame(frame.clone()));
         }
         self.flush_copies()?;
         self.backend.write(&frame.bytes)?;
@@ -417,7 +417,7 @@ impl<'f> PbfWriter<'f> {
     /// what the options ask for.
     pub fn copy(&mut self, input: &'f Input, entry: &BlobEntry) -> Result<()> {
         if self.held.is_some() {
-            return self.hold(Held::Copy(input, *entry));
+            return self.hold(EarlyChunk::Copy(input, *entry));
         }
         self.stats.blobs_copied.add(u64::from(entry.blobs));
         let blob_len = entry.frame_len - entry.header_len.min(entry.frame_len);

@@ -1,6 +1,9 @@
 //! Which objects of a file each of many regions keeps.
 
-use super::strategy::{RelationTypes, Strategy};
+mod located;
+mod relations;
+
+use super::strategy::Strategy;
 use crate::Context;
 use crate::commands::held::Held;
 use crate::commands::keep::{Class, Fates, Marks};
@@ -9,9 +12,11 @@ use crate::error::Result;
 use crate::index::{EMPTY_SET, IdMap, IdSet, SetAlgebra, SetNumber, SetTable};
 use crate::osm::ObjectKind;
 use crate::pbf::splice::EditScript;
-use crate::pbf::{BlobEntry, BlobFlags, FormatError, ObjectView, ParsedBlock, feature};
+use crate::pbf::{BlobEntry, BlobFlags, FormatError, ParsedBlock, feature};
 use crate::read::{BlobPlan, PbfFile};
 use crate::region::AreaIndex;
+use located::Located;
+pub(super) use located::count_nodes;
 use rustc_hash::FxHashMap;
 
 /// Objects with the sets of regions that keep them.
@@ -101,7 +106,7 @@ impl<'a> Selection<'a> {
             selection.find_relations(strategy, &mut source)?;
         }
         if strategy.completes_ways() {
-            selection.complete_ways(each_once, &mut source)?;
+            selection.complete_ways(&mut source)?;
         }
         selection.let_go();
         selection.join();
@@ -275,149 +280,10 @@ impl<'a> Selection<'a> {
         Ok((found, joined(nodes, &mut algebra)))
     }
 
-    fn find_relations(&mut self, strategy: &Strategy, source: &mut Source<'_>) -> Result<()> {
-        let mut relations = IdMap::default();
-        let mut algebra = SetAlgebra::new(&self.sets);
-        let (mut direct, mut parents) = (Vec::new(), FxHashMap::<i64, Vec<i64>>::default());
-        let (mut more_ways, mut more_nodes) = (Vec::new(), Vec::new());
-        let mut scan = source.scan("find relations");
-        if matches!(strategy, Strategy::Smart { .. }) {
-            scan = scan.with_strings();
-        }
-        scan.run(
-            |entry| entry.kinds.contains(ObjectKind::Relation),
-            |entry, block| self.relations_with_members(entry, block, strategy),
-            |found: FoundRelations| {
-                add_all(&mut relations, &found.direct, &mut algebra);
-                direct.extend(found.direct);
-                for (parent, child) in found.nested {
-                    parents.entry(child).or_default().push(parent);
-                }
-                more_ways.extend(found.ways);
-                more_nodes.extend(found.nodes);
-            },
-        )?;
-        let mut further = IdSet::default();
-        // Upwards, as far as it goes: sets only grow, so that cycles come to an end.
-        while let Some((child, _)) = direct.pop() {
-            let set = relations.get(child);
-            for &parent in parents.get(&child).into_iter().flatten() {
-                let before = relations.get(parent);
-                let after = algebra.union(before, set);
-                if after != before {
-                    if before == EMPTY_SET {
-                        further.insert(parent);
-                    }
-                    relations.add(parent, after, |_, after| after);
-                    direct.push((parent, after));
-                }
-            }
-        }
-        (self.relations, self.parents) = (relations, further);
-        for (id, set) in more_nodes {
-            let missing = algebra.difference(set, self.nodes.get(id));
-            add(&mut self.more_nodes, id, missing, &mut algebra);
-        }
-        for (id, set) in more_ways {
-            let missing = algebra.difference(set, self.ways.get(id));
-            add(&mut self.more_ways, id, missing, &mut algebra);
-        }
-        Ok(())
-    }
-
-    fn relations_with_members(
-        &self,
-        entry: &BlobEntry,
-        block: &ParsedBlock<'_>,
-        strategy: &Strategy,
-    ) -> Result<FoundRelations, FormatError> {
-        let mut found = FoundRelations::default();
-        let mut algebra = SetAlgebra::new(&self.sets);
-        let types = Types::new(strategy, block);
-        let (mut places, mut place) = (Vec::new(), 0u32);
-        block.for_each_object(|object| {
-            place += 1;
-            if object.kind != ObjectKind::Relation {
-                return Ok(());
-            }
-            let (id, mut direct, mut members) = (object.id()?, EMPTY_SET, 0u64);
-            object.any_member(|kind, member| {
-                members += 1;
-                match kind {
-                    ObjectKind::Relation if *strategy != Strategy::Simple => {
-                        found.nested.push((id, member));
-                    }
-                    _ => direct = algebra.union(direct, self.set_of_member(kind, member)),
-                }
-                false
-            })?;
-            if direct == EMPTY_SET {
-                return Ok(());
-            }
-            found.direct.push((id, direct));
-            places.push(place - 1);
-            let completed = match strategy {
-                Strategy::Smart { least_percent, .. } => match types.has(&object)? {
-                    true => direct,
-                    false => self.mostly_kept(&object, direct, members, *least_percent)?,
-                },
-                Strategy::Simple | Strategy::CompleteWays { .. } => EMPTY_SET,
-            };
-            if completed != EMPTY_SET {
-                object.any_member(|kind, member| {
-                    match kind {
-                        ObjectKind::Node => found.nodes.push((member, completed)),
-                        ObjectKind::Way => found.ways.push((member, completed)),
-                        ObjectKind::Relation => {}
-                    }
-                    false
-                })?;
-            }
-            Ok(())
-        })?;
-        self.held
-            .add(entry, block, places.len(), || keep_places(&places, place))?;
-        Ok(found)
-    }
-
-    fn set_of_member(&self, kind: ObjectKind, id: i64) -> SetNumber {
-        match kind {
-            ObjectKind::Node => self.nodes.get(id),
-            ObjectKind::Way => self.ways.get(id),
-            ObjectKind::Relation => EMPTY_SET,
-        }
-    }
-
-    /// Of the regions that keep a relation those in which enough of its members are kept.
-    fn mostly_kept(
-        &self,
-        relation: &ObjectView<'_>,
-        direct: SetNumber,
-        members: u64,
-        least_percent: Option<u32>,
-    ) -> Result<SetNumber, FormatError> {
-        let Some(least_percent) = least_percent else {
-            return Ok(EMPTY_SET);
-        };
-        let mut counts: FxHashMap<SetNumber, u64> = FxHashMap::default();
-        relation.any_member(|kind, id| {
-            *counts.entry(self.set_of_member(kind, id)).or_default() += 1;
-            false
-        })?;
-        let kept_in = |region: u32| {
-            let counts = counts.iter();
-            let holding = counts.filter(|(set, _)| self.sets.contains(**set, region));
-            holding.map(|(_, count)| count).sum::<u64>()
-        };
-        let is_enough = |region: &u32| kept_in(*region) * 100 >= members * u64::from(least_percent);
-        Ok(self
-            .sets
-            .of(self.sets.members(direct).into_iter().filter(is_enough)))
-    }
-
     /// Looks at ways again: at those that came along for the sake of a relation, and, where a way comes in
     /// several versions, at all that are kept, since every version is.
-    fn complete_ways(&mut self, each_once: bool, source: &mut Source<'_>) -> Result<()> {
+    fn complete_ways(&mut self, source: &mut Source<'_>) -> Result<()> {
+        let each_once = self.each_once;
         if self.more_ways.is_empty() && each_once {
             return Ok(());
         }
@@ -545,130 +411,10 @@ impl<'a> Selection<'a> {
     }
 }
 
-/// What was found in a block of relations.
-#[derive(Default)]
-struct FoundRelations {
-    /// Relations with a member that is kept.
-    direct: Found,
-    /// Relations and those among their members.
-    nested: Vec<(i64, i64)>,
-    /// Ways and nodes of relations that are completed.
-    ways: Found,
-    nodes: Found,
-}
-
-/// Relations that are completed by what they are, in one block.
-struct Types<'b> {
-    types: Option<&'b RelationTypes>,
-    block: &'b ParsedBlock<'b>,
-}
-
-impl<'b> Types<'b> {
-    fn new(strategy: &'b Strategy, block: &'b ParsedBlock<'b>) -> Self {
-        let types = match strategy {
-            Strategy::Smart { types, .. } => Some(types),
-            Strategy::Simple | Strategy::CompleteWays { .. } => None,
-        };
-        Self { types, block }
-    }
-
-    fn has(&self, relation: &ObjectView<'_>) -> Result<bool, FormatError> {
-        let wanted = match self.types {
-            None => return Ok(false),
-            Some(RelationTypes::Any) => return Ok(true),
-            Some(RelationTypes::Of(wanted)) => wanted,
-        };
-        let text = |index| self.block.strings.get(index).unwrap_or_default();
-        relation.any_tag(|key, value| {
-            text(key) == "type" && wanted.iter().any(|wanted| wanted == text(value))
-        })
-    }
-}
-
-/// Finds the regions at places, one near the other.
-struct Located<'s> {
-    sets: &'s SetTable,
-    areas: &'s AreaIndex,
-    locator: crate::region::Locator<'s>,
-    partial: Vec<u32>,
-    /// What was found last: the set of the place's surroundings, the regions that reach into these, and the
-    /// set of all.
-    last: (u32, Vec<u32>, SetNumber),
-}
-
-impl<'s> Located<'s> {
-    fn new(areas: &'s AreaIndex, sets: &'s SetTable) -> Self {
-        Self {
-            sets,
-            areas,
-            locator: areas.locator(),
-            partial: Vec::new(),
-            last: (0, Vec::new(), EMPTY_SET),
-        }
-    }
-
-    #[inline]
-    fn regions_at(&mut self, lat_e7: i32, lon_e7: i32) -> SetNumber {
-        if self.locator.stays_at(lat_e7, lon_e7) {
-            return self.last.2;
-        }
-        let around = self.locator.at(lat_e7, lon_e7, &mut self.partial);
-        // To compare nothing with nothing by way of memcmp takes longer than all else here.
-        let both_empty = self.partial.is_empty() && self.last.1.is_empty();
-        if around != self.last.0 || !(both_empty || self.partial == self.last.1) {
-            let whole = self.areas.sets().get(around as usize);
-            let regions = whole.into_iter().flatten().chain(&self.partial);
-            self.last.2 = self.sets.of(regions.copied());
-            self.last.0 = around;
-            self.last.1.clone_from(&self.partial);
-        }
-        self.last.2
-    }
-}
-
-/// Counts, of the blobs at some offsets, the nodes in each region.
-pub(super) fn count_nodes(
-    areas: &AreaIndex,
-    offsets: &[u64],
-    file: &PbfFile,
-    plan: &mut BlobPlan,
-    ctx: &Context,
-    mut take: impl FnMut(u32, u64),
-) -> Result<()> {
-    let sets = SetTable::default();
-    Scan::bare("estimate", file, plan, ctx).run(
-        |entry| offsets.binary_search(&entry.offset).is_ok(),
-        |_, block| {
-            let mut located = Located::new(areas, &sets);
-            let mut counts: FxHashMap<SetNumber, u64> = FxHashMap::default();
-            block.for_each_location(|_, location| {
-                if let Some((lat_e7, lon_e7)) = location {
-                    *counts
-                        .entry(located.regions_at(lat_e7, lon_e7))
-                        .or_default() += 1;
-                }
-            })?;
-            Ok(counts)
-        },
-        |counts| {
-            for (set, count) in counts {
-                let regions = sets.members(set).into_iter();
-                regions.for_each(|region| take(region, count));
-            }
-        },
-    )
-}
-
 /// Keeps the objects at some places of a block, ascending.
 fn keep_places(places: &[u32], count: u32) -> EditScript {
-    let (mut script, mut places) = (EditScript::default(), places.iter().peekable());
-    for place in 0..count {
-        match places.next_if_eq(&&place) {
-            Some(_) => script.keep(),
-            None => script.remove(),
-        }
-    }
-    script
+    let mut places = places.iter().peekable();
+    EditScript::keeping((0..count).map(|place| places.next_if_eq(&&place).is_some()))
 }
 
 fn add(map: &mut IdMap, id: i64, set: SetNumber, algebra: &mut SetAlgebra<'_>) {

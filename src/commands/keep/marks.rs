@@ -1,6 +1,5 @@
 //! What becomes of the objects of a block, in one output or in several.
 
-use crate::pbf::splice::EditScript;
 use std::collections::BTreeMap;
 
 /// What becomes of an object.
@@ -131,16 +130,4 @@ impl OutputMarks {
         let keep = self.classes.get(class as usize);
         keep.copied().unwrap_or(Keep::Drop)
     }
-}
-
-/// Keeps the objects of which a function says so.
-pub(super) fn script<T: Copy>(objects: &[T], is_kept: impl Fn(T) -> bool) -> EditScript {
-    let mut script = EditScript::default();
-    for object in objects {
-        match is_kept(*object) {
-            true => script.keep(),
-            false => script.remove(),
-        }
-    }
-    script
 }

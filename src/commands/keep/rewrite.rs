@@ -1,11 +1,11 @@
 //! Making of a block what outputs keep of it.
 
-use super::marks::{OutputMarks, script};
+use super::marks::OutputMarks;
 use super::{Class, Done, Fate, Fates, Glance, Keep, Marks, is_known};
 use crate::Context;
 use crate::commands::held::Held;
 use crate::error::Result;
-use crate::pbf::splice::{SpliceOptions, keep_objects, splice_block};
+use crate::pbf::splice::{EditScript, SpliceOptions, keep_objects, splice_block};
 use crate::pbf::{
     BlobEntry, BlobFlags, FormatError, InfoFields, ParsedBlock, SourceStrings, StringTable,
     TARGET_ELEMENTS, TARGET_PAYLOAD, clean_block, scan_payload,
@@ -241,7 +241,8 @@ impl Rewriter {
             return Ok(false);
         }
         self.spliced.clear();
-        let script = script(objects, |class| output.of(class) != Keep::Drop);
+        let kept = objects.iter().map(|class| output.of(*class) != Keep::Drop);
+        let script = EditScript::keeping(kept);
         let options = SpliceOptions::default();
         splice_block(source.payload, &script, &[], options, &mut self.spliced)
     }
@@ -258,7 +259,7 @@ impl Rewriter {
         let (objects, kept, cut);
         let (mut classes, mut block) = (source.marks.objects(), &source.block);
         if source.is_whole {
-            objects = script(classes, is_kept);
+            objects = EditScript::keeping(classes.iter().map(|class| is_kept(*class)));
             self.spliced.clear();
             if keep_objects(source.payload, &objects, &mut self.spliced)? {
                 let classes_kept = classes.iter().copied().filter(|class| is_kept(*class));

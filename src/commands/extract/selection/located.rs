@@ -1,0 +1,83 @@
+//! The regions at places.
+
+use crate::Context;
+use crate::commands::scan::Scan;
+use crate::error::Result;
+use crate::index::{EMPTY_SET, SetNumber, SetTable};
+use crate::read::{BlobPlan, PbfFile};
+use crate::region::{AreaIndex, Locator};
+use rustc_hash::FxHashMap;
+
+/// Finds the regions at places, one near the other.
+pub(super) struct Located<'s> {
+    sets: &'s SetTable,
+    areas: &'s AreaIndex,
+    locator: Locator<'s>,
+    partial: Vec<u32>,
+    /// What was found last: the set of the place's surroundings, the regions that reach into these, and the
+    /// set of all.
+    last: (u32, Vec<u32>, SetNumber),
+}
+
+impl<'s> Located<'s> {
+    pub(super) fn new(areas: &'s AreaIndex, sets: &'s SetTable) -> Self {
+        Self {
+            sets,
+            areas,
+            locator: areas.locator(),
+            partial: Vec::new(),
+            last: (0, Vec::new(), EMPTY_SET),
+        }
+    }
+
+    #[inline]
+    pub(super) fn regions_at(&mut self, lat_e7: i32, lon_e7: i32) -> SetNumber {
+        if self.locator.stays_at(lat_e7, lon_e7) {
+            return self.last.2;
+        }
+        let around = self.locator.at(lat_e7, lon_e7, &mut self.partial);
+        // To compare nothing with nothing by way of memcmp takes longer than all else here.
+        let both_empty = self.partial.is_empty() && self.last.1.is_empty();
+        if around != self.last.0 || !(both_empty || self.partial == self.last.1) {
+            let whole = self.areas.sets().get(around as usize);
+            let regions = whole.into_iter().flatten().chain(&self.partial);
+            self.last.2 = self.sets.of(regions.copied());
+            self.last.0 = around;
+            self.last.1.clone_from(&self.partial);
+        }
+        self.last.2
+    }
+}
+
+/// Counts, of the blobs at some offsets, the nodes in each region.
+pub(in crate::commands::extract) fn count_nodes(
+    areas: &AreaIndex,
+    offsets: &[u64],
+    file: &PbfFile,
+    plan: &mut BlobPlan,
+    ctx: &Context,
+    mut take: impl FnMut(u32, u64),
+) -> Result<()> {
+    let sets = SetTable::default();
+    Scan::bare("estimate", file, plan, ctx).run(
+        |entry| offsets.binary_search(&entry.offset).is_ok(),
+        |_, block| {
+            let mut located = Located::new(areas, &sets);
+            let mut counts: FxHashMap<SetNumber, u64> = FxHashMap::default();
+            block.for_each_location(|_, location| {
+                if let Some((lat_e7, lon_e7)) = location {
+                    *counts
+                        .entry(located.regions_at(lat_e7, lon_e7))
+                        .or_default() += 1;
+                }
+            })?;
+            Ok(counts)
+        },
+        |counts| {
+            for (set, count) in counts {
+                let regions = sets.members(set).into_iter();
+                regions.for_each(|region| take(region, count));
+            }
+        },
+    )
+}

@@ -1,0 +1,195 @@
+//! The relations that regions keep, and what comes along with them.
+
+use super::{Found, Selection, Source, add, add_all, keep_places};
+use crate::commands::extract::strategy::{RelationTypes, Strategy};
+use crate::error::Result;
+use crate::index::{EMPTY_SET, IdMap, IdSet, SetAlgebra, SetNumber};
+use crate::osm::ObjectKind;
+use crate::pbf::{BlobEntry, FormatError, ObjectView, ParsedBlock};
+use rustc_hash::FxHashMap;
+
+impl Selection<'_> {
+    pub(super) fn find_relations(
+        &mut self,
+        strategy: &Strategy,
+        source: &mut Source<'_>,
+    ) -> Result<()> {
+        let mut relations = IdMap::default();
+        let mut algebra = SetAlgebra::new(&self.sets);
+        let (mut direct, mut parents) = (Vec::new(), FxHashMap::<i64, Vec<i64>>::default());
+        let (mut more_ways, mut more_nodes) = (Vec::new(), Vec::new());
+        let mut scan = source.scan("find relations");
+        if matches!(strategy, Strategy::Smart { .. }) {
+            scan = scan.with_strings();
+        }
+        scan.run(
+            |entry| entry.kinds.contains(ObjectKind::Relation),
+            |entry, block| self.relations_with_members(entry, block, strategy),
+            |found: FoundRelations| {
+                add_all(&mut relations, &found.direct, &mut algebra);
+                direct.extend(found.direct);
+                for (parent, child) in found.nested {
+                    parents.entry(child).or_default().push(parent);
+                }
+                more_ways.extend(found.ways);
+                more_nodes.extend(found.nodes);
+            },
+        )?;
+        let mut further = IdSet::default();
+        // Upwards, as far as it goes: sets only grow, so that cycles come to an end.
+        while let Some((child, _)) = direct.pop() {
+            let set = relations.get(child);
+            for &parent in parents.get(&child).into_iter().flatten() {
+                let before = relations.get(parent);
+                let after = algebra.union(before, set);
+                if after != before {
+                    if before == EMPTY_SET {
+                        further.insert(parent);
+                    }
+                    relations.add(parent, after, |_, after| after);
+                    direct.push((parent, after));
+                }
+            }
+        }
+        (self.relations, self.parents) = (relations, further);
+        for (id, set) in more_nodes {
+            let missing = algebra.difference(set, self.nodes.get(id));
+            add(&mut self.more_nodes, id, missing, &mut algebra);
+        }
+        for (id, set) in more_ways {
+            let missing = algebra.difference(set, self.ways.get(id));
+            add(&mut self.more_ways, id, missing, &mut algebra);
+        }
+        Ok(())
+    }
+
+    fn relations_with_members(
+        &self,
+        entry: &BlobEntry,
+        block: &ParsedBlock<'_>,
+        strategy: &Strategy,
+    ) -> Result<FoundRelations, FormatError> {
+        let mut found = FoundRelations::default();
+        let mut algebra = SetAlgebra::new(&self.sets);
+        let types = Types::new(strategy, block);
+        let (mut places, mut place) = (Vec::new(), 0u32);
+        block.for_each_object(|object| {
+            place += 1;
+            if object.kind != ObjectKind::Relation {
+                return Ok(());
+            }
+            let (id, mut direct, mut members) = (object.id()?, EMPTY_SET, 0u64);
+            object.any_member(|kind, member| {
+                members += 1;
+                match kind {
+                    ObjectKind::Relation if *strategy != Strategy::Simple => {
+                        found.nested.push((id, member));
+                    }
+                    _ => direct = algebra.union(direct, self.set_of_member(kind, member)),
+                }
+                false
+            })?;
+            if direct == EMPTY_SET {
+                return Ok(());
+            }
+            found.direct.push((id, direct));
+            places.push(place - 1);
+            let completed = match strategy {
+                Strategy::Smart { least_percent, .. } => match types.has(&object)? {
+                    true => direct,
+                    false => self.mostly_kept(&object, direct, members, *least_percent)?,
+                },
+                Strategy::Simple | Strategy::CompleteWays { .. } => EMPTY_SET,
+            };
+            if completed != EMPTY_SET {
+                object.any_member(|kind, member| {
+                    match kind {
+                        ObjectKind::Node => found.nodes.push((member, completed)),
+                        ObjectKind::Way => found.ways.push((member, completed)),
+                        ObjectKind::Relation => {}
+                    }
+                    false
+                })?;
+            }
+            Ok(())
+        })?;
+        self.held
+            .add(entry, block, places.len(), || keep_places(&places, place))?;
+        Ok(found)
+    }
+
+    fn set_of_member(&self, kind: ObjectKind, id: i64) -> SetNumber {
+        match kind {
+            ObjectKind::Node => self.nodes.get(id),
+            ObjectKind::Way => self.ways.get(id),
+            ObjectKind::Relation => EMPTY_SET,
+        }
+    }
+
+    /// Of the regions that keep a relation those in which enough of its members are kept.
+    fn mostly_kept(
+        &self,
+        relation: &ObjectView<'_>,
+        direct: SetNumber,
+        members: u64,
+        least_percent: Option<u32>,
+    ) -> Result<SetNumber, FormatError> {
+        let Some(least_percent) = least_percent else {
+            return Ok(EMPTY_SET);
+        };
+        let mut counts: FxHashMap<SetNumber, u64> = FxHashMap::default();
+        relation.any_member(|kind, id| {
+            *counts.entry(self.set_of_member(kind, id)).or_default() += 1;
+            false
+        })?;
+        let kept_in = |region: u32| {
+            let counts = counts.iter();
+            let holding = counts.filter(|(set, _)| self.sets.contains(**set, region));
+            holding.map(|(_, count)| count).sum::<u64>()
+        };
+        let is_enough = |region: &u32| kept_in(*region) * 100 >= members * u64::from(least_percent);
+        Ok(self
+            .sets
+            .of(self.sets.members(direct).into_iter().filter(is_enough)))
+    }
+}
+
+/// What was found in a block of relations.
+#[derive(Default)]
+struct FoundRelations {
+    /// Relations with a member that is kept.
+    direct: Found,
+    /// Relations and those among their members.
+    nested: Vec<(i64, i64)>,
+    /// Ways and nodes of relations that are completed.
+    ways: Found,
+    nodes: Found,
+}
+
+/// Relations that are completed by what they are, in one block.
+struct Types<'b> {
+    types: Option<&'b RelationTypes>,
+    block: &'b ParsedBlock<'b>,
+}
+
+impl<'b> Types<'b> {
+    fn new(strategy: &'b Strategy, block: &'b ParsedBlock<'b>) -> Self {
+        let types = match strategy {
+            Strategy::Smart { types, .. } => Some(types),
+            Strategy::Simple | Strategy::CompleteWays { .. } => None,
+        };
+        Self { types, block }
+    }
+
+    fn has(&self, relation: &ObjectView<'_>) -> Result<bool, FormatError> {
+        let wanted = match self.types {
+            None => return Ok(false),
+            Some(RelationTypes::Any) => return Ok(true),
+            Some(RelationTypes::Of(wanted)) => wanted,
+        };
+        let text = |index| self.block.strings.get(index).unwrap_or_default();
+        relation.any_tag(|key, value| {
+            text(key) == "type" && wanted.iter().any(|wanted| wanted == text(value))
+        })
+    }
+}
