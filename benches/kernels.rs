@@ -4,12 +4,13 @@
 mod sample;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use pbfhogg::osc::read_change_files;
+use pbfhogg::Context;
 use pbfhogg::pbf::wire::{Varints, put_sint};
 use pbfhogg::pbf::{
     BlobEntry, BlockBuilder, Element, Info, Interner, Object, ObjectBody, PrimitiveBlock,
     scan_payload,
 };
+use pbfhogg::text::read_change_files;
 use sample::Sample;
 use std::hint::black_box;
 
@@ -122,13 +123,13 @@ fn change_files(criterion: &mut Criterion) {
     let sample = Sample::load();
     let mut group = criterion.benchmark_group("osc");
     group.throughput(Throughput::Elements(
-        read_change_files(&[&sample.changes])
+        read_change_files(&[&sample.changes], &Context::default())
             .unwrap()
             .changes()
             .len() as u64,
     ));
     group.bench_function("parse", |bencher| {
-        bencher.iter(|| read_change_files(&[&sample.changes]).unwrap())
+        bencher.iter(|| read_change_files(&[&sample.changes], &Context::default()).unwrap())
     });
     group.finish();
 }

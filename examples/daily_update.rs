@@ -117,6 +117,7 @@ impl Job {
         let output = self.folder.join("indexed.osm.pbf");
         let summary = cat::run(
             &cat::Options {
+                format: cat::Format::Pbf,
                 inputs: vec![base.to_owned()],
                 output: file(output.clone()),
                 write: WriteOptions::default(),

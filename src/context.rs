@@ -22,6 +22,20 @@ pub enum IoMode {
     IoUring,
 }
 
+/// What format an input is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum InputFormat {
+    /// What its content says.
+    #[default]
+    Auto,
+    /// PBF.
+    Pbf,
+    /// OSM XML.
+    Osm,
+    /// OPL.
+    Opl,
+}
+
 /// What a command runs in.
 #[derive(Clone)]
 pub struct Context {
@@ -29,6 +43,8 @@ pub struct Context {
     pub jobs: usize,
     /// How bytes get from and to the disk.
     pub io: IoMode,
+    /// What format inputs are in.
+    pub input_format: InputFormat,
     /// Who watches.
     pub observer: Arc<dyn Observer>,
     /// What is counted.
@@ -57,6 +73,7 @@ impl Context {
         Self {
             jobs: if jobs == 0 { cores() } else { jobs },
             io: IoMode::default(),
+            input_format: InputFormat::default(),
             observer: Arc::new(NoObserver),
             stats: Arc::default(),
         }
@@ -79,6 +96,11 @@ impl Context {
     /// Tells the user something that may be of interest.
     pub fn tell(&self, message: impl AsRef<str>) {
         self.observer.tell(message.as_ref());
+    }
+
+    /// Tells the user something that is a detail.
+    pub fn detail(&self, message: impl AsRef<str>) {
+        self.observer.detail(message.as_ref());
     }
 
     /// Begins a phase; it ends when the result is dropped.

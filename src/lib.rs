@@ -2,7 +2,7 @@
 //!
 //! The front door is [`ElementReader`]: every object of a file, on one core or on all. The commands
 //! of the `pbfhogg` program are in [`commands`]; what they are built from is in [`read`],
-//! [`write`](mod@write), [`pbf`], [`osc`] and [`osm`].
+//! [`write`](mod@write), [`pbf`], [`text`] and [`osm`].
 //!
 //! ```no_run
 //! use pbfhogg::ElementReader;
@@ -26,7 +26,6 @@ mod context;
 mod error;
 pub mod index;
 mod observer;
-pub mod osc;
 pub mod osm;
 pub mod pbf;
 pub mod read;
@@ -34,9 +33,10 @@ pub mod region;
 mod stats;
 mod sys;
 mod system;
+pub mod text;
 pub mod write;
 
-pub use context::{Context, IoMode};
+pub use context::{Context, InputFormat, IoMode};
 pub use error::{Error, Result};
 pub use observer::{NoObserver, Observer};
 pub use read::ElementReader;

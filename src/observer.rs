@@ -6,6 +6,8 @@ pub trait Observer: Send + Sync {
     fn warn(&self, _message: &str) {}
     /// Something that the user may want to know.
     fn tell(&self, _message: &str) {}
+    /// Something that only a user who asked for details wants to know.
+    fn detail(&self, _message: &str) {}
     /// A phase begins that will take in `total_bytes` bytes of input.
     fn phase_started(&self, _name: &'static str, _total_bytes: u64) {}
     /// The phase took in that many bytes more.

@@ -78,8 +78,13 @@ fn files_that_are_no_pbf_are_refused() {
     );
     bench.refuses(
         "xml.osm.pbf",
-        b"<?xml version='1.0'?><osm version='0.6'/>",
-        "not a PBF",
+        b"<?xml version='1.0'?><html></html>",
+        "line 1, column 28: expected <osm>, not <html>",
+    );
+    bench.refuses(
+        "changes.osm.pbf",
+        b"<?xml version='1.0'?><osmChange version='0.6'/>",
+        "this is an OsmChange file",
     );
     bench.refuses("zeros.osm.pbf", &[0; 4096], "BlobHeader");
     let data_first = craft::frame("OSMData", &craft::zlib_blob(&block()));
@@ -380,7 +385,12 @@ fn wrong_paths_and_options_are_refused_before_anything_is_written() {
     let nowhere = bench.path("no/such/folder/out.osm.pbf");
     assert!(run_fail(&[&"cat", &input, &"-o", &nowhere]).contains("out.osm.pbf"));
     let other = bench.path("out.osm.bz2");
-    assert!(run_fail(&[&"cat", &input, &"-o", &other]).contains("-f pbf"));
+    assert!(run_fail(&[&"sort", &input, &"-o", &other]).contains("-f pbf"));
+    let message = run_fail(&[&"sort", &input, &"-f", &"opl", &"-o", &output]);
+    assert!(
+        message.contains("`pbfhogg cat` makes text of it"),
+        "{message}"
+    );
     let message = run_fail(&[&"cat", &missing, &"-o", &output]);
     assert_eq!(message.matches("No such file").count(), 1, "{message}");
     bench.nothing_left(&[]);

@@ -5,8 +5,9 @@ use pbfhogg::commands::{self, cat};
 use pbfhogg::pbf::InfoFields;
 use std::path::PathBuf;
 
-/// Concatenate files and index the result
+/// Concatenate files and index the result, or convert them
 ///
+/// Reads PBF, OSM XML and OPL, the latter two compressed or not, and writes what the name of the output says.
 /// Blobs pass through as they are; the output gets a table of contents, with which every later
 /// command knows what is in each blob without reading it. An input that has one is not decoded, unless --force has it
 /// indexed anew.
@@ -15,7 +16,9 @@ use std::path::PathBuf;
   pbfhogg cat berlin.osm.pbf -o berlin-indexed.osm.pbf
   pbfhogg cat north.osm.pbf south.osm.pbf -o both.osm.pbf
   pbfhogg cat -t way,relation planet.osm.pbf -o no-nodes.osm.pbf
-  pbfhogg cat -c changeset,uid,user berlin.osm.pbf -o anonymous.osm.pbf")]
+  pbfhogg cat -c changeset,uid,user berlin.osm.pbf -o anonymous.osm.pbf
+  pbfhogg cat by-hand.osm -o by-hand.osm.pbf
+  pbfhogg cat -f opl -t relation berlin.osm.pbf -o - | less")]
 pub struct Args {
     /// Input files; - is standard input
     #[arg(required = true, value_name = "FILE")]
@@ -47,9 +50,14 @@ pub fn run(args: &Args) -> Result<Answer> {
         };
         return sort::run_with(&options, &args.run, &ctx);
     }
+    let format = args.output.write.format(&args.output.output);
     let options = cat::Options {
         inputs: args.inputs.clone(),
-        output: args.output.target()?,
+        output: match format {
+            cat::Format::Pbf => args.output.target()?,
+            cat::Format::Text(..) => args.output.text_target(),
+        },
+        format,
         write: args.output.write.options(),
         header: args.output.write.header(),
         kinds: args.kinds.set(),
@@ -59,6 +67,14 @@ pub fn run(args: &Args) -> Result<Answer> {
     let summary = cat::run(&options, &ctx)?;
     let free = !options.output.is_stream();
     args.run.finish(&ctx, &summary, free, || {
+        let written = &summary.written;
+        if format != cat::Format::Pbf {
+            let (objects, bytes) = (
+                show::counted(written.objects, "object"),
+                show::bytes(written.bytes),
+            );
+            return format!("{}: {objects}, {bytes}\n", options.output.path().display());
+        }
         format!(
             "{}: {}, {}, {}{}\n",
             options.output.path().display(),

@@ -10,16 +10,18 @@ use std::time::Duration;
 pub struct Terminal {
     bars: bool,
     quiet: bool,
+    verbose: bool,
     bar: Mutex<Option<ProgressBar>>,
 }
 
 impl Terminal {
     /// `progress` and `no_progress` as given; without either, bars are for terminals only.
-    pub fn new(progress: bool, no_progress: bool, quiet: bool) -> Self {
+    pub fn new(progress: bool, no_progress: bool, quiet: bool, verbose: bool) -> Self {
         let bars = progress || (!no_progress && !quiet && std::io::stderr().is_terminal());
         Self {
             bars,
             quiet,
+            verbose,
             bar: Mutex::default(),
         }
     }
@@ -50,6 +52,12 @@ impl Observer for Terminal {
 
     fn tell(&self, message: &str) {
         self.print(&format!("pbfhogg: {message}\n"));
+    }
+
+    fn detail(&self, message: &str) {
+        if self.verbose {
+            self.tell(message);
+        }
     }
 
     fn phase_started(&self, name: &'static str, total_bytes: u64) {

@@ -3,12 +3,14 @@
 use super::progress::Terminal;
 use anyhow::{Result, bail};
 use clap::Args;
+use pbfhogg::commands::cat::Format;
 use pbfhogg::commands::{HeaderOption, HeaderOptions, IdSource};
 use pbfhogg::index::IdSets;
 use pbfhogg::osm::{KindSet, ObjectKind, TagExpression, TagFilter, parse_object_ids};
 use pbfhogg::pbf::{Compression, InfoFields};
-use pbfhogg::write::{OutputTarget, WriteOptions};
-use pbfhogg::{Context, IoMode};
+use pbfhogg::text::TextFormat;
+use pbfhogg::write::{OutputTarget, TextCompression, WriteOptions};
+use pbfhogg::{Context, InputFormat, IoMode};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,9 +22,11 @@ pub struct RunArgs {
     /// Worker threads; 0 means every core
     #[arg(short, long, value_name = "N", default_value_t = 0, value_parser = parse_jobs)]
     pub jobs: usize,
-    /// Format of the input, for a file whose content does not tell
-    #[arg(short = 'F', long, value_name = "FORMAT", value_parser = ["pbf", "osm.pbf", "osh.pbf"])]
-    pub input_format: Option<String>,
+    /// Format of the inputs, where their content does not tell: pbf, osm or opl
+    ///
+    /// OSM XML and OPL, compressed or not, are converted to a temporary PBF first.
+    #[arg(short = 'F', long, value_name = "FORMAT", value_parser = parse_input_format)]
+    pub input_format: Option<InputFormat>,
     /// Read and write past the page cache (O_DIRECT), so that what the machine holds in memory stays
     #[arg(long, conflicts_with = "io_uring")]
     pub direct_io: bool,
@@ -61,7 +65,13 @@ impl RunArgs {
             (false, true) => IoMode::IoUring,
             (false, false) => IoMode::Auto,
         };
-        ctx.observer = Arc::new(Terminal::new(self.progress, self.no_progress, self.quiet));
+        ctx.input_format = self.input_format.unwrap_or_default();
+        ctx.observer = Arc::new(Terminal::new(
+            self.progress,
+            self.no_progress,
+            self.quiet,
+            self.verbose,
+        ));
         ctx
     }
 
@@ -122,9 +132,10 @@ pub struct WriteArgs {
     /// Replace the output file if it exists
     #[arg(short = 'O', long)]
     pub overwrite: bool,
-    /// Format of the output, for a file name that does not tell; only PBF is written
-    #[arg(short = 'f', long, value_name = "FORMAT", value_parser = ["pbf", "osm.pbf", "osh.pbf"])]
-    pub output_format: Option<String>,
+    /// Format of the output, for a file name that does not tell: pbf; cat also writes osm and opl, and these
+    /// compressed, as osm.gz, opl.bz2 or osm.zst
+    #[arg(short = 'f', long, value_name = "FORMAT", value_parser = parse_output_format)]
+    pub output_format: Option<Format>,
     /// Compression of new blobs: none, zlib[:1-12], zstd[:1-22] or lz4
     ///
     /// Every program reads zlib. The level of zlib promises a size: 6 gives what zlib gives at 6.
@@ -146,14 +157,17 @@ pub struct WriteArgs {
 }
 
 /// Endings of file names that promise another format than the one that is written.
-const OTHER_FORMATS: [&str; 12] = [
-    ".osm", ".osc", ".xml", ".opl", ".o5m", ".o5c", ".gz", ".bz2", ".zst", ".json", ".geojson",
-    ".csv",
+const OTHER_FORMATS: [&str; 13] = [
+    ".osm", ".osh", ".osc", ".xml", ".opl", ".o5m", ".o5c", ".gz", ".bz2", ".zst", ".json",
+    ".geojson", ".csv",
 ];
 
 impl WriteArgs {
     /// A path from the command line as an output.
     pub fn target(&self, path: &Path) -> Result<OutputTarget> {
+        if let Some(Format::Text(..)) = self.output_format {
+            bail!("this command writes PBF; `pbfhogg cat` makes text of it");
+        }
         if path.as_os_str() == "-" || path == Path::new("/dev/stdout") {
             return Ok(OutputTarget::Stdout);
         }
@@ -168,6 +182,22 @@ impl WriteArgs {
             path: path.to_owned(),
             overwrite: self.overwrite,
         })
+    }
+
+    /// What format the output is in: as given, or as the name says.
+    pub fn format(&self, path: &Path) -> Format {
+        let of_name = || {
+            let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+            let (_, ending) = name.split_once('.')?;
+            // Whatever stands before the ending may have dots, too.
+            let endings = std::iter::successors(Some(ending), |rest| {
+                rest.split_once('.').map(|(_, ending)| ending)
+            });
+            endings
+                .into_iter()
+                .find_map(|ending| parse_output_format(ending).ok())
+        };
+        self.output_format.or_else(of_name).unwrap_or_default()
     }
 
     /// How the output is written.
@@ -205,6 +235,41 @@ impl KindArgs {
         } else {
             self.kinds.iter().copied().collect()
         }
+    }
+}
+
+fn parse_input_format(text: &str) -> Result<InputFormat, String> {
+    match text {
+        "pbf" | "osm.pbf" | "osh.pbf" => Ok(InputFormat::Pbf),
+        _ => match parse_output_format(text) {
+            Ok(Format::Text(TextFormat::Opl, _)) => Ok(InputFormat::Opl),
+            Ok(Format::Text(..)) => Ok(InputFormat::Osm),
+            _ => Err("expected pbf, osm or opl".into()),
+        },
+    }
+}
+
+fn parse_output_format(text: &str) -> Result<Format, String> {
+    let compressions = [
+        (".gz", TextCompression::Gzip),
+        (".bz2", TextCompression::Bzip2),
+        (".zst", TextCompression::Zstd),
+    ];
+    let mut compressed = compressions
+        .into_iter()
+        .filter_map(|(ending, compression)| {
+            let format = text.strip_suffix(ending)?;
+            Some((format, compression))
+        });
+    match compressed.next().unwrap_or((text, TextCompression::None)) {
+        ("pbf" | "osm.pbf" | "osh.pbf", TextCompression::None) => Ok(Format::Pbf),
+        ("osm" | "osh" | "xml" | "osm.xml", compression) => {
+            Ok(Format::Text(TextFormat::Osm, compression))
+        }
+        ("opl" | "osm.opl" | "osh.opl", compression) => {
+            Ok(Format::Text(TextFormat::Opl, compression))
+        }
+        _ => Err("expected pbf, osm or opl; the latter two also with .gz, .bz2 or .zst".into()),
     }
 }
 

@@ -101,7 +101,7 @@ pub fn run(args: &Args) -> Result<Answer> {
 }
 
 fn filter_changes(args: &Args, options: &Options, ctx: &Context) -> Result<Answer> {
-    let summary = changes::run(options)?;
+    let summary = changes::run(options, ctx)?;
     let free = !options.output.is_stream();
     args.run.finish(ctx, &summary, free, || {
         format!(

@@ -8,11 +8,12 @@ mod units;
 
 use super::headers::HeaderOptions;
 use crate::Context;
+use crate::commands::input;
 use crate::error::{Error, Result};
-use crate::osc::{ChangeSet, read_change_files};
 use crate::osm::{ObjectKind, format_timestamp};
 use crate::pbf::{BlobFlags, HeaderBlock, feature};
 use crate::read::{BlobPlan, PbfFile, PlanNeeds, parallel_classify_phase};
+use crate::text::{ChangeSet, read_change_files};
 use crate::write::{Expected, OutputTarget, PbfWriter, WriteOptions, Written};
 use edit::{Done, Editor, Tally};
 use serde::Serialize;
@@ -63,7 +64,7 @@ pub struct Summary {
 
 /// Applies.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
-    let file = PbfFile::open(&options.base, ctx)?;
+    let file = input::open_to_copy(&options.base, &options.write, ctx)?;
     if file.header.has(feature::HISTORY) {
         return Err(Error::file(
             &options.base,
@@ -72,7 +73,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     }
     let changes = {
         let _phase = ctx.phase("read changes", 0);
-        read_change_files(&options.changes)?
+        read_change_files(&options.changes, ctx)?
     };
     let (plan, drop_locations) = plan_base(&file, &changes, ctx)?;
     if drop_locations {

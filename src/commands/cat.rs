@@ -1,4 +1,7 @@
-//! `cat`: concatenate files and give the result a table of contents. Blobs pass through.
+//! `cat`: concatenate files and give the result a table of contents. Blobs pass through. Or tell their objects
+//! as text.
+
+mod text;
 
 use super::headers::{HeaderOptions, merged_header};
 use super::{expected_copy, open_all};
@@ -9,8 +12,10 @@ use crate::pbf::{
     BlobEntry, BlobFlags, FormatError, InfoFields, ParsedBlock, SourceStrings, clean_block, feature,
 };
 use crate::read::{BlobPlan, BlobReader, PbfFile, PlanNeeds, parallel_classify_phase};
+use crate::text::TextFormat;
 use crate::write::{
-    EncodedFrame, Expected, FrameEncoder, OutputTarget, PbfWriter, WriteOptions, Written,
+    EncodedFrame, Expected, FrameEncoder, OutputTarget, PbfWriter, TextCompression, WriteOptions,
+    Written,
 };
 use serde::Serialize;
 use std::path::PathBuf;
@@ -22,6 +27,8 @@ pub struct Options {
     pub inputs: Vec<PathBuf>,
     /// Where the result goes.
     pub output: OutputTarget,
+    /// What it is.
+    pub format: Format,
     /// How it is written.
     pub write: WriteOptions,
     /// What its header says.
@@ -34,8 +41,18 @@ pub struct Options {
     pub rescan: bool,
 }
 
+/// What a file is written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Format {
+    /// PBF.
+    #[default]
+    Pbf,
+    /// Text: OSM XML or OPL.
+    Text(TextFormat, TextCompression),
+}
+
 /// What `cat` did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Summary {
     /// The file that was written.
     pub written: Written,
@@ -49,8 +66,11 @@ pub struct Summary {
 
 /// Concatenates.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
-    let files = open_all(&options.inputs, ctx)?;
+    let files = open_all(&options.inputs, &options.write, ctx)?;
     let mut header = merged_header(&files)?;
+    if let Format::Text(format, compression) = options.format {
+        return text::write(&files, header, format, compression, options, ctx);
+    }
     if options.output.is_stream() {
         // A stream's header is written first, so that only what is known now can be declared.
         let verified = |file: &PbfFile| file.toc.as_ref().is_some_and(|toc| toc.flags.sorted);
@@ -75,12 +95,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     }
     let mut writer =
         PbfWriter::create(options.output.clone(), header, options.write, expected, ctx)?;
-    let mut summary = Summary {
-        written: Written::default(),
-        blobs_copied: 0,
-        blobs_skipped: 0,
-        blobs_rewritten: 0,
-    };
+    let mut summary = Summary::default();
     // Without a table nothing of a blob needs to be known but, perhaps, its kinds.
     let without_table = options.output.is_stream() || !options.write.toc;
     let needs = match (without_table, options.kinds == KindSet::ALL) {
@@ -118,14 +133,7 @@ fn write_clean(
     summary: &mut Summary,
     ctx: &Context,
 ) -> Result<()> {
-    let mut plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
-    let may_be_wanted = |entry: &BlobEntry| {
-        let is_known = entry.flags.has(BlobFlags::SCANNED) || !entry.kinds.is_empty();
-        !is_known || !entry.kinds.intersection(options.kinds).is_empty()
-    };
-    plan.resolve_shared(file, ctx, may_be_wanted)?;
-    let (wanted, rest): (Vec<_>, Vec<_>) = plan.entries.into_iter().partition(may_be_wanted);
-    summary.blobs_skipped += rest.iter().map(|entry| u64::from(entry.blobs)).sum::<u64>();
+    let wanted = wanted_entries(file, options.kinds, summary, ctx)?;
     let bytes = |entry: &BlobEntry| u64::from(entry.frame_len);
     let phase = ctx.phase("clean", wanted.iter().map(bytes).sum());
     parallel_classify_phase(
@@ -141,6 +149,24 @@ fn write_clean(
             frames.iter().try_for_each(|frame| writer.frame(frame))
         },
     )
+}
+
+/// The blobs of a file that may have objects of some kinds.
+fn wanted_entries(
+    file: &PbfFile,
+    kinds: KindSet,
+    summary: &mut Summary,
+    ctx: &Context,
+) -> Result<Vec<BlobEntry>> {
+    let mut plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
+    let may_be_wanted = |entry: &BlobEntry| {
+        let is_known = entry.flags.has(BlobFlags::SCANNED) || !entry.kinds.is_empty();
+        !is_known || !entry.kinds.intersection(kinds).is_empty()
+    };
+    plan.resolve_shared(file, ctx, may_be_wanted)?;
+    let (wanted, rest): (Vec<_>, Vec<_>) = plan.entries.into_iter().partition(may_be_wanted);
+    summary.blobs_skipped += rest.iter().map(|entry| u64::from(entry.blobs)).sum::<u64>();
+    Ok(wanted)
 }
 
 /// Decides blob by blob.

@@ -2,6 +2,7 @@
 //! lead somewhere.
 
 use crate::Context;
+use crate::commands::input;
 use crate::error::Result;
 use crate::index::IdSet;
 use crate::osm::{KindSet, ObjectKind, OrderKey, id_from_rank};
@@ -123,7 +124,7 @@ impl Summary {
 
 /// Checks a file.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
-    let file = PbfFile::open(&options.input, ctx)?;
+    let file = input::open(&options.input, ctx)?;
     let mut plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     plan.resolve_shared(&file, ctx, |_| true)?;
     let mut check = Check {

@@ -10,10 +10,10 @@ mod show;
 use super::shards::{Source, Sources, Unit, are_equal, plan_units};
 use crate::Context;
 use crate::error::{Error, Result};
-use crate::osc::OscText;
 use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::{BlobEntry, feature};
 use crate::read::parallel_classify_phase;
+use crate::text::OscText;
 use crate::write::{OutputTarget, TextOutput};
 use compare::Comparison;
 use order::{Side, in_order};
@@ -202,7 +202,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     if let Some(Format::Osc(_)) = format {
         put(OscText::EPILOGUE)?;
     }
-    output.map_or(Ok(()), TextOutput::finish)?;
+    output.map(TextOutput::finish).transpose()?;
     Ok(summary)
 }
 

@@ -9,6 +9,7 @@ pub use strategy::{RelationTypes, Strategy};
 use super::headers::HeaderOptions;
 use super::keep::{Job, Kept, Target, write_each};
 use crate::Context;
+use crate::commands::input;
 use crate::error::{Error, Result};
 use crate::osm::NANO_PER_DECIMICRO;
 use crate::pbf::{BlobEntry, HeaderBlock, InfoFields};
@@ -76,7 +77,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     if options.extracts.is_empty() {
         return Err(Error::Usage("no region was given".into()));
     }
-    let file = PbfFile::open(&options.input, ctx)?;
+    let file = input::open_to_copy(&options.input, &options.write, ctx)?;
     let mut outputs = options.extracts.iter().map(|extract| &extract.output);
     outputs.try_for_each(OutputTarget::check)?;
     let mut plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;

@@ -5,11 +5,12 @@ use super::ids::{self, IdSource};
 use super::keep::{Fate, Job, Keep, Kept, Target, mark_by_id, write_kept};
 use super::references::referenced;
 use crate::Context;
+use crate::commands::input;
 use crate::error::{Error, Result};
 use crate::index::IdSets;
 use crate::osm::ObjectId;
 use crate::pbf::{BlobEntry, InfoFields};
-use crate::read::{BlobPlan, PbfFile, PlanNeeds};
+use crate::read::{BlobPlan, PlanNeeds};
 use crate::write::{OpenOutput, OutputTarget, WriteOptions};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -63,7 +64,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         return Err(Error::Usage(cause.into()));
     }
     let wanted = ids::collect(&options.ids, ctx)?;
-    let file = PbfFile::open(&options.input, ctx)?;
+    let file = input::open_to_copy(&options.input, &options.write, ctx)?;
     let output = OpenOutput::open(options.output.clone())?;
     // A single pass looks at what is not known; to follow references, kinds have to be known before.
     let needs = if options.add_referenced {

@@ -4,11 +4,12 @@ use super::headers::HeaderOptions;
 use super::ids::{self, IdSource, kinds_of_parents};
 use super::keep::{Fate, Job, Keep, Kept, Marks, Target, write_kept};
 use crate::Context;
+use crate::commands::input;
 use crate::error::Result;
 use crate::index::IdSets;
 use crate::osm::ObjectKind;
 use crate::pbf::{BlobEntry, FormatError, InfoFields, ParsedBlock};
-use crate::read::{BlobPlan, PbfFile, PlanNeeds};
+use crate::read::{BlobPlan, PlanNeeds};
 use crate::write::{OpenOutput, OutputTarget, WriteOptions};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -46,7 +47,7 @@ pub struct Summary {
 /// Gets parents.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let wanted = ids::collect(&options.ids, ctx)?;
-    let file = PbfFile::open(&options.input, ctx)?;
+    let file = input::open_to_copy(&options.input, &options.write, ctx)?;
     let output = OpenOutput::open(options.output.clone())?;
     let plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;
     let mut header = file.header.clone();

@@ -2,10 +2,11 @@
 
 use super::scan::Scan;
 use crate::Context;
+use crate::commands::input;
 use crate::error::{Error, Result};
 use crate::index::IdSets;
 use crate::osm::{KindSet, ObjectId, ObjectKind, id_from_rank};
-use crate::read::{BlobPlan, PbfFile, PlanNeeds};
+use crate::read::{BlobPlan, PlanNeeds};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -70,7 +71,7 @@ fn read_lines(path: &Path, default: ObjectKind, ids: &mut IdSets) -> Result<()> 
 }
 
 fn read_objects(path: &Path, ids: &mut IdSets, ctx: &Context) -> Result<()> {
-    let file = PbfFile::open(path, ctx)?;
+    let file = input::open(path, ctx)?;
     let mut plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;
     Scan::bare("read ids", &file, &mut plan, ctx).run(
         |_| true,

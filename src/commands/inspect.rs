@@ -12,6 +12,7 @@ pub use coordinates::{NodeStatistics, WayLocations};
 pub use extended::{ByKind, Extended};
 
 use crate::Context;
+use crate::commands::input;
 use crate::error::Result;
 use crate::osm::{Bbox, ObjectKind, OrderKey, format_timestamp, id_from_rank, id_rank};
 use crate::pbf::{BlobEntry, BlobFlags, ParsedBlock, feature, scan_payload};
@@ -265,7 +266,7 @@ pub fn is_indexed(options: &Options, ctx: &Context) -> Result<bool> {
 
 /// Finds out what is in a file.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
-    let file = PbfFile::open(&options.input, ctx)?;
+    let file = input::open(&options.input, ctx)?;
     let asked = options.questions;
     let (plan, census) = if asked.any() {
         take_census(&file, asked, ctx)?

@@ -12,6 +12,7 @@ pub mod getparents;
 mod headers;
 mod held;
 mod ids;
+mod input;
 pub mod inspect;
 mod keep;
 mod references;
@@ -30,12 +31,15 @@ pub use keep::Kept;
 use crate::Context;
 use crate::error::Result;
 use crate::read::{HeaderWalker, PbfFile};
-use crate::write::Expected;
+use crate::write::{Expected, WriteOptions};
 use std::path::PathBuf;
 
-/// Opens all inputs of a command.
-fn open_all(paths: &[PathBuf], ctx: &Context) -> Result<Vec<PbfFile>> {
-    paths.iter().map(|path| PbfFile::open(path, ctx)).collect()
+/// Opens all inputs of a command that copies blobs.
+fn open_all(paths: &[PathBuf], write: &WriteOptions, ctx: &Context) -> Result<Vec<PbfFile>> {
+    let files = paths.iter();
+    files
+        .map(|path| input::open_to_copy(path, write, ctx))
+        .collect()
 }
 
 /// What is expected of a copy of a file.

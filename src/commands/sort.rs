@@ -74,7 +74,7 @@ const SHARD_BYTES: u64 = 32 << 20;
 
 /// Sorts.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
-    let files = open_all(&options.inputs, ctx)?;
+    let files = open_all(&options.inputs, &options.write, ctx)?;
     let mut header = merged_header(&files)?;
     header.set_optional(feature::SORTED, true);
     if options.output.is_stream() {

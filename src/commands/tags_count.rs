@@ -4,10 +4,11 @@ mod table;
 
 use super::tag_match::BlockMatcher;
 use crate::Context;
+use crate::commands::input;
 use crate::error::Result;
 use crate::osm::{KindSet, ObjectKind, TagExpression, TagFilter};
 use crate::pbf::{BlobEntry, FormatError, ParsedBlock, StringTable};
-use crate::read::{BlobPlan, BlobReader, Glanced, PbfFile, PlanNeeds, parallel_classify_phase};
+use crate::read::{BlobPlan, BlobReader, Glanced, PlanNeeds, parallel_classify_phase};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -68,7 +69,7 @@ pub struct Summary {
 
 /// Counts.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
-    let file = PbfFile::open(&options.input, ctx)?;
+    let file = input::open(&options.input, ctx)?;
     let counter = Counter::new(options);
     let mut plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;
     plan.resolve_shared(&file, ctx, |entry| counter.selects(entry))?;

@@ -8,6 +8,7 @@ use super::references::{each_once, referenced};
 use super::scan::Scan;
 use super::tag_match::BlockMatcher;
 use crate::Context;
+use crate::commands::input;
 use crate::error::Result;
 use crate::index::{IdSet, IdSets};
 use crate::osm::{KindSet, ObjectId, ObjectKind, TagExpression, TagFilter};
@@ -56,7 +57,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         tags: TagFilter::new(options.expressions.iter().cloned()),
         invert: options.invert,
     };
-    let file = PbfFile::open(&options.input, ctx)?;
+    let file = input::open_to_copy(&options.input, &options.write, ctx)?;
     let output = OpenOutput::open(options.output.clone())?;
     if options.omit_referenced {
         filter.write_matching(&file, output, options, ctx)

@@ -107,8 +107,18 @@ impl BlockBuilder {
                 self.lats.push(lat);
                 self.lons.push(lon);
             }
-            ObjectBody::Way { refs } => {
-                head.runs[0] = self.add_run(|run| put_deltas(run, refs.iter().copied()));
+            ObjectBody::Way { refs, locations_e7 } => {
+                let located = !self.drop_locations && locations_e7.len() == refs.len();
+                let places = if located { locations_e7 } else { &[] };
+                let raw = |&(lat, lon): &(i32, i32)| raw_location(&self.scale, lat, lon);
+                let places: Option<Vec<_>> = places.iter().map(raw).collect();
+                let places = places.ok_or_else(inexact)?;
+                let (lats, lons) = (places.iter().map(|at| at.0), places.iter().map(|at| at.1));
+                head.runs = [
+                    self.add_run(|run| put_deltas(run, refs.iter().copied())),
+                    self.add_run(|run| put_deltas(run, lats)),
+                    self.add_run(|run| put_deltas(run, lons)),
+                ];
             }
             ObjectBody::Relation { members } => {
                 for member in members {

@@ -33,6 +33,8 @@ pub enum ObjectBody<'a> {
     Way {
         /// Node ids.
         refs: &'a [i64],
+        /// Latitude and longitude of each node in units of 1e-7 degree; empty where they are not known.
+        locations_e7: &'a [(i32, i32)],
     },
     /// The members, in order.
     Relation {

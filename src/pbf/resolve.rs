@@ -20,6 +20,8 @@ pub(crate) struct PlainObject<'a> {
     pub nano_location: (i64, i64),
     pub tags: Vec<(&'a str, &'a str)>,
     pub refs: Vec<i64>,
+    /// Latitude and longitude of the nodes of a way that has them, in units of 1e-7 degree.
+    pub locations_e7: Vec<(i32, i32)>,
     pub members: Vec<Member<'a>>,
 }
 
@@ -39,6 +41,7 @@ impl Default for PlainObject<'_> {
             nano_location: (0, 0),
             tags: Vec::new(),
             refs: Vec::new(),
+            locations_e7: Vec::new(),
             members: Vec::new(),
         }
     }
@@ -55,6 +58,7 @@ impl<'a> PlainObject<'a> {
         (self.kind, self.id) = (object.key.0, id_from_rank(object.key.1));
         self.tags.clear();
         self.refs.clear();
+        self.locations_e7.clear();
         self.members.clear();
         self.nano_location = (0, 0);
         match (&object.form, self.kind) {
@@ -81,6 +85,12 @@ impl<'a> PlainObject<'a> {
                 let mut refs = Delta::new(&way.refs);
                 while !refs.is_done() {
                     self.refs.push(refs.read()?);
+                }
+                let (mut lats, mut lons) = (Delta::new(&way.lats), Delta::new(&way.lons));
+                while !lats.is_done() {
+                    let lat = nearest_e7(block.scale.nano_lat(lats.read()?));
+                    self.locations_e7
+                        .push((lat, nearest_e7(block.scale.nano_lon(lons.read()?))));
                 }
             }
             (RawForm::Message(message), ObjectKind::Relation) => {
@@ -147,27 +157,32 @@ impl<'a> PlainObject<'a> {
 
     /// The object as it is written; coordinates of a node are the nearest that can be.
     pub(crate) fn as_object(&self) -> Object<'_> {
-        let e7 = |nano: i64| {
-            let rounded = nano.div_euclid(NANO_PER_DECIMICRO)
-                + i64::from(nano.rem_euclid(NANO_PER_DECIMICRO) >= NANO_PER_DECIMICRO / 2);
-            rounded.clamp(i32::MIN.into(), i32::MAX.into()) as i32
-        };
         Object {
             id: self.id,
             info: self.info,
             tags: &self.tags,
             body: match self.kind {
                 ObjectKind::Node => ObjectBody::Node {
-                    lat_e7: e7(self.nano_location.0),
-                    lon_e7: e7(self.nano_location.1),
+                    lat_e7: nearest_e7(self.nano_location.0),
+                    lon_e7: nearest_e7(self.nano_location.1),
                 },
-                ObjectKind::Way => ObjectBody::Way { refs: &self.refs },
+                ObjectKind::Way => ObjectBody::Way {
+                    refs: &self.refs,
+                    locations_e7: &self.locations_e7,
+                },
                 ObjectKind::Relation => ObjectBody::Relation {
                     members: &self.members,
                 },
             },
         }
     }
+}
+
+/// Nanodegrees in units of 1e-7 degree, or the nearest that there is.
+fn nearest_e7(nano: i64) -> i32 {
+    let rounded = nano.div_euclid(NANO_PER_DECIMICRO)
+        + i64::from(nano.rem_euclid(NANO_PER_DECIMICRO) >= NANO_PER_DECIMICRO / 2);
+    rounded.clamp(i32::MIN.into(), i32::MAX.into()) as i32
 }
 
 impl RawObject<'_> {

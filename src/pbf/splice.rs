@@ -361,7 +361,8 @@ impl<'a> NewObjects<'a> {
         let (mut message, mut scratch) = (Vec::new(), Vec::new());
         match object.body {
             ObjectBody::Node { .. } => {}
-            ObjectBody::Way { refs } => {
+            // Nothing that is spliced has locations.
+            ObjectBody::Way { refs, .. } => {
                 let mut run = Vec::new();
                 put_deltas(&mut run, refs.iter().copied());
                 encode_way(&mut message, &mut scratch, &head, [&run, &[], &[]]);

@@ -193,17 +193,22 @@ pub struct PbfFile {
 impl PbfFile {
     /// Opens a file and reads its header blob: one read, or two where the table is large.
     pub fn open(path: &Path, ctx: &Context) -> Result<Self> {
-        let file = Self::open_quietly(path, ctx)?;
+        Self::of_input(Input::open_in(path, ctx)?, ctx)
+    }
+
+    /// As [`open`](Self::open), of an input that is open.
+    pub fn of_input(input: Input, ctx: &Context) -> Result<Self> {
+        let file = Self::read_header(input, ctx)?;
         if let Some(problem) = &file.toc_problem {
-            ctx.warn(format!("{}: {problem}; it is not used", path.display()));
+            let path = file.input.path().display();
+            ctx.warn(format!("{path}: {problem}; it is not used"));
         }
         Ok(file)
     }
 
-    fn open_quietly(path: &Path, ctx: &Context) -> Result<Self> {
-        let input = Input::open_in(path, ctx)?;
+    fn read_header(input: Input, ctx: &Context) -> Result<Self> {
         if input.is_empty() {
-            return Err(Error::file(path, "the file is empty"));
+            return Err(Error::file(input.path(), "the file is empty"));
         }
         let frame = read_header_frame(&input)?;
         ctx.stats.bytes_read.add(frame.len() as u64);

@@ -3,10 +3,10 @@
 use super::degrees::point_of_e7;
 use super::shape::Point;
 use crate::error::{Error, Result};
-use crate::osc::{Batch, Change, ChangeSet, read_osm_file};
 use crate::osm::ObjectKind;
 use crate::pbf::{Element, Member, Object, ObjectBody};
 use crate::read::{ElementReader, Input};
+use crate::text::{Batch, Change, ChangeSet, read_osm_file};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::Path;
 
@@ -123,7 +123,7 @@ impl Source {
     fn ways(&self, mut visit: impl FnMut(i64, &mut dyn Iterator<Item = i64>)) -> Result<()> {
         match self {
             Self::Xml(set) => for_each(set, ObjectKind::Way, |object| {
-                if let ObjectBody::Way { refs } = object.body {
+                if let ObjectBody::Way { refs, .. } = object.body {
                     visit(object.id, &mut refs.iter().copied());
                 }
             }),
@@ -161,7 +161,7 @@ impl Source {
 fn for_each(set: &ChangeSet, kind: ObjectKind, mut visit: impl FnMut(&Object<'_>)) {
     const AT_A_TIME: usize = 8192;
     for changes in set.changes().chunks(AT_A_TIME) {
-        let wanted = |change: &&Change| change.key.0 == kind && !change.deleted;
+        let wanted = |change: &&Change| change.key.0 == kind && !change.is_deletion();
         let batch = Batch::new(set, changes.iter().filter(wanted));
         batch.objects().iter().for_each(&mut visit);
     }

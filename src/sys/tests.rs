@@ -97,6 +97,7 @@ impl Bench {
         match job {
             Job::Cat => cat::run(
                 &cat::Options {
+                    format: cat::Format::Pbf,
                     inputs: vec![self.base()],
                     output,
                     kinds: KindSet::ALL,

@@ -10,6 +10,7 @@ mod output;
 mod parts;
 mod pbf_writer;
 mod reblock;
+mod text_encoder;
 mod text_output;
 mod unfinished;
 
@@ -19,5 +20,6 @@ pub use output::{OpenOutput, Output, OutputTarget};
 pub(crate) use parts::{Assembler, Part};
 pub use pbf_writer::{Expected, PbfWriter, WriteOptions, Written};
 pub(crate) use reblock::{Encoders, Reblocker};
+pub use text_encoder::{TextChunk, TextCompression, TextEncoder};
 pub use text_output::TextOutput;
 pub use unfinished::abandon_unfinished;

@@ -31,7 +31,7 @@ impl Assembler {
     }
 
     /// Adds an object.
-    pub(super) fn add(&mut self, object: &Object<'_>) -> Result<(), FormatError> {
+    pub(crate) fn add(&mut self, object: &Object<'_>) -> Result<(), FormatError> {
         self.make_room(object.kind(), &Scale::default());
         self.builder.add(object)
     }

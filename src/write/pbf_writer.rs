@@ -476,6 +476,11 @@ impl<'f> PbfWriter<'f> {
         self.entries.push(entry);
     }
 
+    /// Declares a feature that readers have to know.
+    pub(crate) fn require(&mut self, feature: &str) {
+        self.header.set_required(feature, true);
+    }
+
     /// Ends the file: patches the header with the table of contents, makes everything durable,
     /// and lets the file take its name.
     pub fn finish(mut self) -> Result<Written> {

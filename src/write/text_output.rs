@@ -1,99 +1,140 @@
 //! Text as output: complete or not at all, compressed where its name says so.
 
 use super::output::{Output, OutputTarget};
+use super::text_encoder::{Tally, TextChunk, TextCompression, TextEncoder};
 use crate::error::{Error, Result};
 use crate::sys;
-use flate2::GzBuilder;
-use flate2::write::GzEncoder;
+use bzip2::write::BzEncoder;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 
-/// A text file, or standard output. A name that ends in `.gz`, `.bz2` or `.zst` is compressed.
+/// A text file, or standard output.
 pub struct TextOutput {
     output: Output,
-    sink: Sink,
-}
-
-/// A file that is written to as all files are.
-struct Through(File);
-
-impl Write for Through {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        sys::write(&self.0, bytes)?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-enum Sink {
-    Plain(BufWriter<Through>),
-    Gzip(GzEncoder<BufWriter<Through>>),
-    Bzip2(bzip2::write::BzEncoder<BufWriter<Through>>),
-    Zstd(zstd::Encoder<'static, BufWriter<Through>>),
+    file: File,
+    compression: TextCompression,
+    encoder: TextEncoder,
+    tally: Tally,
+    bzip2: Option<BzEncoder<Vec<u8>>>,
+    /// Text that is no chunk yet.
+    text: String,
+    /// Bytes of chunks that were not handed to the system yet.
+    bytes: Vec<u8>,
+    /// How many were.
+    len: u64,
 }
 
 impl std::fmt::Debug for TextOutput {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("TextOutput")
             .field("output", &self.output)
+            .field("compression", &self.compression)
             .finish_non_exhaustive()
     }
 }
 
+/// Bytes of text that make a chunk.
+const CHUNK: usize = 1 << 20;
+/// Bytes that are handed to the system at a time.
+const AT_A_TIME: usize = 1 << 16;
+
 impl TextOutput {
-    /// Begins an output.
+    /// Begins an output. A name that ends in `.gz`, `.bz2` or `.zst` is compressed.
     pub fn create(target: OutputTarget) -> Result<Self> {
+        let compression = TextCompression::of_name(target.path());
+        Self::compressed(target, compression)
+    }
+
+    /// Begins an output that is compressed whatever its name says.
+    pub fn compressed(target: OutputTarget, compression: TextCompression) -> Result<Self> {
         let (output, file) = Output::create(target)?;
-        let file = BufWriter::with_capacity(1 << 16, Through(file));
-        let ending = output.path().extension().and_then(|ending| ending.to_str());
-        let sink = match ending {
-            // No time in the head: the same text is the same bytes.
-            Some("gz") => Sink::Gzip(
-                GzBuilder::new()
-                    .mtime(0)
-                    .write(file, flate2::Compression::new(6)),
-            ),
-            Some("bz2") => Sink::Bzip2(bzip2::write::BzEncoder::new(
-                file,
-                bzip2::Compression::best(),
-            )),
-            Some("zst") => Sink::Zstd(
-                zstd::Encoder::new(file, 3).map_err(|error| failed(output.path(), error))?,
-            ),
-            _ => Sink::Plain(file),
-        };
-        Ok(Self { output, sink })
+        Ok(Self {
+            output,
+            file,
+            compression,
+            encoder: TextEncoder::new(compression),
+            tally: Tally::default(),
+            bzip2: (compression == TextCompression::Bzip2)
+                .then(|| BzEncoder::new(Vec::new(), bzip2::Compression::best())),
+            text: String::new(),
+            bytes: TextEncoder::head(compression).to_vec(),
+            len: 0,
+        })
+    }
+
+    /// How the text is compressed: chunks have to be so, too.
+    pub const fn compression(&self) -> TextCompression {
+        self.compression
     }
 
     /// Appends text.
     pub fn write(&mut self, text: &str) -> Result<()> {
-        let written = match &mut self.sink {
-            Sink::Plain(out) => out.write_all(text.as_bytes()),
-            Sink::Gzip(out) => out.write_all(text.as_bytes()),
-            Sink::Bzip2(out) => out.write_all(text.as_bytes()),
-            Sink::Zstd(out) => out.write_all(text.as_bytes()),
+        self.text.push_str(text);
+        let is_enough = match self.compression {
+            TextCompression::None => self.text.len() >= AT_A_TIME,
+            _ => self.text.len() >= CHUNK,
         };
-        written.map_err(|error| failed(self.output.path(), error))
+        if is_enough { self.end_chunk() } else { Ok(()) }
     }
 
-    /// Ends the text, makes it durable, and lets it take its name.
-    pub fn finish(self) -> Result<()> {
-        let flushed = match self.sink {
-            Sink::Plain(out) => Ok(out),
-            Sink::Gzip(out) => out.finish(),
-            Sink::Bzip2(out) => out.finish(),
-            Sink::Zstd(out) => out.finish(),
-        };
-        let flushed = flushed.and_then(|mut out| io::Write::flush(&mut out));
-        flushed.map_err(|error| failed(self.output.path(), error))?;
-        self.output.commit()
+    /// Appends text that was compressed by a worker.
+    pub fn chunk(&mut self, chunk: &TextChunk) -> Result<()> {
+        self.end_chunk()?;
+        self.put(chunk)
+    }
+
+    /// Bytes handed to the system or about to be.
+    fn put(&mut self, chunk: &TextChunk) -> Result<()> {
+        self.tally.add(chunk);
+        match &mut self.bzip2 {
+            None => self.bytes.extend_from_slice(&chunk.bytes),
+            Some(bzip2) => {
+                let written = bzip2.write_all(&chunk.bytes);
+                written.map_err(|error| failed(self.output.path(), error))?;
+                self.bytes.append(bzip2.get_mut());
+            }
+        }
+        if self.bytes.len() >= AT_A_TIME {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    fn end_chunk(&mut self) -> Result<()> {
+        if self.text.is_empty() {
+            return Ok(());
+        }
+        let text = std::mem::take(&mut self.text);
+        let chunk = self.encoder.encode(text);
+        let chunk = chunk.map_err(|error| failed(self.output.path(), error))?;
+        self.put(&chunk)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let written = sys::write(&self.file, &self.bytes);
+        written.map_err(|error| failed(self.output.path(), error))?;
+        self.len += self.bytes.len() as u64;
+        self.bytes.clear();
+        Ok(())
+    }
+
+    /// Ends the text, makes it durable, and lets it take its name. Returns how many bytes there are.
+    pub fn finish(mut self) -> Result<u64> {
+        self.end_chunk()?;
+        if let Some(bzip2) = self.bzip2.take() {
+            let rest = bzip2.finish();
+            let rest = rest.map_err(|error| failed(self.output.path(), error))?;
+            self.bytes.extend(rest);
+        }
+        let tail = self.tally.tail(self.compression);
+        self.bytes.extend_from_slice(&tail);
+        self.flush()?;
+        self.output.commit()?;
+        Ok(self.len)
     }
 }
 
-fn failed(path: &Path, error: io::Error) -> Error {
+fn failed(path: &Path, error: std::io::Error) -> Error {
     Error::io(path, "cannot write", error)
 }

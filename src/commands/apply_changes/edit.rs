@@ -3,13 +3,13 @@
 use super::units::Unit;
 use crate::Context;
 use crate::error::Result;
-use crate::osc::{Batch, Change, ChangeSet};
 use crate::osm::{OrderKey, id_from_rank};
 use crate::pbf::splice::{EditScript, SpliceOptions, splice_block};
 use crate::pbf::{
     BlobEntry, FormatError, Object, ParsedBlock, RawAge, Scale, SourceStrings, TARGET_ELEMENTS,
 };
 use crate::read::{BlobReader, PbfFile, stale_index};
+use crate::text::{Batch, Change, ChangeSet};
 use crate::write::{EncodedFrame, FrameEncoder, WriteOptions};
 
 /// What became of a unit.
@@ -62,9 +62,8 @@ impl<'a> Editor<'a> {
         ctx: &Context,
     ) -> Self {
         let mut encoder = FrameEncoder::new(options.compression, options.blob_index);
-        if drop_locations {
-            encoder.drop_locations();
-        }
+        // Locations are not kept up to date, so that none are written, not even those of changes.
+        encoder.drop_locations();
         let reader = BlobReader::new(&file.input, ctx);
         Self {
             reader,
@@ -116,7 +115,7 @@ fn insert_all(
     changes: &[Change],
     tally: &mut Tally,
 ) -> Result<Vec<EncodedFrame>, FormatError> {
-    let new = changes.iter().filter(|change| !change.deleted);
+    let new = changes.iter().filter(|change| !change.is_deletion());
     let batch = Batch::new(set, new);
     let objects = batch.objects();
     tally.created += objects.len() as u64;
@@ -276,7 +275,7 @@ impl<'c> Script<'c> {
 
     /// The base does not have the object.
     fn absent(&mut self, change: &'c Change) {
-        if change.deleted {
+        if change.is_deletion() {
             self.tally.absent += 1;
         } else {
             self.tally.created += 1;
@@ -293,7 +292,7 @@ impl<'c> Script<'c> {
             return;
         }
         self.edits.remove();
-        if change.deleted {
+        if change.is_deletion() {
             self.tally.deleted += 1;
         } else {
             self.tally.modified += 1;

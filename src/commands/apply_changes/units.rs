@@ -1,9 +1,9 @@
 //! Which blob of the base gets which changes.
 
-use crate::osc::ChangeSet;
 use crate::osm::{ObjectKind, OrderKey};
 use crate::pbf::{BlobEntry, BlobFlags, TARGET_ELEMENTS};
 use crate::read::BlobPlan;
+use crate::text::ChangeSet;
 use crate::write::Expected;
 use std::ops::Range;
 
@@ -135,7 +135,10 @@ pub(super) fn loses_locations(entry: &BlobEntry, file_loses_them: bool) -> bool 
 /// Gives the changes of a gap to the blob before or behind it, if one of them has room.
 fn attach(slots: &mut [Slot], behind: usize, part: &Range<usize>, changes: &ChangeSet) -> bool {
     let inserted = changes.changes().get(part.clone()).unwrap_or_default();
-    let new = inserted.iter().filter(|change| !change.deleted).count();
+    let new = inserted
+        .iter()
+        .filter(|change| !change.is_deletion())
+        .count();
     let (Some(kind), true) = (inserted.first().map(|change| change.key.0), new > 0) else {
         return false;
     };

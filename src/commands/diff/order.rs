@@ -1,6 +1,7 @@
 //! Files that are to be gone through side by side have to be in order.
 
 use crate::Context;
+use crate::commands::input;
 use crate::commands::{HeaderOptions, sort};
 use crate::error::{Error, Result};
 use crate::pbf::{Compression, feature};
@@ -18,7 +19,7 @@ pub(super) struct Side {
 
 /// Opens a file; one that is not in order is sorted into a temporary file first.
 pub(super) fn in_order(path: &Path, ctx: &Context) -> Result<Side> {
-    let side = Side::open(PbfFile::open(path, ctx)?, path.to_owned(), ctx)?;
+    let side = Side::open(input::open(path, ctx)?, path.to_owned(), ctx)?;
     if side.plan.is_sorted() != Some(false) {
         return Ok(side);
     }

@@ -1,12 +1,13 @@
 //! Single objects as they stand in a file, found by their ids.
 
 use crate::Context;
+use crate::commands::input;
 use crate::commands::scan::Scan;
 use crate::error::Result;
 use crate::index::IdSets;
 use crate::osm::{ObjectId, ObjectKind, format_timestamp};
 use crate::pbf::{Element, FormatError, Info, PrimitiveBlock};
-use crate::read::{BlobPlan, PbfFile, PlanNeeds};
+use crate::read::{BlobPlan, PlanNeeds};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -73,7 +74,7 @@ pub struct Summary {
 /// Finds objects.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let wanted: IdSets = options.ids.iter().copied().collect();
-    let file = PbfFile::open(&options.input, ctx)?;
+    let file = input::open(&options.input, ctx)?;
     let mut plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;
     let mut objects = Vec::new();
     Scan::bare("find objects", &file, &mut plan, ctx).run(

@@ -67,7 +67,10 @@ impl Made {
                     lat_e7: *lat_e7,
                     lon_e7: *lon_e7,
                 },
-                MadeBody::Way(refs) => ObjectBody::Way { refs },
+                MadeBody::Way(refs) => ObjectBody::Way {
+                    refs,
+                    locations_e7: &[],
+                },
                 MadeBody::Relation(_) => ObjectBody::Relation { members: &members },
             },
         })

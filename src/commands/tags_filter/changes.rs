@@ -1,11 +1,12 @@
 //! Change files: the changes of objects with certain tags, and of what these refer to.
 
 use super::Options;
+use crate::Context;
 use crate::error::Result;
 use crate::index::IdSets;
-use crate::osc::{Batch, ChangeAction, OscText, read_change_files};
 use crate::osm::{ObjectId, ObjectKind, TagExpression, TagFilter};
 use crate::pbf::{Object, ObjectBody};
+use crate::text::{Batch, ChangeAction, OscText, read_change_files};
 use crate::write::TextOutput;
 use serde::Serialize;
 
@@ -24,10 +25,13 @@ pub struct ChangesSummary {
 
 /// Keeps the changes of a change file, the last one of each object, that are about objects with certain tags.
 /// Deletions are kept, since they do not say what tags the object had.
-pub fn run(options: &Options) -> Result<ChangesSummary> {
+pub fn run(options: &Options, ctx: &Context) -> Result<ChangesSummary> {
     let filter = TagFilter::new(options.expressions.iter().cloned());
-    let set = read_change_files(std::slice::from_ref(&options.input))?;
-    let batch = Batch::new(&set, set.changes().iter().filter(|change| !change.deleted));
+    let set = read_change_files(std::slice::from_ref(&options.input), ctx)?;
+    let batch = Batch::new(
+        &set,
+        set.changes().iter().filter(|change| !change.is_deletion()),
+    );
     let objects = batch.objects();
     let matched: IdSets = objects
         .iter()
@@ -51,7 +55,7 @@ pub fn run(options: &Options) -> Result<ChangesSummary> {
     let mut text = OscText::default();
     let mut objects = objects.iter();
     for change in set.changes() {
-        if change.deleted {
+        if change.is_deletion() {
             let (kind, id) = (change.key.0, change.id);
             text.put_deletion(ObjectId { kind, id }, change.version, change.timestamp);
             summary.deleted += 1;
@@ -102,7 +106,7 @@ fn matches(filter: &TagFilter, object: &Object<'_>) -> bool {
 fn is_area(object: &Object<'_>) -> bool {
     match object.body {
         ObjectBody::Node { .. } => false,
-        ObjectBody::Way { refs } => refs.len() >= 4 && refs.first() == refs.last(),
+        ObjectBody::Way { refs, .. } => refs.len() >= 4 && refs.first() == refs.last(),
         ObjectBody::Relation { .. } => object
             .tags
             .iter()
@@ -129,7 +133,7 @@ fn add_referenced(objects: &[Object<'_>], kept: &mut IdSets) {
         }
     }
     for object in objects {
-        if let ObjectBody::Way { refs } = object.body
+        if let ObjectBody::Way { refs, .. } = object.body
             && kept.contains(ObjectKind::Way, object.id)
         {
             for id in refs {

@@ -1,6 +1,7 @@
 //! The changes of one or more change files, one per object, in canonical order.
 
-use crate::osm::{ObjectKind, OrderKey, StringPool, id_rank};
+use super::ChangeAction;
+use crate::osm::{Bbox, ObjectKind, OrderKey, StringPool, id_rank};
 use crate::pbf::{Info, Member, Object, ObjectBody};
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -12,8 +13,8 @@ pub struct Change {
     pub key: OrderKey,
     /// The id of the object.
     pub id: i64,
-    /// Whether the object is deleted.
-    pub deleted: bool,
+    /// What becomes of the object.
+    pub action: ChangeAction,
     /// Version; `None` counts as newer than anything.
     pub version: Option<u32>,
     /// Seconds since 1970.
@@ -24,6 +25,8 @@ pub struct Change {
     pub(super) location_e7: (i32, i32),
     pub(super) tags: Span,
     pub(super) refs: Span,
+    /// Where the nodes of a way are; empty where that is not said.
+    pub(super) places: Span,
 }
 
 /// A range of one of the lists of a [`ChangeSet`].
@@ -38,9 +41,22 @@ impl Span {
         list.get(self.start as usize..self.end as usize)
             .unwrap_or_default()
     }
+
+    /// The same range of a list that stands behind `start` others.
+    const fn behind(self, start: u32) -> Self {
+        Self {
+            start: self.start + start,
+            end: self.end + start,
+        }
+    }
 }
 
 impl Change {
+    /// Whether the object is gone.
+    pub fn is_deletion(&self) -> bool {
+        self.action == ChangeAction::Delete
+    }
+
     /// Whether this change replaces an object of the base with that version and time: it has a
     /// higher version, or the same and is not older. What the base does not tell gives way.
     pub fn replaces(&self, version: Option<u32>, timestamp: Option<i64>) -> bool {
@@ -71,7 +87,28 @@ pub struct Replication {
     pub timestamp: Option<i64>,
 }
 
-/// Changes, at most one per object, in canonical order.
+/// What a text says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Preface {
+    /// The state of the data.
+    pub replication: Replication,
+    /// What the data lies in.
+    pub bbox: Option<Bbox>,
+    /// The name of the program that wrote it.
+    pub generator: Option<String>,
+}
+
+impl Preface {
+    fn add(&mut self, other: Self) {
+        let (one, two) = (&mut self.replication, other.replication);
+        one.sequence = two.sequence.max(one.sequence);
+        one.timestamp = two.timestamp.max(one.timestamp);
+        self.bbox = self.bbox.or(other.bbox);
+        self.generator = self.generator.take().or(other.generator);
+    }
+}
+
+/// Changes: of one object at most one, in canonical order, where the set is settled; as they came before.
 #[derive(Debug, Default)]
 pub struct ChangeSet {
     changes: Vec<Change>,
@@ -82,7 +119,11 @@ pub struct ChangeSet {
     pub(super) refs: Vec<i64>,
     /// Kind and role of each of `refs` that is a member; other places are filled with nodes.
     pub(super) roles: Vec<(ObjectKind, u32)>,
-    replication: Replication,
+    /// Latitude and longitude of nodes of ways, in 1e-7 degree.
+    pub(super) places: Vec<(i32, i32)>,
+    pub(super) preface: Preface,
+    /// Whether any object says if it is visible, as those of history files do.
+    pub(super) tells_visible: bool,
 }
 
 impl ChangeSet {
@@ -93,16 +134,60 @@ impl ChangeSet {
 
     /// What the change files tell of the state of the data after them.
     pub const fn replication(&self) -> &Replication {
-        &self.replication
+        &self.preface.replication
     }
 
-    pub(super) fn push(&mut self, change: Change) {
-        self.changes.push(change);
+    /// What the text says of itself.
+    pub const fn preface(&self) -> &Preface {
+        &self.preface
     }
 
-    pub(super) fn note_replication(&mut self, state: Replication) {
-        self.replication.sequence = state.sequence.max(self.replication.sequence);
-        self.replication.timestamp = state.timestamp.max(self.replication.timestamp);
+    /// Whether any object says if it is visible, as those of history files do.
+    pub const fn tells_visible(&self) -> bool {
+        self.tells_visible
+    }
+
+    pub(super) fn note_replication(&mut self, replication: Replication) {
+        self.preface.add(Preface {
+            replication,
+            ..Preface::default()
+        });
+    }
+
+    /// Adds the changes of another set behind those of this one.
+    pub(super) fn append(&mut self, other: Self) -> Result<(), String> {
+        if self.changes.is_empty() && self.strings.is_empty() {
+            let preface = std::mem::replace(self, other).preface;
+            self.preface.add(preface);
+            return Ok(());
+        }
+        let strings: Vec<u32> = (0..other.strings.len() as u32)
+            .map(|id| self.strings.add(other.strings.get(id)))
+            .collect();
+        let string = |id: u32| strings.get(id as usize).copied().unwrap_or_default();
+        let starts = [self.tags.len(), self.refs.len(), self.places.len()];
+        self.tags.extend(other.tags.iter().map(|id| string(*id)));
+        self.refs.extend_from_slice(&other.refs);
+        let roles = other
+            .roles
+            .iter()
+            .map(|(kind, role)| (*kind, string(*role)));
+        self.roles.extend(roles);
+        self.places.extend_from_slice(&other.places);
+        let lens = [self.tags.len(), self.refs.len(), self.places.len()];
+        check_lens(&self.strings, lens)?;
+        let [tags, refs, places] = starts.map(|start| start as u32);
+        self.changes
+            .extend(other.changes.iter().map(|change| Change {
+                user: string(change.user),
+                tags: change.tags.behind(tags),
+                refs: change.refs.behind(refs),
+                places: change.places.behind(places),
+                ..*change
+            }));
+        self.preface.add(other.preface);
+        self.tells_visible |= other.tells_visible;
+        Ok(())
     }
 
     /// Brings the changes into canonical order and keeps the winner for each object.
@@ -141,7 +226,7 @@ pub struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// Takes changes that are not deletions.
+    /// Takes changes.
     pub fn new(set: &'a ChangeSet, changes: impl IntoIterator<Item = &'a Change>) -> Self {
         let mut batch = Self {
             set,
@@ -200,7 +285,7 @@ impl<'a> Batch<'a> {
                 changeset: change.changeset,
                 uid: change.uid,
                 user: (!user.is_empty()).then_some(user),
-                visible: true,
+                visible: !change.is_deletion(),
             },
             tags,
             body: match change.key.0 {
@@ -210,6 +295,7 @@ impl<'a> Batch<'a> {
                 }
                 ObjectKind::Way => ObjectBody::Way {
                     refs: change.refs.of(&self.set.refs),
+                    locations_e7: change.places.of(&self.set.places),
                 },
                 ObjectKind::Relation => ObjectBody::Relation { members },
             },
@@ -222,7 +308,7 @@ impl<'a> Batch<'a> {
 pub(super) struct Draft {
     pub kind: ObjectKind,
     pub id: i64,
-    pub deleted: bool,
+    pub action: ChangeAction,
     pub version: Option<u32>,
     pub timestamp: Option<i64>,
     pub changeset: Option<i64>,
@@ -231,32 +317,44 @@ pub(super) struct Draft {
     pub location_e7: (i32, i32),
     pub tags_start: usize,
     pub refs_start: usize,
+    pub places_start: usize,
+}
+
+/// Fails where lists have become longer than their places can be told.
+fn check_lens(strings: &StringPool, lens: [usize; 3]) -> Result<(), String> {
+    if strings.text_len() > u32::MAX as usize {
+        return Err("more than 4 GB of distinct text".to_owned());
+    }
+    match lens.iter().all(|len| *len <= u32::MAX as usize) {
+        true => Ok(()),
+        false => Err("more tags, refs or members than 32 bits can count".to_owned()),
+    }
 }
 
 impl ChangeSet {
     /// Takes over a change whose tags and refs stand at the end of the lists.
     pub(super) fn finish(&mut self, draft: &Draft) -> Result<(), String> {
-        if self.strings.text_len() > u32::MAX as usize {
-            return Err("more than 4 GB of distinct text".to_owned());
-        }
-        let span = |start: usize, end: usize| match (u32::try_from(start), u32::try_from(end)) {
-            (Ok(start), Ok(end)) => Ok(Span { start, end }),
-            _ => Err("more tags, refs or members than 32 bits can count".to_owned()),
+        let lens = [self.tags.len(), self.refs.len(), self.places.len()];
+        check_lens(&self.strings, lens)?;
+        let span = |start: usize, end: usize| Span {
+            start: start as u32,
+            end: end as u32,
         };
         let change = Change {
             key: (draft.kind, id_rank(draft.id)),
             id: draft.id,
-            deleted: draft.deleted,
+            action: draft.action,
             version: draft.version,
             timestamp: draft.timestamp,
             changeset: draft.changeset,
             uid: draft.uid,
             user: draft.user,
             location_e7: draft.location_e7,
-            tags: span(draft.tags_start, self.tags.len())?,
-            refs: span(draft.refs_start, self.refs.len())?,
+            tags: span(draft.tags_start, self.tags.len()),
+            refs: span(draft.refs_start, self.refs.len()),
+            places: span(draft.places_start, self.places.len()),
         };
-        self.push(change);
+        self.changes.push(change);
         Ok(())
     }
 }
@@ -269,7 +367,7 @@ mod tests {
         Change {
             key: (ObjectKind::Node, 1),
             id: 1,
-            deleted: false,
+            action: ChangeAction::Modify,
             version,
             timestamp,
             changeset: None,
@@ -278,6 +376,7 @@ mod tests {
             location_e7: (0, 0),
             tags: Span::default(),
             refs: Span::default(),
+            places: Span::default(),
         }
     }
 

@@ -30,7 +30,11 @@ fn an_osm_file_gives_its_objects_in_canonical_order() {
         <create><node id='99' lat='0' lon='0'/></create>
         </osm>";
     let set = read_osm_file(file(text).path()).unwrap();
-    let seen: Vec<_> = set.changes().iter().map(|c| (c.id, c.deleted)).collect();
+    let seen: Vec<_> = set
+        .changes()
+        .iter()
+        .map(|c| (c.id, c.is_deletion()))
+        .collect();
     assert_eq!(
         seen,
         [
@@ -42,12 +46,18 @@ fn an_osm_file_gives_its_objects_in_canonical_order() {
             (7, false)
         ]
     );
-    let batch = Batch::new(&set, set.changes().iter().filter(|c| !c.deleted));
+    let batch = Batch::new(&set, set.changes().iter().filter(|c| !c.is_deletion()));
     let objects = batch.objects();
     let (lat_e7, lon_e7) = (15_000_000, -22_500_000);
     assert_eq!(objects[1].body, ObjectBody::Node { lat_e7, lon_e7 });
     assert_eq!(objects[1].tags, [("a", "<b>")]);
-    assert_eq!(objects[2].body, ObjectBody::Way { refs: &[1, -2] });
+    assert_eq!(
+        objects[2].body,
+        ObjectBody::Way {
+            refs: &[1, -2],
+            locations_e7: &[]
+        }
+    );
     let ObjectBody::Relation { members } = objects[3].body else {
         panic!("{:?}", objects[3]);
     };
@@ -63,7 +73,7 @@ fn a_file_of_the_other_kind_is_named() {
         message.ends_with("this is an OsmChange file (<osmChange>), not an OSM XML file (<osm>)"),
         "{message}"
     );
-    let message = error(read_change_files(&[plain.path()]));
+    let message = error(read_change_files(&[plain.path()], &Context::default()));
     assert!(
         message.ends_with("this is an OSM XML file (<osm>), not an OsmChange file (<osmChange>)"),
         "{message}"
@@ -101,6 +111,6 @@ fn broken_osm_files_are_refused() {
 fn an_action_means_nothing_in_a_change_file() {
     let text =
         b"<osmChange><create><node id='1' lat='1' lon='1' action='delete'/></create></osmChange>";
-    let set = read_change_files(&[file(text).path()]).unwrap();
-    assert!(!set.changes()[0].deleted);
+    let set = read_change_files(&[file(text).path()], &Context::default()).unwrap();
+    assert!(!set.changes()[0].is_deletion());
 }

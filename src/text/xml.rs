@@ -1,111 +1,75 @@
-//! The streaming parser of OSM XML: change files (`<osmChange>`) and plain files (`<osm>`).
+//! The parser of OSM XML: change files (`<osmChange>`) and plain files (`<osm>`).
 
-use super::change_set::{ChangeSet, Draft, Replication};
-use super::source::{LineReader, open};
-use crate::error::{Error, Result};
-use crate::osm::{ObjectKind, parse_e7, parse_timestamp};
+use super::change_set::{ChangeSet, Draft, Preface};
+use super::portions::Portion;
+use super::{ChangeAction, NO_PLACE, TextFormat};
+use crate::osm::{Bbox, ObjectKind, parse_e7, parse_timestamp};
 use quick_xml::XmlVersion;
 use quick_xml::events::{BytesStart, Event};
 use std::borrow::Cow;
-use std::io::BufRead;
-use std::path::Path;
 
-/// The kinds of document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Document {
-    /// `<osmChange>`: objects stand in sections that say whether they are deleted.
-    OsmChange,
-    /// `<osm>`: objects stand directly under the root.
-    Osm,
-}
-
-impl Document {
-    /// The root element.
-    const fn root(self) -> &'static str {
-        match self {
-            Self::OsmChange => "osmChange",
-            Self::Osm => "osm",
-        }
-    }
-
-    /// What messages call it.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::OsmChange => "an OsmChange file",
-            Self::Osm => "an OSM XML file",
-        }
-    }
-
-    /// What to say of a document that begins with another element.
-    fn other_root(self, found: &str) -> String {
-        let other = match self {
-            Self::OsmChange => Self::Osm,
-            Self::Osm => Self::OsmChange,
-        };
-        if found == other.root() {
-            return format!(
-                "this is {} (<{found}>), not {} (<{}>)",
-                other.name(),
-                self.name(),
-                self.root()
-            );
-        }
-        format!("expected <{}>, not <{found}>", self.root())
-    }
-}
-
-/// Reads a file and adds what it says to `changes`, in document order.
-pub(super) fn read_into(path: &Path, document: Document, changes: &mut ChangeSet) -> Result<()> {
-    let mut reader = quick_xml::Reader::from_reader(open(path, document)?);
+/// Parses a portion of a document.
+pub(super) fn parse(portion: &Portion, format: TextFormat) -> Result<ChangeSet, (usize, String)> {
+    let text = match std::str::from_utf8(&portion.bytes) {
+        Ok(text) => text,
+        Err(error) => return Err((error.valid_up_to(), "the text is not UTF-8".into())),
+    };
+    let mut reader = quick_xml::Reader::from_str(text);
     let mut parser = Parser {
-        document,
-        changes,
+        format,
+        objects: ChangeSet::default(),
         stack: Vec::new(),
         draft: None,
         seen_root: false,
+        is_last: portion.is_last,
     };
-    parser.read(&mut reader).map_err(|cause| {
-        let (line, column) = reader.get_ref().position();
-        Error::ChangeFile {
-            path: path.to_owned(),
-            line,
-            column,
-            cause,
+    match parser.read(&mut reader) {
+        Ok(()) => Ok(parser.objects),
+        Err(cause) => {
+            let at = usize::try_from(reader.buffer_position()).unwrap_or(usize::MAX);
+            Err((at.clamp(portion.prefix, portion.bytes.len()), cause))
         }
-    })
+    }
+}
+
+/// What to say of a document that begins with another element than it should.
+fn other_root(format: TextFormat, found: &str) -> String {
+    let other = match format {
+        TextFormat::OsmChange => TextFormat::Osm,
+        TextFormat::Osm | TextFormat::Opl => TextFormat::OsmChange,
+    };
+    let root = format.root();
+    if found == other.root() {
+        let (this, wanted) = (other.name(), format.name());
+        return format!("this is {this} (<{found}>), not {wanted} (<{root}>)");
+    }
+    format!("expected <{root}>, not <{found}>")
 }
 
 /// Where in the document the parser is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Root,
-    /// In `create` or `modify` (`false`), or in `delete` (`true`).
-    Section(bool),
+    Section(ChangeAction),
     Object,
     /// An element that is not known, or one that has no contents of interest.
     Other,
 }
 
-struct Parser<'a> {
-    document: Document,
-    changes: &'a mut ChangeSet,
+struct Parser {
+    format: TextFormat,
+    objects: ChangeSet,
     stack: Vec<Place>,
     draft: Option<Draft>,
     seen_root: bool,
+    /// Whether the document ends where the text does.
+    is_last: bool,
 }
 
-impl Parser<'_> {
-    fn read<R: BufRead>(
-        &mut self,
-        reader: &mut quick_xml::Reader<LineReader<R>>,
-    ) -> Result<(), String> {
-        let mut buffer = Vec::new();
+impl Parser {
+    fn read(&mut self, reader: &mut quick_xml::Reader<&[u8]>) -> Result<(), String> {
         loop {
-            buffer.clear();
-            match reader
-                .read_event_into(&mut buffer)
-                .map_err(|error| error.to_string())?
-            {
+            match reader.read_event().map_err(|error| error.to_string())? {
                 Event::Start(element) => {
                     let place = self.open(&element)?;
                     self.stack.push(place);
@@ -124,12 +88,12 @@ impl Parser<'_> {
                 _ => {}
             }
         }
-        let root = self.document.root();
+        if !self.is_last {
+            return Ok(());
+        }
+        let (name, root) = (self.format.name(), self.format.root());
         match (self.seen_root, self.stack.is_empty()) {
-            (false, _) => Err(format!(
-                "this is not {}: <{root}> is missing",
-                self.document.name()
-            )),
+            (false, _) => Err(format!("this is not {name}: <{root}> is missing")),
             (true, false) => Err(format!("the document ends before </{root}>")),
             (true, true) => Ok(()),
         }
@@ -140,7 +104,7 @@ impl Parser<'_> {
         let stray = text
             .chars()
             .any(|char| !char.is_whitespace() && char != '\u{feff}');
-        let root = self.document.root();
+        let root = self.format.root();
         match (stray, self.seen_root) {
             (true, true) => Err(format!("there is text behind </{root}>")),
             (true, false) => Err(format!("expected <{root}>, not text")),
@@ -152,19 +116,21 @@ impl Parser<'_> {
         let name = element.name();
         let name: &str = name.as_ref();
         match (self.stack.last().copied(), name) {
-            (None, name) if name == self.document.root() && !self.seen_root => self.root(element),
+            (None, name) if name == self.format.root() && !self.seen_root => self.root(element),
             (None, _) if self.seen_root => Err(format!(
                 "there is <{name}> behind </{}>",
-                self.document.root()
+                self.format.root()
             )),
-            (None, other) => Err(self.document.other_root(other)),
-            (Some(Place::Root), name) => match (self.document, name) {
-                (Document::OsmChange, "create" | "modify") => Ok(Place::Section(false)),
-                (Document::OsmChange, "delete") => Ok(Place::Section(true)),
-                (Document::OsmChange, _) => Ok(Place::Other),
-                (Document::Osm, _) => self.object_or_other(element, name, false),
+            (None, other) => Err(other_root(self.format, other)),
+            (Some(Place::Root), "bounds") => self.bounds(element),
+            (Some(Place::Root), name) => match (self.format, name) {
+                (TextFormat::OsmChange, "create") => Ok(Place::Section(ChangeAction::Create)),
+                (TextFormat::OsmChange, "modify") => Ok(Place::Section(ChangeAction::Modify)),
+                (TextFormat::OsmChange, "delete") => Ok(Place::Section(ChangeAction::Delete)),
+                (TextFormat::OsmChange, _) => Ok(Place::Other),
+                _ => self.object_or_other(element, name, ChangeAction::Create),
             },
-            (Some(Place::Section(deleted)), name) => self.object_or_other(element, name, deleted),
+            (Some(Place::Section(action)), name) => self.object_or_other(element, name, action),
             (Some(Place::Object), "tag") => self.tag(element),
             (Some(Place::Object), "nd") => self.node_ref(element),
             (Some(Place::Object), "member") => self.member(element),
@@ -174,14 +140,23 @@ impl Parser<'_> {
 
     fn close(&mut self, place: Place) -> Result<(), String> {
         match (place, self.draft.take_if(|_| place == Place::Object)) {
-            (Place::Object, Some(draft)) => self.changes.finish(&draft),
+            (Place::Object, Some(draft)) => {
+                // Where a way says the places of some of its nodes, it has room for all.
+                let nodes = self.objects.refs.len() - draft.refs_start;
+                let places = &mut self.objects.places;
+                if places.len() > draft.places_start {
+                    places.resize(draft.places_start + nodes, NO_PLACE);
+                }
+                self.objects.finish(&draft)
+            }
             _ => Ok(()),
         }
     }
 
     fn root(&mut self, element: &BytesStart<'_>) -> Result<Place, String> {
         self.seen_root = true;
-        let mut state = Replication::default();
+        let mut preface = Preface::default();
+        let state = &mut preface.replication;
         for_each_attribute(element, |key, value| {
             match key {
                 "sequence" | "sequence_number" | "osmosis_replication_sequence_number" => {
@@ -190,23 +165,54 @@ impl Parser<'_> {
                 "timestamp" | "osmosis_replication_timestamp" => {
                     state.timestamp = parse_timestamp(value);
                 }
+                "generator" if !value.is_empty() => preface.generator = Some(value.into()),
                 _ => {}
             }
             Ok(())
         })?;
-        self.changes.note_replication(state);
+        self.objects.preface = preface;
         Ok(Place::Root)
+    }
+
+    /// Bounds that make no sense are no reason to refuse a file.
+    fn bounds(&mut self, element: &BytesStart<'_>) -> Result<Place, String> {
+        let mut sides = [None; 4];
+        for_each_attribute(element, |key, value| {
+            let names = ["minlat", "maxlat", "minlon", "maxlon"];
+            let sides = names.into_iter().zip(&mut sides).zip([90, 90, 180, 180]);
+            for ((name, side), limit) in sides {
+                if name == key {
+                    *side = parse_e7(value, limit);
+                }
+            }
+            Ok(())
+        })?;
+        if let [
+            Some(min_lat_e7),
+            Some(max_lat_e7),
+            Some(min_lon_e7),
+            Some(max_lon_e7),
+        ] = sides
+        {
+            self.objects.preface.bbox = Some(Bbox {
+                min_lat_e7,
+                max_lat_e7,
+                min_lon_e7,
+                max_lon_e7,
+            });
+        }
+        Ok(Place::Other)
     }
 
     fn object_or_other(
         &mut self,
         element: &BytesStart<'_>,
         name: &str,
-        deleted: bool,
+        action: ChangeAction,
     ) -> Result<Place, String> {
         let mut kinds = ObjectKind::ALL.into_iter();
         match kinds.find(|kind| kind.name() == name) {
-            Some(kind) => self.object(element, kind, deleted),
+            Some(kind) => self.object(element, kind, action),
             None => Ok(Place::Other),
         }
     }
@@ -215,20 +221,21 @@ impl Parser<'_> {
         &mut self,
         element: &BytesStart<'_>,
         kind: ObjectKind,
-        deleted: bool,
+        action: ChangeAction,
     ) -> Result<Place, String> {
         let mut draft = Draft {
             kind,
             id: 0,
-            deleted,
+            action,
             version: None,
             timestamp: None,
             changeset: None,
             uid: None,
-            user: self.changes.strings.add(""),
-            location_e7: (0, 0),
-            tags_start: self.changes.tags.len(),
-            refs_start: self.changes.refs.len(),
+            user: self.objects.strings.add(""),
+            location_e7: NO_PLACE,
+            tags_start: self.objects.tags.len(),
+            refs_start: self.objects.refs.len(),
+            places_start: self.objects.places.len(),
         };
         let (mut id, mut lat, mut lon) = (None, None, None);
         for_each_attribute(element, |key, value| {
@@ -242,12 +249,19 @@ impl Parser<'_> {
                 "timestamp" => draft.timestamp = Some(time(value)?),
                 "changeset" => draft.changeset = Some(number(key, value)?),
                 "uid" => draft.uid = Some(number(key, value)?).filter(|&uid| uid > 0),
-                "user" => draft.user = self.changes.strings.add(value),
+                "user" => draft.user = self.objects.strings.add(value),
                 "lat" => lat = Some(degrees(key, value, 90)?),
                 "lon" => lon = Some(degrees(key, value, 180)?),
-                "visible" => draft.deleted |= value == "false",
+                "visible" => {
+                    self.objects.tells_visible = true;
+                    if value == "false" {
+                        draft.action = ChangeAction::Delete;
+                    }
+                }
                 // How editors mark what the user deleted.
-                "action" if self.document == Document::Osm => draft.deleted |= value == "delete",
+                "action" if self.format == TextFormat::Osm && value == "delete" => {
+                    draft.action = ChangeAction::Delete;
+                }
                 _ => {}
             }
             Ok(())
@@ -255,10 +269,10 @@ impl Parser<'_> {
         draft.id = id.ok_or_else(|| format!("{kind} without id"))?;
         draft.location_e7 = match (kind, lat, lon) {
             (ObjectKind::Node, Some(lat), Some(lon)) => (lat, lon),
-            (ObjectKind::Node, _, _) if !draft.deleted => {
+            (ObjectKind::Node, _, _) if draft.action != ChangeAction::Delete => {
                 return Err(format!("node {} without lat and lon", draft.id));
             }
-            _ => (0, 0),
+            _ => NO_PLACE,
         };
         self.draft = Some(draft);
         Ok(Place::Object)
@@ -268,34 +282,43 @@ impl Parser<'_> {
         let (mut tag_key, mut tag_value) = (None, None);
         for_each_attribute(element, |key, value| {
             match key {
-                "k" => tag_key = Some(self.changes.strings.add(value)),
-                "v" => tag_value = Some(self.changes.strings.add(value)),
+                "k" => tag_key = Some(self.objects.strings.add(value)),
+                "v" => tag_value = Some(self.objects.strings.add(value)),
                 _ => {}
             }
             Ok(())
         })?;
         match (tag_key, tag_value) {
-            (Some(key), Some(value)) => self.changes.tags.extend([key, value]),
+            (Some(key), Some(value)) => self.objects.tags.extend([key, value]),
             _ => return Err("tag without k or v".into()),
         }
         Ok(Place::Other)
     }
 
     fn node_ref(&mut self, element: &BytesStart<'_>) -> Result<Place, String> {
-        let mut node = None;
+        let (mut node, mut lat, mut lon) = (None, None, None);
         for_each_attribute(element, |key, value| {
-            if key == "ref" {
-                node = Some(number(key, value)?);
+            match key {
+                "ref" => node = Some(number(key, value)?),
+                "lat" => lat = Some(degrees(key, value, 90)?),
+                "lon" => lon = Some(degrees(key, value, 180)?),
+                _ => {}
             }
             Ok(())
         })?;
+        if let (Some(lat), Some(lon), Some(draft)) = (lat, lon, &self.draft) {
+            let before = self.objects.refs.len() - draft.refs_start;
+            let places = &mut self.objects.places;
+            places.resize(draft.places_start + before, NO_PLACE);
+            places.push((lat, lon));
+        }
         self.push_ref(ObjectKind::Node, node.ok_or("nd without ref")?, 0);
         Ok(Place::Other)
     }
 
     fn member(&mut self, element: &BytesStart<'_>) -> Result<Place, String> {
         let (mut kind, mut id) = (None, None);
-        let mut role = self.changes.strings.add("");
+        let mut role = self.objects.strings.add("");
         for_each_attribute(element, |key, value| {
             match key {
                 "type" => {
@@ -307,7 +330,7 @@ impl Parser<'_> {
                     }
                 }
                 "ref" => id = Some(number(key, value)?),
-                "role" => role = self.changes.strings.add(value),
+                "role" => role = self.objects.strings.add(value),
                 _ => {}
             }
             Ok(())
@@ -320,8 +343,8 @@ impl Parser<'_> {
     }
 
     fn push_ref(&mut self, kind: ObjectKind, id: i64, role: u32) {
-        self.changes.refs.push(id);
-        self.changes.roles.push((kind, role));
+        self.objects.refs.push(id);
+        self.objects.roles.push((kind, role));
     }
 }
 

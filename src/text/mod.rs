@@ -1,0 +1,54 @@
+//! OSM as text: change files (OsmChange) and the changes they add up to, plain OSM XML, and OPL.
+
+mod change_set;
+mod format;
+mod numbers;
+mod opl;
+mod portions;
+mod read;
+mod write_opl;
+mod write_osc;
+mod write_xml;
+mod xml;
+
+pub use change_set::{Batch, Change, ChangeSet, Preface, Replication};
+pub use format::TextFormat;
+pub(crate) use read::read_start;
+pub use read::read_texts;
+pub use write_opl::OplText;
+pub use write_osc::{ChangeAction, OscText, OscWriter};
+pub use write_xml::XmlText;
+
+use crate::Context;
+use crate::error::Result;
+use crate::read::Input;
+use std::path::Path;
+
+/// Latitude and longitude of what has no place, as deleted nodes do not: no place on earth.
+pub const NO_PLACE: (i32, i32) = (i32::MAX, i32::MAX);
+
+/// Reads change files in the given order; the last version of an object wins.
+pub fn read_change_files<P: AsRef<Path>>(paths: &[P], ctx: &Context) -> Result<ChangeSet> {
+    let inputs = paths.iter().map(|path| Input::open(path.as_ref()));
+    let inputs = inputs.collect::<Result<Vec<_>>>()?;
+    let mut changes = read::read_all(&inputs, TextFormat::OsmChange, ctx)?;
+    for path in paths {
+        if let Some(state) = read::sidecar_state(path.as_ref()) {
+            changes.note_replication(state);
+        }
+    }
+    changes.settle();
+    Ok(changes)
+}
+
+/// Reads a plain OSM XML file, compressed or not: every object it holds, as the change that creates it.
+/// Of several versions of an object the highest stays. What an editor marked as deleted (`action="delete"`)
+/// and what a history file says is gone (`visible="false"`) are deletions.
+pub fn read_osm_file(path: &Path) -> Result<ChangeSet> {
+    let mut objects = read::read_all(&[Input::open(path)?], TextFormat::Osm, &Context::default())?;
+    objects.settle();
+    Ok(objects)
+}
+
+#[cfg(test)]
+mod tests;

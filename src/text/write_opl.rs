@@ -1,0 +1,109 @@
+//! Writing OPL, byte for byte as osmium does.
+
+use super::NO_PLACE;
+use super::numbers::{Times, put_e7, put_number};
+use crate::pbf::{Object, ObjectBody};
+use std::fmt::Write as _;
+
+/// Objects as lines of OPL.
+#[derive(Debug, Default)]
+pub struct OplText {
+    text: String,
+    times: Times,
+}
+
+impl OplText {
+    /// Appends an object.
+    pub fn put(&mut self, object: &Object<'_>) {
+        let (text, info) = (&mut self.text, &object.info);
+        text.push(object.kind().letter());
+        put_number(text, object.id);
+        text.push_str(" v");
+        put_number(text, info.version.unwrap_or(0).into());
+        text.push_str(if info.visible { " dV c" } else { " dD c" });
+        put_number(text, info.changeset.unwrap_or(0));
+        text.push_str(" t");
+        if let Some(timestamp) = info.timestamp {
+            self.times.put(text, timestamp);
+        }
+        text.push_str(" i");
+        put_number(text, info.uid.unwrap_or(0).into());
+        text.push_str(" u");
+        put_escaped(text, info.user.unwrap_or(""));
+        text.push_str(" T");
+        for (index, (key, value)) in object.tags.iter().enumerate() {
+            if index > 0 {
+                text.push(',');
+            }
+            put_escaped(text, key);
+            text.push('=');
+            put_escaped(text, value);
+        }
+        match object.body {
+            ObjectBody::Node { lat_e7, lon_e7 } => {
+                text.push(' ');
+                put_place(text, (lat_e7, lon_e7), " ");
+            }
+            ObjectBody::Way { refs, locations_e7 } => {
+                text.push_str(" N");
+                for (index, id) in refs.iter().enumerate() {
+                    text.push_str(if index > 0 { ",n" } else { "n" });
+                    put_number(text, *id);
+                    if let Some(place) = locations_e7.get(index) {
+                        put_place(text, *place, "");
+                    }
+                }
+            }
+            ObjectBody::Relation { members } => {
+                text.push_str(" M");
+                for (index, member) in members.iter().enumerate() {
+                    if index > 0 {
+                        text.push(',');
+                    }
+                    text.push(member.kind.letter());
+                    put_number(text, member.id);
+                    text.push('@');
+                    put_escaped(text, member.role);
+                }
+            }
+        }
+        text.push('\n');
+    }
+
+    /// The lines.
+    pub fn finish(self) -> String {
+        self.text
+    }
+}
+
+fn put_place(text: &mut String, (lat_e7, lon_e7): (i32, i32), between: &str) {
+    let is_known = (lat_e7, lon_e7) != NO_PLACE;
+    text.push('x');
+    if is_known {
+        put_e7(text, lon_e7);
+    }
+    text.push_str(between);
+    text.push('y');
+    if is_known {
+        put_e7(text, lat_e7);
+    }
+}
+
+/// Appends text with characters that have a meaning, and those that cannot be seen, as `%hex%`.
+fn put_escaped(out: &mut String, text: &str) {
+    for char in text.chars() {
+        match char {
+            '\u{21}'..='\u{24}'
+            | '\u{26}'..='\u{2b}'
+            | '\u{2d}'..='\u{3c}'
+            | '\u{3e}'..='\u{3f}'
+            | '\u{41}'..='\u{7e}'
+            | '\u{a1}'..='\u{ac}'
+            | '\u{ae}'..='\u{5ff}' => out.push(char),
+            _ => {
+                let width = if char < '\u{100}' { 2 } else { 4 };
+                let _ = write!(out, "%{:0width$x}%", u32::from(char));
+            }
+        }
+    }
+}
