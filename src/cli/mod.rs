@@ -11,6 +11,7 @@ mod getparents;
 mod inspect;
 mod inspect_views;
 mod progress;
+mod renumber;
 mod shared;
 mod show;
 mod show_object;
@@ -70,6 +71,7 @@ enum Command {
     RemoveId(getid::Args),
     Getparents(getparents::Args),
     TagsFilter(tags_filter::Args),
+    Renumber(renumber::Args),
     Synth(synth::Args),
 }
 
@@ -109,6 +111,7 @@ pub fn main() -> ExitCode {
         Command::RemoveId(args) => getid::run(args, true),
         Command::Getparents(args) => getparents::run(args),
         Command::TagsFilter(args) => tags_filter::run(args),
+        Command::Renumber(args) => renumber::run(args),
         Command::Synth(args) => synth::run(args),
     };
     match answer {

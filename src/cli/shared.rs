@@ -405,7 +405,7 @@ fn parse_jobs(text: &str) -> Result<usize, String> {
     }
 }
 
-fn parse_kind(text: &str) -> Result<ObjectKind, String> {
+pub fn parse_kind(text: &str) -> Result<ObjectKind, String> {
     match text {
         "node" | "nodes" | "n" => Ok(ObjectKind::Node),
         "way" | "ways" | "w" => Ok(ObjectKind::Way),

@@ -4,6 +4,7 @@
 mod text;
 
 use super::headers::{HeaderOptions, merged_header};
+use super::rewrite::{Made, Rewrite};
 use super::{expected_copy, open_all};
 use crate::Context;
 use crate::error::Result;
@@ -11,11 +12,10 @@ use crate::osm::KindSet;
 use crate::pbf::{
     BlobEntry, BlobFlags, FormatError, InfoFields, ParsedBlock, SourceStrings, clean_block, feature,
 };
-use crate::read::{BlobPlan, BlobReader, PbfFile, PlanNeeds, parallel_classify_phase};
+use crate::read::{BlobPlan, BlobReader, PbfFile, PlanNeeds};
 use crate::text::TextFormat;
 use crate::write::{
-    EncodedFrame, Expected, FrameEncoder, OutputTarget, PbfWriter, TextCompression, WriteOptions,
-    Written,
+    Expected, FrameEncoder, OutputTarget, PbfWriter, TextCompression, WriteOptions, Written,
 };
 use serde::Serialize;
 use std::path::PathBuf;
@@ -111,7 +111,9 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         let mut pick = Pick {
             file,
             writer: &mut writer,
-            rewriter: Rewriter::new(file, options, ctx),
+            kinds: options.kinds,
+            reader: BlobReader::new(&file.input, ctx),
+            encoder: FrameEncoder::new(options.write.compression, options.write.blob_index),
             summary: &mut summary,
             ctx,
         };
@@ -126,29 +128,30 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 }
 
 /// Writes a file without some metadata: every blob anew.
-fn write_clean(
-    file: &PbfFile,
+fn write_clean<'f>(
+    file: &'f PbfFile,
     options: &Options,
-    writer: &mut PbfWriter<'_>,
+    writer: &mut PbfWriter<'f>,
     summary: &mut Summary,
     ctx: &Context,
 ) -> Result<()> {
-    let wanted = wanted_entries(file, options.kinds, summary, ctx)?;
-    let bytes = |entry: &BlobEntry| u64::from(entry.frame_len);
-    let phase = ctx.phase("clean", wanted.iter().map(bytes).sum());
-    parallel_classify_phase(
-        ctx.jobs,
-        ctx.byte_budget(),
-        wanted.into_iter().map(Ok),
-        |entry| bytes(entry) * 4,
-        || Rewriter::new(file, options, ctx),
-        |rewriter, entry| Ok((bytes(&entry), rewriter.rewrite(&entry)?)),
-        |(bytes, frames)| {
-            phase.advance(bytes);
-            summary.blobs_rewritten += 1;
-            frames.iter().try_for_each(|frame| writer.frame(frame))
-        },
-    )
+    let rewrite = Rewrite {
+        name: "clean",
+        file,
+        entries: wanted_entries(file, options.kinds, summary, ctx)?,
+        write: options.write,
+    };
+    summary.blobs_rewritten +=
+        rewrite.run(writer, ctx, Vec::new, |cleaned, entry, payload, encoder| {
+            cleaned.clear();
+            clean_block(payload, options.clean, cleaned)?;
+            match options.kinds == KindSet::ALL {
+                true => encoder.add_payload_like(cleaned, entry)?,
+                false => take_kinds(cleaned, options.kinds, encoder)?,
+            }
+            Ok(Made::New)
+        })?;
+    Ok(())
 }
 
 /// The blobs of a file that may have objects of some kinds.
@@ -173,14 +176,16 @@ fn wanted_entries(
 struct Pick<'a, 'f> {
     file: &'f PbfFile,
     writer: &'a mut PbfWriter<'f>,
-    rewriter: Rewriter<'f>,
+    kinds: KindSet,
+    reader: BlobReader<'f>,
+    encoder: FrameEncoder,
     summary: &'a mut Summary,
     ctx: &'a Context,
 }
 
 impl Pick<'_, '_> {
     fn blob(&mut self, entry: &BlobEntry) -> Result<()> {
-        let wanted = entry.kinds.intersection(self.rewriter.kinds);
+        let wanted = entry.kinds.intersection(self.kinds);
         if wanted == entry.kinds {
             self.summary.blobs_copied += u64::from(entry.blobs);
             self.writer.copy(&self.file.input, entry)
@@ -190,56 +195,21 @@ impl Pick<'_, '_> {
             Ok(())
         } else {
             self.summary.blobs_rewritten += 1;
-            let frames = self.rewriter.rewrite(entry)?;
+            let payload = self.reader.payload(entry)?;
+            let taken = take_kinds(payload, self.kinds, &mut self.encoder);
+            let frames = taken.and_then(|()| self.encoder.finish());
+            let frames = frames.map_err(|error| self.reader.error(entry, error))?;
             frames.iter().try_for_each(|frame| self.writer.frame(frame))
         }
     }
 }
 
-/// Makes of a blob what is wanted of it.
-struct Rewriter<'f> {
-    kinds: KindSet,
-    clean: InfoFields,
-    reader: BlobReader<'f>,
-    encoder: FrameEncoder,
-    cleaned: Vec<u8>,
-}
-
-impl<'f> Rewriter<'f> {
-    fn new(file: &'f PbfFile, options: &Options, ctx: &Context) -> Self {
-        Self {
-            kinds: options.kinds,
-            clean: options.clean,
-            reader: BlobReader::new(&file.input, ctx),
-            encoder: FrameEncoder::new(options.write.compression, options.write.blob_index),
-            cleaned: Vec::new(),
-        }
-    }
-
-    fn rewrite(&mut self, entry: &BlobEntry) -> Result<Vec<EncodedFrame>> {
-        let payload = self.reader.payload(entry)?;
-        let frames = match self.clean.is_empty() {
-            true => take_kinds(payload, self.kinds, &mut self.encoder),
-            false => {
-                self.cleaned.clear();
-                clean_block(payload, self.clean, &mut self.cleaned)
-                    .and_then(|()| take_kinds(&self.cleaned, self.kinds, &mut self.encoder))
-            }
-        };
-        frames.map_err(|error| self.reader.error(entry, error))
-    }
-}
-
-/// The objects of some kinds in a block.
+/// Gives an encoder the objects of some kinds in a block.
 fn take_kinds(
     payload: &[u8],
     kinds: KindSet,
     encoder: &mut FrameEncoder,
-) -> Result<Vec<EncodedFrame>, FormatError> {
-    if kinds == KindSet::ALL {
-        encoder.add_payload(payload)?;
-        return encoder.finish();
-    }
+) -> Result<(), FormatError> {
     let block = ParsedBlock::parse(payload)?;
     let mut strings = SourceStrings::new(&block.strings);
     let mut objects = block.cursor();
@@ -248,5 +218,5 @@ fn take_kinds(
             encoder.add_raw(&object, &block.scale, &mut strings)?;
         }
     }
-    encoder.finish()
+    encoder.end_block()
 }

@@ -16,6 +16,8 @@ mod input;
 pub mod inspect;
 mod keep;
 mod references;
+pub mod renumber;
+mod rewrite;
 mod scan;
 mod shards;
 pub mod sort;

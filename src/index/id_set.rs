@@ -53,6 +53,11 @@ impl IdSet {
         chunk.map_or(Spot::Nowhere, |chunk| chunk.spot(place))
     }
 
+    /// The chunks that the set is made of.
+    pub(super) const fn chunks(&self) -> &ChunkTable<Chunk> {
+        &self.chunks
+    }
+
     /// Whether an id between two others, in canonical order and both included, may be in the set. Exact
     /// for positive ids; where the range begins with others, any of those that the set has counts.
     pub fn may_meet(&self, first: i64, last: i64) -> bool {

@@ -23,6 +23,7 @@ mod keys;
 mod locations;
 mod messages;
 mod object;
+mod patch_ids;
 mod resolve;
 mod scan;
 pub mod splice;
@@ -51,6 +52,7 @@ pub use intern::{Interner, SourceStrings};
 pub(crate) use keys::RawAge;
 
 pub use object::{Object, ObjectBody};
+pub(crate) use patch_ids::{NewIds, patch_ids};
 pub(crate) use resolve::PlainObject;
 pub use scan::scan_payload;
 pub use toc::{MAX_TOC_LEN, Toc, TocFlags, encode_toc};

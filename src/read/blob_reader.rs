@@ -5,7 +5,7 @@ use crate::Context;
 use crate::error::{Error, Result};
 use crate::pbf::{
     Blob, BlobEntry, BlobFlags, BlobHeader, BlobKind, Decompressor, FRAME_PREFIX_LEN, FormatError,
-    StringTable,
+    StringTable, scan_payload,
 };
 use crate::stats::Stats;
 use std::sync::Arc;
@@ -144,6 +144,21 @@ fn read_frame(input: &Input, frame: &mut Vec<u8>, entry: &BlobEntry, stats: &Sta
         return Err(bad(FormatError::new("the file ends within this blob")));
     }
     stats.bytes_read.add(len as u64);
+    Ok(())
+}
+
+/// Fills in what an entry does not say of its blob; what it says has to be so. Where the content's hash is known it was
+/// compared when the payload was read.
+pub(crate) fn verify_claims(entry: &mut BlobEntry, payload: &[u8]) -> Result<(), FormatError> {
+    if entry.flags.has(BlobFlags::HASHED) {
+        return Ok(());
+    }
+    let claimed = *entry;
+    scan_payload(payload, entry)?;
+    let says_something = claimed.flags.has(BlobFlags::SCANNED) || !claimed.kinds.is_empty();
+    if says_something && !claimed.agrees_with(entry) {
+        return Err(stale_index("ids or their order differ"));
+    }
     Ok(())
 }
 

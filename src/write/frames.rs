@@ -3,9 +3,10 @@
 use super::parts::Assembler;
 use crate::error::Result;
 use crate::pbf::{
-    BlobEntry, BlobKind, Compression, Compressor, FormatError, Object, RawObject, Scale,
+    BlobEntry, BlobFlags, BlobKind, Compression, Compressor, FormatError, Object, RawObject, Scale,
     SourceStrings, encode_blob_index, scan_payload,
 };
+use twox_hash::XxHash3_64;
 
 /// A compressed frame and what is in it.
 #[derive(Debug, Clone)]
@@ -80,6 +81,30 @@ impl FrameEncoder {
     pub fn add_payload(&mut self, payload: &[u8]) -> Result<(), FormatError> {
         let mut entry = BlobEntry::default();
         scan_payload(payload, &mut entry)?;
+        self.add_known(payload, entry)
+    }
+
+    /// Adds a block that was made of another in which all that an entry says stayed as it was. Where that is not known
+    /// from the content, it is found out.
+    pub(crate) fn add_payload_like(
+        &mut self,
+        payload: &[u8],
+        entry: &BlobEntry,
+    ) -> Result<(), FormatError> {
+        if !entry.flags.has(BlobFlags::HASHED) || entry.blobs != 1 {
+            return self.add_payload(payload);
+        }
+        self.add_known(
+            payload,
+            BlobEntry {
+                payload_len: payload.len() as u32,
+                hash: XxHash3_64::oneshot(payload),
+                ..*entry
+            },
+        )
+    }
+
+    fn add_known(&mut self, payload: &[u8], mut entry: BlobEntry) -> Result<(), FormatError> {
         let index = if self.blob_index {
             encode_blob_index(&entry)
         } else {

@@ -8,9 +8,9 @@ use crate::error::Result;
 use crate::pbf::splice::{EditScript, SpliceOptions, keep_objects, splice_block};
 use crate::pbf::{
     BlobEntry, BlobFlags, FormatError, InfoFields, ParsedBlock, SourceStrings, StringTable,
-    TARGET_ELEMENTS, TARGET_PAYLOAD, clean_block, scan_payload,
+    TARGET_ELEMENTS, TARGET_PAYLOAD, clean_block,
 };
-use crate::read::{BlobReader, Glanced, PbfFile, stale_index};
+use crate::read::{BlobReader, Glanced, PbfFile, verify_claims};
 use crate::write::{Assembler, FrameEncoder, WriteOptions};
 
 /// What the outputs get of a blob, and what is to be noted of it.
@@ -127,7 +127,7 @@ impl Blob<'_> {
         let keeps_all = |marks: &OutputMarks| is_whole && marks.kept == count && !marks.strips_tags;
         let any_whole = !fates.copies.is_empty() || outputs.iter().any(keeps_all);
         if !self.entry.flags.has(BlobFlags::HASHED) && (is_known(&self.entry) || any_whole) {
-            verify(&mut self.entry, self.payload)?;
+            verify_claims(&mut self.entry, self.payload)?;
         }
         // Of a blob of which metadata is taken out nothing can be copied.
         let is_clean = self.clean.is_empty();
@@ -286,14 +286,4 @@ impl Rewriter {
         }
         Ok(())
     }
-}
-
-/// Fills in what an entry says; where it claimed something before, that must be so.
-fn verify(entry: &mut BlobEntry, payload: &[u8]) -> Result<(), FormatError> {
-    let claimed = *entry;
-    scan_payload(payload, entry)?;
-    if is_known(&claimed) && !claimed.agrees_with(entry) {
-        return Err(stale_index("ids or their order differ"));
-    }
-    Ok(())
 }

@@ -1,0 +1,126 @@
+use super::shared::{KindArgs, RunArgs, WriteArgs, parse_kind};
+use super::{Answer, show};
+use anyhow::{Result, bail};
+use pbfhogg::commands::renumber::{self, Orphans, show_index};
+use pbfhogg::osm::ObjectKind;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// Give objects ids without gaps; references follow
+///
+/// Objects keep their order. What is referred to and not in the file gets ids behind those that are. Never upload the
+/// result to OpenStreetMap, and apply no changes to it: there the objects have other ids.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pbfhogg renumber berlin.osm.pbf -o small-ids.osm.pbf
+  pbfhogg renumber -s 1,1000,100000 berlin.osm.pbf -o small-ids.osm.pbf
+  pbfhogg renumber -i map/ north.osm.pbf -o north-small-ids.osm.pbf
+  pbfhogg renumber -i map/ south.osm.pbf -o south-small-ids.osm.pbf
+  pbfhogg renumber -i map/ --show-index node")]
+pub struct Args {
+    /// Input file; - is standard input
+    #[arg(value_name = "FILE", required_unless_present = "show_index")]
+    input: Option<PathBuf>,
+    /// The first new id, or the first of nodes, of ways and of relations; below 0 ids are counted downwards [default: 1]
+    #[arg(
+        short,
+        long,
+        value_name = "ID[,ID,ID]",
+        allow_negative_numbers = true,
+        allow_hyphen_values = true
+    )]
+    start_id: Option<String>,
+    /// Keep the map of ids in DIR, which must exist, and go on with what is there: the files of several runs fit
+    /// together then
+    #[arg(short, long, value_name = "DIR")]
+    index_directory: Option<PathBuf>,
+    /// Print the old and the new ids in --index-directory, and do nothing else
+    #[arg(long, value_name = "KIND", requires = "index_directory", value_parser = parse_kind)]
+    show_index: Option<ObjectKind>,
+    /// References to what is not in the file: assign gives them new ids, keep leaves them as they are, although
+    /// they may mean another object then
+    #[arg(long, value_name = "WAY", default_value = "assign", value_parser = ["assign", "keep"])]
+    orphans: String,
+    #[command(flatten)]
+    kinds: KindArgs,
+    /// Output file; - is standard output, which gets no table of contents
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        required_unless_present = "show_index",
+        help_heading = "Output"
+    )]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    write: WriteArgs,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+pub fn run(args: &Args) -> Result<Answer> {
+    if let (Some(kind), Some(directory)) = (args.show_index, &args.index_directory) {
+        let mut text = String::new();
+        show_index(directory, kind, |(old, new)| {
+            let _ = writeln!(text, "{old} {new}");
+        })?;
+        super::print(&text)?;
+        return Ok(Answer::Yes);
+    }
+    let (Some(input), Some(output)) = (&args.input, &args.output) else {
+        bail!("give an input file and, with -o, an output file");
+    };
+    let ctx = args.run.context();
+    let options = renumber::Options {
+        input: input.clone(),
+        output: args.write.target(output)?,
+        write: args.write.options(),
+        header: args.write.header(),
+        kinds: args.kinds.set(),
+        start: args.start_id.as_deref().map(parse_starts).transpose()?,
+        directory: args.index_directory.clone(),
+        orphans: match args.orphans.as_str() {
+            "keep" => Orphans::Keep,
+            _ => Orphans::Assign,
+        },
+    };
+    let summary = renumber::run(&options, &ctx)?;
+    if summary.mistaken > 0 {
+        ctx.warn(format!(
+            "{} to objects that are not in the file now mean others (--orphans assign prevents that)",
+            show::counted(summary.mistaken, "reference")
+        ));
+    }
+    let free = !options.output.is_stream();
+    args.run.finish(&ctx, &summary, free, || {
+        let [nodes, ways, relations] = [
+            (summary.nodes, "node"),
+            (summary.ways, "way"),
+            (summary.relations, "relation"),
+        ]
+        .map(|(count, name)| show::counted(count, name));
+        format!(
+            "{}: {nodes}, {ways}, {relations} numbered, {} of them not in the file; {}\n",
+            options.output.path().display(),
+            show::number(summary.orphans),
+            show::bytes(summary.written.bytes),
+        )
+    })?;
+    Ok(Answer::Yes)
+}
+
+/// `ID`, or one for nodes, ways and relations each.
+fn parse_starts(text: &str) -> Result<[i64; 3]> {
+    let ids: Option<Vec<i64>> = text.split(',').map(|id| id.trim().parse().ok()).collect();
+    let starts = match ids.as_deref() {
+        Some([id]) => Some([*id; 3]),
+        Some([nodes, ways, relations]) => Some([*nodes, *ways, *relations]),
+        _ => None,
+    };
+    match starts {
+        Some(starts) if !starts.contains(&0) => Ok(starts),
+        _ => bail!(
+            "--start-id {text}: expected an id that is not 0, or three with commas between them"
+        ),
+    }
+}

@@ -1,0 +1,243 @@
+//! Which new id each old one has, for one kind of objects.
+
+use crate::error::{Error, Result};
+use crate::index::{IdSet, RankSet, RankWalk};
+use crate::osm::id_rank;
+use crate::sys;
+use crate::write::{Output, OutputTarget};
+use rustc_hash::FxHashMap;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::Path;
+
+/// Old ids, numbered from 0 on. New ids are counted from a first one: upwards, or downwards where that is negative.
+#[derive(Debug)]
+pub(super) struct Numbering {
+    start: i64,
+    /// The first ids, in canonical order.
+    first: RankSet,
+    /// Those that came later, in the order in which they came.
+    later: Vec<i64>,
+    /// Their places in that order.
+    places: FxHashMap<i64, u64>,
+    /// Whether the objects of the file are all among the first.
+    is_fresh: bool,
+}
+
+impl Numbering {
+    pub(super) fn new(start: i64) -> Self {
+        Self {
+            start,
+            first: RankSet::default(),
+            later: Vec::new(),
+            places: FxHashMap::default(),
+            is_fresh: false,
+        }
+    }
+
+    /// The first new id.
+    pub(super) const fn start(&self) -> i64 {
+        self.start
+    }
+
+    /// For asking about many ids of which neighbours are near to each other.
+    pub(super) fn walk(&self) -> NumberWalk<'_> {
+        NumberWalk {
+            numbering: self,
+            ranks: self.first.walk(),
+        }
+    }
+
+    fn counted(&self, number: u64) -> i64 {
+        match self.start < 0 {
+            true => self.start.wrapping_sub(number as i64),
+            false => self.start.wrapping_add(number as i64),
+        }
+    }
+
+    /// Calls `unknown` with each of some old ids that has no new one, in order.
+    pub(super) fn for_each_unknown(&self, ids: &[i64], mut unknown: impl FnMut(i64)) {
+        self.first.set().for_each_absent(ids, |index| {
+            if let Some(id) = ids.get(index)
+                && !self.places.contains_key(id)
+            {
+                unknown(*id);
+            }
+        });
+    }
+
+    fn contains(&self, id: i64) -> bool {
+        self.first.set().contains(id) || self.places.contains_key(&id)
+    }
+
+    /// Whether a new id is in use.
+    pub(super) fn is_new_id(&self, id: i64) -> bool {
+        let number = match self.start < 0 {
+            true => self.start.checked_sub(id),
+            false => id.checked_sub(self.start),
+        };
+        number.is_some_and(|number| (0..self.len() as i64).contains(&number))
+    }
+
+    /// Whether the objects of the file stand in canonical order by their new ids if they did by their old ones.
+    pub(super) const fn keeps_order(&self) -> bool {
+        self.is_fresh
+    }
+
+    /// How many ids there are.
+    pub(super) fn len(&self) -> u64 {
+        self.first.set().len() + self.later.len() as u64
+    }
+
+    /// Numbers an id behind all others, unless it has a number.
+    pub(super) fn add(&mut self, id: i64) {
+        if !self.contains(id) {
+            self.places.insert(id, self.later.len() as u64);
+            self.later.push(id);
+        }
+    }
+
+    /// Numbers ids, in canonical order, behind all others.
+    pub(super) fn add_all(&mut self, ids: IdSet) {
+        if self.len() == 0 {
+            self.first = ids.into();
+            self.is_fresh = true;
+        } else {
+            ids.ids().for_each(|id| self.add(id));
+        }
+    }
+
+    /// Fails where there are more ids than can be counted from the first one.
+    pub(super) fn check(&self) -> Result<()> {
+        let last = match self.start < 0 {
+            true => self.start.checked_sub_unsigned(self.len()),
+            false => self.start.checked_add_unsigned(self.len()),
+        };
+        match last {
+            Some(_) => Ok(()),
+            None => Err(Error::Usage(format!(
+                "counting {} ids from {} goes past what an id can be",
+                self.len(),
+                self.start
+            ))),
+        }
+    }
+
+    /// Old ids with their new ones, in the order of their numbers.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (i64, i64)> + '_ {
+        let old = self.first.set().ids().chain(self.later.iter().copied());
+        (0..)
+            .zip(old)
+            .map(|(number, old)| (old, self.counted(number)))
+    }
+
+    /// Reads a file of old ids: 64 bits each, little-endian, in the order of their numbers.
+    pub(super) fn read(path: &Path, start: i64) -> Result<Self> {
+        let failed = |error| Error::io(path, "cannot read", error);
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::new(start)),
+            Err(error) => return Err(Error::io(path, "cannot open", error)),
+        };
+        let len = file.metadata().map_err(failed)?.len();
+        if !len.is_multiple_of(8) {
+            return Err(Error::file(
+                path,
+                "this is no index of ids: its length is no multiple of 8",
+            ));
+        }
+        let mut reader = BufReader::with_capacity(1 << 16, file);
+        let (mut first, mut last) = (IdSet::default(), None);
+        let mut numbering = Self::new(start);
+        for _ in 0..len / 8 {
+            let mut bytes = [0; 8];
+            reader.read_exact(&mut bytes).map_err(failed)?;
+            let id = i64::from_le_bytes(bytes);
+            if numbering.later.is_empty() && last < Some(id_rank(id)) {
+                last = Some(id_rank(id));
+                first.insert(id);
+                continue;
+            }
+            if numbering.later.is_empty() {
+                numbering.first = std::mem::take(&mut first).into();
+            }
+            if numbering.contains(id) {
+                return Err(Error::file(
+                    path,
+                    format!("this is no index of ids: {id} comes twice"),
+                ));
+            }
+            numbering.add(id);
+        }
+        if numbering.later.is_empty() {
+            numbering.first = first.into();
+        }
+        Ok(numbering)
+    }
+
+    /// Writes what [`read`](Self::read) reads.
+    pub(super) fn write(&self, path: &Path) -> Result<()> {
+        const AT_A_TIME: usize = 1 << 16;
+        let failed = |error| Error::io(path, "cannot write", error);
+        let target = OutputTarget::File {
+            path: path.to_owned(),
+            overwrite: true,
+        };
+        let (output, file) = Output::create(target)?;
+        let mut bytes = Vec::with_capacity(AT_A_TIME);
+        for (old, _) in self.pairs() {
+            bytes.extend_from_slice(&old.to_le_bytes());
+            if bytes.len() >= AT_A_TIME {
+                sys::write(&file, &bytes).map_err(failed)?;
+                bytes.clear();
+            }
+        }
+        sys::write(&file, &bytes).map_err(failed)?;
+        output.commit()
+    }
+}
+
+/// Looks up ids in a [`Numbering`].
+pub(super) struct NumberWalk<'n> {
+    numbering: &'n Numbering,
+    ranks: RankWalk<'n>,
+}
+
+impl NumberWalk<'_> {
+    /// The new id of an old one, where it has any.
+    #[inline]
+    pub(super) fn new_id(&mut self, id: i64) -> Option<i64> {
+        let numbering = self.numbering;
+        let of_later = || Some(numbering.first.set().len() + numbering.places.get(&id)?);
+        let number = self.ranks.rank(id).or_else(of_later)?;
+        Some(numbering.counted(number))
+    }
+
+    /// Puts new ids in the place of those of some objects of the file.
+    pub(super) fn objects(&mut self, ids: &mut [i64]) {
+        if !self.neighbours(ids) {
+            for id in ids {
+                *id = self.new_id(*id).unwrap_or(*id);
+            }
+        }
+    }
+
+    /// The same for objects that are in order, with no other between: of these, two have to be looked up. `false`,
+    /// and nothing done, for others.
+    fn neighbours(&mut self, ids: &mut [i64]) -> bool {
+        let (Some(first), Some(last)) = (ids.first(), ids.last()) else {
+            return false;
+        };
+        let (Some(first), Some(last)) = (self.ranks.rank(*first), self.ranks.rank(*last)) else {
+            return false;
+        };
+        let is_all = self.numbering.is_fresh && first + ids.len() as u64 == last + 1;
+        if !is_all || !ids.is_sorted_by(|one, two| id_rank(*one) < id_rank(*two)) {
+            return false;
+        }
+        for (number, id) in (first..).zip(ids) {
+            *id = self.numbering.counted(number);
+        }
+        true
+    }
+}

@@ -1,0 +1,78 @@
+//! Writing every blob of a file anew, each for itself: what is made of a blob depends on nothing but it.
+
+use crate::Context;
+use crate::error::Result;
+use crate::pbf::{BlobEntry, FormatError};
+use crate::read::{BlobReader, PbfFile, parallel_classify_phase, verify_claims};
+use crate::write::{EncodedFrame, FrameEncoder, PbfWriter, WriteOptions};
+
+/// Which blobs, and what the phase is called.
+pub(super) struct Rewrite<'f> {
+    pub name: &'static str,
+    pub file: &'f PbfFile,
+    /// One entry a blob.
+    pub entries: Vec<BlobEntry>,
+    pub write: WriteOptions,
+}
+
+/// What becomes of a blob.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Made {
+    /// It is copied as it is.
+    Same,
+    /// What the encoder was given takes its place.
+    New,
+}
+
+impl<'f> Rewrite<'f> {
+    /// Has `make` give an encoder what takes the place of each blob, and hands it to a writer in file order.
+    /// Returns how many blobs were not copied.
+    pub(super) fn run<S>(
+        self,
+        writer: &mut PbfWriter<'f>,
+        ctx: &Context,
+        init: impl Fn() -> S + Sync,
+        make: impl Fn(&mut S, &BlobEntry, &[u8], &mut FrameEncoder) -> Result<Made, FormatError> + Sync,
+    ) -> Result<u64> {
+        let (file, write) = (self.file, self.write);
+        let bytes = |entry: &BlobEntry| u64::from(entry.frame_len);
+        let phase = ctx.phase(self.name, self.entries.iter().map(bytes).sum());
+        let mut rewritten = 0;
+        parallel_classify_phase(
+            ctx.jobs,
+            ctx.byte_budget(),
+            self.entries.into_iter().map(Ok),
+            |entry| bytes(entry) * 4,
+            || {
+                let encoder = FrameEncoder::new(write.compression, write.blob_index);
+                (BlobReader::new(&file.input, ctx), encoder, init())
+            },
+            |(reader, encoder, scratch), mut entry| {
+                let payload = reader.payload(&entry)?;
+                let made = make(scratch, &entry, payload, encoder).and_then(|made| match made {
+                    Made::Same => verify_claims(&mut entry, payload).map(|()| Done::Copy(entry)),
+                    Made::New => encoder.finish().map(Done::Frames),
+                });
+                let done = made.map_err(|error| reader.error(&entry, error))?;
+                Ok((bytes(&entry), done))
+            },
+            |(bytes, done)| {
+                phase.advance(bytes);
+                match done {
+                    Done::Copy(entry) => writer.copy(&file.input, &entry),
+                    Done::Frames(frames) => {
+                        rewritten += 1;
+                        frames.iter().try_for_each(|frame| writer.frame(frame))
+                    }
+                }
+            },
+        )?;
+        Ok(rewritten)
+    }
+}
+
+/// What a writer gets of a blob.
+enum Done {
+    Copy(BlobEntry),
+    Frames(Vec<EncodedFrame>),
+}

@@ -1,0 +1,190 @@
+//! Giving the objects of a block other ids on the wire: everything else is copied as it stands.
+
+use super::FormatError;
+use super::dense::Delta;
+use super::messages::{RelationMessage, WayRefs};
+use super::object::put_deltas;
+use super::wire::{Fields, Packed, put_bytes_field, put_sint_field, put_varint_field};
+use crate::osm::ObjectKind;
+
+/// Says which ids there are to be.
+pub(crate) trait NewIds {
+    /// The new ids of objects that stand behind each other, which take the place of the old ones.
+    fn objects(&mut self, kind: ObjectKind, ids: &mut [i64]);
+
+    /// The new ids of objects that an object refers to, which take the place of the old ones.
+    fn references(&mut self, kind: ObjectKind, ids: &mut [i64]);
+}
+
+/// Appends the block in `payload` with other ids.
+pub(crate) fn patch_ids(
+    payload: &[u8],
+    new: &mut impl NewIds,
+    out: &mut Vec<u8>,
+) -> Result<(), FormatError> {
+    let (mut group, mut scratch) = (Vec::new(), Scratch::default());
+    let mut fields = Fields::new(payload);
+    while let Some(field) = fields
+        .next()
+        .map_err(|error| error.within("PrimitiveBlock"))?
+    {
+        if field.number == 2 {
+            group.clear();
+            patch_group(field.bytes()?, new, &mut scratch, &mut group)?;
+            put_bytes_field(out, 2, &group);
+        } else {
+            out.extend_from_slice(field.raw);
+        }
+    }
+    Ok(())
+}
+
+#[derive(Default)]
+struct Scratch {
+    message: Vec<u8>,
+    run: Vec<u8>,
+    ids: Vec<i64>,
+}
+
+fn patch_group(
+    group: &[u8],
+    new: &mut impl NewIds,
+    scratch: &mut Scratch,
+    out: &mut Vec<u8>,
+) -> Result<(), FormatError> {
+    let mut fields = Fields::new(group);
+    while let Some(field) = fields
+        .next()
+        .map_err(|error| error.within("PrimitiveGroup"))?
+    {
+        scratch.message.clear();
+        match field.number {
+            1 => patch_node(field.bytes()?, new, scratch)?,
+            2 => patch_dense(field.bytes()?, new, scratch)?,
+            3 => patch_way(field.bytes()?, new, scratch)?,
+            4 => patch_relation(field.bytes()?, new, scratch)?,
+            _ => {
+                out.extend_from_slice(field.raw);
+                continue;
+            }
+        }
+        put_bytes_field(out, field.number, &scratch.message);
+    }
+    Ok(())
+}
+
+/// Copies a message but for some fields. `put` writes what takes the place of the first of each of them, with its
+/// number.
+fn replace(
+    message: &[u8],
+    numbers: &[u32],
+    scratch: &mut Scratch,
+    mut put: impl FnMut(u32, &mut Scratch) -> Result<(), FormatError>,
+) -> Result<(), FormatError> {
+    let mut seen = 0u64;
+    let mut fields = Fields::new(message);
+    while let Some(field) = fields.next()? {
+        if !numbers.contains(&field.number) {
+            scratch.message.extend_from_slice(field.raw);
+        } else if seen >> field.number & 1 == 0 {
+            seen |= 1 << field.number;
+            put(field.number, scratch)?;
+        }
+    }
+    Ok(())
+}
+
+fn new_id(new: &mut impl NewIds, kind: ObjectKind, id: i64) -> i64 {
+    let mut ids = [id];
+    new.objects(kind, &mut ids);
+    ids[0]
+}
+
+fn patch_node(
+    message: &[u8],
+    new: &mut impl NewIds,
+    scratch: &mut Scratch,
+) -> Result<(), FormatError> {
+    let id = super::messages::object_id(message, ObjectKind::Node)?;
+    let id = new_id(new, ObjectKind::Node, id);
+    replace(message, &[1], scratch, |number, scratch| {
+        put_sint_field(&mut scratch.message, number, id);
+        Ok(())
+    })
+}
+
+fn patch_dense(
+    message: &[u8],
+    new: &mut impl NewIds,
+    scratch: &mut Scratch,
+) -> Result<(), FormatError> {
+    let mut ids = Packed::default();
+    let mut fields = Fields::new(message);
+    while let Some(field) = fields.next().map_err(|error| error.within("DenseNodes"))? {
+        if field.number == 1 {
+            ids.add(&field)?;
+        }
+    }
+    scratch.ids.clear();
+    scratch.ids.resize(ids.count(), 0);
+    Delta::new(&ids).fill(&mut scratch.ids)?;
+    new.objects(ObjectKind::Node, &mut scratch.ids);
+    replace(message, &[1], scratch, put_ids)
+}
+
+/// Appends the ids of the scratch as a packed run of deltas.
+fn put_ids(number: u32, scratch: &mut Scratch) -> Result<(), FormatError> {
+    scratch.run.clear();
+    put_deltas(&mut scratch.run, scratch.ids.iter().copied());
+    put_bytes_field(&mut scratch.message, number, &scratch.run);
+    Ok(())
+}
+
+fn patch_way(
+    message: &[u8],
+    new: &mut impl NewIds,
+    scratch: &mut Scratch,
+) -> Result<(), FormatError> {
+    let way = WayRefs::parse(message)?;
+    scratch.ids.clear();
+    let mut refs = Delta::new(&way.refs);
+    while !refs.is_done() {
+        scratch.ids.push(refs.read()?);
+    }
+    new.references(ObjectKind::Node, &mut scratch.ids);
+    let id = new_id(new, ObjectKind::Way, way.id);
+    replace(message, &[1, 8], scratch, |number, scratch| match number {
+        1 => {
+            put_varint_field(&mut scratch.message, number, id as u64);
+            Ok(())
+        }
+        _ => put_ids(number, scratch),
+    })
+}
+
+fn patch_relation(
+    message: &[u8],
+    new: &mut impl NewIds,
+    scratch: &mut Scratch,
+) -> Result<(), FormatError> {
+    let relation = RelationMessage::parse(message)?;
+    relation.check(usize::MAX)?;
+    scratch.ids.clear();
+    let mut members = Delta::new(&relation.member_ids);
+    let mut kinds = relation.member_kinds.values();
+    while !members.is_done() {
+        let mut id = [members.read()?];
+        if let Some(kind) = ObjectKind::from_number(kinds.read()?) {
+            new.references(kind, &mut id);
+        }
+        scratch.ids.extend(id);
+    }
+    let id = new_id(new, ObjectKind::Relation, relation.id);
+    replace(message, &[1, 9], scratch, |number, scratch| match number {
+        1 => {
+            put_varint_field(&mut scratch.message, number, id as u64);
+            Ok(())
+        }
+        _ => put_ids(number, scratch),
+    })
+}
