@@ -20,6 +20,7 @@ mod sort;
 mod synth;
 mod tags_count;
 mod tags_filter;
+mod time_filter;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -72,6 +73,7 @@ enum Command {
     Getparents(getparents::Args),
     TagsFilter(tags_filter::Args),
     Renumber(renumber::Args),
+    TimeFilter(time_filter::Args),
     Synth(synth::Args),
 }
 
@@ -112,6 +114,7 @@ pub fn main() -> ExitCode {
         Command::Getparents(args) => getparents::run(args),
         Command::TagsFilter(args) => tags_filter::run(args),
         Command::Renumber(args) => renumber::run(args),
+        Command::TimeFilter(args) => time_filter::run(args),
         Command::Synth(args) => synth::run(args),
     };
     match answer {

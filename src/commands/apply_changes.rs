@@ -6,6 +6,7 @@
 mod edit;
 mod units;
 
+use super::check_order;
 use super::headers::HeaderOptions;
 use crate::Context;
 use crate::commands::input;
@@ -122,19 +123,7 @@ fn check_base(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
         let cause = "the file holds deleted versions; changes can be applied to current data only";
         return Err(Error::file(path, cause));
     }
-    if plan.is_sorted() == Some(false) {
-        let place = match plan.first_out_of_place() {
-            Some(entry) => format!(" (first out of place: blob {})", entry.number),
-            None => String::new(),
-        };
-        return Err(Error::file(
-            path,
-            format!(
-                "the objects are not in order{place}; run `pbfhogg sort {} -o sorted.osm.pbf` first",
-                path.display()
-            ),
-        ));
-    }
+    check_order(file, plan)?;
     if let Some(entry) = plan.first_continued() {
         let cause = format!(
             "an object comes twice: blob {} begins with the one that ended the blob before; \

@@ -159,7 +159,7 @@ impl Pass<'_> {
         let kept = write_each(
             job,
             |entry: &BlobEntry| selection.fates(entry),
-            |block, marks| selection.mark(block, marks),
+            |_, block, marks| selection.mark(block, marks),
             |()| (),
             ctx,
         )?;

@@ -106,7 +106,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let kept = write_kept(
         job,
         fate,
-        |block, marks| {
+        |_, block, marks| {
             let mut found = Vec::new();
             mark_by_id(block, marks, |kind, id| {
                 let keep = match wanted.contains(kind, id) {

@@ -72,7 +72,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         outputs: vec![Target { output, header }],
         write: options.write,
     };
-    let mark = |block: &ParsedBlock<'_>, marks: &mut Marks| {
+    let mark = |_: &BlobEntry, block: &ParsedBlock<'_>, marks: &mut Marks| {
         mark_parents(block, marks, &wanted, options.add_self)
     };
     let kept = write_kept(job, fate, mark, |()| (), ctx)?;

@@ -101,16 +101,16 @@ pub struct Kept {
 pub(super) fn write_kept<T: Send>(
     job: Job<'_>,
     fate: impl Fn(&BlobEntry) -> Fate,
-    mark: impl Fn(&ParsedBlock<'_>, &mut Marks) -> Result<T, FormatError> + Sync,
+    mark: impl Fn(&BlobEntry, &ParsedBlock<'_>, &mut Marks) -> Result<T, FormatError> + Sync,
     note: impl FnMut(T),
     ctx: &Context,
 ) -> Result<Kept> {
     let kept = write_each(
         job,
         |entry| fate(entry).into(),
-        |block, marks| {
+        |entry, block, marks| {
             marks.start_one_output();
-            mark(block, marks)
+            mark(entry, block, marks)
         },
         note,
         ctx,
@@ -122,7 +122,7 @@ pub(super) fn write_kept<T: Send>(
 pub(super) fn write_each<T: Send>(
     job: Job<'_>,
     fates: impl Fn(&BlobEntry) -> Fates,
-    mark: impl Fn(&ParsedBlock<'_>, &mut Marks) -> Result<T, FormatError> + Sync,
+    mark: impl Fn(&BlobEntry, &ParsedBlock<'_>, &mut Marks) -> Result<T, FormatError> + Sync,
     mut note: impl FnMut(T),
     ctx: &Context,
 ) -> Result<Vec<Kept>> {

@@ -113,7 +113,7 @@ impl Filter {
     ) -> Result<Summary> {
         let plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
         let glance = |strings: &StringTable<'_>| self.fate_by_strings(strings);
-        let mark = |block: &ParsedBlock<'_>, marks: &mut Marks| {
+        let mark = |_: &BlobEntry, block: &ParsedBlock<'_>, marks: &mut Marks| {
             self.for_each(block, |kept, _| {
                 marks.push(Keep::whole_if(kept));
                 Ok(())
@@ -153,7 +153,7 @@ impl Filter {
             false => Fate::Drop,
         };
         // How many of those that are referred to are there, and which, where some may come again.
-        let mark = |block: &ParsedBlock<'_>, marks: &mut Marks| {
+        let mark = |_: &BlobEntry, block: &ParsedBlock<'_>, marks: &mut Marks| {
             let (mut count, mut ids) = (0, Vec::new());
             mark_by_id(block, marks, |kind, id| {
                 let is_added = added.contains(kind, id);

@@ -18,6 +18,8 @@ impl InfoFields {
     pub const NONE: Self = Self(0);
     /// All of them.
     pub const ALL: Self = Self(31);
+    /// Whether an object is visible, or a deleted version, which history files say.
+    pub(crate) const VISIBLE: Self = Self(32);
     const USER: u32 = 5;
 
     /// The attribute of that name; `None` where there is none.
@@ -38,7 +40,7 @@ impl InfoFields {
 
     /// Whether the attribute with that number in Info and DenseInfo is among them.
     const fn has(self, field: u32) -> bool {
-        field >= 1 && field <= 5 && self.0 >> (field - 1) & 1 != 0
+        field >= 1 && field <= 6 && self.0 >> (field - 1) & 1 != 0
     }
 }
 

@@ -29,15 +29,18 @@ struct DenseKeys<'a> {
     read: usize,
     versions: Varints<'a>,
     timestamps: Delta<'a>,
+    visible: Varints<'a>,
     /// How many versions and times were read.
     followed: usize,
 }
 
-/// Version and time of an object as they stand in the block; 0 where there is none.
+/// Version and time of an object as they stand in the block; 0 where there is none. And whether it is a deleted
+/// version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct RawAge {
     pub version: i64,
     pub timestamp: i64,
+    pub is_deleted: bool,
 }
 
 impl RawAge {
@@ -90,6 +93,7 @@ impl<'a> KeyCursor<'a> {
                 Ok(RawAge {
                     version: info.version,
                     timestamp: info.timestamp,
+                    is_deleted: info.visible == Some(false),
                 })
             }
         }
@@ -131,6 +135,7 @@ impl<'a> DenseKeys<'a> {
             read: 0,
             versions: dense.info.versions.values(),
             timestamps: Delta::new(&dense.info.timestamps),
+            visible: dense.info.visible.values(),
             followed: 0,
         }
     }
@@ -144,6 +149,7 @@ impl<'a> DenseKeys<'a> {
                 age.version = i64::from(self.versions.read()? as i32);
             }
             age.timestamp = self.timestamps.read_or_zero()?;
+            age.is_deleted = !self.visible.is_done() && self.visible.read()? == 0;
         }
         Ok(age)
     }

@@ -49,7 +49,7 @@ pub use frame::{
 pub use header::{HeaderBlock, REQUIRED_FEATURES_KNOWN, feature};
 pub use header_room::{header_frame_with_toc, reserved_header_len, reserved_header_len_alike};
 pub use intern::{Interner, SourceStrings};
-pub(crate) use keys::RawAge;
+pub(crate) use keys::{KeyCursor, RawAge};
 
 pub use object::{Object, ObjectBody};
 pub(crate) use patch_ids::{NewIds, patch_ids};

@@ -55,7 +55,7 @@ impl<'f> Looker<'f> {
         &mut self,
         entry: BlobEntry,
         fates: &Fates,
-        mark: impl Fn(&ParsedBlock<'_>, &mut Marks) -> Result<T, FormatError>,
+        mark: impl Fn(&BlobEntry, &ParsedBlock<'_>, &mut Marks) -> Result<T, FormatError>,
     ) -> Result<Looked<T>> {
         // To be copied unread, a blob has to be known as well as if it was read: whether it is read depends
         // on the worker.
@@ -106,8 +106,15 @@ impl Blob<'_> {
         fates: &Fates,
         marks: &mut Marks,
         rewriter: &mut Rewriter,
-        mark: impl Fn(&ParsedBlock<'_>, &mut Marks) -> Result<T, FormatError>,
+        mark: impl Fn(&BlobEntry, &ParsedBlock<'_>, &mut Marks) -> Result<T, FormatError>,
     ) -> Result<Looked<T>, FormatError> {
+        marks.clear();
+        // What is taken out may be what decides.
+        let mut block = ParsedBlock::parse(self.payload)?;
+        let noted = match fates.look {
+            true => Some(mark(&self.entry, &block, marks)?),
+            false => None,
+        };
         let payload = match &mut self.cleaned {
             None => self.payload,
             Some(cleaned) => {
@@ -116,12 +123,9 @@ impl Blob<'_> {
                 cleaned
             }
         };
-        marks.clear();
-        let block = ParsedBlock::parse(payload)?;
-        let noted = match fates.look {
-            true => Some(mark(&block, marks)?),
-            false => None,
-        };
+        if !self.clean.is_empty() {
+            block = ParsedBlock::parse(payload)?;
+        }
         let outputs = marks.outputs();
         let (count, is_whole) = (marks.objects().len(), self.is_whole);
         let keeps_all = |marks: &OutputMarks| is_whole && marks.kept == count && !marks.strips_tags;

@@ -1,0 +1,72 @@
+use super::shared::{OutputArgs, RunArgs};
+use super::{Answer, show};
+use anyhow::{Context as _, Result, bail};
+use pbfhogg::commands::time_filter::{self, When};
+use pbfhogg::osm::parse_timestamp;
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Get what there was at some time, or between two, out of a history file
+///
+/// With one TIME (or none: now) a plain file without deleted objects; with two a history file that also holds the
+/// deleted versions. A version holds until the next one of the object; what has no time was there always.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pbfhogg time-filter berlin.osh.pbf 2016-01-01T00:00:00Z -o berlin-2016.osm.pbf
+  pbfhogg time-filter berlin.osh.pbf 2016-01-01 2017-01-01 -o berlin-in-2016.osh.pbf")]
+pub struct Args {
+    /// Input file; - is standard input
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+    /// The time, as 2016-01-01T00:00:00Z or as 2016-01-01, or the first of two [default: now]
+    #[arg(value_name = "TIME")]
+    from: Option<String>,
+    /// The end of the time: what held only from then on is left out
+    #[arg(value_name = "END")]
+    until: Option<String>,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+pub fn run(args: &Args) -> Result<Answer> {
+    let ctx = args.run.context();
+    let options = time_filter::Options {
+        input: args.input.clone(),
+        output: args.output.target()?,
+        write: args.output.write.options(),
+        header: args.output.write.header(),
+        when: when(args)?,
+    };
+    let kept = time_filter::run(&options, &ctx)?;
+    let free = !options.output.is_stream();
+    args.run.finish(&ctx, &kept, free, || {
+        format!(
+            "{}: {}, {}\n",
+            options.output.path().display(),
+            show::counted(kept.written.objects, "object"),
+            show::bytes(kept.written.bytes),
+        )
+    })?;
+    Ok(Answer::Yes)
+}
+
+fn when(args: &Args) -> Result<When> {
+    let from = match &args.from {
+        Some(text) => parse_time(text)?,
+        None => SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() as i64,
+    };
+    match args.until.as_deref().map(parse_time).transpose()? {
+        Some(until) if until < from => bail!("the second time lies before the first"),
+        Some(until) if until > from => Ok(When::Between(from, until)),
+        _ => Ok(When::At(from)),
+    }
+}
+
+/// A time, or the first moment of a day.
+fn parse_time(text: &str) -> Result<i64> {
+    parse_timestamp(text)
+        .or_else(|| parse_timestamp(&format!("{text}T00:00:00Z")))
+        .with_context(|| format!("'{text}' is not a time like 2016-01-01T00:00:00Z or 2016-01-01"))
+}

@@ -1,0 +1,201 @@
+//! `time-filter`: what there was at some time, or between two, out of a history file.
+//!
+//! A version holds from its time to that of the next version of the object. Blobs of which everything is kept are
+//! copied.
+
+use super::keep::{Fate, Job, Keep, Kept, Marks, Target, write_kept};
+use super::{HeaderOptions, check_order, input};
+use crate::Context;
+use crate::error::Result;
+use crate::osm::OrderKey;
+use crate::pbf::{
+    BlobEntry, BlobFlags, FormatError, HeaderBlock, InfoFields, ParsedBlock, feature,
+};
+use crate::read::{BlobPlan, BlobReader, PbfFile, PlanNeeds};
+use crate::write::{OpenOutput, OutputTarget, WriteOptions};
+use rustc_hash::FxHashMap;
+use std::path::PathBuf;
+
+/// What to filter, and how.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Input file.
+    pub input: PathBuf,
+    /// Where the result goes.
+    pub output: OutputTarget,
+    /// How it is written.
+    pub write: WriteOptions,
+    /// What its header says.
+    pub header: HeaderOptions,
+    /// The versions wanted.
+    pub when: When,
+}
+
+/// A time, or the time between two, in seconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// What could be seen then: of each object at most one version, and no deleted one.
+    At(i64),
+    /// All versions, deleted ones, too, that held at some time from the first on and before the second.
+    Between(i64, i64),
+}
+
+impl When {
+    /// Whether a version is wanted that holds from one time to another.
+    const fn wants(self, version: Version, until: i64) -> bool {
+        let from = version.time;
+        match self {
+            Self::At(time) => from <= time && until > time && !version.is_deleted,
+            Self::Between(first, end) => {
+                let holds = if from == until {
+                    until >= first
+                } else {
+                    until > first
+                };
+                from < end && holds
+            }
+        }
+    }
+}
+
+/// A version of an object.
+#[derive(Debug, Clone, Copy)]
+struct Version {
+    key: OrderKey,
+    /// Seconds since 1970; 0 where that is not known.
+    time: i64,
+    is_deleted: bool,
+}
+
+/// Filters.
+pub fn run(options: &Options, ctx: &Context) -> Result<Kept> {
+    let file = input::open_to_copy(&options.input, &options.write, ctx)?;
+    let output = OpenOutput::open(options.output.clone())?;
+    let needs = match file.header.has(feature::SORTED) {
+        true => PlanNeeds::Ranges,
+        false => PlanNeeds::Order,
+    };
+    let mut plan = BlobPlan::open(&file, needs, ctx)?;
+    plan.resolve_shared(&file, ctx, |_| true)?;
+    check_order(&file, &plan)?;
+    let is_history = file.header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED);
+    let is_snapshot = matches!(options.when, When::At(_));
+    let continued = Continued::new(&file, &plan, ctx);
+    let job = Job {
+        name: "filter by time",
+        file: &file,
+        plan,
+        glance: None,
+        held: None,
+        kept: None,
+        // In a file without history everything is visible.
+        clean: match is_history && is_snapshot {
+            true => InfoFields::VISIBLE,
+            false => InfoFields::NONE,
+        },
+        outputs: vec![Target {
+            output,
+            header: header(&file, options),
+        }],
+        write: options.write,
+    };
+    let mark = |entry: &BlobEntry, block: &ParsedBlock<'_>, marks: &mut Marks| {
+        mark_versions(block, options.when, marks, || continued.next(entry))
+    };
+    write_kept(job, |_| Fate::Look, mark, |()| (), ctx)
+}
+
+fn header(file: &PbfFile, options: &Options) -> HeaderBlock {
+    let mut header = file.header.clone();
+    let is_snapshot = matches!(options.when, When::At(_));
+    header.set_required(feature::HISTORY, !is_snapshot);
+    if options.output.is_stream() {
+        // A stream's header is written before it is known what has to be encoded anew.
+        header.set_required(feature::DENSE_NODES, true);
+    }
+    options.header.apply(&mut header);
+    header
+}
+
+/// Marks the versions that are wanted. `next` gives the version behind the last one, where it may be of the same
+/// object.
+fn mark_versions(
+    block: &ParsedBlock<'_>,
+    when: When,
+    marks: &mut Marks,
+    next: impl FnOnce() -> Option<Version>,
+) -> Result<(), FormatError> {
+    let mut versions = Versions::new(block);
+    let Some(mut version) = versions.next()? else {
+        return Ok(());
+    };
+    let mut mark = |version: Version, next: Option<Version>| {
+        let next = next.filter(|next| next.key == version.key);
+        let until = next.map_or(i64::MAX, |next| next.time);
+        marks.push(Keep::whole_if(when.wants(version, until)));
+    };
+    while let Some(next) = versions.next()? {
+        mark(version, Some(next));
+        version = next;
+    }
+    mark(version, next());
+    Ok(())
+}
+
+/// The versions in a block, in file order.
+struct Versions<'b> {
+    block: &'b ParsedBlock<'b>,
+    keys: crate::pbf::KeyCursor<'b>,
+}
+
+impl<'b> Versions<'b> {
+    fn new(block: &'b ParsedBlock<'b>) -> Self {
+        Self {
+            block,
+            keys: block.keys(),
+        }
+    }
+
+    fn next(&mut self) -> Result<Option<Version>, FormatError> {
+        let Some(key) = self.keys.next()? else {
+            return Ok(None);
+        };
+        let age = self.keys.age()?;
+        Ok(Some(Version {
+            key,
+            time: self.block.scale.seconds(age.timestamp),
+            is_deleted: age.is_deleted,
+        }))
+    }
+}
+
+/// Objects whose versions go on in the next blob.
+struct Continued<'f> {
+    file: &'f PbfFile,
+    ctx: &'f Context,
+    /// By the place of a blob the one behind it.
+    next: FxHashMap<u64, BlobEntry>,
+}
+
+impl<'f> Continued<'f> {
+    fn new(file: &'f PbfFile, plan: &BlobPlan, ctx: &'f Context) -> Self {
+        let with_objects = || plan.entries.iter().filter(|entry| entry.count > 0);
+        let pairs = with_objects().zip(with_objects().skip(1));
+        let continued = pairs.filter(|(one, next)| one.last_key() >= next.first_key());
+        Self {
+            file,
+            ctx,
+            next: continued.map(|(one, next)| (one.offset, *next)).collect(),
+        }
+    }
+
+    /// The first version in the blob behind another.
+    fn next(&self, entry: &BlobEntry) -> Option<Version> {
+        let next = self.next.get(&entry.offset)?;
+        let mut reader = BlobReader::new(&self.file.input, self.ctx);
+        // What is wrong with the blob is said when its turn comes.
+        let payload = reader.payload(next).ok()?;
+        let block = ParsedBlock::parse_bare(payload).ok()?;
+        Versions::new(&block).next().ok()?
+    }
+}
