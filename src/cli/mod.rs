@@ -10,6 +10,7 @@ mod getid;
 mod getparents;
 mod inspect;
 mod inspect_views;
+mod merge_changes;
 mod progress;
 mod renumber;
 mod shared;
@@ -66,6 +67,7 @@ enum Command {
     )]
     Merge(sort::Args),
     ApplyChanges(apply_changes::Args),
+    MergeChanges(merge_changes::Args),
     Extract(extract::Args),
     Getid(getid::Args),
     #[command(name = "removeid", hide = true)]
@@ -113,6 +115,7 @@ pub fn main() -> ExitCode {
         Command::RemoveId(args) => getid::run(args, true),
         Command::Getparents(args) => getparents::run(args),
         Command::TagsFilter(args) => tags_filter::run(args),
+        Command::MergeChanges(args) => merge_changes::run(args),
         Command::Renumber(args) => renumber::run(args),
         Command::TimeFilter(args) => time_filter::run(args),
         Command::Synth(args) => synth::run(args),

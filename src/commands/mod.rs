@@ -15,6 +15,7 @@ mod ids;
 mod input;
 pub mod inspect;
 mod keep;
+pub mod merge_changes;
 mod references;
 pub mod renumber;
 mod rewrite;

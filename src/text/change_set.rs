@@ -98,11 +98,17 @@ pub struct Preface {
     pub generator: Option<String>,
 }
 
+impl Replication {
+    /// The later of two states.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.sequence = other.sequence.max(self.sequence);
+        self.timestamp = other.timestamp.max(self.timestamp);
+    }
+}
+
 impl Preface {
     fn add(&mut self, other: Self) {
-        let (one, two) = (&mut self.replication, other.replication);
-        one.sequence = two.sequence.max(one.sequence);
-        one.timestamp = two.timestamp.max(one.timestamp);
+        self.replication.add(&other.replication);
         self.bbox = self.bbox.or(other.bbox);
         self.generator = self.generator.take().or(other.generator);
     }
@@ -148,10 +154,7 @@ impl ChangeSet {
     }
 
     pub(super) fn note_replication(&mut self, replication: Replication) {
-        self.preface.add(Preface {
-            replication,
-            ..Preface::default()
-        });
+        self.preface.replication.add(&replication);
     }
 
     /// Adds the changes of another set behind those of this one.

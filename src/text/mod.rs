@@ -32,13 +32,20 @@ pub fn read_change_files<P: AsRef<Path>>(paths: &[P], ctx: &Context) -> Result<C
     let inputs = paths.iter().map(|path| Input::open(path.as_ref()));
     let inputs = inputs.collect::<Result<Vec<_>>>()?;
     let mut changes = read::read_all(&inputs, TextFormat::OsmChange, ctx)?;
-    for path in paths {
-        if let Some(state) = read::sidecar_state(path.as_ref()) {
-            changes.note_replication(state);
-        }
-    }
+    changes.note_replication(read::sidecar_state(paths));
     changes.settle();
     Ok(changes)
+}
+
+/// What change files say of the state of the data after all of them, as far as they say it at their start or in the
+/// state files beside them.
+pub fn read_change_state<P: AsRef<Path>>(paths: &[P], inputs: &[Input]) -> Result<Replication> {
+    let mut state = read::sidecar_state(paths);
+    for input in inputs {
+        let start = read_start(input, TextFormat::OsmChange)?;
+        state.add(start.replication());
+    }
+    Ok(state)
 }
 
 /// Reads a plain OSM XML file, compressed or not: every object it holds, as the change that creates it.

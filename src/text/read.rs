@@ -64,6 +64,7 @@ pub fn read_texts<S, T: Send>(
 
 /// The objects that a text begins with, and what it says of itself.
 pub(crate) fn read_start(input: &Input, format: TextFormat) -> Result<ChangeSet> {
+    check(input, format)?;
     match Portions::new(input, format)?.next() {
         Some(portion) => portion?.parse(input.path(), format),
         None => Ok(ChangeSet::default()),
@@ -104,9 +105,17 @@ pub(super) fn read_all(inputs: &[Input], format: TextFormat, ctx: &Context) -> R
     Ok(all)
 }
 
+/// The state that the state files beside change files tell of.
+pub(super) fn sidecar_state<P: AsRef<Path>>(paths: &[P]) -> Replication {
+    let mut state = Replication::default();
+    let sidecars = paths.iter().filter_map(|path| sidecar(path.as_ref()));
+    sidecars.for_each(|sidecar| state.add(&sidecar));
+    state
+}
+
 /// The state file that replication servers put beside a change file: `123.state.txt` beside
 /// `123.osc.gz`. `None` where there is none.
-pub(super) fn sidecar_state(path: &Path) -> Option<Replication> {
+fn sidecar(path: &Path) -> Option<Replication> {
     let name = path.file_name()?.to_str()?;
     let (stem, _) = name.split_once(".osc")?;
     let text = std::fs::read_to_string(path.with_file_name(format!("{stem}.state.txt"))).ok()?;

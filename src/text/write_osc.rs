@@ -1,6 +1,7 @@
 //! Writing change files.
 
-use super::write_xml::{Elements, put_escaped};
+use super::Preface;
+use super::write_xml::{Elements, document};
 use crate::osm::{ObjectId, format_timestamp};
 use crate::pbf::Object;
 use std::fmt::Write as _;
@@ -50,11 +51,15 @@ impl Default for OscText {
 impl OscText {
     /// What stands before the changes; `generator` names the program.
     pub fn prologue(generator: &str) -> String {
-        let mut text = "<?xml version='1.0' encoding='UTF-8'?>\n".to_owned();
-        text.push_str("<osmChange version=\"0.6\" generator=\"");
-        put_escaped(&mut text, generator);
-        text.push_str("\">\n");
-        text
+        Self::prologue_of(&Preface {
+            generator: Some(generator.to_owned()),
+            ..Preface::default()
+        })
+    }
+
+    /// As [`prologue`](Self::prologue), with all that is to be said of the changes.
+    pub fn prologue_of(preface: &Preface) -> String {
+        document("osmChange", preface)
     }
 
     /// What stands behind the changes.

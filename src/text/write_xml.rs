@@ -15,21 +15,7 @@ pub struct XmlText {
 impl XmlText {
     /// What stands before the objects; `generator` names the program.
     pub fn prologue(preface: &Preface) -> String {
-        let mut text = "<?xml version='1.0' encoding='UTF-8'?>\n<osm version=\"0.6\"".to_owned();
-        let mut attribute = |name: &str, value: Option<String>| {
-            if let Some(value) = value {
-                let _ = write!(text, " {name}=\"");
-                put_escaped(&mut text, &value);
-                text.push('"');
-            }
-        };
-        let state = &preface.replication;
-        attribute("generator", preface.generator.clone());
-        let sequence = state.sequence.map(|number| number.to_string());
-        attribute("osmosis_replication_sequence_number", sequence);
-        let time = state.timestamp.map(format_timestamp);
-        attribute("osmosis_replication_timestamp", time);
-        text.push_str(">\n");
+        let mut text = document("osm", preface);
         if let Some(bbox) = preface.bbox {
             let [minlat, minlon, maxlat, maxlon] = [
                 bbox.min_lat_e7,
@@ -83,6 +69,26 @@ impl Preface {
             generator: header.writing_program.clone(),
         }
     }
+}
+
+/// The start of a document with that root.
+pub(super) fn document(root: &str, preface: &Preface) -> String {
+    let mut text = format!("<?xml version='1.0' encoding='UTF-8'?>\n<{root} version=\"0.6\"");
+    let mut attribute = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            let _ = write!(text, " {name}=\"");
+            put_escaped(&mut text, &value);
+            text.push('"');
+        }
+    };
+    let state = &preface.replication;
+    attribute("generator", preface.generator.clone());
+    let sequence = state.sequence.map(|number| number.to_string());
+    attribute("osmosis_replication_sequence_number", sequence);
+    let time = state.timestamp.map(format_timestamp);
+    attribute("osmosis_replication_timestamp", time);
+    text.push_str(">\n");
+    text
 }
 
 /// Objects as XML.

@@ -1,0 +1,75 @@
+use super::shared::{RunArgs, names_changes, text_target};
+use super::{Answer, show};
+use anyhow::{Result, bail};
+use pbfhogg::commands::merge_changes::{self, Options};
+use pbfhogg::write::TextCompression;
+use std::path::{Path, PathBuf};
+
+/// Merge change files into one
+///
+/// Changes come in the order of the files, and so can be applied one after the other; with --simplify the last change
+/// of each object alone, in canonical order. The state of the data after the last change is told in the result.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pbfhogg merge-changes -s monday.osc.gz tuesday.osc.gz -o two-days.osc.gz
+  pbfhogg merge-changes minutes/*.osc.gz -o hour.osc.zst")]
+pub struct Args {
+    /// Change files, the oldest first; - is standard input
+    #[arg(required = true, value_name = "CHANGES")]
+    inputs: Vec<PathBuf>,
+    /// Keep the last change of each object alone: the highest version, or the latest time of the same
+    #[arg(short, long)]
+    simplify: bool,
+    /// Output file, compressed where its name ends in .gz, .bz2 or .zst; - is standard output
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+    /// Replace the output file if it exists
+    #[arg(short = 'O', long)]
+    overwrite: bool,
+    /// Format of the output, for a file name that does not tell
+    #[arg(short = 'f', long, value_name = "FORMAT",
+          value_parser = ["osc", "osc.gz", "osc.bz2", "osc.zst"])]
+    output_format: Option<String>,
+    /// Name of the writing program
+    #[arg(long, value_name = "TEXT")]
+    generator: Option<String>,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+pub fn run(args: &Args) -> Result<Answer> {
+    let ctx = args.run.context();
+    let to_stdout = args.output == Path::new("-");
+    let options = Options {
+        inputs: args.inputs.clone(),
+        output: text_target(&args.output, args.overwrite),
+        compression: compression(args)?,
+        simplify: args.simplify,
+        generator: args.generator.clone(),
+    };
+    let summary = merge_changes::run(&options, &ctx)?;
+    args.run.finish(&ctx, &summary, !to_stdout, || {
+        format!(
+            "{}: {} created, {} modified, {} deleted; {}\n",
+            args.output.display(),
+            show::number(summary.created),
+            show::number(summary.modified),
+            show::number(summary.deleted),
+            show::bytes(summary.bytes),
+        )
+    })?;
+    Ok(Answer::Yes)
+}
+
+fn compression(args: &Args) -> Result<TextCompression> {
+    match &args.output_format {
+        Some(format) => Ok(TextCompression::of_name(Path::new(format))),
+        None if args.output == Path::new("-") || names_changes(&args.output) => {
+            Ok(TextCompression::of_name(&args.output))
+        }
+        None => bail!(
+            "{}: the output is a change file: name it .osc, .osc.gz, .osc.bz2 or .osc.zst, or say so with -f",
+            args.output.display()
+        ),
+    }
+}

@@ -1,0 +1,148 @@
+//! `merge-changes`: several change files as one.
+//!
+//! Without `simplify` changes pass through in the order in which they come, in memory that does not depend on how many
+//! there are; with it, the last change of each object is written in canonical order.
+
+use crate::Context;
+use crate::error::{Error, Result};
+use crate::read::{Input, parallel_classify_phase};
+use crate::text::{
+    Batch, Change, ChangeAction, ChangeSet, OscText, Preface, TextFormat, read_change_files,
+    read_change_state, read_texts,
+};
+use crate::write::{OutputTarget, TextChunk, TextCompression, TextEncoder, TextOutput};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// What to merge, and how.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Change files, the oldest first.
+    pub inputs: Vec<PathBuf>,
+    /// Where the result goes.
+    pub output: OutputTarget,
+    /// How it is compressed.
+    pub compression: TextCompression,
+    /// Keep the last change of each object alone.
+    pub simplify: bool,
+    /// Name of the writing program; this program's name and version where `None`.
+    pub generator: Option<String>,
+}
+
+/// What `merge-changes` did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Summary {
+    /// Objects created by the changes that were written.
+    pub created: u64,
+    /// Objects modified.
+    pub modified: u64,
+    /// Objects deleted.
+    pub deleted: u64,
+    /// Length of the result in bytes.
+    pub bytes: u64,
+}
+
+impl Summary {
+    const fn count(&mut self, action: ChangeAction) {
+        match action {
+            ChangeAction::Create => self.created += 1,
+            ChangeAction::Modify => self.modified += 1,
+            ChangeAction::Delete => self.deleted += 1,
+        }
+    }
+
+    const fn add(&mut self, other: &Self) {
+        self.created += other.created;
+        self.modified += other.modified;
+        self.deleted += other.deleted;
+    }
+}
+
+/// Merges.
+pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
+    // Begun before anything is read: what cannot be written is known at once.
+    let output = TextOutput::compressed(options.output.clone(), options.compression)?;
+    match options.simplify {
+        true => simplify(options, output, ctx),
+        false => pass_through(options, output, ctx),
+    }
+}
+
+fn preface(options: &Options, replication: crate::text::Replication) -> Preface {
+    let own = || concat!("pbfhogg/", env!("CARGO_PKG_VERSION")).to_owned();
+    Preface {
+        replication,
+        bbox: None,
+        generator: Some(options.generator.clone().unwrap_or_else(own)),
+    }
+}
+
+fn pass_through(options: &Options, mut output: TextOutput, ctx: &Context) -> Result<Summary> {
+    let inputs = options.inputs.iter().map(|path| Input::open(path));
+    let inputs = inputs.collect::<Result<Vec<_>>>()?;
+    let state = read_change_state(&options.inputs, &inputs)?;
+    output.write(&OscText::prologue_of(&preface(options, state)))?;
+    let mut summary = Summary::default();
+    let phase = ctx.phase("merge changes", 0);
+    read_texts(
+        &inputs,
+        TextFormat::OsmChange,
+        ctx,
+        || TextEncoder::new(options.compression),
+        |encoder, _, changes| told(encoder, &changes, changes.changes()),
+        |(chunk, counts)| {
+            summary.add(&counts);
+            output.chunk(&chunk)
+        },
+    )?;
+    drop(phase);
+    output.write(OscText::EPILOGUE)?;
+    summary.bytes = output.finish()?;
+    Ok(summary)
+}
+
+fn simplify(options: &Options, mut output: TextOutput, ctx: &Context) -> Result<Summary> {
+    /// Changes that make a chunk of text.
+    const AT_A_TIME: usize = 4096;
+    let changes = {
+        let _phase = ctx.phase("read changes", 0);
+        read_change_files(&options.inputs, ctx)?
+    };
+    let state = changes.replication().clone();
+    output.write(&OscText::prologue_of(&preface(options, state)))?;
+    let mut summary = Summary::default();
+    let phase = ctx.phase("write changes", 0);
+    parallel_classify_phase(
+        ctx.jobs,
+        ctx.jobs as u64 * 4,
+        changes.changes().chunks(AT_A_TIME).map(Ok),
+        |_| 1,
+        || TextEncoder::new(options.compression),
+        |encoder, some| told(encoder, &changes, some),
+        |(chunk, counts)| {
+            summary.add(&counts);
+            output.chunk(&chunk)
+        },
+    )?;
+    drop(phase);
+    output.write(OscText::EPILOGUE)?;
+    summary.bytes = output.finish()?;
+    Ok(summary)
+}
+
+/// The text of some changes, and what they do.
+fn told(
+    encoder: &mut TextEncoder,
+    set: &ChangeSet,
+    changes: &[Change],
+) -> Result<(TextChunk, Summary)> {
+    let (mut text, mut counts) = (OscText::default(), Summary::default());
+    let batch = Batch::new(set, changes);
+    for (change, object) in changes.iter().zip(batch.objects()) {
+        counts.count(change.action);
+        text.put(change.action, &object);
+    }
+    let chunk = encoder.encode(text.finish());
+    let chunk = chunk.map_err(|error| Error::Internal(error.to_string()))?;
+    Ok((chunk, counts))
+}
