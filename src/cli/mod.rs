@@ -4,6 +4,7 @@
 mod apply_changes;
 mod cat;
 mod check;
+mod degrade;
 mod diff;
 mod extract;
 mod getid;
@@ -13,6 +14,7 @@ mod inspect_views;
 mod merge_changes;
 mod progress;
 mod renumber;
+mod repack;
 mod shared;
 mod show;
 mod show_object;
@@ -75,6 +77,8 @@ enum Command {
     Getparents(getparents::Args),
     TagsFilter(tags_filter::Args),
     Renumber(renumber::Args),
+    Repack(repack::Args),
+    Degrade(degrade::Args),
     TimeFilter(time_filter::Args),
     Synth(synth::Args),
 }
@@ -117,6 +121,8 @@ pub fn main() -> ExitCode {
         Command::TagsFilter(args) => tags_filter::run(args),
         Command::MergeChanges(args) => merge_changes::run(args),
         Command::Renumber(args) => renumber::run(args),
+        Command::Repack(args) => repack::run(args),
+        Command::Degrade(args) => degrade::run(args),
         Command::TimeFilter(args) => time_filter::run(args),
         Command::Synth(args) => synth::run(args),
     };

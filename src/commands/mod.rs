@@ -5,6 +5,7 @@
 pub mod apply_changes;
 pub mod cat;
 pub mod check;
+pub mod degrade;
 pub mod diff;
 pub mod extract;
 pub mod getid;
@@ -16,8 +17,10 @@ mod input;
 pub mod inspect;
 mod keep;
 pub mod merge_changes;
+mod random;
 mod references;
 pub mod renumber;
+pub mod repack;
 mod rewrite;
 mod scan;
 mod shards;

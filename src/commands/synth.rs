@@ -7,7 +7,6 @@
 
 mod changes;
 mod names;
-mod random;
 mod town;
 mod world;
 

@@ -24,6 +24,8 @@ pub struct BlockBuilder {
     scale: Scale,
     kind: Option<ObjectKind>,
     drop_locations: bool,
+    /// Objects in a full block; 0 for as many as usual.
+    most: usize,
     interner: Interner,
     objects: Vec<Pending>,
     lats: Vec<i64>,
@@ -66,13 +68,25 @@ impl BlockBuilder {
     pub fn wants_flush(&self, kind: ObjectKind) -> bool {
         !self.is_empty()
             && (self.kind != Some(kind)
-                || self.len() >= TARGET_ELEMENTS
+                || self.len() >= self.most()
                 || self.payload_estimate() >= TARGET_PAYLOAD)
     }
 
     /// Whether objects of a block with that scale can be added to this one as they are.
     pub(crate) fn accepts_scale(&self, scale: &Scale) -> bool {
         self.is_empty() || self.scale == *scale
+    }
+
+    /// Makes blocks of so many objects from here on.
+    pub(crate) const fn set_most(&mut self, most: usize) {
+        self.most = most;
+    }
+
+    const fn most(&self) -> usize {
+        match self.most {
+            0 => TARGET_ELEMENTS,
+            most => most,
+        }
     }
 
     /// Leaves the coordinates of ways out of all blocks from here on.

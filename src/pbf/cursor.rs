@@ -156,6 +156,18 @@ impl<'a> ParsedBlock<'a> {
         Ok(count)
     }
 
+    /// The kind of the objects, where they are of one, and how many there are.
+    pub(crate) fn single_kind(&self) -> Option<(ObjectKind, usize)> {
+        let kind = self.messages.first()?.kind();
+        let counts = self.messages.iter().map(|message| match message {
+            ParsedMessage::Dense(dense) => dense.len(),
+            ParsedMessage::Single(..) => 1,
+        });
+        let count = counts.sum();
+        let is_single = self.messages.iter().all(|message| message.kind() == kind);
+        is_single.then_some((kind, count))
+    }
+
     pub(super) fn messages(&self) -> &[ParsedMessage<'a>] {
         &self.messages
     }

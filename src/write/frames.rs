@@ -42,6 +42,11 @@ impl FrameEncoder {
         self.assembler.drop_locations();
     }
 
+    /// Makes blocks of so many objects from here on.
+    pub(super) fn set_most(&mut self, most: usize) {
+        self.assembler.set_most(most);
+    }
+
     /// Adds an object.
     pub fn add(&mut self, object: &Object<'_>) -> Result<(), FormatError> {
         self.assembler.add(object)?;

@@ -30,6 +30,11 @@ impl Assembler {
         self.builder.drop_locations();
     }
 
+    /// Makes blocks of so many objects from here on.
+    pub(crate) fn set_most(&mut self, most: usize) {
+        self.builder.set_most(most);
+    }
+
     /// Adds an object.
     pub(crate) fn add(&mut self, object: &Object<'_>) -> Result<(), FormatError> {
         self.make_room(object.kind(), &Scale::default());

@@ -89,12 +89,12 @@ impl<'f> Reblocker<'f> {
         let part = Arc::new(part);
         let mut start = 0;
         while start < part.count {
-            let end = part.count.min(start + (TARGET_ELEMENTS - self.count));
+            let end = part.count.min(start + (self.encoders.most - self.count));
             self.pieces.push((part.clone(), start..end));
             self.count += end - start;
             self.bytes += part.payload.len() * (end - start) / part.count.max(1);
             start = end;
-            if self.count >= TARGET_ELEMENTS || self.bytes >= TARGET_PAYLOAD {
+            if self.count >= self.encoders.most || self.bytes >= TARGET_PAYLOAD {
                 self.end_block()?;
             }
         }
@@ -157,21 +157,29 @@ fn stopped() -> Error {
 pub(crate) struct Encoders {
     threads: usize,
     options: WriteOptions,
+    /// Objects in a full block.
+    most: usize,
     pool: OnceCell<EncoderPool>,
 }
 
 impl Encoders {
     pub(crate) fn new(options: WriteOptions, ctx: &Context) -> Rc<Self> {
+        Self::of_blocks(TARGET_ELEMENTS, options, ctx)
+    }
+
+    /// Encoders of blocks of so many objects.
+    pub(crate) fn of_blocks(most: usize, options: WriteOptions, ctx: &Context) -> Rc<Self> {
         Rc::new(Self {
             threads: ctx.jobs,
             options,
+            most: most.max(1),
             pool: OnceCell::new(),
         })
     }
 
     fn encode(&self, pieces: Vec<Piece>) -> Result<Receiver<Result<Vec<EncodedFrame>>>> {
         if self.pool.get().is_none() {
-            let pool = EncoderPool::start(self.threads, self.options)?;
+            let pool = EncoderPool::start(self.threads, self.most, self.options)?;
             let _ = self.pool.set(pool);
         }
         self.pool.get().ok_or_else(stopped)?.encode(pieces)
@@ -184,7 +192,7 @@ struct EncoderPool {
 }
 
 impl EncoderPool {
-    fn start(threads: usize, options: WriteOptions) -> Result<Self> {
+    fn start(threads: usize, most: usize, options: WriteOptions) -> Result<Self> {
         let (queue, jobs) = bounded::<Job>(threads.max(1));
         let mut pool = Self {
             queue: Some(queue),
@@ -193,7 +201,7 @@ impl EncoderPool {
         for number in 0..threads.max(1) {
             let jobs = jobs.clone();
             let thread = std::thread::Builder::new().name("encode".into());
-            match thread.spawn(move || work(&jobs, options)) {
+            match thread.spawn(move || work(&jobs, most, options)) {
                 Ok(thread) => pool.threads.push(thread),
                 Err(error) if number == 0 => {
                     let cause = format!("cannot start an encoder thread: {error}");
@@ -224,8 +232,9 @@ impl Drop for EncoderPool {
     }
 }
 
-fn work(jobs: &Receiver<Job>, options: WriteOptions) {
+fn work(jobs: &Receiver<Job>, most: usize, options: WriteOptions) {
     let mut encoder = FrameEncoder::new(options.compression, options.blob_index);
+    encoder.set_most(most);
     for job in jobs {
         let encoded = catch_unwind(AssertUnwindSafe(|| encode(&mut encoder, &job.pieces)));
         let frames = match encoded {

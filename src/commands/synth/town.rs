@@ -1,8 +1,8 @@
 //! One town: a grid of streets with houses, places, a boundary and bus lines.
 
 use super::names;
-use super::random::Random;
 use super::world::{Fate, Mapper, World, day_ends, mapper};
+use crate::commands::random::Random;
 use crate::osm::ObjectKind;
 use crate::pbf::{Info, Member, Object, ObjectBody};
 use std::borrow::Cow;

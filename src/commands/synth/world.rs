@@ -1,6 +1,6 @@
 //! The world: how many towns there are, where they lie, who maps them, and what happens when.
 
-use super::random::Random;
+use crate::commands::random::Random;
 use crate::osm::ObjectKind;
 
 /// Days after which the calendar of changes is through.

@@ -3,13 +3,13 @@
 /// SplitMix64 (Steele, Lea, Flood 2014): tiny, and its output is fixed by its definition, which
 /// is what "same seed, same bytes" needs; the streams of library generators may change.
 #[derive(Debug, Clone)]
-pub(super) struct Random(u64);
+pub(in crate::commands) struct Random(u64);
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Random {
     /// A stream of its own for each combination of parts.
-    pub(super) fn of(parts: &[u64]) -> Self {
+    pub(in crate::commands) fn of(parts: &[u64]) -> Self {
         let mut random = Self(GOLDEN);
         for part in parts {
             random.0 = random.next().wrapping_add(*part);
@@ -18,7 +18,7 @@ impl Random {
         random
     }
 
-    pub(super) const fn next(&mut self) -> u64 {
+    pub(in crate::commands) const fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(GOLDEN);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -27,7 +27,7 @@ impl Random {
     }
 
     /// A number from 0 to `end`, without `end`.
-    pub(super) const fn below(&mut self, end: u64) -> u64 {
+    pub(in crate::commands) const fn below(&mut self, end: u64) -> u64 {
         // The slight bias of the remainder does not matter here.
         if end == 0 {
             0
@@ -37,17 +37,17 @@ impl Random {
     }
 
     /// A number from -`reach` to `reach`.
-    pub(super) const fn around(&mut self, reach: i32) -> i32 {
+    pub(in crate::commands) const fn around(&mut self, reach: i32) -> i32 {
         self.below(2 * reach.unsigned_abs() as u64 + 1) as i32 - reach
     }
 
     /// True so many times out of a hundred.
-    pub(super) const fn percent(&mut self, chance: u64) -> bool {
+    pub(in crate::commands) const fn percent(&mut self, chance: u64) -> bool {
         self.below(100) < chance
     }
 
     /// One of several; the first ones more often than the last.
-    pub(super) fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
+    pub(in crate::commands) fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
         let len = from.len() as u64;
         let index = self.below(len).min(self.below(len));
         from.get(index as usize).copied().unwrap_or_default()

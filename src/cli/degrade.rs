@@ -1,0 +1,82 @@
+use super::shared::{OutputArgs, RunArgs};
+use super::{Answer, show};
+use anyhow::Result;
+use pbfhogg::commands::degrade::{self, Harm};
+use std::path::PathBuf;
+
+/// Make a file awkward, to test programs with it
+///
+/// The result is valid, and the same every time. At least one way has to be given.
+#[derive(Debug, clap::Args)]
+#[command(
+    group = clap::ArgGroup::new("harm").required(true).multiple(true),
+    after_help = "Examples:
+  pbfhogg degrade --unsort --strip-index berlin.osm.pbf -o unsorted.osm.pbf
+  pbfhogg degrade --drop-ids 100:1 berlin.osm.pbf -o with-dangling-references.osm.pbf"
+)]
+pub struct Args {
+    /// Input file; - is standard input
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+    /// Put the blobs in any order
+    #[arg(long, group = "harm")]
+    unsort: bool,
+    /// Put the objects of each blob in any order
+    #[arg(long, group = "harm")]
+    unsort_intra: bool,
+    /// Leave out the table of contents and the indexes of blobs
+    #[arg(long, group = "harm")]
+    strip_index: bool,
+    /// Take the coordinates of nodes out of ways
+    #[arg(long, group = "harm")]
+    strip_locations: bool,
+    /// Take the bounding box out of the header
+    #[arg(long, group = "harm")]
+    strip_bbox: bool,
+    /// Leave out N objects, whatever refers to them; another SEED chooses others
+    #[arg(long, group = "harm", value_name = "N[:SEED]", value_parser = parse_drop)]
+    drop_ids: Option<(u64, u64)>,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+pub fn run(args: &Args) -> Result<Answer> {
+    let ctx = args.run.context();
+    let options = degrade::Options {
+        input: args.input.clone(),
+        output: args.output.target()?,
+        write: args.output.write.options(),
+        header: args.output.write.header(),
+        harm: Harm {
+            unsort: args.unsort,
+            unsort_intra: args.unsort_intra,
+            strip_index: args.strip_index,
+            strip_locations: args.strip_locations,
+            strip_bbox: args.strip_bbox,
+            drop: args.drop_ids,
+        },
+    };
+    let summary = degrade::run(&options, &ctx)?;
+    let free = !options.output.is_stream();
+    args.run.finish(&ctx, &summary, free, || {
+        format!(
+            "{}: {}, {} left out, {}\n",
+            options.output.path().display(),
+            show::counted(summary.written.objects, "object"),
+            show::number(summary.dropped),
+            show::bytes(summary.written.bytes),
+        )
+    })?;
+    Ok(Answer::Yes)
+}
+
+/// `N` or `N:SEED`.
+fn parse_drop(text: &str) -> Result<(u64, u64), String> {
+    let (count, seed) = text.split_once(':').unwrap_or((text, "0"));
+    match (count.parse(), seed.parse()) {
+        (Ok(count), Ok(seed)) => Ok((count, seed)),
+        _ => Err("expected a number of objects, and perhaps a colon and a seed".into()),
+    }
+}

@@ -1,0 +1,50 @@
+use super::shared::{OutputArgs, RunArgs};
+use super::{Answer, show};
+use anyhow::Result;
+use pbfhogg::commands::repack;
+use std::path::PathBuf;
+
+/// Put the objects into blobs of another size
+///
+/// Objects and their order stay. Small blobs make it quicker to get at few objects, large ones make a smaller file.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pbfhogg repack --elements-per-blob 1000 berlin.osm.pbf -o for-lookups.osm.pbf
+  pbfhogg repack many-small-blobs.osm.pbf -o usual.osm.pbf")]
+pub struct Args {
+    /// Input file; - is standard input
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+    /// Objects in a blob; fewer where they take more than 4 MB
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 8000,
+          value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    elements_per_blob: u32,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+pub fn run(args: &Args) -> Result<Answer> {
+    let ctx = args.run.context();
+    let options = repack::Options {
+        input: args.input.clone(),
+        output: args.output.target()?,
+        write: args.output.write.options(),
+        header: args.output.write.header(),
+        elements: args.elements_per_blob as usize,
+    };
+    let summary = repack::run(&options, &ctx)?;
+    let free = !options.output.is_stream();
+    args.run.finish(&ctx, &summary, free, || {
+        format!(
+            "{}: {}, {}, {} ({} copied)\n",
+            options.output.path().display(),
+            show::counted(summary.written.objects, "object"),
+            show::counted(summary.written.blobs, "blob"),
+            show::bytes(summary.written.bytes),
+            show::number(summary.blobs_copied),
+        )
+    })?;
+    Ok(Answer::Yes)
+}

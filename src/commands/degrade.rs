@@ -1,0 +1,242 @@
+//! `degrade`: valid files that are awkward in ways that real ones are, for tests.
+
+use super::random::Random;
+use super::rewrite::{Made, Rewrite};
+use super::{HeaderOptions, input};
+use crate::Context;
+use crate::error::{Error, Result};
+use crate::pbf::splice::{EditScript, SpliceOptions, splice_block};
+use crate::pbf::{
+    BlobEntry, BlobFlags, FormatError, ParsedBlock, RawObject, SourceStrings, feature,
+};
+use crate::read::{BlobPlan, PlanNeeds};
+use crate::write::{Expected, FrameEncoder, OutputTarget, PbfWriter, WriteOptions, Written};
+use rustc_hash::FxHashSet;
+use serde::Serialize;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What to degrade, and how.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Input file.
+    pub input: PathBuf,
+    /// Where the result goes.
+    pub output: OutputTarget,
+    /// How it is written.
+    pub write: WriteOptions,
+    /// What its header says.
+    pub header: HeaderOptions,
+    /// What is done to it.
+    pub harm: Harm,
+}
+
+/// Ways to make a file awkward.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Harm {
+    /// Blobs stand in any order.
+    pub unsort: bool,
+    /// Objects stand in any order within their blob.
+    pub unsort_intra: bool,
+    /// There is no index, neither one for all nor one a blob.
+    pub strip_index: bool,
+    /// Ways do not carry the coordinates of their nodes.
+    pub strip_locations: bool,
+    /// The header does not say what the data lies in.
+    pub strip_bbox: bool,
+    /// So many objects, chosen by a seed, are left out, whatever refers to them.
+    pub drop: Option<(u64, u64)>,
+}
+
+/// What `degrade` did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// The file that was written.
+    pub written: Written,
+    /// Objects that were left out.
+    pub dropped: u64,
+}
+
+/// Seeds of what is shuffled.
+const BLOBS: u64 = 1;
+const OBJECTS: u64 = 2;
+const DROPS: u64 = 3;
+
+/// Degrades.
+pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
+    let harm = options.harm;
+    if harm == Harm::default() {
+        return Err(Error::Usage(
+            "say in what way the file is to be degraded".into(),
+        ));
+    }
+    let file = input::open_to_copy(&options.input, &options.write, ctx)?;
+    let mut plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
+    plan.resolve_shared(&file, ctx, |_| true)?;
+    let drops = Drops::choose(&plan, harm.drop);
+    let mut entries = plan.entries;
+    if harm.unsort {
+        shuffle(&mut entries, &mut Random::of(&[BLOBS]));
+        // Few blobs may end up as they were.
+        if entries.is_sorted_by_key(|entry| entry.offset) {
+            entries.reverse();
+        }
+    }
+    let mut header = file.header.clone();
+    header.set_optional(feature::SORTED, false);
+    header.set_required(feature::DENSE_NODES, true);
+    if harm.strip_bbox {
+        header.bbox_nano = None;
+    }
+    if harm.strip_locations {
+        header.set_optional(feature::LOCATIONS, false);
+    }
+    options.header.apply(&mut header);
+    let write = WriteOptions {
+        toc: options.write.toc && !harm.strip_index,
+        blob_index: options.write.blob_index && !harm.strip_index,
+        ..options.write
+    };
+    let expected = Expected {
+        // Nodes that are not dense become so, and a shuffled block of several kinds falls apart.
+        blobs: entries.len() as u64,
+        open: true,
+        ..Expected::default()
+    };
+    let mut writer = PbfWriter::create(options.output.clone(), header, write, expected, ctx)?;
+    let dropped = AtomicU64::new(0);
+    let alone = entries.len() == 1;
+    let rewrite = Rewrite {
+        name: "degrade",
+        file: &file,
+        entries,
+        write,
+    };
+    rewrite.run(
+        &mut writer,
+        ctx,
+        || (),
+        |(), entry, payload, encoder| {
+            let positions = drops.in_blob(entry);
+            dropped.fetch_add(positions.len() as u64, Ordering::Relaxed);
+            let has_locations = entry.flags.has(BlobFlags::LOCATIONS) && harm.strip_locations;
+            let is_shuffled = harm.unsort_intra || (harm.unsort && alone);
+            if positions.is_empty() && !has_locations && !is_shuffled {
+                return Ok(Made::Same);
+            }
+            make(
+                entry,
+                payload,
+                &positions,
+                has_locations,
+                is_shuffled,
+                encoder,
+            )?;
+            Ok(Made::New)
+        },
+    )?;
+    Ok(Summary {
+        written: writer.finish()?,
+        dropped: dropped.into_inner(),
+    })
+}
+
+/// Gives an encoder what is left of a block.
+fn make(
+    entry: &BlobEntry,
+    payload: &[u8],
+    dropped: &FxHashSet<u32>,
+    drop_locations: bool,
+    is_shuffled: bool,
+    encoder: &mut FrameEncoder,
+) -> Result<(), FormatError> {
+    let is_kept = |position: u32| !dropped.contains(&position);
+    if !is_shuffled {
+        let script = EditScript::keeping((0..entry.count).map(is_kept));
+        let (options, mut spliced) = (SpliceOptions { drop_locations }, Vec::new());
+        if splice_block(payload, &script, &[], options, &mut spliced)? {
+            return encoder.add_payload(&spliced);
+        }
+    }
+    let block = ParsedBlock::parse(payload)?;
+    let mut objects: Vec<RawObject<'_>> = Vec::with_capacity(entry.count as usize);
+    let (mut cursor, mut position) = (block.cursor(), 0);
+    while let Some(object) = cursor.next()? {
+        if is_kept(position) {
+            objects.push(object);
+        }
+        position += 1;
+    }
+    if is_shuffled {
+        shuffle(
+            &mut objects,
+            &mut Random::of(&[OBJECTS, entry.number.into()]),
+        );
+        if objects.is_sorted_by_key(|object| object.key) {
+            objects.reverse();
+        }
+    }
+    let mut strings = SourceStrings::new(&block.strings);
+    if drop_locations {
+        encoder.drop_locations();
+    }
+    for object in objects {
+        encoder.add_raw(&object, &block.scale, &mut strings)?;
+    }
+    encoder.end_block()
+}
+
+/// Puts things in any order.
+fn shuffle<T>(things: &mut [T], random: &mut Random) {
+    for last in (1..things.len()).rev() {
+        things.swap(last, random.below(last as u64 + 1) as usize);
+    }
+}
+
+/// The objects that are left out: their places among all objects, ascending, and where each blob begins.
+struct Drops {
+    places: Vec<u64>,
+    /// Where in the file a blob is, and the place of its first object.
+    starts: Vec<(u64, u64)>,
+}
+
+impl Drops {
+    fn choose(plan: &BlobPlan, drop: Option<(u64, u64)>) -> Self {
+        let mut total = 0;
+        let starts = plan.entries.iter().map(|entry| {
+            let start = total;
+            total += u64::from(entry.count);
+            (entry.offset, start)
+        });
+        let starts = starts.collect();
+        let (count, seed) = drop.unwrap_or_default();
+        let mut random = Random::of(&[DROPS, seed]);
+        // Floyd's way to choose some of many: each once, and none is drawn in vain.
+        let mut chosen = FxHashSet::default();
+        for last in total.saturating_sub(count)..total {
+            let place = random.below(last + 1);
+            if !chosen.insert(place) {
+                chosen.insert(last);
+            }
+        }
+        let mut places: Vec<u64> = chosen.into_iter().collect();
+        places.sort_unstable();
+        Self { places, starts }
+    }
+
+    /// The places in a blob of the objects that are left out.
+    fn in_blob(&self, entry: &BlobEntry) -> FxHashSet<u32> {
+        let at = self
+            .starts
+            .binary_search_by_key(&entry.offset, |start| start.0);
+        let start = at
+            .ok()
+            .and_then(|at| self.starts.get(at))
+            .map_or(0, |start| start.1);
+        let end = start + u64::from(entry.count);
+        let first = self.places.partition_point(|place| *place < start);
+        let places = self.places.get(first..).unwrap_or_default().iter();
+        let places = places.take_while(|place| **place < end);
+        places.map(|place| (place - start) as u32).collect()
+    }
+}

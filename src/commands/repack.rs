@@ -1,0 +1,195 @@
+//! `repack`: the same objects in the same order, in blocks of another size.
+//!
+//! Blobs that are as they should be are copied.
+
+use super::{HeaderOptions, input};
+use crate::Context;
+use crate::error::Result;
+use crate::osm::ObjectKind;
+use crate::pbf::{
+    BlobEntry, BlobFlags, FormatError, HeaderBlock, ParsedBlock, SourceStrings, feature,
+};
+use crate::read::{BlobPlan, BlobReader, PlanNeeds, parallel_classify_phase};
+use crate::write::{
+    Assembler, Encoders, Expected, OutputTarget, Part, PbfWriter, Reblocker, WriteOptions, Written,
+};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// What to repack, and how.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Input file.
+    pub input: PathBuf,
+    /// Where the result goes.
+    pub output: OutputTarget,
+    /// How it is written.
+    pub write: WriteOptions,
+    /// What its header says.
+    pub header: HeaderOptions,
+    /// Objects in a blob; fewer where they take more than 4 MB.
+    pub elements: usize,
+}
+
+/// What `repack` did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Summary {
+    /// The file that was written.
+    pub written: Written,
+    /// Blobs that were copied as they were.
+    pub blobs_copied: u64,
+    /// Blobs that were taken apart or joined.
+    pub blobs_repacked: u64,
+}
+
+/// Repacks.
+pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
+    let file = input::open_to_copy(&options.input, &options.write, ctx)?;
+    let mut plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
+    plan.resolve_shared(&file, ctx, |_| true)?;
+    let mut header = file.header.clone();
+    if options.output.is_stream() {
+        // A stream's header is written before it is known what has to be encoded anew.
+        header.set_required(feature::DENSE_NODES, true);
+    }
+    options.header.apply(&mut header);
+    let units = units(plan, options.elements);
+    let mut sink = sink(options, header, &units, ctx)?;
+    let mut summary = Summary::default();
+    let bytes = |entry: &BlobEntry| u64::from(entry.frame_len);
+    let phase = ctx.phase("repack", units.iter().map(|(entry, _)| bytes(entry)).sum());
+    parallel_classify_phase(
+        ctx.jobs,
+        ctx.byte_budget(),
+        units.into_iter().map(Ok),
+        |(entry, place)| match place {
+            Place::Fits => 0,
+            Place::Behind(_) => bytes(entry) * 4,
+        },
+        || BlobReader::new(&file.input, ctx),
+        |reader, (entry, place)| {
+            let Place::Behind(before) = place else {
+                return Ok((entry, None));
+            };
+            let payload = reader.payload(&entry)?;
+            let parts = parts(payload, before, options.elements);
+            Ok((
+                entry,
+                Some(parts.map_err(|error| reader.error(&entry, error))?),
+            ))
+        },
+        |(entry, parts)| {
+            phase.advance(bytes(&entry));
+            match parts {
+                None => {
+                    summary.blobs_copied += 1;
+                    sink.copy(&file.input, entry)
+                }
+                Some(parts) => {
+                    summary.blobs_repacked += 1;
+                    parts.into_iter().try_for_each(|part| sink.part(part))
+                }
+            }
+        },
+    )?;
+    drop(phase);
+    summary.written = sink.finish()?.finish()?;
+    Ok(summary)
+}
+
+fn sink<'f>(
+    options: &Options,
+    header: HeaderBlock,
+    units: &[(BlobEntry, Place)],
+    ctx: &Context,
+) -> Result<Reblocker<'f>> {
+    let objects: u64 = units.iter().map(|(entry, _)| u64::from(entry.count)).sum();
+    let bytes: u64 = units
+        .iter()
+        .map(|(entry, _)| u64::from(entry.payload_len))
+        .sum();
+    // Blocks are full by their objects or by their bytes, or the last of a kind.
+    let blobs = objects / options.elements as u64 + bytes / crate::pbf::TARGET_PAYLOAD as u64 * 2;
+    let expected = Expected {
+        blobs: blobs + units.len() as u64 / 64 + 64,
+        open: true,
+        ..Expected::default()
+    };
+    let (target, write) = (options.output.clone(), options.write);
+    let writer = PbfWriter::create(target, header, write, expected, ctx)?;
+    Ok(Reblocker::new(
+        writer,
+        &Encoders::of_blocks(options.elements, write, ctx),
+        1,
+    ))
+}
+
+/// Where the objects of a blob come to stand.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    /// Where they stand: the blob is full, or nothing that could fill it follows, and it begins where a blob has to.
+    Fits,
+    /// In a blob that has so many objects already, and in those behind it.
+    Behind(usize),
+}
+
+fn units(plan: BlobPlan, elements: usize) -> Vec<(BlobEntry, Place)> {
+    let mut units = Vec::with_capacity(plan.entries.len());
+    let mut pending: Option<(ObjectKind, usize)> = None;
+    let mut entries = plan
+        .entries
+        .into_iter()
+        .filter(|entry| entry.count > 0)
+        .peekable();
+    while let Some(entry) = entries.next() {
+        let count = entry.count as usize;
+        let Some(kind) = entry.kinds.single() else {
+            pending = None;
+            units.push((entry, Place::Behind(0)));
+            continue;
+        };
+        let before = pending
+            .filter(|pending| pending.0 == kind)
+            .map_or(0, |pending| pending.1);
+        let next = entries.peek().and_then(|next| next.kinds.first());
+        let is_full = count == elements || (count < elements && next != Some(kind));
+        let is_known = entry.flags.has(BlobFlags::HASHED);
+        let place = match before == 0 && is_full && is_known {
+            true => Place::Fits,
+            false => Place::Behind(before),
+        };
+        pending = Some((kind, (before + count) % elements));
+        if matches!(place, Place::Fits) {
+            pending = None;
+        }
+        units.push((entry, place));
+    }
+    units
+}
+
+/// The objects of a block as blocks of one kind, cut where `before` objects and those that follow are full blocks.
+fn parts(payload: &[u8], before: usize, elements: usize) -> Result<Vec<Part>, FormatError> {
+    let block = ParsedBlock::parse(payload)?;
+    if let Some((kind, count)) = block.single_kind()
+        && before + count <= elements
+    {
+        return Ok(vec![Part {
+            payload: payload.to_vec(),
+            kind,
+            count,
+        }]);
+    }
+    let mut assembler = Assembler::default();
+    assembler.set_most(elements);
+    let mut strings = SourceStrings::new(&block.strings);
+    let (mut objects, mut count) = (block.cursor(), 0);
+    while let Some(object) = objects.next()? {
+        assembler.add_raw(&object, &block.scale, &mut strings)?;
+        count += 1;
+        if before + count == elements {
+            assembler.end_block();
+        }
+    }
+    assembler.end_block();
+    Ok(assembler.take_parts())
+}
