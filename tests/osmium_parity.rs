@@ -75,6 +75,67 @@ const ROWS: &[Row] = &[
         },
         osmium: |input, changes, output| run_osmium(&["apply-changes"], &[input, changes], output),
     },
+    Row {
+        name: "renumber",
+        suits: |input| is_current_and_sorted(input),
+        ours: |input, _, output| drop(run_ok(&[&"renumber", &input, &"-o", &output])),
+        osmium: |input, _, output| run_osmium(&["renumber"], &[input], output),
+    },
+    Row {
+        name: "renumber -s 7,-1,100000 -t node,way",
+        suits: |input| is_current_and_sorted(input),
+        ours: |input, _, output| {
+            let args = ["-s", "7,-1,100000", "-t", "node,way"];
+            drop(run_ok(&[
+                &"renumber",
+                &args[0],
+                &args[1],
+                &args[2],
+                &args[3],
+                &input,
+                &"-o",
+                &output,
+            ]))
+        },
+        osmium: |input, _, output| {
+            let args = ["renumber", "-s", "7,-1,100000", "-t", "node", "-t", "way"];
+            run_osmium(&args, &[input], output)
+        },
+    },
+    Row {
+        name: "time-filter",
+        suits: |input| common::is_canonical(&decode::objects(input)),
+        ours: |input, _, output| {
+            drop(run_ok(&[
+                &"time-filter",
+                &input,
+                &"2018-06-01T00:00:00Z",
+                &"-o",
+                &output,
+            ]))
+        },
+        osmium: |input, _, output| {
+            // osmium wants the time behind the file.
+            let time = Path::new("2018-06-01T00:00:00Z");
+            run_osmium(&["time-filter"], &[input, time], output)
+        },
+    },
+    Row {
+        name: "merge of a file and itself",
+        suits: |input| is_current_and_sorted(input),
+        ours: |input, _, output| drop(run_ok(&[&"merge", &input, &input, &"-o", &output])),
+        osmium: |input, _, output| run_osmium(&["merge"], &[input, input], output),
+    },
+    Row {
+        name: "cat of OSM XML",
+        suits: |_| true,
+        ours: |input, _, output| {
+            let text = output.with_extension("osm.gz");
+            run_ok(&[&"cat", &"-q", &"-O", &input, &"-f", &"osm.gz", &"-o", &text]);
+            drop(run_ok(&[&"cat", &text, &"-o", &output]))
+        },
+        osmium: |input, _, output| run_osmium(&["cat"], &[input], output),
+    },
 ];
 
 fn is_current_and_sorted(input: &Path) -> bool {

@@ -129,13 +129,14 @@ fn sink<'f>(
 enum Place {
     /// Where they stand: the blob is full, or nothing that could fill it follows, and it begins where a blob has to.
     Fits,
-    /// In a blob that has so many objects already, and in those behind it.
-    Behind(usize),
+    /// In a blob that has so many objects already, and in those behind it; `None` where that is not known beforehand.
+    Behind(Option<usize>),
 }
 
 fn units(plan: BlobPlan, elements: usize) -> Vec<(BlobEntry, Place)> {
     let mut units = Vec::with_capacity(plan.entries.len());
-    let mut pending: Option<(ObjectKind, usize)> = None;
+    // The kind of the last objects, and how many of them wait for their blob to be full, where that is known.
+    let mut pending: Option<(ObjectKind, Option<usize>)> = None;
     let mut entries = plan
         .entries
         .into_iter()
@@ -144,34 +145,34 @@ fn units(plan: BlobPlan, elements: usize) -> Vec<(BlobEntry, Place)> {
     while let Some(entry) = entries.next() {
         let count = entry.count as usize;
         let Some(kind) = entry.kinds.single() else {
-            pending = None;
-            units.push((entry, Place::Behind(0)));
+            pending = entry.kinds.last().map(|kind| (kind, None));
+            units.push((entry, Place::Behind(None)));
             continue;
         };
         let before = pending
             .filter(|pending| pending.0 == kind)
-            .map_or(0, |pending| pending.1);
+            .map_or(Some(0), |pending| pending.1);
         let next = entries.peek().and_then(|next| next.kinds.first());
         let is_full = count == elements || (count < elements && next != Some(kind));
         let is_known = entry.flags.has(BlobFlags::HASHED);
-        let place = match before == 0 && is_full && is_known {
+        let place = match before == Some(0) && is_full && is_known {
             true => Place::Fits,
             false => Place::Behind(before),
         };
-        pending = Some((kind, (before + count) % elements));
-        if matches!(place, Place::Fits) {
-            pending = None;
-        }
+        pending = match place {
+            Place::Fits => None,
+            Place::Behind(before) => Some((kind, before.map(|before| (before + count) % elements))),
+        };
         units.push((entry, place));
     }
     units
 }
 
 /// The objects of a block as blocks of one kind, cut where `before` objects and those that follow are full blocks.
-fn parts(payload: &[u8], before: usize, elements: usize) -> Result<Vec<Part>, FormatError> {
+fn parts(payload: &[u8], before: Option<usize>, elements: usize) -> Result<Vec<Part>, FormatError> {
     let block = ParsedBlock::parse(payload)?;
     if let Some((kind, count)) = block.single_kind()
-        && before + count <= elements
+        && before.is_none_or(|before| before + count <= elements)
     {
         return Ok(vec![Part {
             payload: payload.to_vec(),
@@ -186,7 +187,7 @@ fn parts(payload: &[u8], before: usize, elements: usize) -> Result<Vec<Part>, Fo
     while let Some(object) = objects.next()? {
         assembler.add_raw(&object, &block.scale, &mut strings)?;
         count += 1;
-        if before + count == elements {
+        if before.is_some_and(|before| before + count == elements) {
             assembler.end_block();
         }
     }

@@ -1,0 +1,275 @@
+//! `merge-changes`, beside osmium.
+
+mod common;
+
+use common::answers::{ask, ask_osmium};
+use common::oracle::{osmium, shared_data};
+use common::{decode, run_fail, run_ok, world};
+use std::path::{Path, PathBuf};
+
+fn osc(dir: &Path, name: &str, text: &str) -> PathBuf {
+    let path = dir.join(name);
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// Change files, the oldest first.
+fn days(dir: &Path) -> Vec<PathBuf> {
+    let days = dir.join("days");
+    let world = dir.join("world.osm.pbf");
+    run_ok(&[
+        &"synth",
+        &"--elements",
+        &"60000",
+        &"--changes",
+        &"3",
+        &"--changes-dir",
+        &days,
+        &"-o",
+        &world,
+    ]);
+    (1..=3)
+        .map(|day| days.join(format!("{day:03}.osc.gz")))
+        .collect()
+}
+
+/// The changes of a file in OPL, as osmium reads them.
+fn changes(path: &Path) -> Vec<String> {
+    let answer = ask_osmium(&[&"cat", &"--no-progress", &"-f", &"opl", &path]);
+    assert_eq!(answer.status, 0, "{answer:?}");
+    answer.lines()
+}
+
+#[test]
+fn the_changes_are_those_that_osmium_writes() {
+    if !osmium() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let mut inputs = days(dir.path());
+    inputs.extend(shared_data("000466354.osc.gz"));
+    let [ours, theirs] = ["ours.osc.gz", "theirs.osc.gz"].map(|name| dir.path().join(name));
+    for simplify in [&[][..], &["-s"]] {
+        let mut args: Vec<&dyn AsRef<std::ffi::OsStr>> =
+            vec![&"merge-changes", &"-O", &"-o", &ours];
+        args.extend(
+            simplify
+                .iter()
+                .map(|arg| arg as &dyn AsRef<std::ffi::OsStr>),
+        );
+        args.extend(
+            inputs
+                .iter()
+                .map(|input| input as &dyn AsRef<std::ffi::OsStr>),
+        );
+        run_ok(&args);
+        args[3] = &theirs;
+        let answer = ask_osmium(&args);
+        assert_eq!(answer.status, 0, "{answer:?}");
+        let (mut found, mut expected) = (changes(&ours), changes(&theirs));
+        if simplify.is_empty() {
+            // osmium sorts them; here they come as they came.
+            found.sort();
+            expected.sort();
+        }
+        assert!(found == expected && found.len() > 1000, "{simplify:?}");
+    }
+}
+
+#[test]
+fn changes_applied_together_give_what_they_give_one_by_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let inputs = days(dir.path());
+    let world = dir.path().join("world.osm.pbf");
+    let mut steps = world.clone();
+    for (number, day) in inputs.iter().enumerate() {
+        let next = dir.path().join(format!("{number}.osm.pbf"));
+        run_ok(&[&"apply-changes", &steps, day, &"-o", &next]);
+        steps = next;
+    }
+    for args in [&["-s"][..], &[]] {
+        for ending in ["osc", "osc.gz", "osc.bz2", "osc.zst"] {
+            let merged = dir.path().join(format!("merged.{ending}"));
+            let mut all: Vec<&dyn AsRef<std::ffi::OsStr>> =
+                vec![&"merge-changes", &"-O", &"-o", &merged];
+            all.extend(args.iter().map(|arg| arg as &dyn AsRef<std::ffi::OsStr>));
+            all.extend(
+                inputs
+                    .iter()
+                    .map(|input| input as &dyn AsRef<std::ffi::OsStr>),
+            );
+            run_ok(&all);
+            let at_once = dir.path().join("at-once.osm.pbf");
+            run_ok(&[&"apply-changes", &"-O", &world, &merged, &"-o", &at_once]);
+            assert!(
+                decode::objects(&at_once) == decode::objects(&steps),
+                "{args:?} {ending}"
+            );
+            // The state of the data came along.
+            let headers = [&at_once, &steps].map(|path| decode::header(path));
+            assert_eq!(headers[0].replication_sequence, Some(3));
+            assert_eq!(
+                headers[0].replication_sequence,
+                headers[1].replication_sequence
+            );
+            assert_eq!(
+                headers[0].replication_timestamp,
+                headers[1].replication_timestamp
+            );
+        }
+    }
+}
+
+#[test]
+fn the_result_does_not_depend_on_the_number_of_threads() {
+    let dir = tempfile::tempdir().unwrap();
+    let inputs = days(dir.path());
+    for args in [&["-s"][..], &[]] {
+        let results = ["1", "3"].map(|jobs| {
+            let output = dir.path().join("out.osc.gz");
+            let mut all: Vec<&dyn AsRef<std::ffi::OsStr>> =
+                vec![&"merge-changes", &"-O", &"-j", &jobs, &"-o", &output];
+            all.extend(args.iter().map(|arg| arg as &dyn AsRef<std::ffi::OsStr>));
+            all.extend(
+                inputs
+                    .iter()
+                    .map(|input| input as &dyn AsRef<std::ffi::OsStr>),
+            );
+            run_ok(&all);
+            std::fs::read(output).unwrap()
+        });
+        assert!(results[0] == results[1], "{args:?}");
+    }
+}
+
+#[test]
+fn sections_stay_what_they_were_and_details_of_deletions_are_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let one = osc(
+        dir.path(),
+        "1.osc",
+        "<osmChange version='0.6' generator='x'><create><node id='1' version='7' lat='1' lon='2'/></create>\
+        <delete><way id='2' version='3'><nd ref='1'/><tag k='a' v='b&#10;&amp;'/></way><node id='9'/></delete></osmChange>",
+    );
+    let two = osc(
+        dir.path(),
+        "2.osc",
+        "<osmChange><modify><node id='1' version='6' lat='3' lon='4'/></modify></osmChange>",
+    );
+    let answer = ask(&[&"merge-changes", &one, &two, &"--generator", &"me"]);
+    assert_eq!(
+        answer.lines(),
+        [
+            "<?xml version='1.0' encoding='UTF-8'?>",
+            "<osmChange version=\"0.6\" generator=\"me\">",
+            "  <create>",
+            "    <node id=\"1\" version=\"7\" lat=\"1\" lon=\"2\"/>",
+            "  </create>",
+            "  <delete>",
+            "    <way id=\"2\" version=\"3\">",
+            "      <nd ref=\"1\"/>",
+            "      <tag k=\"a\" v=\"b&#xA;&amp;\"/>",
+            "    </way>",
+            "    <node id=\"9\"/>",
+            "  </delete>",
+            "  <modify>",
+            "    <node id=\"1\" version=\"6\" lat=\"3\" lon=\"4\"/>",
+            "  </modify>",
+            "</osmChange>",
+        ]
+    );
+    let answer = ask(&[&"merge-changes", &"-s", &two, &one]);
+    // The higher version, wherever it comes from; canonical order.
+    let kept: Vec<String> = answer
+        .lines()
+        .into_iter()
+        .filter(|line| line.contains(" id="))
+        .collect();
+    assert_eq!(kept.len(), 3);
+    assert!(
+        kept[0].contains("version=\"7\"")
+            && kept[1].contains("id=\"9\"")
+            && kept[2].contains("way")
+    );
+}
+
+#[test]
+fn broken_change_files_are_refused_and_nothing_is_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let good = osc(
+        dir.path(),
+        "good.osc",
+        "<osmChange><create><node id='1' lat='1' lon='1'/></create></osmChange>",
+    );
+    let output = dir.path().join("out.osc");
+    for (text, cause) in [
+        ("", "empty"),
+        ("<osm/>", "this is an OSM XML file"),
+        (
+            "<osmChange><create>",
+            "the document ends before </osmChange>",
+        ),
+        (
+            "<osmChange>\n<create><node id='x'/></create></osmChange>",
+            "line 2, column",
+        ),
+    ] {
+        let bad = osc(dir.path(), "bad.osc", text);
+        for args in [&["-s"][..], &[]] {
+            let mut all: Vec<&dyn AsRef<std::ffi::OsStr>> =
+                vec![&"merge-changes", &good, &bad, &"-o", &output];
+            all.extend(args.iter().map(|arg| arg as &dyn AsRef<std::ffi::OsStr>));
+            let message = run_fail(&all);
+            assert!(
+                message.contains("bad.osc") && message.contains(cause),
+                "{message}"
+            );
+        }
+    }
+    let message = run_fail(&[
+        &"merge-changes",
+        &good,
+        &"-o",
+        &dir.path().join("out.osm.pbf"),
+    ]);
+    assert!(message.contains("name it .osc"), "{message}");
+    assert!(run_fail(&[&"merge-changes", &good, &"-o", &good]).contains("--overwrite"));
+    assert!(!output.exists());
+}
+
+#[test]
+fn a_large_change_file_passes_through_in_little_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = world(dir.path(), "200000");
+    let empty = dir.path().join("empty.osm.pbf");
+    run_ok(&[&"getid", &"--invert", &"-q", &input, &"n1", &"-o", &empty]);
+    // Everything as a change: from a file with nothing in it.
+    let none = osc(dir.path(), "none.osm", "<osm/>");
+    let large = dir.path().join("large.osc");
+    let answer = ask(&[&"diff", &"--format", &"osc", &none, &input, &"-o", &large]);
+    assert_eq!(answer.status, 1);
+    let stats = dir.path().join("stats.json");
+    let twice = dir.path().join("twice.osc.zst");
+    let mut args: Vec<&dyn AsRef<std::ffi::OsStr>> = vec![
+        &"merge-changes",
+        &"-j",
+        &"2",
+        &"--stats",
+        &stats,
+        &"-o",
+        &twice,
+    ];
+    args.extend(std::iter::repeat_n(
+        &large as &dyn AsRef<std::ffi::OsStr>,
+        6,
+    ));
+    run_ok(&args);
+    let stats: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(stats).unwrap()).unwrap();
+    let text = std::fs::metadata(&large).unwrap().len();
+    let peak = stats["peak_memory_bytes"].as_u64().unwrap();
+    assert!(
+        text > 25_000_000 && peak < 60_000_000,
+        "{text} bytes each, {peak} at most: {stats}"
+    );
+}

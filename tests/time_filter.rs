@@ -1,0 +1,346 @@
+//! `time-filter`, beside a plain way to do the same, and beside osmium.
+
+mod common;
+
+use common::answers::{ask, ask_osmium, history_of, in_order};
+use common::extracts::{Dice, random_world};
+use common::oracle::{osmium, shared_data};
+use common::{
+    Kind, Object, canonical_key, craft, decode, node, pbfhogg, run_fail, run_ok, with_metadata,
+};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// What there was at a time, or between two.
+fn filtered(objects: &[Object], from: i64, until: Option<i64>) -> Vec<Object> {
+    let time = |object: &Object| object.timestamp.unwrap_or(0);
+    let mut found = Vec::new();
+    for (index, object) in objects.iter().enumerate() {
+        let next = objects.get(index + 1);
+        let next = next.filter(|next| (next.kind, next.id) == (object.kind, object.id));
+        let (start, end) = (time(object), next.map_or(i64::MAX, time));
+        let is_wanted = match until {
+            None => start <= from && end > from && object.visible,
+            Some(until) => {
+                start < until
+                    && if start == end {
+                        end >= from
+                    } else {
+                        end > from
+                    }
+            }
+        };
+        if is_wanted {
+            found.push(object.clone());
+        }
+    }
+    found
+}
+
+/// Seconds as the command line wants them.
+fn written(seconds: i64) -> String {
+    let day = seconds.div_euclid(86_400);
+    assert!((0..20_000).contains(&day));
+    // Howard Hinnant's days_from_civil, backwards.
+    let z = day + 719_468;
+    let era = z / 146_097;
+    let doe = z - era * 146_097;
+    let yoe = (doe - doe / 1460 + doe / 36_524 - doe / 146_096) / 365;
+    let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+    let mp = (5 * doy + 2) / 153;
+    let (d, m) = (
+        doy - (153 * mp + 2) / 5 + 1,
+        if mp < 10 { mp + 3 } else { mp - 9 },
+    );
+    let y = yoe + era * 400 + i64::from(m <= 2);
+    let second = seconds.rem_euclid(86_400);
+    let (h, min, s) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{y:04}-{m:02}-{d:02}T{h:02}:{min:02}:{s:02}Z")
+}
+
+fn run(input: &Path, from: i64, until: Option<i64>) -> Vec<Object> {
+    let output = input.with_file_name("out.osm.pbf");
+    let mut outputs = Vec::new();
+    for jobs in ["1", "3"] {
+        let mut command = pbfhogg();
+        command
+            .args(["time-filter", "-O", "-q", "-j", jobs])
+            .arg(input)
+            .arg(written(from));
+        command.args(until.map(written)).arg("-o").arg(&output);
+        let done = command.output().unwrap();
+        assert!(
+            done.status.success(),
+            "{}",
+            String::from_utf8_lossy(&done.stderr)
+        );
+        outputs.push(std::fs::read(&output).unwrap());
+    }
+    assert!(
+        outputs[0] == outputs[1],
+        "bytes depend on the number of threads"
+    );
+    let header = decode::header(&output);
+    let is_history = header.required.contains(&"HistoricalInformation".into());
+    assert_eq!(is_history, until.is_some(), "{header:?}");
+    decode::objects(&output)
+}
+
+/// Versions whose times are in any order now and then, or the same, or missing.
+fn awkward_history(seed: u64) -> Vec<Object> {
+    let mut dice = Dice(seed);
+    let mut objects = random_world(seed, 120, true);
+    for object in &mut objects {
+        object.timestamp = match dice.below(12) {
+            0 => None,
+            1 => Some(1_600_000_000),
+            _ => Some(1_600_000_000 + object.version.unwrap_or(0) * 40 + dice.below(80)),
+        };
+    }
+    objects
+}
+
+const TIMES: [i64; 6] = [
+    1_500_000_000,
+    1_600_000_000,
+    1_600_000_050,
+    1_600_000_090,
+    1_600_000_130,
+    1_700_000_000,
+];
+
+#[test]
+fn what_there_was_at_a_time_and_between_two() {
+    let dir = tempfile::tempdir().unwrap();
+    for seed in 0..4 {
+        let objects = awkward_history(seed);
+        // Small blobs: versions of an object go on in the next, and the one behind that.
+        for size in [1, 2, 5, 1000] {
+            let blobs: Vec<&[Object]> = objects.chunks(size).collect();
+            let input = history_of(dir.path(), "in.osh.pbf", &blobs);
+            let indexed = dir.path().join("indexed.osh.pbf");
+            run_ok(&[&"cat", &"-O", &input, &"-o", &indexed]);
+            for from in TIMES {
+                let input = if size % 2 == 0 { &indexed } else { &input };
+                assert!(
+                    run(input, from, None) == filtered(&objects, from, None),
+                    "{seed} {size} {from}"
+                );
+                for until in TIMES.into_iter().filter(|until| *until > from) {
+                    let expected = filtered(&objects, from, Some(until));
+                    assert!(
+                        run(input, from, Some(until)) == expected,
+                        "{seed} {size} {from} {until}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn osmium_finds_the_same() {
+    if !osmium() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    for seed in 10..13 {
+        let objects = awkward_history(seed);
+        let blobs: Vec<&[Object]> = objects.chunks(7).collect();
+        let input = history_of(dir.path(), "in.osh.pbf", &blobs);
+        let output = dir.path().join("osmium.osh.pbf");
+        for from in TIMES {
+            for until in [None, Some(from + 45)] {
+                let (from_text, until_text) = (written(from), until.map(written));
+                let mut args: Vec<&dyn AsRef<std::ffi::OsStr>> =
+                    vec![&"time-filter", &"--no-progress", &"-O", &input, &from_text];
+                args.extend(
+                    until_text
+                        .iter()
+                        .map(|text| text as &dyn AsRef<std::ffi::OsStr>),
+                );
+                args.extend([&"-o" as &dyn AsRef<std::ffi::OsStr>, &output]);
+                let answer = ask_osmium(&args);
+                assert_eq!(answer.status, 0, "{answer:?}");
+                let ids = |objects: &[Object]| -> Vec<_> {
+                    objects
+                        .iter()
+                        .map(|object| (object.kind, object.id, object.version, object.visible))
+                        .collect()
+                };
+                let ours = run(&input, from, until);
+                assert!(
+                    ids(&ours) == ids(&decode::objects(&output)),
+                    "{seed} {from} {until:?}"
+                );
+            }
+        }
+    }
+}
+
+/// All versions of three days, the ones that are gone included. What the files say of the time of a change is not
+/// always between the days: an extract also changes because of what is around it.
+fn history_of_days(days: &[Vec<Object>], times: &[i64]) -> Vec<Object> {
+    let mut history: Vec<Object> = Vec::new();
+    let mut last: HashMap<(Kind, i64), Object> = HashMap::new();
+    for (day, time) in days.iter().zip(times) {
+        let mut now: HashMap<(Kind, i64), Object> = HashMap::new();
+        for object in day {
+            let key = (object.kind, object.id);
+            let same = last.get(&key).filter(|before| {
+                before.version == object.version
+                    && before.visible
+                    && before.tags == object.tags
+                    && before.refs == object.refs
+                    && before.members == object.members
+            });
+            let version = match same {
+                Some(before) => before.clone(),
+                None => {
+                    let object = Object {
+                        timestamp: Some(time - 1),
+                        ..object.clone()
+                    };
+                    history.push(object.clone());
+                    object
+                }
+            };
+            now.insert(key, version);
+        }
+        for (key, before) in &last {
+            if !now.contains_key(key) {
+                let gone = Object::new(key.0, key.1);
+                let version = before.version.unwrap_or(0) + 1;
+                history.push(Object {
+                    visible: false,
+                    ..with_metadata(gone, version, time - 1, 1, "a")
+                });
+            }
+        }
+        last = now;
+    }
+    history.sort_by_key(|object| (canonical_key(object.kind, object.id), object.timestamp));
+    history
+}
+
+#[test]
+fn a_history_of_three_days_gives_each_day_back() {
+    let Some(names) = [
+        "andorra-a.osm.pbf",
+        "andorra-b.osm.pbf",
+        "andorra-c.osm.pbf",
+    ]
+    .map(shared_data)
+    .into_iter()
+    .collect::<Option<Vec<PathBuf>>>() else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let days: Vec<Vec<Object>> = names
+        .iter()
+        .map(|path| in_order(decode::objects(path).into_iter().collect()))
+        .collect();
+    let times = [1_600_000_000, 1_610_000_000, 1_620_000_000];
+    let history = history_of_days(&days, &times);
+    assert!(history.iter().filter(|object| !object.visible).count() > 100);
+    let shape = craft::Shape {
+        history: true,
+        ..craft::Shape::USUAL
+    };
+    let blobs: Vec<Vec<u8>> = history
+        .chunks(8000)
+        .map(|some| craft::block(some, &shape))
+        .collect();
+    let required = ["OsmSchema-V0.6", "DenseNodes", "HistoricalInformation"];
+    let header = craft::header_payload(&required, &["Sort.Type_then_ID"]);
+    let input = dir.path().join("andorra.osh.pbf");
+    std::fs::write(&input, craft::file(header, &blobs)).unwrap();
+    // What is the same in two files and has other times there does not count.
+    let content = |object: &Object| Object {
+        timestamp: None,
+        ..object.clone()
+    };
+    for (day, time) in days.iter().zip(times) {
+        let found = run(&input, time, None);
+        assert_eq!(found.len(), day.len());
+        let differs = found
+            .iter()
+            .zip(day)
+            .find(|(found, object)| content(found) != content(object));
+        assert!(differs.is_none(), "{differs:?}");
+    }
+}
+
+#[test]
+fn a_file_without_history_is_cut_by_the_times_of_its_objects() {
+    let dir = tempfile::tempdir().unwrap();
+    let objects: Vec<Object> = (1..20_000)
+        .map(|id| {
+            with_metadata(
+                node(id, id, id, &[]),
+                1,
+                1_600_000_000 + id / 9000 * 100,
+                1,
+                "a",
+            )
+        })
+        .collect();
+    let blobs: Vec<&[Object]> = objects.chunks(8000).collect();
+    let plain = common::answers::file_of(dir.path(), "in.osm.pbf", &blobs);
+    let output = dir.path().join("out.osm.pbf");
+    let stats = dir.path().join("stats.json");
+    run_ok(&[
+        &"time-filter",
+        &plain,
+        &"2020-09-13T12:26:40Z",
+        &"-o",
+        &output,
+        &"--stats",
+        &stats,
+    ]);
+    assert!(decode::objects(&output) == objects[..8999]);
+    // The first blob is as it was.
+    let stats: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(stats).unwrap()).unwrap();
+    assert_eq!(stats["blobs_copied"], 1, "{stats}");
+    // Now is later than all of them.
+    run_ok(&[&"time-filter", &"-O", &plain, &"-o", &output]);
+    assert!(decode::objects(&output) == objects);
+}
+
+#[test]
+fn wrong_times_and_files_that_are_not_in_order_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let [one, two] = [2, 1].map(|id| node(id, 0, 0, &[]));
+    let unsorted = common::answers::file_of(dir.path(), "in.osm.pbf", &[&[one, two]]);
+    let output = dir.path().join("out.osm.pbf");
+    let message = run_fail(&[&"time-filter", &unsorted, &"2020-01-01", &"-o", &output]);
+    assert!(
+        message.contains("not in order") && message.contains("pbfhogg sort"),
+        "{message}"
+    );
+    let message = run_fail(&[&"time-filter", &unsorted, &"yesterday", &"-o", &output]);
+    assert!(message.contains("'yesterday' is not a time"), "{message}");
+    let message = run_fail(&[
+        &"time-filter",
+        &unsorted,
+        &"2020-01-02",
+        &"2020-01-01",
+        &"-o",
+        &output,
+    ]);
+    assert!(
+        message.contains("the second time lies before the first"),
+        "{message}"
+    );
+    let answer = ask(&[
+        &"time-filter",
+        &unsorted,
+        &"2020-01-01",
+        &"2021-01-01",
+        &"2022-01-01",
+        &"-o",
+        &output,
+    ]);
+    assert_eq!(answer.status, 2);
+}
