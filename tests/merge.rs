@@ -132,8 +132,8 @@ fn history_files_keep_each_version_once() {
 
 #[test]
 fn files_with_nothing_in_common_are_merged_as_osmium_merges_them() {
-    let names = ["monaco.osm.pbf", "malta.osm.pbf"];
-    let [Some(one), Some(two)] = names.map(shared_data) else {
+    let names = ["monaco.osm.pbf", "malta.osm.pbf", "helsinki.osm.pbf"];
+    let [Some(one), Some(two), Some(three)] = names.map(shared_data) else {
         return;
     };
     if !osmium() {
@@ -143,15 +143,59 @@ fn files_with_nothing_in_common_are_merged_as_osmium_merges_them() {
     let theirs = dir.path().join("theirs.osm.pbf");
     let status = Command::new("osmium")
         .args(["merge", "--no-progress", "-o"])
-        .args([&theirs, &one, &two])
+        .args([&theirs, &one, &two, &three])
         .status();
     assert!(status.unwrap().success());
     let ours = dir.path().join("ours.osm.pbf");
-    run_ok(&[&"merge", &one, &two, &"-o", &ours]);
+    run_ok(&[&"merge", &one, &two, &three, &"-o", &ours]);
     let keys = |path: &Path| -> std::collections::HashSet<_> {
         let key = |object: &Object| canonical_key(object.kind, object.id);
         decode::objects(path).iter().map(key).collect()
     };
-    assert!(keys(&one).is_disjoint(&keys(&two)), "objects in common");
+    for (a, b) in [(&one, &two), (&two, &three), (&one, &three)] {
+        assert!(
+            keys(a).is_disjoint(&keys(b)),
+            "{a:?} and {b:?} have objects in common"
+        );
+    }
     assert_same_opl(&opl(&ours), &opl(&theirs));
+}
+
+#[test]
+fn three_days_of_andorra_give_the_latest_version_of_everything_that_was_ever_there() {
+    let names = [
+        "andorra-a.osm.pbf",
+        "andorra-b.osm.pbf",
+        "andorra-c.osm.pbf",
+    ];
+    let Some(inputs) = names
+        .map(shared_data)
+        .into_iter()
+        .collect::<Option<Vec<PathBuf>>>()
+    else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let mut latest: std::collections::HashMap<(Kind, i64), Object> = Default::default();
+    for object in inputs.iter().flat_map(|path| decode::objects(path)) {
+        let key = (object.kind, object.id);
+        // Of the same version the one that came first.
+        if latest
+            .get(&key)
+            .is_none_or(|before| before.version < object.version)
+        {
+            latest.insert(key, object);
+        }
+    }
+    let expected = in_order(latest.into_values().collect());
+    let paths: Vec<&Path> = inputs.iter().map(PathBuf::as_path).collect();
+    assert!(merged(dir.path(), &paths) == expected);
+    let mut indexed = Vec::new();
+    for (number, input) in inputs.iter().enumerate() {
+        let path = dir.path().join(format!("{number}.osm.pbf"));
+        run_ok(&[&"cat", input, &"-o", &path]);
+        indexed.push(path);
+    }
+    let paths: Vec<&Path> = indexed.iter().map(PathBuf::as_path).collect();
+    assert!(merged(dir.path(), &paths) == expected);
 }
