@@ -132,7 +132,7 @@ fn history_files_keep_each_version_once() {
 
 #[test]
 fn files_with_nothing_in_common_are_merged_as_osmium_merges_them() {
-    let names = ["monaco.osm.pbf", "malta.osm.pbf", "helsinki.osm.pbf"];
+    let names = ["monaco.osm.pbf", "malta.osm.pbf", "heidelberg.osm.pbf"];
     let [Some(one), Some(two), Some(three)] = names.map(shared_data) else {
         return;
     };
