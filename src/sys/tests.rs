@@ -2,11 +2,14 @@
 
 use super::Call;
 use super::faults::{Fault, Faults};
-use crate::commands::{HeaderOptions, apply_changes, cat, diff, extract, sort, synth, tags_filter};
+use crate::commands::{
+    HeaderOptions, apply_changes, cat, diff, extract, renumber, sort, synth, tags_filter,
+};
 use crate::osm::{KindSet, TagExpression};
 use crate::pbf::InfoFields;
 use crate::region::parse_bbox;
-use crate::write::{OutputTarget, WriteOptions};
+use crate::text::TextFormat;
+use crate::write::{OutputTarget, TextCompression, WriteOptions};
 use crate::{Context, IoMode, Result};
 use rustix::io::Errno;
 use std::fs;
@@ -28,6 +31,8 @@ struct Bench {
 
 #[derive(Debug, Clone, Copy)]
 enum Job {
+    CatText,
+    Renumber,
     Cat,
     Sort,
     SortAndMerge,
@@ -37,7 +42,9 @@ enum Job {
     Diff,
 }
 
-const JOBS: [Job; 7] = [
+const JOBS: [Job; 9] = [
+    Job::CatText,
+    Job::Renumber,
     Job::Cat,
     Job::Sort,
     Job::SortAndMerge,
@@ -109,6 +116,32 @@ impl Bench {
                 &ctx,
             )
             .map(drop),
+            Job::CatText => {
+                let options = cat::Options {
+                    format: cat::Format::Text(TextFormat::Opl, TextCompression::Gzip),
+                    inputs: vec![self.base()],
+                    output,
+                    kinds: KindSet::ALL,
+                    clean: InfoFields::NONE,
+                    rescan: false,
+                    write,
+                    header,
+                };
+                cat::run(&options, &ctx).map(drop)
+            }
+            Job::Renumber => {
+                let options = renumber::Options {
+                    input: self.base(),
+                    output,
+                    write,
+                    header,
+                    kinds: KindSet::ALL,
+                    start: None,
+                    directory: None,
+                    orphans: renumber::Orphans::Assign,
+                };
+                renumber::run(&options, &ctx).map(drop)
+            }
             Job::Sort | Job::SortAndMerge => {
                 let twice = if matches!(job, Job::Sort) { 1 } else { 2 };
                 let options = sort::Options {
@@ -199,7 +232,7 @@ impl Bench {
 /// their time, and go the same ways as the others.
 fn places(job: Job) -> impl Iterator<Item = u64> {
     let (all, step) = match job {
-        Job::TagsFilter | Job::Extract | Job::Diff => (4, 41),
+        Job::TagsFilter | Job::Extract | Job::Diff | Job::CatText | Job::Renumber => (4, 41),
         _ => (10, 7),
     };
     (1..all).chain((all..).step_by(step))

@@ -115,7 +115,10 @@ impl Portions {
         let mut piece = self.reader.by_ref().take(wanted as u64);
         match piece.read_to_end(&mut self.pending) {
             Ok(count) => Ok(count == wanted),
-            Err(error) => Err(self.failed(error.to_string())),
+            // What the input itself says names the file already.
+            Err(error) => Err(error
+                .downcast::<Error>()
+                .unwrap_or_else(|error| self.failed(error.to_string()))),
         }
     }
 
