@@ -66,6 +66,10 @@ pub struct Summary {
 /// Applies.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let file = input::open_to_copy(&options.base, &options.write, ctx)?;
+    if options.output.path() == options.base && input::is_text(&file) {
+        let cause = "this is a text file: a PBF cannot take its place; give another output";
+        return Err(Error::file(&options.base, cause));
+    }
     if file.header.has(feature::HISTORY) {
         return Err(Error::file(
             &options.base,

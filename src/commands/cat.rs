@@ -145,8 +145,11 @@ fn write_clean<'f>(
         rewrite.run(writer, ctx, Vec::new, |cleaned, entry, payload, encoder| {
             cleaned.clear();
             clean_block(payload, options.clean, cleaned)?;
+            // Versions that were not in order are when there are none.
+            let is_same = entry.flags.has(BlobFlags::SORTED);
             match options.kinds == KindSet::ALL {
-                true => encoder.add_payload_like(cleaned, entry)?,
+                true if is_same => encoder.add_payload_like(cleaned, entry)?,
+                true => encoder.add_payload(cleaned)?,
                 false => take_kinds(cleaned, options.kinds, encoder)?,
             }
             Ok(Made::New)

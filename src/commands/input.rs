@@ -31,7 +31,7 @@ fn open_in(path: &Path, compression: Compression, ctx: &Context) -> Result<PbfFi
         InputFormat::Pbf => None,
         InputFormat::Osm => Some(TextFormat::Osm),
         InputFormat::Opl => Some(TextFormat::Opl),
-        InputFormat::Auto => TextFormat::of(&input),
+        InputFormat::Auto => TextFormat::of(&input)?,
     };
     match format {
         None => PbfFile::of_input(input, ctx),
@@ -41,6 +41,11 @@ fn open_in(path: &Path, compression: Compression, ctx: &Context) -> Result<PbfFi
         )),
         Some(format) => converted(input, format, compression, ctx),
     }
+}
+
+/// Whether the input was text.
+pub(super) fn is_text(file: &PbfFile) -> bool {
+    file.input.is_temporary()
 }
 
 /// A PBF of what a text holds, in a temporary file without a name.

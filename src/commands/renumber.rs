@@ -13,7 +13,7 @@ use crate::Context;
 use crate::error::Result;
 use crate::index::IdSet;
 use crate::osm::{KindSet, ObjectKind};
-use crate::pbf::{BlobEntry, FormatError, NewIds, ParsedBlock, patch_ids};
+use crate::pbf::{BlobEntry, FormatError, NewIds, ParsedBlock, feature, patch_ids};
 use crate::read::{BlobPlan, PbfFile, PlanNeeds};
 use crate::write::{Expected, OutputTarget, PbfWriter, WriteOptions, Written};
 pub use index_files::{IdPair, show_index};
@@ -83,6 +83,13 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     numberings.iter().try_for_each(Numbering::check)?;
 
     let mut header = file.header.clone();
+    let keeps_order = |kind: &ObjectKind| {
+        !options.kinds.contains(*kind) || numberings[*kind as usize].keeps_order()
+    };
+    if options.output.is_stream() && !ObjectKind::ALL.iter().all(keeps_order) {
+        // A stream's header is written before it is known where the new ids stand.
+        header.set_optional(feature::SORTED, false);
+    }
     options.header.apply(&mut header);
     let expected = Expected {
         blobs: expected_blobs(&file)?,

@@ -2,7 +2,7 @@
 
 use super::FormatError;
 use super::dense::Delta;
-use super::messages::{RelationMessage, WayRefs};
+use super::messages::{RelationMessage, WayRefs, object_id};
 use super::object::put_deltas;
 use super::wire::{Fields, Packed, put_bytes_field, put_sint_field, put_varint_field};
 use crate::osm::ObjectKind;
@@ -105,7 +105,7 @@ fn patch_node(
     new: &mut impl NewIds,
     scratch: &mut Scratch,
 ) -> Result<(), FormatError> {
-    let id = super::messages::object_id(message, ObjectKind::Node)?;
+    let id = object_id(message, ObjectKind::Node)?;
     let id = new_id(new, ObjectKind::Node, id);
     replace(message, &[1], scratch, |number, scratch| {
         put_sint_field(&mut scratch.message, number, id);
@@ -152,7 +152,7 @@ fn patch_way(
         scratch.ids.push(refs.read()?);
     }
     new.references(ObjectKind::Node, &mut scratch.ids);
-    let id = new_id(new, ObjectKind::Way, way.id);
+    let id = new_id(new, ObjectKind::Way, object_id(message, ObjectKind::Way)?);
     replace(message, &[1, 8], scratch, |number, scratch| match number {
         1 => {
             put_varint_field(&mut scratch.message, number, id as u64);
@@ -179,7 +179,8 @@ fn patch_relation(
         }
         scratch.ids.extend(id);
     }
-    let id = new_id(new, ObjectKind::Relation, relation.id);
+    let id = object_id(message, ObjectKind::Relation)?;
+    let id = new_id(new, ObjectKind::Relation, id);
     replace(message, &[1, 9], scratch, |number, scratch| match number {
         1 => {
             put_varint_field(&mut scratch.message, number, id as u64);

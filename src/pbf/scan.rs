@@ -195,8 +195,10 @@ impl Scan {
         ids.min = ids.min.min(id_rank(first));
         ids.max = ids.max.max(id_rank(last));
         self.last = Some((ObjectKind::Node, id_rank(last)));
-        // Its version was not looked at: should the id come again, the order is not known to hold.
-        self.last_version = i64::MAX;
+        self.last_version = match dense.info.versions.values().last_of_all()? {
+            Some(version) => i64::from(version as i32),
+            None => 0,
+        };
         Ok(true)
     }
 

@@ -417,6 +417,21 @@ impl<'a> Varints<'a> {
         read_varint(self.run, &mut self.pos)
     }
 
+    /// The last value of the run, whatever was read; `None` where there is none.
+    pub fn last_of_all(&self) -> Result<Option<u64>, FormatError> {
+        let Some((_, before)) = self.run.split_last() else {
+            return Ok(None);
+        };
+        // The value ends with the run; bytes before it that go on belong to it.
+        let more = before
+            .iter()
+            .rev()
+            .take_while(|byte| **byte >= 0x80)
+            .count();
+        let mut start = before.len() - more;
+        read_varint(self.run, &mut start).map(Some)
+    }
+
     /// What was not read yet.
     pub fn rest(&self) -> &'a [u8] {
         self.run.get(self.pos..).unwrap_or_default()

@@ -27,6 +27,7 @@ struct OpenInput {
     len: u64,
     /// Whether what was read is dropped from memory, so that the machine keeps what it held before.
     drop_behind: bool,
+    is_temporary: bool,
 }
 
 impl Input {
@@ -66,6 +67,7 @@ impl Input {
             drop_behind: direct.is_none() && crate::system::is_large(metadata.len()),
             file,
             direct,
+            is_temporary: false,
         })))
     }
 
@@ -98,12 +100,18 @@ impl Input {
             file,
             direct: None,
             drop_behind: false,
+            is_temporary: true,
         })))
     }
 
     /// The path, for messages.
     pub fn path(&self) -> &Path {
         &self.0.path
+    }
+
+    /// Whether this is a temporary file of our own, of which a path is told that it does not have.
+    pub(crate) fn is_temporary(&self) -> bool {
+        self.0.is_temporary
     }
 
     /// Length in bytes.

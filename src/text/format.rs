@@ -35,19 +35,34 @@ impl TextFormat {
         }
     }
 
-    /// The format of an input by its first bytes, decompressed; `None` where it is no text that is known.
-    pub fn of(input: &Input) -> Option<Self> {
+    /// The format of an input by its first bytes, decompressed; `None` where it is no text that is known. Fails where
+    /// the input cannot be decompressed.
+    pub fn of(input: &Input) -> Result<Option<Self>> {
         const LOOKED_AT: u64 = 1 << 16;
+        if input.is_empty() {
+            return Ok(None);
+        }
         let mut start = Vec::new();
-        // Of a text that is cut off the start will do; an error comes again when it is read.
-        let read = decompressed(input.clone()).ok()?.take(LOOKED_AT);
-        let _ = read.take(LOOKED_AT).read_to_end(&mut start);
-        Self::of_text(&start)
+        let read = decompressed(input.clone())?
+            .take(LOOKED_AT)
+            .read_to_end(&mut start);
+        match (Self::of_text(&start), read) {
+            // Of a text that is damaged further on the start will do: what is wrong comes again when it is read.
+            (Some(format), _) => Ok(Some(format)),
+            (None, Ok(_)) => Ok(None),
+            (None, Err(error)) => Err(error.downcast::<Error>().unwrap_or_else(|error| {
+                Error::file(input.path(), format!("cannot be decompressed: {error}"))
+            })),
+        }
     }
 
     fn of_text(start: &[u8]) -> Option<Self> {
         let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
-        let start = start.trim_ascii_start();
+        // Space may stand before XML, and empty lines before OPL.
+        let start = match start.trim_ascii_start() {
+            trimmed @ [b'<', ..] => trimmed,
+            _ => start.get(start.iter().take_while(|byte| **byte == b'\n').count()..)?,
+        };
         let is_object = |line: &&[u8]| {
             matches!(
                 line,

@@ -14,6 +14,10 @@ pub(super) fn parse(portion: &Portion) -> Result<ChangeSet, (usize, String)> {
     };
     for (start, line) in lines(&portion.bytes) {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let line = match line.strip_prefix(b"\xef\xbb\xbf") {
+            Some(line) if start == 0 && portion.is_first() => line,
+            _ => line,
+        };
         let parsed = match std::str::from_utf8(line) {
             Ok(line) => parser.line(line),
             Err(error) => Err((error.valid_up_to(), "the text is not UTF-8".into())),
@@ -115,6 +119,9 @@ impl Parser {
                 draft.location_e7.0 = lat.unwrap_or(NO_PLACE.0);
             }
             'T' => self.tags(value)?,
+            'N' | 'M' if self.objects.refs.len() > draft.refs_start => {
+                return Err(format!("a second field {letter}"));
+            }
             'N' if draft.kind == ObjectKind::Way => self.nodes(value, draft.places_start)?,
             'M' if draft.kind == ObjectKind::Relation => self.members(value)?,
             _ => return Err(format!("'{field}' is not a field of a {}", draft.kind)),

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 /// Bytes that a portion has at least, but for the last one of a text.
 const PORTION: usize = 512 << 10;
-/// Bytes of text that may pass without a place where it can be cut.
-const MOST: usize = 256 << 20;
+/// Bytes of text that may pass without a place where it can be cut: what takes more does not fit a block.
+const MOST: usize = 24 << 20;
 
 /// Some objects of a text, and the markup between and around them.
 #[derive(Debug, Default)]
@@ -27,6 +27,11 @@ pub(super) struct Portion {
 }
 
 impl Portion {
+    /// Whether the file begins with it.
+    pub(super) fn is_first(&self) -> bool {
+        self.before == (0, 0)
+    }
+
     /// Line and column, from 1, of a place in `bytes`.
     pub(super) fn position(&self, at: usize) -> (u64, u64) {
         let text = self.bytes.get(self.prefix..at).unwrap_or_default();
@@ -90,19 +95,21 @@ impl Portions {
             if !ends {
                 ends = !self.read_more()?;
             }
-            if ends {
+            if ends && self.pending.len() <= MOST {
                 let (text, prefix) = (std::mem::take(&mut self.pending), self.cutter.prefix());
                 self.is_done = true;
                 return Ok(self.portion(text, prefix));
             }
             let prefix = self.cutter.prefix();
-            if let Some(cut) = self.cutter.cut(&self.pending) {
+            let cut = self.cutter.cut(&self.pending);
+            if let Some(cut) = cut.filter(|cut| *cut <= MOST) {
                 let rest = self.pending.split_off(cut);
                 let text = std::mem::replace(&mut self.pending, rest);
                 return Ok(self.portion(text, prefix));
             }
             if self.pending.len() > MOST {
                 let cause = format!("an object takes more than {} MB of text", MOST >> 20);
+                self.pending.clear();
                 return Err(self.failed(cause));
             }
         }
@@ -252,14 +259,25 @@ impl XmlCutter {
         if rest.len() < 9 {
             return None;
         }
-        let until = |end: &[u8]| Some(self.at + memmem::find(rest, end)? + end.len());
+        // Where the end is, behind what begins it.
+        let until = |start: &[u8], end: &[u8]| {
+            let behind = rest.get(start.len()..)?;
+            Some(self.at + start.len() + memmem::find(behind, end)? + end.len())
+        };
         match rest {
-            [b'<', b'!', b'-', b'-', ..] => until(b"-->"),
-            [b'<', b'?', ..] => until(b"?>"),
-            _ if rest.starts_with(b"<![CDATA[") => until(b"]]>"),
-            [b'<', b'!', ..] => until(b">"),
+            [b'<', b'!', b'-', b'-', ..] => until(b"<!--", b"-->"),
+            [b'<', b'?', ..] => until(b"<?", b"?>"),
+            _ if rest.starts_with(b"<![CDATA[") => until(b"<![CDATA[", b"]]>"),
+            [b'<', b'!', ..] => {
+                let end = memchr(b'>', rest)?;
+                match memchr(b'[', rest).filter(|subset| *subset < end) {
+                    // The declarations of a DOCTYPE.
+                    Some(_) => until(b"<!", b"]>"),
+                    None => Some(self.at + end + 1),
+                }
+            }
             [b'<', b'/', ..] => {
-                let end = until(b">")?;
+                let end = until(b"</", b">")?;
                 self.depth = self.depth.saturating_sub(1);
                 if self.depth <= 1 {
                     self.section = None;

@@ -222,7 +222,7 @@ pub(super) fn put_escaped(out: &mut String, text: &str) -> u64 {
     let is_special = |char: char| {
         matches!(
             char,
-            '\u{1}'..='\u{1f}' | '"' | '&' | '\'' | '<' | '>' | '\u{fffe}' | '\u{ffff}'
+            '\0'..='\u{1f}' | '"' | '&' | '\'' | '<' | '>' | '\u{fffe}' | '\u{ffff}'
         )
     };
     while let Some(at) = rest.find(is_special) {
@@ -235,6 +235,11 @@ pub(super) fn put_escaped(out: &mut String, text: &str) -> u64 {
             '\'' => out.push_str("&apos;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
+            '\0' => {
+                // No reference stands for it.
+                inexpressible += 1;
+                out.push(char::REPLACEMENT_CHARACTER);
+            }
             char => {
                 inexpressible += u64::from(!matches!(char, '\t' | '\n' | '\r'));
                 let _ = write!(out, "&#x{:X};", u32::from(char));

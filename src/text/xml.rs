@@ -84,6 +84,9 @@ impl Parser {
                     }
                 }
                 Event::Text(text) if self.stack.is_empty() => self.only_space(&text)?,
+                Event::CData(_) | Event::GeneralRef(_) if self.stack.is_empty() => {
+                    self.only_space("?")?;
+                }
                 Event::Eof => break,
                 _ => {}
             }
@@ -356,6 +359,9 @@ fn for_each_attribute(
     for attribute in element.attributes() {
         let attribute = attribute.map_err(|error| error.to_string())?;
         let key: &str = attribute.key.as_ref();
+        if attribute.value.contains('<') {
+            return Err(format!("attribute {key}: there is < in its value"));
+        }
         let value: Cow<'_, str> = attribute
             .normalized_value(XmlVersion::Implicit1_0)
             .map_err(|error| format!("attribute {key}: {error}"))?;

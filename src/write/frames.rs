@@ -89,8 +89,8 @@ impl FrameEncoder {
         self.add_known(payload, entry)
     }
 
-    /// Adds a block that was made of another in which all that an entry says stayed as it was. Where that is not known
-    /// from the content, it is found out.
+    /// Adds a block that was made of another in which all that an entry says stayed as it was: kinds, ids, places, and
+    /// the order of ids and of versions. Where the entry is not known from the content, that is found out.
     pub(crate) fn add_payload_like(
         &mut self,
         payload: &[u8],

@@ -89,7 +89,12 @@ impl TextEncoder {
                     crc: Some(crc),
                 });
             }
-            TextCompression::Zstd => zstd::bulk::compress(text.as_bytes(), ZSTD_LEVEL)?,
+            TextCompression::Zstd => {
+                let mut zstd = zstd::bulk::Compressor::new(ZSTD_LEVEL)?;
+                // As the program has it, so that damage is found.
+                zstd.include_checksum(true)?;
+                zstd.compress(text.as_bytes())?
+            }
         };
         Ok(TextChunk { bytes, crc: None })
     }

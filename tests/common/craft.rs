@@ -352,10 +352,15 @@ fn exact_quotient(value: i64, unit: i64) -> i64 {
 
 /// A PrimitiveBlock of the objects in their order: one group for each run of a kind.
 pub fn block(objects: &[Object], shape: &Shape) -> Vec<u8> {
+    let runs: Vec<&[Object]> = objects.chunk_by(|a, b| a.kind == b.kind).collect();
+    block_of_runs(&runs, shape)
+}
+
+/// A PrimitiveBlock of objects: one group for each run, which is of one kind.
+pub fn block_of_runs(runs: &[&[Object]], shape: &Shape) -> Vec<u8> {
     let indexes = HashMap::from([(String::new(), 0)]);
     let mut writer = BlockWriter { shape, indexes };
-    let runs = objects.chunk_by(|a, b| a.kind == b.kind);
-    let groups: Vec<Message> = runs.map(|run| writer.group(run)).collect();
+    let groups: Vec<Message> = runs.iter().map(|run| writer.group(run)).collect();
     let mut strings: Vec<&String> = writer.indexes.keys().collect();
     strings.sort_by_key(|&string| writer.indexes[string]);
     block_of_groups(groups, &strings, shape)

@@ -109,9 +109,10 @@ impl Numbering {
 
     /// Fails where there are more ids than can be counted from the first one.
     pub(super) fn check(&self) -> Result<()> {
+        let more = self.len().saturating_sub(1);
         let last = match self.start < 0 {
-            true => self.start.checked_sub_unsigned(self.len()),
-            false => self.start.checked_add_unsigned(self.len()),
+            true => self.start.checked_sub_unsigned(more),
+            false => self.start.checked_add_unsigned(more),
         };
         match last {
             Some(_) => Ok(()),
