@@ -1,7 +1,8 @@
 //! `renumber`: ids without gaps. References follow.
 //!
-//! The ids of the file, read first, are numbered in canonical order: a set that knows the place of each id is the
-//! map. Then each block is patched on the wire.
+//! Nodes are numbered by their places, where they stand in order, as they are written. The ids of ways and relations are
+//! read first, with what is referred to and not there. A set that knows the place of each id is the map; blocks are
+//! patched on the wire.
 
 mod index_files;
 mod numbering;
@@ -12,16 +13,17 @@ use super::{HeaderOptions, expected_blobs, input};
 use crate::Context;
 use crate::error::Result;
 use crate::index::IdSet;
-use crate::osm::{KindSet, ObjectKind};
-use crate::pbf::{BlobEntry, FormatError, NewIds, ParsedBlock, feature, patch_ids};
-use crate::read::{BlobPlan, PbfFile, PlanNeeds};
+use crate::osm::{KindSet, ObjectKind, id_rank};
+use crate::pbf::{
+    BlobEntry, BlobFlags, FormatError, HeaderBlock, NewIds, ParsedBlock, feature, patch_ids,
+};
+use crate::read::{BlobPlan, PbfFile, PlanNeeds, stale_index};
 use crate::write::{Expected, OutputTarget, PbfWriter, WriteOptions, Written};
 pub use index_files::{IdPair, show_index};
 use numbering::{NumberWalk, Numbering};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What to renumber, and how.
 #[derive(Debug, Clone)]
@@ -75,51 +77,34 @@ pub struct Summary {
 /// Renumbers.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let file = input::open_to_copy(&options.input, &options.write, ctx)?;
-    let mut numberings = index_files::read(options.directory.as_deref(), options.start)?;
+    let numberings = index_files::read(options.directory.as_deref(), options.start)?;
     let mut plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     plan.resolve_shared(&file, ctx, |_| true)?;
-    let orphans = number(&file, &mut plan, options, &mut numberings, ctx)?;
-    let numberings = numberings;
-    numberings.iter().try_for_each(Numbering::check)?;
-
-    let mut header = file.header.clone();
-    let keeps_order = |kind: &ObjectKind| {
-        !options.kinds.contains(*kind) || numberings[*kind as usize].keeps_order()
-    };
-    if options.output.is_stream() && !ObjectKind::ALL.iter().all(keeps_order) {
-        // A stream's header is written before it is known where the new ids stand.
-        header.set_optional(feature::SORTED, false);
-    }
-    options.header.apply(&mut header);
     let expected = Expected {
         blobs: expected_blobs(&file)?,
         ..Expected::default()
     };
     let (target, write) = (options.output.clone(), options.write);
+    let header = header(&file, options, &numberings);
     let mut writer = PbfWriter::create(target, header, write, expected, ctx)?;
-    let mistaken = AtomicU64::new(0);
-    let rewrite = Rewrite {
-        name: "renumber",
+    let mut renumbering = Renumbering {
         file: &file,
-        entries: plan.entries,
-        write,
-    };
-    rewrite.run(
-        &mut writer,
+        plan,
+        options,
+        numberings,
+        orphans: Orphaned::default(),
         ctx,
-        Vec::new,
-        |patched, entry, payload, encoder| {
-            patched.clear();
-            let mut ids = Ids::new(&numberings, options.kinds);
-            patch_ids(payload, &mut ids, patched)?;
-            mistaken.fetch_add(ids.mistaken, Ordering::Relaxed);
-            match ids.entry(entry) {
-                Some(entry) => encoder.add_payload_like(patched, &entry)?,
-                None => encoder.add_payload(patched)?,
-            }
-            Ok(Made::New)
-        },
-    )?;
+    };
+    if let Some(nodes) = renumbering.take_nodes_in_order() {
+        renumbering.write_nodes(nodes, &mut writer)?;
+    } else {
+        renumbering.number(ObjectKind::Node)?;
+    }
+    renumbering.number(ObjectKind::Way)?;
+    renumbering.number(ObjectKind::Relation)?;
+    let orphans = renumbering.number_orphans()?;
+    let mistaken = renumbering.write_rest(&mut writer)?;
+    let numberings = renumbering.numberings;
     // The map first: it may know more than the file needs, but not less.
     if let Some(directory) = &options.directory {
         index_files::write(directory, &numberings)?;
@@ -131,33 +116,128 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         ways,
         relations,
         orphans,
-        mistaken: mistaken.into_inner(),
+        mistaken,
     })
 }
 
-/// Numbers the objects of a file, and what they refer to without it being there; returns how many of the latter are
-/// new.
-fn number(
-    file: &PbfFile,
-    plan: &mut BlobPlan,
-    options: &Options,
-    numberings: &mut [Numbering; 3],
-    ctx: &Context,
-) -> Result<u64> {
-    use ObjectKind::{Node, Relation, Way};
-    let assigns = options.orphans == Orphans::Assign;
-    let mut orphans = Orphaned::default();
-    let mut members = Vec::new();
-    // All nodes have to be known before any reference to one is looked at, and all ways likewise.
-    for (name, kind) in [
-        ("read nodes", Node),
-        ("read ways", Way),
-        ("read relations", Relation),
-    ] {
-        let (mut fresh, is_renumbered) = (IdSet::default(), options.kinds.contains(kind));
-        let refers = assigns && kind != Node;
-        let known = &*numberings;
-        Scan::bare(name, file, plan, ctx).run(
+fn header(file: &PbfFile, options: &Options, numberings: &[Numbering; 3]) -> HeaderBlock {
+    let mut header = file.header.clone();
+    let keeps_order =
+        |kind: &ObjectKind| !options.kinds.contains(*kind) || numberings[*kind as usize].len() == 0;
+    if options.output.is_stream() && !ObjectKind::ALL.iter().all(keeps_order) {
+        // A stream's header is written before it is known where the new ids stand.
+        header.set_optional(feature::SORTED, false);
+    }
+    options.header.apply(&mut header);
+    header
+}
+
+/// A run.
+struct Renumbering<'f> {
+    file: &'f PbfFile,
+    /// The blobs that were not written yet.
+    plan: BlobPlan,
+    options: &'f Options,
+    numberings: [Numbering; 3],
+    orphans: Orphaned,
+    ctx: &'f Context,
+}
+
+impl<'f> Renumbering<'f> {
+    /// Takes the blobs of nodes out of the plan where they come first and are known to be in order, so that the new id
+    /// of each node follows from its place alone. The blobs then need to be read but once.
+    fn take_nodes_in_order(&mut self) -> Option<Vec<BlobEntry>> {
+        let kind = KindSet::of(ObjectKind::Node);
+        let entries = &mut self.plan.entries;
+        let nodes = entries
+            .iter()
+            .take_while(|entry| entry.kinds == kind)
+            .count();
+        let (nodes, rest) = entries.split_at(nodes);
+        let has = |entry: &BlobEntry, flag| entry.flags.has(flag);
+        let is_known = |entry: &BlobEntry| {
+            has(entry, BlobFlags::STRICT) && has(entry, BlobFlags::HASHED) && entry.blobs == 1
+        };
+        let is_fit = self.options.kinds.contains(ObjectKind::Node)
+            && self.numberings[ObjectKind::Node as usize].len() == 0
+            && nodes.iter().all(is_known)
+            && nodes.is_sorted_by(|one, next| one.last_key() < next.first_key())
+            && !rest
+                .iter()
+                .any(|entry| entry.kinds.contains(ObjectKind::Node));
+        if !is_fit || nodes.is_empty() {
+            return None;
+        }
+        let (nodes, rest) = (nodes.to_vec(), rest.to_vec());
+        *entries = rest;
+        Some(nodes)
+    }
+
+    /// Numbers nodes by their places, and writes them.
+    fn write_nodes(&mut self, nodes: Vec<BlobEntry>, writer: &mut PbfWriter<'f>) -> Result<()> {
+        let numbering = &mut self.numberings[ObjectKind::Node as usize];
+        let mut first = 0;
+        let starts: FxHashMap<u64, u64> = nodes
+            .iter()
+            .map(|entry| {
+                let start = first;
+                first += u64::from(entry.count);
+                (entry.offset, start)
+            })
+            .collect();
+        numbering.check(first)?;
+        let rewrite = Rewrite {
+            name: "renumber nodes",
+            file: self.file,
+            entries: nodes,
+            write: self.options.write,
+        };
+        let (mut set, known) = (IdSet::default(), &*numbering);
+        rewrite.run_noting(
+            writer,
+            self.ctx,
+            Vec::new,
+            |patched, entry, payload, encoder| {
+                let start = starts.get(&entry.offset).copied().unwrap_or_default();
+                let mut ids = Places {
+                    numbering: known,
+                    next: start,
+                    old: Vec::with_capacity(entry.count as usize),
+                };
+                patched.clear();
+                patch_ids(payload, &mut ids, patched)?;
+                if !ids.agree_with(entry) {
+                    return Err(stale_index("ids or their order differ"));
+                }
+                let last = (start + u64::from(entry.count)).saturating_sub(1);
+                let entry = BlobEntry {
+                    min_id: known.counted(start),
+                    max_id: known.counted(last),
+                    ..*entry
+                };
+                encoder.add_payload_like(patched, &entry)?;
+                Ok((Made::New, ids.old))
+            },
+            |old| set.extend(old),
+        )?;
+        numbering.add_all(set);
+        Ok(())
+    }
+
+    /// Numbers the objects of one kind, and finds what they refer to without it being there. All nodes have to be known
+    /// before ways are looked at, and all ways before relations are.
+    fn number(&mut self, kind: ObjectKind) -> Result<()> {
+        use ObjectKind::{Node, Relation, Way};
+        let (mut fresh, kinds) = (IdSet::default(), self.options.kinds);
+        let is_renumbered = kinds.contains(kind);
+        let refers = self.options.orphans == Orphans::Assign && kind != Node;
+        let (known, orphans) = (&self.numberings, &mut self.orphans);
+        let name = match kind {
+            Node => "read nodes",
+            Way => "read ways",
+            Relation => "read relations",
+        };
+        Scan::bare(name, self.file, &mut self.plan, self.ctx).run(
             |entry| entry.kinds.contains(kind) && (is_renumbered || refers),
             |_, block| {
                 let mut ids = Vec::new();
@@ -168,13 +248,13 @@ fn number(
                 })?;
                 let (mut unknown, mut undecided) = (Vec::new(), Vec::new());
                 match kind {
-                    Way if refers && options.kinds.contains(Node) => {
+                    Way if refers && kinds.contains(Node) => {
                         unknown = unknown_nodes(block, &known[Node as usize])?;
                     }
                     Relation if refers => block.for_each_member(|_, kind, id| {
-                        if kind == Relation && options.kinds.contains(kind) {
+                        if kind == Relation && kinds.contains(kind) {
                             undecided.push(id);
-                        } else if options.kinds.contains(kind) {
+                        } else if kinds.contains(kind) {
                             let add = |id| unknown.push((kind, id));
                             known[kind as usize].for_each_unknown(&[id], add);
                         }
@@ -186,22 +266,65 @@ fn number(
             |(ids, unknown, undecided)| {
                 fresh.extend(ids);
                 orphans.add(unknown);
-                members.extend(undecided);
+                orphans.undecided.extend(undecided);
             },
         )?;
-        numberings[kind as usize].add_all(fresh);
+        self.numberings[kind as usize].add_all(fresh);
+        Ok(())
     }
-    numberings[Relation as usize].for_each_unknown(&members, |id| orphans.add([(Relation, id)]));
-    for (kind, id) in &orphans.in_order {
-        numberings[*kind as usize].add(*id);
+
+    /// Numbers what is referred to and not there, behind all objects; returns how many there are.
+    fn number_orphans(&mut self) -> Result<u64> {
+        let members = std::mem::take(&mut self.orphans.undecided);
+        let relations = &self.numberings[ObjectKind::Relation as usize];
+        relations.for_each_unknown(&members, |id| {
+            self.orphans.add([(ObjectKind::Relation, id)])
+        });
+        for (kind, id) in &self.orphans.in_order {
+            self.numberings[*kind as usize].add(*id);
+        }
+        self.numberings
+            .iter()
+            .try_for_each(|numbering| numbering.check(numbering.len()))?;
+        Ok(self.orphans.in_order.len() as u64)
     }
-    Ok(orphans.in_order.len() as u64)
+
+    /// Writes what was not written yet; returns how many references now mean another object.
+    fn write_rest(&mut self, writer: &mut PbfWriter<'f>) -> Result<u64> {
+        let (numberings, kinds) = (&self.numberings, self.options.kinds);
+        let rewrite = Rewrite {
+            name: "renumber",
+            file: self.file,
+            entries: std::mem::take(&mut self.plan.entries),
+            write: self.options.write,
+        };
+        let mut mistaken = 0;
+        rewrite.run_noting(
+            writer,
+            self.ctx,
+            Vec::new,
+            |patched, entry, payload, encoder| {
+                patched.clear();
+                let mut ids = Ids::new(numberings, kinds);
+                patch_ids(payload, &mut ids, patched)?;
+                match ids.entry(entry) {
+                    Some(entry) => encoder.add_payload_like(patched, &entry)?,
+                    None => encoder.add_payload(patched)?,
+                }
+                Ok((Made::New, ids.mistaken))
+            },
+            |more| mistaken += more,
+        )?;
+        Ok(mistaken)
+    }
 }
 
 /// What is referred to and not in the file, in the order in which it comes.
 #[derive(Default)]
 struct Orphaned {
     in_order: Vec<(ObjectKind, i64)>,
+    /// Members that are relations: whether these are there is known in the end.
+    undecided: Vec<i64>,
     seen: FxHashSet<(ObjectKind, i64)>,
 }
 
@@ -222,6 +345,38 @@ fn unknown_nodes(
     block.collect_refs(&mut refs, &mut ways)?;
     known.for_each_unknown(&refs, |id| found.push((ObjectKind::Node, id)));
     Ok(found)
+}
+
+/// The new ids of nodes that stand in order: one after the other.
+struct Places<'n> {
+    numbering: &'n Numbering,
+    next: u64,
+    /// Their old ids.
+    old: Vec<i64>,
+}
+
+impl Places<'_> {
+    /// Whether the old ids are those that an entry tells of, each once and in order.
+    fn agree_with(&self, entry: &BlobEntry) -> bool {
+        let ends = (self.old.first().copied(), self.old.last().copied());
+        self.old.len() == entry.count as usize
+            && ends == (Some(entry.min_id), Some(entry.max_id))
+            && self
+                .old
+                .is_sorted_by(|one, next| id_rank(*one) < id_rank(*next))
+    }
+}
+
+impl NewIds for Places<'_> {
+    fn objects(&mut self, _: ObjectKind, ids: &mut [i64]) {
+        self.old.extend_from_slice(ids);
+        for id in ids {
+            *id = self.numbering.counted(self.next);
+            self.next += 1;
+        }
+    }
+
+    fn references(&mut self, _: ObjectKind, _: &mut [i64]) {}
 }
 
 /// The new ids as blocks are patched with them.

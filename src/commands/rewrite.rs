@@ -34,6 +34,23 @@ impl<'f> Rewrite<'f> {
         init: impl Fn() -> S + Sync,
         make: impl Fn(&mut S, &BlobEntry, &[u8], &mut FrameEncoder) -> Result<Made, FormatError> + Sync,
     ) -> Result<u64> {
+        let make =
+            |scratch: &mut S, entry: &BlobEntry, payload: &[u8], encoder: &mut FrameEncoder| {
+                make(scratch, entry, payload, encoder).map(|made| (made, ()))
+            };
+        self.run_noting(writer, ctx, init, make, |()| ())
+    }
+
+    /// As [`run`](Self::run); what `make` finds out on its way is handed to `note`, in file order.
+    pub(super) fn run_noting<S, T: Send>(
+        self,
+        writer: &mut PbfWriter<'f>,
+        ctx: &Context,
+        init: impl Fn() -> S + Sync,
+        make: impl Fn(&mut S, &BlobEntry, &[u8], &mut FrameEncoder) -> Result<(Made, T), FormatError>
+        + Sync,
+        mut note: impl FnMut(T),
+    ) -> Result<u64> {
         let (file, write) = (self.file, self.write);
         let bytes = |entry: &BlobEntry| u64::from(entry.frame_len);
         let phase = ctx.phase(self.name, self.entries.iter().map(bytes).sum());
@@ -49,15 +66,22 @@ impl<'f> Rewrite<'f> {
             },
             |(reader, encoder, scratch), mut entry| {
                 let payload = reader.payload(&entry)?;
-                let made = make(scratch, &entry, payload, encoder).and_then(|made| match made {
-                    Made::Same => verify_claims(&mut entry, payload).map(|()| Done::Copy(entry)),
-                    Made::New => encoder.finish().map(Done::Frames),
+                let made = make(scratch, &entry, payload, encoder);
+                let done = made.and_then(|(made, noted)| {
+                    let done = match made {
+                        Made::Same => {
+                            verify_claims(&mut entry, payload).map(|()| Done::Copy(entry))
+                        }
+                        Made::New => encoder.finish().map(Done::Frames),
+                    };
+                    Ok((done?, noted))
                 });
-                let done = made.map_err(|error| reader.error(&entry, error))?;
-                Ok((bytes(&entry), done))
+                let (done, noted) = done.map_err(|error| reader.error(&entry, error))?;
+                Ok((bytes(&entry), done, noted))
             },
-            |(bytes, done)| {
+            |(bytes, done, noted)| {
                 phase.advance(bytes);
+                note(noted);
                 match done {
                     Done::Copy(entry) => writer.copy(&file.input, &entry),
                     Done::Frames(frames) => {

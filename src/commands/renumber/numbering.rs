@@ -48,7 +48,8 @@ impl Numbering {
         }
     }
 
-    fn counted(&self, number: u64) -> i64 {
+    /// The new id of what has that number.
+    pub(super) const fn counted(&self, number: u64) -> i64 {
         match self.start < 0 {
             true => self.start.wrapping_sub(number as i64),
             false => self.start.wrapping_add(number as i64),
@@ -107,9 +108,9 @@ impl Numbering {
         }
     }
 
-    /// Fails where there are more ids than can be counted from the first one.
-    pub(super) fn check(&self) -> Result<()> {
-        let more = self.len().saturating_sub(1);
+    /// Fails where so many ids cannot be counted from the first one.
+    pub(super) fn check(&self, ids: u64) -> Result<()> {
+        let more = ids.saturating_sub(1);
         let last = match self.start < 0 {
             true => self.start.checked_sub_unsigned(more),
             false => self.start.checked_add_unsigned(more),
@@ -117,8 +118,7 @@ impl Numbering {
         match last {
             Some(_) => Ok(()),
             None => Err(Error::Usage(format!(
-                "counting {} ids from {} goes past what an id can be",
-                self.len(),
+                "counting {ids} ids from {} goes past what an id can be",
                 self.start
             ))),
         }
