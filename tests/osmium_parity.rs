@@ -44,6 +44,18 @@ const ROWS: &[Row] = &[
         },
     },
     Row {
+        name: "cat -c version,user,uid",
+        suits: |_| true,
+        ours: |input, _, output| {
+            let fields = "version,user,uid";
+            drop(run_ok(&[&"cat", &"-c", &fields, &input, &"-o", &output]))
+        },
+        osmium: |input, _, output| {
+            let args = ["cat", "-c", "version", "-c", "user", "-c", "uid"];
+            run_osmium(&args, &[input], output)
+        },
+    },
+    Row {
         name: "cat of a file behind itself",
         suits: |_| true,
         ours: |input, _, output| drop(run_ok(&[&"cat", &input, &input, &"-o", &output])),

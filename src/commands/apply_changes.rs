@@ -88,11 +88,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
             options.base.display()
         ));
     }
-    let mut header = output_header(&file.header, &changes, &options.header);
-    if options.output.is_stream() {
-        // A stream's header is written before it is known what has to be encoded anew.
-        header.set_required(feature::DENSE_NODES, true);
-    }
+    let header = output_header(&file.header, &changes, &options.header);
     let units = plan_units(&plan, &changes, drop_locations);
     write(options, &file, header, units, &changes, drop_locations, ctx)
 }

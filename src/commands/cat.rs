@@ -78,9 +78,6 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
             feature::SORTED,
             files.len() == 1 && files.iter().all(verified),
         );
-        if options.kinds != KindSet::ALL {
-            header.set_required(feature::DENSE_NODES, true);
-        }
     }
     options.header.apply(&mut header);
     let mut expected = Expected::default();

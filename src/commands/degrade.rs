@@ -84,7 +84,6 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     }
     let mut header = file.header.clone();
     header.set_optional(feature::SORTED, false);
-    header.set_required(feature::DENSE_NODES, true);
     if harm.strip_bbox {
         header.bbox_nano = None;
     }

@@ -5,6 +5,7 @@
 //! patched on the wire.
 
 mod index_files;
+mod new_ids;
 mod numbering;
 
 use super::rewrite::{Made, Rewrite};
@@ -13,14 +14,13 @@ use super::{HeaderOptions, expected_blobs, input};
 use crate::Context;
 use crate::error::Result;
 use crate::index::IdSet;
-use crate::osm::{KindSet, ObjectKind, id_rank};
-use crate::pbf::{
-    BlobEntry, BlobFlags, FormatError, HeaderBlock, NewIds, ParsedBlock, feature, patch_ids,
-};
+use crate::osm::{KindSet, ObjectKind};
+use crate::pbf::{BlobEntry, BlobFlags, FormatError, HeaderBlock, ParsedBlock, feature, patch_ids};
 use crate::read::{BlobPlan, PbfFile, PlanNeeds, stale_index};
 use crate::write::{Expected, OutputTarget, PbfWriter, WriteOptions, Written};
 pub use index_files::{IdPair, show_index};
-use numbering::{NumberWalk, Numbering};
+use new_ids::{Ids, Places};
+use numbering::Numbering;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -199,11 +199,7 @@ impl<'f> Renumbering<'f> {
             Vec::new,
             |patched, entry, payload, encoder| {
                 let start = starts.get(&entry.offset).copied().unwrap_or_default();
-                let mut ids = Places {
-                    numbering: known,
-                    next: start,
-                    old: Vec::with_capacity(entry.count as usize),
-                };
+                let mut ids = Places::new(known, start, entry);
                 patched.clear();
                 patch_ids(payload, &mut ids, patched)?;
                 if !ids.agree_with(entry) {
@@ -216,7 +212,7 @@ impl<'f> Renumbering<'f> {
                     ..*entry
                 };
                 encoder.add_payload_like(patched, &entry)?;
-                Ok((Made::New, ids.old))
+                Ok((Made::New, ids.into_old()))
             },
             |old| set.extend(old),
         )?;
@@ -345,98 +341,4 @@ fn unknown_nodes(
     block.collect_refs(&mut refs, &mut ways)?;
     known.for_each_unknown(&refs, |id| found.push((ObjectKind::Node, id)));
     Ok(found)
-}
-
-/// The new ids of nodes that stand in order: one after the other.
-struct Places<'n> {
-    numbering: &'n Numbering,
-    next: u64,
-    /// Their old ids.
-    old: Vec<i64>,
-}
-
-impl Places<'_> {
-    /// Whether the old ids are those that an entry tells of, each once and in order.
-    fn agree_with(&self, entry: &BlobEntry) -> bool {
-        let ends = (self.old.first().copied(), self.old.last().copied());
-        self.old.len() == entry.count as usize
-            && ends == (Some(entry.min_id), Some(entry.max_id))
-            && self
-                .old
-                .is_sorted_by(|one, next| id_rank(*one) < id_rank(*next))
-    }
-}
-
-impl NewIds for Places<'_> {
-    fn objects(&mut self, _: ObjectKind, ids: &mut [i64]) {
-        self.old.extend_from_slice(ids);
-        for id in ids {
-            *id = self.numbering.counted(self.next);
-            self.next += 1;
-        }
-    }
-
-    fn references(&mut self, _: ObjectKind, _: &mut [i64]) {}
-}
-
-/// The new ids as blocks are patched with them.
-struct Ids<'n> {
-    numberings: &'n [Numbering; 3],
-    walks: [NumberWalk<'n>; 3],
-    kinds: KindSet,
-    /// References that were kept and now mean another object.
-    mistaken: u64,
-}
-
-impl<'n> Ids<'n> {
-    fn new(numberings: &'n [Numbering; 3], kinds: KindSet) -> Self {
-        Self {
-            numberings,
-            walks: numberings.each_ref().map(Numbering::walk),
-            kinds,
-            mistaken: 0,
-        }
-    }
-}
-
-impl Ids<'_> {
-    /// What an entry says of its blob with the new ids, where that is known: the order is the same.
-    fn entry(&mut self, entry: &BlobEntry) -> Option<BlobEntry> {
-        let kind = entry.kinds.single()?;
-        let keeps_order =
-            !self.kinds.contains(kind) || self.numberings[kind as usize].keeps_order();
-        let mut ends = [entry.min_id, entry.max_id];
-        self.objects(kind, &mut ends[..1]);
-        self.objects(kind, &mut ends[1..]);
-        let [min_id, max_id] = ends;
-        keeps_order.then_some(BlobEntry {
-            min_id,
-            max_id,
-            ..*entry
-        })
-    }
-}
-
-impl NewIds for Ids<'_> {
-    fn objects(&mut self, kind: ObjectKind, ids: &mut [i64]) {
-        if self.kinds.contains(kind) {
-            self.walks[kind as usize].objects(ids);
-        }
-    }
-
-    fn references(&mut self, kind: ObjectKind, ids: &mut [i64]) {
-        if !self.kinds.contains(kind) {
-            return;
-        }
-        let (walk, numbering) = (
-            &mut self.walks[kind as usize],
-            &self.numberings[kind as usize],
-        );
-        for id in ids {
-            match walk.new_id(*id) {
-                Some(new) => *id = new,
-                None => self.mistaken += u64::from(numbering.is_new_id(*id)),
-            }
-        }
-    }
 }

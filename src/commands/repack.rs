@@ -6,9 +6,7 @@ use super::{HeaderOptions, input};
 use crate::Context;
 use crate::error::Result;
 use crate::osm::ObjectKind;
-use crate::pbf::{
-    BlobEntry, BlobFlags, FormatError, HeaderBlock, ParsedBlock, SourceStrings, feature,
-};
+use crate::pbf::{BlobEntry, BlobFlags, FormatError, HeaderBlock, ParsedBlock, SourceStrings};
 use crate::read::{BlobPlan, BlobReader, PlanNeeds, parallel_classify_phase};
 use crate::write::{
     Assembler, Encoders, Expected, OutputTarget, Part, PbfWriter, Reblocker, WriteOptions, Written,
@@ -48,10 +46,6 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let mut plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
     plan.resolve_shared(&file, ctx, |_| true)?;
     let mut header = file.header.clone();
-    if options.output.is_stream() {
-        // A stream's header is written before it is known what has to be encoded anew.
-        header.set_required(feature::DENSE_NODES, true);
-    }
     options.header.apply(&mut header);
     let units = units(plan, options.elements);
     let mut sink = sink(options, header, &units, ctx)?;

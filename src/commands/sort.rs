@@ -77,10 +77,6 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let files = open_all(&options.inputs, &options.write, ctx)?;
     let mut header = merged_header(&files)?;
     header.set_optional(feature::SORTED, true);
-    if options.output.is_stream() {
-        // A stream's header is written before it is known what has to be encoded anew.
-        header.set_required(feature::DENSE_NODES, true);
-    }
     options.header.apply(&mut header);
     let kept = match options.dedupe {
         Dedupe::KeepAll => Kept::All,

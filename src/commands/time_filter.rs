@@ -109,10 +109,6 @@ fn header(file: &PbfFile, options: &Options) -> HeaderBlock {
     let mut header = file.header.clone();
     let is_snapshot = matches!(options.when, When::At(_));
     header.set_required(feature::HISTORY, !is_snapshot);
-    if options.output.is_stream() {
-        // A stream's header is written before it is known what has to be encoded anew.
-        header.set_required(feature::DENSE_NODES, true);
-    }
     options.header.apply(&mut header);
     header
 }

@@ -3,8 +3,10 @@
 //! Readers never move past the end of their slice and never panic; a varint that does not fit
 //! 64 bits is an error. See "Encoding" in the protobuf documentation.
 
+mod packed;
+
 use super::FormatError;
-use std::borrow::Cow;
+pub use packed::{Packed, Varints, check_varints, count_varints};
 
 /// Longest encoding of a 64-bit varint, in bytes.
 pub const MAX_VARINT_LEN: usize = 10;
@@ -99,24 +101,6 @@ fn read_varint_bytewise(data: &[u8], pos: &mut usize) -> Result<u64, FormatError
 #[inline]
 pub const fn zigzag_decode(value: u64) -> i64 {
     ((value >> 1) as i64) ^ -((value & 1) as i64)
-}
-
-/// Undoes zigzag coding in each of eight bytes below 128, and adds up what comes out.
-#[inline]
-const fn sum_of_eight(word: u64) -> i64 {
-    const LOWEST: u64 = 0x0101_0101_0101_0101;
-    let odd = word & LOWEST;
-    let halves = (word >> 1) & (LOWEST * 0x3f);
-    let below = halves & (odd * 0xff);
-    sum_of_bytes(halves ^ below) - sum_of_bytes(below) - odd.count_ones() as i64
-}
-
-/// The sum of eight bytes.
-#[inline]
-const fn sum_of_bytes(word: u64) -> i64 {
-    const EVEN: u64 = 0x00ff_00ff_00ff_00ff;
-    let pairs = (word & EVEN) + (word >> 8 & EVEN);
-    (pairs.wrapping_mul(0x0001_0001_0001_0001) >> 48) as i64
 }
 
 /// Zigzag coding: small absolute values become small numbers.
@@ -241,201 +225,6 @@ impl<'a> Fields<'a> {
 #[cold]
 fn unknown_wire_type(found: u64) -> FormatError {
     FormatError::with(format!("wire type {found} is not in use"))
-}
-
-/// A repeated scalar field: packed, unpacked, or in several pieces.
-///
-/// One packed run, as nearly every writer makes it, is borrowed. Anything else is gathered into a
-/// packed run of our own, after which both read the same.
-#[derive(Debug, Clone, Default)]
-pub struct Packed<'a>(Cow<'a, [u8]>);
-
-impl<'a> Packed<'a> {
-    /// Takes in one occurrence of the field.
-    #[inline]
-    pub fn add(&mut self, field: &Field<'a>) -> Result<(), FormatError> {
-        match field.value {
-            Value::Bytes(run) if self.0.is_empty() => self.0 = Cow::Borrowed(run),
-            _ => self.add_piece(field)?,
-        }
-        Ok(())
-    }
-
-    /// The general path of [`Packed::add`].
-    fn add_piece(&mut self, field: &Field<'a>) -> Result<(), FormatError> {
-        match field.value {
-            Value::Bytes(run) => self.0.to_mut().extend_from_slice(run),
-            Value::Varint(value) => put_varint(self.0.to_mut(), value),
-            Value::Other => {
-                return Err(FormatError::with(format!(
-                    "field {} is fixed-width",
-                    field.number
-                )));
-            }
-        }
-        Ok(())
-    }
-
-    /// The packed run.
-    #[inline]
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.0
-    }
-
-    /// Whether there is no value.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// How many values there are, counted without decoding them.
-    #[inline]
-    pub fn count(&self) -> usize {
-        count_varints(&self.0)
-    }
-
-    /// The values.
-    #[inline]
-    pub fn values(&self) -> Varints<'_> {
-        Varints::new(&self.0)
-    }
-}
-
-/// How many varints end in `run`: the bytes without a continuation bit.
-#[inline]
-pub fn count_varints(run: &[u8]) -> usize {
-    // Summing bytes in short chunks lets the compiler count sixteen or more at a time.
-    run.chunks(255)
-        .map(|chunk| usize::from(chunk.iter().map(|&byte| u8::from(byte < 0x80)).sum::<u8>()))
-        .sum()
-}
-
-/// Checks that `run` consists of whole varints that fit 64 bits.
-pub fn check_varints(run: &[u8]) -> Result<(), FormatError> {
-    let mut pos = 0;
-    while pos < run.len() {
-        read_varint(run, &mut pos)?;
-    }
-    Ok(())
-}
-
-/// The values of a packed run.
-#[derive(Debug, Clone, Copy)]
-pub struct Varints<'a> {
-    run: &'a [u8],
-    pos: usize,
-}
-
-impl<'a> Varints<'a> {
-    /// The values of `run`.
-    pub const fn new(run: &'a [u8]) -> Self {
-        Self { run, pos: 0 }
-    }
-
-    /// Whether every value was read.
-    #[inline]
-    pub const fn is_done(&self) -> bool {
-        self.pos >= self.run.len()
-    }
-
-    /// Where the next value starts in the run.
-    #[inline]
-    pub const fn position(&self) -> usize {
-        self.pos
-    }
-
-    /// The next value; an error at the end of the run.
-    #[inline(always)]
-    pub fn read(&mut self) -> Result<u64, FormatError> {
-        read_varint(self.run, &mut self.pos)
-    }
-
-    /// The next value, zigzag decoded; an error at the end of the run.
-    #[inline(always)]
-    pub fn read_sint(&mut self) -> Result<i64, FormatError> {
-        self.read().map(zigzag_decode)
-    }
-
-    /// Reads as many values, zigzag decoded, as there is room for, each added to those before and to `sum`.
-    /// Returns the last sum.
-    #[inline]
-    pub fn fill_sums(&mut self, sums: &mut [i64], mut sum: i64) -> Result<i64, FormatError> {
-        for place in sums {
-            sum = sum.wrapping_add(zigzag_decode(self.read_any()?));
-            *place = sum;
-        }
-        Ok(sum)
-    }
-
-    /// The next values, zigzag decoded, added up.
-    #[inline]
-    pub fn sum_sints(&mut self, mut count: usize) -> Result<i64, FormatError> {
-        let mut sum = 0i64;
-        while count > 0 {
-            // Neighbours are often alike in a column, and then a value takes a byte.
-            if count >= 8
-                && let Some(word) = word_at(self.run, self.pos)
-                && word & CONTINUED == 0
-            {
-                sum = sum.wrapping_add(sum_of_eight(word));
-                self.pos += 8;
-                count -= 8;
-                continue;
-            }
-            sum = sum.wrapping_add(zigzag_decode(self.read_any()?));
-            count -= 1;
-        }
-        Ok(sum)
-    }
-
-    /// Passes over some values.
-    pub fn skip(&mut self, mut count: usize) -> Result<(), FormatError> {
-        while count >= 8
-            && let Some(word) = word_at(self.run, self.pos)
-        {
-            // What is left of a value that begins before the word counts where it ends.
-            count -= (!word & CONTINUED).count_ones() as usize;
-            self.pos += 8;
-        }
-        // Behind the words, maybe amid a value: its rest is read as if it was one.
-        while count > 0 {
-            self.read_any()?;
-            count -= 1;
-        }
-        Ok(())
-    }
-
-    /// The next value, by a way that does not branch on how long it is.
-    #[inline(always)]
-    fn read_any(&mut self) -> Result<u64, FormatError> {
-        if let Some(word) = word_at(self.run, self.pos) {
-            let ends = !word & CONTINUED;
-            if ends != 0 {
-                self.pos += ends.trailing_zeros() as usize / 8 + 1;
-                return Ok(join_sevens(word & (ends ^ (ends - 1))));
-            }
-        }
-        read_varint(self.run, &mut self.pos)
-    }
-
-    /// The last value of the run, whatever was read; `None` where there is none.
-    pub fn last_of_all(&self) -> Result<Option<u64>, FormatError> {
-        let Some((_, before)) = self.run.split_last() else {
-            return Ok(None);
-        };
-        // The value ends with the run; bytes before it that go on belong to it.
-        let more = before
-            .iter()
-            .rev()
-            .take_while(|byte| **byte >= 0x80)
-            .count();
-        let mut start = before.len() - more;
-        read_varint(self.run, &mut start).map(Some)
-    }
-
-    /// What was not read yet.
-    pub fn rest(&self) -> &'a [u8] {
-        self.run.get(self.pos..).unwrap_or_default()
-    }
 }
 
 /// Appends a varint.

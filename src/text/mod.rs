@@ -48,11 +48,16 @@ pub fn read_change_state<P: AsRef<Path>>(paths: &[P], inputs: &[Input]) -> Resul
     Ok(state)
 }
 
-/// Reads a plain OSM XML file, compressed or not: every object it holds, as the change that creates it.
+/// Reads a plain OSM XML or OPL file, compressed or not: every object it holds, as the change that creates it.
 /// Of several versions of an object the highest stays. What an editor marked as deleted (`action="delete"`)
 /// and what a history file says is gone (`visible="false"`) are deletions.
 pub fn read_osm_file(path: &Path) -> Result<ChangeSet> {
-    let mut objects = read::read_all(&[Input::open(path)?], TextFormat::Osm, &Context::default())?;
+    let input = Input::open(path)?;
+    let format = match TextFormat::of(&input)? {
+        Some(TextFormat::Opl) => TextFormat::Opl,
+        _ => TextFormat::Osm,
+    };
+    let mut objects = read::read_all(&[input], format, &Context::default())?;
     objects.settle();
     Ok(objects)
 }

@@ -65,6 +65,20 @@ fn an_osm_file_gives_its_objects_in_canonical_order() {
 }
 
 #[test]
+fn an_opl_file_gives_its_objects_too() {
+    let text = b"# by hand\nw5 v2 Nn1,n-2\nn1 Ta=%3c%b x-2.25 y1.5\nn9 dD x y\n";
+    let set = read_osm_file(file(text).path()).unwrap();
+    let seen: Vec<_> = set
+        .changes()
+        .iter()
+        .map(|c| (c.id, c.is_deletion()))
+        .collect();
+    assert_eq!(seen, [(1, false), (9, true), (5, false)]);
+    let batch = Batch::new(&set, set.changes());
+    assert_eq!(batch.objects()[0].tags, [("a", "<b")]);
+}
+
+#[test]
 fn a_file_of_the_other_kind_is_named() {
     let change = file(b"<osmChange><create/></osmChange>");
     let plain = file(b"<osm><node id='1' lat='1' lon='1'/></osm>");

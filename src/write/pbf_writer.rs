@@ -381,7 +381,9 @@ impl<'f> PbfWriter<'f> {
         })
     }
 
-    fn stream_header(&self) -> Result<Vec<u8>> {
+    fn stream_header(&mut self) -> Result<Vec<u8>> {
+        // It is written before it is known which blocks are made anew: those have dense nodes.
+        self.header.set_required(feature::DENSE_NODES, true);
         let (mut frame, mut message) = (Vec::new(), Vec::new());
         self.header.encode(&mut message);
         Compressor::new(Compression::Zlib(6))

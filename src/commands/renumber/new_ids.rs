@@ -1,0 +1,113 @@
+//! What blocks are patched with.
+
+use super::numbering::{NumberWalk, Numbering};
+use crate::osm::{KindSet, ObjectKind, id_rank};
+use crate::pbf::{BlobEntry, NewIds};
+
+/// The new ids of nodes that stand in order: one after the other.
+pub(super) struct Places<'n> {
+    numbering: &'n Numbering,
+    next: u64,
+    /// Their old ids.
+    old: Vec<i64>,
+}
+
+impl<'n> Places<'n> {
+    /// The numbers of a blob's nodes, the first of which is given.
+    pub(super) fn new(numbering: &'n Numbering, first: u64, entry: &BlobEntry) -> Self {
+        Self {
+            numbering,
+            next: first,
+            old: Vec::with_capacity(entry.count as usize),
+        }
+    }
+
+    /// The old ids.
+    pub(super) fn into_old(self) -> Vec<i64> {
+        self.old
+    }
+
+    /// Whether the old ids are those that an entry tells of, each once and in order.
+    pub(super) fn agree_with(&self, entry: &BlobEntry) -> bool {
+        let ends = (self.old.first().copied(), self.old.last().copied());
+        self.old.len() == entry.count as usize
+            && ends == (Some(entry.min_id), Some(entry.max_id))
+            && self
+                .old
+                .is_sorted_by(|one, next| id_rank(*one) < id_rank(*next))
+    }
+}
+
+impl NewIds for Places<'_> {
+    fn objects(&mut self, _: ObjectKind, ids: &mut [i64]) {
+        self.old.extend_from_slice(ids);
+        for id in ids {
+            *id = self.numbering.counted(self.next);
+            self.next += 1;
+        }
+    }
+
+    fn references(&mut self, _: ObjectKind, _: &mut [i64]) {}
+}
+
+/// The new ids as blocks are patched with them.
+pub(super) struct Ids<'n> {
+    numberings: &'n [Numbering; 3],
+    walks: [NumberWalk<'n>; 3],
+    kinds: KindSet,
+    /// References that were kept and now mean another object.
+    pub(super) mistaken: u64,
+}
+
+impl<'n> Ids<'n> {
+    pub(super) fn new(numberings: &'n [Numbering; 3], kinds: KindSet) -> Self {
+        Self {
+            numberings,
+            walks: numberings.each_ref().map(Numbering::walk),
+            kinds,
+            mistaken: 0,
+        }
+    }
+}
+
+impl Ids<'_> {
+    /// What an entry says of its blob with the new ids, where that is known: the order is the same.
+    pub(super) fn entry(&mut self, entry: &BlobEntry) -> Option<BlobEntry> {
+        let kind = entry.kinds.single()?;
+        let keeps_order =
+            !self.kinds.contains(kind) || self.numberings[kind as usize].keeps_order();
+        let mut ends = [entry.min_id, entry.max_id];
+        self.objects(kind, &mut ends[..1]);
+        self.objects(kind, &mut ends[1..]);
+        let [min_id, max_id] = ends;
+        keeps_order.then_some(BlobEntry {
+            min_id,
+            max_id,
+            ..*entry
+        })
+    }
+}
+
+impl NewIds for Ids<'_> {
+    fn objects(&mut self, kind: ObjectKind, ids: &mut [i64]) {
+        if self.kinds.contains(kind) {
+            self.walks[kind as usize].objects(ids);
+        }
+    }
+
+    fn references(&mut self, kind: ObjectKind, ids: &mut [i64]) {
+        if !self.kinds.contains(kind) {
+            return;
+        }
+        let (walk, numbering) = (
+            &mut self.walks[kind as usize],
+            &self.numberings[kind as usize],
+        );
+        for id in ids {
+            match walk.new_id(*id) {
+                Some(new) => *id = new,
+                None => self.mistaken += u64::from(numbering.is_new_id(*id)),
+            }
+        }
+    }
+}
