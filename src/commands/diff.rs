@@ -7,6 +7,7 @@ mod compare;
 mod order;
 mod show;
 
+use super::headers::generator;
 use super::shards::{Source, Sources, Unit, are_equal, plan_units};
 use crate::Context;
 use crate::error::{Error, Result};
@@ -176,10 +177,9 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         None => Ok(()),
     };
     if let Some(Format::Osc(deletions)) = format {
-        let own = || concat!("pbfhogg/", env!("CARGO_PKG_VERSION")).to_owned();
-        put(&OscText::prologue(
-            &deletions.generator.clone().unwrap_or_else(own),
-        ))?;
+        put(&OscText::prologue(&generator(
+            deletions.generator.as_deref(),
+        )))?;
     }
     let mut summary = Summary::default();
     let units = plan(options, &sides, &mut summary, ctx);

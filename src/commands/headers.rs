@@ -76,10 +76,16 @@ pub struct HeaderOptions {
 impl HeaderOptions {
     /// Puts the user's wishes into a header.
     pub fn apply(&self, header: &mut HeaderBlock) {
-        let own = || concat!("pbfhogg/", env!("CARGO_PKG_VERSION")).to_owned();
-        header.writing_program = Some(self.generator.clone().unwrap_or_else(own));
+        header.writing_program = Some(generator(self.generator.as_deref()));
         self.set.iter().for_each(|option| option.apply(header));
     }
+}
+
+/// The name of the writing program: as given, or that of this one.
+pub(super) fn generator(given: Option<&str>) -> String {
+    given
+        .unwrap_or(concat!("pbfhogg/", env!("CARGO_PKG_VERSION")))
+        .to_owned()
 }
 
 /// The header of a file that holds what several inputs held: what all agree on is kept.

@@ -3,12 +3,13 @@
 //! Without `simplify` changes pass through in the order in which they come, in memory that does not depend on how many
 //! there are; with it, the last change of each object is written in canonical order.
 
+use super::headers::generator;
 use crate::Context;
 use crate::error::{Error, Result};
 use crate::read::{Input, parallel_classify_phase};
 use crate::text::{
-    Batch, Change, ChangeAction, ChangeSet, OscText, Preface, TextFormat, read_change_files,
-    read_change_state, read_texts,
+    Batch, Change, ChangeAction, ChangeSet, OscText, Preface, Replication, TextFormat,
+    read_change_files, read_change_state, read_texts,
 };
 use crate::write::{OutputTarget, TextChunk, TextCompression, TextEncoder, TextOutput};
 use serde::Serialize;
@@ -61,28 +62,48 @@ impl Summary {
 /// Merges.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     // Begun before anything is read: what cannot be written is known at once.
-    let output = TextOutput::compressed(options.output.clone(), options.compression)?;
+    let merged = Merged {
+        output: TextOutput::compressed(options.output.clone(), options.compression)?,
+        summary: Summary::default(),
+    };
     match options.simplify {
-        true => simplify(options, output, ctx),
-        false => pass_through(options, output, ctx),
+        true => simplify(options, merged, ctx),
+        false => pass_through(options, merged, ctx),
     }
 }
 
-fn preface(options: &Options, replication: crate::text::Replication) -> Preface {
-    let own = || concat!("pbfhogg/", env!("CARGO_PKG_VERSION")).to_owned();
-    Preface {
-        replication,
-        bbox: None,
-        generator: Some(options.generator.clone().unwrap_or_else(own)),
+/// What is written.
+struct Merged {
+    output: TextOutput,
+    summary: Summary,
+}
+
+impl Merged {
+    fn begin(&mut self, options: &Options, replication: Replication) -> Result<()> {
+        self.output.write(&OscText::prologue_of(&Preface {
+            replication,
+            bbox: None,
+            generator: Some(generator(options.generator.as_deref())),
+        }))
+    }
+
+    fn add(&mut self, (chunk, counts): (TextChunk, Summary)) -> Result<()> {
+        self.summary.add(&counts);
+        self.output.chunk(&chunk)
+    }
+
+    fn finish(mut self) -> Result<Summary> {
+        self.output.write(OscText::EPILOGUE)?;
+        self.summary.bytes = self.output.finish()?;
+        Ok(self.summary)
     }
 }
 
-fn pass_through(options: &Options, mut output: TextOutput, ctx: &Context) -> Result<Summary> {
+fn pass_through(options: &Options, mut merged: Merged, ctx: &Context) -> Result<Summary> {
     let inputs = options.inputs.iter().map(|path| Input::open(path));
     let inputs = inputs.collect::<Result<Vec<_>>>()?;
     let state = read_change_state(&options.inputs, &inputs)?;
-    output.write(&OscText::prologue_of(&preface(options, state)))?;
-    let mut summary = Summary::default();
+    merged.begin(options, state)?;
     let phase = ctx.phase("merge changes", 0);
     read_texts(
         &inputs,
@@ -90,27 +111,20 @@ fn pass_through(options: &Options, mut output: TextOutput, ctx: &Context) -> Res
         ctx,
         || TextEncoder::new(options.compression),
         |encoder, _, changes| told(encoder, &changes, changes.changes()),
-        |(chunk, counts)| {
-            summary.add(&counts);
-            output.chunk(&chunk)
-        },
+        |told| merged.add(told),
     )?;
     drop(phase);
-    output.write(OscText::EPILOGUE)?;
-    summary.bytes = output.finish()?;
-    Ok(summary)
+    merged.finish()
 }
 
-fn simplify(options: &Options, mut output: TextOutput, ctx: &Context) -> Result<Summary> {
+fn simplify(options: &Options, mut merged: Merged, ctx: &Context) -> Result<Summary> {
     /// Changes that make a chunk of text.
     const AT_A_TIME: usize = 4096;
     let changes = {
         let _phase = ctx.phase("read changes", 0);
         read_change_files(&options.inputs, ctx)?
     };
-    let state = changes.replication().clone();
-    output.write(&OscText::prologue_of(&preface(options, state)))?;
-    let mut summary = Summary::default();
+    merged.begin(options, changes.replication().clone())?;
     let phase = ctx.phase("write changes", 0);
     parallel_classify_phase(
         ctx.jobs,
@@ -119,15 +133,10 @@ fn simplify(options: &Options, mut output: TextOutput, ctx: &Context) -> Result<
         |_| 1,
         || TextEncoder::new(options.compression),
         |encoder, some| told(encoder, &changes, some),
-        |(chunk, counts)| {
-            summary.add(&counts);
-            output.chunk(&chunk)
-        },
+        |told| merged.add(told),
     )?;
     drop(phase);
-    output.write(OscText::EPILOGUE)?;
-    summary.bytes = output.finish()?;
-    Ok(summary)
+    merged.finish()
 }
 
 /// The text of some changes, and what they do.

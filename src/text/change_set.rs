@@ -1,6 +1,6 @@
 //! The changes of one or more change files, one per object, in canonical order.
 
-use super::ChangeAction;
+use super::{ChangeAction, NO_PLACE};
 use crate::osm::{Bbox, ObjectKind, OrderKey, StringPool, id_rank};
 use crate::pbf::{Info, Member, Object, ObjectBody};
 use std::cmp::Ordering;
@@ -321,6 +321,26 @@ pub(super) struct Draft {
     pub tags_start: usize,
     pub refs_start: usize,
     pub places_start: usize,
+}
+
+impl Draft {
+    /// An object of which nothing is known yet. What it has comes at the end of the set's lists.
+    pub(super) fn new(set: &mut ChangeSet, kind: ObjectKind, action: ChangeAction) -> Self {
+        Self {
+            kind,
+            id: 0,
+            action,
+            version: None,
+            timestamp: None,
+            changeset: None,
+            uid: None,
+            user: set.strings.add(""),
+            location_e7: NO_PLACE,
+            tags_start: set.tags.len(),
+            refs_start: set.refs.len(),
+            places_start: set.places.len(),
+        }
+    }
 }
 
 /// Fails where lists have become longer than their places can be told.

@@ -42,20 +42,7 @@ impl Parser {
             Some(letter) => ObjectKind::from_letter(letter),
         };
         let kind = kind.ok_or((0, "a line begins with n, w, r, c or #".to_owned()))?;
-        let mut draft = Draft {
-            kind,
-            id: 0,
-            action: ChangeAction::Create,
-            version: None,
-            timestamp: None,
-            changeset: None,
-            uid: None,
-            user: self.objects.strings.add(""),
-            location_e7: NO_PLACE,
-            tags_start: self.objects.tags.len(),
-            refs_start: self.objects.refs.len(),
-            places_start: self.objects.places.len(),
-        };
+        let mut draft = Draft::new(&mut self.objects, kind, ChangeAction::Create);
         let (mut at, mut lon) = (0, None);
         for field in line.split([' ', '\t']) {
             if !field.is_empty() {

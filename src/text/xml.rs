@@ -226,20 +226,7 @@ impl Parser {
         kind: ObjectKind,
         action: ChangeAction,
     ) -> Result<Place, String> {
-        let mut draft = Draft {
-            kind,
-            id: 0,
-            action,
-            version: None,
-            timestamp: None,
-            changeset: None,
-            uid: None,
-            user: self.objects.strings.add(""),
-            location_e7: NO_PLACE,
-            tags_start: self.objects.tags.len(),
-            refs_start: self.objects.refs.len(),
-            places_start: self.objects.places.len(),
-        };
+        let mut draft = Draft::new(&mut self.objects, kind, action);
         let (mut id, mut lat, mut lon) = (None, None, None);
         for_each_attribute(element, |key, value| {
             match key {

@@ -2,6 +2,7 @@
 
 use super::Options;
 use crate::Context;
+use crate::commands::headers::generator;
 use crate::error::Result;
 use crate::index::IdSets;
 use crate::osm::{ObjectId, ObjectKind, TagExpression, TagFilter};
@@ -43,8 +44,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<ChangesSummary> {
         add_referenced(&objects, &mut kept);
     }
     let mut output = TextOutput::create(options.output.clone())?;
-    let own = || concat!("pbfhogg/", env!("CARGO_PKG_VERSION")).to_owned();
-    let generator = options.header.generator.clone().unwrap_or_else(own);
+    let generator = generator(options.header.generator.as_deref());
     output.write(&OscText::prologue(&generator))?;
     let mut summary = ChangesSummary {
         matched: matched.len(),
