@@ -265,6 +265,9 @@ fn every_command_takes_text() {
         Some([2, 4, 3, 1].map(|degree| degree * 1_000_000_000))
     );
     assert!(header.optional.contains(&"Sort.Type_then_ID".into()));
+    let inspected = ask(&[&"inspect", &"--json", &osm]).json();
+    assert_eq!(inspected["bytes"], BY_HAND.len());
+    assert_eq!(inspected["indexed"], false);
     let (gz, opl) = (dir.path().join("hand.osm.gz"), dir.path().join("hand.opl"));
     run_ok(&[&"cat", &pbf, &"-o", &gz]);
     run_ok(&[&"cat", &pbf, &"-o", &opl]);
@@ -467,5 +470,35 @@ fn what_text_cannot_say_is_counted() {
     assert!(
         text.contains("lat=\"1.2345679\"") && text.contains("&#x7;"),
         "{text}"
+    );
+}
+
+#[test]
+fn what_a_header_says_comes_through_xml() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = text_file(dir.path(), "hand.osm", BY_HAND);
+    let [said, text, back] =
+        ["said.osm.pbf", "said.osm.zst", "back.osm.pbf"].map(|name| dir.path().join(name));
+    run_ok(&[
+        &"cat",
+        &input,
+        &"--output-header",
+        &"osmosis_replication_sequence_number=17",
+        &"--output-header",
+        &"osmosis_replication_timestamp=2026-11-20T00:00:00Z",
+        &"--output-header",
+        &"osmosis_replication_base_url=https://example.org/a&b",
+        &"-o",
+        &said,
+    ]);
+    run_ok(&[&"cat", &said, &"-o", &text]);
+    run_ok(&[&"cat", &text, &"-o", &back]);
+    let [said, back] = [&said, &back].map(|path| decode::header(path));
+    assert_eq!(back.bbox, said.bbox);
+    assert_eq!(back.replication_sequence, Some(17));
+    assert_eq!(back.replication_timestamp, said.replication_timestamp);
+    assert_eq!(
+        back.replication_url.as_deref(),
+        Some("https://example.org/a&b")
     );
 }

@@ -45,7 +45,7 @@ fn open_in(path: &Path, compression: Compression, ctx: &Context) -> Result<PbfFi
 
 /// Whether the input was text.
 pub(super) fn is_text(file: &PbfFile) -> bool {
-    file.input.is_temporary()
+    file.input.original_len().is_some()
 }
 
 /// A PBF of what a text holds, in a temporary file without a name.
@@ -72,11 +72,12 @@ fn converted(
         compression,
         ..WriteOptions::default()
     };
+    let original = input.clone();
     convert(input, format, target, write, ctx)?;
     // Once it is open the file needs no name, and nothing is left of it whatever happens.
     let file = File::open(&name).map_err(|error| Error::io(&name, "cannot open", error))?;
     drop(directory);
-    PbfFile::of_input(Input::from_temporary(file, &path)?, ctx)
+    PbfFile::of_input(Input::converted(file, &original)?, ctx)
 }
 
 fn convert(
@@ -146,6 +147,7 @@ fn header(preface: &Preface) -> HeaderBlock {
     header.writing_program = preface.generator.clone();
     header.replication_timestamp = preface.replication.timestamp;
     header.replication_sequence = preface.replication.sequence;
+    header.replication_url = preface.replication_url.clone();
     header.set_required(feature::SCHEMA, true);
     header
 }

@@ -289,7 +289,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let header = &file.header;
     Ok(Summary {
         path: options.input.display().to_string(),
-        bytes: file.input.len(),
+        bytes: file.input.original_len().unwrap_or(file.input.len()),
         generator: header.writing_program.clone(),
         source: header.source.clone(),
         header_bbox: header.bbox().map(|bbox| bbox.to_string()),
@@ -299,8 +299,11 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         replication_timestamp: header.replication_timestamp.map(format_timestamp),
         replication_sequence: header.replication_sequence,
         replication_url: header.replication_url.clone(),
-        index: plan.source.name(),
-        indexed: plan.source == PlanSource::TableOfContents,
+        index: match input::is_text(&file) {
+            true => "none (a text, told as the PBF that it becomes)",
+            false => plan.source.name(),
+        },
+        indexed: plan.source == PlanSource::TableOfContents && !input::is_text(&file),
         blobs: plan
             .entries
             .iter()

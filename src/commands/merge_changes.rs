@@ -82,6 +82,7 @@ impl Merged {
     fn begin(&mut self, options: &Options, replication: Replication) -> Result<()> {
         self.output.write(&OscText::prologue_of(&Preface {
             replication,
+            replication_url: None,
             bbox: None,
             generator: Some(generator(options.generator.as_deref())),
         }))

@@ -27,7 +27,8 @@ struct OpenInput {
     len: u64,
     /// Whether what was read is dropped from memory, so that the machine keeps what it held before.
     drop_behind: bool,
-    is_temporary: bool,
+    /// The length of the file that this one was made of.
+    original_len: Option<u64>,
 }
 
 impl Input {
@@ -67,7 +68,7 @@ impl Input {
             drop_behind: direct.is_none() && crate::system::is_large(metadata.len()),
             file,
             direct,
-            is_temporary: false,
+            original_len: None,
         })))
     }
 
@@ -89,6 +90,19 @@ impl Input {
         Self::from_temporary(file, path)
     }
 
+    /// A temporary file that `original` was converted to, which is what messages name.
+    pub(crate) fn converted(file: File, original: &Self) -> Result<Self> {
+        let Self(input) = Self::from_temporary(file, original.path())?;
+        let original_len = Some(original.len());
+        Ok(match Arc::try_unwrap(input) {
+            Ok(input) => Self(Arc::new(OpenInput {
+                original_len,
+                ..input
+            })),
+            Err(input) => Self(input),
+        })
+    }
+
     /// A temporary file of our own; `name` is for messages.
     pub(crate) fn from_temporary(file: File, name: &Path) -> Result<Self> {
         let metadata = file
@@ -100,7 +114,7 @@ impl Input {
             file,
             direct: None,
             drop_behind: false,
-            is_temporary: true,
+            original_len: None,
         })))
     }
 
@@ -109,9 +123,9 @@ impl Input {
         &self.0.path
     }
 
-    /// Whether this is a temporary file of our own, of which a path is told that it does not have.
-    pub(crate) fn is_temporary(&self) -> bool {
-        self.0.is_temporary
+    /// How long the file was that this one was made of, where it was converted.
+    pub(crate) fn original_len(&self) -> Option<u64> {
+        self.0.original_len
     }
 
     /// Length in bytes.

@@ -92,6 +92,8 @@ pub struct Replication {
 pub struct Preface {
     /// The state of the data.
     pub replication: Replication,
+    /// Where change files come from.
+    pub replication_url: Option<String>,
     /// What the data lies in.
     pub bbox: Option<Bbox>,
     /// The name of the program that wrote it.
@@ -109,6 +111,7 @@ impl Replication {
 impl Preface {
     fn add(&mut self, other: Self) {
         self.replication.add(&other.replication);
+        self.replication_url = self.replication_url.take().or(other.replication_url);
         self.bbox = self.bbox.or(other.bbox);
         self.generator = self.generator.take().or(other.generator);
     }

@@ -65,6 +65,7 @@ impl Preface {
                 sequence: header.replication_sequence,
                 timestamp: header.replication_timestamp,
             },
+            replication_url: header.replication_url.clone(),
             bbox: header.bbox(),
             generator: header.writing_program.clone(),
         }
@@ -83,6 +84,8 @@ pub(super) fn document(root: &str, preface: &Preface) -> String {
     };
     let state = &preface.replication;
     attribute("generator", preface.generator.clone());
+    let url = preface.replication_url.clone();
+    attribute("osmosis_replication_base_url", url);
     let sequence = state.sequence.map(|number| number.to_string());
     attribute("osmosis_replication_sequence_number", sequence);
     let time = state.timestamp.map(format_timestamp);

@@ -168,6 +168,7 @@ impl Parser {
                 "timestamp" | "osmosis_replication_timestamp" => {
                     state.timestamp = parse_timestamp(value);
                 }
+                "osmosis_replication_base_url" => preface.replication_url = Some(value.into()),
                 "generator" if !value.is_empty() => preface.generator = Some(value.into()),
                 _ => {}
             }
