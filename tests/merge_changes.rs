@@ -33,6 +33,14 @@ fn days(dir: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
+/// Merges change files with some options.
+fn merge(options: &[&str], inputs: &[PathBuf], output: &Path) {
+    let mut args: Vec<common::Arg> = vec![&"merge-changes", &"-O", &"-o", &output];
+    args.extend(options.iter().map(|option| option as common::Arg));
+    args.extend(inputs.iter().map(|input| input as common::Arg));
+    run_ok(&args);
+}
+
 /// The changes of a file in OPL, as osmium reads them.
 fn changes(path: &Path) -> Vec<String> {
     let answer = ask_osmium(&[&"cat", &"--no-progress", &"-f", &"opl", &path]);
@@ -90,15 +98,7 @@ fn changes_applied_together_give_what_they_give_one_by_one() {
     for args in [&["-s"][..], &[]] {
         for ending in ["osc", "osc.gz", "osc.bz2", "osc.zst"] {
             let merged = dir.path().join(format!("merged.{ending}"));
-            let mut all: Vec<&dyn AsRef<std::ffi::OsStr>> =
-                vec![&"merge-changes", &"-O", &"-o", &merged];
-            all.extend(args.iter().map(|arg| arg as &dyn AsRef<std::ffi::OsStr>));
-            all.extend(
-                inputs
-                    .iter()
-                    .map(|input| input as &dyn AsRef<std::ffi::OsStr>),
-            );
-            run_ok(&all);
+            merge(args, &inputs, &merged);
             let at_once = dir.path().join("at-once.osm.pbf");
             run_ok(&[&"apply-changes", &"-O", &world, &merged, &"-o", &at_once]);
             assert!(
@@ -127,15 +127,7 @@ fn the_result_does_not_depend_on_the_number_of_threads() {
     for args in [&["-s"][..], &[]] {
         let results = ["1", "3"].map(|jobs| {
             let output = dir.path().join("out.osc.gz");
-            let mut all: Vec<&dyn AsRef<std::ffi::OsStr>> =
-                vec![&"merge-changes", &"-O", &"-j", &jobs, &"-o", &output];
-            all.extend(args.iter().map(|arg| arg as &dyn AsRef<std::ffi::OsStr>));
-            all.extend(
-                inputs
-                    .iter()
-                    .map(|input| input as &dyn AsRef<std::ffi::OsStr>),
-            );
-            run_ok(&all);
+            merge(&[args, &["-j", jobs]].concat(), &inputs, &output);
             std::fs::read(output).unwrap()
         });
         assert!(results[0] == results[1], "{args:?}");

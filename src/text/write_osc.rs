@@ -1,7 +1,7 @@
 //! Writing change files.
 
 use super::Preface;
-use super::write_xml::{Elements, document};
+use super::write_xml::{Elements, Visibility, document};
 use crate::osm::{ObjectId, format_timestamp};
 use crate::pbf::Object;
 use std::fmt::Write as _;
@@ -40,7 +40,7 @@ impl Default for OscText {
         Self {
             elements: Elements {
                 // The section says it.
-                hides_visible: true,
+                visibility: Visibility::Unsaid,
                 ..Elements::default()
             },
             section: None,

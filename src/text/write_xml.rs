@@ -40,7 +40,10 @@ impl XmlText {
     pub fn of_history(tells_visible: bool) -> Self {
         Self {
             elements: Elements {
-                tells_visible,
+                visibility: match tells_visible {
+                    true => Visibility::All,
+                    false => Visibility::Deleted,
+                },
                 ..Elements::default()
             },
         }
@@ -94,15 +97,22 @@ pub(super) fn document(root: &str, preface: &Preface) -> String {
     text
 }
 
+/// Which objects say whether they are visible.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Visibility {
+    All,
+    #[default]
+    Deleted,
+    /// It is said elsewhere.
+    Unsaid,
+}
+
 /// Objects as XML.
 #[derive(Debug, Default)]
 pub(super) struct Elements {
     pub text: String,
     pub times: Times,
-    /// Whether each object says if it is visible, and not only those that are not.
-    pub tells_visible: bool,
-    /// Whether it is said elsewhere which objects are deleted.
-    pub hides_visible: bool,
+    pub visibility: Visibility,
     pub inexpressible: u64,
 }
 
@@ -119,7 +129,12 @@ impl Elements {
         if let Some(version) = info.version {
             put_attribute(text, "version", version.into());
         }
-        if (self.tells_visible || !info.visible) && !self.hides_visible {
+        let tells_visible = match self.visibility {
+            Visibility::All => true,
+            Visibility::Deleted => !info.visible,
+            Visibility::Unsaid => false,
+        };
+        if tells_visible {
             let _ = write!(text, " visible=\"{}\"", info.visible);
         }
         if let Some(timestamp) = info.timestamp {
