@@ -38,7 +38,7 @@ pub mod write;
 
 pub use context::{Context, InputFormat, IoMode};
 pub use error::{Error, Result};
-pub use observer::{NoObserver, Observer};
+pub use observer::{NoObserver, Observer, human_bytes};
 pub use read::ElementReader;
 pub use stats::{Counter, Phase, PhaseTimes, Stats, StatsReport};
 

@@ -21,3 +21,21 @@ pub trait Observer: Send + Sync {
 pub struct NoObserver;
 
 impl Observer for NoObserver {}
+
+/// A number of bytes in the unit that suits it: `541.0 MB`.
+pub fn human_bytes(value: u64) -> String {
+    const UNITS: [&str; 5] = ["kB", "MB", "GB", "TB", "PB"];
+    if value < 1000 {
+        return format!("{value} B");
+    }
+    let mut scaled = value as f64 / 1000.0;
+    let mut unit = 0;
+    while scaled >= 999.95 && unit + 1 < UNITS.len() {
+        scaled /= 1000.0;
+        unit += 1;
+    }
+    format!(
+        "{scaled:.1} {}",
+        UNITS.get(unit).copied().unwrap_or_default()
+    )
+}

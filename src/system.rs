@@ -2,12 +2,82 @@
 
 use rustix::fs::{fstatfs, fstatvfs};
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Memory of the machine in bytes.
 pub(crate) fn memory() -> u64 {
     let info = rustix::system::sysinfo();
     (info.totalram as u64).saturating_mul(u64::from(info.mem_unit))
+}
+
+/// Memory that a process may take now without pushing others out: what the machine has left, or what the control groups
+/// that it is in still allow.
+pub(crate) fn available_memory() -> u64 {
+    let read = |path: &Path| std::fs::read_to_string(path).ok();
+    let info = read(Path::new("/proc/meminfo")).unwrap_or_default();
+    let free = mem_available(&info).unwrap_or_else(memory);
+    let groups = read(Path::new("/proc/self/cgroup")).unwrap_or_default();
+    group_folders(&groups)
+        .iter()
+        .filter_map(|folder| left_in_group(|name| read(&folder.join(name))))
+        .fold(free, u64::min)
+}
+
+/// `MemAvailable` of `/proc/meminfo`, in bytes.
+fn mem_available(info: &str) -> Option<u64> {
+    let line = info
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+/// The folders of the control groups that `/proc/self/cgroup` names, and of those around them. In a container the names
+/// may be those outside of it: then the root is that of the container.
+fn group_folders(groups: &str) -> Vec<PathBuf> {
+    let mut folders = Vec::new();
+    for line in groups.lines() {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(name)) = (parts.next(), parts.next()) else {
+            continue;
+        };
+        let root = match controllers {
+            "" => Path::new("/sys/fs/cgroup"),
+            controllers if controllers.split(',').any(|one| one == "memory") => {
+                Path::new("/sys/fs/cgroup/memory")
+            }
+            _ => continue,
+        };
+        let inner = root.join(name.trim_start_matches('/'));
+        let around = inner
+            .ancestors()
+            .take_while(|folder| folder.starts_with(root));
+        folders.extend(around.map(Path::to_owned));
+    }
+    folders
+}
+
+/// What a control group still allows; `None` where it sets no limit. `read` reads one of its files.
+fn left_in_group(read: impl Fn(&str) -> Option<String>) -> Option<u64> {
+    let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
+    // Files in the page cache count as used, and make room where it is needed.
+    let cached = |key: &str| -> u64 {
+        let stat = read("memory.stat").unwrap_or_default();
+        let line = stat.lines().find_map(|line| line.strip_prefix(key));
+        line.and_then(|line| line.trim().parse().ok())
+            .unwrap_or_default()
+    };
+    let (limit, used) = match number("memory.current") {
+        Some(used) => {
+            let limits = [number("memory.max"), number("memory.high")];
+            (limits.into_iter().flatten().min()?, used)
+        }
+        None => (
+            number("memory.limit_in_bytes")?,
+            number("memory.usage_in_bytes")?,
+        ),
+    };
+    Some(limit.saturating_sub(used.saturating_sub(cached("inactive_file "))))
 }
 
 /// Whether that many bytes would push most of what the machine holds out of its memory.
@@ -56,4 +126,42 @@ pub(crate) fn free_space(directory: &Path) -> Option<u64> {
         system.f_bavail
     };
     blocks.checked_mul(system.f_frsize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_machine_or_a_group_has_left_is_read() {
+        let info = "MemTotal:       24 kB\nMemAvailable:   1024 kB\n";
+        assert_eq!(mem_available(info), Some(1 << 20));
+        let folders = group_folders("0::/a/b\n");
+        let names = ["/sys/fs/cgroup/a/b", "/sys/fs/cgroup/a", "/sys/fs/cgroup"];
+        assert_eq!(folders, names.map(PathBuf::from));
+        let folders = group_folders("5:cpu,memory:/x\n3:pids:/x\n");
+        assert_eq!(
+            folders,
+            ["/sys/fs/cgroup/memory/x", "/sys/fs/cgroup/memory"].map(PathBuf::from)
+        );
+        let two = |name: &str| {
+            let text = match name {
+                "memory.max" => "1000",
+                "memory.high" => "max",
+                "memory.current" => "600\n",
+                "memory.stat" => "anon 5\ninactive_file 100\n",
+                _ => return None,
+            };
+            Some(text.to_owned())
+        };
+        assert_eq!(left_in_group(two), Some(500));
+        let one = |name: &str| match name {
+            "memory.limit_in_bytes" => Some("900".into()),
+            "memory.usage_in_bytes" => Some("1000".into()),
+            _ => None,
+        };
+        assert_eq!(left_in_group(one), Some(0));
+        assert_eq!(left_in_group(|_| None), None);
+        assert!(available_memory() > 0);
+    }
 }

@@ -1,6 +1,7 @@
 //! The command line. One file a subcommand: its arguments, the step from them to the command's
 //! options, and how its result is shown.
 
+mod add_locations_to_ways;
 mod apply_changes;
 mod cat;
 mod check;
@@ -76,6 +77,7 @@ enum Command {
     RemoveId(getid::Args),
     Getparents(getparents::Args),
     TagsFilter(tags_filter::Args),
+    AddLocationsToWays(add_locations_to_ways::Args),
     Renumber(renumber::Args),
     Repack(repack::Args),
     Degrade(degrade::Args),
@@ -120,6 +122,7 @@ pub fn main() -> ExitCode {
         Command::Getparents(args) => getparents::run(args),
         Command::TagsFilter(args) => tags_filter::run(args),
         Command::MergeChanges(args) => merge_changes::run(args),
+        Command::AddLocationsToWays(args) => add_locations_to_ways::run(args),
         Command::Renumber(args) => renumber::run(args),
         Command::Repack(args) => repack::run(args),
         Command::Degrade(args) => degrade::run(args),

@@ -1,6 +1,7 @@
 //! Numbers and tables that a person can read.
 
 use pbfhogg::StatsReport;
+pub use pbfhogg::human_bytes as bytes;
 use std::fmt::Write;
 
 /// A number with its digits in groups of three: `12,345,678`.
@@ -22,24 +23,6 @@ pub fn counted(value: u64, singular: &str) -> String {
         "{} {singular}{}",
         number(value),
         if value == 1 { "" } else { "s" }
-    )
-}
-
-/// A number of bytes in the unit that suits it: `541.0 MB`.
-pub fn bytes(value: u64) -> String {
-    const UNITS: [&str; 5] = ["kB", "MB", "GB", "TB", "PB"];
-    if value < 1000 {
-        return format!("{value} B");
-    }
-    let mut scaled = value as f64 / 1000.0;
-    let mut unit = 0;
-    while scaled >= 999.95 && unit + 1 < UNITS.len() {
-        scaled /= 1000.0;
-        unit += 1;
-    }
-    format!(
-        "{scaled:.1} {}",
-        UNITS.get(unit).copied().unwrap_or_default()
     )
 }
 

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::osm::ObjectKind;
 use crate::pbf::{
     BlobEntry, BlobFlags, FormatError, HeaderBlock, InfoFields, ParsedBlock, StringTable,
-    TARGET_ELEMENTS,
+    TARGET_ELEMENTS, clean_block,
 };
 use crate::read::{BlobPlan, PbfFile, parallel_classify_phase};
 use crate::write::{
@@ -38,6 +38,23 @@ pub(super) struct Fates {
     pub copies: Vec<u32>,
     /// Whether its objects decide in others.
     pub look: bool,
+    /// Whether there is another payload in its place first.
+    pub change: bool,
+}
+
+impl Fates {
+    /// Whether the blob has to be decoded.
+    const fn is_decoded(&self) -> bool {
+        self.look || self.change
+    }
+
+    /// The same for another payload in the blob's place.
+    pub(super) fn changed(self) -> Self {
+        Self {
+            change: true,
+            ..self
+        }
+    }
 }
 
 impl From<Fate> for Fates {
@@ -49,12 +66,29 @@ impl From<Fate> for Fates {
                 Vec::new()
             },
             look: fate == Fate::Look,
+            change: false,
         }
     }
 }
 
 /// What can be said of a blob by its strings alone.
 pub(super) type Glance<'a> = &'a (dyn Fn(&StringTable<'_>) -> Fate + Sync);
+
+/// What a payload becomes before it is looked at what is kept of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Changed {
+    /// It stays as it is.
+    Not,
+    /// There is another in its place, of which all that the entry of the blob says is true, but for what this one
+    /// says.
+    Alike(BlobEntry),
+    /// There is another in its place.
+    Anew,
+}
+
+/// Makes another payload of that of a blob, with as many objects in the same order.
+pub(super) type Change<'a> =
+    &'a (dyn Fn(&BlobEntry, &[u8], &mut Vec<u8>) -> Result<Changed, FormatError> + Sync);
 
 /// An output and what its header says.
 pub(super) struct Target {
@@ -123,113 +157,223 @@ pub(super) fn write_each<T: Send>(
     job: Job<'_>,
     fates: impl Fn(&BlobEntry) -> Fates,
     mark: impl Fn(&BlobEntry, &ParsedBlock<'_>, &mut Marks) -> Result<T, FormatError> + Sync,
-    mut note: impl FnMut(T),
+    note: impl FnMut(T),
     ctx: &Context,
 ) -> Result<Vec<Kept>> {
     let (file, mut plan) = (job.file, job.plan);
-    let is_decoded = |fates: &Fates| fates.look || !job.clean.is_empty();
-    let fates = |entry: &BlobEntry| match is_known(entry) {
-        true => fates(entry),
-        false => Fate::Look.into(),
+    // What is cleaned is never copied, and so needs to be known blob by blob.
+    let cleans = !job.clean.is_empty();
+    let clean = |_: &BlobEntry, payload: &[u8], out: &mut Vec<u8>| {
+        clean_block(payload, job.clean, out).map(|()| Changed::Anew)
     };
-    plan.resolve_shared(file, ctx, |entry| is_decoded(&fates(entry)))?;
-    let (mut units, mut looked) = (Vec::new(), None);
-    let objects_a_blob = objects_a_blob(&plan);
-    let mut all_kept = vec![Kept::default(); job.outputs.len()];
-    let mut expected = vec![Expected::default(); job.outputs.len()];
-    for entry in plan.entries {
-        let fates = fates(&entry);
-        if fates.copies.is_empty() && !fates.look {
-            let blobs = u64::from(entry.blobs);
-            all_kept
-                .iter_mut()
-                .for_each(|kept| kept.blobs_skipped += blobs);
-            ctx.stats.blobs_skipped.add(blobs);
-            continue;
-        }
-        // Whether other outputs look at the blob makes no difference for those that copy it.
-        let copies = match job.clean.is_empty() {
-            true => fates.copies.as_slice(),
-            false => &[],
+    let change: Option<Change<'_>> = if cleans { Some(&clean) } else { None };
+    let fates = |entry: &BlobEntry| {
+        let fates = match is_known(entry) {
+            true => fates(entry),
+            false => Fate::Look.into(),
         };
-        for output in copies {
-            if let Some(expected) = expected.get_mut(*output as usize) {
-                let (blobs, bytes) = (entry.blobs.into(), entry.frame_len.into());
-                *expected = expected.and(Expected::copy_of(blobs, entry.offset, bytes));
-            }
+        match cleans {
+            true => fates.changed(),
+            false => fates,
         }
-        if is_decoded(&fates) {
+    };
+    plan.resolve_shared(file, ctx, |entry| fates(entry).is_decoded())?;
+    let objects_a_blob = objects_a_blob(&plan);
+    let units = plan.entries.into_iter();
+    let units: Vec<Unit> = units.map(|entry| (entry, fates(&entry))).collect();
+    let outputs = job.outputs.len();
+    let mut expected: Vec<Expected> = (0..outputs)
+        .map(|output| expected(&units, output as u32, job.kept.is_some()))
+        .collect();
+    if let Some(kept) = job.kept {
+        for (expected, kept) in expected.iter_mut().zip(kept) {
+            *expected = expected.and(made_of(kept, objects_a_blob));
+        }
+    }
+    let mut keeper = Keeper::begin(file, job.outputs, job.write, expected, ctx)?;
+    let pass = Pass {
+        name: job.name,
+        glance: job.glance,
+        held: job.held,
+        change,
+    };
+    keeper.pass(pass, units, mark, note)?;
+    keeper.finish()
+}
+
+/// A blob, and what is known to become of it.
+pub(super) type Unit = (BlobEntry, Fates);
+
+/// What is expected of an output. `is_counted` says that it is known otherwise what is made of blobs that are not copied.
+pub(super) fn expected(units: &[Unit], output: u32, is_counted: bool) -> Expected {
+    let mut expected = Expected::default();
+    for (entry, fates) in units {
+        let is_copied = fates.copies.contains(&output);
+        if is_copied && !fates.change {
+            let (blobs, bytes) = (entry.blobs.into(), entry.frame_len.into());
+            expected = expected.and(Expected::copy_of(blobs, entry.offset, bytes));
+        }
+        if (fates.look || fates.change && is_copied) && !is_counted {
             // A blob of several kinds becomes several, and so does a very large one.
-            *looked.get_or_insert(0) += u64::from(entry.count) / TARGET_ELEMENTS as u64 + 2;
+            expected.blobs += u64::from(entry.count) / TARGET_ELEMENTS as u64 + 2;
+            expected.open = true;
         }
-        units.push((entry, fates));
     }
-    let (outputs, encoders) = (job.outputs.len(), Encoders::new(job.write, ctx));
-    let mut sinks = Vec::with_capacity(outputs);
-    let mut kept = job.kept.unwrap_or_default().into_iter();
-    for (target, mut expected) in job.outputs.into_iter().zip(expected) {
-        expected.others = outputs - 1;
-        match (kept.next(), looked) {
-            (Some(kept), _) => expected = expected.and(made_of(kept, objects_a_blob)),
-            (None, Some(blobs)) => {
-                expected.blobs += blobs;
-                expected.open = true;
-            }
-            (None, None) => {}
+    expected
+}
+
+/// A pass over blobs of a file, all of which go to the outputs of a [`Keeper`].
+pub(super) struct Pass<'a> {
+    /// The name of the phase.
+    pub name: &'static str,
+    /// Asked before a blob is decompressed as a whole. Only where there is one output.
+    pub glance: Option<Glance<'a>>,
+    /// What is kept of some blobs, which need not be read again.
+    pub held: Option<&'a Held>,
+    /// Makes the payloads that take the place of others.
+    pub change: Option<Change<'a>>,
+}
+
+impl Pass<'_> {
+    /// A pass over blobs as they are.
+    pub(super) const fn plain(name: &'static str) -> Self {
+        Self {
+            name,
+            glance: None,
+            held: None,
+            change: None,
         }
-        let writer = PbfWriter::begun(target.output, target.header, job.write, expected, ctx)?;
-        sinks.push(Reblocker::new(writer, &encoders, outputs));
     }
-    let bytes = |entry: &BlobEntry| u64::from(entry.frame_len);
-    let phase = ctx.phase(job.name, units.iter().map(|(entry, _)| bytes(entry)).sum());
-    parallel_classify_phase(
-        ctx.jobs,
-        ctx.byte_budget(),
-        units.into_iter().map(Ok),
-        |(entry, fates)| {
-            if is_decoded(fates) {
-                bytes(entry) * 4
-            } else {
-                0
+}
+
+/// Writes what is kept of a file, in one pass or in several.
+pub(super) struct Keeper<'f> {
+    file: &'f PbfFile,
+    write: WriteOptions,
+    ctx: &'f Context,
+    sinks: Vec<Reblocker<'f>>,
+    kept: Vec<Kept>,
+}
+
+impl<'f> Keeper<'f> {
+    /// Begins the outputs.
+    pub(super) fn begin(
+        file: &'f PbfFile,
+        outputs: Vec<Target>,
+        write: WriteOptions,
+        expected: Vec<Expected>,
+        ctx: &'f Context,
+    ) -> Result<Self> {
+        let (count, encoders) = (outputs.len(), Encoders::new(write, ctx));
+        let mut sinks = Vec::with_capacity(count);
+        for (target, mut expected) in outputs.into_iter().zip(expected) {
+            expected.others = count - 1;
+            let writer = PbfWriter::begun(target.output, target.header, write, expected, ctx)?;
+            sinks.push(Reblocker::new(writer, &encoders, count));
+        }
+        Ok(Self {
+            file,
+            write,
+            ctx,
+            sinks,
+            kept: vec![Kept::default(); count],
+        })
+    }
+
+    /// Appends what is kept of some blobs. `mark` and `note` are as in [`write_each`].
+    pub(super) fn pass<T: Send>(
+        &mut self,
+        pass: Pass<'_>,
+        mut units: Vec<Unit>,
+        mark: impl Fn(&BlobEntry, &ParsedBlock<'_>, &mut Marks) -> Result<T, FormatError> + Sync,
+        mut note: impl FnMut(T),
+    ) -> Result<()> {
+        let (file, ctx) = (self.file, self.ctx);
+        let (sinks, all_kept) = (&mut self.sinks, &mut self.kept);
+        units.retain(|(entry, fates)| {
+            let stays = !fates.copies.is_empty() || fates.look;
+            if !stays {
+                let blobs = u64::from(entry.blobs);
+                ctx.stats.blobs_skipped.add(blobs);
+                all_kept
+                    .iter_mut()
+                    .for_each(|kept| kept.blobs_skipped += blobs);
             }
-        },
-        || Looker::new(file, job.glance, job.held, job.clean, job.write, ctx),
-        |looker, (entry, fates)| {
-            let (done, noted) = match is_decoded(&fates) {
-                true => looker.look(entry, &fates, &mark)?,
-                false => (Done::copies(entry, &fates), None),
-            };
-            Ok((bytes(&entry), done, noted))
-        },
-        |(bytes, done, noted)| {
-            phase.advance(bytes);
-            noted.into_iter().for_each(&mut note);
-            for (output, done) in done {
-                let output = output as usize;
-                let (Some(sink), Some(kept)) = (sinks.get_mut(output), all_kept.get_mut(output))
-                else {
-                    continue;
+            stays
+        });
+        let bytes = |entry: &BlobEntry| u64::from(entry.frame_len);
+        let phase = ctx.phase(pass.name, units.iter().map(|(entry, _)| bytes(entry)).sum());
+        parallel_classify_phase(
+            ctx.jobs,
+            ctx.byte_budget(),
+            units.into_iter().map(Ok),
+            |(entry, fates)| {
+                if fates.is_decoded() {
+                    bytes(entry) * 4
+                } else {
+                    0
+                }
+            },
+            || Looker::new(file, &pass, self.write, ctx),
+            |looker, (entry, fates)| {
+                let (done, noted) = match fates.is_decoded() {
+                    true => looker.look(entry, &fates, &mark)?,
+                    false => (Done::copies(entry, &fates), None),
                 };
-                match done {
-                    Done::Copy(entry) => {
-                        kept.blobs_copied += u64::from(entry.blobs);
-                        sink.copy(&file.input, entry)?;
-                    }
-                    Done::Rewritten(frames, parts) => {
-                        kept.blobs_rewritten += 1;
-                        if !frames.is_empty() {
-                            sink.frames(frames)?;
+                Ok((bytes(&entry), done, noted))
+            },
+            |(bytes, done, noted)| {
+                phase.advance(bytes);
+                noted.into_iter().for_each(&mut note);
+                for (output, done) in done {
+                    let output = output as usize;
+                    let (Some(sink), Some(kept)) =
+                        (sinks.get_mut(output), all_kept.get_mut(output))
+                    else {
+                        continue;
+                    };
+                    match done {
+                        Done::Copy(entry) => {
+                            kept.blobs_copied += u64::from(entry.blobs);
+                            sink.copy(&file.input, entry)?;
                         }
-                        parts.into_iter().try_for_each(|part| sink.part(part))?;
+                        Done::Rewritten(frames, parts) => {
+                            kept.blobs_rewritten += 1;
+                            if !frames.is_empty() {
+                                sink.frames(frames)?;
+                            }
+                            parts.into_iter().try_for_each(|part| sink.part(part))?;
+                        }
                     }
                 }
-            }
-            Ok(())
-        },
-    )?;
-    drop(phase);
-    finish(sinks, &mut all_kept, ctx)?;
-    Ok(all_kept)
+                Ok(())
+            },
+        )
+    }
+
+    /// Ends all outputs: encoding what is left, and waiting for the disk, are done for several at once.
+    pub(super) fn finish(mut self) -> Result<Vec<Kept>> {
+        const AT_ONCE: usize = 16;
+        self.sinks.iter_mut().try_for_each(Reblocker::end_block)?;
+        let writers: Result<Vec<_>> = self.sinks.into_iter().map(Reblocker::finish).collect();
+        let mut kept = self.kept.iter_mut();
+        let _phase = self.ctx.phase("flush", 0);
+        parallel_classify_phase(
+            AT_ONCE.min(kept.len()),
+            u64::MAX,
+            writers?.into_iter().map(Ok),
+            |_| 0,
+            || (),
+            |(), writer| writer.finish(),
+            |written| {
+                if let Some(kept) = kept.next() {
+                    kept.written = written;
+                }
+                Ok(())
+            },
+        )?;
+        Ok(self.kept)
+    }
 }
 
 /// How many objects a blob of a plan has on average, as far as that is known.
@@ -257,29 +401,6 @@ fn made_of(kept: u64, objects_a_blob: u64) -> Expected {
         is_near: true,
         ..Expected::default()
     }
-}
-
-/// Ends all outputs: encoding what is left, and waiting for the disk, are done for several at once.
-fn finish(mut sinks: Vec<Reblocker<'_>>, kept: &mut [Kept], ctx: &Context) -> Result<()> {
-    const AT_ONCE: usize = 16;
-    sinks.iter_mut().try_for_each(Reblocker::end_block)?;
-    let writers: Result<Vec<_>> = sinks.into_iter().map(Reblocker::finish).collect();
-    let mut kept = kept.iter_mut();
-    let _phase = ctx.phase("flush", 0);
-    parallel_classify_phase(
-        AT_ONCE.min(kept.len()),
-        u64::MAX,
-        writers?.into_iter().map(Ok),
-        |_| 0,
-        || (),
-        |(), writer| writer.finish(),
-        |written| {
-            if let Some(kept) = kept.next() {
-                kept.written = written;
-            }
-            Ok(())
-        },
-    )
 }
 
 /// Whether an entry says what is in its blob.

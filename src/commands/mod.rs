@@ -2,6 +2,7 @@
 //!
 //! Each module has `Options`, `Summary` and `run(&Options, &Context) -> Result<Summary>`.
 
+pub mod add_locations_to_ways;
 pub mod apply_changes;
 pub mod cat;
 pub mod check;

@@ -137,6 +137,18 @@ impl Chunk {
     }
 }
 
+impl Chunk {
+    /// A chunk of places that ascend.
+    pub(super) fn of_ascending(places: Vec<u16>) -> Self {
+        let list = Self::Listed(places);
+        match &list {
+            Self::Listed(places) if places.is_empty() => Self::Empty,
+            Self::Listed(places) if places.len() > MOST_LISTED => list.mapped(),
+            _ => list,
+        }
+    }
+}
+
 /// The part of an ascending list where a place should be if places lie evenly, and where that begins.
 #[inline]
 fn window(list: &[u16], place: u16) -> (usize, &[u16]) {
@@ -151,7 +163,12 @@ fn window(list: &[u16], place: u16) -> (usize, &[u16]) {
 pub(super) fn find_listed(list: &[u16], place: u16) -> Option<usize> {
     let (start, window) = window(list, place);
     if window.first() <= Some(&place) && window.last() >= Some(&place) {
-        let at = window.iter().position(|one| *one >= place)?;
+        // Without a way out in the middle the compiler compares many at a time.
+        let before = |window: &[u16]| window.iter().filter(|one| **one < place).count();
+        let at = match window.first_chunk::<WINDOW>() {
+            Some(window) => before(window),
+            None => before(window),
+        };
         return (window.get(at) == Some(&place)).then_some(start + at);
     }
     list.binary_search(&place).ok()
@@ -166,6 +183,68 @@ impl Places for Chunk {
                 list.get(at).is_some_and(|place| *place <= high)
             }
             Self::Mapped(_) => self.places().any(|place| (low..=high).contains(&place)),
+        }
+    }
+}
+
+/// How many places of a chunk come before others.
+#[derive(Debug, Default, Clone)]
+pub(super) struct RunCounts {
+    /// Where the chunk is a bitmap: bits before each run of words.
+    before: Box<[u16]>,
+}
+
+impl RunCounts {
+    /// Words of a bitmap that are counted one by one.
+    const STRIDE: usize = 8;
+
+    /// Counts the places of a chunk, and says how many there are.
+    pub(super) fn new(chunk: &Chunk) -> (Self, u64) {
+        let (mut before, mut count) = (Vec::new(), 0);
+        match chunk {
+            Chunk::Empty => {}
+            Chunk::Listed(list) => count = list.len() as u64,
+            Chunk::Mapped(words) => {
+                for words in words.chunks(Self::STRIDE) {
+                    before.push(count as u16);
+                    count += words
+                        .iter()
+                        .map(|word| u64::from(word.count_ones()))
+                        .sum::<u64>();
+                }
+            }
+        }
+        let before = before.into();
+        (Self { before }, count)
+    }
+
+    /// How many places of the chunk come before one of them, ascending. `at` is where in a list the last one was.
+    #[inline]
+    pub(super) fn rank(&self, chunk: &Chunk, place: u16, at: &mut usize) -> Option<u64> {
+        match chunk {
+            Chunk::Empty => None,
+            Chunk::Listed(list) => {
+                // Mostly it is the next, or the one before.
+                let next = *at + 1;
+                *at = match list.get(next) {
+                    Some(found) if *found == place => next,
+                    _ if next >= 2 && list.get(next - 2) == Some(&place) => next - 2,
+                    _ => find_listed(list, place)?,
+                };
+                Some(*at as u64)
+            }
+            Chunk::Mapped(words) => {
+                let (at, bit) = (usize::from(place >> 6), place & 63);
+                let word = words.get(at)?;
+                if word >> bit & 1 == 0 {
+                    return None;
+                }
+                let start = at / Self::STRIDE * Self::STRIDE;
+                let run = words.get(start..at).unwrap_or_default();
+                let ones: u32 = run.iter().map(|word| word.count_ones()).sum();
+                let ones = ones + (word & ((1 << bit) - 1)).count_ones();
+                Some(u64::from(*self.before.get(at / Self::STRIDE)?) + u64::from(ones))
+            }
         }
     }
 }

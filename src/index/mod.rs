@@ -1,16 +1,20 @@
 //! Sets over object ids, and maps from them.
 
 mod chunk;
+mod disk_join;
 mod id_map;
 mod id_set;
 mod id_sets;
+mod location_store;
 mod rank_set;
 mod set_table;
 mod table;
 mod values;
 
+pub(crate) use disk_join::DiskJoin;
 pub use id_map::{IdMap, IdMapWalk};
 pub use id_set::IdSet;
 pub use id_sets::IdSets;
+pub use location_store::{LocatedNodes, LocationStore, StoreForm};
 pub use rank_set::{RankSet, RankWalk};
 pub use set_table::{EMPTY_SET, SetAlgebra, SetNumber, SetTable};

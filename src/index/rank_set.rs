@@ -1,7 +1,7 @@
 //! Which place an id has among others.
 
 use super::IdSet;
-use super::chunk::{Chunk, find_listed};
+use super::chunk::{Chunk, RunCounts};
 use super::table::{ChunkTable, Places, split};
 
 /// A set of ids that knows the place of each in canonical order, from 0. Costs what an [`IdSet`] does, and 3 % more.
@@ -11,9 +11,6 @@ pub struct RankSet {
     ranks: ChunkTable<Ranks>,
 }
 
-/// Words of a bitmap that are counted one by one.
-const STRIDE: usize = 8;
-
 /// What the places of ids in a chunk are reckoned from.
 #[derive(Debug, Default, Clone)]
 struct Ranks {
@@ -21,66 +18,12 @@ struct Ranks {
     first: u64,
     /// Ids of the chunk, where it holds negative ones, which run backwards.
     backwards: Option<u64>,
-    /// Where the chunk is a bitmap: bits before each run of words.
-    before: Box<[u16]>,
+    counts: RunCounts,
 }
 
 impl Places for Ranks {
     fn meets(&self, _: u16, _: u16) -> bool {
         true
-    }
-}
-
-impl Ranks {
-    fn new(chunk: &Chunk) -> (Self, u64) {
-        let (mut before, mut count) = (Vec::new(), 0);
-        match chunk {
-            Chunk::Empty => {}
-            Chunk::Listed(list) => count = list.len() as u64,
-            Chunk::Mapped(words) => {
-                for words in words.chunks(STRIDE) {
-                    before.push(count as u16);
-                    count += words
-                        .iter()
-                        .map(|word| u64::from(word.count_ones()))
-                        .sum::<u64>();
-                }
-            }
-        }
-        let ranks = Self {
-            before: before.into(),
-            ..Self::default()
-        };
-        (ranks, count)
-    }
-
-    /// The place of `place` among the ids of its chunk, ascending. `at` is where in a list the last one was.
-    #[inline]
-    fn within(&self, chunk: &Chunk, place: u16, at: &mut usize) -> Option<u64> {
-        match chunk {
-            Chunk::Empty => None,
-            Chunk::Listed(list) => {
-                // Mostly it is the next, or the one before.
-                let next = *at + 1;
-                *at = match list.get(next) {
-                    Some(found) if *found == place => next,
-                    _ if next >= 2 && list.get(next - 2) == Some(&place) => next - 2,
-                    _ => find_listed(list, place)?,
-                };
-                Some(*at as u64)
-            }
-            Chunk::Mapped(words) => {
-                let (at, bit) = (usize::from(place >> 6), place & 63);
-                let word = words.get(at)?;
-                if word >> bit & 1 == 0 {
-                    return None;
-                }
-                let run = words.get(at / STRIDE * STRIDE..at).unwrap_or_default();
-                let ones: u32 = run.iter().map(|word| word.count_ones()).sum();
-                let ones = ones + (word & ((1 << bit) - 1)).count_ones();
-                Some(u64::from(*self.before.get(at / STRIDE)?) + u64::from(ones))
-            }
-        }
     }
 }
 
@@ -92,12 +35,15 @@ impl From<IdSet> for RankSet {
         let mut next = zeros;
         for (backwards, chunks) in [(true, &below), (false, &above)] {
             for (number, chunk) in chunks {
-                let (mut found, count) = Ranks::new(chunk);
+                let (counts, count) = RunCounts::new(chunk);
                 if count == 0 {
                     continue;
                 }
-                found.first = next;
-                found.backwards = backwards.then_some(count);
+                let mut found = Ranks {
+                    first: next,
+                    backwards: backwards.then_some(count),
+                    counts,
+                };
                 next += count;
                 if *number == 0 && zeros > 0 {
                     // 0 comes before all others, and stands first in its chunk.
@@ -155,7 +101,7 @@ impl RankWalk<'_> {
                 (chunk, ranks)
             }
         };
-        let within = ranks.within(chunk, place, &mut self.at)?;
+        let within = ranks.counts.rank(chunk, place, &mut self.at)?;
         Some(match ranks.backwards {
             _ if id == 0 => 0,
             None => ranks.first + within,

@@ -61,6 +61,14 @@ impl<C: Default + Places> ChunkTable<C> {
         }
     }
 
+    /// Calls `change` with every chunk.
+    pub(super) fn for_each_mut(&mut self, change: impl FnMut(&mut C)) {
+        self.near
+            .iter_mut()
+            .chain(self.far.values_mut())
+            .for_each(change);
+    }
+
     /// Whether an id between two others, in canonical order and both included, may be there. Exact for
     /// positive ids; where the range begins with others, any of those counts.
     pub(super) fn may_meet(&self, first: i64, last: i64) -> bool {

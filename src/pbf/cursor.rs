@@ -145,6 +145,12 @@ impl<'a> ParsedBlock<'a> {
         Ok(())
     }
 
+    /// Whether there are nodes.
+    pub(crate) fn has_nodes(&self) -> bool {
+        let is_nodes = |message: &ParsedMessage<'_>| message.kind() == ObjectKind::Node;
+        self.messages.iter().any(is_nodes)
+    }
+
     /// How many ways carry the coordinates of their nodes.
     pub(crate) fn count_located_ways(&self) -> Result<u64, FormatError> {
         let mut count = 0;

@@ -2,9 +2,9 @@
 
 use super::FormatError;
 use super::cursor::{ParsedBlock, ParsedMessage};
-use super::dense::{Delta, DenseNodes, STRIDE};
+use super::dense::{Delta, DenseNodes, STRIDE, next_tag_run};
 use super::messages::NodeMessage;
-use crate::osm::{DECIMICRO_PER_DEGREE, NANO_PER_DECIMICRO, ObjectKind};
+use crate::osm::{DECIMICRO_PER_DEGREE, NANO_PER_DECIMICRO, ObjectKind, Place};
 
 /// A position on the earth: latitude and longitude in 1e-7 degree.
 pub(crate) type LocationE7 = (i32, i32);
@@ -16,14 +16,37 @@ impl ParsedBlock<'_> {
         &self,
         mut look: impl FnMut(i64, Option<LocationE7>),
     ) -> Result<(), FormatError> {
+        const MOST_LON: u32 = 180 * DECIMICRO_PER_DEGREE as u32;
+        let is_on_earth = |&(lat, lon): &LocationE7| {
+            lat.unsigned_abs() <= MOST_LON / 2 && lon.unsigned_abs() <= MOST_LON
+        };
+        self.walk_nodes::<false>(|id, place, _| look(id, place.get().filter(is_on_earth)))
+    }
+
+    /// Calls `look` with the id of each node, the place that it has, which may be anywhere or nowhere, and whether it has
+    /// tags.
+    pub(crate) fn for_each_node(
+        &self,
+        look: impl FnMut(i64, Place, bool),
+    ) -> Result<(), FormatError> {
+        self.walk_nodes::<true>(look)
+    }
+
+    #[inline(always)]
+    fn walk_nodes<const TAGS: bool>(
+        &self,
+        mut look: impl FnMut(i64, Place, bool),
+    ) -> Result<(), FormatError> {
         for message in self.messages() {
             match message {
-                ParsedMessage::Dense(dense) => self.dense_locations(dense, &mut look)?,
+                ParsedMessage::Dense(dense) => self.walk_dense::<TAGS>(dense, &mut look)?,
                 ParsedMessage::Single(ObjectKind::Node, bytes) => {
                     let node = NodeMessage::parse(bytes)?;
-                    let is_visible = node.info.visible != Some(false);
-                    let location = self.location_e7(node.lat, node.lon);
-                    look(node.id, location.filter(|_| is_visible));
+                    let place = match node.info.visible {
+                        Some(false) => Place::NONE,
+                        _ => self.place(node.lat, node.lon),
+                    };
+                    look(node.id, place, !node.keys.is_empty());
                 }
                 ParsedMessage::Single(..) => {}
             }
@@ -31,14 +54,16 @@ impl ParsedBlock<'_> {
         Ok(())
     }
 
-    fn dense_locations(
+    #[inline(always)]
+    fn walk_dense<const TAGS: bool>(
         &self,
         dense: &DenseNodes<'_>,
-        look: &mut impl FnMut(i64, Option<LocationE7>),
+        look: &mut impl FnMut(i64, Place, bool),
     ) -> Result<(), FormatError> {
         let mut ids = Delta::new(&dense.ids);
         let (mut lats, mut lons) = (Delta::new(&dense.lats), Delta::new(&dense.lons));
         let mut visible = dense.info.visible.values();
+        let mut tags = dense.keys_vals.values();
         // A column at a time is quicker than a node at a time.
         let mut columns = [[0; STRIDE]; 3];
         let mut left = dense.len();
@@ -51,21 +76,27 @@ impl ParsedBlock<'_> {
             let [ids, lats, lons] = &columns;
             for ((&id, &lat), &lon) in ids.iter().zip(lats).zip(lons).take(count) {
                 let is_visible = visible.is_done() || visible.read()? != 0;
-                look(id, self.location_e7(lat, lon).filter(|_| is_visible));
+                let place = match is_visible {
+                    true => self.place(lat, lon),
+                    false => Place::NONE,
+                };
+                look(id, place, TAGS && !next_tag_run(&mut tags)?.is_empty());
             }
         }
         Ok(())
     }
 
+    /// The place that a block stores so; none where it is too far out for 1e-7 degrees in 32 bits.
     #[inline]
-    fn location_e7(&self, lat: i64, lon: i64) -> Option<LocationE7> {
-        const MOST_LON: u64 = 180 * DECIMICRO_PER_DEGREE as u64;
+    fn place(&self, lat: i64, lon: i64) -> Place {
         let (mut lat, mut lon) = (lat, lon);
         if !self.scale.is_decimicro() {
             lat = self.scale.nano_lat(lat) / NANO_PER_DECIMICRO;
             lon = self.scale.nano_lon(lon) / NANO_PER_DECIMICRO;
         }
-        let is_on_earth = lat.unsigned_abs() <= MOST_LON / 2 && lon.unsigned_abs() <= MOST_LON;
-        is_on_earth.then_some((lat as i32, lon as i32))
+        match (i32::try_from(lat), i32::try_from(lon)) {
+            (Ok(lat), Ok(lon)) => Place::new(lat, lon),
+            _ => Place::NONE,
+        }
     }
 }

@@ -147,6 +147,14 @@ pub(crate) fn reserve(file: &File, len: u64) -> io::Result<()> {
     )?)
 }
 
+/// Gives the space of a range back to the disk, where the file system can. The file keeps its length, and the range
+/// reads as zeros.
+pub(crate) fn punch_hole(file: &File, from: u64, len: u64) {
+    use rustix::fs::FallocateFlags;
+    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    let _ = rustix::fs::fallocate(file, flags, from, len);
+}
+
 /// Writes what the operating system holds of a file, and its length, to the disk.
 pub(crate) fn sync(file: &File) -> io::Result<()> {
     retry(|| {

@@ -13,7 +13,7 @@ use crate::pbf::{
 use crate::read::Input;
 use crate::stats::Stats;
 use crate::sys;
-use crate::{Context, IoMode, Observer, system};
+use crate::{Context, IoMode, Observer, human_bytes, system};
 use serde::Serialize;
 use std::fs::File;
 use std::sync::Arc;
@@ -184,16 +184,6 @@ fn check_space(output: &Output, file: &File, expected: &Expected, ctx: &Context)
         ));
     }
     Ok(())
-}
-
-/// Bytes as a person reads them.
-fn human_bytes(bytes: u64) -> String {
-    let bytes = bytes as f64;
-    match bytes {
-        1e9.. => format!("{:.1} GB", bytes / 1e9),
-        1e6.. => format!("{:.0} MB", bytes / 1e6),
-        _ => format!("{:.0} kB", bytes / 1e3),
-    }
 }
 
 /// The backend that was asked for, or the nearest that the system can do.

@@ -345,6 +345,7 @@ impl<'a> Selection<'a> {
             return Fates {
                 copies: around.to_vec(),
                 look: more_nodes,
+                change: false,
             };
         }
         let nodes = has(ObjectKind::Node) && meets(&self.nodes);
@@ -353,6 +354,7 @@ impl<'a> Selection<'a> {
         Fates {
             copies: Vec::new(),
             look: nodes || ways || relations,
+            change: false,
         }
     }
 

@@ -33,7 +33,7 @@ pub(in crate::commands) struct Marks {
 
 impl Marks {
     /// Forgets all, and makes a class for each [`Keep`] in the one output that there is.
-    pub(super) fn start_one_output(&mut self) {
+    pub(in crate::commands) fn start_one_output(&mut self) {
         self.clear();
         let keeps = [Keep::Drop, Keep::Whole, Keep::Untagged];
         self.classes.extend(keeps.map(|keep| vec![(0, keep)]));

@@ -1,17 +1,16 @@
 //! Making of a block what outputs keep of it.
 
 use super::marks::OutputMarks;
-use super::{Class, Done, Fate, Fates, Glance, Keep, Marks, is_known};
+use super::{Change, Changed, Class, Done, Fate, Fates, Keep, Marks, Pass, is_known};
 use crate::Context;
-use crate::commands::held::Held;
 use crate::error::Result;
 use crate::pbf::splice::{EditScript, SpliceOptions, keep_objects, splice_block};
 use crate::pbf::{
-    BlobEntry, BlobFlags, FormatError, InfoFields, ParsedBlock, SourceStrings, StringTable,
-    TARGET_ELEMENTS, TARGET_PAYLOAD, clean_block,
+    BlobEntry, BlobFlags, FormatError, MAX_PAYLOAD_LEN, ParsedBlock, SourceStrings, StringTable,
+    TARGET_ELEMENTS, TARGET_PAYLOAD,
 };
 use crate::read::{BlobReader, Glanced, PbfFile, verify_claims};
-use crate::write::{Assembler, FrameEncoder, WriteOptions};
+use crate::write::{Assembler, EncodedFrame, FrameEncoder, WriteOptions};
 
 /// What the outputs get of a blob, and what is to be noted of it.
 type Looked<T> = (Vec<(u32, Done)>, Option<T>);
@@ -19,10 +18,8 @@ type Looked<T> = (Vec<(u32, Done)>, Option<T>);
 /// A worker's scratch.
 pub(super) struct Looker<'f> {
     reader: BlobReader<'f>,
-    glance: Option<Glance<'f>>,
-    held: Option<&'f Held>,
-    clean: InfoFields,
-    cleaned: Vec<u8>,
+    pass: &'f Pass<'f>,
+    changed: Vec<u8>,
     marks: Marks,
     rewriter: Rewriter,
 }
@@ -30,18 +27,14 @@ pub(super) struct Looker<'f> {
 impl<'f> Looker<'f> {
     pub(super) fn new(
         file: &'f PbfFile,
-        glance: Option<Glance<'f>>,
-        held: Option<&'f Held>,
-        clean: InfoFields,
+        pass: &'f Pass<'f>,
         write: WriteOptions,
         ctx: &Context,
     ) -> Self {
         Self {
             reader: BlobReader::new(&file.input, ctx),
-            glance,
-            held,
-            clean,
-            cleaned: Vec::new(),
+            pass,
+            changed: Vec::new(),
             marks: Marks::default(),
             rewriter: Rewriter {
                 encoder: FrameEncoder::new(write.compression, write.blob_index),
@@ -60,15 +53,15 @@ impl<'f> Looker<'f> {
         // To be copied unread, a blob has to be known as well as if it was read: whether it is read depends
         // on the worker.
         let has = |flag| entry.flags.has(flag);
-        let is_known = has(BlobFlags::SCANNED) && has(BlobFlags::HASHED) && self.clean.is_empty();
-        let glance = self.glance.map(|glance| {
+        let is_known = has(BlobFlags::SCANNED) && has(BlobFlags::HASHED) && !fates.change;
+        let glance = self.pass.glance.map(|glance| {
             move |strings: &StringTable<'_>| match glance(strings) {
                 Fate::Drop => Some(Vec::new()),
                 Fate::Copy if is_known => Some(Done::copies(entry, &Fate::Copy.into())),
                 Fate::Copy | Fate::Look => None,
             }
         });
-        let held = self.held.filter(|_| fates.copies.is_empty());
+        let held = self.pass.held.filter(|_| fates.copies.is_empty());
         let held = held.and_then(|held| held.take(&entry));
         let payload = match &held {
             Some(held) => held.as_slice(),
@@ -81,8 +74,8 @@ impl<'f> Looker<'f> {
             entry,
             payload,
             is_whole: held.is_none(),
-            cleaned: (!self.clean.is_empty()).then_some(&mut self.cleaned),
-            clean: self.clean,
+            change: self.pass.change.filter(|_| fates.change),
+            changed: &mut self.changed,
         };
         blob.look(fates, &mut self.marks, &mut self.rewriter, mark)
             .map_err(|error| self.reader.error(&entry, error))
@@ -95,9 +88,9 @@ struct Blob<'a> {
     payload: &'a [u8],
     /// Whether the payload is all there is in the blob.
     is_whole: bool,
-    /// Where the payload goes without some metadata, where some is taken out.
-    cleaned: Option<&'a mut Vec<u8>>,
-    clean: InfoFields,
+    change: Option<Change<'a>>,
+    /// Where another payload goes.
+    changed: &'a mut Vec<u8>,
 }
 
 impl Blob<'_> {
@@ -110,22 +103,20 @@ impl Blob<'_> {
     ) -> Result<Looked<T>, FormatError> {
         marks.clear();
         // What is taken out may be what decides.
-        let mut block = ParsedBlock::parse(self.payload)?;
-        let noted = match fates.look {
-            true => Some(mark(&self.entry, &block, marks)?),
-            false => None,
-        };
-        let payload = match &mut self.cleaned {
-            None => self.payload,
-            Some(cleaned) => {
-                cleaned.clear();
-                clean_block(self.payload, self.clean, cleaned)?;
-                cleaned
-            }
-        };
-        if !self.clean.is_empty() {
-            block = ParsedBlock::parse(payload)?;
+        let (mut block, mut noted) = (None, None);
+        if fates.look {
+            let parsed = block.insert(ParsedBlock::parse(self.payload)?);
+            noted = Some(mark(&self.entry, parsed, marks)?);
         }
+        self.changed.clear();
+        let change = match self.change {
+            Some(change) => change(&self.entry, self.payload, self.changed)?,
+            None => Changed::Not,
+        };
+        let payload = match change {
+            Changed::Not => self.payload,
+            Changed::Alike(_) | Changed::Anew => self.changed.as_slice(),
+        };
         let outputs = marks.outputs();
         let (count, is_whole) = (marks.objects().len(), self.is_whole);
         let keeps_all = |marks: &OutputMarks| is_whole && marks.kept == count && !marks.strips_tags;
@@ -133,16 +124,13 @@ impl Blob<'_> {
         if !self.entry.flags.has(BlobFlags::HASHED) && (is_known(&self.entry) || any_whole) {
             verify_claims(&mut self.entry, self.payload)?;
         }
-        // Of a blob of which metadata is taken out nothing can be copied.
-        let is_clean = self.clean.is_empty();
         let mut frames = None;
         let mut whole = |rewriter: &mut Rewriter| {
-            if is_clean {
+            if change == Changed::Not {
                 return Ok(Done::Copy(self.entry));
             }
             if frames.is_none() {
-                rewriter.encoder.add_payload(payload)?;
-                frames = Some(rewriter.encoder.finish()?);
+                frames = Some(rewriter.whole(payload, change)?);
             }
             Ok::<_, FormatError>(Done::Rewritten(
                 frames.clone().unwrap_or_default(),
@@ -163,6 +151,13 @@ impl Blob<'_> {
                 false => partial.push(output),
             }
         }
+        if partial.is_empty() {
+            return Ok((done, noted));
+        }
+        let block = match block.filter(|_| change == Changed::Not) {
+            Some(block) => block,
+            None => ParsedBlock::parse(payload)?,
+        };
         let source = Source {
             payload,
             block,
@@ -192,6 +187,23 @@ struct Rewriter {
 }
 
 impl Rewriter {
+    /// Frames of all that is in a payload.
+    fn whole(&mut self, payload: &[u8], change: Changed) -> Result<Vec<EncodedFrame>, FormatError> {
+        match change {
+            _ if payload.len() > MAX_PAYLOAD_LEN as usize => {
+                let block = ParsedBlock::parse(payload)?;
+                let mut strings = SourceStrings::new(&block.strings);
+                let mut objects = block.cursor();
+                while let Some(object) = objects.next()? {
+                    self.encoder.add_raw(&object, &block.scale, &mut strings)?;
+                }
+            }
+            Changed::Alike(entry) => self.encoder.add_payload_like(payload, &entry)?,
+            Changed::Not | Changed::Anew => self.encoder.add_payload(payload)?,
+        }
+        self.encoder.finish()
+    }
+
     /// Makes what each of some outputs keeps of a block.
     fn parts(
         &mut self,

@@ -1,0 +1,121 @@
+use super::shared::{OutputArgs, RunArgs, parse_size};
+use super::{Answer, show};
+use anyhow::Result;
+use pbfhogg::commands::add_locations_to_ways::{self, IndexType, Summary};
+use pbfhogg::write::OutputTarget;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// Put the coordinates of their nodes into ways
+///
+/// What makes geometries of ways then needs no nodes, and one pass. Nodes without tags are left out, unless they are
+/// members of relations or --keep-untagged-nodes is given. `apply-changes --locations-on-ways` keeps such a file up to
+/// date.
+///
+/// A node that is not in the file leaves a place that says so; such nodes are counted.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pbfhogg add-locations-to-ways berlin.osm.pbf -o berlin-located.osm.pbf
+  pbfhogg add-locations-to-ways -n berlin.osm.pbf -o berlin-located.osm.pbf
+  pbfhogg add-locations-to-ways --index-type external --max-memory 4G planet.osm.pbf -o located.osm.pbf
+
+Index types:
+  dense     an array by id, in memory: for files that use nearly all ids
+  sparse    an array of the nodes that there are, in memory: about 8.2 bytes a node
+  external  a join on disk, range of ids by range of ids: any file in little memory, with temporary files of
+            5 to 7 bytes a reference
+  auto      dense or sparse where that fits into memory, else external; -v says which and why
+The names that osmium has for them are understood. The result is the same.")]
+pub struct Args {
+    /// Input file; - is standard input
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+    /// How locations are looked up: auto, dense, sparse or external
+    #[arg(short, long, value_name = "TYPE", default_value = "auto", value_parser = parse_index_type)]
+    index_type: IndexType,
+    /// Keep nodes that have no tags and that no relation refers to
+    #[arg(short = 'n', long)]
+    keep_untagged_nodes: bool,
+    /// Fail where a node of a way is not in the file
+    #[arg(long, conflicts_with = "ignore_missing_nodes")]
+    strict: bool,
+    /// Where temporary files go [default: beside the output]
+    #[arg(long, value_name = "DIR")]
+    temp_dir: Option<PathBuf>,
+    /// Memory to stay under, such as 8G [default: four fifths of what the machine has to spare]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    max_memory: Option<u64>,
+    #[arg(long, hide = true)]
+    keep_member_nodes: bool,
+    #[arg(long, hide = true)]
+    ignore_missing_nodes: bool,
+    #[arg(long, hide = true, value_parser = parse_index_type)]
+    index_type_neg: Option<IndexType>,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+pub fn run(args: &Args) -> Result<Answer> {
+    let ctx = args.run.context();
+    let options = add_locations_to_ways::Options {
+        input: args.input.clone(),
+        output: args.output.target()?,
+        write: args.output.write.options(),
+        header: args.output.write.header(),
+        index_type: args.index_type,
+        keep_untagged_nodes: args.keep_untagged_nodes,
+        strict: args.strict,
+        temp_dir: args.temp_dir.clone(),
+        max_memory: args.max_memory,
+    };
+    let summary = add_locations_to_ways::run(&options, &ctx)?;
+    if summary.missing_references > 0 {
+        ctx.warn(format!(
+            "{} to {} that are not in the file or have no location",
+            show::counted(summary.missing_references, "reference"),
+            show::counted(summary.missing_nodes, "node"),
+        ));
+    }
+    let free = !options.output.is_stream();
+    args.run
+        .finish(&ctx, &summary, free, || report(&options.output, &summary))?;
+    Ok(Answer::Yes)
+}
+
+fn report(output: &OutputTarget, summary: &Summary) -> String {
+    let written = &summary.kept.written;
+    let mut out = format!(
+        "{}: {} with {}, {}; {}\n",
+        output.path().display(),
+        show::counted(summary.ways, "way"),
+        show::counted(summary.references, "reference"),
+        show::counted(written.objects, "object"),
+        show::bytes(written.bytes),
+    );
+    if let Some(scratch) = &summary.scratch {
+        let _ = writeln!(
+            out,
+            "  joined in {}: {} of temporary files, {:.1} bytes a reference",
+            show::counted(scratch.partitions, "range"),
+            show::bytes(scratch.bytes),
+            scratch.bytes_per_reference,
+        );
+    }
+    out
+}
+
+/// A name of ours, or one of those that osmium has, perhaps with the name of a file.
+fn parse_index_type(text: &str) -> Result<IndexType, String> {
+    let (name, _) = text.split_once(',').unwrap_or((text, ""));
+    match name {
+        "auto" | "flex_mem" => Ok(IndexType::Auto),
+        "dense" => Ok(IndexType::Dense),
+        "sparse" => Ok(IndexType::Sparse),
+        "external" => Ok(IndexType::External),
+        _ if name.starts_with("dense_") => Ok(IndexType::Dense),
+        _ if name.starts_with("sparse_") => Ok(IndexType::Sparse),
+        _ => Err("expected auto, dense, sparse or external".into()),
+    }
+}

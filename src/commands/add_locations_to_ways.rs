@@ -1,0 +1,423 @@
+//! `add-locations-to-ways`: the coordinates of their nodes, put into the ways of a file.
+//!
+//! Nodes are read once, on their way into the output; where they are goes into a store in memory, or, range of ids by
+//! range of ids, is joined on disk with what ways refer to. Ways get two columns more on the wire, and nothing else of
+//! them changes.
+
+mod choice;
+mod nodes;
+mod partitions;
+
+use super::keep::{Changed, Fate, Fates, Keeper, Kept, Marks, Pass, Target, Unit, expected};
+use super::scan::Scan;
+use super::{HeaderOptions, input};
+use crate::Context;
+use crate::error::{Error, Result};
+use crate::index::{DiskJoin, IdSet, LocatedNodes, LocationStore, StoreForm};
+use crate::osm::{ObjectKind, Place};
+use crate::pbf::{
+    BlobEntry, BlobFlags, FormatError, HeaderBlock, ParsedBlock, WayNodes, feature, locate_ways,
+};
+use crate::read::{BlobPlan, PbfFile, PlanNeeds};
+use crate::write::{OpenOutput, OutputTarget, WriteOptions};
+use choice::Choice;
+use nodes::{learn, mark_nodes};
+use partitions::Partitions;
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Which file, and how.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Input file.
+    pub input: PathBuf,
+    /// Where the result goes.
+    pub output: OutputTarget,
+    /// How it is written.
+    pub write: WriteOptions,
+    /// What its header says.
+    pub header: HeaderOptions,
+    /// How locations are looked up.
+    pub index_type: IndexType,
+    /// Whether nodes stay that have no tags and are no members of relations.
+    pub keep_untagged_nodes: bool,
+    /// Whether it is an error that a node of a way is not in the file.
+    pub strict: bool,
+    /// Where temporary files go; the system's directory for them where `None`.
+    pub temp_dir: Option<PathBuf>,
+    /// Bytes of memory to get by with; what the machine has to spare where `None`.
+    pub max_memory: Option<u64>,
+}
+
+/// How locations are looked up. The result is the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IndexType {
+    /// In whatever way suits the file and the machine.
+    #[default]
+    Auto,
+    /// In an array by id, in memory.
+    Dense,
+    /// In an array by the order of the ids that there are, in memory.
+    Sparse,
+    /// By a join on disk.
+    External,
+}
+
+impl IndexType {
+    /// The name used on the command line and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Dense => "dense",
+            Self::Sparse => "sparse",
+            Self::External => "external",
+        }
+    }
+}
+
+/// What `add-locations-to-ways` did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// What was written.
+    #[serde(flatten)]
+    pub kept: Kept,
+    /// How locations were looked up.
+    pub index_type: IndexType,
+    /// Ways that have nodes.
+    pub ways: u64,
+    /// References of ways to nodes.
+    pub references: u64,
+    /// Of these, references to nodes that are not in the file, or have no location.
+    pub missing_references: u64,
+    /// How many nodes these are.
+    pub missing_nodes: u64,
+    /// What the join on disk took, where there was one.
+    pub scratch: Option<ScratchSummary>,
+}
+
+/// What a join on disk took.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ScratchSummary {
+    /// Ranges of ids of which one was in memory at a time.
+    pub partitions: u64,
+    /// The most bytes that there were in temporary files at a time.
+    pub bytes: u64,
+    /// The same by the references of all ways.
+    pub bytes_per_reference: f64,
+}
+
+impl Eq for ScratchSummary {}
+
+/// Adds locations.
+pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
+    let file = input::open_to_copy(&options.input, &options.write, ctx)?;
+    let output = OpenOutput::open(options.output.clone())?;
+    let mut plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
+    plan.resolve_shared(&file, ctx, |_| true)?;
+    if file.header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED) {
+        let cause = "this is a history file: a node has a place of its own in each version; \
+                     run `pbfhogg time-filter` first";
+        return Err(Error::file(&options.input, cause));
+    }
+    let members = match options.keep_untagged_nodes {
+        true => None,
+        false => Some(member_nodes(&file, &mut plan, ctx)?),
+    };
+    let parts = Parts::of(&plan.entries);
+    let choice = Choice::make(&file, &parts, options, ctx)?;
+    let job = Job {
+        file: &file,
+        parts: &parts,
+        members: members.as_ref(),
+        options,
+        tally: Tally::default(),
+        ctx,
+    };
+    let (kept, scratch) = match &choice {
+        Choice::InMemory(form) => (job.in_memory(*form, &mut plan, output)?, None),
+        Choice::OnDisk(partitions, directory) => {
+            let (kept, bytes) = job.on_disk(partitions, directory, &mut plan, output)?;
+            (kept, Some((partitions.len() as u64, bytes)))
+        }
+    };
+    let tally = job.tally;
+    let references = tally.references.into_inner();
+    let missing = tally.missing.into_inner();
+    let missing = missing.unwrap_or_else(PoisonError::into_inner);
+    Ok(Summary {
+        kept,
+        index_type: choice.index_type(),
+        ways: tally.ways.into_inner(),
+        references,
+        missing_references: missing.references,
+        missing_nodes: missing.nodes.len(),
+        scratch: scratch.map(|(partitions, bytes)| ScratchSummary {
+            partitions,
+            bytes,
+            bytes_per_reference: bytes as f64 / references.max(1) as f64,
+        }),
+    })
+}
+
+/// The nodes that are members of relations.
+fn member_nodes(file: &PbfFile, plan: &mut BlobPlan, ctx: &Context) -> Result<IdSet> {
+    let mut members = IdSet::default();
+    Scan::bare("members", file, plan, ctx).run(
+        |entry| entry.kinds.contains(ObjectKind::Relation),
+        |_, block| {
+            let mut nodes = Vec::new();
+            block.for_each_member(|_, kind, id| {
+                if kind == ObjectKind::Node {
+                    nodes.push(id);
+                }
+            })?;
+            Ok(nodes)
+        },
+        |nodes| members.extend(nodes),
+    )?;
+    Ok(members)
+}
+
+/// The blobs of a file: those that hold nodes alone and come first, and the others.
+struct Parts {
+    nodes: Vec<BlobEntry>,
+    rest: Vec<BlobEntry>,
+    /// Whether nodes are among the others, so that a way may come before its nodes.
+    is_mixed: bool,
+}
+
+impl Parts {
+    fn of(entries: &[BlobEntry]) -> Self {
+        let is_nodes = |entry: &&BlobEntry| entry.kinds.single() == Some(ObjectKind::Node);
+        let count = entries.iter().take_while(is_nodes).count();
+        let (nodes, rest) = entries.split_at(count);
+        let has_nodes = |entry: &BlobEntry| entry.kinds.contains(ObjectKind::Node);
+        match rest.iter().any(has_nodes) {
+            true => Self {
+                nodes: Vec::new(),
+                is_mixed: true,
+                rest: entries.to_vec(),
+            },
+            false => Self {
+                nodes: nodes.to_vec(),
+                rest: rest.to_vec(),
+                is_mixed: false,
+            },
+        }
+    }
+
+    /// The blobs that hold nodes.
+    fn with_nodes(&self) -> impl Iterator<Item = &BlobEntry> {
+        let all = self.nodes.iter().chain(&self.rest);
+        all.filter(|entry| entry.kinds.contains(ObjectKind::Node))
+    }
+
+    /// The blobs that hold ways.
+    fn with_ways(&self) -> impl Iterator<Item = &BlobEntry> {
+        let rest = self.rest.iter();
+        rest.filter(|entry| entry.kinds.contains(ObjectKind::Way))
+    }
+}
+
+/// What is found out while ways are written.
+#[derive(Default)]
+struct Tally {
+    ways: AtomicU64,
+    references: AtomicU64,
+    missing: Mutex<Missing>,
+}
+
+#[derive(Default)]
+struct Missing {
+    references: u64,
+    nodes: IdSet,
+}
+
+/// A run.
+struct Job<'f> {
+    file: &'f PbfFile,
+    parts: &'f Parts,
+    /// The nodes that stay without tags; all of them where `None`.
+    members: Option<&'f IdSet>,
+    options: &'f Options,
+    tally: Tally,
+    ctx: &'f Context,
+}
+
+impl<'f> Job<'f> {
+    /// Locations in memory.
+    fn in_memory(&self, form: StoreForm, plan: &mut BlobPlan, output: OpenOutput) -> Result<Kept> {
+        let mut store = LocationStore::new(form);
+        let mut keeper = self.begin(output)?;
+        match self.parts.is_mixed {
+            true => learn(self.file, plan, &(0..=u64::MAX), &mut store, self.ctx)?,
+            false => self.write_nodes(&mut keeper, &self.parts.nodes, &mut store)?,
+        }
+        store.close();
+        self.write_rest(&mut keeper, |_, nodes, places| {
+            store.get_all(&nodes.refs, places);
+            Ok(())
+        })?;
+        finish(keeper)
+    }
+
+    /// Locations of one range of ids after the other. Returns also how many bytes there were on the disk.
+    fn on_disk(
+        &self,
+        partitions: &Partitions,
+        directory: &Path,
+        plan: &mut BlobPlan,
+        output: OpenOutput,
+    ) -> Result<(Kept, u64)> {
+        let (file, ctx) = (self.file, self.ctx);
+        let mut join = DiskJoin::new(partitions.starts(), directory)?;
+        let ways = self.parts.with_ways().enumerate();
+        let lists: FxHashMap<u64, usize> = ways.map(|(list, entry)| (entry.offset, list)).collect();
+        partitions::split_references(file, plan, &mut join, ctx)?;
+        let mut keeper = self.begin(output)?;
+        for number in 0..partitions.len() {
+            let mut store = LocationStore::new(StoreForm::Sparse);
+            match partitions.blobs(number) {
+                Some(blobs) => {
+                    let nodes = self.parts.nodes.get(blobs).unwrap_or_default();
+                    self.write_nodes(&mut keeper, nodes, &mut store)?;
+                }
+                None => learn(file, plan, &partitions.ranks(number), &mut store, ctx)?,
+            }
+            store.close();
+            join.resolve_next(&store, ctx)?;
+        }
+        self.write_rest(&mut keeper, |entry, nodes, places| {
+            let list = lists.get(&entry.offset).copied().unwrap_or(usize::MAX);
+            join.places(list, &nodes.refs, places)?;
+            // Those far behind are written or hold what they need in memory.
+            join.release(list.saturating_sub(FAR_BEHIND * ctx.jobs));
+            Ok(())
+        })?;
+        Ok((finish(keeper)?, join.most_bytes()))
+    }
+
+    fn begin(&self, output: OpenOutput) -> Result<Keeper<'f>> {
+        let nodes = self.parts.nodes.iter().map(|entry| match self.members {
+            Some(_) => (*entry, Fate::Look.into()),
+            None => (*entry, Fate::Copy.into()),
+        });
+        let units: Vec<Unit> = nodes.chain(self.rest()).collect();
+        let target = Target {
+            output,
+            header: header(self.file, self.options),
+        };
+        let expected = vec![expected(&units, 0, false)];
+        let write = self.options.write;
+        Keeper::begin(self.file, vec![target], write, expected, self.ctx)
+    }
+
+    /// Writes blobs of nodes, and learns where these are.
+    fn write_nodes(
+        &self,
+        keeper: &mut Keeper<'f>,
+        nodes: &[BlobEntry],
+        store: &mut LocationStore,
+    ) -> Result<()> {
+        let units = nodes.iter().map(|entry| (*entry, Fate::Look.into()));
+        let mark = |_: &BlobEntry, block: &ParsedBlock<'_>, marks: &mut Marks| {
+            let mut nodes = LocatedNodes::default();
+            mark_nodes(block, self.members, marks, |id, place| {
+                nodes.push(id, place)
+            })?;
+            Ok(nodes)
+        };
+        let note = |nodes| store.add(&nodes);
+        keeper.pass(Pass::plain("nodes"), units.collect(), mark, note)
+    }
+
+    /// What becomes of all blobs but those of nodes that come first.
+    fn rest(&self) -> impl Iterator<Item = Unit> + '_ {
+        self.parts.rest.iter().map(|entry| {
+            let drops = self.members.is_some() && entry.kinds.contains(ObjectKind::Node);
+            let fates: Fates = if drops { Fate::Look } else { Fate::Copy }.into();
+            match entry.kinds.contains(ObjectKind::Way) {
+                true => (*entry, fates.changed()),
+                false => (*entry, fates),
+            }
+        })
+    }
+
+    /// Writes all blobs but those of nodes that come first. `find` appends the places of the nodes of a block.
+    fn write_rest(
+        &self,
+        keeper: &mut Keeper<'f>,
+        find: impl Fn(&BlobEntry, &WayNodes, &mut Vec<Place>) -> Result<(), FormatError> + Sync,
+    ) -> Result<()> {
+        let change = |entry: &BlobEntry, payload: &[u8], out: &mut Vec<u8>| {
+            let find = |nodes: &WayNodes, places: &mut Vec<Place>| {
+                find(entry, nodes, places)?;
+                self.count(nodes, places)
+            };
+            let has_locations = locate_ways(payload, find, out)?;
+            let mut entry = *entry;
+            entry.flags.set(BlobFlags::LOCATIONS, has_locations);
+            Ok(Changed::Alike(entry))
+        };
+        let pass = Pass {
+            change: Some(&change),
+            ..Pass::plain("ways")
+        };
+        let mark = |_: &BlobEntry, block: &ParsedBlock<'_>, marks: &mut Marks| {
+            mark_nodes(block, self.members, marks, |_, _| ())
+        };
+        keeper.pass(pass, self.rest().collect(), mark, |()| ())
+    }
+
+    fn count(&self, nodes: &WayNodes, places: &[Place]) -> Result<(), FormatError> {
+        let add = |counter: &AtomicU64, more: usize| {
+            counter.fetch_add(more as u64, Ordering::Relaxed);
+        };
+        let mut last = 0;
+        let with_nodes = |(_, end): &&(i64, usize)| std::mem::replace(&mut last, *end) < *end;
+        add(
+            &self.tally.ways,
+            nodes.ways.iter().filter(with_nodes).count(),
+        );
+        add(&self.tally.references, places.len());
+        if !places.contains(&Place::NONE) {
+            return Ok(());
+        }
+        let is_missing = |(_, (_, place)): &(usize, (&i64, &Place))| place.is_none();
+        let missing = nodes.refs.iter().zip(places).enumerate().filter(is_missing);
+        let mut missing = missing.map(|(at, (node, _))| (at, *node)).peekable();
+        if let (true, Some((at, node))) = (self.options.strict, missing.peek()) {
+            return Err(FormatError::with(format!(
+                "way {} refers to node {node}, which is not in the file or has no location \
+                 (without --strict such nodes are counted)",
+                nodes.way_at(*at)
+            )));
+        }
+        let found = self.tally.missing.lock();
+        let mut found = found.unwrap_or_else(PoisonError::into_inner);
+        for (_, node) in missing {
+            found.references += 1;
+            found.nodes.insert(node);
+        }
+        Ok(())
+    }
+}
+
+/// Blobs a worker that may be under way at a time, and more.
+const FAR_BEHIND: usize = 64;
+
+fn finish(keeper: Keeper<'_>) -> Result<Kept> {
+    let kept = keeper.finish()?.into_iter().next();
+    Ok(kept.unwrap_or_default())
+}
+
+fn header(file: &PbfFile, options: &Options) -> HeaderBlock {
+    let mut header = file.header.clone();
+    header.set_optional(feature::LOCATIONS, true);
+    options.header.apply(&mut header);
+    header
+}

@@ -1,0 +1,81 @@
+//! Nodes: where they are, and which of them stay.
+
+use crate::Context;
+use crate::commands::keep::{Keep, Marks};
+use crate::commands::scan::Scan;
+use crate::error::Result;
+use crate::index::{IdSet, LocatedNodes, LocationStore};
+use crate::osm::{ObjectKind, Place, id_rank};
+use crate::pbf::{BlobEntry, FormatError, ParsedBlock};
+use crate::read::{BlobPlan, PbfFile, stale_index};
+use std::ops::RangeInclusive;
+
+/// Marks what stays of a block: everything but nodes without tags that are not among `members`. Says of each node
+/// where it is.
+pub(super) fn mark_nodes(
+    block: &ParsedBlock<'_>,
+    members: Option<&IdSet>,
+    marks: &mut Marks,
+    mut learn: impl FnMut(i64, Place),
+) -> Result<(), FormatError> {
+    marks.start_one_output();
+    let stays = |id, has_tags| has_tags || members.is_none_or(|members| members.contains(id));
+    if block
+        .single_kind()
+        .is_some_and(|(kind, _)| kind == ObjectKind::Node)
+    {
+        return block.for_each_node(|id, place, has_tags| {
+            learn(id, place);
+            marks.push(Keep::whole_if(stays(id, has_tags)));
+        });
+    }
+    let mut nodes = Vec::new();
+    block.for_each_node(|id, place, has_tags| {
+        learn(id, place);
+        nodes.push(stays(id, has_tags));
+    })?;
+    let mut nodes = nodes.into_iter();
+    block.for_each_id(|kind, _| {
+        let stays = kind != ObjectKind::Node || nodes.next().unwrap_or_default();
+        marks.push(Keep::whole_if(stays));
+    })
+}
+
+/// Learns where the nodes are whose ranks lie in a range.
+pub(super) fn learn(
+    file: &PbfFile,
+    plan: &mut BlobPlan,
+    ranks: &RangeInclusive<u64>,
+    store: &mut LocationStore,
+    ctx: &Context,
+) -> Result<()> {
+    let may_meet = |entry: &BlobEntry| {
+        let only_nodes = entry.kinds.single() == Some(ObjectKind::Node);
+        let (first, last) = (id_rank(entry.min_id), id_rank(entry.max_id));
+        // The range of a blob of several kinds is not that of its nodes.
+        !only_nodes || first <= *ranks.end() && last >= *ranks.start()
+    };
+    Scan::bare("nodes", file, plan, ctx).run(
+        |entry| entry.kinds.contains(ObjectKind::Node) && may_meet(entry),
+        |entry, block| {
+            let mut nodes = LocatedNodes::default();
+            let claimed = match entry.kinds.single() {
+                Some(_) => id_rank(entry.min_id)..=id_rank(entry.max_id),
+                None => 0..=u64::MAX,
+            };
+            let mut is_as_claimed = true;
+            block.for_each_node(|id, place, _| {
+                let rank = id_rank(id);
+                is_as_claimed &= claimed.contains(&rank);
+                if ranks.contains(&rank) {
+                    nodes.push(id, place);
+                }
+            })?;
+            match is_as_claimed {
+                true => Ok(nodes),
+                false => Err(stale_index("an id lies outside of the range")),
+            }
+        },
+        |nodes| store.add(&nodes),
+    )
+}

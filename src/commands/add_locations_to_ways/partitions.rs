@@ -1,0 +1,130 @@
+//! Ranges of ids of which one fits into memory at a time.
+
+use super::Parts;
+use crate::Context;
+use crate::commands::scan::Scan;
+use crate::error::Result;
+use crate::index::{DiskJoin, LocationStore, StoreForm};
+use crate::osm::{ObjectKind, id_rank};
+use crate::pbf::{BlobEntry, WayNodes};
+use crate::read::{BlobPlan, PbfFile};
+use std::ops::{Range, RangeInclusive};
+
+/// Ranges of ids, ascending, which together hold all.
+pub(super) struct Partitions {
+    /// The rank of the first id of each; the first is 0.
+    starts: Vec<u64>,
+    /// The blobs of each, where they can be told apart: indices into [`Parts::nodes`].
+    blobs: Option<Vec<Range<usize>>>,
+}
+
+impl Partitions {
+    /// Cuts ids so that the locations of each range take about `limit` bytes.
+    pub(super) fn plan(parts: &Parts, limit: u64) -> Self {
+        let key = |entry: &BlobEntry| (id_rank(entry.min_id), id_rank(entry.max_id));
+        let is_in_order = |one: &BlobEntry, next: &BlobEntry| key(one).1 < key(next).0;
+        match !parts.is_mixed && parts.nodes.is_sorted_by(is_in_order) {
+            true => Self::of_blobs(&parts.nodes, limit),
+            false => Self::of_ranges(parts, limit),
+        }
+    }
+
+    /// Cuts between blobs.
+    fn of_blobs(nodes: &[BlobEntry], limit: u64) -> Self {
+        let (mut starts, mut blobs) = (vec![0], Vec::new());
+        let (mut first, mut bytes) = (0, 0);
+        for (at, entry) in nodes.iter().enumerate() {
+            let more = bytes_of(entry);
+            if bytes + more > limit && at > first {
+                blobs.push(first..at);
+                starts.push(id_rank(entry.min_id));
+                (first, bytes) = (at, 0);
+            }
+            bytes += more;
+        }
+        blobs.push(first..nodes.len());
+        Self {
+            starts,
+            blobs: Some(blobs),
+        }
+    }
+
+    /// Cuts somewhere, as if the ids of each blob lay evenly in its range.
+    fn of_ranges(parts: &Parts, limit: u64) -> Self {
+        const SAMPLED: usize = 100_000;
+        let blobs: Vec<&BlobEntry> = parts.with_nodes().collect();
+        let points = (SAMPLED / blobs.len().max(1)).clamp(1, 64) as u64;
+        let mut sample: Vec<(u64, u64)> = Vec::with_capacity(blobs.len() * points as usize);
+        for entry in blobs {
+            let (first, last) = (id_rank(entry.min_id), id_rank(entry.max_id));
+            let step = last.saturating_sub(first) / points;
+            let bytes = bytes_of(entry).div_ceil(points);
+            sample.extend((0..points).map(|point| (first + step / 2 + step * point, bytes)));
+        }
+        sample.sort_unstable();
+        let (mut starts, mut bytes) = (vec![0], 0);
+        for (rank, more) in sample {
+            if bytes + more > limit && starts.last().is_some_and(|start| *start < rank) {
+                starts.push(rank);
+                bytes = 0;
+            }
+            bytes += more;
+        }
+        let blobs = None;
+        Self { starts, blobs }
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// The rank of the first id of each.
+    pub(super) fn starts(&self) -> Vec<u64> {
+        self.starts.clone()
+    }
+
+    /// The blobs of nodes in one of them, where they can be told apart.
+    pub(super) fn blobs(&self, number: usize) -> Option<Range<usize>> {
+        let blobs = self.blobs.as_ref()?;
+        Some(blobs.get(number).cloned().unwrap_or_default())
+    }
+
+    /// The ranks of the ids in one of them.
+    pub(super) fn ranks(&self, number: usize) -> RangeInclusive<u64> {
+        let start = self.starts.get(number).copied().unwrap_or_default();
+        let end = self.starts.get(number + 1).map(|next| next - 1);
+        start..=end.unwrap_or(u64::MAX)
+    }
+}
+
+/// Bytes that the locations of a blob's nodes take at most.
+fn bytes_of(entry: &BlobEntry) -> u64 {
+    LocationStore::bytes(
+        StoreForm::Sparse,
+        u64::from(entry.count),
+        entry.min_id,
+        entry.max_id,
+    )
+}
+
+/// Reads what ways refer to, and gives it to a join, a list for each blob.
+pub(super) fn split_references(
+    file: &PbfFile,
+    plan: &mut BlobPlan,
+    join: &mut DiskJoin,
+    ctx: &Context,
+) -> Result<()> {
+    let splitter = join.splitter();
+    let mut done = Ok(());
+    Scan::bare("references", file, plan, ctx).run(
+        |entry| entry.kinds.contains(ObjectKind::Way),
+        |_, block| Ok(splitter.split(&WayNodes::of(block)?.refs)),
+        |list| {
+            if done.is_ok() {
+                done = join.push(&list);
+            }
+        },
+    )?;
+    done
+}

@@ -1,0 +1,468 @@
+//! Finding where nodes are when not all locations fit into memory.
+//!
+//! Ids that are asked for come in lists, in order. They are written to as many files as there are ranges of ids, each of
+//! which fits into memory. Range by range they are then read again, beside a [`LocationStore`] of that range, and where
+//! each node is goes to another file. In the end each list finds its places at the head of what is left of these
+//! files: everything is read and written from beginning to end, and what was read is given back to the disk.
+
+use super::LocationStore;
+use crate::Context;
+use crate::error::{Error, Result};
+use crate::osm::{Place, id_rank};
+use crate::pbf::FormatError;
+use crate::pbf::wire::{Varints, put_sint, put_varint, zigzag_encode};
+use crate::read::parallel_classify_phase;
+use crate::sys;
+use std::collections::VecDeque;
+use std::fs::File;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// Bytes gathered before they are written.
+const BUFFER_LEN: usize = 256 << 10;
+/// Bytes of ids that are looked up at a time.
+const AT_A_TIME: u64 = 256 << 10;
+/// Bytes that are given back to the disk at a time.
+const RELEASED: u64 = 8 << 20;
+
+/// Lists of ids on disk, and where they are.
+pub(crate) struct DiskJoin {
+    directory: PathBuf,
+    /// The rank of the first id of each range, ascending; the first is 0.
+    starts: Vec<u64>,
+    /// Of the ranges that were not looked up yet.
+    ids: VecDeque<Scratch>,
+    /// Of those that were.
+    places: Vec<Scratch>,
+    bytes: u64,
+    most_bytes: u64,
+}
+
+/// A list of ids, cut by ranges.
+#[derive(Debug)]
+pub(crate) struct SplitIds(Vec<Vec<u8>>);
+
+/// Cuts lists of ids by ranges.
+pub(crate) struct Splitter(Vec<u64>);
+
+impl Splitter {
+    /// Cuts a list, for [`DiskJoin::push`].
+    pub(crate) fn split(&self, ids: &[i64]) -> SplitIds {
+        let mut parts: Vec<_> = self.0.iter().map(|_| (Vec::new(), 0i64)).collect();
+        let mut at = RangeFinder::new(&self.0);
+        for id in ids {
+            if let Some((part, last)) = parts.get_mut(at.find(*id)) {
+                put_sint(part, id.wrapping_sub(*last));
+                *last = *id;
+            }
+        }
+        SplitIds(parts.into_iter().map(|(part, _)| part).collect())
+    }
+}
+
+impl DiskJoin {
+    /// A join of ids in some ranges, each given by the rank of its first id; the first range begins at 0.
+    pub(crate) fn new(starts: Vec<u64>, directory: &Path) -> Result<Self> {
+        let file = |_: &u64| Scratch::create(directory);
+        Ok(Self {
+            ids: starts.iter().map(file).collect::<Result<_>>()?,
+            places: Vec::new(),
+            directory: directory.to_owned(),
+            starts,
+            bytes: 0,
+            most_bytes: 0,
+        })
+    }
+
+    /// Bytes of memory, beside those of stores, for so many ranges and lists.
+    pub(crate) const fn memory(ranges: u64, lists: u64) -> u64 {
+        ranges * (2 * BUFFER_LEN as u64 + 16 * lists)
+    }
+
+    /// The most bytes that there were on the disk at a time.
+    pub(crate) const fn most_bytes(&self) -> u64 {
+        self.most_bytes
+    }
+
+    /// What cuts lists.
+    pub(crate) fn splitter(&self) -> Splitter {
+        Splitter(self.starts.clone())
+    }
+
+    /// Appends a list.
+    pub(crate) fn push(&mut self, list: &SplitIds) -> Result<()> {
+        for (file, part) in self.ids.iter_mut().zip(&list.0) {
+            file.append(part)
+                .map_err(|error| cannot_write(&self.directory, error))?;
+            self.bytes += part.len() as u64;
+        }
+        self.most_bytes = self.most_bytes.max(self.bytes);
+        Ok(())
+    }
+
+    /// Finds where the ids of the next range are.
+    pub(crate) fn resolve_next(&mut self, store: &LocationStore, ctx: &Context) -> Result<()> {
+        let Some(mut ids) = self.ids.pop_front() else {
+            return Ok(());
+        };
+        let failed = |error| cannot_write(&self.directory, error);
+        ids.flush().map_err(failed)?;
+        let mut places = Scratch::create(&self.directory)?;
+        let (bytes, most_bytes) = (&mut self.bytes, &mut self.most_bytes);
+        let phase = ctx.phase("look up", ids.len());
+        parallel_classify_phase(
+            ctx.jobs,
+            ctx.byte_budget(),
+            ids.groups().into_iter().map(Ok),
+            // What is found takes more than the ids, which are mostly a byte each.
+            |group| ids.bytes_of(group) * 10,
+            Lookup::default,
+            |lookup, group| {
+                let read = ids.bytes_of(&group);
+                Ok((read, lookup.run(&ids, group, store, &self.directory)?))
+            },
+            |(read, found)| {
+                phase.advance(read);
+                for part in found {
+                    *bytes += part.len() as u64;
+                    places.append(&part).map_err(failed)?;
+                }
+                *most_bytes = (*most_bytes).max(*bytes);
+                Ok(())
+            },
+        )?;
+        places.flush().map_err(failed)?;
+        self.bytes -= ids.len();
+        self.places.push(places);
+        Ok(())
+    }
+
+    /// Appends where the ids of a list are, which have to be the same again.
+    pub(crate) fn places(
+        &self,
+        list: usize,
+        ids: &[i64],
+        out: &mut Vec<Place>,
+    ) -> Result<(), FormatError> {
+        let mut parts = Vec::with_capacity(self.places.len());
+        for file in &self.places {
+            let mut part = Vec::new();
+            let read = file.read(list..list + 1, &mut part);
+            read.map_err(|error| FormatError::with(self.unreadable(&error)))?;
+            parts.push((part, 0, [0; 2]));
+        }
+        let mut at = RangeFinder::new(&self.starts);
+        for id in ids {
+            let found = parts.get_mut(at.find(*id));
+            let (part, position, last) = found.ok_or_else(lost)?;
+            let mut rest = Varints::new(part.get(*position..).unwrap_or_default());
+            out.push(read_place(&mut rest, last).map_err(|_| lost())?);
+            *position += rest.position();
+        }
+        let is_done = |(part, position, _): &(Vec<u8>, usize, _)| part.len() == *position;
+        match parts.iter().all(is_done) {
+            true => Ok(()),
+            false => Err(lost()),
+        }
+    }
+
+    /// Gives back the space that the places of the first lists take.
+    pub(crate) fn release(&self, lists: usize) {
+        self.places.iter().for_each(|file| file.release(lists));
+    }
+
+    fn unreadable(&self, error: &std::io::Error) -> String {
+        let directory = self.directory.display();
+        format!("cannot read a temporary file in {directory}: {error}")
+    }
+}
+
+fn cannot_write(directory: &Path, error: std::io::Error) -> Error {
+    Error::io(directory, "cannot write a temporary file in", error)
+}
+
+fn lost() -> FormatError {
+    FormatError::new("it is not what it was when it was read before: the file is being changed")
+}
+
+/// Finds ranges of ids of which neighbours are mostly in one.
+struct RangeFinder<'s> {
+    starts: &'s [u64],
+    /// The range of the last id.
+    at: usize,
+    ranks: Range<u64>,
+}
+
+impl<'s> RangeFinder<'s> {
+    const fn new(starts: &'s [u64]) -> Self {
+        let ranks = 0..0;
+        Self {
+            starts,
+            at: 0,
+            ranks,
+        }
+    }
+
+    #[inline]
+    fn find(&mut self, id: i64) -> usize {
+        let rank = id_rank(id);
+        if !self.ranks.contains(&rank) {
+            let behind = self.starts.partition_point(|start| *start <= rank);
+            self.at = behind.saturating_sub(1);
+            let start = self.starts.get(self.at).copied().unwrap_or_default();
+            // The last rank of all is found each time.
+            self.ranks = start..self.starts.get(behind).copied().unwrap_or(u64::MAX);
+        }
+        self.at
+    }
+}
+
+/// Appends a place: 0 for none, else the differences to the last one, of which the first is one more.
+#[inline]
+fn put_place(out: &mut Vec<u8>, place: Place, last: &mut [i64; 2]) {
+    match place.get() {
+        None => out.push(0),
+        Some((lat, lon)) => {
+            let (lat, lon) = (i64::from(lat), i64::from(lon));
+            put_varint(out, zigzag_encode(lat - last[0]) + 1);
+            put_sint(out, lon - last[1]);
+            *last = [lat, lon];
+        }
+    }
+}
+
+#[inline]
+fn read_place(places: &mut Varints<'_>, last: &mut [i64; 2]) -> Result<Place, FormatError> {
+    let Some(lat) = places.read()?.checked_sub(1) else {
+        return Ok(Place::NONE);
+    };
+    last[0] = last[0].wrapping_add(crate::pbf::wire::zigzag_decode(lat));
+    last[1] = last[1].wrapping_add(places.read_sint()?);
+    Ok(Place::new(last[0] as i32, last[1] as i32))
+}
+
+/// A worker's scratch.
+#[derive(Default)]
+struct Lookup {
+    bytes: Vec<u8>,
+    ids: Vec<i64>,
+    places: Vec<Place>,
+}
+
+impl Lookup {
+    /// Where the ids of some lists are.
+    fn run(
+        &mut self,
+        file: &Scratch,
+        lists: Range<usize>,
+        store: &LocationStore,
+        directory: &Path,
+    ) -> Result<Vec<Vec<u8>>> {
+        let mut bytes = std::mem::take(&mut self.bytes);
+        bytes.clear();
+        file.read(lists.clone(), &mut bytes)
+            .map_err(|error| Error::io(directory, "cannot read a temporary file in", error))?;
+        let mut start = 0;
+        let mut found = Vec::with_capacity(lists.len());
+        for list in lists {
+            let end = start + file.bytes_of(&(list..list + 1)) as usize;
+            let part = bytes.get(start..end).unwrap_or_default();
+            start = end;
+            let damaged = |_| Error::Internal("a temporary file changed".into());
+            found.push(self.look_up(part, store).map_err(damaged)?);
+        }
+        self.bytes = bytes;
+        Ok(found)
+    }
+
+    fn look_up(&mut self, ids: &[u8], store: &LocationStore) -> Result<Vec<u8>, FormatError> {
+        self.ids.clear();
+        let (mut deltas, mut last) = (Varints::new(ids), 0i64);
+        while !deltas.is_done() {
+            last = last.wrapping_add(deltas.read_sint()?);
+            self.ids.push(last);
+        }
+        self.places.clear();
+        store.get_all(&self.ids, &mut self.places);
+        let (mut out, mut last) = (Vec::with_capacity(self.ids.len() * 5), [0; 2]);
+        for place in &self.places {
+            put_place(&mut out, *place, &mut last);
+        }
+        Ok(out)
+    }
+}
+
+/// A temporary file without a name that holds a part of each list.
+struct Scratch {
+    file: File,
+    /// Where the part of each list ends.
+    ends: Vec<u64>,
+    /// What is not written yet: the end of the file.
+    buffer: Vec<u8>,
+    written: u64,
+    released: std::sync::Mutex<u64>,
+}
+
+impl Scratch {
+    fn create(directory: &Path) -> Result<Self> {
+        let failed = |error| cannot_write(directory, error);
+        Ok(Self {
+            file: tempfile::tempfile_in(directory).map_err(failed)?,
+            ends: Vec::new(),
+            buffer: Vec::new(),
+            written: 0,
+            released: std::sync::Mutex::new(0),
+        })
+    }
+
+    fn len(&self) -> u64 {
+        self.ends.last().copied().unwrap_or_default()
+    }
+
+    fn append(&mut self, part: &[u8]) -> std::io::Result<()> {
+        self.buffer.extend_from_slice(part);
+        self.ends.push(self.len() + part.len() as u64);
+        match self.buffer.len() < BUFFER_LEN {
+            true => Ok(()),
+            false => self.flush(),
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        sys::write_at(&self.file, &self.buffer, self.written)?;
+        self.written += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// Where the parts of some lists are.
+    fn span(&self, lists: &Range<usize>) -> Range<u64> {
+        let end_of = |list: usize| self.ends.get(list).copied().unwrap_or(self.len());
+        let start = lists.start.checked_sub(1).map_or(0, end_of);
+        let end = lists.end.checked_sub(1).map_or(0, end_of);
+        start..end
+    }
+
+    fn bytes_of(&self, lists: &Range<usize>) -> u64 {
+        let span = self.span(lists);
+        span.end - span.start
+    }
+
+    /// Lists that are looked up at a time.
+    fn groups(&self) -> Vec<Range<usize>> {
+        let (mut groups, mut start) = (Vec::new(), 0);
+        for end in 1..=self.ends.len() {
+            if self.bytes_of(&(start..end)) >= AT_A_TIME || end == self.ends.len() {
+                groups.push(start..end);
+                start = end;
+            }
+        }
+        groups
+    }
+
+    /// Appends the parts of some lists.
+    fn read(&self, lists: Range<usize>, out: &mut Vec<u8>) -> std::io::Result<()> {
+        let (span, start) = (self.span(&lists), out.len());
+        let len = (span.end - span.start) as usize;
+        out.resize(start + len, 0);
+        let part = out.get_mut(start..).unwrap_or_default();
+        match sys::read_at(&self.file, part, span.start)? == len {
+            true => Ok(()),
+            false => Err(std::io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+
+    /// Gives back the space of the first lists, when it is much.
+    fn release(&self, lists: usize) {
+        let end = self.span(&(0..lists)).end;
+        let mut released = match self.released.lock() {
+            Ok(released) => released,
+            Err(_) => return,
+        };
+        if end >= *released + RELEASED {
+            sys::punch_hole(&self.file, *released, end - *released);
+            *released = end;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::{LocatedNodes, StoreForm};
+
+    #[test]
+    fn every_list_finds_its_places_however_many_ranges_there_are() {
+        let ctx = Context::new(2);
+        let place = |id: i64| match id % 7 {
+            0 => Place::NONE,
+            _ => Place::new(id as i32, (id >> 3) as i32),
+        };
+        let known: Vec<i64> = (-50..200_000)
+            .chain([1 << 40, i64::MIN, i64::MAX])
+            .collect();
+        let mut lists: Vec<Vec<i64>> = (0..300)
+            .map(|list: i64| {
+                (0..list * 5)
+                    .map(|at| (list * 7919 + at * at) % 210_000)
+                    .collect()
+            })
+            .collect();
+        lists[3] = vec![-1, -50, -51, 0, i64::MIN, i64::MAX, 1 << 40, i64::MIN + 1];
+        let folder = tempfile::tempdir().unwrap();
+        for cuts in [
+            vec![],
+            vec![1],
+            vec![0, 1, 70_000, 70_001, 199_000, 1 << 41],
+        ] {
+            let starts: Vec<u64> = std::iter::once(0)
+                .chain(cuts.into_iter().map(id_rank))
+                .collect();
+            let mut starts = starts;
+            starts.dedup();
+            let mut join = DiskJoin::new(starts.clone(), folder.path()).unwrap();
+            for list in &lists {
+                let split = join.splitter().split(list);
+                join.push(&split).unwrap();
+            }
+            for (at, start) in starts.iter().enumerate() {
+                let end = starts.get(at + 1);
+                let in_range = |id: &&i64| {
+                    let rank = id_rank(**id);
+                    rank >= *start && end.is_none_or(|end| rank < *end)
+                };
+                let (mut store, mut nodes) = (
+                    LocationStore::new(StoreForm::Sparse),
+                    LocatedNodes::default(),
+                );
+                known
+                    .iter()
+                    .filter(in_range)
+                    .for_each(|id| nodes.push(*id, place(*id)));
+                store.add(&nodes);
+                store.close();
+                join.resolve_next(&store, &ctx).unwrap();
+            }
+            for (number, list) in lists.iter().enumerate() {
+                let mut found = Vec::new();
+                join.places(number, list, &mut found).unwrap();
+                let expected = |id: &i64| {
+                    if known.contains(id) {
+                        place(*id)
+                    } else {
+                        Place::NONE
+                    }
+                };
+                if number < 30 {
+                    assert_eq!(found, list.iter().map(expected).collect::<Vec<_>>());
+                }
+                join.release(number + 1);
+            }
+            let mut other = lists[8].clone();
+            other.pop();
+            assert!(join.places(8, &other, &mut Vec::new()).is_err());
+            assert!(join.most_bytes() > 0);
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,290 @@
+//! Where nodes are, by their ids, in memory.
+
+use super::chunk::{CHUNK_BITS, Chunk, RunCounts};
+use super::table::{ChunkTable, Places, split};
+use crate::osm::{Place, id_rank};
+
+/// How locations are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StoreForm {
+    /// Room for every id between those in use, in steps of 65,536: eight bytes each.
+    Dense,
+    /// Eight bytes a node, and a bit (or, where ids are few, two bytes) for its id.
+    Sparse,
+}
+
+/// Where nodes are, by their ids: any `i64`. Nodes may be added in any order; in ascending order, as sorted files have
+/// them, is quickest. Of a node that comes twice the last counts.
+#[derive(Debug)]
+pub struct LocationStore {
+    form: StoreForm,
+    chunks: ChunkTable<Located>,
+    /// The chunk that was added to last, which is not closed yet.
+    open: Option<u64>,
+}
+
+/// Nodes on their way into a [`LocationStore`], cut as that is.
+#[derive(Debug, Default)]
+pub struct LocatedNodes {
+    offsets: Vec<u16>,
+    places: Vec<Place>,
+    /// The chunks that nodes belong to, and where the nodes of each end.
+    runs: Vec<(u64, usize)>,
+}
+
+impl LocatedNodes {
+    /// Adds a node.
+    #[inline]
+    pub fn push(&mut self, id: i64, place: Place) {
+        let (chunk, offset) = split(id);
+        self.offsets.push(offset);
+        self.places.push(place);
+        let end = self.offsets.len();
+        match self.runs.last_mut() {
+            Some((last, run)) if *last == chunk => *run = end,
+            _ => self.runs.push((chunk, end)),
+        }
+    }
+}
+
+/// Locations of 65,536 neighbouring ids.
+#[derive(Debug, Default)]
+enum Located {
+    #[default]
+    Empty,
+    /// Nodes as they came.
+    Open(Vec<u16>, Vec<Place>),
+    /// The ids that are there, and the location of each in ascending order.
+    Closed(Chunk, RunCounts, Box<[Place]>),
+    /// The location of each id.
+    Full(Box<[Place]>),
+}
+
+impl Places for Located {
+    fn meets(&self, _: u16, _: u16) -> bool {
+        !matches!(self, Self::Empty)
+    }
+}
+
+impl Located {
+    fn add(&mut self, offsets: &[u16], places: &[Place]) {
+        if matches!(self, Self::Empty) {
+            *self = Self::Open(Vec::new(), Vec::new());
+        }
+        if let Self::Closed(chunk, _, known) = self {
+            *self = Self::Open(chunk.places().collect(), known.to_vec());
+        }
+        match self {
+            Self::Open(known, known_places) => {
+                known.extend_from_slice(offsets);
+                known_places.extend_from_slice(places);
+            }
+            Self::Full(all) => {
+                for (offset, place) in offsets.iter().zip(places) {
+                    if let Some(at) = all.get_mut(usize::from(*offset)) {
+                        *at = *place;
+                    }
+                }
+            }
+            Self::Empty | Self::Closed(..) => {}
+        }
+    }
+
+    /// Puts nodes in order, so that they can be found.
+    fn close(&mut self) {
+        let Self::Open(offsets, places) = self else {
+            return;
+        };
+        let (mut offsets, mut places) = (std::mem::take(offsets), std::mem::take(places));
+        if !offsets.is_sorted_by(|one, next| one < next) {
+            (offsets, places) = in_order(&offsets, &places);
+        }
+        let chunk = Chunk::of_ascending(offsets);
+        let (counts, _) = RunCounts::new(&chunk);
+        *self = Self::Closed(chunk, counts, places.into());
+    }
+
+    /// Has the memory fetched that says whether an id is there.
+    #[inline]
+    fn fetch(&self, offset: u16) {
+        if let Self::Closed(chunk, ..) = self {
+            chunk.spot(offset).fetch();
+        }
+    }
+
+    /// Where a location is kept.
+    #[inline]
+    fn find(&self, offset: u16, at: &mut usize) -> Option<&Place> {
+        match self {
+            Self::Empty | Self::Open(..) => None,
+            Self::Closed(chunk, counts, places) => {
+                places.get(counts.rank(chunk, offset, at)? as usize)
+            }
+            Self::Full(places) => places.get(usize::from(offset)),
+        }
+    }
+}
+
+/// Nodes by their ids, of each the last.
+fn in_order(offsets: &[u16], places: &[Place]) -> (Vec<u16>, Vec<Place>) {
+    let mut nodes: Vec<_> = offsets
+        .iter()
+        .copied()
+        .zip(places.iter().copied())
+        .collect();
+    nodes.sort_by_key(|(offset, _)| *offset);
+    // What is dropped is the later one of two.
+    nodes.dedup_by(|later, kept| {
+        let is_same = later.0 == kept.0;
+        if is_same {
+            kept.1 = later.1;
+        }
+        is_same
+    });
+    nodes.into_iter().unzip()
+}
+
+impl LocationStore {
+    /// An empty store.
+    pub fn new(form: StoreForm) -> Self {
+        Self {
+            form,
+            chunks: ChunkTable::default(),
+            open: None,
+        }
+    }
+
+    /// Bytes of memory that so many nodes between two ids take at most.
+    pub fn bytes(form: StoreForm, nodes: u64, first: i64, last: i64) -> u64 {
+        const CHUNK: u64 = 1 << CHUNK_BITS;
+        let span = id_rank(last)
+            .saturating_sub(id_rank(first))
+            .saturating_add(1);
+        let chunks = (span / CHUNK + 1).min(nodes);
+        match form {
+            // Neighbours share the chunks at the ends of what they span.
+            StoreForm::Dense if span / CHUNK < nodes => {
+                (span.max(nodes) * 8).min(chunks * CHUNK * 8)
+            }
+            StoreForm::Dense => nodes.saturating_mul(CHUNK * 8),
+            StoreForm::Sparse => {
+                let a_node = 8 * nodes;
+                let ids = (2 * nodes).min(span / 8 + 256);
+                a_node + ids + 96 * chunks.min(span / CHUNK)
+            }
+        }
+    }
+
+    /// Adds nodes.
+    pub fn add(&mut self, nodes: &LocatedNodes) {
+        let mut start = 0;
+        for &(number, end) in &nodes.runs {
+            let offsets = nodes.offsets.get(start..end).unwrap_or_default();
+            let places = nodes.places.get(start..end).unwrap_or_default();
+            start = end;
+            let is_dense = self.form == StoreForm::Dense;
+            if let Some(open) = self.open.filter(|open| *open < number) {
+                // In order: nothing will be added to that one.
+                self.chunks.chunk_mut(open).close();
+            }
+            self.open = Some(number);
+            let chunk = self.chunks.chunk_mut(number);
+            if is_dense && matches!(chunk, Located::Empty) {
+                *chunk = Located::Full(vec![Place::NONE; 1 << CHUNK_BITS].into());
+            }
+            chunk.add(offsets, places);
+        }
+    }
+
+    /// Ends adding: nodes are found from here on.
+    pub fn close(&mut self) {
+        self.chunks.for_each_mut(Located::close);
+    }
+
+    /// Where a node is.
+    pub fn get(&self, id: i64) -> Place {
+        let (number, offset) = split(id);
+        let chunk = self.chunks.chunk(number);
+        let place = chunk.and_then(|chunk| chunk.find(offset, &mut 0));
+        place.copied().unwrap_or_default()
+    }
+
+    /// Appends where nodes are. Many look-ups wait for memory at the same time, which makes them several times as fast
+    /// as one by one: what each needs next is fetched for all before it is used.
+    pub fn get_all(&self, ids: &[i64], places: &mut Vec<Place>) {
+        const AT_A_TIME: usize = 64;
+        const NONE: &Place = &Place::NONE;
+        let mut chunks = [&Located::Empty; AT_A_TIME];
+        let mut found = [NONE; AT_A_TIME];
+        let mut at = 0;
+        for ids in ids.chunks(AT_A_TIME) {
+            for (chunk, id) in chunks.iter_mut().zip(ids) {
+                let known = self.chunks.chunk(split(*id).0);
+                *chunk = known.unwrap_or(&Located::Empty);
+            }
+            for (chunk, id) in chunks.iter().zip(ids) {
+                chunk.fetch(split(*id).1);
+            }
+            for ((found, chunk), id) in found.iter_mut().zip(&chunks).zip(ids) {
+                *found = chunk.find(split(*id).1, &mut at).unwrap_or(NONE);
+            }
+            places.extend(found.iter().take(ids.len()).map(|place| **place));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn numbers() -> impl FnMut(u64) -> u64 {
+        let mut state = 7u64;
+        move |below| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) % below
+        }
+    }
+
+    #[test]
+    fn it_holds_what_a_plain_map_holds_in_whatever_order_nodes_come() {
+        let mut next = numbers();
+        let far = [i64::MIN, i64::MAX, -1, -65_536, 1 << 40, 0];
+        let cases: [Vec<i64>; 4] = [
+            (1..200_000).filter(|id| id % 3 > 0).collect(),
+            (1..200_000).rev().step_by(50).collect(),
+            (0..50_000).map(|_| next(150_000) as i64 - 70_000).collect(),
+            far.to_vec(),
+        ];
+        for ids in cases {
+            for form in [StoreForm::Dense, StoreForm::Sparse] {
+                let (mut store, mut plain) = (LocationStore::new(form), BTreeMap::new());
+                for ids in ids.chunks(700) {
+                    let mut nodes = LocatedNodes::default();
+                    for id in ids {
+                        let place = match next(20) {
+                            0 => Place::NONE,
+                            1 => Place::new(0, 0),
+                            _ => Place::new(next(1 << 30) as i32, -(next(1 << 30) as i32)),
+                        };
+                        nodes.push(*id, place);
+                        plain.insert(*id, place);
+                    }
+                    store.add(&nodes);
+                }
+                store.close();
+                let mut asked: Vec<i64> = (-1000..1000).chain(far).chain(ids.clone()).collect();
+                asked.extend((0..1000).map(|_| next(300_000) as i64));
+                let mut found = Vec::new();
+                store.get_all(&asked, &mut found);
+                for (id, found) in asked.iter().zip(found) {
+                    let expected = plain.get(id).copied().unwrap_or_default();
+                    assert_eq!(found, expected, "{id} {form:?}");
+                    assert_eq!(store.get(*id), expected);
+                }
+            }
+        }
+    }
+}
