@@ -45,6 +45,9 @@ pub struct Args {
     /// Memory to stay under, such as 8G [default: four fifths of what the machine has to spare]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     max_memory: Option<u64>,
+    /// About how many ranges of ids an external join is cut into; without it as few as --max-memory allows
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    ranges: Option<u64>,
     #[arg(long, hide = true)]
     keep_member_nodes: bool,
     #[arg(long, hide = true)]
@@ -69,6 +72,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         strict: args.strict,
         temp_dir: args.temp_dir.clone(),
         max_memory: args.max_memory,
+        ranges: args.ranges,
     };
     let summary = add_locations_to_ways::run(&options, &ctx)?;
     if summary.missing_references > 0 {

@@ -27,7 +27,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Which file, and how.
 #[derive(Debug, Clone)]
@@ -50,6 +50,8 @@ pub struct Options {
     pub temp_dir: Option<PathBuf>,
     /// Bytes of memory to get by with; what the machine has to spare where `None`.
     pub max_memory: Option<u64>,
+    /// Into how many ranges of ids a join on disk is cut; as few as the memory allows where `None`.
+    pub ranges: Option<u64>,
 }
 
 /// How locations are looked up. The result is the same.
@@ -251,13 +253,12 @@ struct Job<'f> {
 impl<'f> Job<'f> {
     /// Locations in memory.
     fn in_memory(&self, form: StoreForm, plan: &mut BlobPlan, output: OpenOutput) -> Result<Kept> {
-        let mut store = LocationStore::new(form);
+        let mut store = LocationStore::new(form, count(self.parts.with_nodes()));
         let mut keeper = self.begin(output)?;
         match self.parts.is_mixed {
             true => learn(self.file, plan, &(0..=u64::MAX), &mut store, self.ctx)?,
             false => self.write_nodes(&mut keeper, &self.parts.nodes, &mut store)?,
         }
-        store.close();
         self.write_rest(&mut keeper, |_, nodes, places| {
             store.get_all(&nodes.refs, places);
             Ok(())
@@ -280,15 +281,19 @@ impl<'f> Job<'f> {
         partitions::split_references(file, plan, &mut join, ctx)?;
         let mut keeper = self.begin(output)?;
         for number in 0..partitions.len() {
-            let mut store = LocationStore::new(StoreForm::Sparse);
-            match partitions.blobs(number) {
+            let store = match partitions.blobs(number) {
                 Some(blobs) => {
                     let nodes = self.parts.nodes.get(blobs).unwrap_or_default();
+                    let mut store = LocationStore::new(StoreForm::Sparse, count(nodes));
                     self.write_nodes(&mut keeper, nodes, &mut store)?;
+                    store
                 }
-                None => learn(file, plan, &partitions.ranks(number), &mut store, ctx)?,
-            }
-            store.close();
+                None => {
+                    let mut store = LocationStore::new(StoreForm::Sparse, 0);
+                    learn(file, plan, &partitions.ranks(number), &mut store, ctx)?;
+                    store
+                }
+            };
             join.resolve_next(&store, ctx)?;
         }
         self.write_rest(&mut keeper, |entry, nodes, places| {
@@ -332,7 +337,9 @@ impl<'f> Job<'f> {
             Ok(nodes)
         };
         let note = |nodes| store.add(&nodes);
-        keeper.pass(Pass::plain("nodes"), units.collect(), mark, note)
+        keeper.pass(Pass::plain("nodes"), units.collect(), mark, note)?;
+        store.close();
+        Ok(())
     }
 
     /// What becomes of all blobs but those of nodes that come first.
@@ -397,14 +404,23 @@ impl<'f> Job<'f> {
                 nodes.way_at(*at)
             )));
         }
-        let found = self.tally.missing.lock();
-        let mut found = found.unwrap_or_else(PoisonError::into_inner);
+        let mut found = lock(&self.tally.missing);
         for (_, node) in missing {
             found.references += 1;
             found.nodes.insert(node);
         }
         Ok(())
     }
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How many objects some blobs hold.
+fn count<'e>(entries: impl IntoIterator<Item = &'e BlobEntry>) -> u64 {
+    let counts = entries.into_iter().map(|entry| u64::from(entry.count));
+    counts.sum()
 }
 
 /// Blobs a worker that may be under way at a time, and more.

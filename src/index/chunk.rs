@@ -139,7 +139,8 @@ impl Chunk {
 
 impl Chunk {
     /// A chunk of places that ascend.
-    pub(super) fn of_ascending(places: Vec<u16>) -> Self {
+    pub(super) fn of_ascending(mut places: Vec<u16>) -> Self {
+        places.shrink_to_fit();
         let list = Self::Listed(places);
         match &list {
             Self::Listed(places) if places.is_empty() => Self::Empty,

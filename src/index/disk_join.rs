@@ -17,6 +17,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// Bytes gathered before they are written.
 const BUFFER_LEN: usize = 256 << 10;
@@ -118,11 +119,12 @@ impl DiskJoin {
             |group| ids.bytes_of(group) * 10,
             Lookup::default,
             |lookup, group| {
-                let read = ids.bytes_of(&group);
-                Ok((read, lookup.run(&ids, group, store, &self.directory)?))
+                let found = lookup.run(&ids, &group, store, &self.directory)?;
+                Ok((group, found))
             },
-            |(read, found)| {
-                phase.advance(read);
+            |(group, found)| {
+                phase.advance(ids.bytes_of(&group));
+                *bytes -= ids.release(group.end);
                 for part in found {
                     *bytes += part.len() as u64;
                     places.append(&part).map_err(failed)?;
@@ -132,7 +134,7 @@ impl DiskJoin {
             },
         )?;
         places.flush().map_err(failed)?;
-        self.bytes -= ids.len();
+        self.bytes -= ids.left();
         self.places.push(places);
         Ok(())
     }
@@ -168,7 +170,9 @@ impl DiskJoin {
 
     /// Gives back the space that the places of the first lists take.
     pub(crate) fn release(&self, lists: usize) {
-        self.places.iter().for_each(|file| file.release(lists));
+        for file in &self.places {
+            file.release(lists);
+        }
     }
 
     fn unreadable(&self, error: &std::io::Error) -> String {
@@ -254,7 +258,7 @@ impl Lookup {
     fn run(
         &mut self,
         file: &Scratch,
-        lists: Range<usize>,
+        lists: &Range<usize>,
         store: &LocationStore,
         directory: &Path,
     ) -> Result<Vec<Vec<u8>>> {
@@ -264,7 +268,7 @@ impl Lookup {
             .map_err(|error| Error::io(directory, "cannot read a temporary file in", error))?;
         let mut start = 0;
         let mut found = Vec::with_capacity(lists.len());
-        for list in lists {
+        for list in lists.clone() {
             let end = start + file.bytes_of(&(list..list + 1)) as usize;
             let part = bytes.get(start..end).unwrap_or_default();
             start = end;
@@ -300,7 +304,8 @@ struct Scratch {
     /// What is not written yet: the end of the file.
     buffer: Vec<u8>,
     written: u64,
-    released: std::sync::Mutex<u64>,
+    /// Bytes at the front that were given back.
+    released: Mutex<u64>,
 }
 
 impl Scratch {
@@ -311,7 +316,7 @@ impl Scratch {
             ends: Vec::new(),
             buffer: Vec::new(),
             written: 0,
-            released: std::sync::Mutex::new(0),
+            released: Mutex::new(0),
         })
     }
 
@@ -372,17 +377,23 @@ impl Scratch {
         }
     }
 
-    /// Gives back the space of the first lists, when it is much.
-    fn release(&self, lists: usize) {
+    /// Bytes that were not given back.
+    fn left(&self) -> u64 {
+        let released = self.released.lock().unwrap_or_else(PoisonError::into_inner);
+        self.len() - *released
+    }
+
+    /// Gives back the space of the first lists, when it is much. Returns how many bytes that were.
+    fn release(&self, lists: usize) -> u64 {
         let end = self.span(&(0..lists)).end;
-        let mut released = match self.released.lock() {
-            Ok(released) => released,
-            Err(_) => return,
-        };
-        if end >= *released + RELEASED {
-            sys::punch_hole(&self.file, *released, end - *released);
-            *released = end;
+        let mut released = self.released.lock().unwrap_or_else(PoisonError::into_inner);
+        let more = end.saturating_sub(*released);
+        if more < RELEASED {
+            return 0;
         }
+        sys::punch_hole(&self.file, *released, more);
+        *released = end;
+        more
     }
 }
 
@@ -432,7 +443,7 @@ mod tests {
                     rank >= *start && end.is_none_or(|end| rank < *end)
                 };
                 let (mut store, mut nodes) = (
-                    LocationStore::new(StoreForm::Sparse),
+                    LocationStore::new(StoreForm::Sparse, 0),
                     LocatedNodes::default(),
                 );
                 known

@@ -4,10 +4,21 @@ use super::chunk::{CHUNK_BITS, Chunk, RunCounts};
 use super::table::{ChunkTable, Places, split};
 use crate::osm::{Place, id_rank};
 
+/// Ids that share a chunk.
+const CHUNK: usize = 1 << CHUNK_BITS;
+
+/// Ids that share a page, where there is room for each: what the operating system gives at a time.
+const PAGE: usize = 512;
+/// Pages of a chunk.
+const PAGES: usize = CHUNK / PAGE;
+
+/// Bytes that a sparse chunk takes beside ids and locations, with what the allocator adds.
+const A_CHUNK: u64 = (size_of::<Closed>() + 48) as u64;
+
 /// How locations are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreForm {
-    /// Room for every id between those in use, in steps of 65,536: eight bytes each.
+    /// Room for every id between those in use, in steps of 512: eight bytes each.
     Dense,
     /// Eight bytes a node, and a bit (or, where ids are few, two bytes) for its id.
     Sparse,
@@ -19,6 +30,8 @@ pub enum StoreForm {
 pub struct LocationStore {
     form: StoreForm,
     chunks: ChunkTable<Located>,
+    /// The places of chunks that were put in order.
+    places: Vec<Place>,
     /// The chunk that was added to last, which is not closed yet.
     open: Option<u64>,
 }
@@ -47,17 +60,33 @@ impl LocatedNodes {
     }
 }
 
-/// Locations of 65,536 neighbouring ids.
+/// Locations of 65,536 neighbouring ids. Small, since there is one for all ids up to the largest.
 #[derive(Debug, Default)]
 enum Located {
     #[default]
     Empty,
-    /// Nodes as they came.
-    Open(Vec<u16>, Vec<Place>),
-    /// The ids that are there, and the location of each in ascending order.
-    Closed(Chunk, RunCounts, Box<[Place]>),
-    /// The location of each id.
-    Full(Box<[Place]>),
+    Open(Box<Open>),
+    Closed(Box<Closed>),
+    /// The location of each id, in pages of which those are there that hold any.
+    Full(Box<[Option<Page>; PAGES]>),
+}
+
+/// The locations of neighbouring ids.
+type Page = Box<[Place; PAGE]>;
+
+/// Nodes as they came.
+#[derive(Debug, Default)]
+struct Open {
+    offsets: Vec<u16>,
+    places: Vec<Place>,
+}
+
+/// The ids that are there, and where in the store their places stand, in ascending order.
+#[derive(Debug)]
+struct Closed {
+    ids: Chunk,
+    counts: RunCounts,
+    start: usize,
 }
 
 impl Places for Located {
@@ -67,62 +96,88 @@ impl Places for Located {
 }
 
 impl Located {
-    fn add(&mut self, offsets: &[u16], places: &[Place]) {
-        if matches!(self, Self::Empty) {
-            *self = Self::Open(Vec::new(), Vec::new());
-        }
-        if let Self::Closed(chunk, _, known) = self {
-            *self = Self::Open(chunk.places().collect(), known.to_vec());
+    /// Nothing yet, with room for every id.
+    fn full() -> Self {
+        Self::Full(Box::new([const { None }; PAGES]))
+    }
+
+    /// Adds nodes. `known` are the places of those that were put in order.
+    fn add(&mut self, offsets: &[u16], places: &[Place], known: &[Place]) {
+        match self {
+            Self::Empty => *self = Self::Open(Box::default()),
+            Self::Closed(closed) => {
+                let offsets: Vec<u16> = closed.ids.places().collect();
+                let known = known.iter().skip(closed.start);
+                let places = known.take(offsets.len()).copied().collect();
+                *self = Self::Open(Box::new(Open { offsets, places }));
+            }
+            Self::Open(_) | Self::Full(_) => {}
         }
         match self {
-            Self::Open(known, known_places) => {
-                known.extend_from_slice(offsets);
-                known_places.extend_from_slice(places);
+            Self::Open(known) => {
+                known.offsets.extend_from_slice(offsets);
+                known.places.extend_from_slice(places);
             }
-            Self::Full(all) => {
+            Self::Full(pages) => {
                 for (offset, place) in offsets.iter().zip(places) {
-                    if let Some(at) = all.get_mut(usize::from(*offset)) {
-                        *at = *place;
+                    let (page, at) = page_of(*offset);
+                    if let Some(page) = pages.get_mut(page) {
+                        let page = page.get_or_insert_with(|| Box::new([Place::NONE; PAGE]));
+                        page[at] = *place;
                     }
                 }
             }
-            Self::Empty | Self::Closed(..) => {}
+            Self::Empty | Self::Closed(_) => {}
         }
     }
 
     /// Puts nodes in order, so that they can be found.
-    fn close(&mut self) {
-        let Self::Open(offsets, places) = self else {
+    fn close(&mut self, known: &mut Vec<Place>) {
+        let Self::Open(open) = self else {
             return;
         };
-        let (mut offsets, mut places) = (std::mem::take(offsets), std::mem::take(places));
+        let Open {
+            mut offsets,
+            mut places,
+        } = std::mem::take(&mut **open);
         if !offsets.is_sorted_by(|one, next| one < next) {
             (offsets, places) = in_order(&offsets, &places);
         }
-        let chunk = Chunk::of_ascending(offsets);
-        let (counts, _) = RunCounts::new(&chunk);
-        *self = Self::Closed(chunk, counts, places.into());
+        let ids = Chunk::of_ascending(offsets);
+        let (counts, _) = RunCounts::new(&ids);
+        let start = known.len();
+        known.extend_from_slice(&places);
+        *self = Self::Closed(Box::new(Closed { ids, counts, start }));
     }
 
     /// Has the memory fetched that says whether an id is there.
     #[inline]
     fn fetch(&self, offset: u16) {
-        if let Self::Closed(chunk, ..) = self {
-            chunk.spot(offset).fetch();
+        if let Self::Closed(closed) = self {
+            closed.ids.spot(offset).fetch();
         }
     }
 
     /// Where a location is kept.
     #[inline]
-    fn find(&self, offset: u16, at: &mut usize) -> Option<&Place> {
+    fn find<'s>(&'s self, offset: u16, at: &mut usize, known: &'s [Place]) -> Option<&'s Place> {
         match self {
-            Self::Empty | Self::Open(..) => None,
-            Self::Closed(chunk, counts, places) => {
-                places.get(counts.rank(chunk, offset, at)? as usize)
+            Self::Empty | Self::Open(_) => None,
+            Self::Closed(closed) => {
+                let rank = closed.counts.rank(&closed.ids, offset, at)?;
+                known.get(closed.start + rank as usize)
             }
-            Self::Full(places) => places.get(usize::from(offset)),
+            Self::Full(pages) => {
+                let (page, at) = page_of(offset);
+                pages.get(page)?.as_ref()?.get(at)
+            }
         }
     }
+}
+
+/// The page of an id, and its place there.
+const fn page_of(offset: u16) -> (usize, usize) {
+    (offset as usize / PAGE, offset as usize % PAGE)
 }
 
 /// Nodes by their ids, of each the last.
@@ -145,32 +200,41 @@ fn in_order(offsets: &[u16], places: &[Place]) -> (Vec<u16>, Vec<Place>) {
 }
 
 impl LocationStore {
-    /// An empty store.
-    pub fn new(form: StoreForm) -> Self {
+    /// An empty store, with room for so many nodes.
+    pub fn new(form: StoreForm, nodes: u64) -> Self {
+        let places = match form {
+            StoreForm::Dense => 0,
+            StoreForm::Sparse => usize::try_from(nodes).unwrap_or_default(),
+        };
         Self {
             form,
             chunks: ChunkTable::default(),
+            places: Vec::with_capacity(places),
             open: None,
         }
     }
 
+    /// Bytes of memory that a store takes whatever is in it, by the largest id.
+    pub fn table_bytes(largest: i64) -> u64 {
+        // A table that grows is copied.
+        ChunkTable::<Located>::bytes_up_to(largest) * 3 / 2
+    }
+
     /// Bytes of memory that so many nodes between two ids take at most.
     pub fn bytes(form: StoreForm, nodes: u64, first: i64, last: i64) -> u64 {
-        const CHUNK: u64 = 1 << CHUNK_BITS;
+        const CHUNK: u64 = self::CHUNK as u64;
         let span = id_rank(last)
             .saturating_sub(id_rank(first))
             .saturating_add(1);
         let chunks = (span / CHUNK + 1).min(nodes);
         match form {
-            // Neighbours share the chunks at the ends of what they span.
-            StoreForm::Dense if span / CHUNK < nodes => {
-                (span.max(nodes) * 8).min(chunks * CHUNK * 8)
+            StoreForm::Dense => {
+                let pages = (span / PAGE as u64 + 1).min(nodes);
+                8 * PAGE as u64 * pages + 16 * PAGES as u64 * chunks
             }
-            StoreForm::Dense => nodes.saturating_mul(CHUNK * 8),
             StoreForm::Sparse => {
-                let a_node = 8 * nodes;
                 let ids = (2 * nodes).min(span / 8 + 256);
-                a_node + ids + 96 * chunks.min(span / CHUNK)
+                8 * nodes + ids + A_CHUNK * chunks
             }
         }
     }
@@ -185,27 +249,28 @@ impl LocationStore {
             let is_dense = self.form == StoreForm::Dense;
             if let Some(open) = self.open.filter(|open| *open < number) {
                 // In order: nothing will be added to that one.
-                self.chunks.chunk_mut(open).close();
+                self.chunks.chunk_mut(open).close(&mut self.places);
             }
             self.open = Some(number);
             let chunk = self.chunks.chunk_mut(number);
             if is_dense && matches!(chunk, Located::Empty) {
-                *chunk = Located::Full(vec![Place::NONE; 1 << CHUNK_BITS].into());
+                *chunk = Located::full();
             }
-            chunk.add(offsets, places);
+            chunk.add(offsets, places, &self.places);
         }
     }
 
     /// Ends adding: nodes are found from here on.
     pub fn close(&mut self) {
-        self.chunks.for_each_mut(Located::close);
+        let places = &mut self.places;
+        self.chunks.for_each_mut(|chunk| chunk.close(places));
     }
 
     /// Where a node is.
     pub fn get(&self, id: i64) -> Place {
         let (number, offset) = split(id);
         let chunk = self.chunks.chunk(number);
-        let place = chunk.and_then(|chunk| chunk.find(offset, &mut 0));
+        let place = chunk.and_then(|chunk| chunk.find(offset, &mut 0, &self.places));
         place.copied().unwrap_or_default()
     }
 
@@ -226,7 +291,9 @@ impl LocationStore {
                 chunk.fetch(split(*id).1);
             }
             for ((found, chunk), id) in found.iter_mut().zip(&chunks).zip(ids) {
-                *found = chunk.find(split(*id).1, &mut at).unwrap_or(NONE);
+                *found = chunk
+                    .find(split(*id).1, &mut at, &self.places)
+                    .unwrap_or(NONE);
             }
             places.extend(found.iter().take(ids.len()).map(|place| **place));
         }
@@ -260,7 +327,8 @@ mod tests {
         ];
         for ids in cases {
             for form in [StoreForm::Dense, StoreForm::Sparse] {
-                let (mut store, mut plain) = (LocationStore::new(form), BTreeMap::new());
+                let (mut store, mut plain) =
+                    (LocationStore::new(form, ids.len() as u64), BTreeMap::new());
                 for ids in ids.chunks(700) {
                     let mut nodes = LocatedNodes::default();
                     for id in ids {

@@ -118,6 +118,12 @@ impl<C: Default + Places> ChunkTable<C> {
         self.near.len()
     }
 
+    /// Room for chunks that a table with ids up to `largest` takes, in bytes.
+    pub(super) fn bytes_up_to(largest: i64) -> u64 {
+        let chunks = split(largest.max(0)).0 + 1;
+        chunks.min(NEAR_CHUNKS) * size_of::<C>() as u64
+    }
+
     /// Room for chunks that the table takes, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         let far = self.far.capacity() * (size_of::<C>() + 16);

@@ -249,6 +249,11 @@ impl<'a> RawNodes<'a> {
 #[inline]
 pub(crate) fn next_tag_run<'a>(keys_vals: &mut Varints<'a>) -> Result<&'a [u8], FormatError> {
     let (rest, start) = (keys_vals.rest(), keys_vals.position());
+    // Most nodes have no tags.
+    if rest.first() == Some(&0) {
+        keys_vals.read()?;
+        return Ok(&[]);
+    }
     while !keys_vals.is_done() {
         let end = keys_vals.position() - start;
         if keys_vals.read()? == 0 {

@@ -19,6 +19,8 @@ const A_BLOB: u64 = 3 * size_of::<BlobEntry>() as u64;
 const A_REFERENCE: u64 = 8;
 /// Blobs that are looked at for an estimate.
 const SAMPLED: usize = 24;
+/// Bytes by which a range may turn out larger than others.
+const SLACK: u64 = 1 << 20;
 /// The most ranges of ids.
 const MOST_PARTITIONS: u64 = 2048;
 
@@ -51,8 +53,8 @@ impl Choice {
             human_bytes(memory.limit),
         ));
         match choice {
-            IndexType::Dense => memory.check(memory.dense, options, StoreForm::Dense, ctx),
-            IndexType::Sparse => memory.check(memory.sparse, options, StoreForm::Sparse, ctx),
+            IndexType::Dense => memory.check(memory.dense, options, StoreForm::Dense),
+            IndexType::Sparse => memory.check(memory.sparse, options, StoreForm::Sparse),
             IndexType::Auto | IndexType::External => {
                 let directory = options.temp_dir.clone();
                 let directory = directory.unwrap_or_else(|| options.output.scratch_directory());
@@ -105,6 +107,8 @@ impl Memory {
             memory.dense += bytes(StoreForm::Dense);
             memory.sparse += bytes(StoreForm::Sparse);
         }
+        let largest = parts.with_nodes().map(|entry| entry.max_id).max();
+        memory.fixed += LocationStore::table_bytes(largest.unwrap_or_default());
         memory
     }
 
@@ -120,14 +124,8 @@ impl Memory {
         }
     }
 
-    /// Refuses to take more than the user allows.
-    fn check(
-        &self,
-        bytes: u64,
-        options: &Options,
-        form: StoreForm,
-        ctx: &Context,
-    ) -> Result<Choice> {
+    /// Refuses to take more than there is, or than the user allows.
+    fn check(&self, bytes: u64, options: &Options, form: StoreForm) -> Result<Choice> {
         let needed = self.fixed + bytes;
         if needed > self.limit {
             let message = format!(
@@ -136,10 +134,7 @@ impl Memory {
                 human_bytes(needed),
                 human_bytes(self.limit)
             );
-            match options.max_memory {
-                Some(_) => return Err(Error::file(&options.input, message)),
-                None => ctx.warn(format!("{}: {message}", options.input.display())),
-            }
+            return Err(Error::file(&options.input, message));
         }
         Ok(Choice::InMemory(form))
     }
@@ -147,10 +142,17 @@ impl Memory {
     /// As few ranges of ids as the memory allows.
     fn partitions(&self, parts: &Parts, options: &Options) -> Result<Partitions> {
         // Ranges are not cut evenly.
-        let store = |ranges: u64| (self.sparse / ranges) / 16 * 17 + (1 << 20);
+        let store = |ranges: u64| {
+            let share = self.sparse / ranges;
+            share + share / 16 + SLACK.min(share / 16)
+        };
         let needed =
             |ranges: u64| self.fixed + DiskJoin::memory(ranges, self.lists) + store(ranges);
-        let ranges = (1..=MOST_PARTITIONS).find(|ranges| needed(*ranges) <= self.limit);
+        let fits = |ranges: &u64| needed(*ranges) <= self.limit;
+        let ranges = match options.ranges {
+            Some(ranges) => Some(ranges),
+            None => (1..=MOST_PARTITIONS).find(fits),
+        };
         match ranges {
             Some(ranges) => Ok(Partitions::plan(parts, store(ranges))),
             None => {

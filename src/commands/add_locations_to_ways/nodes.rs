@@ -77,5 +77,7 @@ pub(super) fn learn(
             }
         },
         |nodes| store.add(&nodes),
-    )
+    )?;
+    store.close();
+    Ok(())
 }

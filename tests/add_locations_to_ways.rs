@@ -1,0 +1,469 @@
+//! `add-locations-to-ways`, beside a plain way to do the same, and beside osmium.
+
+mod common;
+
+use common::answers::{ask, ask_osmium, file_in_shape, file_of, history_of, in_order};
+use common::craft::Shape;
+use common::extracts::random_world;
+use common::oracle::{all_shared_files, assert_same_opl, opl, osmium, shared_data};
+use common::{Arg, Kind, Object, decode, node, relation, run_fail, run_ok, way};
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+/// What files have where there is no place, in nanodegrees.
+const NOWHERE: (i64, i64) = (i32::MAX as i64 * 100, i32::MAX as i64 * 100);
+
+/// Every way of looking up.
+const TYPES: &[&[&str]] = &[
+    &["-i", "dense"],
+    &["-i", "sparse"],
+    &["-i", "external"],
+    &["-i", "external", "--ranges", "2"],
+    &["-i", "external", "--ranges", "50"],
+    &[],
+];
+
+/// The objects with the places of nodes in their ways.
+fn located(objects: &[Object], keep_untagged: bool) -> Vec<Object> {
+    let nodes = objects.iter().filter(|object| object.kind == Kind::Node);
+    let places: HashMap<i64, (i64, i64)> = nodes
+        .map(|node| {
+            (
+                node.id,
+                (node.lat_nano / 100 * 100, node.lon_nano / 100 * 100),
+            )
+        })
+        .collect();
+    let members: HashSet<i64> = objects
+        .iter()
+        .flat_map(|object| &object.members)
+        .filter(|(kind, ..)| *kind == Kind::Node)
+        .map(|(_, id, _)| *id)
+        .collect();
+    let stays = |object: &&Object| {
+        object.kind != Kind::Node
+            || keep_untagged
+            || !object.tags.is_empty()
+            || members.contains(&object.id)
+    };
+    let with_places = |object: &Object| {
+        let place = |id: &i64| places.get(id).copied().unwrap_or(NOWHERE);
+        Object {
+            locations: object.refs.iter().map(place).collect(),
+            ..object.clone()
+        }
+    };
+    objects.iter().filter(stays).map(with_places).collect()
+}
+
+/// What the command makes of a file in every way of looking up, which has to be the same.
+fn outcome(input: &Path, args: &[&str]) -> Vec<Object> {
+    let output = input.with_file_name("located.osm.pbf");
+    let mut first: Option<Vec<u8>> = None;
+    for (turn, index) in TYPES.iter().enumerate() {
+        let jobs = ["1", "3"][turn % 2];
+        let mut all: Vec<Arg> = vec![&"add-locations-to-ways", &"-O", &"-q", &"-j", &jobs, &input];
+        all.extend(index.iter().chain(args).map(|arg| arg as Arg));
+        all.extend([&"-o" as Arg, &output]);
+        run_ok(&all);
+        let bytes = std::fs::read(&output).unwrap();
+        let is_same = first.as_ref().is_none_or(|first| *first == bytes);
+        assert!(is_same, "{index:?} {args:?}: other bytes");
+        first = Some(bytes);
+    }
+    let header = decode::header(&output);
+    assert!(header.optional.contains(&"LocationsOnWays".to_owned()));
+    let answer = ask(&[&"check", &"--ids", &"-q", &output]);
+    assert!(answer.status < 2, "{answer:?}");
+    decode::objects(&output)
+}
+
+fn assert_located(input: &Path, objects: &[Object], what: &str) {
+    for (args, keep_untagged) in [(&[][..], false), (&["-n"], true)] {
+        let (found, expected) = (outcome(input, args), located(objects, keep_untagged));
+        assert_eq!(found.len(), expected.len(), "{what} {args:?}");
+        for (found, expected) in found.iter().zip(&expected) {
+            assert_eq!(found, expected, "{what} {args:?}");
+        }
+    }
+}
+
+/// A world in which every fourth node has a tag, with the ids that go wrong.
+fn world(seed: u64) -> Vec<Object> {
+    let mut objects = random_world(seed, 150, false);
+    for object in &mut objects {
+        if object.kind == Kind::Node && object.id % 4 == 0 {
+            object.tags.push(("name".into(), object.id.to_string()));
+        }
+    }
+    objects.extend([
+        node(0, 1, -1, &[]),
+        node(-1, -10, 10, &[("negative", "yes")]),
+        node(-20, 900_000_000, -1_800_000_000, &[]),
+        node(1 << 40, 0, 0, &[]),
+        node(i64::MAX, 5, 6, &[]),
+        way(-5, &[-1, -20, 0, 1 << 40, i64::MAX, i64::MIN, -1], &[]),
+        way(1 << 41, &[], &[("nodes", "none")]),
+        relation(-7, &[(Kind::Node, -20, "label")], &[]),
+    ]);
+    in_order(objects)
+}
+
+#[test]
+fn every_index_type_gives_the_same_and_what_is_right() {
+    let dir = tempfile::tempdir().unwrap();
+    for seed in 0..4 {
+        let objects = world(seed);
+        for size in [7, 60, 10_000] {
+            let blobs: Vec<&[Object]> = objects
+                .chunk_by(|one, next| one.kind == next.kind)
+                .flat_map(|kind| kind.chunks(size))
+                .collect();
+            let input = file_of(dir.path(), "in.osm.pbf", &blobs);
+            assert_located(&input, &objects, "in order");
+            let indexed = dir.path().join("indexed.osm.pbf");
+            run_ok(&[&"cat", &"-O", &input, &"-o", &indexed]);
+            assert_located(&indexed, &objects, "indexed");
+        }
+    }
+}
+
+#[test]
+fn blobs_of_several_kinds_and_nodes_behind_their_ways_do_no_harm() {
+    let dir = tempfile::tempdir().unwrap();
+    for seed in 0..3 {
+        let mut objects = world(seed);
+        let blobs: Vec<&[Object]> = objects.chunks(41).collect();
+        let input = file_of(dir.path(), "mixed.osm.pbf", &blobs);
+        assert_located(&input, &objects, "mixed blobs");
+        objects.reverse();
+        let blobs: Vec<&[Object]> = objects.chunks(23).collect();
+        let input = file_of(dir.path(), "backwards.osm.pbf", &blobs);
+        assert_located(&input, &objects, "backwards");
+        // Blobs of one kind, of which none is in its place, and a node that comes twice.
+        let again = Object {
+            id: 8,
+            ..node(8, 77, 88, &[("last", "wins")])
+        };
+        objects.push(again);
+        let blobs: Vec<&[Object]> = objects
+            .chunk_by(|one, next| one.kind == next.kind)
+            .flat_map(|kind| kind.chunks(19))
+            .collect();
+        let input = file_of(dir.path(), "twice.osm.pbf", &blobs);
+        assert_located(&input, &objects, "twice");
+    }
+}
+
+#[test]
+fn places_are_the_same_in_whatever_units_a_block_measures() {
+    let dir = tempfile::tempdir().unwrap();
+    let objects = [
+        node(1, 10, 20, &[]),
+        node(2, -30, 70, &[("a", "b")]),
+        node(3, 0, 0, &[]),
+        way(1, &[1, 2, 3, 4], &[]),
+        way(2, &[3, 3], &[("c", "d")]),
+    ];
+    for (granularity, offset) in [(100, 0), (1000, 0), (10, 70), (1, 1), (1000, 5_000)] {
+        let shape = Shape {
+            granularity,
+            lat_offset: offset,
+            lon_offset: -offset,
+            ..Shape::USUAL
+        };
+        let moved: Vec<Object> = objects
+            .iter()
+            .cloned()
+            .map(|mut object| {
+                if object.kind == Kind::Node {
+                    object.lat_nano += offset;
+                    object.lon_nano -= offset;
+                }
+                object
+            })
+            .collect();
+        let blobs = [&moved[..3], &moved[3..]];
+        let input = file_in_shape(dir.path(), "units.osm.pbf", &blobs, &shape);
+        assert_located(&input, &moved, "units");
+    }
+    // Units that cannot say where the node is, in a block that cannot have others.
+    let shape = Shape {
+        granularity: 1000,
+        ..Shape::USUAL
+    };
+    let fine = file_of(dir.path(), "fine.osm.pbf", &[&[node(1, 11, 13, &[])]]);
+    let mixed = [node(2, 10, 20, &[]), way(1, &[1, 2], &[])];
+    let coarse = file_in_shape(dir.path(), "coarse.osm.pbf", &[&mixed], &shape);
+    let both = dir.path().join("both.osm.pbf");
+    run_ok(&[&"cat", &fine, &coarse, &"-o", &both]);
+    let out = dir.path().join("out.osm.pbf");
+    let message = run_fail(&[&"add-locations-to-ways", &"-q", &both, &"-o", &out]);
+    assert!(message.contains("units of 1000"), "{message}");
+    assert!(!out.exists());
+}
+
+#[test]
+fn places_that_ways_had_before_are_replaced() {
+    let dir = tempfile::tempdir().unwrap();
+    let located_way = Object {
+        locations: vec![(100, 200), (300, 400)],
+        ..way(1, &[1, 2], &[("a", "b")])
+    };
+    let objects = vec![node(1, 5, 6, &[]), node(2, 7, 8, &[]), located_way];
+    let input = file_of(dir.path(), "in.osm.pbf", &[&objects[..2], &objects[2..]]);
+    assert_located(&input, &objects, "located before");
+}
+
+#[test]
+fn what_osmium_makes_of_every_real_file() {
+    if !osmium() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    for file in all_shared_files() {
+        if file.to_string_lossy().ends_with(".osh.pbf") {
+            continue;
+        }
+        // osmium takes nodes in order only.
+        let sorted = dir.path().join("sorted.osm.pbf");
+        run_ok(&[&"sort", &"-O", &file, &"-o", &sorted]);
+        for n in ["--keep-member-nodes", "-n"] {
+            let theirs = dir.path().join("theirs.osm.pbf");
+            let args: [Arg; 7] = [
+                &"add-locations-to-ways",
+                &"--ignore-missing-nodes",
+                &n,
+                &sorted,
+                &"-O",
+                &"-o",
+                &theirs,
+            ];
+            assert_eq!(ask_osmium(&args).status, 0, "{}", file.display());
+            let mut all = Vec::new();
+            for index in ["sparse", "dense", "external"] {
+                let ours = dir.path().join("ours.osm.pbf");
+                // The flags of osmium are understood.
+                run_ok(&[
+                    &"add-locations-to-ways",
+                    &"--ignore-missing-nodes",
+                    &n,
+                    &"-q",
+                    &"-O",
+                    &"-i",
+                    &index,
+                    &"--ranges",
+                    &"3",
+                    &sorted,
+                    &"-o",
+                    &ours,
+                ]);
+                if all.is_empty() {
+                    assert_same_opl(&opl(&ours), &opl(&theirs));
+                }
+                all.push(std::fs::read(&ours).unwrap());
+            }
+            assert!(
+                all.iter().all(|bytes| *bytes == all[0]),
+                "{}",
+                file.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn missing_nodes_are_counted_and_with_strict_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let objects = [
+        node(1, 0, 0, &[]),
+        way(7, &[1, 1], &[]),
+        way(8, &[1, 9, 10, 9], &[]),
+    ];
+    let input = file_of(dir.path(), "in.osm.pbf", &[&objects[..1], &objects[1..]]);
+    let out = dir.path().join("out.osm.pbf");
+    let run = run_ok(&[&"add-locations-to-ways", &"--json", &input, &"-o", &out]);
+    let summary: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+    assert_eq!(summary["ways"], 2);
+    assert_eq!(summary["references"], 6);
+    assert_eq!(summary["missing_references"], 3);
+    assert_eq!(summary["missing_nodes"], 2);
+    let warning = String::from_utf8_lossy(&run.stderr).into_owned();
+    assert!(warning.contains("3 references to 2 nodes"), "{warning}");
+    let strict = dir.path().join("strict.osm.pbf");
+    for index in ["dense", "sparse", "external"] {
+        let message = run_fail(&[
+            &"add-locations-to-ways",
+            &"--strict",
+            &"-q",
+            &"-i",
+            &index,
+            &input,
+            &"-o",
+            &strict,
+        ]);
+        assert!(message.contains("way 8 refers to node 9"), "{message}");
+        assert!(!strict.exists());
+    }
+    let ways: Vec<Object> = decode::objects(&out);
+    assert_eq!(ways[1].locations, [(0, 0), NOWHERE, NOWHERE, NOWHERE]);
+}
+
+#[test]
+fn a_join_says_what_it_takes_and_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let scratch = dir.path().join("scratch");
+    std::fs::create_dir(&scratch).unwrap();
+    let input = common::world(dir.path(), "60000");
+    let out = dir.path().join("out.osm.pbf");
+    let run = run_ok(&[
+        &"add-locations-to-ways",
+        &"-i",
+        &"external",
+        &"--ranges",
+        &"5",
+        &"--temp-dir",
+        &scratch,
+        &"--json",
+        &input,
+        &"-o",
+        &out,
+    ]);
+    let told = String::from_utf8_lossy(&run.stderr).into_owned();
+    assert!(
+        told.contains("7 ranges of ids: temporary files of about"),
+        "{told}"
+    );
+    let summary: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+    assert_eq!(summary["index_type"], "external");
+    assert_eq!(summary["scratch"]["partitions"], 7);
+    let share = summary["scratch"]["bytes_per_reference"].as_f64().unwrap();
+    assert!(share > 0.5 && share < 12.0, "{share}");
+    assert_eq!(std::fs::read_dir(&scratch).unwrap().count(), 0);
+}
+
+#[test]
+fn too_little_memory_and_no_place_for_temporary_files_are_said_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = common::world(dir.path(), "60000");
+    let out = dir.path().join("out.osm.pbf");
+    let fail = |args: &[&str]| {
+        let mut all: Vec<Arg> = vec![&"add-locations-to-ways", &"-q", &input, &"-o", &out];
+        all.extend(args.iter().map(|arg| arg as Arg));
+        let message = run_fail(&all);
+        assert!(!out.exists());
+        message
+    };
+    let message = fail(&["-i", "sparse", "--max-memory", "1M"]);
+    assert!(message.contains("--index-type external"), "{message}");
+    let message = fail(&["-i", "external", "--max-memory", "1M"]);
+    assert!(message.contains("at least"), "{message}");
+    let message = fail(&["-i", "external", "--temp-dir", "/nowhere"]);
+    assert!(message.contains("/nowhere"), "{message}");
+    // An array by id of which nearly all is empty.
+    let far = [
+        node(1, 1, 1, &[]),
+        node(1 << 50, 2, 2, &[]),
+        way(1, &[1, 1 << 50], &[]),
+    ];
+    let far_file = file_of(dir.path(), "far.osm.pbf", &[&far[..2], &far[2..]]);
+    assert_eq!(outcome_of(&far_file, "sparse"), located(&far, false));
+    assert_eq!(outcome_of(&far_file, "auto"), located(&far, false));
+    let answer = ask(&[
+        &"add-locations-to-ways",
+        &input,
+        &"-i",
+        &"flux",
+        &"-o",
+        &out,
+    ]);
+    let is_clear = answer.stderr.contains("auto, dense, sparse or external");
+    assert!(answer.status == 2 && is_clear, "{answer:?}");
+}
+
+fn outcome_of(input: &Path, index: &str) -> Vec<Object> {
+    let output = input.with_file_name("one.osm.pbf");
+    run_ok(&[
+        &"add-locations-to-ways",
+        &"-O",
+        &"-q",
+        &"-i",
+        &index,
+        &input,
+        &"-o",
+        &output,
+    ]);
+    decode::objects(&output)
+}
+
+#[test]
+fn a_history_is_refused_and_text_is_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out.osm.pbf");
+    let history = history_of(dir.path(), "in.osh.pbf", &[&[node(1, 1, 1, &[])]]);
+    let message = run_fail(&[&"add-locations-to-ways", &history, &"-o", &out]);
+    assert!(
+        message.contains("history") && message.contains("time-filter"),
+        "{message}"
+    );
+    let text = dir.path().join("in.opl");
+    std::fs::write(&text, "n1 x1.5 y2.5\nn2 Ta=b x0 y0\nw1 Nn1,n2,n3\n").unwrap();
+    run_ok(&[&"add-locations-to-ways", &"-q", &text, &"-o", &out]);
+    let found = decode::objects(&out);
+    assert_eq!(found.len(), 2);
+    assert_eq!(
+        found[1].locations,
+        [(2_500_000_000, 1_500_000_000), (0, 0), NOWHERE]
+    );
+}
+
+#[test]
+fn an_index_that_lies_about_nodes_is_found_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(file) = lying_index(dir.path()) else {
+        return;
+    };
+    let out = dir.path().join("out.osm.pbf");
+    for index in TYPES {
+        let mut args: Vec<Arg> = vec![&"add-locations-to-ways", &"-q", &file, &"-o", &out];
+        args.extend(index.iter().map(|arg| arg as Arg));
+        let message = run_fail(&args);
+        assert!(message.contains("index"), "{message}");
+    }
+}
+
+/// A file whose per-blob index says that nodes have other ids.
+fn lying_index(dir: &Path) -> Option<PathBuf> {
+    use common::craft::{block, frame, frame_with_index, header_payload, raw_blob};
+    let nodes = block(&[node(1, 1, 1, &[]), node(900, 2, 2, &[])], &Shape::USUAL);
+    let ways = block(&[way(1, &[1, 900], &[])], &Shape::USUAL);
+    let mut claim = vec![2u8, 0];
+    claim.extend(1i64.to_le_bytes());
+    claim.extend(2i64.to_le_bytes());
+    claim.extend(2u64.to_le_bytes());
+    claim.extend([0; 16]);
+    let header = header_payload(&["OsmSchema-V0.6", "DenseNodes"], &[]);
+    let mut bytes = frame("OSMHeader", &raw_blob(&header));
+    bytes.extend(frame_with_index("OSMData", &claim, &raw_blob(&nodes)));
+    bytes.extend(frame("OSMData", &raw_blob(&ways)));
+    let path = dir.join("lying.osm.pbf");
+    std::fs::write(&path, bytes).ok()?;
+    Some(path)
+}
+
+#[test]
+fn a_stream_says_that_it_has_locations() {
+    let Some(file) = shared_data("monaco.osm.pbf") else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let run = run_ok(&[&"add-locations-to-ways", &"-q", &file, &"-o", &"-"]);
+    let path = dir.path().join("stream.osm.pbf");
+    std::fs::write(&path, &run.stdout).unwrap();
+    let header = decode::header(&path);
+    assert!(header.optional.contains(&"LocationsOnWays".to_owned()));
+    assert_eq!(
+        decode::objects(&path),
+        located(&decode::objects(&file), false)
+    );
+}
