@@ -157,6 +157,7 @@ impl Job {
                     output: file(next.clone()),
                     write: WriteOptions::default(),
                     header: HeaderOptions::default(),
+                    locations_on_ways: None,
                 },
                 &self.ctx,
             )?;

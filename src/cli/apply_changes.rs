@@ -1,7 +1,7 @@
 use super::shared::{RunArgs, WriteArgs};
 use super::{Answer, show};
 use anyhow::Result;
-use pbfhogg::commands::apply_changes::{self, Summary};
+use pbfhogg::commands::apply_changes::{self, Summary, UntaggedNodes};
 use pbfhogg::write::OutputTarget;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -18,7 +18,8 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:
   pbfhogg apply-changes planet.osm.pbf day.osc.gz -o new.osm.pbf
   pbfhogg apply-changes planet.osm.pbf 4711.osc.gz 4712.osc.gz -o new.osm.pbf
-  pbfhogg apply-changes --in-place berlin.osm.pbf day.osc.gz")]
+  pbfhogg apply-changes --in-place berlin.osm.pbf day.osc.gz
+  pbfhogg apply-changes --locations-on-ways located.osm.pbf day.osc.gz -o new.osm.pbf")]
 pub struct Args {
     /// The base: a sorted PBF file; - is standard input
     #[arg(value_name = "BASE")]
@@ -32,6 +33,14 @@ pub struct Args {
     /// Replace the base by the result, when it is complete
     #[arg(long, conflicts_with = "output")]
     in_place: bool,
+    /// The ways of the base have the coordinates of their nodes, and those of the result have, too
+    ///
+    /// Ways are moved with their nodes. A base that was made without nodes which nothing but ways needs stays without.
+    #[arg(long)]
+    locations_on_ways: bool,
+    /// With --locations-on-ways: keep new nodes without tags even if the base has none
+    #[arg(short = 'n', long, requires = "locations_on_ways")]
+    keep_untagged_nodes: bool,
     #[command(flatten)]
     write: WriteArgs,
     #[command(flatten)]
@@ -56,8 +65,28 @@ pub fn run(args: &Args) -> Result<Answer> {
         output,
         write: args.write.options(),
         header: args.write.header(),
+        locations_on_ways: args
+            .locations_on_ways
+            .then_some(match args.keep_untagged_nodes {
+                true => UntaggedNodes::Keep,
+                false => UntaggedNodes::AsBase,
+            }),
     };
     let summary = apply_changes::run(&options, &ctx)?;
+    if let Some(locations) = &summary.locations {
+        if locations.missing_references > 0 {
+            ctx.warn(format!(
+                "{} of ways to nodes of which neither the base nor the changes say where they are",
+                show::counted(locations.missing_references, "reference")
+            ));
+        }
+        if locations.members_missing > 0 {
+            ctx.warn(format!(
+                "{} that relations now refer to: the base was made without them",
+                show::counted(locations.members_missing, "node")
+            ));
+        }
+    }
     let free = !options.output.is_stream();
     args.run
         .finish(&ctx, &summary, free, || report(&options.output, &summary))?;
@@ -88,6 +117,14 @@ fn report(output: &OutputTarget, summary: &Summary) -> String {
         show::number(summary.blobs_copied),
         show::number(summary.blobs_rewritten),
     );
+    if let Some(locations) = &summary.locations {
+        let _ = writeln!(
+            out,
+            "  locations: {} moved with their nodes, {} left out that only ways need",
+            show::counted(locations.ways_moved, "way"),
+            show::counted(locations.nodes_left_out, "node"),
+        );
+    }
     let sequence = summary
         .replication_sequence
         .map(|number| format!(" sequence {number}"));

@@ -4,6 +4,7 @@
 //! find the changed ids; those that really hold one are spliced on the wire.
 
 mod edit;
+mod locations;
 mod units;
 
 use super::check_order;
@@ -16,7 +17,9 @@ use crate::pbf::{BlobFlags, HeaderBlock, feature};
 use crate::read::{BlobPlan, PbfFile, PlanNeeds, parallel_classify_phase};
 use crate::text::{ChangeSet, read_change_files};
 use crate::write::{Expected, OutputTarget, PbfWriter, WriteOptions, Written};
-use edit::{Done, Editor, Tally};
+use edit::{Done, Editor, Rules, Tally};
+use locations::Locations;
+pub use locations::UntaggedNodes;
 use serde::Serialize;
 use std::path::PathBuf;
 use units::{Unit, plan_units};
@@ -34,6 +37,8 @@ pub struct Options {
     pub write: WriteOptions,
     /// What its header says.
     pub header: HeaderOptions,
+    /// Whether the ways have the coordinates of their nodes, and keep them, and what that means for nodes.
+    pub locations_on_ways: Option<UntaggedNodes>,
 }
 
 /// What `apply-changes` did.
@@ -61,6 +66,21 @@ pub struct Summary {
     pub replication_sequence: Option<i64>,
     /// Time up to which changes are contained, as far as it is known.
     pub replication_timestamp: Option<String>,
+    /// What became of the coordinates in ways, where they are kept.
+    pub locations: Option<LocationsSummary>,
+}
+
+/// What became of the coordinates in ways.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct LocationsSummary {
+    /// Ways that were not changed and have other coordinates, because their nodes moved.
+    pub ways_moved: u64,
+    /// References of changed ways, and of ways whose nodes are gone, to nodes of which nobody says where they are.
+    pub missing_references: u64,
+    /// New or changed nodes that were left out, because the base has no nodes that only ways need.
+    pub nodes_left_out: u64,
+    /// Nodes that relations now refer to, and that the base was made without.
+    pub members_missing: u64,
 }
 
 /// Applies.
@@ -76,25 +96,43 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
             "this is a history file; changes can be applied to current data only",
         ));
     }
-    let changes = {
+    let mut changes = {
         let _phase = ctx.phase("read changes", 0);
         read_change_files(&options.changes, ctx)?
     };
-    let (plan, drop_locations) = plan_base(&file, &changes, ctx)?;
-    if drop_locations {
+    let (mut plan, has_locations) = plan_base(&file, &changes, options, ctx)?;
+    let locations = match options.locations_on_ways {
+        Some(untagged) => Some(Locations::find(&file, &mut plan, &changes, untagged, ctx)?),
+        None => None,
+    };
+    if has_locations && locations.is_none() {
         ctx.warn(format!(
-            "{}: ways carry locations, which this command does not keep up to date: \
-             the output has none",
+            "{}: ways carry locations, which are not kept: the output has none \
+             (--locations-on-ways keeps them up to date)",
             options.base.display()
         ));
     }
-    let header = output_header(&file.header, &changes, &options.header);
-    let units = plan_units(&plan, &changes, drop_locations);
-    write(options, &file, header, units, &changes, drop_locations, ctx)
+    let rules = Rules {
+        drops_locations: has_locations && locations.is_none(),
+        locations,
+    };
+    let header = output_header(&file.header, &changes, options);
+    let units = plan_units(&plan, &changes, |entry| rules.rewrites(entry));
+    let run = Run {
+        options,
+        file: &file,
+        ctx,
+    };
+    run.write(header, units, &mut changes, rules, &mut plan)
 }
 
 /// Finds out what is in the base, which must be in order, and whether its ways carry coordinates.
-fn plan_base(file: &PbfFile, changes: &ChangeSet, ctx: &Context) -> Result<(BlobPlan, bool)> {
+fn plan_base(
+    file: &PbfFile,
+    changes: &ChangeSet,
+    options: &Options,
+    ctx: &Context,
+) -> Result<(BlobPlan, bool)> {
     let declared = file.header.has(feature::SORTED);
     let needs = if declared {
         PlanNeeds::Ranges
@@ -107,7 +145,9 @@ fn plan_base(file: &PbfFile, changes: &ChangeSet, ctx: &Context) -> Result<(Blob
     plan.resolve_shared(file, ctx, |entry| {
         match (entry.first_key(), entry.last_key()) {
             (Some(first), Some(last)) => {
-                !changes.range(first, last).is_empty() || units::loses_locations(entry, located)
+                !changes.range(first, last).is_empty()
+                    || options.locations_on_ways.is_some()
+                    || located && edit::may_have_locations(entry)
             }
             _ => false,
         }
@@ -136,85 +176,124 @@ fn check_base(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
 }
 
 /// The base's header with the state that the changes bring.
-fn output_header(base: &HeaderBlock, changes: &ChangeSet, options: &HeaderOptions) -> HeaderBlock {
+fn output_header(base: &HeaderBlock, changes: &ChangeSet, options: &Options) -> HeaderBlock {
     let mut header = base.clone();
     header.set_optional(feature::SORTED, true);
-    header.set_optional(feature::LOCATIONS, false);
+    header.set_optional(feature::LOCATIONS, options.locations_on_ways.is_some());
     let replication = changes.replication();
     // An older day that comes late does not take the file back in time.
     header.replication_sequence = header.replication_sequence.max(replication.sequence);
     header.replication_timestamp = header.replication_timestamp.max(replication.timestamp);
-    options.apply(&mut header);
+    options.header.apply(&mut header);
     header
 }
 
-fn write(
-    options: &Options,
-    file: &PbfFile,
-    header: HeaderBlock,
-    units: Vec<Unit>,
-    changes: &ChangeSet,
-    drop_locations: bool,
-    ctx: &Context,
-) -> Result<Summary> {
-    let created = changes.changes().len() / crate::pbf::TARGET_ELEMENTS;
-    let more = Expected {
-        blobs: (created + ObjectKind::ALL.len()) as u64,
-        ..Expected::default()
-    };
-    let expected = units
-        .iter()
-        .map(Unit::expected)
-        .fold(Expected::default(), Expected::and)
-        .and(more);
-    let mut tally = Tally::default();
-    let (mut blobs_copied, mut blobs_rewritten) = (0, 0);
-    let replication_sequence = header.replication_sequence;
-    let replication_timestamp = header.replication_timestamp.map(format_timestamp);
-    let mut writer =
-        PbfWriter::create(options.output.clone(), header, options.write, expected, ctx)?;
-    let phase = ctx.phase("apply", units.iter().map(Unit::frame_bytes).sum());
-    parallel_classify_phase(
-        ctx.jobs,
-        ctx.byte_budget(),
-        units.into_iter().map(Ok),
-        Unit::held_bytes,
-        || Editor::new(file, changes, options.write, drop_locations, ctx),
-        |editor, unit| Ok((unit.frame_bytes(), editor.work(&unit)?)),
-        |(bytes, (done, counts))| {
-            phase.advance(bytes);
-            tally.add(&counts);
-            match done {
-                Done::Copy(entry) => {
-                    blobs_copied += u64::from(entry.blobs);
-                    writer.copy(&file.input, &entry)
-                }
-                Done::Rewritten(frames) => {
-                    blobs_rewritten += 1;
-                    frames.iter().try_for_each(|frame| writer.frame(frame))
-                }
-                Done::New(frames) => frames.iter().try_for_each(|frame| writer.frame(frame)),
-            }
-        },
-    )?;
-    drop(phase);
-    if tally.locations_dropped > 0 {
-        ctx.warn(format!(
-            "{} ways lost their locations",
-            tally.locations_dropped
-        ));
+/// A run.
+struct Run<'r> {
+    options: &'r Options,
+    file: &'r PbfFile,
+    ctx: &'r Context,
+}
+
+impl Run<'_> {
+    fn write(
+        &self,
+        header: HeaderBlock,
+        mut units: Vec<Unit>,
+        changes: &mut ChangeSet,
+        mut rules: Rules,
+        plan: &mut BlobPlan,
+    ) -> Result<Summary> {
+        let (options, ctx) = (self.options, self.ctx);
+        let created = changes.changes().len() / crate::pbf::TARGET_ELEMENTS;
+        let more = Expected {
+            blobs: (created + ObjectKind::ALL.len()) as u64,
+            ..Expected::default()
+        };
+        let expected = units
+            .iter()
+            .map(Unit::expected)
+            .fold(Expected::default(), Expected::and)
+            .and(more);
+        let replication_sequence = header.replication_sequence;
+        let replication_timestamp = header.replication_timestamp.map(format_timestamp);
+        let mut writer =
+            PbfWriter::create(options.output.clone(), header, options.write, expected, ctx)?;
+        let mut tally = Tally::default();
+        let mut missing = 0;
+        if rules.locations.is_some() {
+            // Which changes of nodes count has to be known before ways are written.
+            let ways = units.partition_point(|unit| unit.is_nodes(changes));
+            let ways = units.split_off(ways);
+            let nodes = std::mem::replace(&mut units, ways);
+            self.apply(nodes, changes, &rules, &mut tally, &mut writer)?;
+        }
+        if let Some(locations) = &mut rules.locations {
+            let outdated = std::mem::take(&mut tally.outdated_nodes);
+            locations.forget(outdated, self.file, plan, ctx)?;
+            missing = locations.locate(changes);
+        }
+        self.apply(units, changes, &rules, &mut tally, &mut writer)?;
+        if tally.locations_dropped > 0 {
+            ctx.warn(format!(
+                "{} ways lost their locations",
+                tally.locations_dropped
+            ));
+        }
+        Ok(Summary {
+            written: writer.finish()?,
+            changes: changes.changes().len() as u64,
+            created: tally.created,
+            modified: tally.modified,
+            deleted: tally.deleted,
+            outdated: tally.outdated,
+            absent: tally.absent,
+            blobs_copied: tally.blobs_copied,
+            blobs_rewritten: tally.blobs_rewritten,
+            replication_sequence,
+            replication_timestamp,
+            locations: rules.locations.map(|locations| LocationsSummary {
+                ways_moved: tally.ways_moved,
+                missing_references: missing + tally.references_lost,
+                nodes_left_out: tally.left_out,
+                members_missing: locations.spared.map_or(0, |spared| spared.lost),
+            }),
+        })
     }
-    Ok(Summary {
-        written: writer.finish()?,
-        changes: changes.changes().len() as u64,
-        created: tally.created,
-        modified: tally.modified,
-        deleted: tally.deleted,
-        outdated: tally.outdated,
-        absent: tally.absent,
-        blobs_copied,
-        blobs_rewritten,
-        replication_sequence,
-        replication_timestamp,
-    })
+
+    /// Writes what becomes of some units.
+    fn apply<'f>(
+        &'f self,
+        units: Vec<Unit>,
+        changes: &ChangeSet,
+        rules: &Rules,
+        tally: &mut Tally,
+        writer: &mut PbfWriter<'f>,
+    ) -> Result<()> {
+        let (file, ctx) = (self.file, self.ctx);
+        let phase = ctx.phase("apply", units.iter().map(Unit::frame_bytes).sum());
+        parallel_classify_phase(
+            ctx.jobs,
+            ctx.byte_budget(),
+            units.into_iter().map(Ok),
+            Unit::held_bytes,
+            || Editor::new(file, changes, self.options.write, rules, ctx),
+            |editor, unit| Ok((unit.frame_bytes(), editor.work(&unit)?)),
+            |(bytes, (done, counts))| {
+                phase.advance(bytes);
+                tally.add(counts);
+                match done {
+                    Done::Copy(entry) => {
+                        tally.blobs_copied += u64::from(entry.blobs);
+                        writer.copy(&file.input, &entry)
+                    }
+                    Done::Rewritten(frames) => {
+                        tally.blobs_rewritten += 1;
+                        frames.iter().try_for_each(|frame| writer.frame(frame))
+                    }
+                    Done::New(frames) => frames.iter().try_for_each(|frame| writer.frame(frame)),
+                }
+            },
+        )
+    }
 }

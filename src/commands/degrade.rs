@@ -152,7 +152,11 @@ fn make(
     let is_kept = |position: u32| !dropped.contains(&position);
     if !is_shuffled {
         let script = EditScript::keeping((0..entry.count).map(is_kept));
-        let (options, mut spliced) = (SpliceOptions { drop_locations }, Vec::new());
+        let options = SpliceOptions {
+            drop_locations,
+            ..SpliceOptions::default()
+        };
+        let mut spliced = Vec::new();
         if splice_block(payload, &script, &[], options, &mut spliced)? {
             return encoder.add_payload(&spliced);
         }

@@ -25,10 +25,15 @@ impl WayNodes {
         Ok(Self { refs, ways })
     }
 
-    /// The way that a node belongs to, by the place of the node among all.
+    /// The number of the way that a node belongs to, by the place of the node among all.
+    pub(crate) fn number_at(&self, node: usize) -> usize {
+        self.ways.partition_point(|(_, end)| *end <= node)
+    }
+
+    /// The id of the way that a node belongs to.
     pub(crate) fn way_at(&self, node: usize) -> i64 {
-        let at = self.ways.partition_point(|(_, end)| *end <= node);
-        self.ways.get(at).map_or(0, |(id, _)| *id)
+        let way = self.ways.get(self.number_at(node));
+        way.map_or(0, |(id, _)| *id)
     }
 }
 
@@ -46,73 +51,133 @@ pub(crate) fn locate_ways(
     }
     let mut places = Vec::with_capacity(nodes.refs.len());
     find(&nodes, &mut places)?;
-    // Where nothing else of the block is measured in its units, they are those that can say every place.
-    let is_measured = block.has_nodes();
-    let scale = match is_measured {
+    let start_of = |way: usize| match way {
+        0 => 0,
+        way => nodes.ways.get(way - 1).map_or(0, |(_, end)| *end),
+    };
+    put_places(
+        &block,
+        |way| places.get(start_of(way)..start_of(way + 1)),
+        out,
+    )?;
+    Ok(!places.is_empty())
+}
+
+/// What became of the ways of a block some of whose nodes moved.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Relocated {
+    /// Ways that have other places.
+    pub ways: u64,
+    /// Of their nodes, those that are nowhere now.
+    pub lost: u64,
+}
+
+/// Appends the block in `payload` with other places in its ways. `find_moved` is asked once which of the nodes of all ways
+/// may be elsewhere now, by their places among all; `place_of` says where such a node is, `None` where it is where it
+/// was. Where that is so of all, nothing is appended.
+pub(crate) fn relocate_ways(
+    payload: &[u8],
+    find_moved: impl FnOnce(&WayNodes) -> Vec<usize>,
+    place_of: impl Fn(i64) -> Option<Place>,
+    out: &mut Vec<u8>,
+) -> Result<Relocated, FormatError> {
+    let block = ParsedBlock::parse_bare(payload)?;
+    let nodes = WayNodes::of(&block)?;
+    let mut numbers = find_moved(&nodes);
+    numbers
+        .iter_mut()
+        .for_each(|node| *node = nodes.number_at(*node));
+    numbers.dedup();
+    // Where the units change, all ways have to be written in the new ones.
+    let is_same_scale = scale_of_ways(&block) == block.scale;
+    let is_wanted = |way: usize| !is_same_scale || numbers.binary_search(&way).is_ok();
+    let (mut relocated, mut places) = (Relocated::default(), Vec::new());
+    // The ways that are written, and where their places are.
+    let mut ways: Vec<(usize, std::ops::Range<usize>)> = Vec::new();
+    block.for_each_way_place(is_wanted, |number, refs, old| {
+        let Some(old) = old else {
+            return;
+        };
+        let (start, mut moves) = (places.len(), false);
+        for (node, old) in refs.iter().zip(old) {
+            let new = place_of(*node).filter(|new| new != old);
+            moves |= new.is_some();
+            relocated.lost += u64::from(new == Some(Place::NONE));
+            places.push(new.unwrap_or(*old));
+        }
+        relocated.ways += u64::from(moves);
+        match moves || !is_same_scale {
+            true => ways.push((number, start..places.len())),
+            false => places.truncate(start),
+        }
+    })?;
+    if relocated.ways > 0 {
+        let places_of = |number: usize| {
+            let at = ways.binary_search_by_key(&number, |(way, _)| *way).ok()?;
+            places.get(ways.get(at)?.1.clone())
+        };
+        put_places(&block, places_of, out)?;
+    }
+    Ok(relocated)
+}
+
+/// The units for the places in ways: those of the block where nodes are measured in them, else those that can say every
+/// place.
+fn scale_of_ways(block: &ParsedBlock<'_>) -> Scale {
+    match block.has_nodes() || block.scale.is_decimicro() {
         true => block.scale,
-        false => Scale::default(),
-    };
-    let mut ways = Ways {
-        ends: nodes.ways.iter(),
-        places: &places,
-        start: 0,
-        scale,
-        runs: Runs::default(),
-    };
-    let mut group = Vec::with_capacity(payload.len() + places.len() * 8);
-    out.reserve(payload.len() + places.len() * 8);
+        false => Scale {
+            date_granularity: block.scale.date_granularity,
+            ..Scale::default()
+        },
+    }
+}
+
+/// Appends a block with other places in those of its ways, by their numbers, that have some.
+fn put_places<'p>(
+    block: &ParsedBlock<'_>,
+    places_of: impl Fn(usize) -> Option<&'p [Place]>,
+    out: &mut Vec<u8>,
+) -> Result<(), FormatError> {
+    let payload = block.payload();
+    let scale = scale_of_ways(block);
+    let (mut group, mut runs, mut number) = (Vec::with_capacity(payload.len()), Runs::default(), 0);
+    out.reserve(payload.len() / 2 * 3);
     let mut fields = Fields::new(payload);
     while let Some(field) = fields.next()? {
         match field.number {
             2 => {
                 group.clear();
-                ways.put_group(field.bytes()?, &mut group)?;
+                let mut messages = Fields::new(field.bytes()?);
+                while let Some(message) = messages.next()? {
+                    let is_way = message.number == 3;
+                    match places_of(number).filter(|_| is_way) {
+                        Some(places) => {
+                            runs.put_way(message.bytes()?, places, &scale, &mut group)?
+                        }
+                        None => group.extend_from_slice(message.raw),
+                    }
+                    number += usize::from(is_way);
+                }
                 put_bytes_field(out, 2, &group);
             }
-            17 | 19 | 20 if !is_measured => {}
+            17 | 19 | 20 if scale != block.scale => {}
             _ => out.extend_from_slice(field.raw),
         }
     }
-    Ok(!places.is_empty())
-}
-
-/// The ways of a block, of which those not yet written have places.
-struct Ways<'a> {
-    ends: std::slice::Iter<'a, (i64, usize)>,
-    places: &'a [Place],
-    start: usize,
-    scale: Scale,
-    runs: Runs,
-}
-
-impl Ways<'_> {
-    fn put_group(&mut self, group: &[u8], out: &mut Vec<u8>) -> Result<(), FormatError> {
-        let mut fields = Fields::new(group);
-        while let Some(field) = fields.next()? {
-            if field.number == 3 {
-                let end = self.ends.next().map_or(self.start, |(_, end)| *end);
-                let places = self.places.get(self.start..end).unwrap_or_default();
-                self.start = end;
-                self.runs
-                    .put_way(field.bytes()?, places, &self.scale, out)?;
-            } else {
-                out.extend_from_slice(field.raw);
-            }
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// Scratch for packed runs of coordinates.
 #[derive(Default)]
-pub(super) struct Runs {
+struct Runs {
     lats: Vec<u8>,
     lons: Vec<u8>,
 }
 
 impl Runs {
     /// Appends a way as a field of a group, with other places of its nodes.
-    pub(super) fn put_way(
+    fn put_way(
         &mut self,
         message: &[u8],
         places: &[Place],

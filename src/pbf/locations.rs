@@ -3,7 +3,7 @@
 use super::FormatError;
 use super::cursor::{ParsedBlock, ParsedMessage};
 use super::dense::{Delta, DenseNodes, STRIDE, next_tag_run};
-use super::messages::NodeMessage;
+use super::messages::{NodeMessage, WayMessage};
 use crate::osm::{DECIMICRO_PER_DEGREE, NANO_PER_DECIMICRO, ObjectKind, Place};
 
 /// A position on the earth: latitude and longitude in 1e-7 degree.
@@ -30,6 +30,40 @@ impl ParsedBlock<'_> {
         look: impl FnMut(i64, Place, bool),
     ) -> Result<(), FormatError> {
         self.walk_nodes::<true>(look)
+    }
+
+    /// Calls `look` with each way that is wanted by its number in the block: the number, its nodes, and where they are, as
+    /// far as the way says that.
+    pub(crate) fn for_each_way_place(
+        &self,
+        is_wanted: impl Fn(usize) -> bool,
+        mut look: impl FnMut(usize, &[i64], Option<&[Place]>),
+    ) -> Result<(), FormatError> {
+        let (mut ids, mut places, mut number) = (Vec::new(), Vec::new(), 0);
+        for message in self.messages() {
+            let ParsedMessage::Single(ObjectKind::Way, bytes) = message else {
+                continue;
+            };
+            number += 1;
+            if !is_wanted(number - 1) {
+                continue;
+            }
+            let way = WayMessage::parse(bytes)?;
+            way.check()?;
+            ids.clear();
+            places.clear();
+            let mut refs = Delta::new(&way.refs);
+            while !refs.is_done() {
+                ids.push(refs.read()?);
+            }
+            let (mut lats, mut lons) = (Delta::new(&way.lats), Delta::new(&way.lons));
+            while !lats.is_done() {
+                places.push(self.place(lats.read()?, lons.read()?));
+            }
+            let has_places = !places.is_empty() || ids.is_empty();
+            look(number - 1, &ids, has_places.then_some(places.as_slice()));
+        }
+        Ok(())
     }
 
     #[inline(always)]

@@ -52,7 +52,7 @@ pub use header_room::{header_frame_with_toc, reserved_header_len, reserved_heade
 pub use intern::{Interner, SourceStrings};
 pub(crate) use keys::{KeyCursor, RawAge};
 
-pub(crate) use locate::{WayNodes, locate_ways};
+pub(crate) use locate::{Relocated, WayNodes, locate_ways, relocate_ways};
 pub use object::{Object, ObjectBody};
 pub(crate) use patch_ids::{NewIds, patch_ids};
 pub(crate) use resolve::PlainObject;

@@ -101,6 +101,8 @@ impl EditScript {
 pub struct SpliceOptions {
     /// Take the coordinates out of ways that stay.
     pub drop_locations: bool,
+    /// New ways bring the coordinates that they have.
+    pub new_locations: bool,
 }
 
 /// Applies `script` to the block in `payload` and appends the new payload to `out`.
@@ -125,7 +127,7 @@ pub fn splice_block(
     let Some(mut strings) = GrowingTable::new(block.string_table)? else {
         return Ok(false);
     };
-    let Some(new) = NewObjects::prepare(new, &block.scale, &mut strings) else {
+    let Some(new) = NewObjects::prepare(new, &block.scale, options, &mut strings) else {
         return Ok(false);
     };
     let mut spliced = Vec::with_capacity(group.0.len() + 4096);
@@ -295,6 +297,8 @@ struct NewObjects<'a> {
     tags: Vec<Vec<u32>>,
     roles: Vec<Vec<u32>>,
     locations: Vec<(i64, i64)>,
+    /// Where the nodes of ways are.
+    places: Vec<Vec<(i64, i64)>>,
 }
 
 impl<'a> NewObjects<'a> {
@@ -304,25 +308,32 @@ impl<'a> NewObjects<'a> {
         tags: Vec::new(),
         roles: Vec::new(),
         locations: Vec::new(),
+        places: Vec::new(),
     };
 
     /// `None` where the block's units cannot express an object.
     fn prepare(
         objects: &'a [Object<'a>],
         scale: &Scale,
+        options: SpliceOptions,
         strings: &mut GrowingTable<'_>,
     ) -> Option<Self> {
         let (mut infos, mut tags) = (Vec::new(), Vec::new());
-        let (mut roles, mut locations) = (Vec::new(), Vec::new());
+        let (mut roles, mut locations, mut places) = (Vec::new(), Vec::new(), Vec::new());
         for object in objects {
             let user_sid = strings.id_or_empty(object.info.user.unwrap_or(""));
             infos.push(object.raw_info(scale, user_sid)?);
             let pairs = object.tags.iter().flat_map(|(key, value)| [key, value]);
             tags.push(pairs.map(|text| strings.id(text)).collect());
             let (mut object_roles, mut location) = (Vec::new(), (0, 0));
+            let mut way_places = Vec::new();
             match object.body {
                 ObjectBody::Node { lat_e7, lon_e7 } => {
                     location = raw_location(scale, lat_e7, lon_e7)?;
+                }
+                ObjectBody::Way { locations_e7, .. } if options.new_locations => {
+                    let raw = |&(lat, lon): &(i32, i32)| raw_location(scale, lat, lon);
+                    way_places = locations_e7.iter().map(raw).collect::<Option<_>>()?;
                 }
                 ObjectBody::Way { .. } => {}
                 ObjectBody::Relation { members } => {
@@ -334,6 +345,7 @@ impl<'a> NewObjects<'a> {
             }
             roles.push(object_roles);
             locations.push(location);
+            places.push(way_places);
         }
         Some(Self {
             objects,
@@ -341,6 +353,7 @@ impl<'a> NewObjects<'a> {
             tags,
             roles,
             locations,
+            places,
         })
     }
 
@@ -361,11 +374,14 @@ impl<'a> NewObjects<'a> {
         let (mut message, mut scratch) = (Vec::new(), Vec::new());
         match object.body {
             ObjectBody::Node { .. } => {}
-            // Nothing that is spliced has locations.
             ObjectBody::Way { refs, .. } => {
-                let mut run = Vec::new();
+                let [mut run, mut lats, mut lons] = [const { Vec::new() }; 3];
                 put_deltas(&mut run, refs.iter().copied());
-                encode_way(&mut message, &mut scratch, &head, [&run, &[], &[]]);
+                let places = self.places.get(index).filter(|all| all.len() == refs.len());
+                let places = places.map(Vec::as_slice).unwrap_or_default();
+                put_deltas(&mut lats, places.iter().map(|place| place.0));
+                put_deltas(&mut lons, places.iter().map(|place| place.1));
+                encode_way(&mut message, &mut scratch, &head, [&run, &lats, &lons]);
                 put_bytes_field(group, 3, &message);
             }
             ObjectBody::Relation { members } => {

@@ -160,6 +160,7 @@ impl Bench {
                     output,
                     write,
                     header,
+                    locations_on_ways: None,
                 };
                 apply_changes::run(&options, &ctx).map(drop)
             }

@@ -1,7 +1,7 @@
 //! The changes of one or more change files, one per object, in canonical order.
 
 use super::{ChangeAction, NO_PLACE};
-use crate::osm::{Bbox, ObjectKind, OrderKey, StringPool, id_rank};
+use crate::osm::{Bbox, ObjectKind, OrderKey, Place, StringPool, id_rank};
 use crate::pbf::{Info, Member, Object, ObjectBody};
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -215,6 +215,62 @@ impl ChangeSet {
         let start = self.changes.partition_point(|change| change.key < first);
         let end = self.changes.partition_point(|change| change.key <= last);
         start..end.max(start)
+    }
+
+    /// Where a change says that its node is; none for one that is gone.
+    pub(crate) fn place(change: &Change) -> Place {
+        match change.is_deletion() {
+            true => Place::NONE,
+            false => Place::new(change.location_e7.0, change.location_e7.1),
+        }
+    }
+
+    /// Whether a change gives its object tags.
+    pub(crate) const fn has_tags(change: &Change) -> bool {
+        change.tags.start < change.tags.end
+    }
+
+    /// The nodes of a way that a change leaves.
+    pub(crate) fn refs(&self, change: &Change) -> &[i64] {
+        match change.key.0 {
+            ObjectKind::Way if !change.is_deletion() => change.refs.of(&self.refs),
+            _ => &[],
+        }
+    }
+
+    /// The nodes that are members of a change of a relation.
+    pub(crate) fn node_members(&self, change: &Change) -> impl Iterator<Item = i64> {
+        let members = match change.key.0 {
+            ObjectKind::Relation => change.refs,
+            ObjectKind::Node | ObjectKind::Way => Span::default(),
+        };
+        let kinds = members.of(&self.roles).iter().map(|(kind, _)| *kind);
+        let members = members.of(&self.refs).iter().copied().zip(kinds);
+        members
+            .filter(|(_, kind)| *kind == ObjectKind::Node)
+            .map(|(id, _)| id)
+    }
+
+    /// Says where the nodes of changed ways are. `find` gets the id of each and where the change file says that it is.
+    pub(crate) fn locate_ways(&mut self, mut find: impl FnMut(i64, Place) -> Place) {
+        let mut places = Vec::new();
+        for change in &mut self.changes {
+            if change.key.0 != ObjectKind::Way || change.is_deletion() {
+                continue;
+            }
+            let refs = change.refs.of(&self.refs);
+            let given = change.places.of(&self.places);
+            let start = places.len() as u32;
+            places.extend(refs.iter().enumerate().map(|(at, id)| {
+                let given = given.get(at).map(|(lat, lon)| Place::new(*lat, *lon));
+                find(*id, given.unwrap_or_default()).lat_lon_e7()
+            }));
+            change.places = Span {
+                start,
+                end: places.len() as u32,
+            };
+        }
+        self.places = places;
     }
 
     fn string(&self, id: u32) -> &str {

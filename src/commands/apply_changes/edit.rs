@@ -1,12 +1,15 @@
 //! What a worker does with one blob and its changes.
 
+use super::locations::{Locations, SparedNodes};
 use super::units::Unit;
 use crate::Context;
 use crate::error::Result;
-use crate::osm::{OrderKey, id_from_rank};
+use crate::index::IdSet;
+use crate::osm::{ObjectKind, OrderKey, id_from_rank};
 use crate::pbf::splice::{EditScript, SpliceOptions, splice_block};
 use crate::pbf::{
-    BlobEntry, FormatError, Object, ParsedBlock, RawAge, Scale, SourceStrings, TARGET_ELEMENTS,
+    BlobEntry, BlobFlags, FormatError, Object, ParsedBlock, RawAge, Relocated, Scale,
+    SourceStrings, TARGET_ELEMENTS, relocate_ways,
 };
 use crate::read::{BlobReader, PbfFile, stale_index};
 use crate::text::{Batch, Change, ChangeSet};
@@ -22,8 +25,44 @@ pub(super) enum Done {
     New(Vec<EncodedFrame>),
 }
 
+/// What is done beside the changes.
+#[derive(Debug, Default)]
+pub(super) struct Rules {
+    /// Whether ways lose the coordinates that they have.
+    pub drops_locations: bool,
+    /// Where nodes are, where ways keep their coordinates.
+    pub locations: Option<Locations>,
+}
+
+impl Rules {
+    /// Whether a blob has to be looked at without changes.
+    pub(super) fn rewrites(&self, entry: &BlobEntry) -> bool {
+        let moves = |locations: &Locations| locations.may_move(entry);
+        self.drops_locations && may_have_locations(entry)
+            || self.locations.as_ref().is_some_and(moves)
+            || self
+                .spared()
+                .is_some_and(|spared| spared.may_release(entry))
+    }
+
+    fn spared(&self) -> Option<&SparedNodes> {
+        self.locations.as_ref()?.spared.as_ref()
+    }
+
+    /// Whether the object of a change is not wanted.
+    fn leaves_out(&self, change: &Change) -> bool {
+        self.spared().is_some_and(|spared| spared.drops(change))
+    }
+}
+
+/// Whether ways of a blob may have coordinates.
+pub(super) fn may_have_locations(entry: &BlobEntry) -> bool {
+    let may_have = entry.flags.has(BlobFlags::LOCATIONS) || !entry.flags.has(BlobFlags::SCANNED);
+    entry.kinds.contains(ObjectKind::Way) && may_have
+}
+
 /// What changes did.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Tally {
     pub created: u64,
     pub modified: u64,
@@ -31,16 +70,31 @@ pub(super) struct Tally {
     pub outdated: u64,
     pub absent: u64,
     pub locations_dropped: u64,
+    /// Ways that are where they were not before, without being changed.
+    pub ways_moved: u64,
+    /// References of ways that are not changed to nodes that are gone.
+    pub references_lost: u64,
+    /// Changed nodes that are not wanted.
+    pub left_out: u64,
+    pub outdated_nodes: Vec<i64>,
+    pub blobs_copied: u64,
+    pub blobs_rewritten: u64,
 }
 
 impl Tally {
-    pub(super) fn add(&mut self, other: &Self) {
+    pub(super) fn add(&mut self, other: Self) {
         self.created += other.created;
         self.modified += other.modified;
         self.deleted += other.deleted;
         self.outdated += other.outdated;
         self.absent += other.absent;
         self.locations_dropped += other.locations_dropped;
+        self.ways_moved += other.ways_moved;
+        self.references_lost += other.references_lost;
+        self.left_out += other.left_out;
+        self.outdated_nodes.extend(other.outdated_nodes);
+        self.blobs_copied += other.blobs_copied;
+        self.blobs_rewritten += other.blobs_rewritten;
     }
 }
 
@@ -49,8 +103,9 @@ pub(super) struct Editor<'a> {
     reader: BlobReader<'a>,
     encoder: FrameEncoder,
     changes: &'a ChangeSet,
-    drop_locations: bool,
+    rules: &'a Rules,
     spliced: Vec<u8>,
+    relocated: Vec<u8>,
 }
 
 impl<'a> Editor<'a> {
@@ -58,19 +113,22 @@ impl<'a> Editor<'a> {
         file: &'a PbfFile,
         changes: &'a ChangeSet,
         options: WriteOptions,
-        drop_locations: bool,
+        rules: &'a Rules,
         ctx: &Context,
     ) -> Self {
         let mut encoder = FrameEncoder::new(options.compression, options.blob_index);
-        // Locations are not kept up to date, so that none are written, not even those of changes.
-        encoder.drop_locations();
+        if rules.locations.is_none() {
+            // Not even those of changes: they would not be kept up to date.
+            encoder.drop_locations();
+        }
         let reader = BlobReader::new(&file.input, ctx);
         Self {
             reader,
             encoder,
             changes,
-            drop_locations,
+            rules,
             spliced: Vec::new(),
+            relocated: Vec::new(),
         }
     }
 
@@ -85,11 +143,11 @@ impl<'a> Editor<'a> {
         match unit {
             Unit::Copy(entry) => Ok((Done::Copy(*entry), Tally::default())),
             Unit::Insert(range) => {
-                let mut tally = Tally::default();
                 let changes = self.slice(range);
-                let frames = insert_all(&mut self.encoder, self.changes, changes, &mut tally);
-                let bad = |error: FormatError| crate::Error::Internal(error.to_string());
-                Ok((Done::New(frames.map_err(bad)?), tally))
+                let done = insert_all(&mut self.encoder, self.changes, changes, self.rules);
+                let (frames, tally) =
+                    done.map_err(|error| crate::Error::Internal(error.to_string()))?;
+                Ok((Done::New(frames), tally))
             }
             Unit::Edit(entry, range) => {
                 let changes = self.slice(range);
@@ -98,10 +156,10 @@ impl<'a> Editor<'a> {
                     entry,
                     encoder: &mut self.encoder,
                     set: self.changes,
-                    drop_locations: self.drop_locations,
+                    rules: self.rules,
                     spliced: &mut self.spliced,
                 };
-                let done = edit.run(payload, changes);
+                let done = edit.run(payload, changes, &mut self.relocated);
                 done.map_err(|error| self.reader.error(entry, error))
             }
         }
@@ -113,17 +171,15 @@ fn insert_all(
     encoder: &mut FrameEncoder,
     set: &ChangeSet,
     changes: &[Change],
-    tally: &mut Tally,
-) -> Result<Vec<EncodedFrame>, FormatError> {
-    let new = changes.iter().filter(|change| !change.is_deletion());
-    let batch = Batch::new(set, new);
-    let objects = batch.objects();
-    tally.created += objects.len() as u64;
-    tally.absent += (changes.len() - objects.len()) as u64;
-    for object in &objects {
+    rules: &Rules,
+) -> Result<(Vec<EncodedFrame>, Tally), FormatError> {
+    let mut script = Script::new(rules);
+    changes.iter().for_each(|change| script.absent(change));
+    let batch = Batch::new(set, script.inserted);
+    for object in &batch.objects() {
         encoder.add(object)?;
     }
-    encoder.finish()
+    Ok((encoder.finish()?, script.tally))
 }
 
 /// One blob being changed.
@@ -131,26 +187,41 @@ struct Edit<'e> {
     entry: &'e BlobEntry,
     encoder: &'e mut FrameEncoder,
     set: &'e ChangeSet,
-    drop_locations: bool,
+    rules: &'e Rules,
     spliced: &'e mut Vec<u8>,
 }
 
 /// A script, and the changes that it inserts.
 struct Script<'c> {
+    rules: &'c Rules,
     edits: EditScript,
     inserted: Vec<&'c Change>,
     tally: Tally,
 }
 
 impl Edit<'_> {
-    fn run(&mut self, payload: &[u8], changes: &[Change]) -> Result<(Done, Tally), FormatError> {
+    fn run(
+        &mut self,
+        payload: &[u8],
+        changes: &[Change],
+        relocated: &mut Vec<u8>,
+    ) -> Result<(Done, Tally), FormatError> {
+        relocated.clear();
+        let moves = self.relocate(payload, relocated)?;
+        let payload = match moves.ways {
+            0 => payload,
+            _ => relocated.as_slice(),
+        };
         let block = ParsedBlock::parse(payload)?;
         let mut script = self.script(&block, changes)?;
-        let strip = self.drop_locations && self.entry.kinds.contains(crate::osm::ObjectKind::Way);
+        script.tally.ways_moved = moves.ways;
+        script.tally.references_lost = moves.lost;
+        let strip = self.rules.drops_locations && self.entry.kinds.contains(ObjectKind::Way);
         if strip {
             script.tally.locations_dropped = block.count_located_ways()?;
         }
-        if script.edits.is_unchanged() && script.tally.locations_dropped == 0 {
+        let is_same_way = script.tally.locations_dropped == 0 && moves.ways == 0;
+        if script.edits.is_unchanged() && is_same_way {
             return Ok((Done::Copy(*self.entry), script.tally));
         }
         let count = script.edits.count_after();
@@ -163,6 +234,7 @@ impl Edit<'_> {
         self.spliced.clear();
         let options = SpliceOptions {
             drop_locations: strip,
+            new_locations: self.rules.locations.is_some(),
         };
         if !grown && splice_block(payload, &script.edits, &objects, options, self.spliced)? {
             self.encoder.add_payload(self.spliced)?;
@@ -172,16 +244,32 @@ impl Edit<'_> {
         Ok((Done::Rewritten(self.encoder.finish()?), script.tally))
     }
 
+    /// Appends the block with its ways where their nodes are now, if that is elsewhere.
+    fn relocate(&self, payload: &[u8], out: &mut Vec<u8>) -> Result<Relocated, FormatError> {
+        match &self.rules.locations {
+            Some(locations) if locations.may_move(self.entry) => relocate_ways(
+                payload,
+                |nodes| locations.moved_among(nodes),
+                |id| locations.new_place(id),
+                out,
+            ),
+            _ => Ok(Relocated::default()),
+        }
+    }
+
     /// Walks the objects and the changes side by side.
     fn script<'c>(
         &self,
         block: &ParsedBlock<'_>,
         changes: &'c [Change],
-    ) -> Result<Script<'c>, FormatError> {
-        let mut script = Script {
-            edits: EditScript::default(),
-            inserted: Vec::new(),
-            tally: Tally::default(),
+    ) -> Result<Script<'c>, FormatError>
+    where
+        Self: 'c,
+    {
+        let mut script = Script::new(self.rules);
+        let released = match self.rules.spared() {
+            Some(spared) if spared.may_release(self.entry) => spared.released_in(block)?,
+            _ => IdSet::default(),
         };
         let mut changes = changes.iter().peekable();
         let mut keys = block.keys();
@@ -195,6 +283,7 @@ impl Edit<'_> {
                 script.absent(change);
             }
             match changes.next_if(|change| change.key == key) {
+                None if self.is_released(key, &released) => script.edits.remove(),
                 None => script.edits.keep(),
                 Some(change) => script.present(change, keys.age()?, &block.scale),
             }
@@ -204,6 +293,10 @@ impl Edit<'_> {
             return Err(stale_index("the number of objects differs"));
         }
         Ok(script)
+    }
+
+    fn is_released(&self, key: OrderKey, released: &IdSet) -> bool {
+        !released.is_empty() && key.0 == ObjectKind::Node && released.contains(id_from_rank(key.1))
     }
 
     /// Changes were assigned by the range that the index claims: an object outside of it might be
@@ -268,6 +361,15 @@ fn check_order(last: Option<OrderKey>, key: OrderKey) -> Result<(), FormatError>
 }
 
 impl<'c> Script<'c> {
+    fn new(rules: &'c Rules) -> Self {
+        Self {
+            rules,
+            edits: EditScript::default(),
+            inserted: Vec::new(),
+            tally: Tally::default(),
+        }
+    }
+
     fn insert(&mut self, change: &'c Change) {
         self.edits.insert(self.inserted.len());
         self.inserted.push(change);
@@ -277,6 +379,8 @@ impl<'c> Script<'c> {
     fn absent(&mut self, change: &'c Change) {
         if change.is_deletion() {
             self.tally.absent += 1;
+        } else if self.rules.leaves_out(change) {
+            self.tally.left_out += 1;
         } else {
             self.tally.created += 1;
             self.insert(change);
@@ -288,12 +392,17 @@ impl<'c> Script<'c> {
         let timestamp = (age.timestamp != 0).then(|| scale.seconds(age.timestamp));
         if !change.replaces(age.version_number(), timestamp) {
             self.tally.outdated += 1;
+            if change.key.0 == ObjectKind::Node && self.rules.locations.is_some() {
+                self.tally.outdated_nodes.push(change.id);
+            }
             self.edits.keep();
             return;
         }
         self.edits.remove();
         if change.is_deletion() {
             self.tally.deleted += 1;
+        } else if self.rules.leaves_out(change) {
+            self.tally.left_out += 1;
         } else {
             self.tally.modified += 1;
             self.insert(change);

@@ -1,7 +1,7 @@
 //! Which blob of the base gets which changes.
 
 use crate::osm::{ObjectKind, OrderKey};
-use crate::pbf::{BlobEntry, BlobFlags, TARGET_ELEMENTS};
+use crate::pbf::{BlobEntry, TARGET_ELEMENTS};
 use crate::read::BlobPlan;
 use crate::text::ChangeSet;
 use crate::write::Expected;
@@ -24,6 +24,18 @@ impl Unit {
             Self::Copy(entry) | Self::Edit(entry, _) => u64::from(entry.frame_len),
             Self::Insert(_) => 0,
         }
+    }
+
+    /// Whether the unit is about nodes alone.
+    pub(super) fn is_nodes(&self, changes: &ChangeSet) -> bool {
+        let kind = match self {
+            Self::Copy(entry) | Self::Edit(entry, _) => entry.kinds.single(),
+            Self::Insert(range) => {
+                let first = changes.changes().get(range.start);
+                first.map(|change| change.key.0)
+            }
+        };
+        kind == Some(ObjectKind::Node)
     }
 
     /// What the output gets of this unit.
@@ -73,9 +85,13 @@ impl Slot {
     }
 }
 
-/// Assigns every change to a blob or to a place between blobs. `rewrite_ways` has every blob with
-/// coordinates in its ways decoded.
-pub(super) fn plan_units(plan: &BlobPlan, changes: &ChangeSet, rewrite_ways: bool) -> Vec<Unit> {
+/// Assigns every change to a blob or to a place between blobs. `is_rewritten` says which blobs have to be looked at
+/// without changes.
+pub(super) fn plan_units(
+    plan: &BlobPlan,
+    changes: &ChangeSet,
+    is_rewritten: impl Fn(&BlobEntry) -> bool,
+) -> Vec<Unit> {
     let mut slots: Vec<Slot> = Vec::with_capacity(plan.entries.len());
     let mut empty: Vec<Unit> = Vec::new();
     for entry in &plan.entries {
@@ -114,8 +130,7 @@ pub(super) fn plan_units(plan: &BlobPlan, changes: &ChangeSet, rewrite_ways: boo
         while let Some((_, part)) = inserts.next_if(|(before, _)| *before == index) {
             units.push(Unit::Insert(part));
         }
-        let strip = loses_locations(&slot.entry, rewrite_ways);
-        if slot.changes.is_empty() && !strip {
+        if slot.changes.is_empty() && !is_rewritten(&slot.entry) {
             units.push(Unit::Copy(slot.entry));
         } else {
             units.push(Unit::Edit(slot.entry, slot.changes));
@@ -124,12 +139,6 @@ pub(super) fn plan_units(plan: &BlobPlan, changes: &ChangeSet, rewrite_ways: boo
     units.extend(inserts.map(|(_, part)| Unit::Insert(part)));
     units.extend(empty);
     units
-}
-
-/// Whether a blob has ways whose coordinates go, where those of the file do.
-pub(super) fn loses_locations(entry: &BlobEntry, file_loses_them: bool) -> bool {
-    let may_have = entry.flags.has(BlobFlags::LOCATIONS) || !entry.flags.has(BlobFlags::SCANNED);
-    file_loses_them && entry.kinds.contains(ObjectKind::Way) && may_have
 }
 
 /// Gives the changes of a gap to the blob before or behind it, if one of them has room.

@@ -1,0 +1,453 @@
+//! Keeping the coordinates in ways up to date.
+//!
+//! Which ways have nodes that move is found by their references alone. Where the nodes of changed ways are is known by
+//! the nodes of the base; from a base that was made without those that only ways need, by its ways, all of which are
+//! looked through first.
+
+use crate::Context;
+use crate::commands::scan::Scan;
+use crate::error::{Error, Result};
+use crate::index::IdSet;
+use crate::osm::{ObjectKind, Place};
+use crate::pbf::{BlobEntry, BlobFlags, FormatError, ParsedBlock, WayNodes, feature};
+use crate::read::{BlobPlan, BlobReader, PbfFile};
+use crate::text::{Change, ChangeSet};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// What becomes of nodes that have no tags and that no relation refers to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum UntaggedNodes {
+    /// They stay where the base has such nodes, and are left out where it has none.
+    #[default]
+    AsBase,
+    /// They stay.
+    Keep,
+}
+
+/// Where nodes are after the changes.
+#[derive(Debug, Default)]
+pub(super) struct Locations {
+    /// Changed nodes.
+    moved: FxHashMap<i64, Place>,
+    moved_ids: IdSet,
+    /// Nodes that changed ways refer to and that are not changed.
+    known: FxHashMap<i64, Place>,
+    /// Where the blobs of ways stand of which some have a node that moves; `None` where each blob has to be asked.
+    touched: Option<FxHashSet<u64>>,
+    /// What goes from a base that has no nodes which nothing but ways needs.
+    pub spared: Option<SparedNodes>,
+}
+
+/// Which nodes a base has that holds those alone that have tags or are members of relations.
+#[derive(Debug, Default)]
+pub(super) struct SparedNodes {
+    /// Members of relations after the changes.
+    members: IdSet,
+    /// Nodes that were members before, and are no more.
+    released: IdSet,
+    /// Nodes that are members now and that the base has not.
+    pub lost: u64,
+}
+
+impl SparedNodes {
+    /// Whether a change leaves nothing of its node.
+    pub(super) fn drops(&self, change: &Change) -> bool {
+        change.key.0 == ObjectKind::Node
+            && !change.is_deletion()
+            && !ChangeSet::has_tags(change)
+            && !self.members.contains(change.id)
+    }
+
+    /// Whether a blob may hold a node that goes although it is not changed.
+    pub(super) fn may_release(&self, entry: &BlobEntry) -> bool {
+        let first = entry.min_id;
+        entry.kinds.contains(ObjectKind::Node)
+            && !self.released.is_empty()
+            && (entry.kinds.single().is_none() || self.released.may_meet(first, entry.max_id))
+    }
+
+    /// The nodes of a block that go although they are not changed.
+    pub(super) fn released_in(&self, block: &ParsedBlock<'_>) -> Result<IdSet, FormatError> {
+        let mut released = IdSet::default();
+        block.for_each_node(|id, _, has_tags| {
+            if !has_tags && self.released.contains(id) {
+                released.insert(id);
+            }
+        })?;
+        Ok(released)
+    }
+}
+
+impl Locations {
+    /// Finds out what the changes do to the ways of a base.
+    pub(super) fn find(
+        file: &PbfFile,
+        plan: &mut BlobPlan,
+        changes: &ChangeSet,
+        untagged: UntaggedNodes,
+        ctx: &Context,
+    ) -> Result<Self> {
+        let has_ways = plan.kinds().contains(ObjectKind::Way);
+        if has_ways && !file.header.has(feature::LOCATIONS) && !plan.any(BlobFlags::LOCATIONS) {
+            let cause = "the ways have no locations that could be kept up to date; \
+                         run `pbfhogg add-locations-to-ways` first";
+            return Err(Error::file(file.input.path(), cause));
+        }
+        let mut found = Self::default();
+        for change in changes.changes() {
+            if change.key.0 == ObjectKind::Node {
+                found.moved.insert(change.id, ChangeSet::place(change));
+                found.moved_ids.insert(change.id);
+            }
+        }
+        let outdated = outdated_in_mixed_blobs(file, plan, changes, ctx)?;
+        found.forget(outdated, file, plan, ctx)?;
+        let refs = changes.changes().iter().flat_map(|way| changes.refs(way));
+        let wanted: IdSet = refs
+            .copied()
+            .filter(|id| !found.moved.contains_key(id))
+            .collect();
+        // A base of which some nodes of ways are missing was made without them.
+        let sample = sample_of_nodes(file, plan, ctx)?;
+        let known = look_up(file, plan, &sample, ctx)?;
+        let is_complete = sample.len() >= LEAST_SAMPLED && known.len() as u64 == sample.len();
+        let lacks_nodes = (known.len() as u64) < sample.len();
+        if !is_complete {
+            found.look_through_ways(file, plan, &wanted, ctx)?;
+        }
+        let members = match untagged {
+            UntaggedNodes::AsBase if lacks_nodes => Some(Members::find(file, plan, changes, ctx)?),
+            UntaggedNodes::AsBase | UntaggedNodes::Keep => None,
+        };
+        let mut unknown = IdSet::default();
+        unknown.extend(wanted.ids().filter(|id| !found.known.contains_key(id)));
+        unknown.extend(members.iter().flat_map(|members| members.new.ids()));
+        let nodes = look_up(file, plan, &unknown, ctx)?;
+        found.spared = members.map(|members| {
+            let lost = |id: &i64| !nodes.contains_key(id) && !found.moved.contains_key(id);
+            SparedNodes {
+                lost: members.new.ids().filter(lost).count() as u64,
+                members: members.now,
+                released: members.released,
+            }
+        });
+        ctx.detail(match found.spared {
+            Some(_) => "the base has no nodes that only ways need: none are added",
+            None => "nodes that only ways need are kept",
+        });
+        found.known.extend(nodes);
+        Ok(found)
+    }
+
+    /// Looks through all ways of the base.
+    fn look_through_ways(
+        &mut self,
+        file: &PbfFile,
+        plan: &mut BlobPlan,
+        wanted: &IdSet,
+        ctx: &Context,
+    ) -> Result<()> {
+        let (moved, moved_ids) = (&self.moved, &self.moved_ids);
+        let (touched, known) = (self.touched.insert(FxHashSet::default()), &mut self.known);
+        let mut both = wanted.clone();
+        both.extend(moved_ids.ids());
+        Scan::bare("look through ways", file, plan, ctx).run(
+            |entry| entry.kinds.contains(ObjectKind::Way) && !both.is_empty(),
+            |entry, block| {
+                let nodes = WayNodes::of(block)?;
+                let mut ways = Vec::new();
+                both.for_each_present(&nodes.refs, |at| {
+                    let way = nodes.number_at(at);
+                    if ways.last() != Some(&way) {
+                        ways.push(way);
+                    }
+                });
+                let (mut is_touched, mut places) = (false, Vec::new());
+                if ways.is_empty() {
+                    return Ok((entry.offset, false, places));
+                }
+                let is_wanted = |way: usize| ways.binary_search(&way).is_ok();
+                block.for_each_way_place(is_wanted, |_, refs, old| {
+                    for (id, place) in refs.iter().zip(old.unwrap_or_default()) {
+                        if wanted.contains(*id) {
+                            places.push((*id, *place));
+                        } else if let Some(new) = moved.get(id) {
+                            is_touched |= new != place;
+                        }
+                    }
+                })?;
+                Ok((entry.offset, is_touched, places))
+            },
+            |(offset, is_touched, places)| {
+                if is_touched {
+                    touched.insert(offset);
+                }
+                for (id, place) in places {
+                    if !place.is_none() {
+                        known.entry(id).or_insert(place);
+                    }
+                }
+            },
+        )
+    }
+
+    /// Whether some way in a blob may have a node that moves.
+    pub(super) fn may_move(&self, entry: &BlobEntry) -> bool {
+        let is_touched = |touched: &FxHashSet<u64>| touched.contains(&entry.offset);
+        entry.kinds.contains(ObjectKind::Way)
+            && !self.moved_ids.is_empty()
+            && self.touched.as_ref().is_none_or(is_touched)
+    }
+
+    /// Which of the nodes of a block's ways are changed, by their places among all.
+    pub(super) fn moved_among(&self, nodes: &WayNodes) -> Vec<usize> {
+        let mut moved = Vec::new();
+        self.moved_ids
+            .for_each_present(&nodes.refs, |at| moved.push(at));
+        moved
+    }
+
+    /// Where a changed node is now.
+    pub(super) fn new_place(&self, id: i64) -> Option<Place> {
+        self.moved.get(&id).copied()
+    }
+
+    /// Takes changes back that turned out to be older than what the base has.
+    pub(super) fn forget(
+        &mut self,
+        outdated: Vec<i64>,
+        file: &PbfFile,
+        plan: &mut BlobPlan,
+        ctx: &Context,
+    ) -> Result<()> {
+        if outdated.is_empty() {
+            return Ok(());
+        }
+        let ids: IdSet = outdated.into_iter().collect();
+        let places = look_up(file, plan, &ids, ctx)?;
+        for id in ids.ids() {
+            // A way may have another place for it, if it was not told of the change that the node has.
+            let place = places.get(&id).copied().unwrap_or_default();
+            self.moved.insert(id, place);
+        }
+        Ok(())
+    }
+
+    /// Tells the ways among the changes where their nodes are. Returns how many could not be found.
+    pub(super) fn locate(&self, changes: &mut ChangeSet) -> u64 {
+        let mut missing = 0;
+        changes.locate_ways(|id, given| {
+            let known = self.moved.get(&id).or_else(|| self.known.get(&id));
+            let place = known.copied().unwrap_or(given);
+            missing += u64::from(place.is_none());
+            place
+        });
+        missing
+    }
+}
+
+/// The nodes that relations refer to.
+struct Members {
+    /// After the changes.
+    now: IdSet,
+    /// Before them, and not after.
+    released: IdSet,
+    /// After them, and not before by the same relations.
+    new: IdSet,
+}
+
+impl Members {
+    fn find(
+        file: &PbfFile,
+        plan: &mut BlobPlan,
+        changes: &ChangeSet,
+        ctx: &Context,
+    ) -> Result<Self> {
+        let (mut now, mut before) = (IdSet::default(), IdSet::default());
+        let mut outdated = FxHashSet::default();
+        let of_relation = |entry: &BlobEntry| entry.kinds.contains(ObjectKind::Relation);
+        Scan::bare("members", file, plan, ctx).run(
+            of_relation,
+            |entry, block| {
+                let mut found = Replaced::default();
+                found.look(entry, block, changes)?;
+                Ok(found)
+            },
+            |found| {
+                now.extend(found.kept);
+                before.extend(found.gone);
+                outdated.extend(found.outdated);
+            },
+        )?;
+        let effective = |change: &&Change| !change.is_deletion() && !outdated.contains(&change.id);
+        let changed = changes.changes().iter().filter(effective);
+        let mut new = IdSet::default();
+        for id in changed.flat_map(|change| changes.node_members(change)) {
+            if !now.contains(id) && !before.contains(id) {
+                new.insert(id);
+            }
+            now.insert(id);
+        }
+        let released = before.ids().filter(|id| !now.contains(*id)).collect();
+        Ok(Self { now, released, new })
+    }
+}
+
+/// Of the relations of a block, those that changes replace and the others.
+#[derive(Default)]
+struct Replaced {
+    /// Members of relations that stay as they are.
+    kept: Vec<i64>,
+    /// Members of relations that are replaced, or go.
+    gone: Vec<i64>,
+    /// Relations that the base has in a later version than the changes.
+    outdated: Vec<i64>,
+}
+
+impl Replaced {
+    fn look(
+        &mut self,
+        entry: &BlobEntry,
+        block: &ParsedBlock<'_>,
+        changes: &ChangeSet,
+    ) -> Result<(), FormatError> {
+        let mut replaced = FxHashSet::default();
+        let outdated = &mut self.outdated;
+        for_each_changed(entry, block, changes, |change, is_replaced| {
+            match change.key.0 {
+                ObjectKind::Relation if is_replaced => drop(replaced.insert(change.id)),
+                ObjectKind::Relation => outdated.push(change.id),
+                ObjectKind::Node | ObjectKind::Way => {}
+            };
+        })?;
+        block.for_each_member(|relation, kind, id| {
+            if kind == ObjectKind::Node {
+                match replaced.contains(&relation) {
+                    true => self.gone.push(id),
+                    false => self.kept.push(id),
+                }
+            }
+        })
+    }
+}
+
+/// Nodes that the base has in a later version than the changes, in blobs that also hold ways. In others that is found
+/// out when they are written, before ways are.
+fn outdated_in_mixed_blobs(
+    file: &PbfFile,
+    plan: &mut BlobPlan,
+    changes: &ChangeSet,
+    ctx: &Context,
+) -> Result<Vec<i64>> {
+    let is_mixed = |entry: &BlobEntry| {
+        entry.kinds.contains(ObjectKind::Node) && entry.kinds.single().is_none()
+    };
+    let mut all = Vec::new();
+    Scan::bare("look up nodes", file, plan, ctx).run(
+        is_mixed,
+        |entry, block| {
+            let mut outdated = Vec::new();
+            for_each_changed(entry, block, changes, |change, is_replaced| {
+                if change.key.0 == ObjectKind::Node && !is_replaced {
+                    outdated.push(change.id);
+                }
+            })?;
+            Ok(outdated)
+        },
+        |outdated| all.extend(outdated),
+    )?;
+    Ok(all)
+}
+
+/// Calls `look` with the change of each object of a block that has one, and whether it replaces the object.
+fn for_each_changed(
+    entry: &BlobEntry,
+    block: &ParsedBlock<'_>,
+    changes: &ChangeSet,
+    mut look: impl FnMut(&Change, bool),
+) -> Result<(), FormatError> {
+    let (Some(first), Some(last)) = (entry.first_key(), entry.last_key()) else {
+        return Ok(());
+    };
+    let range = changes.range(first, last);
+    let mut changes = changes.changes().get(range).unwrap_or_default();
+    let mut keys = block.keys();
+    while let Some(key) = keys.next()? {
+        while let [change, rest @ ..] = changes
+            && change.key < key
+        {
+            changes = rest;
+        }
+        match changes {
+            [] => break,
+            [change, ..] if change.key == key => {
+                let age = keys.age()?;
+                let seconds = block.scale.seconds(age.timestamp);
+                let timestamp = (age.timestamp != 0).then_some(seconds);
+                look(change, change.replaces(age.version_number(), timestamp));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Nodes of a sample from which on it says of all that they are there.
+const LEAST_SAMPLED: u64 = 16;
+
+/// Some nodes of ways that say where they are. A base that keeps only nodes that are needed otherwise has not all of them.
+fn sample_of_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<IdSet> {
+    const BLOBS: usize = 3;
+    const NODES_A_BLOB: usize = 16;
+    let may_have = |entry: &&BlobEntry| super::edit::may_have_locations(entry);
+    let blobs: Vec<&BlobEntry> = plan.entries.iter().filter(may_have).collect();
+    let mut reader = BlobReader::new(&file.input, ctx);
+    let mut sample = IdSet::default();
+    for entry in blobs.iter().step_by(blobs.len().div_ceil(BLOBS).max(1)) {
+        let payload = reader.payload(entry)?;
+        let mut nodes = Vec::new();
+        let looked = ParsedBlock::parse_bare(payload).and_then(|block| {
+            block.for_each_way_place(
+                |_| true,
+                |_, refs, places| {
+                    let places = refs.iter().zip(places.unwrap_or_default());
+                    let located = places.filter(|(_, place)| !place.is_none());
+                    nodes.extend(located.map(|(id, _)| *id));
+                },
+            )
+        });
+        looked.map_err(|error| reader.error(entry, error))?;
+        let step = nodes.len().div_ceil(NODES_A_BLOB).max(1);
+        sample.extend(nodes.into_iter().step_by(step));
+    }
+    Ok(sample)
+}
+
+/// Which of some nodes a file has, and where they are.
+fn look_up(
+    file: &PbfFile,
+    plan: &mut BlobPlan,
+    ids: &IdSet,
+    ctx: &Context,
+) -> Result<FxHashMap<i64, Place>> {
+    let mut places = FxHashMap::default();
+    let may_have = |entry: &BlobEntry| {
+        entry.kinds.contains(ObjectKind::Node)
+            && !ids.is_empty()
+            && (entry.kinds.single().is_none() || ids.may_meet(entry.min_id, entry.max_id))
+    };
+    Scan::bare("look up nodes", file, plan, ctx).run(
+        may_have,
+        |_, block| {
+            let mut found = Vec::new();
+            block.for_each_node(|id, place, _| {
+                if ids.contains(id) {
+                    found.push((id, place));
+                }
+            })?;
+            Ok(found)
+        },
+        |found| places.extend(found),
+    )?;
+    Ok(places)
+}
