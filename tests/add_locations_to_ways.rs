@@ -467,3 +467,96 @@ fn a_stream_says_that_it_has_locations() {
         located(&decode::objects(&file), false)
     );
 }
+
+#[test]
+fn every_command_that_writes_ways_carries_their_places() {
+    let dir = tempfile::tempdir().unwrap();
+    let (plain, located_file) = (
+        common::world(dir.path(), "30000"),
+        dir.path().join("in.osm.pbf"),
+    );
+    run_ok(&[
+        &"add-locations-to-ways",
+        &"-q",
+        &"-n",
+        &plain,
+        &"-o",
+        &located_file,
+    ]);
+    let unsorted = dir.path().join("unsorted.osm.pbf");
+    run_ok(&[
+        &"degrade",
+        &"-q",
+        &"--unsort",
+        &located_file,
+        &"-o",
+        &unsorted,
+    ]);
+    let places = |object: &Object| (object.refs.len(), object.locations.clone());
+    let ways = |path: &Path| -> Vec<Object> {
+        let objects = decode::objects(path).into_iter();
+        objects.filter(|object| object.kind == Kind::Way).collect()
+    };
+    let all = ways(&located_file);
+    let by_id: HashMap<i64, &Object> = all.iter().map(|way| (way.id, way)).collect();
+    let some_way = format!("w{}", all[all.len() / 2].id);
+    let twice: &[&Path] = &[&located_file, &located_file];
+    let commands: [(&[&str], &[&Path]); 17] = [
+        (&["cat"], &[&located_file]),
+        (&["cat", "-t", "way"], &[&located_file]),
+        (&["cat", "-c", "version,user"], &[&located_file]),
+        (&["cat", "--dedupe"], twice),
+        (&["sort"], &[&unsorted]),
+        (&["merge"], twice),
+        (&["repack", "--elements-per-blob", "700"], &[&located_file]),
+        (&["renumber"], &[&located_file]),
+        (&["time-filter"], &[&located_file]),
+        (&["degrade", "--unsort"], &[&located_file]),
+        (
+            &["extract", "-b", "-180,-90,180,90", "-s", "simple"],
+            &[&located_file],
+        ),
+        (
+            &["extract", "-b", "0,0,20,60", "-s", "smart"],
+            &[&located_file],
+        ),
+        (&["tags-filter", "w/highway"], &[&located_file]),
+        (&["tags-filter", "-R", "w/building"], &[&located_file]),
+        (&["getid", &some_way, "-r"], &[&located_file]),
+        (&["removeid", &some_way], &[&located_file]),
+        (&["getparents", "-s", &some_way], &[&located_file]),
+    ];
+    for (args, inputs) in commands {
+        let out = dir.path().join("out.osm.pbf");
+        let mut all_args: Vec<Arg> = vec![&args[0], &"-q", &"-O"];
+        // Inputs stand before ids and expressions.
+        all_args.extend(inputs.iter().map(|input| input as Arg));
+        all_args.extend(args[1..].iter().map(|arg| arg as Arg));
+        all_args.extend([&"-o" as Arg, &out]);
+        run_ok(&all_args);
+        let found = ways(&out);
+        let is_renumbered = args[0] == "renumber";
+        assert!(!found.is_empty() || args[0] == "extract", "{args:?}");
+        for (at, way) in found.iter().enumerate() {
+            let before = if is_renumbered {
+                &all[at]
+            } else {
+                by_id[&way.id]
+            };
+            assert_eq!(places(way), places(before), "{args:?}");
+        }
+        let declared = decode::header(&out).optional;
+        let has = declared.contains(&"LocationsOnWays".to_owned());
+        assert!(has || found.is_empty(), "{args:?}");
+    }
+    // As text, and back.
+    for format in ["opl", "osm"] {
+        let (text, back) = (
+            dir.path().join(format!("t.{format}")),
+            dir.path().join("b.osm.pbf"),
+        );
+        run_ok(&[&"cat", &"-q", &located_file, &"-o", &text]);
+        run_ok(&[&"cat", &"-q", &"-O", &text, &"-o", &back]);
+        assert!(ways(&back) == all, "{format}");
+    }
+}
