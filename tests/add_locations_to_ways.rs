@@ -146,6 +146,18 @@ fn blobs_of_several_kinds_and_nodes_behind_their_ways_do_no_harm() {
             ..node(8, 77, 88, &[("last", "wins")])
         };
         objects.push(again);
+        // Nodes first, but not in order: blobs of them that overlap.
+        let (mut first, ways): (Vec<Object>, Vec<Object>) = objects
+            .iter()
+            .cloned()
+            .partition(|object| object.kind == Kind::Node);
+        first.extend(ways);
+        let blobs: Vec<&[Object]> = first
+            .chunk_by(|one, next| one.kind == next.kind)
+            .flat_map(|kind| kind.chunks(3))
+            .collect();
+        let input = file_of(dir.path(), "nodes.osm.pbf", &blobs);
+        assert_located(&input, &first, "nodes first, not in order");
         let blobs: Vec<&[Object]> = objects
             .chunk_by(|one, next| one.kind == next.kind)
             .flat_map(|kind| kind.chunks(19))
@@ -559,4 +571,69 @@ fn every_command_that_writes_ways_carries_their_places() {
         run_ok(&[&"cat", &"-q", &"-O", &text, &"-o", &back]);
         assert!(ways(&back) == all, "{format}");
     }
+}
+
+#[test]
+fn a_large_blob_of_ways_is_not_overtaken_by_many_small_ones() {
+    let dir = tempfile::tempdir().unwrap();
+    let nodes: Vec<Object> = (1..=30_000)
+        .map(|id| {
+            node(
+                id,
+                id * 7919 % 900_000_000,
+                id * 104_729 % 1_800_000_000,
+                &[],
+            )
+        })
+        .collect();
+    let spread = |way: i64| (0..2000).map(move |at| 1 + (way * 7 + at * 12_347) % 30_000);
+    let large: Vec<Object> = (1..=700)
+        .map(|id| way(id, &spread(id).collect::<Vec<_>>(), &[]))
+        .collect();
+    let small: Vec<Object> = (701..=2700).map(|id| way(id, &[id], &[])).collect();
+    let mut blobs: Vec<&[Object]> = nodes.chunks(8000).collect();
+    blobs.push(&large);
+    blobs.extend(small.chunks(1));
+    let input = file_of(dir.path(), "in.osm.pbf", &blobs);
+    let outputs = ["sparse", "external"].map(|index| {
+        let output = dir.path().join(format!("{index}.osm.pbf"));
+        run_ok(&[
+            &"add-locations-to-ways",
+            &"-q",
+            &"-j",
+            &"3",
+            &"-i",
+            &index,
+            &input,
+            &"-o",
+            &output,
+        ]);
+        std::fs::read(output).unwrap()
+    });
+    assert!(outputs[0] == outputs[1]);
+}
+
+#[test]
+fn places_are_not_replaced_by_none_in_a_second_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let objects = [node(1, 5, 6, &[]), way(1, &[1], &[])];
+    let input = file_of(dir.path(), "in.osm.pbf", &[&objects[..1], &objects[1..]]);
+    let (once, twice) = (
+        dir.path().join("once.osm.pbf"),
+        dir.path().join("twice.osm.pbf"),
+    );
+    run_ok(&[&"add-locations-to-ways", &"-q", &input, &"-o", &once]);
+    let message = run_fail(&[&"add-locations-to-ways", &"-q", &once, &"-o", &twice]);
+    assert!(message.contains("have locations already"), "{message}");
+    run_ok(&[
+        &"add-locations-to-ways",
+        &"-q",
+        &"-O",
+        &"-n",
+        &input,
+        &"-o",
+        &once,
+    ]);
+    run_ok(&[&"add-locations-to-ways", &"-q", &once, &"-o", &twice]);
+    assert_eq!(decode::objects(&twice), located(&objects, false));
 }

@@ -280,6 +280,122 @@ fn run_fail_with_usage(args: &[Arg]) -> String {
 }
 
 #[test]
+fn which_nodes_a_base_has_is_no_guess() {
+    // Of a base that was made without some nodes, all that the first ways have are there.
+    let mut text = String::new();
+    for id in 1..35 {
+        let tags = if id <= 32 { "Ta=b" } else { "" };
+        let _ = writeln!(text, "n{id} v1 {tags} x{id} y1");
+    }
+    let first: Vec<String> = (1..33).map(|id| format!("n{id}")).collect();
+    let _ = writeln!(text, "w1 v1 N{}\nw2 v1 Nn33,n34", first.join(","));
+    let data = Data::of_opl(&text);
+    data.apply_text(
+        "<create><node id='1000' version='1' lat='9' lon='9'/>\
+         <way id='10' version='1'><nd ref='33'/><nd ref='34'/><nd ref='1000'/></way></create>",
+        "tagged nodes first",
+    );
+    // A base without ways.
+    let data = Data::of_opl("n1 v1 Ta=b x1 y1\nn2 v1 x2 y2\n");
+    data.apply_text(
+        "<create><node id='3' version='1' lat='3' lon='3'/>\
+         <way id='1' version='1'><nd ref='1'/><nd ref='3'/></way></create>",
+        "no ways before",
+    );
+    // A part of a base with all its nodes has not all nodes of its ways.
+    let data = Data::of_opl(SMALL);
+    let (all, part, out) = (data.file("all"), data.file("part"), data.file("out"));
+    run_ok(&[
+        &"getid", &"-q", &all, &"n1", &"n2", &"w1", &"w2", &"-o", &part,
+    ]);
+    let change = data.path("a.osc");
+    let text = "<osmChange><modify><node id='1' version='2' lat='8' lon='8'/></modify></osmChange>";
+    std::fs::write(&change, text).unwrap();
+    let flag = "--locations-on-ways";
+    run_ok(&[&"apply-changes", &"-q", &flag, &part, &change, &"-o", &out]);
+    let nodes: Vec<i64> = decode::objects(&out)
+        .iter()
+        .filter(|object| object.kind == Kind::Node)
+        .map(|node| node.id)
+        .collect();
+    assert_eq!(nodes, [1, 2]);
+}
+
+#[test]
+fn a_file_of_another_program_is_told_by_its_nodes() {
+    for (args, name) in VARIANTS {
+        let data = Data::of_opl(SMALL);
+        let base = data.file(name);
+        // Without what the header says of nodes.
+        let other = data.file("other");
+        run_ok(&[
+            &"cat",
+            &"-q",
+            &"--output-header",
+            &"pbfhogg.AllNodes=false",
+            &"--output-header",
+            &"pbfhogg.NeededNodes=false",
+            &base,
+            &"-o",
+            &other,
+        ]);
+        let change = data.path("a.osc");
+        let text = "<osmChange><create><node id='70' version='1' lat='8' lon='8'/>\
+                    <way id='70' version='1'><nd ref='70'/><nd ref='2'/></way></create></osmChange>";
+        std::fs::write(&change, text).unwrap();
+        let out = data.file("out");
+        let flag = "--locations-on-ways";
+        run_ok(&[&"apply-changes", &"-q", &flag, &other, &change, &"-o", &out]);
+        let found = decode::objects(&out);
+        let has_node = found
+            .iter()
+            .any(|object| object.kind == Kind::Node && object.id == 70);
+        assert_eq!(has_node, !args.is_empty(), "{name}");
+        let way = found
+            .iter()
+            .find(|object| object.kind == Kind::Way && object.id == 70);
+        let places = [(8 * DEGREE, 8 * DEGREE), (2 * DEGREE, 2 * DEGREE)];
+        assert_eq!(way.unwrap().locations, places, "{name}");
+    }
+}
+
+#[test]
+fn what_changes_without_effect_do_not_do() {
+    let data = Data::of_opl("n1 v5 x1 y1\nn2 v1 x2 y2\nw1 v5 Nn1,n2,n9\nr1 v1 Mn1@\n");
+    data.apply_text(
+        "<modify><node id='1' version='3' lat='9' lon='9'/><relation id='1' version='2'/></modify>",
+        "a node is no member any more, and its change is too late",
+    );
+    // Nothing is counted that does not happen.
+    let summary = |text: &str| {
+        let (change, out) = (data.path("a.osc"), data.file("out"));
+        std::fs::write(&change, format!("<osmChange>{text}</osmChange>")).unwrap();
+        let all = data.file("all");
+        let flag = "--locations-on-ways";
+        let run = run_ok(&[
+            &"apply-changes",
+            &"-O",
+            &"--json",
+            &flag,
+            &all,
+            &change,
+            &"-o",
+            &out,
+        ]);
+        let summary: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+        let locations = &summary["locations"];
+        [&locations["ways_moved"], &locations["missing_references"]]
+            .map(|count| count.as_u64().unwrap())
+    };
+    let late = "<modify><way id='1' version='3'><nd ref='77'/><nd ref='78'/></way></modify>";
+    assert_eq!(summary(late), [0, 0]);
+    let both = "<delete><way id='1' version='6'/><node id='1' version='6'/></delete>";
+    assert_eq!(summary(both), [0, 0]);
+    let moved = "<delete><node id='1' version='6'/></delete>";
+    assert_eq!(summary(moved), [1, 1]);
+}
+
+#[test]
 fn nodes_and_ways_in_one_blob() {
     let dir = tempfile::tempdir().unwrap();
     let opl = dir.path().join("base.opl");

@@ -247,6 +247,7 @@ impl Inputs {
                 .clone()
                 .ok_or("the data set has no change file")?,
             "{applied}" => self.applied()?,
+            "{located}" => self.located()?,
             "{out}" => self.output(who),
             other => return Ok(other.to_owned()),
         };
@@ -268,22 +269,26 @@ impl Inputs {
             .changes
             .as_ref()
             .ok_or("the data set has no change file")?;
+        self.derived("applied", &["apply-changes"], &[changes])
+    }
+
+    /// The data set with locations in its ways, and with all its nodes, made once.
+    fn located(&self) -> Result<PathBuf, String> {
+        self.derived("located", &["add-locations-to-ways", "-n"], &[])
+    }
+
+    /// What a command makes of the data set with a table of contents, made once.
+    fn derived(&self, what: &str, command: &[&str], more: &[&Path]) -> Result<PathBuf, String> {
         let indexed = self.indexed()?;
-        let name = self
-            .indexed
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy();
-        let applied = self.directory.join(format!("applied-{name}"));
-        if is_older(&applied, &self.input) {
-            let _ = std::fs::remove_file(&applied);
+        let name = indexed.file_name().unwrap_or_default().to_string_lossy();
+        let path = self.directory.join(format!("{what}-{name}"));
+        if is_older(&path, &self.input) {
+            let _ = std::fs::remove_file(&path);
         }
-        let command = [
-            "apply-changes".as_ref(),
-            indexed.as_os_str(),
-            changes.as_os_str(),
-        ];
-        make_once(&applied, &command)
+        let mut arguments: Vec<&OsStr> = command.iter().map(OsStr::new).collect();
+        arguments.push(indexed.as_os_str());
+        arguments.extend(more.iter().map(|path| path.as_os_str()));
+        make_once(&path, &arguments)
     }
 
     /// Removes outputs.

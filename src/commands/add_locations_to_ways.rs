@@ -125,6 +125,11 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
                      run `pbfhogg time-filter` first";
         return Err(Error::file(&options.input, cause));
     }
+    if file.header.has(feature::NEEDED_NODES) {
+        let cause = "the ways have locations already, and most of their nodes are not in the file: \
+                     start from the file that this one was made of";
+        return Err(Error::file(&options.input, cause));
+    }
     let members = match options.keep_untagged_nodes {
         true => None,
         false => Some(member_nodes(&file, &mut plan, ctx)?),
@@ -259,7 +264,7 @@ impl<'f> Job<'f> {
             true => learn(self.file, plan, &(0..=u64::MAX), &mut store, self.ctx)?,
             false => self.write_nodes(&mut keeper, &self.parts.nodes, &mut store)?,
         }
-        self.write_rest(&mut keeper, |_, nodes, places| {
+        self.write_ways(&mut keeper, self.rest().collect(), |_, nodes, places| {
             store.get_all(&nodes.refs, places);
             Ok(())
         })?;
@@ -296,22 +301,20 @@ impl<'f> Job<'f> {
             };
             join.resolve_next(&store, ctx)?;
         }
-        self.write_rest(&mut keeper, |entry, nodes, places| {
+        let units = match partitions.blobs(0) {
+            Some(_) => self.rest().collect(),
+            // Nodes that are not in order were learned, and not written yet.
+            None => self.nodes().chain(self.rest()).collect(),
+        };
+        self.write_ways(&mut keeper, units, |entry, nodes, places| {
             let list = lists.get(&entry.offset).copied().unwrap_or(usize::MAX);
-            join.places(list, &nodes.refs, places)?;
-            // Those far behind are written or hold what they need in memory.
-            join.release(list.saturating_sub(FAR_BEHIND * ctx.jobs));
-            Ok(())
+            join.places(list, &nodes.refs, places)
         })?;
         Ok((finish(keeper)?, join.most_bytes()))
     }
 
     fn begin(&self, output: OpenOutput) -> Result<Keeper<'f>> {
-        let nodes = self.parts.nodes.iter().map(|entry| match self.members {
-            Some(_) => (*entry, Fate::Look.into()),
-            None => (*entry, Fate::Copy.into()),
-        });
-        let units: Vec<Unit> = nodes.chain(self.rest()).collect();
+        let units: Vec<Unit> = self.nodes().chain(self.rest()).collect();
         let target = Target {
             output,
             header: header(self.file, self.options),
@@ -342,6 +345,16 @@ impl<'f> Job<'f> {
         Ok(())
     }
 
+    /// What becomes of blobs of nodes that come first.
+    fn nodes(&self) -> impl Iterator<Item = Unit> + '_ {
+        let fate = match self.members {
+            Some(_) => Fate::Look,
+            None => Fate::Copy,
+        };
+        let nodes = self.parts.nodes.iter();
+        nodes.map(move |entry| (*entry, fate.into()))
+    }
+
     /// What becomes of all blobs but those of nodes that come first.
     fn rest(&self) -> impl Iterator<Item = Unit> + '_ {
         self.parts.rest.iter().map(|entry| {
@@ -354,10 +367,11 @@ impl<'f> Job<'f> {
         })
     }
 
-    /// Writes all blobs but those of nodes that come first. `find` appends the places of the nodes of a block.
-    fn write_rest(
+    /// Writes blobs, and puts places into their ways. `find` appends those of the nodes of a block.
+    fn write_ways(
         &self,
         keeper: &mut Keeper<'f>,
+        units: Vec<Unit>,
         find: impl Fn(&BlobEntry, &WayNodes, &mut Vec<Place>) -> Result<(), FormatError> + Sync,
     ) -> Result<()> {
         let change = |entry: &BlobEntry, payload: &[u8], out: &mut Vec<u8>| {
@@ -377,7 +391,7 @@ impl<'f> Job<'f> {
         let mark = |_: &BlobEntry, block: &ParsedBlock<'_>, marks: &mut Marks| {
             mark_nodes(block, self.members, marks, |_, _| ())
         };
-        keeper.pass(pass, self.rest().collect(), mark, |()| ())
+        keeper.pass(pass, units, mark, |()| ())
     }
 
     fn count(&self, nodes: &WayNodes, places: &[Place]) -> Result<(), FormatError> {
@@ -423,9 +437,6 @@ fn count<'e>(entries: impl IntoIterator<Item = &'e BlobEntry>) -> u64 {
     counts.sum()
 }
 
-/// Blobs a worker that may be under way at a time, and more.
-const FAR_BEHIND: usize = 64;
-
 fn finish(keeper: Keeper<'_>) -> Result<Kept> {
     let kept = keeper.finish()?.into_iter().next();
     Ok(kept.unwrap_or_default())
@@ -433,7 +444,10 @@ fn finish(keeper: Keeper<'_>) -> Result<Kept> {
 
 fn header(file: &PbfFile, options: &Options) -> HeaderBlock {
     let mut header = file.header.clone();
-    header.set_optional(feature::LOCATIONS, true);
+    header.set_locations(Some(match options.keep_untagged_nodes {
+        true => feature::ALL_NODES,
+        false => feature::NEEDED_NODES,
+    }));
     options.header.apply(&mut header);
     header
 }

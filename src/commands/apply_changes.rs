@@ -179,7 +179,10 @@ fn check_base(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
 fn output_header(base: &HeaderBlock, changes: &ChangeSet, options: &Options) -> HeaderBlock {
     let mut header = base.clone();
     header.set_optional(feature::SORTED, true);
-    header.set_optional(feature::LOCATIONS, options.locations_on_ways.is_some());
+    match options.locations_on_ways {
+        Some(_) => header.set_optional(feature::LOCATIONS, true),
+        None => header.set_locations(None),
+    }
     let replication = changes.replication();
     // An older day that comes late does not take the file back in time.
     header.replication_sequence = header.replication_sequence.max(replication.sequence);
@@ -220,7 +223,6 @@ impl Run<'_> {
         let mut writer =
             PbfWriter::create(options.output.clone(), header, options.write, expected, ctx)?;
         let mut tally = Tally::default();
-        let mut missing = 0;
         if rules.locations.is_some() {
             // Which changes of nodes count has to be known before ways are written.
             let ways = units.partition_point(|unit| unit.is_nodes(changes));
@@ -231,7 +233,7 @@ impl Run<'_> {
         if let Some(locations) = &mut rules.locations {
             let outdated = std::mem::take(&mut tally.outdated_nodes);
             locations.forget(outdated, self.file, plan, ctx)?;
-            missing = locations.locate(changes);
+            locations.locate(changes);
         }
         self.apply(units, changes, &rules, &mut tally, &mut writer)?;
         if tally.locations_dropped > 0 {
@@ -254,7 +256,7 @@ impl Run<'_> {
             replication_timestamp,
             locations: rules.locations.map(|locations| LocationsSummary {
                 ways_moved: tally.ways_moved,
-                missing_references: missing + tally.references_lost,
+                missing_references: tally.missing_references,
                 nodes_left_out: tally.left_out,
                 members_missing: locations.spared.map_or(0, |spared| spared.lost),
             }),

@@ -88,7 +88,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         header.bbox_nano = None;
     }
     if harm.strip_locations {
-        header.set_optional(feature::LOCATIONS, false);
+        header.set_locations(None);
     }
     options.header.apply(&mut header);
     let write = WriteOptions {

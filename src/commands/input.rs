@@ -62,7 +62,7 @@ fn converted(
         format.name()
     ));
     let directory = tempfile::tempdir()
-        .map_err(|error| Error::io(&std::env::temp_dir(), "cannot write a file in", error))?;
+        .map_err(|error| Error::io(&std::env::temp_dir(), "cannot write a file there", error))?;
     let name = directory.path().join("converted.osm.pbf");
     let target = OutputTarget::File {
         path: name.clone(),

@@ -58,6 +58,19 @@ impl<'a> Scan<'a> {
         look: impl Fn(&BlobEntry, &ParsedBlock<'_>) -> Result<T, FormatError> + Sync,
         mut take: impl FnMut(T),
     ) -> Result<()> {
+        self.try_run(selected, look, |found| {
+            take(found);
+            Ok(())
+        })
+    }
+
+    /// As [`run`](Self::run), with a `take` that may fail.
+    pub(super) fn try_run<T: Send>(
+        self,
+        selected: impl Fn(&BlobEntry) -> bool,
+        look: impl Fn(&BlobEntry, &ParsedBlock<'_>) -> Result<T, FormatError> + Sync,
+        mut take: impl FnMut(T) -> Result<()>,
+    ) -> Result<()> {
         let (file, ctx) = (self.file, self.ctx);
         self.plan.resolve_shared(file, ctx, &selected)?;
         let entries = self.plan.entries.iter();
@@ -90,8 +103,7 @@ impl<'a> Scan<'a> {
             },
             |(bytes, looked)| {
                 phase.advance(bytes);
-                looked.into_iter().for_each(&mut take);
-                Ok(())
+                looked.into_iter().try_for_each(&mut take)
             },
         )
     }

@@ -13,11 +13,11 @@ use crate::pbf::FormatError;
 use crate::pbf::wire::{Varints, put_sint, put_varint, zigzag_encode};
 use crate::read::parallel_classify_phase;
 use crate::sys;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Bytes gathered before they are written.
 const BUFFER_LEN: usize = 256 << 10;
@@ -37,6 +37,31 @@ pub(crate) struct DiskJoin {
     places: Vec<Scratch>,
     bytes: u64,
     most_bytes: u64,
+    read: Mutex<ReadLists>,
+}
+
+/// Which lists were read.
+#[derive(Default)]
+struct ReadLists {
+    /// All before this one.
+    end: usize,
+    /// Others.
+    later: BTreeSet<usize>,
+}
+
+impl ReadLists {
+    /// Adds a list, and says up to which one all were read.
+    fn note(&mut self, list: usize) -> usize {
+        self.later.insert(list);
+        while self.later.remove(&self.end) {
+            self.end += 1;
+        }
+        self.end
+    }
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A list of ids, cut by ranges.
@@ -72,6 +97,7 @@ impl DiskJoin {
             starts,
             bytes: 0,
             most_bytes: 0,
+            read: Mutex::default(),
         })
     }
 
@@ -139,7 +165,8 @@ impl DiskJoin {
         Ok(())
     }
 
-    /// Appends where the ids of a list are, which have to be the same again.
+    /// Appends where the ids of a list are, which have to be the same again. Each list is read once, and several may be at
+    /// the same time.
     pub(crate) fn places(
         &self,
         list: usize,
@@ -162,16 +189,18 @@ impl DiskJoin {
             *position += rest.position();
         }
         let is_done = |(part, position, _): &(Vec<u8>, usize, _)| part.len() == *position;
-        match parts.iter().all(is_done) {
-            true => Ok(()),
-            false => Err(lost()),
+        if !parts.iter().all(is_done) {
+            return Err(lost());
         }
+        self.note_read(list);
+        Ok(())
     }
 
-    /// Gives back the space that the places of the first lists take.
-    pub(crate) fn release(&self, lists: usize) {
+    /// Notes that a list was read, and gives the space back of those before which none is left.
+    fn note_read(&self, list: usize) {
+        let end = lock(&self.read).note(list);
         for file in &self.places {
-            file.release(lists);
+            file.release(end);
         }
     }
 
@@ -182,7 +211,7 @@ impl DiskJoin {
 }
 
 fn cannot_write(directory: &Path, error: std::io::Error) -> Error {
-    Error::io(directory, "cannot write a temporary file in", error)
+    Error::io(directory, "cannot write a temporary file there", error)
 }
 
 fn lost() -> FormatError {
@@ -265,7 +294,7 @@ impl Lookup {
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.clear();
         file.read(lists.clone(), &mut bytes)
-            .map_err(|error| Error::io(directory, "cannot read a temporary file in", error))?;
+            .map_err(|error| Error::io(directory, "cannot read a temporary file there", error))?;
         let mut start = 0;
         let mut found = Vec::with_capacity(lists.len());
         for list in lists.clone() {
@@ -403,6 +432,13 @@ mod tests {
     use crate::index::{LocatedNodes, StoreForm};
 
     #[test]
+    fn space_is_given_back_up_to_the_first_list_that_was_not_read() {
+        let mut read = ReadLists::default();
+        let ends = [3, 1, 0, 5, 2, 4].map(|list| read.note(list));
+        assert_eq!(ends, [0, 0, 2, 2, 4, 6]);
+    }
+
+    #[test]
     fn every_list_finds_its_places_however_many_ranges_there_are() {
         let ctx = Context::new(2);
         let place = |id: i64| match id % 7 {
@@ -467,7 +503,6 @@ mod tests {
                 if number < 30 {
                     assert_eq!(found, list.iter().map(expected).collect::<Vec<_>>());
                 }
-                join.release(number + 1);
             }
             let mut other = lists[8].clone();
             other.pop();

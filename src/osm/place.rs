@@ -15,10 +15,7 @@ impl Place {
     /// No place. This is what zeroed memory holds.
     pub const NONE: Self = Self(0);
 
-    /// The coordinate that files have where there is none, as latitude and as longitude.
-    pub const ABSENT_E7: i32 = i32::MAX;
-
-    /// A place; [`Place::NONE`] where both are [`Place::ABSENT_E7`].
+    /// A place; [`Place::NONE`] where both are the largest number, as files have it where there is none.
     #[inline]
     pub const fn new(lat_e7: i32, lon_e7: i32) -> Self {
         Self(pack(lat_e7, lon_e7) ^ NOWHERE)
@@ -30,7 +27,7 @@ impl Place {
         self.0 == 0
     }
 
-    /// Latitude and longitude, as files have them: [`Place::ABSENT_E7`] where there is none.
+    /// Latitude and longitude, as files have them: both the largest number where there is none.
     #[inline]
     pub const fn lat_lon_e7(self) -> (i32, i32) {
         let packed = self.0 ^ NOWHERE;

@@ -16,6 +16,11 @@ pub mod feature {
     pub const SORTED: &str = "Sort.Type_then_ID";
     /// Optional: ways carry the coordinates of their nodes.
     pub const LOCATIONS: &str = "LocationsOnWays";
+    /// Beside [`LOCATIONS`]: all nodes of ways are in the file, as far as they were before (ours, optional).
+    pub const ALL_NODES: &str = "pbfhogg.AllNodes";
+    /// Beside [`LOCATIONS`]: of nodes without tags those alone are in the file that are members of relations (ours,
+    /// optional).
+    pub const NEEDED_NODES: &str = "pbfhogg.NeededNodes";
 }
 
 /// The required features that this crate can read.
@@ -126,6 +131,14 @@ impl HeaderBlock {
             .iter()
             .chain(&self.optional_features)
             .any(|found| found == name)
+    }
+
+    /// Declares that ways have locations, and which nodes there are beside; with `None` that they have none.
+    pub(crate) fn set_locations(&mut self, nodes: Option<&str>) {
+        self.set_optional(feature::LOCATIONS, nodes.is_some());
+        for kind in [feature::ALL_NODES, feature::NEEDED_NODES] {
+            self.set_optional(kind, nodes == Some(kind));
+        }
     }
 
     /// Declares the optional feature, or takes the declaration back.

@@ -72,24 +72,23 @@ pub(crate) struct Relocated {
     pub lost: u64,
 }
 
-/// Appends the block in `payload` with other places in its ways. `find_moved` is asked once which of the nodes of all ways
+/// Appends a block with other places in its ways. `find_moved` is asked once which of the nodes of all ways
 /// may be elsewhere now, by their places among all; `place_of` says where such a node is, `None` where it is where it
 /// was. Where that is so of all, nothing is appended.
 pub(crate) fn relocate_ways(
-    payload: &[u8],
-    find_moved: impl FnOnce(&WayNodes) -> Vec<usize>,
+    block: &ParsedBlock<'_>,
+    find_moved: impl FnOnce(&WayNodes) -> Result<Vec<usize>, FormatError>,
     place_of: impl Fn(i64) -> Option<Place>,
     out: &mut Vec<u8>,
 ) -> Result<Relocated, FormatError> {
-    let block = ParsedBlock::parse_bare(payload)?;
-    let nodes = WayNodes::of(&block)?;
-    let mut numbers = find_moved(&nodes);
+    let nodes = WayNodes::of(block)?;
+    let mut numbers = find_moved(&nodes)?;
     numbers
         .iter_mut()
         .for_each(|node| *node = nodes.number_at(*node));
     numbers.dedup();
     // Where the units change, all ways have to be written in the new ones.
-    let is_same_scale = scale_of_ways(&block) == block.scale;
+    let is_same_scale = scale_of_ways(block) == block.scale;
     let is_wanted = |way: usize| !is_same_scale || numbers.binary_search(&way).is_ok();
     let (mut relocated, mut places) = (Relocated::default(), Vec::new());
     // The ways that are written, and where their places are.
@@ -116,7 +115,7 @@ pub(crate) fn relocate_ways(
             let at = ways.binary_search_by_key(&number, |(way, _)| *way).ok()?;
             places.get(ways.get(at)?.1.clone())
         };
-        put_places(&block, places_of, out)?;
+        put_places(block, places_of, out)?;
     }
     Ok(relocated)
 }
@@ -185,29 +184,7 @@ impl Runs {
         out: &mut Vec<u8>,
     ) -> Result<(), FormatError> {
         self.fill(places, scale)?;
-        // What the message is without places is known when it is copied: most have none.
-        let mut old = 0;
-        let mut fields = Fields::new(message);
-        while let Some(field) = fields.next()? {
-            if matches!(field.number, 9 | 10) {
-                old += field.raw.len();
-            }
-        }
-        let new = packed_field_len(&self.lats) + packed_field_len(&self.lons);
-        put_bytes_head(out, 3, message.len() - old + new);
-        if old == 0 {
-            out.extend_from_slice(message);
-        } else {
-            let mut fields = Fields::new(message);
-            while let Some(field) = fields.next()? {
-                if !matches!(field.number, 9 | 10) {
-                    out.extend_from_slice(field.raw);
-                }
-            }
-        }
-        put_packed_field(out, 9, &self.lats);
-        put_packed_field(out, 10, &self.lons);
-        Ok(())
+        put_way(message, [&self.lats, &self.lons], out)
     }
 
     fn fill(&mut self, places: &[Place], scale: &Scale) -> Result<(), FormatError> {
@@ -227,6 +204,37 @@ impl Runs {
         }
         Ok(())
     }
+}
+
+/// Appends a way as a field of a group, with other packed runs of coordinates.
+pub(super) fn put_way(
+    message: &[u8],
+    [lats, lons]: [&[u8]; 2],
+    out: &mut Vec<u8>,
+) -> Result<(), FormatError> {
+    // Most ways have none so far, and are copied as a whole.
+    let mut old = 0;
+    let mut fields = Fields::new(message);
+    while let Some(field) = fields.next()? {
+        if matches!(field.number, 9 | 10) {
+            old += field.raw.len();
+        }
+    }
+    let new = packed_field_len(lats) + packed_field_len(lons);
+    put_bytes_head(out, 3, message.len() - old + new);
+    if old == 0 {
+        out.extend_from_slice(message);
+    } else {
+        let mut fields = Fields::new(message);
+        while let Some(field) = fields.next()? {
+            if !matches!(field.number, 9 | 10) {
+                out.extend_from_slice(field.raw);
+            }
+        }
+    }
+    put_packed_field(out, 9, lats);
+    put_packed_field(out, 10, lons);
+    Ok(())
 }
 
 fn inexact(scale: &Scale) -> FormatError {

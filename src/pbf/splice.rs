@@ -7,6 +7,7 @@
 use super::block::{BlockOutline, Group, Message, Scale, StringTable};
 use super::builder::{DenseColumns, InfoColumn};
 use super::dense::{DenseNodes, next_tag_run};
+use super::locate::put_way;
 use super::messages::{Head, RawInfo, encode_relation, encode_way};
 use super::object::{Object, ObjectBody, put_deltas, raw_location};
 use super::wire::{Fields, Varints, put_bytes_field, put_sint, put_varint};
@@ -411,7 +412,7 @@ fn splice_messages(
                 for _ in 0..count {
                     let field = fields.next()?.ok_or(SHORT)?;
                     if options.drop_locations && field.number == 3 {
-                        put_without_locations(field.bytes()?, out)?;
+                        put_way(field.bytes()?, [&[], &[]], out)?;
                     } else {
                         out.extend_from_slice(field.raw);
                     }
@@ -425,19 +426,6 @@ fn splice_messages(
             Edit::Insert(index) => new.put_message(index, out),
         }
     }
-    Ok(())
-}
-
-/// Appends a way as a field of a group, without its coordinates.
-fn put_without_locations(message: &[u8], out: &mut Vec<u8>) -> Result<(), FormatError> {
-    let mut kept = Vec::with_capacity(message.len());
-    let mut fields = Fields::new(message);
-    while let Some(field) = fields.next()? {
-        if !matches!(field.number, 9 | 10) {
-            kept.extend_from_slice(field.raw);
-        }
-    }
-    put_bytes_field(out, 3, &kept);
     Ok(())
 }
 

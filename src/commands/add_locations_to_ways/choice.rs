@@ -21,6 +21,8 @@ const A_REFERENCE: u64 = 8;
 const SAMPLED: usize = 24;
 /// Bytes by which a range may turn out larger than others.
 const SLACK: u64 = 1 << 20;
+/// Files that are open beside those of ranges.
+const OTHER_FILES: u64 = 64;
 /// The most ranges of ids.
 const MOST_PARTITIONS: u64 = 2048;
 
@@ -149,14 +151,17 @@ impl Memory {
         let needed =
             |ranges: u64| self.fixed + DiskJoin::memory(ranges, self.lists) + store(ranges);
         let fits = |ranges: &u64| needed(*ranges) <= self.limit;
+        // A file for each, of which there may be more than planned.
+        let most = MOST_PARTITIONS.min(system::most_open_files().saturating_sub(OTHER_FILES) / 2);
+        let most = most.max(1);
         let ranges = match options.ranges {
-            Some(ranges) => Some(ranges),
-            None => (1..=MOST_PARTITIONS).find(fits),
+            Some(ranges) => Some(ranges.min(most)),
+            None => (1..=most).find(fits),
         };
         match ranges {
             Some(ranges) => Ok(Partitions::plan(parts, store(ranges))),
             None => {
-                let least = (1..=MOST_PARTITIONS).map(needed).min().unwrap_or_default();
+                let least = (1..=most).map(needed).min().unwrap_or_default();
                 let cause = format!(
                     "this takes at least {} of memory, and {} are allowed",
                     human_bytes(least),

@@ -116,15 +116,9 @@ pub(super) fn split_references(
     ctx: &Context,
 ) -> Result<()> {
     let splitter = join.splitter();
-    let mut done = Ok(());
-    Scan::bare("references", file, plan, ctx).run(
+    Scan::bare("references", file, plan, ctx).try_run(
         |entry| entry.kinds.contains(ObjectKind::Way),
         |_, block| Ok(splitter.split(&WayNodes::of(block)?.refs)),
-        |list| {
-            if done.is_ok() {
-                done = join.push(&list);
-            }
-        },
-    )?;
-    done
+        |list| join.push(&list),
+    )
 }

@@ -6,13 +6,13 @@ use crate::Context;
 use crate::error::Result;
 use crate::index::IdSet;
 use crate::osm::{ObjectKind, OrderKey, id_from_rank};
-use crate::pbf::splice::{EditScript, SpliceOptions, splice_block};
+use crate::pbf::splice::{Edit as Step, EditScript, SpliceOptions, splice_block};
 use crate::pbf::{
-    BlobEntry, BlobFlags, FormatError, Object, ParsedBlock, RawAge, Relocated, Scale,
+    BlobEntry, BlobFlags, FormatError, Object, ObjectBody, ParsedBlock, RawAge, Relocated, Scale,
     SourceStrings, TARGET_ELEMENTS, relocate_ways,
 };
 use crate::read::{BlobReader, PbfFile, stale_index};
-use crate::text::{Batch, Change, ChangeSet};
+use crate::text::{Batch, Change, ChangeSet, NO_PLACE};
 use crate::write::{EncodedFrame, FrameEncoder, WriteOptions};
 
 /// What became of a unit.
@@ -72,8 +72,8 @@ pub(super) struct Tally {
     pub locations_dropped: u64,
     /// Ways that are where they were not before, without being changed.
     pub ways_moved: u64,
-    /// References of ways that are not changed to nodes that are gone.
-    pub references_lost: u64,
+    /// References of changed ways, and of ways that moved, to nodes that are nowhere.
+    pub missing_references: u64,
     /// Changed nodes that are not wanted.
     pub left_out: u64,
     pub outdated_nodes: Vec<i64>,
@@ -90,7 +90,7 @@ impl Tally {
         self.absent += other.absent;
         self.locations_dropped += other.locations_dropped;
         self.ways_moved += other.ways_moved;
-        self.references_lost += other.references_lost;
+        self.missing_references += other.missing_references;
         self.left_out += other.left_out;
         self.outdated_nodes.extend(other.outdated_nodes);
         self.blobs_copied += other.blobs_copied;
@@ -176,7 +176,9 @@ fn insert_all(
     let mut script = Script::new(rules);
     changes.iter().for_each(|change| script.absent(change));
     let batch = Batch::new(set, script.inserted);
-    for object in &batch.objects() {
+    let objects = batch.objects();
+    script.tally.missing_references += missing_references(&objects);
+    for object in &objects {
         encoder.add(object)?;
     }
     Ok((encoder.finish()?, script.tally))
@@ -206,16 +208,16 @@ impl Edit<'_> {
         changes: &[Change],
         relocated: &mut Vec<u8>,
     ) -> Result<(Done, Tally), FormatError> {
-        relocated.clear();
-        let moves = self.relocate(payload, relocated)?;
-        let payload = match moves.ways {
-            0 => payload,
-            _ => relocated.as_slice(),
-        };
         let block = ParsedBlock::parse(payload)?;
         let mut script = self.script(&block, changes)?;
+        relocated.clear();
+        let moves = self.relocate(&block, &script.edits, relocated)?;
         script.tally.ways_moved = moves.ways;
-        script.tally.references_lost = moves.lost;
+        script.tally.missing_references = moves.lost;
+        let (payload, block) = match moves.ways {
+            0 => (payload, block),
+            _ => (relocated.as_slice(), ParsedBlock::parse(relocated)?),
+        };
         let strip = self.rules.drops_locations && self.entry.kinds.contains(ObjectKind::Way);
         if strip {
             script.tally.locations_dropped = block.count_located_ways()?;
@@ -230,6 +232,7 @@ impl Edit<'_> {
         }
         let batch = Batch::new(self.set, script.inserted.iter().copied());
         let objects = batch.objects();
+        script.tally.missing_references += missing_references(&objects);
         let grown = count > 2 * TARGET_ELEMENTS && count > self.entry.count as usize;
         self.spliced.clear();
         let options = SpliceOptions {
@@ -244,17 +247,30 @@ impl Edit<'_> {
         Ok((Done::Rewritten(self.encoder.finish()?), script.tally))
     }
 
-    /// Appends the block with its ways where their nodes are now, if that is elsewhere.
-    fn relocate(&self, payload: &[u8], out: &mut Vec<u8>) -> Result<Relocated, FormatError> {
-        match &self.rules.locations {
-            Some(locations) if locations.may_move(self.entry) => relocate_ways(
-                payload,
-                |nodes| locations.moved_among(nodes),
-                |id| locations.new_place(id),
-                out,
-            ),
-            _ => Ok(Relocated::default()),
-        }
+    /// Appends the block with those ways that stay where their nodes are now, if that is elsewhere.
+    fn relocate(
+        &self,
+        block: &ParsedBlock<'_>,
+        edits: &EditScript,
+        out: &mut Vec<u8>,
+    ) -> Result<Relocated, FormatError> {
+        let locations = match &self.rules.locations {
+            Some(locations) if locations.may_move(self.entry) => locations,
+            _ => return Ok(Relocated::default()),
+        };
+        relocate_ways(
+            block,
+            |nodes| {
+                let mut moved = locations.moved_among(nodes);
+                if !moved.is_empty() && !edits.is_unchanged() {
+                    let stays = ways_that_stay(block, edits)?;
+                    moved.retain(|node| stays.get(nodes.number_at(*node)) == Some(&true));
+                }
+                Ok(moved)
+            },
+            |id| locations.new_place(id),
+            out,
+        )
     }
 
     /// Walks the objects and the changes side by side.
@@ -283,9 +299,11 @@ impl Edit<'_> {
                 script.absent(change);
             }
             match changes.next_if(|change| change.key == key) {
-                None if self.is_released(key, &released) => script.edits.remove(),
-                None => script.edits.keep(),
-                Some(change) => script.present(change, keys.age()?, &block.scale),
+                None => script.stay(is_released(key, &released)),
+                Some(change) => {
+                    let is_released = is_released(key, &released);
+                    script.present(change, keys.age()?, &block.scale, is_released);
+                }
             }
         }
         changes.for_each(|change| script.absent(change));
@@ -293,10 +311,6 @@ impl Edit<'_> {
             return Err(stale_index("the number of objects differs"));
         }
         Ok(script)
-    }
-
-    fn is_released(&self, key: OrderKey, released: &IdSet) -> bool {
-        !released.is_empty() && key.0 == ObjectKind::Node && released.contains(id_from_rank(key.1))
     }
 
     /// Changes were assigned by the range that the index claims: an object outside of it might be
@@ -316,7 +330,6 @@ impl Edit<'_> {
         edits: &EditScript,
         new: &[Object<'_>],
     ) -> Result<(), FormatError> {
-        use crate::pbf::splice::Edit as Step;
         let mut strings = SourceStrings::new(&block.strings);
         let mut objects = block.cursor();
         for step in edits.steps() {
@@ -342,6 +355,39 @@ impl Edit<'_> {
         }
         Ok(())
     }
+}
+
+/// How many nodes of ways are nowhere.
+fn missing_references(objects: &[Object<'_>]) -> u64 {
+    let missing = objects.iter().map(|object| match object.body {
+        ObjectBody::Way { locations_e7, .. } => {
+            let nowhere = locations_e7.iter().filter(|place| **place == NO_PLACE);
+            nowhere.count() as u64
+        }
+        ObjectBody::Node { .. } | ObjectBody::Relation { .. } => 0,
+    });
+    missing.sum()
+}
+
+fn is_released(key: OrderKey, released: &IdSet) -> bool {
+    !released.is_empty() && key.0 == ObjectKind::Node && released.contains(id_from_rank(key.1))
+}
+
+/// Of each way of a block, whether a script keeps it.
+fn ways_that_stay(block: &ParsedBlock<'_>, edits: &EditScript) -> Result<Vec<bool>, FormatError> {
+    let stays = edits.steps().iter().flat_map(|step| match *step {
+        Step::Keep(count) => std::iter::repeat_n(true, count),
+        Step::Drop(count) => std::iter::repeat_n(false, count),
+        Step::Insert(_) => std::iter::repeat_n(false, 0),
+    });
+    let (mut stays, mut ways) = (stays, Vec::new());
+    block.for_each_id(|kind, _| {
+        let stays = stays.next().unwrap_or_default();
+        if kind == ObjectKind::Way {
+            ways.push(stays);
+        }
+    })?;
+    Ok(ways)
 }
 
 fn check_order(last: Option<OrderKey>, key: OrderKey) -> Result<(), FormatError> {
@@ -375,6 +421,14 @@ impl<'c> Script<'c> {
         self.inserted.push(change);
     }
 
+    /// The object is not changed, and stays unless it is not wanted any more.
+    fn stay(&mut self, is_released: bool) {
+        match is_released {
+            true => self.edits.remove(),
+            false => self.edits.keep(),
+        }
+    }
+
     /// The base does not have the object.
     fn absent(&mut self, change: &'c Change) {
         if change.is_deletion() {
@@ -388,14 +442,14 @@ impl<'c> Script<'c> {
     }
 
     /// The base has the object.
-    fn present(&mut self, change: &'c Change, age: RawAge, scale: &Scale) {
+    fn present(&mut self, change: &'c Change, age: RawAge, scale: &Scale, is_released: bool) {
         let timestamp = (age.timestamp != 0).then(|| scale.seconds(age.timestamp));
         if !change.replaces(age.version_number(), timestamp) {
             self.tally.outdated += 1;
             if change.key.0 == ObjectKind::Node && self.rules.locations.is_some() {
                 self.tally.outdated_nodes.push(change.id);
             }
-            self.edits.keep();
+            self.stay(is_released);
             return;
         }
         self.edits.remove();

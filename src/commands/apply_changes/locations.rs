@@ -78,6 +78,83 @@ impl SparedNodes {
     }
 }
 
+/// Which nodes a base has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Nodes {
+    /// All that its ways have.
+    All,
+    /// Those alone that have tags or are members of relations.
+    Needed,
+    /// That cannot be told.
+    Unknown,
+}
+
+impl Nodes {
+    /// What the header says; of files of other programs, what a sample says.
+    fn of_base(file: &PbfFile, plan: &mut BlobPlan, ctx: &Context) -> Result<Self> {
+        const LEAST: u64 = 16;
+        match (
+            file.header.has(feature::ALL_NODES),
+            file.header.has(feature::NEEDED_NODES),
+        ) {
+            (true, false) => return Ok(Self::All),
+            (false, true) => return Ok(Self::Needed),
+            _ => {}
+        }
+        let sample = sample_of_nodes(file, plan, ctx)?;
+        let there = look_up(file, plan, &sample, ctx)?.len() as u64;
+        Ok(match sample.len() {
+            all if all >= LEAST && there == all => Self::All,
+            all if there < all / 2 => Self::Needed,
+            _ => Self::Unknown,
+        })
+    }
+}
+
+/// Fails on a base whose ways have no locations.
+fn check_has_locations(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<()> {
+    let with_ways = || {
+        let entries = plan.entries.iter();
+        entries.filter(|entry| entry.kinds.contains(ObjectKind::Way))
+    };
+    // Without a table of contents the header has to be believed.
+    let is_without = |entry: &&BlobEntry| match entry.flags.has(BlobFlags::SCANNED) {
+        true => !entry.flags.has(BlobFlags::LOCATIONS),
+        false => !file.header.has(feature::LOCATIONS),
+    };
+    let (without, all) = (with_ways().filter(is_without).count(), with_ways().count());
+    let path = file.input.path();
+    let declares = file.header.has(feature::LOCATIONS);
+    if !declares && all > 0 && without == all {
+        let cause = "the ways have no locations that could be kept up to date; \
+                     run `pbfhogg add-locations-to-ways` first";
+        return Err(Error::file(path, cause));
+    }
+    if without > 0 {
+        ctx.warn(format!(
+            "{}: in {without} of {all} blobs the ways have no locations, and get none",
+            path.display()
+        ));
+    }
+    Ok(())
+}
+
+/// A base that has not all nodes cannot tell which changes of the others are older than what its ways were told.
+fn warn_of_old_changes(file: &PbfFile, changes: &ChangeSet, ctx: &Context) {
+    let (base, new) = (&file.header, changes.replication());
+    let is_older =
+        |new: Option<i64>, base: Option<i64>| new.zip(base).is_some_and(|(new, base)| new < base);
+    if is_older(new.sequence, base.replication_sequence)
+        || is_older(new.timestamp, base.replication_timestamp)
+    {
+        ctx.warn(format!(
+            "{}: the changes are older than the base, which has not the nodes that would tell: \
+             ways may have moved back",
+            file.input.path().display()
+        ));
+    }
+}
+
 impl Locations {
     /// Finds out what the changes do to the ways of a base.
     pub(super) fn find(
@@ -87,12 +164,7 @@ impl Locations {
         untagged: UntaggedNodes,
         ctx: &Context,
     ) -> Result<Self> {
-        let has_ways = plan.kinds().contains(ObjectKind::Way);
-        if has_ways && !file.header.has(feature::LOCATIONS) && !plan.any(BlobFlags::LOCATIONS) {
-            let cause = "the ways have no locations that could be kept up to date; \
-                         run `pbfhogg add-locations-to-ways` first";
-            return Err(Error::file(file.input.path(), cause));
-        }
+        check_has_locations(file, plan, ctx)?;
         let mut found = Self::default();
         for change in changes.changes() {
             if change.key.0 == ObjectKind::Node {
@@ -107,16 +179,15 @@ impl Locations {
             .copied()
             .filter(|id| !found.moved.contains_key(id))
             .collect();
-        // A base of which some nodes of ways are missing was made without them.
-        let sample = sample_of_nodes(file, plan, ctx)?;
-        let known = look_up(file, plan, &sample, ctx)?;
-        let is_complete = sample.len() >= LEAST_SAMPLED && known.len() as u64 == sample.len();
-        let lacks_nodes = (known.len() as u64) < sample.len();
-        if !is_complete {
+        let nodes = Nodes::of_base(file, plan, ctx)?;
+        if nodes != Nodes::All {
             found.look_through_ways(file, plan, &wanted, ctx)?;
         }
         let members = match untagged {
-            UntaggedNodes::AsBase if lacks_nodes => Some(Members::find(file, plan, changes, ctx)?),
+            UntaggedNodes::AsBase if nodes == Nodes::Needed => {
+                warn_of_old_changes(file, changes, ctx);
+                Some(Members::find(file, plan, changes, ctx)?)
+            }
             UntaggedNodes::AsBase | UntaggedNodes::Keep => None,
         };
         let mut unknown = IdSet::default();
@@ -233,16 +304,13 @@ impl Locations {
         Ok(())
     }
 
-    /// Tells the ways among the changes where their nodes are. Returns how many could not be found.
-    pub(super) fn locate(&self, changes: &mut ChangeSet) -> u64 {
-        let mut missing = 0;
+    /// Tells the ways among the changes where their nodes are: as the base or the changes know, or else as the change of the
+    /// way itself says.
+    pub(super) fn locate(&self, changes: &mut ChangeSet) {
         changes.locate_ways(|id, given| {
             let known = self.moved.get(&id).or_else(|| self.known.get(&id));
-            let place = known.copied().unwrap_or(given);
-            missing += u64::from(place.is_none());
-            place
+            known.copied().unwrap_or(given)
         });
-        missing
     }
 }
 
@@ -391,9 +459,6 @@ fn for_each_changed(
     }
     Ok(())
 }
-
-/// Nodes of a sample from which on it says of all that they are there.
-const LEAST_SAMPLED: u64 = 16;
 
 /// Some nodes of ways that say where they are. A base that keeps only nodes that are needed otherwise has not all of them.
 fn sample_of_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<IdSet> {

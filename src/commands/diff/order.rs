@@ -28,7 +28,7 @@ pub(super) fn in_order(path: &Path, ctx: &Context) -> Result<Side> {
         path.display()
     ));
     let directory = tempfile::tempdir()
-        .map_err(|error| Error::io(&std::env::temp_dir(), "cannot write a file in", error))?;
+        .map_err(|error| Error::io(&std::env::temp_dir(), "cannot write a file there", error))?;
     let sorted = directory.path().join("sorted.osm.pbf");
     let options = sort::Options {
         inputs: vec![path.to_owned()],

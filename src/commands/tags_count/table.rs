@@ -149,7 +149,7 @@ impl CountTable {
 }
 
 fn failed(directory: &Path, error: std::io::Error) -> Error {
-    Error::io(directory, "cannot use a temporary file in", error)
+    Error::io(directory, "cannot use a temporary file there", error)
 }
 
 fn shard_of(name: &str) -> usize {
