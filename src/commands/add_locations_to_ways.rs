@@ -380,6 +380,9 @@ impl<'f> Job<'f> {
                 self.count(nodes, places)
             };
             let has_locations = locate_ways(payload, find, out)?;
+            if out.is_empty() {
+                return Ok(Changed::Not);
+            }
             let mut entry = *entry;
             entry.flags.set(BlobFlags::LOCATIONS, has_locations);
             Ok(Changed::Alike(entry))

@@ -193,9 +193,9 @@ impl Locations {
         let mut unknown = IdSet::default();
         unknown.extend(wanted.ids().filter(|id| !found.known.contains_key(id)));
         unknown.extend(members.iter().flat_map(|members| members.new.ids()));
-        let nodes = look_up(file, plan, &unknown, ctx)?;
+        let there = look_up(file, plan, &unknown, ctx)?;
         found.spared = members.map(|members| {
-            let lost = |id: &i64| !nodes.contains_key(id) && !found.moved.contains_key(id);
+            let lost = |id: &i64| !there.contains_key(id) && !found.moved.contains_key(id);
             SparedNodes {
                 lost: members.new.ids().filter(lost).count() as u64,
                 members: members.now,
@@ -206,7 +206,7 @@ impl Locations {
             Some(_) => "the base has no nodes that only ways need: none are added",
             None => "nodes that only ways need are kept",
         });
-        found.known.extend(nodes);
+        found.known.extend(there);
         Ok(found)
     }
 
