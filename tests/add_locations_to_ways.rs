@@ -1,12 +1,11 @@
 //! `add-locations-to-ways`, beside a plain way to do the same, and beside osmium.
 
-mod common;
-
-use common::answers::{ask, ask_osmium, file_in_shape, file_of, history_of, in_order};
-use common::craft::Shape;
-use common::extracts::random_world;
-use common::oracle::{all_shared_files, assert_same_opl, opl, osmium, shared_data};
-use common::{Arg, Kind, Object, decode, node, relation, run_fail, run_ok, way};
+use crate::common;
+use crate::common::answers::{ask, ask_osmium, file_in_shape, file_of, history_of, in_order};
+use crate::common::craft::Shape;
+use crate::common::extracts::random_world;
+use crate::common::oracle::{assert_same_opl, opl, osmium, real_files, shared_data};
+use crate::common::{Arg, Kind, Object, decode, node, relation, run_fail, run_ok, way};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -233,7 +232,7 @@ fn what_osmium_makes_of_every_real_file() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    for file in all_shared_files() {
+    for file in real_files() {
         if file.to_string_lossy().ends_with(".osh.pbf") {
             continue;
         }
@@ -446,7 +445,7 @@ fn an_index_that_lies_about_nodes_is_found_out() {
 
 /// A file whose per-blob index says that nodes have other ids.
 fn lying_index(dir: &Path) -> Option<PathBuf> {
-    use common::craft::{block, frame, frame_with_index, header_payload, raw_blob};
+    use crate::common::craft::{block, frame, frame_with_index, header_payload, raw_blob};
     let nodes = block(&[node(1, 1, 1, &[]), node(900, 2, 2, &[])], &Shape::USUAL);
     let ways = block(&[way(1, &[1, 900], &[])], &Shape::USUAL);
     let mut claim = vec![2u8, 0];

@@ -1,10 +1,9 @@
 //! `apply-changes`: beside osmium on real data, and rule by rule on small data.
 
-mod common;
-
-use common::craft::{self, Shape};
-use common::oracle::{assert_same_opl, opl, osmium, shared_data};
-use common::{Object, decode, node, relation, run_fail, run_ok, way, with_metadata};
+use crate::common;
+use crate::common::craft::{self, Shape};
+use crate::common::oracle::{assert_same_opl, opl, osmium, shared_data};
+use crate::common::{Object, decode, node, relation, run_fail, run_ok, way, with_metadata};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -1,10 +1,8 @@
 //! `apply-changes --locations-on-ways`: the same as applying the changes to all data, and adding locations then.
 
-mod common;
-
-use common::answers::{ask, file_of};
-use common::extracts::Dice;
-use common::{Arg, Kind, Object, decode, run_fail, run_ok};
+use crate::common::answers::{ask, file_of};
+use crate::common::extracts::Dice;
+use crate::common::{Arg, Kind, Object, decode, run_fail, run_ok};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 

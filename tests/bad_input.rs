@@ -1,9 +1,8 @@
 //! Bad input gets one clear line and exit status 2; nothing is lost and no output is left.
 
-mod common;
-
-use common::craft::{self, Message, Shape};
-use common::{decode, node, run_fail, run_ok};
+use crate::common;
+use crate::common::craft::{self, Message, Shape};
+use crate::common::{decode, node, run_fail, run_ok};
 use std::path::{Path, PathBuf};
 
 fn block() -> Vec<u8> {

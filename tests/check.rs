@@ -1,10 +1,9 @@
 //! `check`: against osmium on real files, and on the awkward.
 
-mod common;
-
-use common::craft::{self, Shape};
-use common::oracle::{all_shared_files, osmium};
-use common::{Kind, Object, node, pbfhogg, relation, way, with_metadata};
+use crate::common;
+use crate::common::craft::{self, Shape};
+use crate::common::oracle::{osmium, real_files};
+use crate::common::{Kind, Object, node, pbfhogg, relation, way, with_metadata};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -52,7 +51,7 @@ fn what_is_missing_is_what_osmium_misses() {
     if !osmium() {
         return;
     }
-    for input in all_shared_files() {
+    for input in real_files() {
         let theirs = Command::new("osmium")
             .args(["check-refs", "-r", "-i", "--no-progress"])
             .arg(&input)

@@ -1,11 +1,10 @@
 //! `derive-changes`: change files that lead from one file to another, with all that objects have.
 
-mod common;
-
-use common::answers::{ask, ask_osmium, file_of, in_order, name_of};
-use common::comparison::{small, small_files, versioned};
-use common::oracle::{assert_same_opl, opl, opl_objects, opl_sorted, osmium, shared_data};
-use common::{Kind, Object, decode, known, mixed_objects, node, relation, run_ok, way};
+use crate::common;
+use crate::common::answers::{ask, ask_osmium, file_of, in_order, name_of};
+use crate::common::comparison::{small, small_files, versioned};
+use crate::common::oracle::{assert_same_opl, opl, opl_objects, opl_sorted, osmium, shared_data};
+use crate::common::{Kind, Object, decode, known, mixed_objects, node, relation, run_ok, way};
 use std::path::{Path, PathBuf};
 
 /// Derives changes into a file and applies them; returns the change file.

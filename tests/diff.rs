@@ -1,14 +1,13 @@
 //! `diff`: beside osmium and a plain comparison on real files, and option by option.
 
-mod common;
-
-use common::answers::{Answer, ask, ask_osmium, file_of};
-use common::comparison::{
+use crate::common;
+use crate::common::answers::{Answer, ask, ask_osmium, file_of};
+use crate::common::comparison::{
     as_osmium_shows, assert_diff, expected, reordered, same_content, same_in_all, small,
     small_files, status_of, versioned, without_common,
 };
-use common::oracle::{assert_same_opl, osmium, shared_data};
-use common::{Object, decode, node, run_fail, run_ok};
+use crate::common::oracle::{assert_same_opl, osmium, shared_data};
+use crate::common::{Object, decode, node, run_fail, run_ok};
 use std::path::PathBuf;
 
 #[test]

@@ -1,14 +1,13 @@
 //! `diff` of files in unusual shapes, orders and sizes.
 
-mod common;
-
-use common::answers::{ask, ask_osmium, file_in_shape, file_of, history_of, in_order};
-use common::comparison::{
+use crate::common;
+use crate::common::answers::{ask, ask_osmium, file_in_shape, file_of, history_of, in_order};
+use crate::common::comparison::{
     assert_diff, expected, same_content, same_in_all, small, small_files, versioned, without_common,
 };
-use common::craft::{Layout, Shape};
-use common::oracle::{assert_same_opl, osmium};
-use common::{Kind, Object, known, mixed_objects, node, relation, run_fail, run_ok, way};
+use crate::common::craft::{Layout, Shape};
+use crate::common::oracle::{assert_same_opl, osmium};
+use crate::common::{Kind, Object, known, mixed_objects, node, relation, run_fail, run_ok, way};
 use std::path::{Path, PathBuf};
 
 /// Two lists of a few thousand objects, some of which differ.

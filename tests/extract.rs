@@ -6,19 +6,17 @@
 //!
 //! With `PBFHOGG_LONG=1` many more worlds are made up, and every region is cut out by itself as well.
 
-mod common;
-
-use common::answers::{ask_osmium, history_of};
-use common::extracts::{
+use crate::common::answers::{ask_osmium, history_of};
+use crate::common::extracts::{
     Dice, OPTIONS, STRATEGIES, Strategy, WORLD_SIZE, expect_extract, extracted, osmiums_simple_ids,
     place_of, random_world,
 };
-use common::oracle::{
-    all_shared_files, as_opl_shows, opl_file_objects, osmium, renumbered, shared_data,
+use crate::common::oracle::{
+    as_opl_shows, opl_file_objects, osmium, real_files, renumbered, shared_data,
 };
-use common::questions::{Inputs, assert_same_objects, file_in_blocks, parted};
-use common::regions::{Region, Spread, written};
-use common::{Arg, Object, decode, run_ok};
+use crate::common::questions::{Inputs, assert_same_objects, file_in_blocks, parted};
+use crate::common::regions::{Region, Spread, written};
+use crate::common::{Arg, Object, decode, is_long, run_ok};
 use std::path::{Path, PathBuf};
 
 /// Files of all sorts.
@@ -29,10 +27,6 @@ const FILES: [&str; 5] = [
     "andorra-c.osm.pbf",
     "porto.osm.pbf",
 ];
-
-fn is_long() -> bool {
-    std::env::var("PBFHOGG_LONG").is_ok_and(|value| value == "1")
-}
 
 /// How a region is written.
 #[derive(Debug, Clone, Copy)]
@@ -302,7 +296,7 @@ fn large_ids_give_what_osmium_gives() {
 
 #[test]
 fn every_real_file_gives_what_the_plain_search_gives() {
-    for input in all_shared_files() {
+    for input in real_files() {
         let objects = decode::objects(&input);
         // Around a single place there is no box.
         let mut places: Vec<_> = objects.iter().filter_map(place_of).collect();

@@ -3,21 +3,20 @@
 //! Every file is asked as it is, with a table of contents and with an index in each blob, on one core and on
 //! four.
 
-mod common;
-
-use common::answers::history_of;
-use common::craft::{self, Shape};
-use common::extracts::{
+use crate::common;
+use crate::common::answers::history_of;
+use crate::common::craft::{self, Shape};
+use crate::common::extracts::{
     OPTIONS, SMART, STRATEGIES, Strategy, WORLD_SIZE, expect_extract, expect_extracts, extracted,
     place_of, random_world,
 };
-use common::oracle::{osmium, shared_data};
-use common::questions::{
+use crate::common::oracle::{osmium, shared_data};
+use crate::common::questions::{
     Inputs, assert_as_osmium, awkward_file, file_in_blocks, file_of, file_of_payloads,
     tangled_relations, tangled_ways,
 };
-use common::regions::{DEGREE, Region, Spread, box_of_degrees};
-use common::{Kind, Object, decode, node, relation, run_ok, way};
+use crate::common::regions::{DEGREE, Region, Spread, box_of_degrees};
+use crate::common::{Kind, Object, decode, node, relation, run_ok, way};
 
 /// A node at these degrees.
 fn at(id: i64, lon: i64, lat: i64) -> Object {

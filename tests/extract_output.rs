@@ -1,12 +1,13 @@
 //! `extract`: what it says and writes, and the options that are not about regions.
 
-mod common;
-
-use common::answers::ask;
-use common::extracts::{SMART, STRATEGIES, Strategy, expect_extract, extracted, random_world};
-use common::questions::{Inputs, assert_same_objects, file_in_blocks, pipe};
-use common::regions::{Region, box_of_degrees};
-use common::{Arg, Object, decode, known, pbfhogg, run_fail, run_ok};
+use crate::common;
+use crate::common::answers::ask;
+use crate::common::extracts::{
+    SMART, STRATEGIES, Strategy, expect_extract, extracted, random_world,
+};
+use crate::common::questions::{Inputs, assert_same_objects, file_in_blocks, pipe};
+use crate::common::regions::{Region, box_of_degrees};
+use crate::common::{Arg, Object, decode, known, pbfhogg, run_fail, run_ok};
 use std::path::{Path, PathBuf};
 
 /// A file with metadata, of which a part lies in the box from 0,0 to 6,6; and its objects.

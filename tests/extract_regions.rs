@@ -1,11 +1,14 @@
 //! `extract`: how regions are written, one or many, and what is said of those that make no sense.
 
-mod common;
-
-use common::extracts::{Dice, Strategy, WORLD_SIZE, config_of, extracted, place_of, random_world};
-use common::questions::{assert_same_objects, file_in_blocks};
-use common::regions::{DEGREE, Region, Ring, Spread, box_of_degrees, feature, written};
-use common::{Arg, Kind, Object, decode, node, pbfhogg, relation, run_fail, run_ok, way, world};
+use crate::common;
+use crate::common::extracts::{
+    Dice, Strategy, WORLD_SIZE, config_of, extracted, place_of, random_world,
+};
+use crate::common::questions::{assert_same_objects, file_in_blocks};
+use crate::common::regions::{DEGREE, Region, Ring, Spread, box_of_degrees, feature, written};
+use crate::common::{
+    Arg, Kind, Object, decode, node, pbfhogg, relation, run_fail, run_ok, way, world,
+};
 use std::path::{Path, PathBuf};
 
 /// The ring around a box.

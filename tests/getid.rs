@@ -1,16 +1,17 @@
 //! `getid`, `removeid` and `getparents`: beside osmium on real files, and the plain slow way on awkward ones.
 
-mod common;
-
-use common::craft::{self, Shape};
-use common::oracle::{all_shared_files, opl, osmium, shared_data};
-use common::questions::{
+use crate::common;
+use crate::common::craft::{self, Shape};
+use crate::common::oracle::{opl, osmium, real_files, shared_data};
+use crate::common::questions::{
     Ids, Inputs, ask_once, assert_as_osmium, assert_same_objects, awkward_file, file_in_blocks,
     file_of, file_of_payloads, many_blocks, name_of, parted, pipe, referenced, references, taken,
     tangled_relations, tangled_ways, written,
 };
-use common::{Kind, Object, decode, mixed_objects, node, pbfhogg, relation, run_fail, run_ok, way};
-use common::{known, with_metadata};
+use crate::common::{
+    Kind, Object, decode, mixed_objects, node, pbfhogg, relation, run_fail, run_ok, way,
+};
+use crate::common::{known, with_metadata};
 use std::path::{Path, PathBuf};
 
 // Real files.
@@ -29,7 +30,7 @@ fn id_file(input: &Path, dir: &Path) -> PathBuf {
 
 fn on_every_real_file(compare: impl Fn(&Path, &Path, &Path)) {
     if osmium() {
-        for input in all_shared_files() {
+        for input in real_files() {
             let dir = tempfile::tempdir().unwrap();
             let ids = id_file(&input, dir.path());
             compare(&input, &ids, dir.path());

@@ -1,10 +1,9 @@
 //! The table of contents and the per-blob index: small headers, honest tables, stale ones found.
 
-mod common;
-
-use common::craft::{self, Shape};
-use common::oracle::{assert_same_opl, opl, osmium, shared_data};
-use common::{Object, decode, node, run_fail, run_ok, way};
+use crate::common;
+use crate::common::craft::{self, Shape};
+use crate::common::oracle::{assert_same_opl, opl, osmium, shared_data};
+use crate::common::{Object, decode, node, run_fail, run_ok, way};
 use std::path::{Path, PathBuf};
 
 fn nodes(ids: std::ops::Range<i64>) -> Vec<Object> {

@@ -1,11 +1,10 @@
 //! `inspect` beyond its first view, and `tags-count`: beside osmium, and against known numbers.
 
-mod common;
-
-use common::answers::{ask, ask_osmium, file_in_shape, file_of, history_of};
-use common::craft::Shape;
-use common::oracle::{all_shared_files, osmium, shared_data};
-use common::{Kind, Object, decode, node, relation, run_fail, way, with_metadata};
+use crate::common;
+use crate::common::answers::{ask, ask_osmium, file_in_shape, file_of, history_of};
+use crate::common::craft::Shape;
+use crate::common::oracle::{osmium, real_files, shared_data};
+use crate::common::{Kind, Object, decode, node, relation, run_fail, way, with_metadata};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -61,7 +60,7 @@ fn values_are_those_of_osmium() {
     if !osmium() {
         return;
     }
-    for path in all_shared_files() {
+    for path in real_files() {
         let theirs = ask_osmium(&[&"fileinfo", &"-e", &"-j", &"--no-progress", &path]);
         if theirs.status != 0 {
             eprintln!("osmium cannot read {}", path.display());

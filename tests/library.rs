@@ -1,10 +1,8 @@
 //! The library's front door: every object of a file, on one core or on all.
 
-mod common;
-
-use common::craft::{self, Shape};
-use common::oracle::{all_shared_files, awkward_blocks};
-use common::{Kind, Object, decode, known, mixed_objects};
+use crate::common::craft::{self, Shape};
+use crate::common::oracle::{awkward_blocks, real_files};
+use crate::common::{Kind, Object, decode, known, mixed_objects};
 use pbfhogg::pbf::{Element, Info};
 use pbfhogg::{Context, ElementReader};
 use std::path::Path;
@@ -80,7 +78,7 @@ fn the_views_give_what_a_plain_decoder_gives_for_every_awkward_block() {
 
 #[test]
 fn the_views_give_what_a_plain_decoder_gives_for_every_real_file() {
-    for path in all_shared_files() {
+    for path in real_files() {
         assert!(
             read_all(&path) == decode::objects(&path),
             "{}",

@@ -1,10 +1,9 @@
 //! `merge`: each object once, in its highest version.
 
-mod common;
-
-use common::answers::{file_of, history_of, in_order};
-use common::oracle::{assert_same_opl, opl, osmium, shared_data};
-use common::{
+use crate::common;
+use crate::common::answers::{file_of, history_of, in_order};
+use crate::common::oracle::{assert_same_opl, opl, osmium, shared_data};
+use crate::common::{
     Kind, Object, canonical_key, decode, is_canonical, known, mixed_objects, node, relation,
     run_ok, way, with_metadata,
 };

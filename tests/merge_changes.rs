@@ -1,10 +1,9 @@
 //! `merge-changes`, beside osmium.
 
-mod common;
-
-use common::answers::{ask, ask_osmium};
-use common::oracle::{osmium, shared_data};
-use common::{decode, run_fail, run_ok, world};
+use crate::common;
+use crate::common::answers::{ask, ask_osmium};
+use crate::common::oracle::{osmium, shared_data};
+use crate::common::{decode, run_fail, run_ok, world};
 use std::path::{Path, PathBuf};
 
 fn osc(dir: &Path, name: &str, text: &str) -> PathBuf {

@@ -2,12 +2,11 @@
 //! object by object. A new command adds a row to `ROWS`. Where this program means to differ is
 //! listed in `reference/osmium-parity.md` and tested here as such.
 
-mod common;
-
-use common::oracle::{
-    all_shared_files, assert_same_opl, opl, opl_without_locations, osmium, shared_data,
+use crate::common;
+use crate::common::oracle::{
+    assert_same_opl, opl, opl_without_locations, osmium, real_files, shared_data,
 };
-use common::{decode, run_ok};
+use crate::common::{decode, run_ok};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -243,7 +242,7 @@ fn compare(input: &Path) {
 #[test]
 fn commands_give_what_osmium_gives_on_every_real_file() {
     if osmium() {
-        all_shared_files().iter().for_each(|input| compare(input));
+        real_files().iter().for_each(|input| compare(input));
     }
 }
 

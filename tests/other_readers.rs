@@ -1,10 +1,9 @@
 //! Other programs read what this one writes, with a table of contents small or large.
 
-mod common;
-
-use common::craft::{self, Shape};
-use common::oracle::{osmium, shared_data};
-use common::{decode, node, run_ok};
+use crate::common;
+use crate::common::craft::{self, Shape};
+use crate::common::oracle::{osmium, shared_data};
+use crate::common::{decode, node, run_ok};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

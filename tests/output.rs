@@ -3,9 +3,7 @@
 //!
 //! What needs a file system of its own mounts an image or a tmpfs and says so where it cannot.
 
-mod common;
-
-use common::{pbfhogg, run_ok, world};
+use crate::common::{pbfhogg, run_ok, world};
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

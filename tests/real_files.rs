@@ -1,9 +1,8 @@
 //! Every real file through `cat`, `inspect` and `sort`, beside osmium.
 
-mod common;
-
-use common::oracle::{all_shared_files, assert_same_opl, opl, opl_sorted, osmium};
-use common::{decode, is_canonical, run_ok};
+use crate::common;
+use crate::common::oracle::{assert_same_opl, opl, opl_sorted, osmium, real_files};
+use crate::common::{decode, is_canonical, run_ok};
 use std::path::Path;
 
 #[test]
@@ -12,7 +11,7 @@ fn cat_keeps_every_object_of_every_real_file() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    for input in all_shared_files() {
+    for input in real_files() {
         let output = dir.path().join(input.file_name().unwrap());
         run_ok(&[&"cat", &input, &"-o", &output]);
         assert_same_opl(&opl(&output), &opl(&input));
@@ -22,7 +21,7 @@ fn cat_keeps_every_object_of_every_real_file() {
 #[test]
 fn an_indexed_file_passes_through_cat_again_without_being_decoded() {
     let dir = tempfile::tempdir().unwrap();
-    for input in all_shared_files() {
+    for input in real_files() {
         let (first, second) = (
             dir.path().join("first.osm.pbf"),
             dir.path().join("second.osm.pbf"),
@@ -42,7 +41,7 @@ fn sort_gives_what_osmium_sort_gives_for_every_real_file() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    for input in all_shared_files() {
+    for input in real_files() {
         let output = dir.path().join(input.file_name().unwrap());
         run_ok(&[&"sort", &input, &"-o", &output]);
         assert_same_opl(&opl(&output), &opl_sorted(&input));
@@ -59,7 +58,7 @@ fn sort_gives_what_osmium_sort_gives_for_every_real_file() {
 #[test]
 fn inspect_counts_what_is_in_every_real_file_with_and_without_index() {
     let dir = tempfile::tempdir().unwrap();
-    for input in all_shared_files() {
+    for input in real_files() {
         let indexed = dir.path().join("indexed.osm.pbf");
         run_ok(&[&"cat", &input, &"-O", &"-o", &indexed]);
         let objects = decode::objects(&input);
@@ -100,7 +99,7 @@ fn a_header_that_lies_about_order_is_found_out() {
 #[test]
 fn the_output_requires_only_features_that_the_data_needs() {
     let dir = tempfile::tempdir().unwrap();
-    for input in all_shared_files() {
+    for input in real_files() {
         let output = dir.path().join("out.osm.pbf");
         run_ok(&[&"sort", &input, &"-O", &"-o", &output]);
         let objects = decode::objects(&input);

@@ -1,9 +1,7 @@
 //! What went wrong once.
 
-mod common;
-
-use common::answers::{ask, file_of};
-use common::{Object, craft, decode, node, pbfhogg, run_fail, run_ok, with_metadata};
+use crate::common::answers::{ask, file_of};
+use crate::common::{Object, craft, decode, node, pbfhogg, run_fail, run_ok, with_metadata};
 
 #[test]
 fn versions_that_go_on_in_the_next_group_of_a_blob_are_in_order() {

@@ -1,11 +1,9 @@
 //! `renumber`, beside a plain way to do the same, and beside osmium.
 
-mod common;
-
-use common::answers::{ask, ask_osmium, file_in_shape, file_of, history_of, in_order};
-use common::extracts::random_world;
-use common::oracle::{all_shared_files, osmium, shared_data};
-use common::{
+use crate::common::answers::{ask, ask_osmium, file_in_shape, file_of, history_of, in_order};
+use crate::common::extracts::random_world;
+use crate::common::oracle::{osmium, real_files, shared_data};
+use crate::common::{
     Kind, Object, canonical_key, craft, decode, mixed_objects, node, relation, run_fail, run_ok,
     way,
 };
@@ -160,7 +158,7 @@ fn a_file_without_objects_stays_so() {
 #[test]
 fn check_finds_what_it_found_before() {
     let dir = tempfile::tempdir().unwrap();
-    for input in all_shared_files() {
+    for input in real_files() {
         let output = dir.path().join("out.osm.pbf");
         run_ok(&[&"renumber", &"-O", &input, &"-o", &output]);
         let found = [&input, &output].map(|path| {

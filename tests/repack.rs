@@ -1,12 +1,11 @@
 //! `repack` and `degrade`: the same objects in other blobs, and files that are awkward on purpose.
 
-mod common;
-
-use common::answers::{ask, file_of, in_order};
-use common::extracts::random_world;
-use common::oracle::all_shared_files;
-use common::questions::awkward_file;
-use common::{
+use crate::common;
+use crate::common::answers::{ask, file_of, in_order};
+use crate::common::extracts::random_world;
+use crate::common::oracle::real_files;
+use crate::common::questions::awkward_file;
+use crate::common::{
     Kind, Object, canonical_key, decode, is_canonical, mixed_objects, node, run_fail, run_ok, way,
     world,
 };
@@ -66,7 +65,7 @@ fn awkward_blocks_are_repacked_object_by_object() {
 #[test]
 fn real_files_survive_and_what_is_full_is_copied() {
     let dir = tempfile::tempdir().unwrap();
-    for input in all_shared_files() {
+    for input in real_files() {
         let copy = dir.path().join("in.osm.pbf");
         std::fs::copy(&input, &copy).unwrap();
         assert!(

@@ -1,8 +1,6 @@
 //! Output appears complete or not at all, and never takes away what was there.
 
-mod common;
-
-use common::{decode, pbfhogg, run_fail, run_ok, world};
+use crate::common::{decode, pbfhogg, run_fail, run_ok, world};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 

@@ -1,9 +1,8 @@
 //! `sort`: any order in, canonical order out.
 
-mod common;
-
-use common::craft::{self, Shape};
-use common::{Kind, Object, decode, is_canonical, known, mixed_objects, node, run_ok, way};
+use crate::common;
+use crate::common::craft::{self, Shape};
+use crate::common::{Kind, Object, decode, is_canonical, known, mixed_objects, node, run_ok, way};
 use std::path::{Path, PathBuf};
 
 fn write(dir: &Path, name: &str, blocks: &[Vec<u8>]) -> PathBuf {

@@ -1,8 +1,6 @@
 //! `synth`: the same seed gives the same bytes, and change files do what they are said to do.
 
-mod common;
-
-use common::{Kind, decode, is_canonical, run_ok};
+use crate::common::{Kind, decode, is_canonical, run_ok};
 use std::collections::BTreeSet;
 
 #[test]

@@ -1,16 +1,15 @@
 //! `tags-filter`: beside osmium on real files, and the plain slow way on awkward ones.
 
-mod common;
-
-use common::craft::{self, Layout, Shape};
-use common::oracle::{all_shared_files, osmium, osmium_answer, renumbered, shared_data};
-use common::questions::{
+use crate::common;
+use crate::common::craft::{self, Layout, Shape};
+use crate::common::oracle::{osmium, osmium_answer, real_files, renumbered, shared_data};
+use crate::common::questions::{
     Ids, Inputs, ask_once, assert_as_osmium, assert_same_objects, awkward_file, file_in_blocks,
     file_of, file_of_payloads, many_blocks, name_of, pipe, referenced, taken, tangled_relations,
     tangled_ways, written,
 };
-use common::{Arg, Kind, Object, decode, mixed_objects, node, relation, run_fail, run_ok};
-use common::{known, way, with_metadata};
+use crate::common::{Arg, Kind, Object, decode, mixed_objects, node, relation, run_fail, run_ok};
+use crate::common::{known, way, with_metadata};
 use std::path::Path;
 
 // Real files.
@@ -72,7 +71,7 @@ fn all_expressions_give_what_osmium_gives_where_relations_stand_first() {
 #[test]
 fn some_expressions_give_what_osmium_gives_on_every_real_file() {
     if osmium() {
-        for input in all_shared_files() {
+        for input in real_files() {
             compare_with_osmium(&input, &[vec!["r/*"]], &[&["-t"]]);
             let others = vec!["a/building", "highway!=residential"];
             compare_with_osmium(&input, &[others], &[&["-R"], &["-i", "-R"]]);

@@ -1,10 +1,9 @@
 //! `tags-filter` of change files: what matches, what that refers to, and every deletion.
 
-mod common;
-
-use common::answers::ask_osmium;
-use common::oracle::{assert_same_opl, opl_objects, osmium, shared_data};
-use common::{Kind, Object, canonical_key, run_ok};
+use crate::common;
+use crate::common::answers::ask_osmium;
+use crate::common::oracle::{assert_same_opl, opl_objects, osmium, shared_data};
+use crate::common::{Kind, Object, canonical_key, run_ok};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 

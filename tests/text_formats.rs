@@ -1,10 +1,9 @@
 //! OSM XML and OPL, in and out.
 
-mod common;
-
-use common::answers::{ask, file_of, history_of};
-use common::oracle::{all_shared_files, osmium};
-use common::{
+use crate::common;
+use crate::common::answers::{ask, file_of, history_of};
+use crate::common::oracle::{osmium, real_files};
+use crate::common::{
     Kind, Object, craft, decode, known, mixed_objects, node, pbfhogg, relation, run_fail, run_ok,
     way, with_metadata, world,
 };
@@ -124,7 +123,7 @@ fn every_real_file_survives_both_formats_to_the_last_bit_and_is_told_as_osmium_t
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    for input in all_shared_files() {
+    for input in real_files() {
         let objects = decode::objects(&input);
         let (text, back) = (dir.path().join("t.osm"), dir.path().join("back.osm.pbf"));
         for format in ["osm", "opl"] {

@@ -1,11 +1,10 @@
 //! `time-filter`, beside a plain way to do the same, and beside osmium.
 
-mod common;
-
-use common::answers::{ask, ask_osmium, history_of, in_order};
-use common::extracts::{Dice, random_world};
-use common::oracle::{osmium, shared_data};
-use common::{
+use crate::common;
+use crate::common::answers::{ask, ask_osmium, history_of, in_order};
+use crate::common::extracts::{Dice, random_world};
+use crate::common::oracle::{osmium, shared_data};
+use crate::common::{
     Kind, Object, canonical_key, craft, decode, node, pbfhogg, run_fail, run_ok, with_metadata,
 };
 use std::collections::HashMap;

@@ -4,17 +4,10 @@
 //! give the same objects back. The smaller functions are for files that are made awkward, or
 //! broken, one byte at a time.
 
-use super::{Kind, Object, Tags, mixed_objects, node, relation, way};
+use super::{Kind, Object, mixed_objects};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::io::Write;
-
-/// A node: id, latitude and longitude in units of 1e-7 degree, tags.
-pub type NodeSpec<'a> = (i64, i64, i64, Tags<'a>);
-/// A way: id, refs, tags.
-pub type WaySpec<'a> = (i64, &'a [i64], Tags<'a>);
-/// A relation: id, members, tags.
-pub type RelationSpec<'a> = (i64, &'a [(Kind, i64, &'a str)], Tags<'a>);
 
 // Protobuf messages.
 
@@ -529,26 +522,6 @@ impl BlockWriter<'_> {
 fn unless_zero(column: Vec<i64>) -> Vec<i64> {
     let says_something = column.iter().any(|&value| value != 0);
     if says_something { column } else { Vec::new() }
-}
-
-/// A block of DenseNodes.
-pub fn dense_block(nodes: &[NodeSpec]) -> Vec<u8> {
-    let node = |&(id, lat, lon, tags): &NodeSpec| node(id, lat, lon, tags);
-    let nodes = nodes.iter().map(node);
-    block(&nodes.collect::<Vec<_>>(), &Shape::USUAL)
-}
-
-/// A block of ways.
-pub fn way_block(ways: &[WaySpec]) -> Vec<u8> {
-    let ways = ways.iter().map(|&(id, refs, tags)| way(id, refs, tags));
-    block(&ways.collect::<Vec<_>>(), &Shape::USUAL)
-}
-
-/// A block of relations.
-pub fn relation_block(relations: &[RelationSpec]) -> Vec<u8> {
-    let relation = |&(id, members, tags): &RelationSpec| relation(id, members, tags);
-    let relations = relations.iter().map(relation);
-    block(&relations.collect::<Vec<_>>(), &Shape::USUAL)
 }
 
 /// One block with four groups: nodes, ways, relations and nodes again.

@@ -9,21 +9,17 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 
-pub use super::{Kind, Object, canonical_key, is_canonical};
+pub use super::{Kind, Object};
 
 /// One frame of a file: length word, BlobHeader and Blob.
 #[derive(Debug, Clone)]
 pub struct Frame {
     /// Where the frame's length word stands in the file.
     pub offset: u64,
-    /// The BlobHeader message as it is in the file.
-    pub header_bytes: Vec<u8>,
     /// BlobHeader.type: "OSMHeader" or "OSMData" for the frames that the format knows.
     pub blob_type: String,
     /// BlobHeader.indexdata (field 2).
     pub indexdata: Option<Vec<u8>>,
-    /// The tag keys of the blob (BlobHeader field 4, an extension).
-    pub tag_keys: Option<Vec<u8>>,
     /// Length of the BlobHeader message in bytes.
     pub header_len: usize,
     /// Length of the whole frame in bytes: length word, BlobHeader and Blob.
@@ -130,10 +126,8 @@ fn frame_at(file: &[u8], offset: usize) -> Frame {
     };
     Frame {
         offset: offset as u64,
-        header_bytes: header_bytes.to_vec(),
         blob_type,
         indexdata: header.bytes(2),
-        tag_keys: header.bytes(4),
         header_len: header_bytes.len(),
         frame_len: 4 + header_bytes.len() + blob.len(),
         payload,

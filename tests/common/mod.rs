@@ -1,5 +1,4 @@
 //! What tests share: an independent decoder and writer, oracles, and running the tool.
-#![allow(dead_code, unused_imports, reason = "each test uses a part")]
 
 pub mod answers;
 pub mod comparison;
@@ -13,6 +12,11 @@ pub mod regions;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+/// Whether tests take their time: `PBFHOGG_LONG=1`.
+pub fn is_long() -> bool {
+    std::env::var("PBFHOGG_LONG").is_ok_and(|value| value == "1")
+}
 
 // Running the tool.
 

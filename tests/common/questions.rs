@@ -37,11 +37,6 @@ impl Inputs {
         Inputs { paths, dir }
     }
 
-    /// The three files.
-    pub fn paths(&self) -> &[PathBuf; 3] {
-        &self.paths
-    }
-
     /// Asks the three for something: a command's name, and what it gets behind the file. The same
     /// objects have to come out, and of each file the same bytes on one core and on four.
     pub fn ask(&self, args: &[&str]) -> Answer {

@@ -1,0 +1,35 @@
+//! Everything that is tested from outside, as one program: one file a command or a promise.
+
+mod add_locations_to_ways;
+mod apply_changes;
+mod apply_locations;
+mod bad_input;
+mod check;
+mod common;
+mod derive_changes;
+mod diff;
+mod diff_awkward;
+mod extract;
+mod extract_awkward;
+mod extract_output;
+mod extract_regions;
+mod getid;
+mod index;
+mod inspect_views;
+mod library;
+mod merge;
+mod merge_changes;
+mod osmium_parity;
+mod other_readers;
+mod output;
+mod real_files;
+mod regressions;
+mod renumber;
+mod repack;
+mod safety;
+mod sort;
+mod synth;
+mod tags_filter;
+mod tags_filter_changes;
+mod text_formats;
+mod time_filter;
