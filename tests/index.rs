@@ -255,7 +255,7 @@ fn a_per_blob_index_that_lies_is_found_out_before_a_change_is_misplaced() {
     .unwrap();
     let output = dir.path().join("out.osm.pbf");
     let message = run_fail(&[&"apply-changes", &path, &changes, &"-o", &output]);
-    assert!(message.contains("outside of the range"), "{message}");
+    assert!(message.contains("the range of ids differs"), "{message}");
 }
 
 #[test]

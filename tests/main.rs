@@ -5,6 +5,7 @@ mod apply_changes;
 mod apply_locations;
 mod bad_input;
 mod check;
+mod claims;
 mod common;
 mod derive_changes;
 mod diff;

@@ -95,7 +95,7 @@ impl RunArgs {
         if self.json && stdout_is_free {
             super::print(&(serde_json::to_string_pretty(summary)? + "\n"))
         } else if !self.quiet && stdout_is_free {
-            super::print(&text())
+            super::print(&(text() + &super::show::passed_over(&report)))
         } else {
             Ok(())
         }

@@ -26,6 +26,17 @@ pub fn counted(value: u64, singular: &str) -> String {
     )
 }
 
+/// How much was not read because of what an index says, which is worth a line where it is anything.
+pub fn passed_over(report: &StatsReport) -> String {
+    match report.blobs_skipped {
+        0 => String::new(),
+        blobs => format!(
+            "  {} passed over, by what the index says\n",
+            counted(blobs, "blob")
+        ),
+    }
+}
+
 /// What `--verbose` tells of a run.
 pub fn stats(report: &StatsReport) -> String {
     let mut out = String::new();
@@ -47,7 +58,7 @@ pub fn stats(report: &StatsReport) -> String {
     );
     let _ = writeln!(
         out,
-        "{:>12}: {} decoded, {} copied, {} rewritten, {} skipped",
+        "{:>12}: {} decoded, {} copied, {} rewritten, {} passed over",
         "blobs",
         number(report.blobs_decoded),
         number(report.blobs_copied),

@@ -162,10 +162,8 @@ fn wanted_entries(
     ctx: &Context,
 ) -> Result<Vec<BlobEntry>> {
     let mut plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
-    let may_be_wanted = |entry: &BlobEntry| {
-        let is_known = entry.flags.has(BlobFlags::SCANNED) || !entry.kinds.is_empty();
-        !is_known || !entry.kinds.intersection(kinds).is_empty()
-    };
+    let may_be_wanted =
+        |entry: &BlobEntry| !entry.says_something() || !entry.kinds.intersection(kinds).is_empty();
     plan.resolve_shared(file, ctx, may_be_wanted)?;
     let (wanted, rest): (Vec<_>, Vec<_>) = plan.entries.into_iter().partition(may_be_wanted);
     summary.blobs_skipped += rest.iter().map(|entry| u64::from(entry.blobs)).sum::<u64>();

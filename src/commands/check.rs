@@ -1,6 +1,10 @@
 //! Whether a file is what other programs take for granted: ids in order and unique, references that
 //! lead somewhere.
 
+mod claims;
+
+pub use claims::{Finding, IndexCheck};
+
 use crate::Context;
 use crate::commands::input;
 use crate::error::Result;
@@ -26,6 +30,8 @@ pub struct Options {
     pub refs: bool,
     /// With `refs`: whether the members of relations are there, too.
     pub relations: bool,
+    /// Whether blobs can be decoded and hold what the file's indexes say.
+    pub index: bool,
     /// Kinds of objects that are looked at: whose ids, and whose references.
     pub kinds: KindSet,
     /// How many violations of each sort to list; the others are counted.
@@ -45,6 +51,8 @@ pub struct Summary {
     pub out_of_order: Option<u64>,
     /// Objects that had come before; without `full` only right before.
     pub duplicates: Option<u64>,
+    /// Whether the indexes are right; `None` where they were not checked.
+    pub index: Option<IndexCheck>,
     /// References to what is not there; `None` where references were not checked.
     pub missing: Option<Missing>,
     /// Violations of the order of ids, in file order, as far as they are listed.
@@ -118,13 +126,25 @@ impl Summary {
     /// Whether nothing is wrong.
     pub fn is_sound(&self) -> bool {
         let missing = self.missing.map_or(0, |missing| missing.total());
-        self.out_of_order.unwrap_or(0) + self.duplicates.unwrap_or(0) + missing == 0
+        let index = self.index.as_ref().map_or(0, IndexCheck::problems);
+        self.out_of_order.unwrap_or(0) + self.duplicates.unwrap_or(0) + missing + index == 0
     }
 }
 
 /// Checks a file.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let file = input::open(&options.input, ctx)?;
+    let index = match options.index {
+        true => Some(claims::check_claims(&file, options.max_listed, ctx)?),
+        false => None,
+    };
+    let nothing_else = !options.ids && !options.refs;
+    if index.is_some() && nothing_else {
+        return Ok(Summary {
+            index,
+            ..Summary::default()
+        });
+    }
     let mut plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     plan.resolve_shared(&file, ctx, |_| true)?;
     let mut check = Check {
@@ -137,7 +157,10 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         ids: BTreeMap::new(),
         missing_members: Default::default(),
         nested: Vec::new(),
-        summary: Summary::default(),
+        summary: Summary {
+            index,
+            ..Summary::default()
+        },
     };
     for kind in ObjectKind::ALL {
         check.kind(kind, ctx)?;

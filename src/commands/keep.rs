@@ -9,8 +9,8 @@ use crate::Context;
 use crate::error::Result;
 use crate::osm::ObjectKind;
 use crate::pbf::{
-    BlobEntry, BlobFlags, FormatError, HeaderBlock, InfoFields, ParsedBlock, StringTable,
-    TARGET_ELEMENTS, clean_block,
+    BlobEntry, FormatError, HeaderBlock, InfoFields, ParsedBlock, StringTable, TARGET_ELEMENTS,
+    clean_block,
 };
 use crate::read::{BlobPlan, PbfFile, parallel_classify_phase};
 use crate::write::{
@@ -168,7 +168,7 @@ pub(super) fn write_each<T: Send>(
     };
     let change: Option<Change<'_>> = if cleans { Some(&clean) } else { None };
     let fates = |entry: &BlobEntry| {
-        let fates = match is_known(entry) {
+        let fates = match entry.says_something() {
             true => fates(entry),
             false => Fate::Look.into(),
         };
@@ -401,11 +401,6 @@ fn made_of(kept: u64, objects_a_blob: u64) -> Expected {
         is_near: true,
         ..Expected::default()
     }
-}
-
-/// Whether an entry says what is in its blob.
-const fn is_known(entry: &BlobEntry) -> bool {
-    entry.flags.has(BlobFlags::SCANNED) || !entry.kinds.is_empty()
 }
 
 /// What an output gets of a blob.

@@ -15,8 +15,10 @@ use crate::Context;
 use crate::error::Result;
 use crate::index::IdSet;
 use crate::osm::{KindSet, ObjectKind};
-use crate::pbf::{BlobEntry, BlobFlags, FormatError, HeaderBlock, ParsedBlock, feature, patch_ids};
-use crate::read::{BlobPlan, PbfFile, PlanNeeds, stale_index};
+use crate::pbf::{
+    BlobEntry, BlobFlags, FormatError, HeaderBlock, ParsedBlock, feature, patch_ids, stale_index,
+};
+use crate::read::{BlobPlan, PbfFile, PlanNeeds};
 use crate::write::{Expected, OutputTarget, PbfWriter, WriteOptions, Written};
 pub use index_files::{IdPair, show_index};
 use new_ids::{Ids, Places};

@@ -3,7 +3,7 @@
 use crate::Context;
 use crate::error::Result;
 use crate::pbf::{BlobEntry, FormatError};
-use crate::read::{BlobReader, PbfFile, parallel_classify_phase, verify_claims};
+use crate::read::{BlobReader, PbfFile, complete, parallel_classify_phase};
 use crate::write::{EncodedFrame, FrameEncoder, PbfWriter, WriteOptions};
 
 /// Which blobs, and what the phase is called.
@@ -69,9 +69,7 @@ impl<'f> Rewrite<'f> {
                 let made = make(scratch, &entry, payload, encoder);
                 let done = made.and_then(|(made, noted)| {
                     let done = match made {
-                        Made::Same => {
-                            verify_claims(&mut entry, payload).map(|()| Done::Copy(entry))
-                        }
+                        Made::Same => complete(&mut entry, payload).map(|()| Done::Copy(entry)),
                         Made::New => encoder.finish().map(Done::Frames),
                     };
                     Ok((done?, noted))

@@ -21,15 +21,18 @@ impl BlobFlags {
     pub const SCANNED: Self = Self(32);
     /// The content hash is known.
     pub const HASHED: Self = Self(64);
+    /// This program has read all that the entry says in the blob itself, in this run: these are no claims. Not
+    /// stored.
+    pub const READ: Self = Self(128);
 
-    /// The flags from their bits; unknown bits are dropped.
+    /// The flags from their stored bits; unknown bits are dropped.
     pub const fn from_bits(bits: u8) -> Self {
-        Self(bits & 127)
+        Self(bits & !Self::READ.0)
     }
 
-    /// The bits.
+    /// The bits as they are stored.
     pub const fn bits(self) -> u8 {
-        self.0
+        self.0 & !Self::READ.0
     }
 
     /// Whether all of `flags` are set.
@@ -114,14 +117,105 @@ impl BlobEntry {
         self.kinds.last().map(|kind| (kind, id_rank(self.max_id)))
     }
 
-    /// Whether `other`, read from the blob itself, says the same of its contents as this entry.
-    /// What this entry does not know is not compared.
-    pub fn agrees_with(&self, other: &Self) -> bool {
-        let both_hashed = self.flags.has(BlobFlags::HASHED) && other.flags.has(BlobFlags::HASHED);
-        let sorted = |entry: &Self| entry.flags.has(BlobFlags::SORTED);
-        (!both_hashed || self.hash == other.hash)
-            && (!self.flags.has(BlobFlags::SCANNED) || sorted(self) == sorted(other))
-            && self.kinds == other.kinds
-            && (self.count, self.min_id, self.max_id) == (other.count, other.min_id, other.max_id)
+    /// One entry for two neighbouring blobs of one kind; `None` where they cannot share one.
+    pub(crate) fn join(&self, second: &Self) -> Option<Self> {
+        if self.end() != second.offset
+            || self.kinds != second.kinds
+            || self.kinds.single().is_none()
+        {
+            return None;
+        }
+        let in_order = id_rank(self.max_id) < id_rank(second.min_id);
+        let by_rank = |id: &i64| id_rank(*id);
+        let all = self.flags.bits() & second.flags.bits();
+        let any = self.flags.bits() | second.flags.bits();
+        let facts = BlobFlags::SCANNED.bits()
+            | if in_order {
+                BlobFlags::SORTED.bits() | BlobFlags::STRICT.bits()
+            } else {
+                0
+            };
+        let features =
+            BlobFlags::LOCATIONS.bits() | BlobFlags::DENSE.bits() | BlobFlags::DELETED.bits();
+        Some(Self {
+            offset: self.offset,
+            min_id: [self.min_id, second.min_id]
+                .into_iter()
+                .min_by_key(by_rank)?,
+            max_id: [self.max_id, second.max_id]
+                .into_iter()
+                .max_by_key(by_rank)?,
+            hash: 0,
+            bbox: self.bbox.union(&second.bbox),
+            frame_len: self.frame_len.checked_add(second.frame_len)?,
+            payload_len: self.payload_len.saturating_add(second.payload_len),
+            count: self.count.checked_add(second.count)?,
+            blobs: self.blobs.checked_add(second.blobs)?,
+            number: self.number,
+            header_len: self.header_len,
+            kinds: self.kinds,
+            flags: BlobFlags::from_bits((all & facts) | (any & features)),
+        })
+    }
+
+    /// Whether the entry says anything of the blob's contents.
+    pub fn says_something(&self) -> bool {
+        self.flags.has(BlobFlags::SCANNED) || !self.kinds.is_empty()
+    }
+
+    /// What this entry says of ids that `found`, read from the blob itself, does not bear out.
+    pub fn false_id_claim(&self, found: &Self) -> Option<&'static str> {
+        let claims = |flag| self.flags.has(flag) && !found.flags.has(flag);
+        if self.kinds != found.kinds {
+            Some("the kinds of objects differ")
+        } else if self.count != found.count {
+            Some("the number of objects differs")
+        } else if (self.min_id, self.max_id) != (found.min_id, found.max_id) {
+            Some("the range of ids differs")
+        } else if claims(BlobFlags::SORTED) || claims(BlobFlags::STRICT) {
+            Some("ids are not in the order that is claimed")
+        } else {
+            None
+        }
+    }
+
+    /// Everything that this entry says of the contents that `found`, read from the blob itself, does not bear out.
+    pub fn false_claims(&self, found: &Self) -> Vec<&'static str> {
+        if !self.says_something() {
+            return Vec::new();
+        }
+        let mut claims: Vec<_> = self.false_id_claim(found).into_iter().collect();
+        let mut differ = |is_false: bool, what| {
+            if is_false {
+                claims.push(what);
+            }
+        };
+        let differs = |flag| self.flags.has(flag) != found.flags.has(flag);
+        let scanned = self.flags.has(BlobFlags::SCANNED);
+        let box_is_claimed = scanned || !self.bbox.is_empty();
+        differ(
+            self.payload_len != 0 && self.payload_len != found.payload_len,
+            "the length of the content differs",
+        );
+        differ(
+            box_is_claimed && self.bbox != found.bbox,
+            "the box around nodes differs",
+        );
+        let flags = [
+            (BlobFlags::LOCATIONS, "whether ways have locations differs"),
+            (
+                BlobFlags::DELETED,
+                "whether there are deleted versions differs",
+            ),
+            (BlobFlags::DENSE, "whether nodes are dense differs"),
+        ];
+        for (flag, what) in flags {
+            differ(scanned && differs(flag), what);
+        }
+        differ(
+            self.flags.has(BlobFlags::HASHED) && self.hash != found.hash,
+            "the content differs",
+        );
+        claims
     }
 }

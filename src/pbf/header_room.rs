@@ -8,7 +8,6 @@ use super::header::{PADDING_FIELD, TOC_FIELD};
 use super::toc::{MAX_TOC_LEN, Toc, encode_toc};
 use super::wire::{put_bytes_field, put_bytes_head, varint_len};
 use super::{BlobEntry, BlobFlags, FormatError, HeaderBlock};
-use crate::osm::id_rank;
 
 /// Room kept for one blob when a file's table is reserved: what an entry with its hash takes.
 const RESERVED_BYTES_PER_BLOB: usize = 44;
@@ -124,7 +123,7 @@ fn degrade(toc: &mut Toc) -> bool {
         let joined = shared
             .last()
             .filter(|_| !paired)
-            .and_then(|last| join(last, entry));
+            .and_then(|last| last.join(entry));
         match (joined, shared.last_mut()) {
             (Some(joined), Some(last)) => {
                 *last = joined;
@@ -138,45 +137,6 @@ fn degrade(toc: &mut Toc) -> bool {
     }
     toc.entries = shared;
     toc.entries.len() < before
-}
-
-/// One entry for two neighbouring blobs of one kind; `None` where they cannot share one.
-fn join(first: &BlobEntry, second: &BlobEntry) -> Option<BlobEntry> {
-    if first.end() != second.offset || first.kinds != second.kinds || first.kinds.single().is_none()
-    {
-        return None;
-    }
-    let in_order = id_rank(first.max_id) < id_rank(second.min_id);
-    let by_rank = |id: &i64| id_rank(*id);
-    let all = first.flags.bits() & second.flags.bits();
-    let any = first.flags.bits() | second.flags.bits();
-    let facts = BlobFlags::SCANNED.bits()
-        | if in_order {
-            BlobFlags::SORTED.bits() | BlobFlags::STRICT.bits()
-        } else {
-            0
-        };
-    let features =
-        BlobFlags::LOCATIONS.bits() | BlobFlags::DENSE.bits() | BlobFlags::DELETED.bits();
-    Some(BlobEntry {
-        offset: first.offset,
-        min_id: [first.min_id, second.min_id]
-            .into_iter()
-            .min_by_key(by_rank)?,
-        max_id: [first.max_id, second.max_id]
-            .into_iter()
-            .max_by_key(by_rank)?,
-        hash: 0,
-        bbox: first.bbox.union(&second.bbox),
-        frame_len: first.frame_len.checked_add(second.frame_len)?,
-        payload_len: first.payload_len.saturating_add(second.payload_len),
-        count: first.count.checked_add(second.count)?,
-        blobs: first.blobs.checked_add(second.blobs)?,
-        number: first.number,
-        header_len: first.header_len,
-        kinds: first.kinds,
-        flags: BlobFlags::from_bits((all & facts) | (any & features)),
-    })
 }
 
 /// Bytes of a length-delimited field.

@@ -1,10 +1,11 @@
 //! Reading of one payload just what a [`BlobEntry`] says of it: ids, coordinates, order, hash.
 
 use super::block::{BlockOutline, Message, Scale, string_out_of_range};
+use super::id_facts::IdFacts;
 use super::messages::{NodeMessage, RawInfo};
 use super::wire::{Field, Fields, Value, Varints};
 use super::{BlobEntry, BlobFlags, DenseNodes, FormatError};
-use crate::osm::{Bbox, KindSet, NANO_PER_DECIMICRO, ObjectKind, id_rank};
+use crate::osm::{Bbox, NANO_PER_DECIMICRO, ObjectKind};
 use twox_hash::XxHash3_64;
 
 /// Fills in what an entry says of a blob's contents. Where the blob lies in the file is left alone.
@@ -21,44 +22,23 @@ pub fn scan_payload(payload: &[u8], entry: &mut BlobEntry) -> Result<(), FormatE
     Ok(())
 }
 
-/// The ids of one kind, and whether they stood in order.
-#[derive(Debug, Clone, Copy)]
-struct Ids {
-    count: u32,
-    min: u64,
-    max: u64,
-}
-
 struct Scan {
     scale: Scale,
     /// How many strings the block has.
     strings: u64,
-    ids: [Ids; 3],
-    /// The last object's kind and rank.
-    last: Option<(ObjectKind, u64)>,
-    /// The last object's version, where an id came twice in a row.
-    last_version: i64,
+    ids: IdFacts,
     bounds: Bounds,
     flags: BlobFlags,
 }
 
 impl Scan {
     fn new(scale: Scale, strings: u64) -> Self {
-        let mut flags = BlobFlags::SCANNED;
-        flags.set(BlobFlags::SORTED, true);
-        flags.set(BlobFlags::STRICT, true);
         Self {
             scale,
             strings,
-            ids: [Ids {
-                count: 0,
-                min: u64::MAX,
-                max: 0,
-            }; 3],
-            last: None,
-            last_version: 0,
+            ids: IdFacts::default(),
             bounds: Bounds::default(),
-            flags,
+            flags: BlobFlags::default(),
         }
     }
 
@@ -107,28 +87,9 @@ impl Scan {
             }
         }
         self.check_string(largest_string)?;
-        let key = (
-            kind,
-            id_rank(id.ok_or(FormatError::new("object without id"))?),
-        );
-        self.count(kind, key.1);
-        self.follow(key, version);
+        let id = id.ok_or(FormatError::new("object without id"))?;
+        self.ids.add(kind, id, version);
         Ok(())
-    }
-
-    /// Takes in the place of the next object.
-    fn follow(&mut self, key: (ObjectKind, u64), version: i64) {
-        match self.last.replace(key) {
-            Some(last) if last > key => self.unsorted(),
-            Some(last) if last == key => {
-                self.flags.set(BlobFlags::STRICT, false);
-                if self.last_version > version {
-                    self.flags.set(BlobFlags::SORTED, false);
-                }
-            }
-            _ => {}
-        }
-        self.last_version = version;
     }
 
     fn check_string(&self, index: u64) -> Result<(), FormatError> {
@@ -138,18 +99,6 @@ impl Scan {
         } else {
             Err(string_out_of_range(index, self.strings))
         }
-    }
-
-    fn count(&mut self, kind: ObjectKind, rank: u64) {
-        let ids = &mut self.ids[kind as usize];
-        ids.count += 1;
-        ids.min = ids.min.min(rank);
-        ids.max = ids.max.max(rank);
-    }
-
-    fn unsorted(&mut self) {
-        self.flags.set(BlobFlags::SORTED, false);
-        self.flags.set(BlobFlags::STRICT, false);
     }
 
     fn dense(&mut self, dense: &DenseNodes<'_>) -> Result<(), FormatError> {
@@ -167,70 +116,26 @@ impl Scan {
         if dense.info.visible.as_bytes().contains(&0) {
             self.flags.set(BlobFlags::DELETED, true);
         }
-        if !self.ascending_ids(dense)? {
-            self.any_ids(dense)?;
-        }
-        Ok(())
-    }
-
-    /// The usual case: positive ids, every delta positive. `false` where it is another.
-    fn ascending_ids(&mut self, dense: &DenseNodes<'_>) -> Result<bool, FormatError> {
-        let mut deltas = dense.ids.values();
-        let first = deltas.read_sint()?;
-        let (mut last, mut ascending) = (first, first > 0);
-        while !deltas.is_done() {
-            let delta = deltas.read_sint()?;
-            let (next, overflow) = last.overflowing_add(delta);
-            ascending &= delta > 0 && !overflow;
-            last = next;
-        }
-        let continues = self
-            .last
-            .is_none_or(|last| last < (ObjectKind::Node, id_rank(first)));
-        if !ascending || !continues {
-            return Ok(false);
-        }
-        let ids = &mut self.ids[ObjectKind::Node as usize];
-        ids.count += dense.len() as u32;
-        ids.min = ids.min.min(id_rank(first));
-        ids.max = ids.max.max(id_rank(last));
-        self.last = Some((ObjectKind::Node, id_rank(last)));
-        self.last_version = match dense.info.versions.values().last_of_all()? {
-            Some(version) => i64::from(version as i32),
-            None => 0,
+        let last_version = || {
+            let version = dense.info.versions.values().last_of_all()?;
+            Ok(version.map_or(0, |version| i64::from(version as i32)))
         };
-        Ok(true)
-    }
-
-    /// The general path of [`Scan::ascending_ids`].
-    fn any_ids(&mut self, dense: &DenseNodes<'_>) -> Result<(), FormatError> {
-        let mut nodes = dense.raw_nodes();
-        while let Some(node) = nodes.next()? {
-            let key = (ObjectKind::Node, id_rank(node.id));
-            self.count(key.0, key.1);
-            self.follow(key, node.info.version);
+        if !self.ids.add_ascending(dense.ids.values(), last_version)? {
+            let mut nodes = dense.raw_nodes();
+            while let Some(node) = nodes.next()? {
+                self.ids.add(ObjectKind::Node, node.id, node.info.version);
+            }
         }
         Ok(())
     }
 
+    /// Fills the entry in. What it says then are facts, not claims.
     fn finish(self, entry: &mut BlobEntry) {
-        let found = |kind: &ObjectKind| self.ids[*kind as usize].count > 0;
-        entry.kinds = ObjectKind::ALL
-            .into_iter()
-            .filter(found)
-            .collect::<KindSet>();
-        entry.count = self.ids.iter().map(|ids| ids.count).sum();
-        let rank_of = |kind: Option<ObjectKind>, rank: fn(&Ids) -> u64| {
-            kind.map_or(0, |kind| {
-                crate::osm::id_from_rank(rank(&self.ids[kind as usize]))
-            })
-        };
-        entry.min_id = rank_of(entry.kinds.first(), |ids| ids.min);
-        entry.max_id = rank_of(entry.kinds.last(), |ids| ids.max);
-        entry.bbox = self.bounds.0;
-        let hashed = entry.flags.has(BlobFlags::HASHED);
         entry.flags = self.flags;
-        entry.flags.set(BlobFlags::HASHED, hashed);
+        entry.flags.set(BlobFlags::SCANNED, true);
+        entry.flags.set(BlobFlags::READ, true);
+        self.ids.fill(entry);
+        entry.bbox = self.bounds.0;
     }
 }
 
@@ -262,7 +167,7 @@ fn largest_in(field: &Field<'_>) -> Result<u64, FormatError> {
 
 /// A box around coordinates; those that lie outside the world do not count.
 #[derive(Debug)]
-struct Bounds(Bbox);
+pub(super) struct Bounds(pub(super) Bbox);
 
 impl Default for Bounds {
     fn default() -> Self {
@@ -271,7 +176,7 @@ impl Default for Bounds {
 }
 
 impl Bounds {
-    fn add(&mut self, lat: i64, lon: i64, scale: &Scale) {
+    pub(super) fn add(&mut self, lat: i64, lon: i64, scale: &Scale) {
         self.add_box([lat, lat], [lon, lon], scale);
     }
 
@@ -299,7 +204,11 @@ impl Bounds {
         true
     }
 
-    fn dense(&mut self, dense: &DenseNodes<'_>, scale: &Scale) -> Result<(), FormatError> {
+    pub(super) fn dense(
+        &mut self,
+        dense: &DenseNodes<'_>,
+        scale: &Scale,
+    ) -> Result<(), FormatError> {
         let lats = extremes(dense.lats.values())?;
         let lons = extremes(dense.lons.values())?;
         if !self.add_box(lats, lons, scale) {

@@ -5,7 +5,7 @@ use crate::Context;
 use crate::error::{Error, Result};
 use crate::pbf::{
     Blob, BlobEntry, BlobFlags, BlobHeader, BlobKind, Decompressor, FRAME_PREFIX_LEN, FormatError,
-    StringTable, scan_payload,
+    StringTable, check_claims, scan_payload, stale_index,
 };
 use crate::stats::Stats;
 use std::sync::Arc;
@@ -72,8 +72,8 @@ impl<'f> BlobReader<'f> {
 
     /// The uncompressed payload of a blob, which is valid until the next call.
     ///
-    /// Where the entry knows the content's hash, a payload that differs is an error: the entry is
-    /// stale, and what was planned by it would be wrong.
+    /// A payload that is not what the entry claims, its hash or its ids, is an error: what was planned by it would
+    /// be wrong.
     pub fn payload(&mut self, entry: &BlobEntry) -> Result<&[u8]> {
         read_frame(self.input, &mut self.frame, entry, &self.stats)?;
         self.decompress(entry)
@@ -90,6 +90,7 @@ impl<'f> BlobReader<'f> {
         if entry.flags.has(BlobFlags::HASHED) && XxHash3_64::oneshot(payload) != entry.hash {
             return Err(bad(stale_index("the content differs")));
         }
+        check_claims(payload, entry).map_err(bad)?;
         Ok(payload)
     }
 
@@ -147,27 +148,12 @@ fn read_frame(input: &Input, frame: &mut Vec<u8>, entry: &BlobEntry, stats: &Sta
     Ok(())
 }
 
-/// Fills in what an entry does not say of its blob; what it says has to be so. Where the content's hash is known it was
-/// compared when the payload was read.
-pub(crate) fn verify_claims(entry: &mut BlobEntry, payload: &[u8]) -> Result<(), FormatError> {
-    if entry.flags.has(BlobFlags::HASHED) {
-        return Ok(());
+/// Fills in what an entry does not say of its blob. Where the content's hash is known the entry knows everything.
+pub(crate) fn complete(entry: &mut BlobEntry, payload: &[u8]) -> Result<(), FormatError> {
+    match entry.flags.has(BlobFlags::HASHED) {
+        true => Ok(()),
+        false => scan_payload(payload, entry),
     }
-    let claimed = *entry;
-    scan_payload(payload, entry)?;
-    let says_something = claimed.flags.has(BlobFlags::SCANNED) || !claimed.kinds.is_empty();
-    if says_something && !claimed.agrees_with(entry) {
-        return Err(stale_index("ids or their order differ"));
-    }
-    Ok(())
-}
-
-/// The error for a blob that is not what the index said.
-pub(crate) fn stale_index(what: &str) -> FormatError {
-    FormatError::with(format!(
-        "the blob is not what the file's index says ({what}): \
-         the file was changed in place; rebuild the index with `pbfhogg cat --force`"
-    ))
 }
 
 /// The Blob in a frame, which must be as long as the entry says.

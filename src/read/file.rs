@@ -290,6 +290,8 @@ fn is_possible(entry: &BlobEntry) -> bool {
         && u64::from(entry.payload_len) <= payload_limit
         && u64::from(entry.count) <= payload_limit
         && entry.first_key() <= entry.last_key()
+        // Blobs of which nothing is said would be in no command's plan.
+        && entry.says_something()
 }
 
 /// The bytes of the first frame, limits checked.

@@ -13,7 +13,7 @@ mod phase;
 mod plan;
 
 pub use blob_reader::BlobReader;
-pub(crate) use blob_reader::{Glanced, stale_index, verify_claims};
+pub(crate) use blob_reader::{Glanced, complete};
 pub use element_reader::ElementReader;
 pub use file::{Input, PbfFile};
 pub use header_walker::{FrameHead, HeaderWalker};

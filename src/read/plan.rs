@@ -1,12 +1,11 @@
 //! What is in each blob of a file: from its table of contents, from per-blob indexes, or from one
 //! parallel pass over the blobs.
 
-use super::blob_reader::stale_index;
 use super::{BlobReader, FrameHead, HeaderWalker, PbfFile, parallel_classify_phase};
 use crate::Context;
 use crate::error::{Error, Result};
 use crate::osm::{KindSet, OrderKey};
-use crate::pbf::{BlobEntry, BlobFlags, decode_blob_index, scan_payload};
+use crate::pbf::{BlobEntry, BlobFlags, decode_blob_index, scan_payload, stale_index};
 
 /// Where a plan came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,6 +4,7 @@ pub mod answers;
 pub mod comparison;
 pub mod craft;
 pub mod decode;
+pub mod every;
 pub mod extracts;
 pub mod oracle;
 pub mod questions;

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::index::{IdSet, LocatedNodes, LocationStore};
 use crate::osm::{ObjectKind, Place, id_rank};
 use crate::pbf::{BlobEntry, FormatError, ParsedBlock};
-use crate::read::{BlobPlan, PbfFile, stale_index};
+use crate::read::{BlobPlan, PbfFile};
 use std::ops::RangeInclusive;
 
 /// Marks what stays of a block: everything but nodes without tags that are not among `members`. Says of each node
@@ -57,24 +57,15 @@ pub(super) fn learn(
     };
     Scan::bare("nodes", file, plan, ctx).run(
         |entry| entry.kinds.contains(ObjectKind::Node) && may_meet(entry),
-        |entry, block| {
+        |_, block| {
             let mut nodes = LocatedNodes::default();
-            let claimed = match entry.kinds.single() {
-                Some(_) => id_rank(entry.min_id)..=id_rank(entry.max_id),
-                None => 0..=u64::MAX,
-            };
-            let mut is_as_claimed = true;
             block.for_each_node(|id, place, _| {
                 let rank = id_rank(id);
-                is_as_claimed &= claimed.contains(&rank);
                 if ranks.contains(&rank) {
                     nodes.push(id, place);
                 }
             })?;
-            match is_as_claimed {
-                true => Ok(nodes),
-                false => Err(stale_index("an id lies outside of the range")),
-            }
+            Ok(nodes)
         },
         |nodes| store.add(&nodes),
     )?;

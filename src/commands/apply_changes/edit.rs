@@ -11,7 +11,7 @@ use crate::pbf::{
     BlobEntry, BlobFlags, FormatError, Object, ObjectBody, ParsedBlock, RawAge, Relocated, Scale,
     SourceStrings, TARGET_ELEMENTS, relocate_ways,
 };
-use crate::read::{BlobReader, PbfFile, stale_index};
+use crate::read::{BlobReader, PbfFile};
 use crate::text::{Batch, Change, ChangeSet, NO_PLACE};
 use crate::write::{EncodedFrame, FrameEncoder, WriteOptions};
 
@@ -289,12 +289,10 @@ impl Edit<'_> {
         };
         let mut changes = changes.iter().peekable();
         let mut keys = block.keys();
-        let (mut last, mut count): (Option<OrderKey>, u32) = (None, 0);
+        let mut last: Option<OrderKey> = None;
         while let Some(key) = keys.next()? {
             check_order(last, key)?;
-            self.check_range(key)?;
             last = Some(key);
-            count += 1;
             while let Some(change) = changes.next_if(|change| change.key < key) {
                 script.absent(change);
             }
@@ -307,20 +305,7 @@ impl Edit<'_> {
             }
         }
         changes.for_each(|change| script.absent(change));
-        if count != self.entry.count {
-            return Err(stale_index("the number of objects differs"));
-        }
         Ok(script)
-    }
-
-    /// Changes were assigned by the range that the index claims: an object outside of it might be
-    /// one whose change went elsewhere.
-    fn check_range(&self, key: OrderKey) -> Result<(), FormatError> {
-        let (first, last) = (self.entry.first_key(), self.entry.last_key());
-        if Some(key) < first || Some(key) > last {
-            return Err(stale_index("an id lies outside of the range"));
-        }
-        Ok(())
     }
 
     /// Builds the block anew, or several where it grew.

@@ -176,12 +176,7 @@ impl<'a> Selection<'a> {
     /// The regions that hold all nodes of a blob, by its index; `None` where there may be others that hold
     /// some.
     fn regions_around(&self, entry: &BlobEntry) -> Option<&[u32]> {
-        let has_box = entry.kinds.single() == Some(ObjectKind::Node) && !entry.bbox.is_empty();
-        let may_be_nowhere = match entry.flags.has(BlobFlags::SCANNED) {
-            true => entry.flags.has(BlobFlags::DELETED),
-            false => !self.trusts_boxes,
-        };
-        if !has_box || may_be_nowhere {
+        if !self.has_all_in_its_box(entry) {
             return None;
         }
         match self.near.get(&entry.offset) {
@@ -190,12 +185,25 @@ impl<'a> Selection<'a> {
         }
     }
 
+    /// Whether an entry says in which box all objects of a blob are.
+    fn has_all_in_its_box(&self, entry: &BlobEntry) -> bool {
+        let has_box = entry.kinds.single() == Some(ObjectKind::Node) && !entry.bbox.is_empty();
+        let may_be_nowhere = match entry.flags.has(BlobFlags::SCANNED) {
+            true => entry.flags.has(BlobFlags::DELETED),
+            false => !self.trusts_boxes,
+        };
+        has_box && !may_be_nowhere
+    }
+
     fn nodes_in_regions(
         &self,
         hold: bool,
         entry: &BlobEntry,
         block: &ParsedBlock<'_>,
     ) -> Result<Found, FormatError> {
+        if self.has_all_in_its_box(entry) {
+            block.check_box(entry)?;
+        }
         let mut found = Vec::new();
         if let Some(around) = self.regions_around(entry) {
             let set = self.sets.of(around.iter().copied());

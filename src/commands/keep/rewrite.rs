@@ -1,7 +1,7 @@
 //! Making of a block what outputs keep of it.
 
 use super::marks::OutputMarks;
-use super::{Change, Changed, Class, Done, Fate, Fates, Keep, Marks, Pass, is_known};
+use super::{Change, Changed, Class, Done, Fate, Fates, Keep, Marks, Pass};
 use crate::Context;
 use crate::error::Result;
 use crate::pbf::splice::{EditScript, SpliceOptions, keep_objects, splice_block};
@@ -9,7 +9,7 @@ use crate::pbf::{
     BlobEntry, BlobFlags, FormatError, MAX_PAYLOAD_LEN, ParsedBlock, SourceStrings, StringTable,
     TARGET_ELEMENTS, TARGET_PAYLOAD,
 };
-use crate::read::{BlobReader, Glanced, PbfFile, verify_claims};
+use crate::read::{BlobReader, Glanced, PbfFile, complete};
 use crate::write::{Assembler, EncodedFrame, FrameEncoder, WriteOptions};
 
 /// What the outputs get of a blob, and what is to be noted of it.
@@ -121,8 +121,8 @@ impl Blob<'_> {
         let (count, is_whole) = (marks.objects().len(), self.is_whole);
         let keeps_all = |marks: &OutputMarks| is_whole && marks.kept == count && !marks.strips_tags;
         let any_whole = !fates.copies.is_empty() || outputs.iter().any(keeps_all);
-        if !self.entry.flags.has(BlobFlags::HASHED) && (is_known(&self.entry) || any_whole) {
-            verify_claims(&mut self.entry, self.payload)?;
+        if any_whole {
+            complete(&mut self.entry, self.payload)?;
         }
         let mut frames = None;
         let mut whole = |rewriter: &mut Rewriter| {

@@ -1,0 +1,250 @@
+//! Whether blobs hold what the indexes of a file say, and can be read at all.
+
+use crate::Context;
+use crate::error::{Error, Result};
+use crate::pbf::{BlobEntry, BlobFlags, FormatError, Toc, decode_blob_index, scan_payload};
+use crate::read::{
+    BlobPlan, BlobReader, FrameHead, HeaderWalker, PbfFile, PlanSource, parallel_classify_phase,
+};
+use serde::Serialize;
+
+/// What came of a look at every blob and every claim.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct IndexCheck {
+    /// Blobs that were decoded.
+    pub blobs: u64,
+    /// Of these, those of which the table of contents says something.
+    pub in_table: u64,
+    /// Of these, those whose content was compared with a hash.
+    pub hashed: u64,
+    /// Blobs with an index of their own.
+    pub with_blob_index: u64,
+    /// Blobs that cannot be decoded.
+    pub damaged: u64,
+    /// Claims that are false.
+    pub false_claims: u64,
+    /// What is wrong, in file order, as far as it is listed.
+    pub listed: Vec<Finding>,
+}
+
+/// Something that is wrong with a blob or what is said of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// Number of the blob in the file; 0 is the header, and stands for the file as a whole.
+    pub blob: u32,
+    /// Where its frame starts, in bytes.
+    pub offset: u64,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl IndexCheck {
+    /// How much is wrong.
+    pub const fn problems(&self) -> u64 {
+        self.damaged + self.false_claims
+    }
+}
+
+/// What a worker makes of a blob.
+struct Looked {
+    /// The entry as the blob itself has it; `Err` where it cannot be decoded.
+    found: Result<BlobEntry, (BlobEntry, FormatError)>,
+    /// What the blob's own index claims.
+    claimed: Option<BlobEntry>,
+}
+
+/// Decodes every blob and compares it with all that is said of it.
+pub(super) fn check_claims(file: &PbfFile, max_listed: usize, ctx: &Context) -> Result<IndexCheck> {
+    let mut claims = Claims::new(file, max_listed);
+    let phase = ctx.phase("check index", file.input.len());
+    parallel_classify_phase(
+        ctx.jobs,
+        ctx.byte_budget(),
+        HeaderWalker::new(&file.input, file.data_start, 1),
+        |head| u64::from(head.entry.frame_len) * 2,
+        || BlobReader::new(&file.input, ctx),
+        |reader, FrameHead { entry, indexdata }| {
+            let mut claimed = entry;
+            let claimed = indexdata
+                .and_then(|bytes| decode_blob_index(&bytes, &mut claimed))
+                .map(|()| claimed);
+            let mut found = entry;
+            let scanned = match reader.payload(&entry) {
+                Ok(payload) => scan_payload(payload, &mut found),
+                Err(Error::Blob { source, .. }) => Err(source),
+                Err(error) => return Err(error),
+            };
+            Ok(Looked {
+                found: scanned.map(|()| found).map_err(|error| (entry, error)),
+                claimed,
+            })
+        },
+        |looked| {
+            let (Ok(entry) | Err((entry, _))) = &looked.found;
+            phase.advance(u64::from(entry.frame_len));
+            claims.blob(looked);
+            Ok(())
+        },
+    )?;
+    Ok(claims.finish())
+}
+
+/// What is compared, blob after blob.
+struct Claims<'f> {
+    file: &'f PbfFile,
+    /// Entries of the table that no blob was found for yet.
+    entries: std::slice::Iter<'f, BlobEntry>,
+    /// The blobs that one entry stands for, joined as far as they came.
+    joined: Option<(&'f BlobEntry, Option<BlobEntry>)>,
+    /// What the blobs hold.
+    plan: BlobPlan,
+    check: IndexCheck,
+    max_listed: usize,
+}
+
+impl<'f> Claims<'f> {
+    fn new(file: &'f PbfFile, max_listed: usize) -> Self {
+        let entries = file.toc.as_ref().map(|toc| toc.entries.as_slice());
+        let mut claims = Self {
+            file,
+            entries: entries.unwrap_or_default().iter(),
+            joined: None,
+            plan: BlobPlan {
+                entries: Vec::new(),
+                source: PlanSource::Scan,
+            },
+            check: IndexCheck::default(),
+            max_listed,
+        };
+        if let Some(problem) = &file.toc_problem {
+            claims.is_false(&BlobEntry::default(), problem);
+        }
+        claims
+    }
+
+    fn blob(&mut self, looked: Looked) {
+        self.check.blobs += 1;
+        let found = match looked.found {
+            Ok(found) => found,
+            Err((entry, error)) => {
+                self.check.damaged += 1;
+                self.list(&entry, error.to_string());
+                self.entry_of(&entry);
+                self.joined = None;
+                return;
+            }
+        };
+        if let Some(claimed) = looked.claimed {
+            self.check.with_blob_index += 1;
+            self.compare(&claimed, &found, "its own index");
+        }
+        if self.file.toc.is_some() {
+            self.in_table(&found);
+        }
+        self.plan.entries.push(found);
+    }
+
+    /// The entry that stands for a blob, alone or among others.
+    fn entry_of(&mut self, blob: &BlobEntry) -> Option<&'f BlobEntry> {
+        if let Some((entry, _)) = self.joined
+            && blob.offset < entry.end()
+        {
+            return Some(entry);
+        }
+        self.joined = None;
+        while let Some(entry) = self.entries.as_slice().first()
+            && entry.offset <= blob.offset
+        {
+            self.entries.next();
+            if entry.offset == blob.offset {
+                return Some(entry);
+            }
+            self.is_false(
+                entry,
+                "the table of contents tells of a blob that is not there",
+            );
+        }
+        None
+    }
+
+    fn in_table(&mut self, found: &BlobEntry) {
+        let Some(entry) = self.entry_of(found) else {
+            self.is_false(found, "the table of contents does not tell of this blob");
+            return;
+        };
+        self.check.in_table += 1;
+        self.check.hashed += u64::from(entry.flags.has(BlobFlags::HASHED));
+        let so_far = match self.joined.take() {
+            Some((_, None)) => return,
+            Some((_, Some(before))) => before.join(found),
+            None => Some(*found),
+        };
+        match so_far {
+            Some(all) if all.end() < entry.end() => self.joined = Some((entry, so_far)),
+            Some(all) => self.compare(entry, &all, "the table of contents"),
+            None => {
+                self.joined = Some((entry, None));
+                self.is_false(
+                    entry,
+                    "the table of contents joins blobs that differ in kind",
+                );
+            }
+        }
+    }
+
+    fn compare(&mut self, claimed: &BlobEntry, found: &BlobEntry, source: &str) {
+        let lengths = |entry: &BlobEntry| (entry.frame_len, entry.header_len, entry.blobs);
+        if lengths(claimed) != lengths(found) {
+            self.is_false(
+                claimed,
+                &format!("{source}: the length of the frame differs"),
+            );
+        }
+        for claim in claimed.false_claims(found) {
+            self.is_false(found, &format!("{source}: {claim}"));
+        }
+    }
+
+    fn is_false(&mut self, entry: &BlobEntry, what: &str) {
+        self.check.false_claims += 1;
+        self.list(entry, what.to_owned());
+    }
+
+    fn list(&mut self, entry: &BlobEntry, what: String) {
+        if self.check.listed.len() < self.max_listed {
+            let (blob, offset) = (entry.number, entry.offset);
+            self.check.listed.push(Finding { blob, offset, what });
+        }
+    }
+
+    fn finish(mut self) -> IndexCheck {
+        for entry in self.entries.clone() {
+            self.is_false(
+                entry,
+                "the table of contents tells of a blob that is not there",
+            );
+        }
+        if let Some(toc) = &self.file.toc {
+            self.whole_file(toc);
+        }
+        self.check
+    }
+
+    /// Compares what the table says of the file as a whole.
+    fn whole_file(&mut self, toc: &Toc) {
+        let (plan, flags) = (&self.plan, toc.flags);
+        let claims = [
+            (
+                flags.sorted && plan.is_sorted() == Some(false),
+                "the table of contents: objects are not in order",
+            ),
+            (
+                plan.any(BlobFlags::LOCATIONS) && !flags.locations,
+                "the table of contents: ways have locations",
+            ),
+        ];
+        for (_, what) in claims.into_iter().filter(|(is_false, _)| *is_false) {
+            self.is_false(&BlobEntry::default(), what);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Whether a blob is what an index says of it.
+//!
+//! What an entry from a table of contents or a per-blob index says is a claim: it may be of another file, or wrong
+//! from the start. Whoever decodes a blob because of a claim, or in spite of it, compares the two.
+
+use super::block::{BlockOutline, Message};
+use super::cursor::{ParsedBlock, ParsedMessage};
+use super::id_facts::IdFacts;
+use super::messages::{NodeMessage, object_id};
+use super::scan::Bounds;
+use super::wire::{Fields, Packed};
+use super::{BlobEntry, BlobFlags, FormatError};
+use crate::osm::ObjectKind;
+
+/// Fails where the blob's objects are not of the kinds, as many, of the ids or in the order that the entry says. What
+/// this run has read itself is not compared.
+pub(crate) fn check_claims(payload: &[u8], entry: &BlobEntry) -> Result<(), FormatError> {
+    if entry.flags.has(BlobFlags::READ) || !entry.says_something() {
+        return Ok(());
+    }
+    let mut ids = IdFacts::default();
+    for group in &BlockOutline::parse(payload)?.groups {
+        group.try_for_each(|message| add_ids(message, &mut ids))?;
+    }
+    let mut found = *entry;
+    ids.fill(&mut found);
+    match entry.false_id_claim(&found) {
+        Some(claim) => Err(stale_index(claim)),
+        None => Ok(()),
+    }
+}
+
+fn add_ids(message: Message<'_>, ids: &mut IdFacts) -> Result<(), FormatError> {
+    let (kind, message) = match message {
+        Message::Dense(message) => return add_dense_ids(message, ids),
+        Message::Node(message) => (ObjectKind::Node, message),
+        Message::Way(message) => (ObjectKind::Way, message),
+        Message::Relation(message) => (ObjectKind::Relation, message),
+        Message::Other => return Ok(()),
+    };
+    ids.add(kind, object_id(message, kind)?, 0);
+    Ok(())
+}
+
+/// The ids of DenseNodes; no other column is looked at.
+fn add_dense_ids(message: &[u8], ids: &mut IdFacts) -> Result<(), FormatError> {
+    let (mut fields, mut column) = (Fields::new(message), Packed::default());
+    while let Some(field) = fields.next()? {
+        if field.number == 1 {
+            column.add(&field)?;
+        }
+    }
+    if column.is_empty() || ids.add_ascending(column.values(), || Ok(0))? {
+        return Ok(());
+    }
+    let (mut deltas, mut id) = (column.values(), 0i64);
+    while !deltas.is_done() {
+        id = id.wrapping_add(deltas.read_sint()?);
+        ids.add(ObjectKind::Node, id, 0);
+    }
+    Ok(())
+}
+
+impl ParsedBlock<'_> {
+    /// Fails where nodes lie outside of the box that an entry claims. What this run has read itself is not compared.
+    pub(crate) fn check_box(&self, entry: &BlobEntry) -> Result<(), FormatError> {
+        if entry.flags.has(BlobFlags::READ) {
+            return Ok(());
+        }
+        let mut bounds = Bounds::default();
+        for message in self.messages() {
+            match message {
+                ParsedMessage::Dense(dense) => bounds.dense(dense, &self.scale)?,
+                ParsedMessage::Single(ObjectKind::Node, message) => {
+                    let node = NodeMessage::parse(message)?;
+                    bounds.add(node.lat, node.lon, &self.scale);
+                }
+                ParsedMessage::Single(..) => {}
+            }
+        }
+        // Other programs round places between two units in their own way.
+        match bounds.0.is_empty() || entry.bbox.holds(&bounds.0, 1) {
+            true => Ok(()),
+            false => Err(stale_index("nodes lie outside of the box")),
+        }
+    }
+}
+
+/// The error for a blob that is not what the index said.
+pub(crate) fn stale_index(what: &str) -> FormatError {
+    FormatError::with(format!(
+        "the blob is not what the file's index says ({what}): \
+         the file was changed in place; rebuild the index with `pbfhogg cat --force`"
+    ))
+}

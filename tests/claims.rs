@@ -1,0 +1,288 @@
+//! What indexes say are claims. A false one is found out by whoever decodes the blob, and by `check --index`.
+
+use crate::common::answers::ask;
+use crate::common::craft::{self, Shape};
+use crate::common::every::{READERS, run_with};
+use crate::common::{Arg, Kind, Object, node, relation, run_fail, run_ok, way};
+use pbfhogg::Context;
+use pbfhogg::osm::{KindSet, ObjectKind};
+use pbfhogg::pbf::{BlobEntry, BlobFlags, Toc, encode_blob_index, header_frame_with_toc};
+use pbfhogg::read::PbfFile;
+use std::path::{Path, PathBuf};
+
+/// Two blobs of nodes, one of ways, one of relations.
+fn blocks() -> Vec<Vec<Object>> {
+    let nodes = |ids: std::ops::Range<i64>| {
+        let at = |id: i64| node(id, id * 1000, id * 1000, &[("highway", "stop")]);
+        ids.map(at).collect::<Vec<_>>()
+    };
+    let ways = (1..30).map(|id| way(id, &[id, id + 1, 150], &[("highway", "path")]));
+    let member = |id: i64| [(Kind::Way, id, "outer"), (Kind::Node, 150, "label")];
+    let relations = (1..30).map(|id| relation(id, &member(id), &[("type", "route")]));
+    vec![
+        nodes(1..100),
+        nodes(100..200),
+        ways.collect(),
+        relations.collect(),
+    ]
+}
+
+fn file_of(blocks: &[Vec<Object>]) -> Vec<u8> {
+    let shape = Shape::USUAL;
+    let blocks = blocks.iter().map(|objects| craft::block(objects, &shape));
+    let header = craft::header_payload(&["OsmSchema-V0.6", "DenseNodes"], &["Sort.Type_then_ID"]);
+    craft::file(header, &blocks.collect::<Vec<_>>())
+}
+
+/// A file with a table of contents, of which `lie` changes what it says.
+fn with_table(plain: &Path, path: &Path, lie: impl Fn(&mut [BlobEntry])) {
+    run_ok(&[&"cat", &"-O", &plain, &"-o", &path]);
+    let file = PbfFile::open(path, &Context::new(1)).unwrap();
+    let mut toc: Toc = file.toc.clone().unwrap();
+    lie(&mut toc.entries);
+    let (mut bytes, has_table) =
+        header_frame_with_toc(&file.header, Some(toc), file.data_start as usize).unwrap();
+    assert!(has_table);
+    let data = std::fs::read(path).unwrap();
+    bytes.extend(&data[file.data_start as usize..]);
+    std::fs::write(path, bytes).unwrap();
+}
+
+/// A lie about a blob.
+type Lie = (&'static str, fn(&mut BlobEntry));
+
+/// Lies that anybody who reads the blob has to notice.
+const LIES: [Lie; 6] = [
+    ("the number of objects differs", |entry| entry.count += 1),
+    ("the number of objects differs", |entry| entry.count -= 1),
+    ("the range of ids differs", |entry| entry.max_id += 7),
+    ("the range of ids differs", |entry| entry.min_id += 1),
+    ("the range of ids differs", |entry| entry.max_id -= 1),
+    ("the content differs", |entry| entry.hash ^= 1),
+];
+
+struct Bench {
+    dir: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let bench = Self { dir };
+        std::fs::write(bench.path("plain.osm.pbf"), file_of(&blocks())).unwrap();
+        let changes = "<osmChange><modify>\
+            <node id='50' version='9' lat='1' lon='1'/><node id='150' version='9' lat='1' lon='1'/>\
+            <way id='5' version='9'><nd ref='1'/></way><relation id='5' version='9'/>\
+            </modify></osmChange>";
+        std::fs::write(bench.path("day.osc"), changes).unwrap();
+        let mut other = blocks();
+        for objects in &mut other {
+            objects.retain(|object| object.id % 2 == 0);
+        }
+        std::fs::write(bench.path("other.osm.pbf"), file_of(&other)).unwrap();
+        bench
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Runs every command that reads files on one that lies, and expects each to say so, but for those that
+    /// `may_pass` knows to read nothing of what the lie is about.
+    fn finds(&self, input: &Path, cause: &str, blob: u32, may_pass: fn(&str) -> bool) {
+        let words = [
+            ("{in}", input.to_owned()),
+            ("{other}", self.path("other.osm.pbf")),
+            ("{day}", self.path("day.osc")),
+            ("{out}", self.path("out.osm.pbf")),
+        ];
+        let words = words.each_ref().map(|(name, path)| (*name, path.as_path()));
+        for command in READERS {
+            let ran = run_with(command, &words);
+            let place = format!("blob {blob} at byte");
+            let is_it = |error: &str| error.contains(cause) && error.contains(&place);
+            if ran.status == Some(2) && ran.error().is_some_and(is_it) {
+                assert!(!words[3].1.exists(), "{command}: an output was left");
+            } else {
+                let what = format!("{command}: {:?}, {}", ran.status, ran.stderr);
+                assert!(
+                    may_pass(command) && ran.status != Some(2),
+                    "expected {cause}: {what}"
+                );
+                let _ = std::fs::remove_file(words[3].1);
+            }
+        }
+    }
+}
+
+/// Commands that read no nodes, or none of those in question.
+fn passes_nodes(command: &str) -> bool {
+    command.starts_with("getparents")
+}
+
+#[test]
+fn whoever_decodes_a_blob_finds_out_what_its_table_of_contents_says_wrongly() {
+    let bench = Bench::new();
+    let input = bench.path("in.osm.pbf");
+    for (cause, lie) in LIES {
+        with_table(&bench.path("plain.osm.pbf"), &input, |entries| {
+            lie(&mut entries[1])
+        });
+        bench.finds(&input, cause, 2, passes_nodes);
+    }
+}
+
+#[test]
+fn whoever_decodes_a_blob_finds_out_what_its_own_index_says_wrongly() {
+    let bench = Bench::new();
+    let usual = bench.path("usual.osm.pbf");
+    with_table(&bench.path("plain.osm.pbf"), &usual, |_| ());
+    let entries = PbfFile::open(&usual, &Context::new(1))
+        .unwrap()
+        .toc
+        .unwrap()
+        .entries;
+    for (cause, lie) in LIES
+        .into_iter()
+        .filter(|(cause, _)| !cause.contains("content"))
+    {
+        let mut entries = entries.clone();
+        lie(&mut entries[1]);
+        let header =
+            craft::header_payload(&["OsmSchema-V0.6", "DenseNodes"], &["Sort.Type_then_ID"]);
+        let mut file = craft::frame("OSMHeader", &craft::zlib_blob(&header));
+        for (entry, objects) in entries.iter().zip(blocks()) {
+            let blob = craft::zlib_blob(&craft::block(&objects, &Shape::USUAL));
+            let index = encode_blob_index(entry).unwrap();
+            file.extend(craft::frame_with_index("OSMData", &index, &blob));
+        }
+        let input = bench.path("in.osm.pbf");
+        std::fs::write(&input, file).unwrap();
+        bench.finds(&input, cause, 2, passes_nodes);
+    }
+}
+
+#[test]
+fn a_box_that_leaves_nodes_out_is_found_out_where_it_counts() {
+    let bench = Bench::new();
+    let input = bench.path("in.osm.pbf");
+    with_table(&bench.path("plain.osm.pbf"), &input, |entries| {
+        entries[0].bbox.max_lat_e7 -= 50;
+    });
+    for box_of_degrees in ["0,0,1,1", "0.005,0.005,0.015,0.015"] {
+        let output = bench.path("out.osm.pbf");
+        let message = run_fail(&[&"extract", &"-b", &box_of_degrees, &input, &"-o", &output]);
+        assert!(message.contains("blob 1 at byte"), "{message}");
+        assert!(
+            message.contains("nodes lie outside of the box"),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn blobs_that_are_not_in_the_order_that_is_claimed_are_found_out() {
+    let bench = Bench::new();
+    let (plain, input) = (bench.path("unsorted.osm.pbf"), bench.path("in.osm.pbf"));
+    let mut blocks = blocks();
+    blocks[1].swap(3, 7);
+    std::fs::write(&plain, file_of(&blocks)).unwrap();
+    with_table(&plain, &input, |entries| {
+        entries[1].flags.set(BlobFlags::SORTED, true);
+        entries[1].flags.set(BlobFlags::STRICT, true);
+    });
+    bench.finds(
+        &input,
+        "ids are not in the order that is claimed",
+        2,
+        passes_nodes,
+    );
+}
+
+#[test]
+fn what_is_passed_over_because_of_a_claim_is_counted() {
+    let bench = Bench::new();
+    let input = bench.path("in.osm.pbf");
+    with_table(&bench.path("plain.osm.pbf"), &input, |_| ());
+    let output = bench.path("out.osm.pbf");
+    for (command, passed_over) in [
+        (&[&"getid" as Arg, &input, &"n5"][..], "3 blobs"),
+        (&[&"cat", &"-t", &"way", &input], "3 blobs"),
+        (&[&"tags-filter", &"-R", &input, &"r/type=route"], "3 blobs"),
+    ] {
+        let said = ask(&[command, &[&"-O", &"-o", &output]].concat()).stdout;
+        assert!(
+            said.contains(&format!(
+                "{passed_over} passed over, by what the index says"
+            )),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn check_index_finds_every_lie_and_every_rotten_bit() {
+    let bench = Bench::new();
+    let (plain, input) = (bench.path("plain.osm.pbf"), bench.path("in.osm.pbf"));
+    let more: [Lie; 7] = [
+        ("the box around nodes differs", |entry| {
+            entry.bbox.min_lat_e7 += 1
+        }),
+        ("the length of the content differs", |entry| {
+            entry.payload_len += 1
+        }),
+        ("the kinds of objects differ", |entry| {
+            entry.kinds = KindSet::of(ObjectKind::Way)
+        }),
+        ("whether ways have locations differs", |entry| {
+            entry.flags.set(BlobFlags::LOCATIONS, true)
+        }),
+        ("whether there are deleted versions differs", |entry| {
+            entry.flags.set(BlobFlags::DELETED, true)
+        }),
+        ("whether nodes are dense differs", |entry| {
+            entry.flags.set(BlobFlags::DENSE, false)
+        }),
+        ("the length of the frame differs", |entry| {
+            entry.header_len += 1
+        }),
+    ];
+    with_table(&plain, &input, |_| ());
+    let said = ask(&[&"check", &"--index", &input]);
+    assert_eq!(said.status, 0, "{said:?}");
+    assert!(
+        said.stdout
+            .contains("4 blobs; 4 in the table of contents, 4 of them with a hash"),
+        "{said:?}"
+    );
+    for (cause, lie) in LIES.into_iter().chain(more) {
+        with_table(&plain, &input, |entries| lie(&mut entries[1]));
+        let said = ask(&[&"check", &"--index", &input]);
+        assert_eq!(said.status, 1, "{cause}: {said:?}");
+        let line = format!(": the table of contents: {cause}");
+        let found = said.stdout.lines().filter(|found| found.contains(&line));
+        assert_eq!(found.count(), 1, "{cause}: {said:?}");
+        assert!(said.stdout.contains("  blob 2 at byte"), "{said:?}");
+        assert!(said.stdout.contains("index: 1 false claim;"), "{said:?}");
+    }
+    // Any bit of any blob.
+    with_table(&plain, &input, |_| ());
+    let good = std::fs::read(&input).unwrap();
+    let entries = PbfFile::open(&input, &Context::new(1))
+        .unwrap()
+        .toc
+        .unwrap()
+        .entries;
+    for (number, entry) in (1..).zip(&entries) {
+        let start = entry.offset + u64::from(entry.header_len) + 6;
+        for byte in (start..entry.end()).step_by(23) {
+            let mut rotten = good.clone();
+            rotten[byte as usize] ^= 4;
+            std::fs::write(&input, rotten).unwrap();
+            let said = ask(&[&"check", &"--index", &input]);
+            assert_eq!(said.status, 1, "byte {byte}: {said:?}");
+            let place = format!("  blob {number} at byte {}: ", entry.offset);
+            assert!(said.stdout.contains(&place), "byte {byte}: {said:?}");
+        }
+    }
+}

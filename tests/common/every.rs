@@ -1,0 +1,85 @@
+//! Every command, as it is given a file: for what has to hold whatever a command does.
+
+use super::{pbfhogg, run_ok};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+use wait4::Wait4;
+
+/// Commands that read all of `{in}`, or all of a kind in it. `{other}` is a good file with some of the same ids,
+/// `{day}` a change file; `{out}` is where the output goes.
+pub const READERS: [&str; 22] = [
+    "cat -c version {in} -o {out}",
+    "cat -f opl {in} -o {out}",
+    "sort {in} {other} -o {out}",
+    "merge {in} {other} -o {out}",
+    "apply-changes {in} {day} -o {out}",
+    "diff -q {in} {other}",
+    "derive-changes {in} {other} -o {out}",
+    "add-locations-to-ways -i sparse {in} -o {out}",
+    "add-locations-to-ways -n -i external {in} -o {out}",
+    "renumber {in} -o {out}",
+    "degrade --unsort {in} -o {out}",
+    "repack -n 10 {in} -o {out}",
+    "extract -b 0.005,0.005,0.015,0.015 {in} -o {out}",
+    "extract -s smart -b 0.005,0.005,0.015,0.015 {in} -o {out}",
+    "getid -r {in} n50 n150 w5 r5 -o {out}",
+    "removeid {in} n50 n150 w5 r5 -o {out}",
+    "getparents {in} n150 w5 -o {out}",
+    "tags-filter {in} highway=stop,path type=route -o {out}",
+    "tags-filter -R {in} highway=stop,path type=route -o {out}",
+    "check -r {in}",
+    "inspect -e {in}",
+    "inspect tags {in}",
+];
+
+/// What became of a run.
+pub struct Ran {
+    /// The exit status; `None` where a signal ended it.
+    pub status: Option<i32>,
+    /// What it said on standard error.
+    pub stderr: String,
+    /// How long it took.
+    pub time: Duration,
+    /// The most memory it had at a time, in bytes.
+    pub peak_bytes: u64,
+}
+
+impl Ran {
+    /// The one line that says what is wrong.
+    pub fn error(&self) -> Option<&str> {
+        let mut errors = self
+            .stderr
+            .lines()
+            .filter(|line| line.starts_with("pbfhogg: error: "));
+        errors.next().filter(|_| errors.next().is_none())
+    }
+}
+
+/// Runs a command of [`READERS`], with what stands for the words in braces.
+pub fn run_with(command: &str, words: &[(&str, &Path)]) -> Ran {
+    let mut tool = pbfhogg();
+    for word in command.split_whitespace() {
+        match words.iter().find(|(name, _)| word == *name) {
+            Some((_, path)) => tool.arg(path),
+            None => tool.arg(word),
+        };
+    }
+    let start = Instant::now();
+    let tool = tool.stdin(Stdio::null()).stdout(Stdio::null());
+    let mut child = tool
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the tool starts");
+    let mut stderr = String::new();
+    if let Some(mut pipe) = child.stderr.take() {
+        std::io::Read::read_to_string(&mut pipe, &mut stderr).expect("stderr is text");
+    }
+    let used = child.wait4().expect("the tool ends");
+    Ran {
+        status: used.status.code(),
+        stderr,
+        time: start.elapsed(),
+        peak_bytes: used.rusage.maxrss,
+    }
+}
