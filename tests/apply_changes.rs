@@ -282,9 +282,10 @@ fn applying_a_day_twice_gives_the_same_objects() {
 #[test]
 fn untouched_spans_and_blobs_keep_everything_they_had() {
     let (objects, summary) = apply("<delete><node id='240' version='4'/></delete>");
+    // The three small blobs of nodes become one.
     assert_eq!(
         (&summary["blobs_copied"], &summary["blobs_rewritten"]),
-        (&4.into(), &1.into())
+        (&2.into(), &3.into())
     );
     assert_eq!(objects.len(), 34);
     for object in &objects {
@@ -309,7 +310,36 @@ fn a_blob_whose_objects_are_all_deleted_disappears() {
         .collect();
     let (objects, summary) = apply(&format!("<delete>{deletions}</delete>"));
     assert_eq!((objects.len(), &summary["deleted"]), (25, &10.into()));
-    assert_eq!(summary["written"]["blobs"], 4);
+    assert_eq!(summary["written"]["blobs"], 3);
+}
+
+#[test]
+fn blobs_that_are_not_small_stay_for_themselves() {
+    let dir = tempfile::tempdir().unwrap();
+    let nodes = |ids: std::ops::Range<i64>| {
+        let nodes = ids.map(|id| node(id, id, -id, &[]));
+        craft::block(&nodes.collect::<Vec<_>>(), &Shape::USUAL)
+    };
+    let blocks: Vec<_> = (0..5)
+        .map(|blob| nodes(blob * 600..blob * 600 + 600))
+        .collect();
+    let (base, output) = (
+        dir.path().join("base.osm.pbf"),
+        dir.path().join("out.osm.pbf"),
+    );
+    std::fs::write(&base, craft::plain_file(&blocks)).unwrap();
+    let changes = change_file(
+        dir.path(),
+        "a.osc",
+        "<delete><node id='700' version='4'/><node id='1300' version='4'/></delete>",
+    );
+    let summary = run_ok(&[&"apply-changes", &base, &changes, &"--json", &"-o", &output]);
+    let summary: serde_json::Value = serde_json::from_slice(&summary.stdout).unwrap();
+    assert_eq!(
+        (&summary["blobs_copied"], &summary["blobs_rewritten"]),
+        (&3.into(), &2.into())
+    );
+    assert_eq!(summary["written"]["blobs"], 5);
 }
 
 #[test]

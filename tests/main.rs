@@ -28,6 +28,7 @@ mod regressions;
 mod renumber;
 mod repack;
 mod safety;
+mod soak;
 mod sort;
 mod synth;
 mod tags_filter;

@@ -289,8 +289,13 @@ impl Run<'_> {
                         tally.blobs_copied += u64::from(entry.blobs);
                         writer.copy(&file.input, &entry)
                     }
-                    Done::Rewritten(frames) => {
-                        tally.blobs_rewritten += 1;
+                    Done::CopyAll(entries) => {
+                        tally.blobs_copied += entries.len() as u64;
+                        let mut entries = entries.iter();
+                        entries.try_for_each(|entry| writer.copy(&file.input, entry))
+                    }
+                    Done::Rewritten(frames, blobs) => {
+                        tally.blobs_rewritten += blobs;
                         frames.iter().try_for_each(|frame| writer.frame(frame))
                     }
                     Done::New(frames) => frames.iter().try_for_each(|frame| writer.frame(frame)),

@@ -43,7 +43,7 @@ impl FrameEncoder {
     }
 
     /// Makes blocks of so many objects from here on.
-    pub(super) fn set_most(&mut self, most: usize) {
+    pub(crate) fn set_most(&mut self, most: usize) {
         self.assembler.set_most(most);
     }
 

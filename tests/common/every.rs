@@ -1,7 +1,7 @@
 //! Every command, as it is given a file: for what has to hold whatever a command does.
 
-use super::{pbfhogg, run_ok};
-use std::path::{Path, PathBuf};
+use super::pbfhogg;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 use wait4::Wait4;

@@ -19,8 +19,10 @@ use crate::write::{EncodedFrame, FrameEncoder, WriteOptions};
 pub(super) enum Done {
     /// Nothing changes: the blob is copied.
     Copy(BlobEntry),
-    /// What the blob holds now; nothing where all its objects are gone.
-    Rewritten(Vec<EncodedFrame>),
+    /// The same of blobs that would have become one.
+    CopyAll(Vec<BlobEntry>),
+    /// What so many blobs hold now; nothing where all their objects are gone.
+    Rewritten(Vec<EncodedFrame>, u64),
     /// Blobs that were not there before.
     New(Vec<EncodedFrame>),
 }
@@ -151,18 +153,44 @@ impl<'a> Editor<'a> {
             }
             Unit::Edit(entry, range) => {
                 let changes = self.slice(range);
-                let payload = self.reader.payload(entry)?;
-                let mut edit = Edit {
-                    entry,
-                    encoder: &mut self.encoder,
-                    set: self.changes,
-                    rules: self.rules,
-                    spliced: &mut self.spliced,
+                let (edit, reader, relocated) = self.edit(entry);
+                let done = edit.run(reader.payload(entry)?, changes, relocated);
+                done.map_err(|error| reader.error(entry, error))
+            }
+            Unit::Join(blobs) => {
+                let (mut all, mut any_changes) = (Tally::default(), false);
+                for (entry, range) in blobs {
+                    let changes = self.slice(range);
+                    let (mut edit, reader, relocated) = self.edit(entry);
+                    let added = edit.append(reader.payload(entry)?, changes, relocated);
+                    let (changes, tally) = added.map_err(|error| reader.error(entry, error))?;
+                    any_changes |= changes;
+                    all.add(tally);
+                }
+                let frames = self.encoder.finish();
+                let frames = frames.map_err(|error| crate::Error::Internal(error.to_string()))?;
+                let done = match any_changes {
+                    true => Done::Rewritten(frames, blobs.len() as u64),
+                    false => Done::CopyAll(blobs.iter().map(|(entry, _)| *entry).collect()),
                 };
-                let done = edit.run(payload, changes, &mut self.relocated);
-                done.map_err(|error| self.reader.error(entry, error))
+                Ok((done, all))
             }
         }
+    }
+
+    /// What is needed to change a blob: the tool, where blobs come from, and room for ways that move.
+    fn edit<'s>(
+        &'s mut self,
+        entry: &'s BlobEntry,
+    ) -> (Edit<'s>, &'s mut BlobReader<'a>, &'s mut Vec<u8>) {
+        let edit = Edit {
+            entry,
+            encoder: &mut self.encoder,
+            set: self.changes,
+            rules: self.rules,
+            spliced: &mut self.spliced,
+        };
+        (edit, &mut self.reader, &mut self.relocated)
     }
 }
 
@@ -201,13 +229,28 @@ struct Script<'c> {
     tally: Tally,
 }
 
+/// A block with what is to be done to its objects.
+struct Edited<'p, 'c> {
+    payload: &'p [u8],
+    block: ParsedBlock<'p>,
+    script: Script<'c>,
+    /// Whether coordinates of ways are left out.
+    strips: bool,
+    /// Whether some way is written with other coordinates, or without.
+    moves: bool,
+}
+
 impl Edit<'_> {
-    fn run(
-        &mut self,
-        payload: &[u8],
-        changes: &[Change],
-        relocated: &mut Vec<u8>,
-    ) -> Result<(Done, Tally), FormatError> {
+    /// Finds out what is to be done. `relocated` takes the block where ways in it move.
+    fn prepare<'p, 'c>(
+        &self,
+        payload: &'p [u8],
+        changes: &'c [Change],
+        relocated: &'p mut Vec<u8>,
+    ) -> Result<Edited<'p, 'c>, FormatError>
+    where
+        Self: 'c,
+    {
         let block = ParsedBlock::parse(payload)?;
         let mut script = self.script(&block, changes)?;
         relocated.clear();
@@ -218,17 +261,40 @@ impl Edit<'_> {
             0 => (payload, block),
             _ => (relocated.as_slice(), ParsedBlock::parse(relocated)?),
         };
-        let strip = self.rules.drops_locations && self.entry.kinds.contains(ObjectKind::Way);
-        if strip {
+        let strips = self.rules.drops_locations && self.entry.kinds.contains(ObjectKind::Way);
+        if strips {
             script.tally.locations_dropped = block.count_located_ways()?;
         }
-        let is_same_way = script.tally.locations_dropped == 0 && moves.ways == 0;
-        if script.edits.is_unchanged() && is_same_way {
+        let moves = script.tally.locations_dropped > 0 || moves.ways > 0;
+        Ok(Edited {
+            payload,
+            block,
+            script,
+            strips,
+            moves,
+        })
+    }
+
+    /// Makes the blob anew, if anything changes.
+    fn run(
+        mut self,
+        payload: &[u8],
+        changes: &[Change],
+        relocated: &mut Vec<u8>,
+    ) -> Result<(Done, Tally), FormatError> {
+        let Edited {
+            payload,
+            block,
+            mut script,
+            strips,
+            moves,
+        } = self.prepare(payload, changes, relocated)?;
+        if script.edits.is_unchanged() && !moves {
             return Ok((Done::Copy(*self.entry), script.tally));
         }
         let count = script.edits.count_after();
         if count == 0 {
-            return Ok((Done::Rewritten(Vec::new()), script.tally));
+            return Ok((Done::Rewritten(Vec::new(), 1), script.tally));
         }
         let batch = Batch::new(self.set, script.inserted.iter().copied());
         let objects = batch.objects();
@@ -236,15 +302,36 @@ impl Edit<'_> {
         let grown = count > 2 * TARGET_ELEMENTS && count > self.entry.count as usize;
         self.spliced.clear();
         let options = SpliceOptions {
-            drop_locations: strip,
+            drop_locations: strips,
             new_locations: self.rules.locations.is_some(),
         };
         if !grown && splice_block(payload, &script.edits, &objects, options, self.spliced)? {
             self.encoder.add_payload(self.spliced)?;
         } else {
+            // Blocks of equal size: a small rest would stay small.
+            let blocks = count.div_ceil(TARGET_ELEMENTS);
+            self.encoder.set_most(count.div_ceil(blocks));
             self.rebuild(&block, &script.edits, &objects)?;
         }
-        Ok((Done::Rewritten(self.encoder.finish()?), script.tally))
+        let frames = self.encoder.finish()?;
+        self.encoder.set_most(TARGET_ELEMENTS);
+        Ok((Done::Rewritten(frames, 1), script.tally))
+    }
+
+    /// Adds the blob's objects to the block that is begun, and tells whether any of them changes.
+    fn append(
+        &mut self,
+        payload: &[u8],
+        changes: &[Change],
+        relocated: &mut Vec<u8>,
+    ) -> Result<(bool, Tally), FormatError> {
+        let mut edited = self.prepare(payload, changes, relocated)?;
+        let batch = Batch::new(self.set, edited.script.inserted.iter().copied());
+        let objects = batch.objects();
+        edited.script.tally.missing_references += missing_references(&objects);
+        self.rebuild(&edited.block, &edited.script.edits, &objects)?;
+        let changes = edited.moves || !edited.script.edits.is_unchanged();
+        Ok((changes, edited.script.tally))
     }
 
     /// Appends the block with those ways that stay where their nodes are now, if that is elsewhere.

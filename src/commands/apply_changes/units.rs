@@ -14,6 +14,8 @@ pub(super) enum Unit {
     Copy(BlobEntry),
     /// A blob, and the changes that fall into it.
     Edit(BlobEntry, Range<usize>),
+    /// Neighbouring blobs that become one, each with its changes.
+    Join(Vec<(BlobEntry, Range<usize>)>),
     /// Changes that fall between blobs.
     Insert(Range<usize>),
 }
@@ -22,6 +24,10 @@ impl Unit {
     pub(super) fn frame_bytes(&self) -> u64 {
         match self {
             Self::Copy(entry) | Self::Edit(entry, _) => u64::from(entry.frame_len),
+            Self::Join(blobs) => blobs
+                .iter()
+                .map(|(blob, _)| u64::from(blob.frame_len))
+                .sum(),
             Self::Insert(_) => 0,
         }
     }
@@ -30,6 +36,7 @@ impl Unit {
     pub(super) fn is_nodes(&self, changes: &ChangeSet) -> bool {
         let kind = match self {
             Self::Copy(entry) | Self::Edit(entry, _) => entry.kinds.single(),
+            Self::Join(blobs) => blobs.first().and_then(|(entry, _)| entry.kinds.single()),
             Self::Insert(range) => {
                 let first = changes.changes().get(range.start);
                 first.map(|change| change.key.0)
@@ -42,9 +49,9 @@ impl Unit {
     pub(super) fn expected(&self) -> Expected {
         match self {
             Self::Copy(entry) => Expected::copy_of(1, entry.offset, entry.frame_len.into()),
-            Self::Edit(entry, _) => Expected {
+            Self::Edit(..) | Self::Join(_) => Expected {
                 blobs: 1,
-                bytes: entry.frame_len.into(),
+                bytes: self.frame_bytes(),
                 ..Expected::default()
             },
             Self::Insert(_) => Expected {
@@ -58,7 +65,7 @@ impl Unit {
     pub(super) fn held_bytes(&self) -> u64 {
         match self {
             Self::Copy(_) => 0,
-            Self::Edit(entry, _) => u64::from(entry.frame_len) * 2,
+            Self::Edit(..) | Self::Join(_) => self.frame_bytes() * 2,
             Self::Insert(changes) => changes.len() as u64 * 64,
         }
     }
@@ -138,7 +145,104 @@ pub(super) fn plan_units(
     }
     units.extend(inserts.map(|(_, part)| Unit::Insert(part)));
     units.extend(empty);
-    units
+    join_small(units, &Fullness::of(plan))
+}
+
+/// A blob of fewer objects than this has room for more, whatever the file's other blobs are like.
+const FULL_AT_LEAST: u32 = TARGET_ELEMENTS as u32 / 4;
+
+/// How many objects of each kind a full blob of a file has.
+struct Fullness([u32; 3]);
+
+impl Fullness {
+    /// What the fullest blobs have, within limits: who cut a file into smaller blobs meant to, but where all have become
+    /// small together none tells.
+    fn of(plan: &BlobPlan) -> Self {
+        let mut most = [FULL_AT_LEAST; 3];
+        for entry in plan.entries.iter().filter(|entry| entry.blobs == 1) {
+            if let Some(kind) = entry.kinds.single() {
+                let most = &mut most[kind as usize];
+                *most = entry.count.max(*most).min(TARGET_ELEMENTS as u32);
+            }
+        }
+        Self(most)
+    }
+
+    fn full(&self, kind: ObjectKind) -> u32 {
+        self.0[kind as usize]
+    }
+
+    /// Whether a blob with so many objects is better joined to its neighbour.
+    fn is_small(&self, kind: ObjectKind, count: u32) -> bool {
+        count < self.full(kind) / 4
+    }
+}
+
+/// Neighbours that may become one blob.
+#[derive(Default)]
+struct Neighbours {
+    units: Vec<Unit>,
+    kind: Option<ObjectKind>,
+    /// Objects at most.
+    count: u32,
+    any_edited: bool,
+}
+
+impl Neighbours {
+    /// The unit for these, or the units that they are.
+    fn end(&mut self, out: &mut Vec<Unit>) {
+        let Self {
+            units, any_edited, ..
+        } = std::mem::take(self);
+        if units.len() < 2 || !any_edited {
+            out.extend(units);
+            return;
+        }
+        let blobs = units.into_iter().filter_map(|unit| match unit {
+            Unit::Copy(entry) => Some((entry, 0..0)),
+            Unit::Edit(entry, changes) => Some((entry, changes)),
+            Unit::Join(_) | Unit::Insert(_) => None,
+        });
+        out.push(Unit::Join(blobs.collect()));
+    }
+}
+
+/// Joins blobs that have become small to neighbours that have room, where one of them is written anew anyway: edits
+/// leave small blobs behind, and without end they would become many.
+fn join_small(units: Vec<Unit>, fullness: &Fullness) -> Vec<Unit> {
+    let mut joined = Vec::with_capacity(units.len());
+    let mut run = Neighbours::default();
+    for unit in units {
+        let (entry, more) = match &unit {
+            Unit::Copy(entry) => (entry, 0),
+            Unit::Edit(entry, changes) => (entry, changes.len()),
+            Unit::Join(_) | Unit::Insert(_) => (&BlobEntry::default(), 0),
+        };
+        let Some(kind) = entry.kinds.single().filter(|_| entry.blobs == 1) else {
+            run.end(&mut joined);
+            joined.push(unit);
+            continue;
+        };
+        let is_edited = matches!(unit, Unit::Edit(..));
+        let count = entry.count.saturating_add(more as u32);
+        let all = run.count.saturating_add(count);
+        let is_small = fullness.is_small(kind, entry.count);
+        let any_small = is_small || fullness.is_small(kind, run.count);
+        let fits = run.kind == Some(kind) && any_small && all <= fullness.full(kind);
+        if !fits || !(is_small || is_edited) {
+            run.end(&mut joined);
+        }
+        if is_small || is_edited {
+            run.kind = Some(kind);
+            run.count = run.count.saturating_add(count);
+            run.any_edited |= is_edited;
+            run.units.push(unit);
+        } else {
+            joined.push(unit);
+        }
+    }
+    run.end(&mut joined);
+    joined
 }
 
 /// Gives the changes of a gap to the blob before or behind it, if one of them has room.

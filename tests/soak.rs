@@ -1,0 +1,220 @@
+//! Long chains of daily updates: nothing is lost, and files stay as healthy as on the first day.
+//!
+//! With `PBFHOGG_LONG=1` the world is twenty times as large, and compared with one made anew four times as often.
+
+use crate::common::answers::ask;
+use crate::common::{Kind, Object, decode, is_long, node, run_ok, way};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+const DAYS: usize = 365;
+/// A month, for comparing how long days take.
+const MONTH: usize = 30;
+
+fn data_blobs(path: &Path) -> Vec<decode::Frame> {
+    let frames = decode::frames(path);
+    frames
+        .into_iter()
+        .filter(|frame| frame.blob_type == "OSMData")
+        .collect()
+}
+
+/// The same objects in as many blobs as they need.
+fn made_anew(path: &Path) -> PathBuf {
+    let anew = path.with_extension("anew.pbf");
+    run_ok(&[&"repack", &"-O", &"-n", &"8000", &path, &"-o", &anew]);
+    anew
+}
+
+#[test]
+fn a_year_of_days_loses_nothing_and_leaves_a_healthy_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let (elements, period) = if is_long() {
+        ("300000", 30)
+    } else {
+        ("15000", 120)
+    };
+    let [world, current, expected] =
+        ["world.osm.pbf", "current.osm.pbf", "expected.osm.pbf"].map(|name| dir.path().join(name));
+    let days = dir.path().join("days");
+    let changes = DAYS.to_string();
+    run_ok(&[
+        &"synth",
+        &"--elements",
+        &elements,
+        &"--changes",
+        &changes,
+        &"--changes-dir",
+        &days,
+        &"-o",
+        &world,
+    ]);
+    std::fs::rename(&world, &current).unwrap();
+    let mut times = Vec::new();
+    for day in 1..=DAYS {
+        let change = days.join(format!("{day:03}.osc.gz"));
+        let start = Instant::now();
+        run_ok(&[&"apply-changes", &"--in-place", &current, &change]);
+        times.push(start.elapsed());
+        let checked = ask(&[&"check", &"-r", &current]);
+        assert_eq!(checked.status, 0, "day {day}: {checked:?}");
+        if day % period != 0 && day != DAYS {
+            continue;
+        }
+        let checked = ask(&[&"check", &"--index", &current]);
+        assert_eq!(checked.status, 0, "day {day}: {checked:?}");
+        let day_name = day.to_string();
+        run_ok(&[
+            &"synth",
+            &"-O",
+            &"--elements",
+            &elements,
+            &"--day",
+            &day_name,
+            &"-o",
+            &expected,
+        ]);
+        assert!(
+            decode::objects(&current) == decode::objects(&expected),
+            "day {day}"
+        );
+        let anew = made_anew(&current);
+        let [blobs, fewest] = [&current, &anew].map(|path| data_blobs(path).len());
+        assert!(
+            blobs <= fewest * 3 / 2 + 3,
+            "day {day}: {blobs} blobs for {fewest}"
+        );
+        let [bytes, least] = [&current, &anew].map(|path| std::fs::metadata(path).unwrap().len());
+        assert!(
+            bytes <= least * 11 / 10 + 20_000,
+            "day {day}: {bytes} bytes for {least}"
+        );
+    }
+    let sum = |times: &[Duration]| times.iter().sum::<Duration>();
+    let (first, last) = (sum(&times[..MONTH]), sum(&times[DAYS - MONTH..]));
+    println!("{MONTH} days took {first:?} at first, {last:?} in the end");
+    assert!(
+        last < first * 3,
+        "{MONTH} days took {first:?} at first, {last:?} in the end"
+    );
+    let mut names: Vec<_> = std::fs::read_dir(dir.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    names.sort();
+    assert_eq!(
+        names,
+        [
+            "current.osm.anew.pbf",
+            "current.osm.pbf",
+            "days",
+            "expected.osm.pbf"
+        ]
+    );
+}
+
+/// Random numbers that are the same in each run.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+}
+
+#[test]
+fn what_deletions_leave_is_joined_and_stays_what_it_was() {
+    let dir = tempfile::tempdir().unwrap();
+    let [plain, current] = ["plain.osm.pbf", "current.osm.pbf"].map(|name| dir.path().join(name));
+    let mut dice = Dice(7);
+    let name = |dice: &mut Dice| format!("name {}", dice.below(5000));
+    let mut objects: BTreeMap<(Kind, i64), Object> = BTreeMap::new();
+    for id in 1..=6000 {
+        let tags = [("name", name(&mut dice))];
+        let tags = tags.each_ref().map(|(key, value)| (*key, value.as_str()));
+        objects.insert((Kind::Node, id), node(id, id, -id, &tags));
+    }
+    for id in 1..=3000 {
+        let tags = [("ref", name(&mut dice))];
+        let tags = tags.each_ref().map(|(key, value)| (*key, value.as_str()));
+        objects.insert((Kind::Way, id), way(id, &[id, id + 1], &tags));
+    }
+    let all: Vec<Object> = objects.values().cloned().collect();
+    std::fs::write(
+        &plain,
+        crate::common::craft::plain_file(&[crate::common::craft::block(
+            &all,
+            &crate::common::craft::Shape::USUAL,
+        )]),
+    )
+    .unwrap();
+    run_ok(&[&"repack", &"-n", &"300", &plain, &"-o", &current]);
+    assert_eq!(data_blobs(&current).len(), 30);
+    for day in 0..60 {
+        let mut text = String::from("<osmChange>");
+        for (kind, id) in objects.keys().copied().collect::<Vec<_>>() {
+            if dice.below(20) == 0 {
+                let word = ["node", "way"][kind as usize];
+                text += &format!("<delete><{word} id='{id}' version='99'/></delete>");
+                objects.remove(&(kind, id));
+            }
+        }
+        for _ in 0..5 {
+            let id = 10_000 + dice.below(1000) as i64;
+            text += &format!(
+                "<create><node id='{id}' version='{}' lat='0' lon='0'/></create>",
+                day + 1
+            );
+            let made = Object {
+                version: Some(day + 1),
+                ..node(id, 0, 0, &[])
+            };
+            objects.insert((Kind::Node, id), made);
+        }
+        let change = dir.path().join("day.osc");
+        std::fs::write(&change, text + "</osmChange>").unwrap();
+        let before = data_blobs(&current).len();
+        run_ok(&[&"apply-changes", &"--in-place", &current, &change]);
+        let expected: Vec<Object> = objects.values().cloned().collect();
+        assert!(decode::objects(&current) == expected, "day {day}");
+        assert!(data_blobs(&current).len() <= before + 1, "day {day}");
+        let checked = ask(&[&"check", &"--index", &current]);
+        assert_eq!(checked.status, 0, "day {day}: {checked:?}");
+    }
+    // A twentieth is left of 9,000 objects, and some new ones.
+    let blobs = data_blobs(&current).len();
+    assert!(blobs <= 8, "{blobs} blobs for {} objects", objects.len());
+}
+
+#[test]
+fn a_blob_that_outgrows_its_size_becomes_blobs_of_equal_size() {
+    let dir = tempfile::tempdir().unwrap();
+    let [plain, grown] = ["plain.osm.pbf", "grown.osm.pbf"].map(|name| dir.path().join(name));
+    let nodes =
+        |ids: &mut dyn Iterator<Item = i64>| ids.map(|id| node(id, 0, 0, &[])).collect::<Vec<_>>();
+    let all = nodes(&mut (1..8000).map(|id| id * 3));
+    let block = crate::common::craft::block(&all, &crate::common::craft::Shape::USUAL);
+    std::fs::write(&plain, crate::common::craft::plain_file(&[block])).unwrap();
+    let mut text = String::from("<osmChange><create>");
+    for id in 1..8010 {
+        text += &format!("<node id='{}' version='1' lat='0' lon='0'/>", id * 3 - 1);
+    }
+    let change = dir.path().join("day.osc");
+    std::fs::write(&change, text + "</create></osmChange>").unwrap();
+    run_ok(&[&"apply-changes", &plain, &change, &"-o", &grown]);
+    let blobs = data_blobs(&grown);
+    let counts: Vec<usize> = blobs
+        .iter()
+        .map(|blob| decode::block(&blob.payload).len())
+        .collect();
+    assert_eq!(counts.iter().sum::<usize>(), 7999 + 8009);
+    assert!(
+        counts.iter().all(|count| (5000..=8000).contains(count)),
+        "{counts:?}"
+    );
+}
