@@ -1,9 +1,12 @@
 //! Bad input gets one clear line and exit status 2; nothing is lost and no output is left.
 
 use crate::common;
+use crate::common::bad_files::bad_files;
 use crate::common::craft::{self, Message, Shape};
+use crate::common::every::{READERS, run_with};
 use crate::common::{decode, node, run_fail, run_ok};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 fn block() -> Vec<u8> {
     let objects: Vec<_> = (1..20)
@@ -64,6 +67,78 @@ impl Bench {
             );
         }
     }
+}
+
+/// What a bad file may cost.
+const MOST_BYTES: u64 = 200_000_000;
+const MOST_TIME: Duration = Duration::from_secs(1);
+
+/// Whether a command looks only at strings, ids or objects of some kinds, and writes nothing of what it does not look at:
+/// what is wrong elsewhere is no matter to it.
+fn looks_at_little(command: &str) -> bool {
+    let commands = [
+        "getparents ",
+        "tags-filter -R ",
+        "inspect tags ",
+        "removeid ",
+    ];
+    commands.iter().any(|start| command.starts_with(start))
+}
+
+#[test]
+fn every_rule_of_the_format_that_is_broken_is_told_by_every_command() {
+    let bench = Bench::new();
+    let (input, output) = (bench.path("bad.osm.pbf"), bench.path("out.osm.pbf"));
+    let (other, day) = (bench.path("base.osm.pbf"), bench.path("day.osc"));
+    std::fs::write(&other, craft::plain_file(&[block()])).unwrap();
+    let change =
+        "<osmChange><modify><node id='5' version='9' lat='1' lon='1'/></modify></osmChange>";
+    std::fs::write(&day, change).unwrap();
+    let words: [(&str, &Path); 4] = [
+        ("{in}", &input),
+        ("{other}", &other),
+        ("{day}", &day),
+        ("{out}", &output),
+    ];
+    let mut wrong = Vec::new();
+    for bad in bad_files() {
+        std::fs::write(&input, &bad.bytes).unwrap();
+        let mut refused = 0;
+        for command in READERS {
+            let ran = run_with(command, &words);
+            let is_told = ran
+                .error()
+                .is_some_and(|error| error.contains("bad.osm.pbf: "));
+            if ran.status == Some(2) && is_told && !output.exists() {
+                refused += 1;
+            } else if !((bad.may_pass || looks_at_little(command))
+                && matches!(ran.status, Some(0 | 1)))
+            {
+                wrong.push(format!(
+                    "{}: {command}: {:?} {}",
+                    bad.rule, ran.status, ran.stderr
+                ));
+            }
+            let _ = std::fs::remove_file(&output);
+            if ran.peak_bytes > MOST_BYTES || ran.time > MOST_TIME {
+                let megabytes = ran.peak_bytes / 1_000_000;
+                wrong.push(format!(
+                    "{}: {command}: {megabytes} MB, {:?}",
+                    bad.rule, ran.time
+                ));
+            }
+        }
+        if refused == 0 {
+            wrong.push(format!("{}: nobody minds", bad.rule));
+        }
+    }
+    bench.nothing_left(&["bad.osm.pbf", "day.osc"]);
+    assert!(
+        wrong.is_empty(),
+        "{} wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }
 
 #[test]

@@ -153,7 +153,11 @@ impl<'a> Delta<'a> {
 
     #[inline(always)]
     pub(crate) fn read(&mut self) -> Result<i64, FormatError> {
-        self.last = self.last.wrapping_add(self.deltas.read_sint()?);
+        let (next, overflows) = self.last.overflowing_add(self.deltas.read_sint()?);
+        if overflows {
+            return Err(FormatError::new("a delta-coded column overflows"));
+        }
+        self.last = next;
         Ok(self.last)
     }
 
@@ -210,7 +214,10 @@ pub(crate) struct RawNodes<'a> {
 impl<'a> RawNodes<'a> {
     pub(crate) fn next(&mut self) -> Result<Option<RawNode<'a>>, FormatError> {
         if self.left == 0 {
-            return Ok(None);
+            return match self.keys_vals.is_done() {
+                true => Ok(None),
+                false => Err(tags_of_nobody()),
+            };
         }
         self.left -= 1;
         Ok(Some(RawNode {
@@ -244,6 +251,36 @@ impl<'a> RawNodes<'a> {
     }
 }
 
+/// The largest string index in `keys_vals`, which must be made up of keys with values for no more than so many nodes.
+pub(super) fn check_tags(mut keys_vals: Varints<'_>, nodes: usize) -> Result<u64, FormatError> {
+    let (mut largest, mut ended, mut is_open) = (0, 0, false);
+    while !keys_vals.is_done() {
+        let key = keys_vals.read()?;
+        is_open = key != 0;
+        if !is_open {
+            ended += 1;
+            continue;
+        }
+        if keys_vals.is_done() {
+            return Err(key_without_value());
+        }
+        largest = largest.max(key).max(keys_vals.read()?);
+    }
+    // Some writers leave out the last 0.
+    match ended + usize::from(is_open) <= nodes {
+        true => Ok(largest),
+        false => Err(tags_of_nobody()),
+    }
+}
+
+fn key_without_value() -> FormatError {
+    FormatError::new("DenseNodes: keys_vals: a key without value")
+}
+
+fn tags_of_nobody() -> FormatError {
+    FormatError::new("DenseNodes: keys_vals of more nodes than there are")
+}
+
 /// The next node's part of `keys_vals`, without the closing 0. A run may be absent when no node
 /// has tags, and some writers leave out the last 0.
 #[inline]
@@ -260,9 +297,7 @@ pub(crate) fn next_tag_run<'a>(keys_vals: &mut Varints<'a>) -> Result<&'a [u8], 
             return Ok(rest.get(..end).unwrap_or_default());
         }
         if keys_vals.is_done() {
-            return Err(FormatError::new(
-                "DenseNodes: keys_vals: a key without value",
-            ));
+            return Err(key_without_value());
         }
         keys_vals.read()?;
     }

@@ -1,9 +1,10 @@
 //! Reading of one payload just what a [`BlobEntry`] says of it: ids, coordinates, order, hash.
 
 use super::block::{BlockOutline, Message, Scale, string_out_of_range};
+use super::dense::check_tags;
 use super::id_facts::IdFacts;
 use super::messages::{NodeMessage, RawInfo};
-use super::wire::{Field, Fields, Value, Varints};
+use super::wire::{Field, Fields, Value, Varints, count_varints};
 use super::{BlobEntry, BlobFlags, DenseNodes, FormatError};
 use crate::osm::{Bbox, NANO_PER_DECIMICRO, ObjectKind};
 use twox_hash::XxHash3_64;
@@ -64,16 +65,19 @@ impl Scan {
         mut id: Option<i64>,
         message: &[u8],
     ) -> Result<(), FormatError> {
-        let (mut largest_string, mut version) = (0, 0);
+        let (mut largest_string, mut columns, mut version) = (0u64, Columns::default(), 0);
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next()? {
             match field.number {
                 1 if kind != ObjectKind::Node => id = Some(field.varint()? as i64),
                 // Keys, values, and the roles of members.
-                2 | 3 => largest_string = largest_string.max(largest_in(&field)?),
+                2 => largest_string = largest_string.max(columns.keys.add(&field)?),
+                3 => largest_string = largest_string.max(columns.values.add(&field)?),
                 8 if kind == ObjectKind::Relation => {
-                    largest_string = largest_string.max(largest_in(&field)?);
+                    largest_string = largest_string.max(columns.roles.add(&field)?)
                 }
+                9 if kind == ObjectKind::Relation => columns.members.count(&field)?,
+                10 if kind == ObjectKind::Relation => drop(columns.kinds.add(&field)?),
                 4 => {
                     let info = RawInfo::parse(field.bytes()?)?;
                     largest_string = largest_string.max(u64::from(info.user_sid));
@@ -86,6 +90,7 @@ impl Scan {
                 _ => {}
             }
         }
+        columns.check(kind)?;
         self.check_string(largest_string)?;
         let id = id.ok_or(FormatError::new("object without id"))?;
         self.ids.add(kind, id, version);
@@ -107,7 +112,7 @@ impl Scan {
         }
         self.flags.set(BlobFlags::DENSE, true);
         self.bounds.dense(dense, &self.scale)?;
-        self.check_string(largest(dense.keys_vals.values())?)?;
+        self.check_string(check_tags(dense.keys_vals.values(), dense.len())?)?;
         let [least, most] = extremes(dense.info.user_sids.values())?;
         if !dense.info.user_sids.is_empty() {
             // A negative index is a very large one.
@@ -148,20 +153,75 @@ fn count_strings(table: &[u8]) -> Result<u64, FormatError> {
     Ok(count)
 }
 
-/// The largest of the values.
-fn largest(mut values: Varints<'_>) -> Result<u64, FormatError> {
-    let mut most = 0;
-    while !values.is_done() {
-        most = most.max(values.read()?);
-    }
-    Ok(most)
+/// A column of an object: how many values, and the largest.
+#[derive(Debug, Clone, Copy, Default)]
+struct Column {
+    values: usize,
+    largest: u64,
 }
 
-/// The largest value in a packed run or a single varint.
-fn largest_in(field: &Field<'_>) -> Result<u64, FormatError> {
-    match field.value {
-        Value::Bytes(run) => largest(Varints::new(run)),
-        _ => field.varint(),
+impl Column {
+    /// Adds a packed run or a single varint, and gives the largest value so far.
+    fn add(&mut self, field: &Field<'_>) -> Result<u64, FormatError> {
+        match field.value {
+            Value::Bytes(run) => {
+                let mut values = Varints::new(run);
+                while !values.is_done() {
+                    self.take(values.read()?);
+                }
+            }
+            _ => self.take(field.varint()?),
+        }
+        Ok(self.largest)
+    }
+
+    fn take(&mut self, value: u64) {
+        self.values += 1;
+        self.largest = self.largest.max(value);
+    }
+
+    /// Counts the values, whatever they are.
+    fn count(&mut self, field: &Field<'_>) -> Result<(), FormatError> {
+        self.values += match field.value {
+            Value::Bytes(run) => count_varints(run),
+            _ => field.varint().map(|_| 1)?,
+        };
+        Ok(())
+    }
+}
+
+/// The columns of an object that belong to each other.
+#[derive(Debug, Default)]
+struct Columns {
+    keys: Column,
+    values: Column,
+    roles: Column,
+    members: Column,
+    kinds: Column,
+}
+
+impl Columns {
+    fn check(&self, kind: ObjectKind) -> Result<(), FormatError> {
+        let (keys, values) = (self.keys.values, self.values.values);
+        if keys != values {
+            return Err(FormatError::with(format!(
+                "a {kind}: {keys} keys but {values} values"
+            )));
+        }
+        let [members, roles, kinds] =
+            [&self.members, &self.roles, &self.kinds].map(|column| column.values);
+        if members != roles || members != kinds {
+            return Err(FormatError::with(format!(
+                "a relation: {members} members but {roles} roles and {kinds} types"
+            )));
+        }
+        match ObjectKind::from_number(self.kinds.largest) {
+            Some(_) => Ok(()),
+            None => Err(FormatError::with(format!(
+                "a member of unknown type {}",
+                self.kinds.largest
+            ))),
+        }
     }
 }
 
@@ -223,11 +283,16 @@ impl Bounds {
 
 /// The smallest and the largest value of a delta-coded column.
 fn extremes(mut deltas: Varints<'_>) -> Result<[i64; 2], FormatError> {
-    let (mut value, mut min, mut max) = (0i64, i64::MAX, i64::MIN);
+    let (mut value, mut min, mut max, mut overflows) = (0i64, i64::MAX, i64::MIN, false);
     while !deltas.is_done() {
-        value = value.wrapping_add(deltas.read_sint()?);
+        let (next, overflow) = value.overflowing_add(deltas.read_sint()?);
+        value = next;
+        overflows |= overflow;
         min = min.min(value);
         max = max.max(value);
+    }
+    if overflows {
+        return Err(FormatError::new("a delta-coded column of nodes overflows"));
     }
     Ok([min, max])
 }

@@ -104,6 +104,18 @@ impl Iterator for HeaderWalker<'_> {
                     return Some(Err(error));
                 }
                 Ok((kind, head)) => {
+                    if kind == BlobKind::Header {
+                        self.failed = true;
+                        let second = self.input.blob_error(
+                            u64::from(self.number),
+                            self.offset,
+                            FormatError::new(
+                                "a second OSMHeader: these are files one behind the other, \
+                                 which `pbfhogg cat FILE FILE` joins",
+                            ),
+                        );
+                        return Some(Err(second));
+                    }
                     self.offset = head.entry.end();
                     self.number = self.number.saturating_add(1);
                     if kind == BlobKind::Data {

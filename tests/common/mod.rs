@@ -1,6 +1,7 @@
 //! What tests share: an independent decoder and writer, oracles, and running the tool.
 
 pub mod answers;
+pub mod bad_files;
 pub mod comparison;
 pub mod craft;
 pub mod decode;
