@@ -2,60 +2,11 @@
 
 use crate::common::craft::{self, Shape};
 use crate::common::oracle::{awkward_blocks, real_files};
-use crate::common::{Kind, Object, decode, known, mixed_objects};
-use pbfhogg::pbf::{Element, Info};
+use crate::common::properties::converted;
+use crate::common::{Object, decode, known, mixed_objects};
+use pbfhogg::pbf::Element;
 use pbfhogg::{Context, ElementReader};
 use std::path::Path;
-
-/// An element in the form of the independent decoder.
-fn converted(element: &Element<'_>) -> Object {
-    let kind = match element {
-        Element::Node(_) => Kind::Node,
-        Element::Way(_) => Kind::Way,
-        Element::Relation(_) => Kind::Relation,
-    };
-    let mut object = Object::new(kind, element.id());
-    let take_info = |object: &mut Object, info: Info<'_>| {
-        object.version = info.version.map(i64::from);
-        object.timestamp = info.timestamp;
-        object.changeset = info.changeset;
-        object.uid = info.uid.map(i64::from);
-        object.user = info.user.map(str::to_owned);
-        object.visible = info.visible;
-    };
-    match element {
-        Element::Node(node) => {
-            take_info(&mut object, node.info());
-            (object.lat_nano, object.lon_nano) = (node.nano_lat(), node.nano_lon());
-            object.tags = node
-                .tags()
-                .map(|(key, value)| (key.into(), value.into()))
-                .collect();
-        }
-        Element::Way(way) => {
-            take_info(&mut object, way.info());
-            object.tags = way
-                .tags()
-                .map(|(key, value)| (key.into(), value.into()))
-                .collect();
-            object.refs = way.refs().collect();
-            object.locations = way.nano_locations().collect();
-        }
-        Element::Relation(relation) => {
-            take_info(&mut object, relation.info());
-            object.tags = relation
-                .tags()
-                .map(|(key, value)| (key.into(), value.into()))
-                .collect();
-            let kinds = [Kind::Node, Kind::Way, Kind::Relation];
-            let members = relation.members();
-            object.members = members
-                .map(|member| (kinds[member.kind as usize], member.id, member.role.into()))
-                .collect();
-        }
-    }
-    object
-}
 
 fn read_all(path: &Path) -> Vec<Object> {
     let mut objects = Vec::new();

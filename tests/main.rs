@@ -23,6 +23,7 @@ mod merge_changes;
 mod osmium_parity;
 mod other_readers;
 mod output;
+mod properties;
 mod real_files;
 mod regressions;
 mod renumber;

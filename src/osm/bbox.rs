@@ -32,6 +32,11 @@ impl Bbox {
         self.min_lat_e7 > self.max_lat_e7
     }
 
+    /// Whether an edge lies beyond the one opposite: no box of any points.
+    pub const fn is_inside_out(&self) -> bool {
+        self.min_lat_e7 > self.max_lat_e7 || self.min_lon_e7 > self.max_lon_e7
+    }
+
     /// Grows the box to hold a point.
     #[inline]
     pub fn add(&mut self, lat_e7: i32, lon_e7: i32) {

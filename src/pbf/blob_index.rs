@@ -80,6 +80,9 @@ pub fn decode_blob_index(indexdata: &[u8], entry: &mut BlobEntry) -> Option<()> 
             min_lon_e7: edge()?,
             max_lon_e7: edge()?,
         };
+        if entry.bbox.is_inside_out() {
+            return None;
+        }
     }
     Some(())
 }

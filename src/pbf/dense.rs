@@ -153,11 +153,16 @@ impl<'a> Delta<'a> {
 
     #[inline(always)]
     pub(crate) fn read(&mut self) -> Result<i64, FormatError> {
-        let (next, overflows) = self.last.overflowing_add(self.deltas.read_sint()?);
-        if overflows {
-            return Err(FormatError::new("a delta-coded column overflows"));
-        }
-        self.last = next;
+        // Ids at both ends of their range differ by more than a delta can say but in this way.
+        self.last = self.last.wrapping_add(self.deltas.read_sint()?);
+        Ok(self.last)
+    }
+
+    /// Reads a value that is a coordinate, of which no sum overflows.
+    #[inline(always)]
+    fn read_coordinate(&mut self) -> Result<i64, FormatError> {
+        let sum = self.last.checked_add(self.deltas.read_sint()?);
+        self.last = sum.ok_or(OVERFLOW)?;
         Ok(self.last)
     }
 
@@ -211,6 +216,10 @@ pub(crate) struct RawNodes<'a> {
     visible: Varints<'a>,
 }
 
+/// What is said of values whose sum does not fit 64 bits.
+pub(super) const OVERFLOW: FormatError =
+    FormatError::new("DenseNodes: a delta-coded column overflows");
+
 impl<'a> RawNodes<'a> {
     pub(crate) fn next(&mut self) -> Result<Option<RawNode<'a>>, FormatError> {
         if self.left == 0 {
@@ -222,8 +231,8 @@ impl<'a> RawNodes<'a> {
         self.left -= 1;
         Ok(Some(RawNode {
             id: self.ids.read()?,
-            lat: self.lats.read()?,
-            lon: self.lons.read()?,
+            lat: self.lats.read_coordinate()?,
+            lon: self.lons.read_coordinate()?,
             keys_vals: next_tag_run(&mut self.keys_vals)?,
             info: self.info()?,
         }))

@@ -64,17 +64,13 @@ impl IdFacts {
         last_version: impl FnOnce() -> Result<i64, FormatError>,
     ) -> Result<bool, FormatError> {
         let first = deltas.read_sint()?;
-        let (mut last, mut ascending, mut overflows, mut count) = (first, first > 0, false, 1);
+        let (mut last, mut ascending, mut count) = (first, first > 0, 1);
         while !deltas.is_done() {
             let delta = deltas.read_sint()?;
             let (next, overflow) = last.overflowing_add(delta);
-            ascending &= delta > 0;
-            overflows |= overflow;
+            ascending &= delta > 0 && !overflow;
             last = next;
             count += 1;
-        }
-        if overflows {
-            return Err(FormatError::new("ids of nodes overflow"));
         }
         let [first, last] = [first, last].map(|id| (ObjectKind::Node, id_rank(id)));
         if !ascending || self.last.is_some_and(|before| before >= first) {

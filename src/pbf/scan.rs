@@ -1,7 +1,7 @@
 //! Reading of one payload just what a [`BlobEntry`] says of it: ids, coordinates, order, hash.
 
 use super::block::{BlockOutline, Message, Scale, string_out_of_range};
-use super::dense::check_tags;
+use super::dense::{OVERFLOW, check_tags};
 use super::id_facts::IdFacts;
 use super::messages::{NodeMessage, RawInfo};
 use super::wire::{Field, Fields, Value, Varints, count_varints};
@@ -281,7 +281,7 @@ impl Bounds {
     }
 }
 
-/// The smallest and the largest value of a delta-coded column.
+/// The smallest and the largest value of a delta-coded column in which no sum overflows.
 fn extremes(mut deltas: Varints<'_>) -> Result<[i64; 2], FormatError> {
     let (mut value, mut min, mut max, mut overflows) = (0i64, i64::MAX, i64::MIN, false);
     while !deltas.is_done() {
@@ -291,8 +291,8 @@ fn extremes(mut deltas: Varints<'_>) -> Result<[i64; 2], FormatError> {
         min = min.min(value);
         max = max.max(value);
     }
-    if overflows {
-        return Err(FormatError::new("a delta-coded column of nodes overflows"));
+    match overflows {
+        true => Err(OVERFLOW),
+        false => Ok([min, max]),
     }
-    Ok([min, max])
 }

@@ -429,11 +429,15 @@ impl Boxes<std::vec::IntoIter<i64>> {
             None | Some(-1) => Some(Bbox::EMPTY),
             Some(lat_span) => {
                 let (south, west) = (self.souths.next()?, self.wests.next()?);
+                let lon_span = self.lon_spans.next()?;
+                if lat_span < 0 || lon_span < 0 {
+                    return None;
+                }
                 Some(Bbox {
                     min_lat_e7: i32::try_from(south).ok()?,
                     max_lat_e7: i32::try_from(south.checked_add(lat_span)?).ok()?,
                     min_lon_e7: i32::try_from(west).ok()?,
-                    max_lon_e7: i32::try_from(west.checked_add(self.lon_spans.next()?)?).ok()?,
+                    max_lon_e7: i32::try_from(west.checked_add(lon_span)?).ok()?,
                 })
             }
         }

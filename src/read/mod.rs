@@ -10,7 +10,10 @@ mod element_reader;
 mod file;
 mod header_walker;
 mod phase;
+#[cfg(test)]
+mod phase_tests;
 mod plan;
+mod threads;
 
 pub use blob_reader::BlobReader;
 pub(crate) use blob_reader::{Glanced, complete};

@@ -307,7 +307,7 @@ fn nodes(add: Add) {
         let columns = [column(1, &[4, 5]), column(8, &[1, 2]), column(9, &[1, 2])];
         columns.map(|column| column.to_bytes()).concat()
     };
-    for (rule, number) in [("ids", 1), ("latitudes", 8), ("longitudes", 9)] {
+    for (rule, number) in [("latitudes", 8), ("longitudes", 9)] {
         let group = Message::new().bytes(2, &overflow(number));
         add(
             &format!("{rule} that overflow"),

@@ -1,10 +1,8 @@
 //! Every command, as it is given a file: for what has to hold whatever a command does.
 
-use super::pbfhogg;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use wait4::Wait4;
 
 /// Commands that read all of `{in}`, or all of a kind in it. `{other}` is a good file with some of the same ids,
 /// `{day}` a change file; `{out}` is where the output goes.
@@ -41,8 +39,6 @@ pub struct Ran {
     pub stderr: String,
     /// How long it took.
     pub time: Duration,
-    /// The most memory it had at a time, in bytes.
-    pub peak_bytes: u64,
 }
 
 impl Ran {
@@ -56,9 +52,14 @@ impl Ran {
     }
 }
 
-/// Runs a command of [`READERS`], with what stands for the words in braces.
+/// What bad input may cost: a run that asks for more memory is aborted.
+pub const MOST_BYTES: u64 = 200_000_000;
+
+/// Runs a command of [`READERS`], with what stands for the words in braces, in no more memory than [`MOST_BYTES`].
 pub fn run_with(command: &str, words: &[(&str, &Path)]) -> Ran {
-    let mut tool = pbfhogg();
+    let mut tool = Command::new("prlimit");
+    tool.arg(format!("--data={MOST_BYTES}"));
+    tool.arg(env!("CARGO_BIN_EXE_pbfhogg"));
     for word in command.split_whitespace() {
         match words.iter().find(|(name, _)| word == *name) {
             Some((_, path)) => tool.arg(path),
@@ -66,20 +67,11 @@ pub fn run_with(command: &str, words: &[(&str, &Path)]) -> Ran {
         };
     }
     let start = Instant::now();
-    let tool = tool.stdin(Stdio::null()).stdout(Stdio::null());
-    let mut child = tool
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the tool starts");
-    let mut stderr = String::new();
-    if let Some(mut pipe) = child.stderr.take() {
-        std::io::Read::read_to_string(&mut pipe, &mut stderr).expect("stderr is text");
-    }
-    let used = child.wait4().expect("the tool ends");
+    tool.stdin(Stdio::null());
+    let ended = tool.output().expect("the tool starts");
     Ran {
-        status: used.status.code(),
-        stderr,
+        status: ended.status.code(),
+        stderr: String::from_utf8(ended.stderr).expect("messages are text"),
         time: start.elapsed(),
-        peak_bytes: used.rusage.maxrss,
     }
 }

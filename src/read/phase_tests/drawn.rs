@@ -1,0 +1,138 @@
+//! The phase over threads that run one at a time, in an order that is drawn and can be drawn again.
+
+mod threads {
+    pub(super) use shuttle::sync::{Condvar, Mutex, MutexGuard};
+    use shuttle::thread::Scope;
+    pub(super) use shuttle::thread::scope;
+    use std::io;
+
+    pub(super) fn spawn_in<'scope>(
+        scope: &'scope Scope<'scope, '_>,
+        run: impl FnOnce() + Send + 'scope,
+    ) -> io::Result<()> {
+        scope.spawn(run);
+        Ok(())
+    }
+}
+
+#[path = "../phase.rs"]
+mod phase;
+
+use super::failure;
+use crate::error::{Error, Result};
+use phase::parallel_classify_phase;
+use shuttle::rand::{Rng, thread_rng};
+use shuttle::thread::yield_now;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+/// Where a phase goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Wrong {
+    Source,
+    Work,
+    Panic,
+    Merge,
+}
+
+/// A worker's scratch, counted.
+struct Scratch<'a>(&'a AtomicI64);
+
+impl<'a> Scratch<'a> {
+    fn new(alive: &'a AtomicI64) -> Self {
+        alive.fetch_add(1, Ordering::SeqCst);
+        Self(alive)
+    }
+}
+
+impl Drop for Scratch<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// One phase: so many items and workers, a budget, and what goes wrong at which items.
+fn run(items: u64, jobs: usize, budget: u64, wrong: &[(u64, Wrong)]) {
+    let goes = |item: u64, what: Wrong| wrong.contains(&(item, what));
+    let (alive, held, most) = (AtomicI64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    let mut merged = Vec::new();
+    let source = (0..items).map(|item| match goes(item, Wrong::Source) {
+        true => Err(failure(item)),
+        false => Ok(item),
+    });
+    let result: Result<()> = parallel_classify_phase(
+        jobs,
+        budget,
+        source,
+        |_| 1,
+        || Scratch::new(&alive),
+        |_, item| {
+            most.fetch_max(held.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            for _ in 0..thread_rng().gen_range(0..3) {
+                yield_now();
+            }
+            if goes(item, Wrong::Panic) {
+                // A panic that is not printed.
+                std::panic::resume_unwind(Box::new(format!("item {item}")));
+            }
+            match goes(item, Wrong::Work) {
+                true => Err(failure(item)),
+                false => Ok(item),
+            }
+        },
+        |item| {
+            held.fetch_sub(1, Ordering::SeqCst);
+            for _ in 0..thread_rng().gen_range(0..4) {
+                yield_now();
+            }
+            if goes(item, Wrong::Merge) {
+                return Err(failure(item));
+            }
+            merged.push(item);
+            Ok(())
+        },
+    );
+    // The source ends at its first error: what is wrong behind it never happens.
+    let first = wrong
+        .iter()
+        .map(|(item, _)| *item)
+        .filter(|item| *item < items)
+        .min();
+    match (first, &result) {
+        (None, Ok(())) => {}
+        (Some(item), Err(Error::Usage(message))) => assert_eq!(*message, format!("item {item}")),
+        (Some(item), Err(Error::Internal(message))) => {
+            assert_eq!(*message, format!("item {item}"));
+        }
+        _ => panic!("{wrong:?}: {result:?}"),
+    }
+    assert!(
+        merged.iter().copied().eq(0..first.unwrap_or(items)),
+        "{wrong:?}: {merged:?}"
+    );
+    assert!(
+        most.load(Ordering::SeqCst) <= budget.max(1),
+        "more than the budget is held"
+    );
+    assert_eq!(alive.load(Ordering::SeqCst), 0, "a worker is still there");
+}
+
+#[test]
+fn whatever_the_order_of_threads_results_come_in_order_and_the_first_error_wins() {
+    let draw = || {
+        let mut dice = thread_rng();
+        let items = dice.gen_range(0..14);
+        let mut wrong = Vec::new();
+        for _ in 0..dice.gen_range(0..4) {
+            let kinds = [Wrong::Source, Wrong::Work, Wrong::Panic, Wrong::Merge];
+            wrong.push((dice.gen_range(0..14), kinds[dice.gen_range(0..4)]));
+        }
+        let (jobs, budget) = (dice.gen_range(1..5), dice.gen_range(1..6));
+        run(items, jobs, budget, &wrong);
+    };
+    let rounds = match std::env::var("PBFHOGG_LONG").is_ok_and(|value| value == "1") {
+        true => 200_000,
+        false => 3_000,
+    };
+    shuttle::check_random_with_seed(draw, 1, rounds);
+    shuttle::check_pct(draw, rounds / 3, 3);
+}

@@ -1,0 +1,696 @@
+//! What has to hold for any bytes: each property is a function of bytes that panics where it does not. `tests/properties.rs`
+//! draws bytes and shrinks them, `fuzz/` looks for them by what they reach.
+
+use super::craft::{self, Layout, Shape, varint};
+use super::{Kind, Object, decode, known, mixed_objects};
+use arbitrary::{Arbitrary, Unstructured};
+use pbfhogg::commands::{HeaderOptions, check, sort};
+use pbfhogg::osm::{KindSet, TagFilter};
+use pbfhogg::pbf::{
+    Blob, BlobEntry, BlobHeader, BlobKind, Compression, Compressor, Decompressor, Element,
+    FormatError, HeaderBlock, Info, InfoFields, PrimitiveBlock, Toc, clean_block,
+    decode_blob_index, encode_blob_index, encode_toc, scan_payload,
+};
+use pbfhogg::region::{AreaIndex, read_config, read_shape};
+use pbfhogg::text::{read_change_files, read_osm_file};
+use pbfhogg::write::{OutputTarget, WriteOptions};
+use pbfhogg::{Context, ElementReader, Error};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// A property, and bytes from which to start looking for some that break it.
+pub struct Property {
+    /// Its name, which is that of the fuzz target.
+    pub name: &'static str,
+    /// Panics where it does not hold.
+    pub holds: fn(&[u8]),
+    /// Bytes that are as they should be.
+    pub seeds: fn() -> Vec<Vec<u8>>,
+}
+
+/// Every property.
+pub const ALL: [Property; 13] = [
+    Property {
+        name: "frame",
+        holds: frame,
+        seeds: frames,
+    },
+    Property {
+        name: "header",
+        holds: header,
+        seeds: headers,
+    },
+    Property {
+        name: "block",
+        holds: block,
+        seeds: blocks,
+    },
+    Property {
+        name: "blob_index",
+        holds: blob_index,
+        seeds: blob_indexes,
+    },
+    Property {
+        name: "table",
+        holds: table,
+        seeds: tables,
+    },
+    Property {
+        name: "codec",
+        holds: codec,
+        seeds: blocks,
+    },
+    Property {
+        name: "change_file",
+        holds: change_file,
+        seeds: change_files,
+    },
+    Property {
+        name: "osm_text",
+        holds: osm_text,
+        seeds: osm_texts,
+    },
+    Property {
+        name: "tag_expression",
+        holds: tag_expression,
+        seeds: tag_expressions,
+    },
+    Property {
+        name: "region_file",
+        holds: region_file,
+        seeds: region_files,
+    },
+    Property {
+        name: "extract_config",
+        holds: extract_config,
+        seeds: extract_configs,
+    },
+    Property {
+        name: "objects",
+        holds: objects,
+        seeds: || vec![(0..=255).cycle().take(3000).collect()],
+    },
+    Property {
+        name: "whole_file",
+        holds: whole_file,
+        seeds: whole_files,
+    },
+];
+
+// Frames and what they hold.
+
+/// A BlobHeader and a Blob are read, or refused; what is read is within the limits.
+fn frame(bytes: &[u8]) {
+    let Some((prefix, rest)) = bytes.split_first_chunk::<4>() else {
+        return;
+    };
+    let Ok(len) = BlobHeader::len_from_prefix(*prefix) else {
+        return;
+    };
+    assert!(len <= 64 * 1024);
+    let Some((header, blob)) = rest.split_at_checked(len as usize) else {
+        return;
+    };
+    if let Ok(header) = BlobHeader::parse(header) {
+        assert!(header.blob_len <= 32 << 20);
+    }
+    if let Ok(blob) = Blob::parse(blob) {
+        assert!(blob.payload_len <= 32 << 20);
+        if let Ok(payload) = Decompressor::default().payload(&blob) {
+            assert_eq!(payload.len(), blob.payload_len as usize);
+        }
+    }
+}
+
+fn frames() -> Vec<Vec<u8>> {
+    let block = craft::block(&mixed_objects(), &Shape::USUAL);
+    let blobs = [
+        craft::zlib_blob(&block),
+        craft::raw_blob(&block),
+        craft::lz4_blob(&block),
+        craft::zstd_blob(&block),
+    ];
+    blobs
+        .iter()
+        .map(|blob| craft::frame("OSMData", blob))
+        .collect()
+}
+
+/// A header that can be read is the same after it was written and read again.
+fn header(bytes: &[u8]) {
+    let Ok((header, table)) = HeaderBlock::parse(bytes) else {
+        return;
+    };
+    if let Some(table) = table {
+        let _ = Toc::parse(table, 100, 1 << 40);
+    }
+    let mut written = Vec::new();
+    header.encode(&mut written);
+    let (again, _) = HeaderBlock::parse(&written).expect("what was written can be read");
+    assert_eq!(again, header);
+}
+
+fn headers() -> Vec<Vec<u8>> {
+    vec![
+        craft::header_payload(
+            &["OsmSchema-V0.6", "DenseNodes"],
+            &["Sort.Type_then_ID", "LocationsOnWays"],
+        ),
+        craft::Message::new()
+            .message(
+                1,
+                craft::Message::new()
+                    .sint(1, -1)
+                    .sint(2, 2)
+                    .sint(3, 3)
+                    .sint(4, -4),
+            )
+            .bytes(4, b"HistoricalInformation")
+            .bytes(17, b"source")
+            .varint(32, 1_700_000_000)
+            .varint(33, 4711)
+            .bytes(34, b"https://example.org/")
+            .to_bytes(),
+    ]
+}
+
+/// Every way of reading a block comes to the same end, and what is made of a good block is a good block.
+fn block(payload: &[u8]) {
+    let mut entry = BlobEntry::default();
+    let scanned = scan_payload(payload, &mut entry);
+    let mut count = 0u64;
+    let visited = PrimitiveBlock::parse(payload).and_then(|block| {
+        block.try_for_each(|element| {
+            count += 1;
+            let _ = converted(&element);
+            Ok::<(), FormatError>(())
+        })
+    });
+    if scanned.is_err() || visited.is_err() {
+        return;
+    }
+    assert_eq!(count, u64::from(entry.count), "objects");
+    let fields = ["version", "timestamp", "changeset", "uid", "user"]
+        .map(|name| InfoFields::named(name).expect(name));
+    let mut cleaned = Vec::new();
+    if clean_block(payload, InfoFields::all_of(&fields), &mut cleaned).is_ok() {
+        let mut after = BlobEntry::default();
+        scan_payload(&cleaned, &mut after).expect("a cleaned block can be read");
+        assert_eq!(
+            (after.count, after.min_id, after.max_id, after.kinds),
+            (entry.count, entry.min_id, entry.max_id, entry.kinds)
+        );
+    }
+}
+
+fn blocks() -> Vec<Vec<u8>> {
+    let objects = known(mixed_objects());
+    let layouts = [
+        Layout::Usual,
+        Layout::Unpacked,
+        Layout::Split,
+        Layout::Reversed,
+        Layout::UnknownFields,
+    ];
+    let dense = layouts.iter().map(|layout| {
+        craft::block(
+            &objects,
+            &Shape {
+                layout: *layout,
+                history: true,
+                ..Shape::USUAL
+            },
+        )
+    });
+    let plain = craft::block(
+        &objects,
+        &Shape {
+            dense: false,
+            ..Shape::USUAL
+        },
+    );
+    dense
+        .chain([plain, craft::block(&mixed_objects(), &Shape::USUAL)])
+        .collect()
+}
+
+/// An index that can be read and written says the same afterwards.
+fn blob_index(bytes: &[u8]) {
+    let mut entry = BlobEntry::default();
+    if decode_blob_index(bytes, &mut entry).is_none() {
+        return;
+    }
+    if let Some(written) = encode_blob_index(&entry) {
+        let mut again = BlobEntry::default();
+        decode_blob_index(&written, &mut again).expect("what was written can be read");
+        assert_eq!(again, entry);
+    }
+}
+
+fn blob_indexes() -> Vec<Vec<u8>> {
+    let block = craft::block(
+        &[super::node(3, 4, 5, &[]), super::node(7, 8, 9, &[])],
+        &Shape::USUAL,
+    );
+    let mut entry = BlobEntry::default();
+    scan_payload(&block, &mut entry).expect("a good block");
+    encode_blob_index(&entry)
+        .map(|bytes| bytes.to_vec())
+        .into_iter()
+        .collect()
+}
+
+/// A table that can be read is the same after it was written and read again. The checksum is made to fit, or hardly any
+/// table could be read.
+fn table(bytes: &[u8]) {
+    let mut whole = bytes.to_vec();
+    whole.extend(crc32c::crc32c(bytes).to_le_bytes());
+    let Ok(table) = Toc::parse(&whole, 100, 1 << 20) else {
+        return;
+    };
+    if table.file_len > 1 << 20 {
+        return;
+    }
+    let written = encode_toc(&table, 100);
+    let again = Toc::parse(&written, 100, 1 << 20).expect("what was written can be read");
+    assert_eq!(again, table);
+}
+
+fn tables() -> Vec<Vec<u8>> {
+    let mut entries = Vec::new();
+    let mut offset = 100;
+    for block in blocks() {
+        let mut entry = BlobEntry {
+            offset,
+            frame_len: 500,
+            header_len: 17,
+            number: entries.len() as u32 + 1,
+            ..BlobEntry::default()
+        };
+        scan_payload(&block, &mut entry).expect("a good block");
+        offset = entry.end();
+        entries.push(entry);
+    }
+    let table = Toc {
+        file_len: offset,
+        entries,
+        ..Toc::default()
+    };
+    let mut bytes = encode_toc(&table, 100);
+    bytes.truncate(bytes.len() - 4);
+    vec![bytes]
+}
+
+/// What is compressed comes out again; what was not compressed is refused, or gives as much as it says.
+fn codec(bytes: &[u8]) {
+    for (name, field) in [("zlib", 3), ("lz4", 6), ("zstd", 7)] {
+        for raw_size in [bytes.len() as u64, 100, 1 << 20] {
+            let blob = craft::Message::new()
+                .varint(2, raw_size)
+                .bytes(field, bytes)
+                .to_bytes();
+            if let Ok(blob) = Blob::parse(&blob)
+                && let Ok(payload) = Decompressor::default().payload(&blob)
+            {
+                assert_eq!(payload.len() as u64, raw_size);
+            }
+        }
+        let compression: Compression = name.parse().expect(name);
+        let mut frame = Vec::new();
+        if Compressor::new(compression)
+            .frame(BlobKind::Data, None, bytes, &mut frame)
+            .is_err()
+        {
+            continue;
+        }
+        let header_len =
+            4 + u32::from_be_bytes(frame[..4].try_into().expect("four bytes")) as usize;
+        let blob = Blob::parse(&frame[header_len..]).expect("what was written can be read");
+        assert_eq!(Decompressor::default().payload(&blob).expect(name), bytes);
+    }
+}
+
+// Text.
+
+/// A file with these bytes, in memory where there is such a place.
+struct TemporaryFile(tempfile::NamedTempFile);
+
+impl TemporaryFile {
+    fn new(bytes: &[u8], suffix: &str) -> Self {
+        let memory = Path::new("/dev/shm");
+        let mut builder = tempfile::Builder::new();
+        builder.suffix(suffix);
+        let file = match memory.is_dir() {
+            true => builder.tempfile_in(memory),
+            false => builder.tempfile(),
+        };
+        let mut file = file.expect("a temporary file");
+        file.write_all(bytes)
+            .expect("the temporary file is written");
+        Self(file)
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+/// A result that is not a mistake of the program.
+fn sound<T>(result: pbfhogg::Result<T>) -> Option<T> {
+    match result {
+        Ok(value) => Some(value),
+        Err(error) => {
+            assert!(!matches!(error, Error::Internal(_)), "{error}");
+            None
+        }
+    }
+}
+
+fn change_file(bytes: &[u8]) {
+    let file = TemporaryFile::new(bytes, ".osc");
+    sound(read_change_files(&[file.path()], &Context::new(1)));
+}
+
+fn change_files() -> Vec<Vec<u8>> {
+    let text = "<?xml version='1.0'?><osmChange version='0.6' generator='x'>\n<create><node id='1' version='1' \
+        timestamp='2026-01-01T00:00:00Z' changeset='1' uid='1' user='&lt;a&#10;' lat='1.5' lon='-1'>\
+        <tag k='a' v='b'/></node></create><modify><way id='-2' version='3'><nd ref='1' lat='1' lon='2'/></way></modify>\
+        <delete><relation id='3'><member type='way' ref='2' role=''/></relation></delete><!-- x --></osmChange>";
+    vec![text.as_bytes().to_vec()]
+}
+
+fn osm_text(bytes: &[u8]) {
+    let file = TemporaryFile::new(bytes, ".osm");
+    sound(read_osm_file(file.path()));
+}
+
+fn osm_texts() -> Vec<Vec<u8>> {
+    let xml = "<osm version='0.6'><bounds minlat='1' minlon='2' maxlat='3' maxlon='4'/><node id='1' lat='1' lon='1' \
+        visible='false'/><way id='1' action='delete'><nd ref='1'/><tag k='k' v='&amp;'/></way></osm>";
+    let opl = "n1 v1 dV c1 t2026-01-01T00:00:00Z i1 ua%20%b Ta=b,c=%3d% x1.5 y-2\nw-1 v2 Nn1x1y2,n2\nr3 Mw1@outer,n2@";
+    vec![xml.as_bytes().to_vec(), opl.as_bytes().to_vec()]
+}
+
+/// An expression that can be read can be asked.
+fn tag_expression(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    let Ok(expressions) = TagFilter::parse_lines(text) else {
+        return;
+    };
+    let filter = TagFilter::new(expressions);
+    for key in ["highway", "", "a*b", text] {
+        for expression in filter.with_key(key) {
+            let _ = expression.matches_value(text);
+        }
+    }
+}
+
+fn tag_expressions() -> Vec<Vec<u8>> {
+    let text =
+        "nw/highway=primary,secondary\nr/type!=route\n*name*\n# a comment\nwr/addr:*=1,2*\nhighway";
+    vec![text.as_bytes().to_vec()]
+}
+
+/// A region that can be read can be asked what it holds.
+fn region_file(bytes: &[u8]) {
+    for suffix in [".poly", ".geojson"] {
+        let file = TemporaryFile::new(bytes, suffix);
+        if let Some(shape) = sound(read_shape(file.path(), None)) {
+            let areas = AreaIndex::new(std::slice::from_ref(&shape));
+            let mut locator = areas.locator();
+            let envelope = shape.envelope();
+            for (lat, lon) in [
+                (0, 0),
+                (envelope.min_lat_e7, envelope.min_lon_e7),
+                (envelope.max_lat_e7, envelope.max_lon_e7),
+            ] {
+                locator.at(lat, lon, &mut Vec::new());
+            }
+        }
+    }
+}
+
+fn region_files() -> Vec<Vec<u8>> {
+    let poly =
+        "name\n1\n 0 0\n 1 0\n 1 1\n 0 0\nEND\n!2\n 0.1 0.05\n 0.2 0.1\n 0.2 0.15\nEND\nEND\n";
+    let json = r#"{"type":"FeatureCollection","features":[{"type":"Feature","properties":{},"geometry":{"type":"MultiPolygon","coordinates":[[[[0,0],[1,0],[1,1],[0,0]],[[0.1,0.05],[0.2,0.1],[0.2,0.15],[0.1,0.05]]]]}}]}"#;
+    vec![poly.as_bytes().to_vec(), json.as_bytes().to_vec()]
+}
+
+fn extract_config(bytes: &[u8]) {
+    let file = TemporaryFile::new(bytes, ".json");
+    sound(read_config(file.path()));
+}
+
+fn extract_configs() -> Vec<Vec<u8>> {
+    let text = r#"{"directory":"/tmp","extracts":[{"output":"a.osm.pbf","bbox":[0,0,1,1]},{"output":"b.osm.pbf","description":"b","polygon":[[[0,0],[1,0],[1,1],[0,0]]]}]}"#;
+    vec![text.as_bytes().to_vec()]
+}
+
+// Objects.
+
+/// Objects drawn from bytes.
+fn drawn_objects(from: &mut Unstructured<'_>, shape: &Shape) -> arbitrary::Result<Vec<Object>> {
+    let count = from.int_in_range(0..=30)?;
+    (0..count).map(|_| drawn_object(from, shape)).collect()
+}
+
+fn drawn_object(from: &mut Unstructured<'_>, shape: &Shape) -> arbitrary::Result<Object> {
+    let kind = *from.choose(&[Kind::Node, Kind::Way, Kind::Relation])?;
+    let mut object = Object::new(kind, drawn_id(from)?);
+    if from.arbitrary()? {
+        let unit = (shape.date_granularity / 1000).max(1);
+        object.version = Some(from.int_in_range(1..=i64::from(i32::MAX))?);
+        object.timestamp = Some(from.int_in_range(1..=1 << 33)? * unit);
+        object.changeset = Some(from.int_in_range(1..=1 << 40)?);
+    }
+    if from.arbitrary()? {
+        object.user = Some(format!("u{}", drawn_string(from)?));
+        object.uid = Some(from.int_in_range(1..=i64::from(i32::MAX))?);
+    }
+    object.visible = from.ratio(3, 4)?;
+    let tags = from.int_in_range(0..=4)?;
+    object.tags = (0..tags)
+        .map(|_| Ok((format!("k{}", drawn_string(from)?), drawn_string(from)?)))
+        .collect::<arbitrary::Result<_>>()?;
+    match kind {
+        Kind::Node => (object.lat_nano, object.lon_nano) = drawn_place(from, shape)?,
+        Kind::Way => {
+            object.refs = (0..from.int_in_range(0..=6)?)
+                .map(|_| drawn_id(from))
+                .collect::<arbitrary::Result<_>>()?;
+            if from.ratio(1, 4)? {
+                object.locations = object
+                    .refs
+                    .iter()
+                    .map(|_| drawn_place(from, shape))
+                    .collect::<arbitrary::Result<_>>()?;
+            }
+        }
+        Kind::Relation => {
+            for _ in 0..from.int_in_range(0..=6)? {
+                let kind = *from.choose(&[Kind::Node, Kind::Way, Kind::Relation])?;
+                object
+                    .members
+                    .push((kind, drawn_id(from)?, drawn_string(from)?));
+            }
+        }
+    }
+    Ok(object)
+}
+
+fn drawn_id(from: &mut Unstructured<'_>) -> arbitrary::Result<i64> {
+    match from.int_in_range(0..=3)? {
+        0 => from.arbitrary(),
+        1 => Ok(*from.choose(&[0, -1, 1, i64::MAX, i64::MIN, i64::MIN + 1, 1 << 62])?),
+        _ => from.int_in_range(1..=1000),
+    }
+}
+
+fn drawn_string(from: &mut Unstructured<'_>) -> arbitrary::Result<String> {
+    match from.arbitrary()? {
+        true => Ok((*from.choose(&["", "a", "name", "ü", "\u{1f427}\n%"])?).to_owned()),
+        false => <&str>::arbitrary(from).map(str::to_owned),
+    }
+}
+
+/// Latitude and longitude in nanodegrees that the shape's units can say.
+fn drawn_place(from: &mut Unstructured<'_>, shape: &Shape) -> arbitrary::Result<(i64, i64)> {
+    let mut degrees = |most: i64, offset: i64| {
+        let units = most * 1_000_000_000 / shape.granularity;
+        Ok(offset + from.int_in_range(-units..=units)? * shape.granularity)
+    };
+    Ok((
+        degrees(80, shape.lat_offset)?,
+        degrees(170, shape.lon_offset)?,
+    ))
+}
+
+fn drawn_shape(from: &mut Unstructured<'_>) -> arbitrary::Result<Shape> {
+    let layouts = [
+        Layout::Usual,
+        Layout::Unpacked,
+        Layout::Split,
+        Layout::Reversed,
+        Layout::UnknownFields,
+    ];
+    Ok(Shape {
+        layout: *from.choose(&layouts)?,
+        granularity: *from.choose(&[100, 1, 7, 1000])?,
+        lat_offset: *from.choose(&[0, 13, -48_000_000_900])?,
+        lon_offset: *from.choose(&[0, -13, 7_000_000_900])?,
+        date_granularity: *from.choose(&[1000, 1, 60_000])?,
+        dense: from.arbitrary()?,
+        absent: *from.choose(&[0, -1])?,
+        history: from.arbitrary()?,
+    })
+}
+
+/// Objects written by the plain writer are read by the program as they are by the plain decoder.
+fn objects(bytes: &[u8]) {
+    let mut from = Unstructured::new(bytes);
+    let Ok(shape) = drawn_shape(&mut from) else {
+        return;
+    };
+    let Ok(objects) = drawn_objects(&mut from, &shape) else {
+        return;
+    };
+    let payload = craft::block(&objects, &shape);
+    let plain = decode::block(&payload);
+    assert_eq!(
+        plain, objects,
+        "the plain decoder and the plain writer differ"
+    );
+    let mut found = Vec::new();
+    let block = PrimitiveBlock::parse(&payload).expect("a good block");
+    let visited = block.try_for_each(|element| {
+        found.push(converted(&element));
+        Ok::<(), FormatError>(())
+    });
+    visited.expect("a good block");
+    assert_eq!(found.len(), objects.len());
+    for (found, made) in found.iter().zip(&objects) {
+        assert_eq!(found, made);
+    }
+    let mut entry = BlobEntry::default();
+    scan_payload(&payload, &mut entry).expect("a good block");
+    assert_eq!(entry.count as usize, objects.len());
+}
+
+/// A whole file is read, or refused with one line; so it is by commands that look at all of it.
+fn whole_file(bytes: &[u8]) {
+    let file = TemporaryFile::new(bytes, ".osm.pbf");
+    let ctx = Context::new(1);
+    if let Some(reader) = sound(ElementReader::from_path(file.path())) {
+        sound(reader.for_each(|element| drop(converted(&element))));
+    }
+    let options = check::Options {
+        input: file.path().to_owned(),
+        ids: true,
+        full: true,
+        refs: true,
+        relations: true,
+        index: true,
+        kinds: KindSet::ALL,
+        max_listed: 5,
+    };
+    sound(check::run(&options, &ctx));
+    let mut sorted: PathBuf = file.path().to_owned();
+    sorted.set_extension("sorted");
+    let options = sort::Options {
+        inputs: vec![file.path().to_owned()],
+        output: OutputTarget::File {
+            path: sorted.clone(),
+            overwrite: true,
+        },
+        write: WriteOptions::default(),
+        header: HeaderOptions::default(),
+        dedupe: sort::Dedupe::KeepAll,
+    };
+    if sound(sort::run(&options, &ctx)).is_some() {
+        let reader = ElementReader::from_path(&sorted).expect("what was sorted can be read");
+        reader
+            .for_each(|element| drop(converted(&element)))
+            .expect("what was sorted can be read");
+        std::fs::remove_file(&sorted).expect("the output is there");
+    }
+}
+
+fn whole_files() -> Vec<Vec<u8>> {
+    let objects = known(mixed_objects());
+    let usual = craft::block(
+        &objects,
+        &Shape {
+            history: true,
+            ..Shape::USUAL
+        },
+    );
+    let raw = [
+        craft::plain_file(&[]),
+        craft::frame("OSMData", &craft::raw_blob(&usual)),
+    ]
+    .concat();
+    let unknown = craft::frame_of(
+        &[&[0x0a, 3][..], b"Odd", &[0x18], &varint(2)].concat(),
+        &[1, 2],
+    );
+    vec![
+        craft::plain_file(&[usual]),
+        raw,
+        [craft::plain_file(&[]), unknown].concat(),
+    ]
+}
+
+// What elements are.
+
+/// An element in the form of the independent decoder.
+pub fn converted(element: &Element<'_>) -> Object {
+    let kind = match element {
+        Element::Node(_) => Kind::Node,
+        Element::Way(_) => Kind::Way,
+        Element::Relation(_) => Kind::Relation,
+    };
+    let mut object = Object::new(kind, element.id());
+    let take_info = |object: &mut Object, info: Info<'_>| {
+        object.version = info.version.map(i64::from);
+        object.timestamp = info.timestamp;
+        object.changeset = info.changeset;
+        object.uid = info.uid.map(i64::from);
+        object.user = info.user.map(str::to_owned);
+        object.visible = info.visible;
+    };
+    match element {
+        Element::Node(node) => {
+            take_info(&mut object, node.info());
+            (object.lat_nano, object.lon_nano) = (node.nano_lat(), node.nano_lon());
+            object.tags = node
+                .tags()
+                .map(|(key, value)| (key.into(), value.into()))
+                .collect();
+        }
+        Element::Way(way) => {
+            take_info(&mut object, way.info());
+            object.tags = way
+                .tags()
+                .map(|(key, value)| (key.into(), value.into()))
+                .collect();
+            object.refs = way.refs().collect();
+            object.locations = way.nano_locations().collect();
+        }
+        Element::Relation(relation) => {
+            take_info(&mut object, relation.info());
+            object.tags = relation
+                .tags()
+                .map(|(key, value)| (key.into(), value.into()))
+                .collect();
+            let kinds = [Kind::Node, Kind::Way, Kind::Relation];
+            let members = relation.members();
+            object.members = members
+                .map(|member| (kinds[member.kind as usize], member.id, member.role.into()))
+                .collect();
+        }
+    }
+    object
+}
