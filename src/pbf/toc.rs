@@ -326,11 +326,17 @@ impl Columns {
         for _ in 0..count {
             let gap = u64::try_from(gaps.next().unwrap_or(0)).map_err(|_| range())?;
             let min_id = mins.next().ok_or_else(short)?.wrapping_add(last_id);
+            let flags = BlobFlags::from_bits(narrow(flags.next())?);
+            let hash = match (hashes.next(), flags.has(BlobFlags::HASHED)) {
+                (Some(hash), true) => hash as u64,
+                (None, true) => return Err(short()),
+                (_, false) => 0,
+            };
             let entry = BlobEntry {
                 offset: end.checked_add(gap).ok_or_else(range)?,
                 min_id,
                 max_id: spans.next().ok_or_else(short)?.wrapping_add(min_id),
-                hash: hashes.next().unwrap_or(0) as u64,
+                hash,
                 bbox: boxes.next().ok_or_else(range)?,
                 frame_len: narrow(frame_lens.next())?,
                 payload_len: narrow(payload_lens.next())?,
@@ -339,7 +345,7 @@ impl Columns {
                 number,
                 header_len: narrow(header_lens.next())?,
                 kinds: KindSet::from_bits(narrow(kinds.next())?).ok_or_else(range)?,
-                flags: BlobFlags::from_bits(narrow(flags.next())?),
+                flags,
             };
             end = entry
                 .offset
@@ -496,6 +502,29 @@ pub(super) mod tests {
                 toc
             );
         }
+    }
+
+    #[test]
+    fn a_box_that_is_inside_out_makes_a_table_useless() {
+        for turn in [
+            (|bbox: &mut Bbox| bbox.max_lat_e7 = bbox.min_lat_e7 - 2) as fn(&mut Bbox),
+            |bbox| bbox.max_lon_e7 = bbox.min_lon_e7 - 1,
+        ] {
+            let mut toc = table(3);
+            turn(&mut toc.entries[1].bbox);
+            let bytes = encode_toc(&toc, 1000);
+            let empty = toc.entries[1].bbox.is_empty();
+            assert!(empty || Toc::parse(&bytes, 1000, 1 << 40).is_err());
+        }
+    }
+
+    #[test]
+    fn a_hash_counts_only_where_the_entry_says_that_there_is_one() {
+        let mut toc = table(3);
+        toc.entries[1].flags.set(BlobFlags::HASHED, false);
+        let read = Toc::parse(&encode_toc(&toc, 1000), 1000, 1 << 40).unwrap();
+        assert_eq!(read.entries[1].hash, 0);
+        assert_eq!(read.entries[2].hash, toc.entries[2].hash);
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod threads {
     }
 }
 
+#[allow(clippy::duplicate_mod, reason = "the same phase over other threads")]
 #[path = "../phase.rs"]
 mod phase;
 
