@@ -7,7 +7,7 @@
 //! cargo bench --bench commands -- --plot cat,sort-indexed=growth.svg
 //! ```
 //!
-//! Exit status 1 where a gate falls short. Every run is appended to `bench-results/results.sqlite`.
+//! Exit status 1 where a gate falls short. Every run is appended to `bench-results/runs.jsonl`.
 
 mod config;
 mod measure;

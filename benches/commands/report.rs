@@ -3,9 +3,10 @@
 use crate::config::{Gate, Inputs};
 use crate::measure::{Usage, median};
 use plotters::prelude::*;
-use rusqlite::{Connection, params};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// One job, measured.
@@ -158,36 +159,56 @@ fn machine() -> String {
     format!("{model}, {cores} cores, {:.0} GB", kb / 1e6)
 }
 
-fn commit() -> String {
-    let output = Command::new("git")
-        .args(["describe", "--always", "--dirty"])
-        .output();
+/// What a command prints; nothing where it cannot be run.
+fn said_by(command: &str, args: &[&str]) -> String {
+    let output = Command::new(command).args(args).output();
     output
         .map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
         .unwrap_or_default()
 }
 
+fn commit() -> String {
+    said_by("git", &["describe", "--always", "--dirty"])
+}
+
+/// A run, as it is kept: a line of JSON.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Run {
+    at: String,
+    machine: String,
+    commit: String,
+    job: String,
+    dataset: String,
+    input_hash: Option<String>,
+    input_bytes: u64,
+    program: String,
+    wall: f64,
+    cpu: f64,
+    peak_mb: f64,
+    read_mb: f64,
+    written_mb: f64,
+}
+
 /// All runs ever made here.
 pub struct Store {
-    connection: Connection,
+    path: PathBuf,
     machine: String,
     commit: String,
 }
 
 impl Store {
     pub fn open(directory: &Path) -> Result<Self, String> {
-        let failed = |error: rusqlite::Error| format!("bench-results: {error}");
         std::fs::create_dir_all(directory)
             .map_err(|error| format!("{}: {error}", directory.display()))?;
-        let connection = Connection::open(directory.join("results.sqlite")).map_err(failed)?;
-        let table = "CREATE TABLE IF NOT EXISTS runs (at TEXT DEFAULT CURRENT_TIMESTAMP, machine TEXT, commit_id TEXT, job TEXT,
-            dataset TEXT, input_hash TEXT, input_bytes INTEGER, program TEXT, wall REAL, cpu REAL, peak_mb REAL, read_mb REAL, written_mb REAL)";
-        connection.execute(table, []).map_err(failed)?;
         Ok(Self {
-            connection,
+            path: directory.join("runs.jsonl"),
             machine: machine(),
             commit: commit(),
         })
+    }
+
+    fn failed(&self, error: impl std::fmt::Display) -> String {
+        format!("{}: {error}", self.path.display())
     }
 
     pub fn add(
@@ -198,68 +219,79 @@ impl Store {
         usage: &Usage,
         inputs: &Inputs,
     ) -> Result<(), String> {
-        let insert = "INSERT INTO runs (machine, commit_id, job, dataset, input_hash, input_bytes, program, wall, cpu, peak_mb, read_mb, written_mb)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
-        let values = params![
-            self.machine,
-            self.commit,
-            job,
-            dataset,
-            inputs.hash,
-            inputs.bytes as i64,
-            program,
-            usage.wall,
-            usage.cpu,
-            usage.peak_mb,
-            usage.read_mb,
-            usage.written_mb
-        ];
-        self.connection
-            .execute(insert, values)
-            .map(drop)
-            .map_err(|error| error.to_string())
+        let run = Run {
+            at: said_by("date", &["-u", "+%Y-%m-%dT%H:%M:%SZ"]),
+            machine: self.machine.clone(),
+            commit: self.commit.clone(),
+            job: job.to_owned(),
+            dataset: dataset.to_owned(),
+            input_hash: Some(inputs.hash.clone()),
+            input_bytes: inputs.bytes,
+            program: program.to_owned(),
+            wall: usage.wall,
+            cpu: usage.cpu,
+            peak_mb: usage.peak_mb,
+            read_mb: usage.read_mb,
+            written_mb: usage.written_mb,
+        };
+        let line = serde_json::to_string(&run).map_err(|error| self.failed(error))? + "\n";
+        let mut options = OpenOptions::new();
+        let file = options.create(true).append(true).open(&self.path);
+        file.and_then(|mut file| file.write_all(line.as_bytes()))
+            .map_err(|error| self.failed(error))
+    }
+
+    /// Every run of this machine by this program.
+    fn runs(&self) -> Result<Vec<Run>, String> {
+        let text = match std::fs::read_to_string(&self.path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+            read => read.map_err(|error| self.failed(error))?,
+        };
+        let runs = text.lines().map(serde_json::from_str::<Run>);
+        let runs = runs
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| self.failed(error))?;
+        let is_ours = |run: &Run| run.machine == self.machine && run.program == "pbfhogg";
+        Ok(runs.into_iter().filter(is_ours).collect())
     }
 
     /// Draws wall time and memory of `jobs` over the size of their input, from the runs of the commit
     /// that each was measured on last, on this machine.
     pub fn plot(&self, jobs: &[String], path: &Path) -> Result<(), String> {
-        let curves: Vec<Curve> = jobs
-            .iter()
-            .map(|job| self.curve(job).map_err(|error| error.to_string()))
-            .collect::<Result<_, _>>()?;
+        let runs = self.runs()?;
+        let curves: Vec<Curve> = jobs.iter().map(|job| curve(job, &runs)).collect();
         if let Some(missing) = curves.iter().find(|curve| curve.walls.is_empty()) {
             return Err(format!("no runs of {} on this machine yet", missing.job));
         }
         draw(&curves, path).map_err(|error| error.to_string())
     }
+}
 
-    fn curve(&self, job: &str) -> rusqlite::Result<Curve> {
-        let select = "SELECT input_bytes, wall, peak_mb FROM runs WHERE job = ?1 AND machine = ?2 AND program = 'pbfhogg'
-            AND commit_id = (SELECT commit_id FROM runs WHERE job = ?1 AND machine = ?2 ORDER BY rowid DESC LIMIT 1)";
-        let mut statement = self.connection.prepare(select)?;
-        let mut by_size: BTreeMap<i64, [Vec<f64>; 2]> = BTreeMap::new();
-        let mut rows = statement.query([job, self.machine.as_str()])?;
-        while let Some(row) = rows.next()? {
-            let [walls, peaks] = by_size.entry(row.get(0)?).or_default();
-            walls.push(row.get(1)?);
-            peaks.push(row.get(2)?);
-        }
-        let points = |which: usize| -> Vec<(f64, f64)> {
-            by_size
-                .iter()
-                .map(|(bytes, values)| {
-                    (
-                        *bytes as f64 / 1e6,
-                        median(values[which].clone()).unwrap_or_default(),
-                    )
-                })
-                .collect()
-        };
-        Ok(Curve {
-            job: job.to_owned(),
-            walls: points(0),
-            peaks: points(1),
-        })
+/// What a job took over the size of its input, on the commit that it was measured on last.
+fn curve(job: &str, runs: &[Run]) -> Curve {
+    let runs = || runs.iter().filter(|run| run.job == job);
+    let commit = runs().next_back().map(|run| run.commit.as_str());
+    let mut by_size: BTreeMap<u64, [Vec<f64>; 2]> = BTreeMap::new();
+    for run in runs().filter(|run| Some(run.commit.as_str()) == commit) {
+        let [walls, peaks] = by_size.entry(run.input_bytes).or_default();
+        walls.push(run.wall);
+        peaks.push(run.peak_mb);
+    }
+    let points = |which: usize| -> Vec<(f64, f64)> {
+        by_size
+            .iter()
+            .map(|(bytes, values)| {
+                (
+                    *bytes as f64 / 1e6,
+                    median(values[which].clone()).unwrap_or_default(),
+                )
+            })
+            .collect()
+    };
+    Curve {
+        job: job.to_owned(),
+        walls: points(0),
+        peaks: points(1),
     }
 }
 
