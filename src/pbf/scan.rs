@@ -86,7 +86,14 @@ impl Scan {
                         self.flags.set(BlobFlags::DELETED, true);
                     }
                 }
-                9 | 10 if kind == ObjectKind::Way => self.flags.set(BlobFlags::LOCATIONS, true),
+                8 if kind == ObjectKind::Way => columns.refs.count(&field)?,
+                9 | 10 if kind == ObjectKind::Way => {
+                    self.flags.set(BlobFlags::LOCATIONS, true);
+                    match field.number {
+                        9 => columns.lats.count(&field)?,
+                        _ => columns.lons.count(&field)?,
+                    }
+                }
                 _ => {}
             }
         }
@@ -198,6 +205,9 @@ struct Columns {
     roles: Column,
     members: Column,
     kinds: Column,
+    refs: Column,
+    lats: Column,
+    lons: Column,
 }
 
 impl Columns {
@@ -206,6 +216,12 @@ impl Columns {
         if keys != values {
             return Err(FormatError::with(format!(
                 "a {kind}: {keys} keys but {values} values"
+            )));
+        }
+        let [refs, lats, lons] = [&self.refs, &self.lats, &self.lons].map(|column| column.values);
+        if lats + lons > 0 && (refs != lats || refs != lons) {
+            return Err(FormatError::with(format!(
+                "a way: {refs} refs but {lats} latitudes and {lons} longitudes"
             )));
         }
         let [members, roles, kinds] =
