@@ -3,8 +3,8 @@
 use crate::common;
 use crate::common::bad_files::bad_files;
 use crate::common::craft::{self, Message, Shape};
-use crate::common::every::{READERS, run_with};
-use crate::common::{decode, node, run_fail, run_ok};
+use crate::common::every::{COPIERS, READERS, Ran, run_with};
+use crate::common::{decode, is_long, node, run_fail, run_ok};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -77,6 +77,7 @@ const MOST_TIME: Duration = Duration::from_secs(1);
 fn looks_at_little(command: &str) -> bool {
     let commands = [
         "getparents ",
+        "tags-count ",
         "tags-filter -R ",
         "inspect tags ",
         "removeid ",
@@ -84,41 +85,94 @@ fn looks_at_little(command: &str) -> bool {
     commands.iter().any(|start| command.starts_with(start))
 }
 
+/// Every command that takes a file.
+fn commands() -> impl Iterator<Item = &'static str> + Clone {
+    READERS.into_iter().chain(COPIERS)
+}
+
+/// A file that is tried, and what [`commands`] take beside it.
+struct Trial {
+    bench: Bench,
+    input: PathBuf,
+    other: PathBuf,
+    day: PathBuf,
+    output: PathBuf,
+}
+
+/// How a command took a file.
+#[derive(Debug, PartialEq)]
+enum Outcome {
+    /// Exit status 2, one line that names the file, no output.
+    Refused,
+    /// Exit status 0 or 1.
+    Taken,
+    /// Anything else.
+    Wrong,
+}
+
+impl Trial {
+    fn new() -> Self {
+        let bench = Bench::new();
+        let trial = Self {
+            input: bench.path("bad.osm.pbf"),
+            other: bench.path("base.osm.pbf"),
+            day: bench.path("day.osc"),
+            output: bench.path("out.osm.pbf"),
+            bench,
+        };
+        std::fs::write(&trial.other, craft::plain_file(&[block()])).unwrap();
+        let change =
+            "<osmChange><modify><node id='5' version='9' lat='1' lon='1'/></modify></osmChange>";
+        std::fs::write(&trial.day, change).unwrap();
+        trial
+    }
+
+    fn run(&self, command: &str) -> (Outcome, Ran) {
+        let words: [(&str, &Path); 4] = [
+            ("{in}", &self.input),
+            ("{other}", &self.other),
+            ("{day}", &self.day),
+            ("{out}", &self.output),
+        ];
+        let ran = run_with(command, &words);
+        let is_told = ran
+            .error()
+            .is_some_and(|error| error.contains("bad.osm.pbf: "));
+        let is_written = std::fs::remove_file(&self.output).is_ok();
+        let outcome = match ran.status {
+            Some(2) if is_told && !is_written => Outcome::Refused,
+            Some(0 | 1) => Outcome::Taken,
+            _ => Outcome::Wrong,
+        };
+        (outcome, ran)
+    }
+}
+
+/// Fails with all that went wrong.
+fn nothing_is(wrong: &[String]) {
+    assert!(
+        wrong.is_empty(),
+        "{} wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
+
 #[test]
 fn every_rule_of_the_format_that_is_broken_is_told_by_every_command() {
-    let bench = Bench::new();
-    let (input, output) = (bench.path("bad.osm.pbf"), bench.path("out.osm.pbf"));
-    let (other, day) = (bench.path("base.osm.pbf"), bench.path("day.osc"));
-    std::fs::write(&other, craft::plain_file(&[block()])).unwrap();
-    let change =
-        "<osmChange><modify><node id='5' version='9' lat='1' lon='1'/></modify></osmChange>";
-    std::fs::write(&day, change).unwrap();
-    let words: [(&str, &Path); 4] = [
-        ("{in}", &input),
-        ("{other}", &other),
-        ("{day}", &day),
-        ("{out}", &output),
-    ];
+    let trial = Trial::new();
     let mut wrong = Vec::new();
     for bad in bad_files() {
-        std::fs::write(&input, &bad.bytes).unwrap();
+        std::fs::write(&trial.input, &bad.bytes).unwrap();
         let mut refused = 0;
-        for command in READERS {
-            let ran = run_with(command, &words);
-            let is_told = ran
-                .error()
-                .is_some_and(|error| error.contains("bad.osm.pbf: "));
-            if ran.status == Some(2) && is_told && !output.exists() {
+        for command in commands() {
+            let (outcome, ran) = trial.run(command);
+            let may_pass = bad.may_pass || looks_at_little(command);
+            if outcome == Outcome::Refused {
                 refused += 1;
-            } else if !((bad.may_pass || looks_at_little(command))
-                && matches!(ran.status, Some(0 | 1)))
-            {
-                wrong.push(format!(
-                    "{}: {command}: {:?} {}",
-                    bad.rule, ran.status, ran.stderr
-                ));
+            } else if outcome == Outcome::Wrong || !may_pass {
+                wrong.push(format!("{}: {command}: {ran}", bad.rule));
             }
-            let _ = std::fs::remove_file(&output);
             if ran.time > MOST_TIME {
                 wrong.push(format!("{}: {command}: {:?}", bad.rule, ran.time));
             }
@@ -127,13 +181,8 @@ fn every_rule_of_the_format_that_is_broken_is_told_by_every_command() {
             wrong.push(format!("{}: nobody minds", bad.rule));
         }
     }
-    bench.nothing_left(&["bad.osm.pbf", "day.osc"]);
-    assert!(
-        wrong.is_empty(),
-        "{} wrong:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
+    trial.bench.nothing_left(&["bad.osm.pbf", "day.osc"]);
+    nothing_is(&wrong);
 }
 
 #[test]
@@ -160,26 +209,47 @@ fn files_that_are_no_pbf_are_refused() {
     bench.refuses("headless.osm.pbf", &data_first, "not an OSMHeader");
 }
 
+/// With `PBFHOGG_LONG=1` by every command at every byte, otherwise by one command after the other.
 #[test]
 fn a_file_cut_at_any_byte_is_refused_or_ends_between_two_blobs() {
-    let bench = Bench::new();
-    let file = craft::plain_file(&[block(), block()]);
-    let path = bench.path("cut.osm.pbf");
-    std::fs::write(&path, &file).unwrap();
-    let boundaries: Vec<usize> = decode::frames(&path)
-        .iter()
-        .map(|frame| frame.offset as usize)
-        .collect();
-    for cut in 0..file.len() {
-        std::fs::write(&path, &file[..cut]).unwrap();
-        if boundaries[1..].contains(&cut) {
-            // Nothing tells that something is missing where there is no table of contents.
-            run_ok(&[&"inspect", &path]);
-        } else {
-            let message = run_fail(&[&"inspect", &path]);
-            assert!(message.contains("cut.osm.pbf"), "{message}");
+    let trial = Trial::new();
+    let plain = craft::plain_file(&[block(), block()]);
+    let indexed = {
+        let path = trial.bench.path("indexed.osm.pbf");
+        std::fs::write(&trial.input, &plain).unwrap();
+        run_ok(&[&"cat", &trial.input, &"-o", &path]);
+        let indexed = std::fs::read(&path).unwrap();
+        std::fs::remove_file(path).unwrap();
+        indexed
+    };
+    let mut wrong = Vec::new();
+    let at_once = if is_long() { commands().count() } else { 1 };
+    let mut commands = commands().cycle();
+    for (name, file) in [("plain", plain), ("with an index", indexed)] {
+        std::fs::write(&trial.input, &file).unwrap();
+        let frames = decode::frames(&trial.input);
+        let ends: Vec<usize> = frames[1..]
+            .iter()
+            .map(|frame| frame.offset as usize)
+            .collect();
+        for cut in 0..file.len() {
+            std::fs::write(&trial.input, &file[..cut]).unwrap();
+            for command in commands.by_ref().take(at_once) {
+                let (outcome, ran) = trial.run(command);
+                // Nothing tells that something is missing where there is no table of contents.
+                let is_whole = name == "plain" && ends.contains(&cut);
+                let expected = match is_whole {
+                    true => Outcome::Taken,
+                    false => Outcome::Refused,
+                };
+                if outcome != expected {
+                    wrong.push(format!("{name}, {cut}: {command}: {ran}"));
+                }
+            }
         }
     }
+    trial.bench.nothing_left(&["bad.osm.pbf", "day.osc"]);
+    nothing_is(&wrong);
 }
 
 #[test]
@@ -501,19 +571,15 @@ fn a_table_of_contents_that_asks_for_much_memory_is_not_believed() {
     );
 }
 
+/// With `PBFHOGG_LONG=1` a hundred times as often.
 #[test]
-fn random_damage_never_makes_the_program_panic() {
-    let bench = Bench::new();
+fn random_damage_is_refused_or_does_no_harm() {
+    let trial = Trial::new();
     let file = craft::plain_file(&[block(), craft::mixed_block()]);
-    let (input, output) = (bench.path("damaged.osm.pbf"), bench.path("out.osm.pbf"));
-    let changes = bench.path("a.osc");
-    std::fs::write(
-        &changes,
-        "<osmChange><delete><node id='3'/></delete></osmChange>",
-    )
-    .unwrap();
     let mut seed = 1u64;
-    for round in 0..150 {
+    let mut wrong = Vec::new();
+    let rounds = if is_long() { 15_000 } else { 150 };
+    for (round, command) in (0..rounds).zip(commands().cycle()) {
         let mut damaged = file.clone();
         for _ in 0..1 + round % 4 {
             seed = seed
@@ -522,23 +588,12 @@ fn random_damage_never_makes_the_program_panic() {
             let at = (seed >> 33) as usize % damaged.len();
             damaged[at] = (seed >> 20) as u8;
         }
-        std::fs::write(&input, &damaged).unwrap();
-        for command in ["sort", "apply-changes"] {
-            let mut run = common::pbfhogg();
-            run.arg(command).arg(&input);
-            if command == "apply-changes" {
-                run.arg(&changes);
-            }
-            let result = run.args(["-O", "-o"]).arg(&output).output().unwrap();
-            let stderr = String::from_utf8_lossy(&result.stderr);
-            assert!(
-                matches!(result.status.code(), Some(0 | 2)),
-                "round {round}: {stderr}"
-            );
-            assert!(
-                !stderr.contains("panicked") && !stderr.contains("internal error"),
-                "round {round}: {stderr}"
-            );
+        std::fs::write(&trial.input, &damaged).unwrap();
+        let (outcome, ran) = trial.run(command);
+        if outcome == Outcome::Wrong {
+            wrong.push(format!("round {round}: {command}: {ran}"));
         }
     }
+    trial.bench.nothing_left(&["bad.osm.pbf", "day.osc"]);
+    nothing_is(&wrong);
 }

@@ -186,8 +186,10 @@ impl<'a> Fields<'a> {
     }
 
     /// The next field, or `None` at the end of the message.
-    // Not `Iterator::next`: callers write `while let Some(field) = fields.next()?`.
-    #[allow(clippy::should_implement_trait)]
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "not `Iterator::next`: callers write `while let Some(field) = fields.next()?`"
+    )]
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Field<'a>>, FormatError> {
         if self.pos >= self.data.len() {

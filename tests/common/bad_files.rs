@@ -358,6 +358,28 @@ fn ways_and_relations(add: Add) {
         way().message(4, Message::new().varint(5, 3)),
     );
     object(
+        "a way with a key and no value",
+        3,
+        way().packed_uint(2, &[1]),
+    );
+    object(
+        "a way with fewer places than nodes",
+        3,
+        way().packed_deltas(9, &[1]).packed_deltas(10, &[1]),
+    );
+    object(
+        "a way with more places than nodes",
+        3,
+        way()
+            .packed_deltas(9, &[1, 2, 3])
+            .packed_deltas(10, &[1, 2, 3]),
+    );
+    object(
+        "a way with fewer longitudes than latitudes",
+        3,
+        way().packed_deltas(9, &[1, 2]).packed_deltas(10, &[1]),
+    );
+    object(
         "a relation without id",
         4,
         Message::new().packed_deltas(9, &[1]),
@@ -367,6 +389,22 @@ fn ways_and_relations(add: Add) {
         relation.packed_deltas(9, &[1, 2]).packed_uint(10, &[0, 1])
     };
     object("a role that is not there", 4, members(&[1, 3]));
+    let relation = || Message::new().varint(1, 5).packed_deltas(9, &[1, 2]);
+    object(
+        "members without kinds",
+        4,
+        relation().packed_uint(8, &[1, 1]),
+    );
+    object(
+        "members without roles",
+        4,
+        relation().packed_uint(10, &[1, 1]),
+    );
+    object(
+        "a member of kind 7",
+        4,
+        relation().packed_uint(8, &[1, 1]).packed_uint(10, &[0, 7]),
+    );
 }
 
 fn blocks(add: Add) {
@@ -416,46 +454,11 @@ fn blocks(add: Add) {
 
 /// What is wrong where not every command looks.
 fn contents(add: Add) {
-    let object = |field: u32, message: Message, strings: &[&[u8]]| {
-        block_file(of_groups(
-            &[Message::new().message(field, message)],
-            strings,
-        ))
-    };
-    let strings: &[&[u8]] = &[b"", b"key", b"value"];
-    let way = || Message::new().varint(1, 5).packed_deltas(8, &[1, 2]);
-    add(
-        "a way with a key and no value",
-        object(3, way().packed_uint(2, &[1]), strings),
-    );
-    add(
-        "a way with fewer places than nodes",
-        object(
-            3,
-            way().packed_deltas(9, &[1]).packed_deltas(10, &[1]),
-            strings,
-        ),
-    );
-    let relation = || Message::new().varint(1, 5).packed_deltas(9, &[1, 2]);
-    add(
-        "members without kinds",
-        object(4, relation().packed_uint(8, &[1, 1]), strings),
-    );
-    add(
-        "members without roles",
-        object(4, relation().packed_uint(10, &[1, 1]), strings),
-    );
-    add(
-        "a member of kind 7",
-        object(
-            4,
-            relation().packed_uint(8, &[1, 1]).packed_uint(10, &[0, 7]),
-            strings,
-        ),
-    );
-    let tagged = way().packed_uint(2, &[1]).packed_uint(3, &[2]);
+    let way = Message::new().varint(1, 5).packed_deltas(8, &[1, 2]);
+    let tagged = way.packed_uint(2, &[1]).packed_uint(3, &[2]);
+    let group = Message::new().message(3, tagged);
     add(
         "strings that are no UTF-8",
-        object(3, tagged, &[b"", b"\xff\xfe", b"\xc3"]),
+        block_file(of_groups(&[group], &[b"", b"\xff\xfe", b"\xc3"])),
     );
 }

@@ -26,6 +26,17 @@ pub enum Layout {
     UnknownFields,
 }
 
+impl Layout {
+    /// Every layout.
+    pub const ALL: [Self; 5] = [
+        Self::Usual,
+        Self::Unpacked,
+        Self::Split,
+        Self::Reversed,
+        Self::UnknownFields,
+    ];
+}
+
 #[derive(Debug, Clone)]
 enum Field {
     Varint(u64),

@@ -1,12 +1,13 @@
 //! Every command, as it is given a file: for what has to hold whatever a command does.
 
+use std::fmt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Commands that read all of `{in}`, or all of a kind in it. `{other}` is a good file with some of the same ids,
 /// `{day}` a change file; `{out}` is where the output goes.
-pub const READERS: [&str; 22] = [
+pub const READERS: [&str; 24] = [
     "cat -c version {in} -o {out}",
     "cat -f opl {in} -o {out}",
     "sort {in} {other} -o {out}",
@@ -26,10 +27,15 @@ pub const READERS: [&str; 22] = [
     "getparents {in} n150 w5 -o {out}",
     "tags-filter {in} highway=stop,path type=route -o {out}",
     "tags-filter -R {in} highway=stop,path type=route -o {out}",
+    "tags-count {in}",
+    "time-filter {in} 2026-01-01T00:00:00Z -o {out}",
     "check -r {in}",
     "inspect -e {in}",
     "inspect tags {in}",
 ];
+
+/// Commands that read all of a file without index, and hardly more than headers of one that has one.
+pub const COPIERS: [&str; 2] = ["cat {in} -o {out}", "inspect {in}"];
 
 /// What became of a run.
 pub struct Ran {
@@ -39,6 +45,12 @@ pub struct Ran {
     pub stderr: String,
     /// How long it took.
     pub time: Duration,
+}
+
+impl fmt::Display for Ran {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "{:?} {}", self.status, self.stderr)
+    }
 }
 
 impl Ran {
@@ -55,7 +67,7 @@ impl Ran {
 /// What bad input may cost: a run that asks for more memory is aborted.
 pub const MOST_BYTES: u64 = 200_000_000;
 
-/// Runs a command of [`READERS`], with what stands for the words in braces, in no more memory than [`MOST_BYTES`].
+/// Runs such a command, with what stands for the words in braces, in no more memory than [`MOST_BYTES`].
 pub fn run_with(command: &str, words: &[(&str, &Path)]) -> Ran {
     let mut tool = Command::new("prlimit");
     tool.arg(format!("--data={MOST_BYTES}"));

@@ -205,18 +205,11 @@ fn block(payload: &[u8]) {
 
 fn blocks() -> Vec<Vec<u8>> {
     let objects = known(mixed_objects());
-    let layouts = [
-        Layout::Usual,
-        Layout::Unpacked,
-        Layout::Split,
-        Layout::Reversed,
-        Layout::UnknownFields,
-    ];
-    let dense = layouts.iter().map(|layout| {
+    let dense = Layout::ALL.into_iter().map(|layout| {
         craft::block(
             &objects,
             &Shape {
-                layout: *layout,
+                layout,
                 history: true,
                 ..Shape::USUAL
             },
@@ -529,15 +522,8 @@ fn drawn_place(from: &mut Unstructured<'_>, shape: &Shape) -> arbitrary::Result<
 }
 
 fn drawn_shape(from: &mut Unstructured<'_>) -> arbitrary::Result<Shape> {
-    let layouts = [
-        Layout::Usual,
-        Layout::Unpacked,
-        Layout::Split,
-        Layout::Reversed,
-        Layout::UnknownFields,
-    ];
     Ok(Shape {
-        layout: *from.choose(&layouts)?,
+        layout: *from.choose(&Layout::ALL)?,
         granularity: *from.choose(&[100, 1, 7, 1000])?,
         lat_offset: *from.choose(&[0, 13, -48_000_000_900])?,
         lon_offset: *from.choose(&[0, -13, 7_000_000_900])?,
