@@ -1,6 +1,6 @@
 //! The one parallel shape: workers claim work in file order, results are merged in file order.
 
-use super::threads::{Condvar, Mutex, MutexGuard, scope, spawn_in};
+use super::threads::{Condvar, Mutex, MutexGuard, Scope, ScopedJoinHandle, scope, spawn_in};
 use crate::error::{Error, Result};
 use std::any::Any;
 use std::collections::VecDeque;
@@ -29,32 +29,16 @@ where
     R: Send,
 {
     let queue = Queue::new(source, budget);
-    scope(|scope| {
-        // Stops the workers on every way out, so that the scope can end.
-        let _stop = StopOnDrop(&queue);
-        for number in 0..jobs.max(1) {
-            let worker = spawn_in(scope, || {
-                let mut scratch = None;
-                while let Some((index, claimed)) = queue.claim(&cost) {
-                    let done = claimed.and_then(|item| {
-                        let run =
-                            AssertUnwindSafe(|| work(scratch.get_or_insert_with(&init), item));
-                        catch_unwind(run).unwrap_or_else(|panic| Err(internal(&*panic)))
-                    });
-                    queue.deliver(index, done);
-                }
-            });
-            // A system that is short of threads still gets its work done, by fewer.
-            match worker {
-                Err(error) if number == 0 => {
-                    return Err(Error::Usage(format!(
-                        "cannot start a worker thread: {error}"
-                    )));
-                }
-                Err(_) => break,
-                Ok(()) => {}
-            }
+    let worker = || {
+        let mut scratch = None;
+        while let Some((index, claimed)) = queue.claim(&cost) {
+            let done =
+                claimed.and_then(|item| caught(|| work(scratch.get_or_insert_with(&init), item)));
+            queue.deliver(index, done);
         }
+    };
+    scope(|scope| {
+        let _workers = Workers::start(scope, jobs, worker, &queue)?;
         while let Some((held, result)) = queue.next_result() {
             merge(result?)?;
             queue.release(held);
@@ -63,10 +47,59 @@ where
     })
 }
 
+/// What `run` gives; its panic as an error.
+fn caught<R>(run: impl FnOnce() -> Result<R>) -> Result<R> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(internal(&*panic)))
+}
+
 fn internal(panic: &(dyn Any + Send)) -> Error {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
     Error::Internal(text.unwrap_or_else(|| "a worker panicked".into()))
+}
+
+/// The threads of a phase. Dropping them stops and joins them, on every way out: the scope alone would wait for what
+/// they run, not for their end.
+struct Workers<'scope, 'q, I, R> {
+    threads: Vec<ScopedJoinHandle<'scope, ()>>,
+    queue: &'q Queue<I, R>,
+}
+
+impl<'scope, 'q, I, R> Workers<'scope, 'q, I, R> {
+    /// Starts `jobs` threads. A system that is short of threads still gets its work done, by fewer.
+    fn start(
+        scope: &'scope Scope<'scope, '_>,
+        jobs: usize,
+        worker: impl Fn() + Copy + Send + 'scope,
+        queue: &'q Queue<I, R>,
+    ) -> Result<Self> {
+        let mut workers = Self {
+            threads: Vec::new(),
+            queue,
+        };
+        for _ in 0..jobs.max(1) {
+            match spawn_in(scope, worker) {
+                Ok(thread) => workers.threads.push(thread),
+                Err(error) if workers.threads.is_empty() => {
+                    return Err(Error::Usage(format!(
+                        "cannot start a worker thread: {error}"
+                    )));
+                }
+                Err(_) => break,
+            }
+        }
+        Ok(workers)
+    }
+}
+
+impl<I, R> Drop for Workers<'_, '_, I, R> {
+    fn drop(&mut self) {
+        self.queue.stop();
+        for thread in self.threads.drain(..) {
+            // What a worker runs is caught.
+            let _ = thread.join();
+        }
+    }
 }
 
 /// Work that was claimed and not yet merged, in order.
@@ -119,7 +152,14 @@ where
         if state.stopped {
             return None;
         }
-        let Some(item) = state.source.as_mut().and_then(Iterator::next) else {
+        let claimed = state.source.as_mut().and_then(|source| {
+            let next = || {
+                let item = source.next();
+                Ok(item.map(|item| (item.as_ref().map_or(0, cost), item)))
+            };
+            caught(next).unwrap_or_else(|error| Some((0, Err(error))))
+        });
+        let Some((held, item)) = claimed else {
             state.source = None;
             self.has_result.notify_all();
             return None;
@@ -127,7 +167,6 @@ where
         if item.is_err() {
             state.source = None;
         }
-        let held = item.as_ref().map_or(0, cost);
         let index = state.front + state.slots.len() as u64;
         state.held += held;
         state.slots.push_back((held, None));
@@ -183,13 +222,5 @@ impl<I, R> Queue<I, R> {
         state.stopped = true;
         state.source = None;
         self.may_claim.notify_all();
-    }
-}
-
-struct StopOnDrop<'q, I, R>(&'q Queue<I, R>);
-
-impl<I, R> Drop for StopOnDrop<'_, I, R> {
-    fn drop(&mut self) {
-        self.0.stop();
     }
 }

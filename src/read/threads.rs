@@ -2,13 +2,13 @@
 
 use std::io;
 pub(super) use std::sync::{Condvar, Mutex, MutexGuard};
-pub(super) use std::thread::scope;
-use std::thread::{Builder, Scope};
+use std::thread::Builder;
+pub(super) use std::thread::{Scope, ScopedJoinHandle, scope};
 
 /// Starts a thread that ends before its scope does.
 pub(super) fn spawn_in<'scope>(
     scope: &'scope Scope<'scope, '_>,
     run: impl FnOnce() + Send + 'scope,
-) -> io::Result<()> {
-    Builder::new().spawn_scoped(scope, run).map(drop)
+) -> io::Result<ScopedJoinHandle<'scope, ()>> {
+    Builder::new().spawn_scoped(scope, run)
 }

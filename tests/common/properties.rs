@@ -15,6 +15,7 @@ use pbfhogg::region::{AreaIndex, read_config, read_shape};
 use pbfhogg::text::{read_change_files, read_osm_file};
 use pbfhogg::write::{OutputTarget, WriteOptions};
 use pbfhogg::{Context, ElementReader, Error};
+use std::cell::RefCell;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -294,33 +295,45 @@ fn tables() -> Vec<Vec<u8>> {
     vec![bytes]
 }
 
+const CODECS: [(&str, u32); 3] = [("zlib", 3), ("lz4", 6), ("zstd", 7)];
+
+thread_local! {
+    /// As workers hold them: for one blob after the other.
+    static DECOMPRESSOR: RefCell<Decompressor> = RefCell::default();
+    static COMPRESSORS: RefCell<[Compressor; 3]> = RefCell::new(CODECS.map(|(name, _)| {
+        let compression: Compression = name.parse().expect(name);
+        Compressor::new(compression)
+    }));
+}
+
 /// What is compressed comes out again; what was not compressed is refused, or gives as much as it says.
 fn codec(bytes: &[u8]) {
-    for (name, field) in [("zlib", 3), ("lz4", 6), ("zstd", 7)] {
-        for raw_size in [bytes.len() as u64, 100, 1 << 20] {
-            let blob = craft::Message::new()
-                .varint(2, raw_size)
-                .bytes(field, bytes)
-                .to_bytes();
-            if let Ok(blob) = Blob::parse(&blob)
-                && let Ok(payload) = Decompressor::default().payload(&blob)
-            {
-                assert_eq!(payload.len() as u64, raw_size);
+    DECOMPRESSOR.with_borrow_mut(|decompressor| {
+        for (number, (name, field)) in CODECS.into_iter().enumerate() {
+            for raw_size in [bytes.len() as u64, 100, 1 << 20] {
+                let blob = craft::Message::new()
+                    .varint(2, raw_size)
+                    .bytes(field, bytes)
+                    .to_bytes();
+                if let Ok(blob) = Blob::parse(&blob)
+                    && let Ok(payload) = decompressor.payload(&blob)
+                {
+                    assert_eq!(payload.len() as u64, raw_size);
+                }
             }
+            let mut frame = Vec::new();
+            let compressed = COMPRESSORS.with_borrow_mut(|compressors| {
+                compressors[number].frame(BlobKind::Data, None, bytes, &mut frame)
+            });
+            if compressed.is_err() {
+                continue;
+            }
+            let (prefix, rest) = frame.split_first_chunk::<4>().expect("a prefix");
+            let blob = &rest[u32::from_be_bytes(*prefix) as usize..];
+            let blob = Blob::parse(blob).expect("what was written can be read");
+            assert_eq!(decompressor.payload(&blob).expect(name), bytes);
         }
-        let compression: Compression = name.parse().expect(name);
-        let mut frame = Vec::new();
-        if Compressor::new(compression)
-            .frame(BlobKind::Data, None, bytes, &mut frame)
-            .is_err()
-        {
-            continue;
-        }
-        let header_len =
-            4 + u32::from_be_bytes(frame[..4].try_into().expect("four bytes")) as usize;
-        let blob = Blob::parse(&frame[header_len..]).expect("what was written can be read");
-        assert_eq!(Decompressor::default().payload(&blob).expect(name), bytes);
-    }
+    });
 }
 
 // Text.

@@ -2,16 +2,14 @@
 
 mod threads {
     pub(super) use shuttle::sync::{Condvar, Mutex, MutexGuard};
-    use shuttle::thread::Scope;
-    pub(super) use shuttle::thread::scope;
+    pub(super) use shuttle::thread::{Scope, ScopedJoinHandle, scope};
     use std::io;
 
     pub(super) fn spawn_in<'scope>(
         scope: &'scope Scope<'scope, '_>,
         run: impl FnOnce() + Send + 'scope,
-    ) -> io::Result<()> {
-        scope.spawn(run);
-        Ok(())
+    ) -> io::Result<ScopedJoinHandle<'scope, ()>> {
+        Ok(scope.spawn(run))
     }
 }
 
@@ -30,9 +28,15 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Wrong {
     Source,
+    SourcePanic,
     Work,
-    Panic,
+    WorkPanic,
     Merge,
+}
+
+/// A panic that is not printed.
+fn panic_at(item: u64) -> ! {
+    std::panic::resume_unwind(Box::new(format!("item {item}")))
 }
 
 /// A worker's scratch, counted.
@@ -56,9 +60,14 @@ fn run(items: u64, jobs: usize, budget: u64, wrong: &[(u64, Wrong)]) {
     let goes = |item: u64, what: Wrong| wrong.contains(&(item, what));
     let (alive, held, most) = (AtomicI64::new(0), AtomicU64::new(0), AtomicU64::new(0));
     let mut merged = Vec::new();
-    let source = (0..items).map(|item| match goes(item, Wrong::Source) {
-        true => Err(failure(item)),
-        false => Ok(item),
+    let source = (0..items).map(|item| {
+        if goes(item, Wrong::SourcePanic) {
+            panic_at(item);
+        }
+        match goes(item, Wrong::Source) {
+            true => Err(failure(item)),
+            false => Ok(item),
+        }
     });
     let result: Result<()> = parallel_classify_phase(
         jobs,
@@ -71,9 +80,8 @@ fn run(items: u64, jobs: usize, budget: u64, wrong: &[(u64, Wrong)]) {
             for _ in 0..thread_rng().gen_range(0..3) {
                 yield_now();
             }
-            if goes(item, Wrong::Panic) {
-                // A panic that is not printed.
-                std::panic::resume_unwind(Box::new(format!("item {item}")));
+            if goes(item, Wrong::WorkPanic) {
+                panic_at(item);
             }
             match goes(item, Wrong::Work) {
                 true => Err(failure(item)),
@@ -124,8 +132,14 @@ fn whatever_the_order_of_threads_results_come_in_order_and_the_first_error_wins(
         let items = dice.gen_range(0..14);
         let mut wrong = Vec::new();
         for _ in 0..dice.gen_range(0..4) {
-            let kinds = [Wrong::Source, Wrong::Work, Wrong::Panic, Wrong::Merge];
-            wrong.push((dice.gen_range(0..14), kinds[dice.gen_range(0..4)]));
+            let kinds = [
+                Wrong::Source,
+                Wrong::SourcePanic,
+                Wrong::Work,
+                Wrong::WorkPanic,
+                Wrong::Merge,
+            ];
+            wrong.push((dice.gen_range(0..14), kinds[dice.gen_range(0..kinds.len())]));
         }
         let (jobs, budget) = (dice.gen_range(1..5), dice.gen_range(1..6));
         run(items, jobs, budget, &wrong);
