@@ -7,6 +7,7 @@ mod bad_input;
 mod check;
 mod claims;
 mod common;
+mod dependencies;
 mod derive_changes;
 mod diff;
 mod diff_awkward;
