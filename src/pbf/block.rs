@@ -197,13 +197,16 @@ pub(crate) struct BlockOutline<'a> {
 
 impl<'a> BlockOutline<'a> {
     pub(crate) fn parse(payload: &'a [u8]) -> Result<Self, FormatError> {
-        let mut block = Self::default();
+        let (mut block, mut has_strings) = (Self::default(), false);
         let mut fields = Fields::new(payload);
         while let Some(field) = fields
             .next()
             .map_err(|error| error.within("PrimitiveBlock"))?
         {
             match field.number {
+                1 if std::mem::replace(&mut has_strings, true) => {
+                    return Err(FormatError::new("a block with several string tables"));
+                }
                 1 => block.string_table = field.bytes()?,
                 2 => block.groups.push(Group(field.bytes()?)),
                 number => {

@@ -238,6 +238,11 @@ impl<'a> RawNodes<'a> {
         }))
     }
 
+    /// Leaves nothing to walk.
+    fn end(&mut self) {
+        (self.left, self.keys_vals) = (0, Varints::new(&[]));
+    }
+
     fn info(&mut self) -> Result<RawInfo, FormatError> {
         let version = if self.versions.is_done() {
             0
@@ -344,9 +349,26 @@ impl<'b> Iterator for DenseNodesIter<'b> {
         match self.nodes.next() {
             Ok(raw) => raw.map(|raw| self.resolve(&raw)),
             Err(error) => {
-                self.nodes.left = 0;
+                self.nodes.end();
                 Some(Err(error))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn behind_an_error_there_are_no_more_nodes() {
+        // One node, and the tags of two.
+        let message = b"\x0a\x01\x02\x42\x01\x02\x4a\x01\x02\x52\x02\x00\x00";
+        let dense = DenseNodes::parse(message).unwrap();
+        let strings = StringTable::default();
+        let mut nodes = dense.iter(&strings, Scale::default());
+        assert_eq!(nodes.next().unwrap().unwrap().id, 1);
+        assert!(nodes.next().unwrap().is_err());
+        assert!(nodes.next().is_none());
     }
 }

@@ -74,6 +74,25 @@ pub(crate) fn string_id(value: u64) -> Result<u32, FormatError> {
         .map_err(|_| FormatError::with(format!("string index {value} is out of range")))
 }
 
+/// The id in a message: who looks for it alone stops at the first, so there may be no other.
+#[derive(Debug, Default)]
+pub(super) struct OnlyId(Option<i64>);
+
+impl OnlyId {
+    #[inline]
+    pub(super) fn set(&mut self, id: i64) -> Result<(), FormatError> {
+        match self.0.replace(id) {
+            None => Ok(()),
+            Some(_) => Err(FormatError::new("an object with several ids")),
+        }
+    }
+
+    #[inline]
+    pub(super) fn get(&self) -> Result<i64, FormatError> {
+        self.0.ok_or(FormatError::new("object without id"))
+    }
+}
+
 /// A plain Node message.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NodeMessage<'a> {
@@ -87,15 +106,11 @@ pub(crate) struct NodeMessage<'a> {
 
 impl<'a> NodeMessage<'a> {
     pub(crate) fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
-        let mut node = Self::default();
-        let mut has_id = false;
+        let (mut node, mut id) = (Self::default(), OnlyId::default());
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next().map_err(|error| error.within("Node"))? {
             match field.number {
-                1 => {
-                    node.id = field.sint()?;
-                    has_id = true;
-                }
+                1 => id.set(field.sint()?)?,
                 2 => node.keys.add(&field)?,
                 3 => node.values.add(&field)?,
                 4 => node.info = RawInfo::parse(field.bytes()?)?,
@@ -104,9 +119,7 @@ impl<'a> NodeMessage<'a> {
                 _ => {}
             }
         }
-        if !has_id {
-            return Err(FormatError::new("object without id"));
-        }
+        node.id = id.get()?;
         Ok(node)
     }
 }
@@ -125,11 +138,11 @@ pub(crate) struct WayMessage<'a> {
 
 impl<'a> WayMessage<'a> {
     pub(crate) fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
-        let mut way = Self::default();
+        let (mut way, mut id) = (Self::default(), OnlyId::default());
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next().map_err(|error| error.within("Way"))? {
             match field.number {
-                1 => way.id = field.varint()? as i64,
+                1 => id.set(field.varint()? as i64)?,
                 2 => way.keys.add(&field)?,
                 3 => way.values.add(&field)?,
                 4 => way.info = Some(field.bytes()?),
@@ -139,6 +152,7 @@ impl<'a> WayMessage<'a> {
                 _ => {}
             }
         }
+        way.id = id.get()?;
         Ok(way)
     }
 
@@ -172,15 +186,16 @@ pub(crate) struct WayRefs<'a> {
 
 impl<'a> WayRefs<'a> {
     pub(crate) fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
-        let mut way = Self::default();
+        let (mut way, mut id) = (Self::default(), OnlyId::default());
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next().map_err(|error| error.within("Way"))? {
             match field.number {
-                1 => way.id = field.varint()? as i64,
+                1 => id.set(field.varint()? as i64)?,
                 8 => way.refs.add(&field)?,
                 _ => {}
             }
         }
+        way.id = id.get()?;
         Ok(way)
     }
 }
@@ -199,11 +214,11 @@ pub(crate) struct RelationMessage<'a> {
 
 impl<'a> RelationMessage<'a> {
     pub(crate) fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
-        let mut relation = Self::default();
+        let (mut relation, mut id) = (Self::default(), OnlyId::default());
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next().map_err(|error| error.within("Relation"))? {
             match field.number {
-                1 => relation.id = field.varint()? as i64,
+                1 => id.set(field.varint()? as i64)?,
                 2 => relation.keys.add(&field)?,
                 3 => relation.values.add(&field)?,
                 4 => relation.info = Some(field.bytes()?),
@@ -213,6 +228,7 @@ impl<'a> RelationMessage<'a> {
                 _ => {}
             }
         }
+        relation.id = id.get()?;
         Ok(relation)
     }
 

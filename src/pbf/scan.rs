@@ -3,7 +3,7 @@
 use super::block::{BlockOutline, Message, Scale, string_out_of_range};
 use super::dense::{OVERFLOW, check_tags};
 use super::id_facts::IdFacts;
-use super::messages::{NodeMessage, RawInfo};
+use super::messages::{NodeMessage, OnlyId, RawInfo};
 use super::wire::{Field, Fields, Value, Varints, count_varints};
 use super::{BlobEntry, BlobFlags, DenseNodes, FormatError};
 use crate::osm::{Bbox, NANO_PER_DECIMICRO, ObjectKind};
@@ -49,27 +49,25 @@ impl Scan {
             Message::Node(bytes) => {
                 let node = NodeMessage::parse(bytes)?;
                 self.bounds.add(node.lat, node.lon, &self.scale);
-                self.object(ObjectKind::Node, Some(node.id), bytes)
+                self.object(ObjectKind::Node, bytes)
             }
-            Message::Way(bytes) => self.object(ObjectKind::Way, None, bytes),
-            Message::Relation(bytes) => self.object(ObjectKind::Relation, None, bytes),
+            Message::Way(bytes) => self.object(ObjectKind::Way, bytes),
+            Message::Relation(bytes) => self.object(ObjectKind::Relation, bytes),
             Message::Other => Ok(()),
         }
     }
 
-    /// One object that has a message of its own: a single walk over its fields. `id` is given where
-    /// the message does not have it as a plain varint.
-    fn object(
-        &mut self,
-        kind: ObjectKind,
-        mut id: Option<i64>,
-        message: &[u8],
-    ) -> Result<(), FormatError> {
+    /// One object that has a message of its own: a single walk over its fields.
+    fn object(&mut self, kind: ObjectKind, message: &[u8]) -> Result<(), FormatError> {
         let (mut largest_string, mut columns, mut version) = (0u64, Columns::default(), 0);
+        let mut id = OnlyId::default();
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next()? {
             match field.number {
-                1 if kind != ObjectKind::Node => id = Some(field.varint()? as i64),
+                1 => id.set(match kind {
+                    ObjectKind::Node => field.sint()?,
+                    ObjectKind::Way | ObjectKind::Relation => field.varint()? as i64,
+                })?,
                 // Keys, values, and the roles of members.
                 2 => largest_string = largest_string.max(columns.keys.add(&field)?),
                 3 => largest_string = largest_string.max(columns.values.add(&field)?),
@@ -99,8 +97,7 @@ impl Scan {
         }
         columns.check(kind)?;
         self.check_string(largest_string)?;
-        let id = id.ok_or(FormatError::new("object without id"))?;
-        self.ids.add(kind, id, version);
+        self.ids.add(kind, id.get()?, version);
         Ok(())
     }
 
@@ -114,12 +111,12 @@ impl Scan {
     }
 
     fn dense(&mut self, dense: &DenseNodes<'_>) -> Result<(), FormatError> {
+        self.check_string(check_tags(dense.keys_vals.values(), dense.len())?)?;
         if dense.is_empty() {
             return Ok(());
         }
         self.flags.set(BlobFlags::DENSE, true);
         self.bounds.dense(dense, &self.scale)?;
-        self.check_string(check_tags(dense.keys_vals.values(), dense.len())?)?;
         let [least, most] = extremes(dense.info.user_sids.values())?;
         if !dense.info.user_sids.is_empty() {
             // A negative index is a very large one.

@@ -263,6 +263,10 @@ fn nodes(add: Add) {
         usual().packed_uint(10, &[1, 2, 0, 0, 0]),
     );
     dense(
+        "keys_vals without nodes",
+        Message::new().packed_uint(10, &[0, 0]),
+    );
+    dense(
         "keys_vals with a string that is not there",
         usual().packed_uint(10, &[1, 3, 0, 0]),
     );
@@ -329,6 +333,10 @@ fn nodes(add: Add) {
             .sint(9, 1)
             .packed_uint(2, &[1]),
     );
+    single(
+        "a node with two ids",
+        Message::new().sint(1, 4).sint(1, 5).sint(8, 1).sint(9, 1),
+    );
     single("a node with a key that is not there", {
         let node = Message::new().sint(1, 4).sint(8, 1).sint(9, 1);
         node.packed_uint(2, &[9]).packed_uint(3, &[1])
@@ -346,6 +354,12 @@ fn ways_and_relations(add: Add) {
         "a way without id",
         3,
         Message::new().packed_deltas(8, &[1, 2]),
+    );
+    object("a way with two ids", 3, way().varint(1, 6));
+    object(
+        "a relation with two ids",
+        4,
+        Message::new().varint(1, 5).varint(1, 6),
     );
     object(
         "a way with a value that is not there",
@@ -415,6 +429,12 @@ fn blocks(add: Add) {
         block.extend(Message::new().varint(number, value).to_bytes());
         block_file(block)
     };
+    add("two string tables", {
+        let mut block = of_groups(&[group()], strings);
+        let more = Message::new().bytes(1, b"more");
+        block.extend(Message::new().message(1, more).to_bytes());
+        block_file(block)
+    });
     add("a granularity of 0", with(17, 0));
     add("a negative granularity", with(17, MINUS_ONE));
     add("a granularity past 32 bits", with(17, 1 << 32));
