@@ -1,6 +1,7 @@
 //! What a run did: phases with their times, and counters. The profile of a run, as JSON.
 
 use crate::observer::Observer;
+use crate::pbf::{BlobEntry, BlobFlags};
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,6 +39,8 @@ pub struct Stats {
     pub bytes_shared: Counter,
     /// Blobs that were passed over.
     pub blobs_skipped: Counter,
+    /// Of these, those of which only an index told what they hold.
+    pub blobs_believed: Counter,
     /// Blobs that were copied as they are.
     pub blobs_copied: Counter,
     /// Blobs that were decoded.
@@ -79,6 +82,8 @@ pub struct StatsReport {
     pub bytes_shared: u64,
     /// See [`Stats::blobs_skipped`].
     pub blobs_skipped: u64,
+    /// See [`Stats::blobs_believed`].
+    pub blobs_believed: u64,
     /// See [`Stats::blobs_copied`].
     pub blobs_copied: u64,
     /// See [`Stats::blobs_decoded`].
@@ -88,6 +93,14 @@ pub struct StatsReport {
 }
 
 impl Stats {
+    /// Counts the blobs of an entry that are not looked at, or not again.
+    pub(crate) fn pass_over(&self, entry: &BlobEntry) {
+        self.blobs_skipped.add(entry.blobs.into());
+        if !entry.flags.has(BlobFlags::READ) {
+            self.blobs_believed.add(entry.blobs.into());
+        }
+    }
+
     /// Everything counted so far.
     pub fn report(&self) -> StatsReport {
         let phases = self
@@ -105,6 +118,7 @@ impl Stats {
             bytes_copied: self.bytes_copied.get(),
             bytes_shared: self.bytes_shared.get(),
             blobs_skipped: self.blobs_skipped.get(),
+            blobs_believed: self.blobs_believed.get(),
             blobs_copied: self.blobs_copied.get(),
             blobs_decoded: self.blobs_decoded.get(),
             blobs_rewritten: self.blobs_rewritten.get(),

@@ -200,6 +200,30 @@ fn blobs_that_are_not_in_the_order_that_is_claimed_are_found_out() {
 }
 
 #[test]
+fn versions_that_are_not_in_the_order_that_is_claimed_are_found_out() {
+    let bench = Bench::new();
+    let (plain, input) = (bench.path("history.osm.pbf"), bench.path("in.osm.pbf"));
+    let version = |number: i64| Object {
+        version: Some(number),
+        timestamp: Some(1_000_000_000),
+        ..node(150, 1, 1, &[])
+    };
+    let required = ["OsmSchema-V0.6", "DenseNodes", "HistoricalInformation"];
+    let header = craft::header_payload(&required, &["Sort.Type_then_ID"]);
+    let block = craft::block(&[version(2), version(1)], &Shape::USUAL);
+    std::fs::write(&plain, craft::file(header, &[block])).unwrap();
+    with_table(&plain, &input, |entries| {
+        entries[0].flags.set(BlobFlags::SORTED, true);
+        entries[0].flags.set(BlobFlags::HASHED, false);
+    });
+    let (other, output) = (bench.path("other.osm.pbf"), bench.path("out.osm.pbf"));
+    for command in ["merge", "sort"] {
+        let message = run_fail(&[&command, &"-O", &input, &other, &"-o", &output]);
+        assert!(message.contains("ids are not in the order"), "{message}");
+    }
+}
+
+#[test]
 fn what_is_passed_over_because_of_a_claim_is_counted() {
     let bench = Bench::new();
     let input = bench.path("in.osm.pbf");
@@ -218,6 +242,10 @@ fn what_is_passed_over_because_of_a_claim_is_counted() {
             "{said}"
         );
     }
+    // Where there is no index, nothing is believed.
+    let plain = bench.path("plain.osm.pbf");
+    let said = ask(&[&"cat", &"-t", &"way", &plain, &"-O", &"-o", &output]).stdout;
+    assert!(!said.contains("passed over"), "{said}");
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub fn counted(value: u64, singular: &str) -> String {
 
 /// How much was not read because of what an index says, which is worth a line where it is anything.
 pub fn passed_over(report: &StatsReport) -> String {
-    match report.blobs_skipped {
+    match report.blobs_believed {
         0 => String::new(),
         blobs => format!(
             "  {} passed over, by what the index says\n",

@@ -167,6 +167,7 @@ fn wanted_entries(
     plan.resolve_shared(file, ctx, may_be_wanted)?;
     let (wanted, rest): (Vec<_>, Vec<_>) = plan.entries.into_iter().partition(may_be_wanted);
     summary.blobs_skipped += rest.iter().map(|entry| u64::from(entry.blobs)).sum::<u64>();
+    rest.iter().for_each(|entry| ctx.stats.pass_over(entry));
     Ok(wanted)
 }
 
@@ -189,7 +190,7 @@ impl Pick<'_, '_> {
             self.writer.copy(&self.file.input, entry)
         } else if wanted.is_empty() {
             self.summary.blobs_skipped += u64::from(entry.blobs);
-            self.ctx.stats.blobs_skipped.add(u64::from(entry.blobs));
+            self.ctx.stats.pass_over(entry);
             Ok(())
         } else {
             self.summary.blobs_rewritten += 1;

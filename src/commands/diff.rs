@@ -230,10 +230,12 @@ fn plan(options: &Options, sides: &[Side; 2], summary: &mut Summary, ctx: &Conte
         }
         let is_equal = |new: &&&BlobEntry| may_skip && are_equal(old, new);
         match (new_blobs.next_if(is_equal), old.kinds.single()) {
-            (Some(_), Some(kind)) => {
+            (Some(equal), Some(kind)) => {
                 summary.of_mut(kind).same += u64::from(old.count);
                 summary.blobs_equal += 1;
-                ctx.stats.blobs_skipped.add(2);
+                for entry in [old, equal] {
+                    ctx.stats.pass_over(entry);
+                }
             }
             _ => sources.push(Source {
                 file: 0,

@@ -294,7 +294,7 @@ impl<'f> Keeper<'f> {
             let stays = !fates.copies.is_empty() || fates.look;
             if !stays {
                 let blobs = u64::from(entry.blobs);
-                ctx.stats.blobs_skipped.add(blobs);
+                ctx.stats.pass_over(entry);
                 all_kept
                     .iter_mut()
                     .for_each(|kept| kept.blobs_skipped += blobs);

@@ -9,7 +9,7 @@ use super::id_facts::IdFacts;
 use super::messages::{NodeMessage, object_id};
 use super::scan::Bounds;
 use super::wire::{Fields, Packed};
-use super::{BlobEntry, BlobFlags, FormatError};
+use super::{BlobEntry, BlobFlags, FormatError, scan_payload};
 use crate::osm::ObjectKind;
 
 /// Fails where the blob's objects are not of the kinds, as many, of the ids or in the order that the entry says. What
@@ -24,6 +24,12 @@ pub(crate) fn check_claims(payload: &[u8], entry: &BlobEntry) -> Result<(), Form
     }
     let mut found = *entry;
     ids.fill(&mut found);
+    let [is_sorted, is_hashed] =
+        [BlobFlags::SORTED, BlobFlags::HASHED].map(|flag| entry.flags.has(flag));
+    if is_sorted && !is_hashed && !found.flags.has(BlobFlags::STRICT) {
+        // The order of versions is claimed as well.
+        scan_payload(payload, &mut found)?;
+    }
     match entry.false_id_claim(&found) {
         Some(claim) => Err(stale_index(claim)),
         None => Ok(()),

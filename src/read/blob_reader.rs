@@ -148,7 +148,8 @@ fn read_frame(input: &Input, frame: &mut Vec<u8>, entry: &BlobEntry, stats: &Sta
     Ok(())
 }
 
-/// Fills in what an entry does not say of its blob. Where the content's hash is known the entry knows everything.
+/// Fills in what an entry does not say of its blob. An entry with the content's hash says everything; what of that is
+/// not compared where a blob is decoded goes along as it was said, as it does where a blob is copied.
 pub(crate) fn complete(entry: &mut BlobEntry, payload: &[u8]) -> Result<(), FormatError> {
     match entry.flags.has(BlobFlags::HASHED) {
         true => Ok(()),

@@ -90,7 +90,8 @@ impl FrameEncoder {
     }
 
     /// Adds a block that was made of another in which all that an entry says stayed as it was: kinds, ids, places, and
-    /// the order of ids and of versions. Where the entry is not known from the content, that is found out.
+    /// the order of ids and of versions. Where the entry does not say
+    /// everything, that is found out.
     pub(crate) fn add_payload_like(
         &mut self,
         payload: &[u8],

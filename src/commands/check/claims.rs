@@ -2,7 +2,9 @@
 
 use crate::Context;
 use crate::error::{Error, Result};
-use crate::pbf::{BlobEntry, BlobFlags, FormatError, Toc, decode_blob_index, scan_payload};
+use crate::pbf::{
+    BlobEntry, BlobFlags, FormatError, Toc, decode_blob_index, feature, scan_payload,
+};
 use crate::read::{
     BlobPlan, BlobReader, FrameHead, HeaderWalker, PbfFile, PlanSource, parallel_classify_phase,
 };
@@ -129,8 +131,9 @@ impl<'f> Claims<'f> {
             Err((entry, error)) => {
                 self.check.damaged += 1;
                 self.list(&entry, error.to_string());
-                self.entry_of(&entry);
-                self.joined = None;
+                // What an entry says of several blobs cannot be compared without one of them.
+                let shared = self.entry_of(&entry);
+                self.joined = shared.map(|entry| (entry, None));
                 return;
             }
         };
@@ -175,7 +178,10 @@ impl<'f> Claims<'f> {
         self.check.in_table += 1;
         self.check.hashed += u64::from(entry.flags.has(BlobFlags::HASHED));
         let so_far = match self.joined.take() {
-            Some((_, None)) => return,
+            Some((_, None)) => {
+                self.joined = Some((entry, None));
+                return;
+            }
             Some((_, Some(before))) => before.join(found),
             None => Some(*found),
         };
@@ -186,7 +192,7 @@ impl<'f> Claims<'f> {
                 self.joined = Some((entry, None));
                 self.is_false(
                     entry,
-                    "the table of contents joins blobs that differ in kind",
+                    "the table of contents joins blobs that are no neighbours of one kind",
                 );
             }
         }
@@ -233,10 +239,27 @@ impl<'f> Claims<'f> {
     /// Compares what the table says of the file as a whole.
     fn whole_file(&mut self, toc: &Toc) {
         let (plan, flags) = (&self.plan, toc.flags);
+        // What cannot be read may be what stands between two others.
+        let is_sorted = match self.check.damaged {
+            0 => plan.is_sorted() == Some(true),
+            _ => plan.is_sorted() != Some(false),
+        };
         let claims = [
             (
-                flags.sorted && plan.is_sorted() == Some(false),
+                flags.sorted && !is_sorted,
                 "the table of contents: objects are not in order",
+            ),
+            (
+                flags.history != self.file.header.has(feature::HISTORY),
+                "the table of contents: whether the file is a history is not what the header says",
+            ),
+            (
+                flags.locations != self.file.header.has(feature::LOCATIONS),
+                "the table of contents: whether ways have locations is not what the header says",
+            ),
+            (
+                plan.any(BlobFlags::DELETED) && !flags.history,
+                "the table of contents: there are deleted versions",
             ),
             (
                 plan.any(BlobFlags::LOCATIONS) && !flags.locations,
