@@ -3,7 +3,11 @@
 use crate::common;
 use crate::common::craft::{self, Shape};
 use crate::common::oracle::{assert_same_opl, opl, osmium, shared_data};
-use crate::common::{Object, decode, node, relation, run_fail, run_ok, way, with_metadata};
+use crate::common::{
+    Object, decode, node, pbfhogg, relation, run_fail, run_ok, way, with_metadata,
+};
+use pbfhogg::osm::{KindSet, ObjectKind};
+use pbfhogg::pbf::{BlobEntry, encode_blob_index};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -605,4 +609,52 @@ fn a_base_of_another_granularity_is_not_broken_into_pieces() {
     run_ok(&[&"apply-changes", &base, &changes, &"-o", &output]);
     assert_eq!(decode::blocks(&output).len(), 1);
     assert_eq!(decode::objects(&output).len(), 1999 + 50);
+}
+
+#[test]
+fn locations_that_nothing_declares_go_from_blobs_that_are_made_anew_and_this_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = dir.path().join("in.osm.pbf");
+    let header = craft::header_payload(&["OsmSchema-V0.6", "DenseNodes"], &["Sort.Type_then_ID"]);
+    let mut file = craft::frame("OSMHeader", &craft::zlib_blob(&header));
+    for first in [1, 11, 21] {
+        let ways: Vec<_> = (first..first + 10)
+            .map(|id| Object {
+                locations: vec![(100, 200), (300, 400)],
+                ..way(id, &[1, 2], &[])
+            })
+            .collect();
+        let entry = BlobEntry {
+            kinds: KindSet::of(ObjectKind::Way),
+            min_id: first,
+            max_id: first + 9,
+            count: 10,
+            ..BlobEntry::default()
+        };
+        let blob = craft::zlib_blob(&craft::block(&ways, &Shape::USUAL));
+        let index = encode_blob_index(&entry).unwrap();
+        file.extend(craft::frame_with_index("OSMData", &index, &blob));
+    }
+    std::fs::write(&input, file).unwrap();
+    let changes = change_file(
+        dir.path(),
+        "a.osc",
+        "<modify><way id='15' version='9'><nd ref='1'/><nd ref='2'/></way></modify>",
+    );
+    let output = dir.path().join("out.osm.pbf");
+    let run = pbfhogg()
+        .arg("apply-changes")
+        .args([&input, &changes])
+        .arg("-o")
+        .arg(&output)
+        .output()
+        .unwrap();
+    let said = String::from_utf8(run.stderr).unwrap();
+    assert!(run.status.success(), "{said}");
+    let located = |object: &&Object| !object.locations.is_empty();
+    let left = decode::objects(&output).iter().filter(located).count();
+    assert!(
+        said.contains(&format!("{} ways lost their locations", 30 - left)),
+        "{left} left: {said}"
+    );
 }

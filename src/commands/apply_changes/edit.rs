@@ -261,7 +261,8 @@ impl Edit<'_> {
             0 => (payload, block),
             _ => (relocated.as_slice(), ParsedBlock::parse(relocated)?),
         };
-        let strips = self.rules.drops_locations && self.entry.kinds.contains(ObjectKind::Way);
+        // Also where nothing declared them: what is made anew does not keep them.
+        let strips = self.rules.locations.is_none() && may_have_locations(self.entry);
         if strips {
             script.tally.locations_dropped = block.count_located_ways()?;
         }

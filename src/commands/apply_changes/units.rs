@@ -1,7 +1,7 @@
 //! Which blob of the base gets which changes.
 
 use crate::osm::{ObjectKind, OrderKey};
-use crate::pbf::{BlobEntry, TARGET_ELEMENTS};
+use crate::pbf::{BlobEntry, TARGET_ELEMENTS, TARGET_PAYLOAD};
 use crate::read::BlobPlan;
 use crate::text::ChangeSet;
 use crate::write::Expected;
@@ -49,8 +49,14 @@ impl Unit {
     pub(super) fn expected(&self) -> Expected {
         match self {
             Self::Copy(entry) => Expected::copy_of(1, entry.offset, entry.frame_len.into()),
-            Self::Edit(..) | Self::Join(_) => Expected {
+            Self::Edit(..) => Expected {
                 blobs: 1,
+                bytes: self.frame_bytes(),
+                ..Expected::default()
+            },
+            // Where nothing changes in the end they stay what they are.
+            Self::Join(blobs) => Expected {
+                blobs: blobs.len() as u64,
                 bytes: self.frame_bytes(),
                 ..Expected::default()
             },
@@ -172,9 +178,17 @@ impl Fullness {
         self.0[kind as usize]
     }
 
-    /// Whether a blob with so many objects is better joined to its neighbour.
-    fn is_small(&self, kind: ObjectKind, count: u32) -> bool {
-        count < self.full(kind) / 4
+    /// Whether a blob with so many objects of so many bytes is better joined to its neighbour.
+    fn is_small(&self, kind: ObjectKind, count: u32, bytes: u64) -> bool {
+        count < self.full(kind) / 4 && bytes < TARGET_PAYLOAD as u64 / 4
+    }
+}
+
+/// How long a blob's content is, or may be where the index does not say.
+fn content_bytes(entry: &BlobEntry) -> u64 {
+    match entry.payload_len {
+        0 => u64::from(entry.frame_len) * 4,
+        known => known.into(),
     }
 }
 
@@ -185,6 +199,8 @@ struct Neighbours {
     kind: Option<ObjectKind>,
     /// Objects at most.
     count: u32,
+    /// Bytes of their contents.
+    bytes: u64,
     any_edited: bool,
 }
 
@@ -226,15 +242,19 @@ fn join_small(units: Vec<Unit>, fullness: &Fullness) -> Vec<Unit> {
         let is_edited = matches!(unit, Unit::Edit(..));
         let count = entry.count.saturating_add(more as u32);
         let all = run.count.saturating_add(count);
-        let is_small = fullness.is_small(kind, entry.count);
-        let any_small = is_small || fullness.is_small(kind, run.count);
-        let fits = run.kind == Some(kind) && any_small && all <= fullness.full(kind);
+        let bytes = content_bytes(entry);
+        let is_small = fullness.is_small(kind, entry.count, bytes);
+        let any_small = is_small || fullness.is_small(kind, run.count, run.bytes);
+        let has_room =
+            all <= fullness.full(kind) && run.bytes + bytes <= TARGET_PAYLOAD as u64 * 3 / 4;
+        let fits = run.kind == Some(kind) && any_small && has_room;
         if !fits || !(is_small || is_edited) {
             run.end(&mut joined);
         }
         if is_small || is_edited {
             run.kind = Some(kind);
             run.count = run.count.saturating_add(count);
+            run.bytes += bytes;
             run.any_edited |= is_edited;
             run.units.push(unit);
         } else {
@@ -301,4 +321,34 @@ fn by_kind(changes: &ChangeSet, range: Range<usize>) -> Vec<Range<usize>> {
         }
     }
     parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::osm::KindSet;
+
+    fn edited(number: u64, count: u32, payload_len: u32) -> Unit {
+        let entry = BlobEntry {
+            offset: number * 1000,
+            frame_len: 1000,
+            payload_len,
+            count,
+            kinds: KindSet::of(ObjectKind::Way),
+            ..BlobEntry::default()
+        };
+        Unit::Edit(entry, 0..1)
+    }
+
+    #[test]
+    fn blobs_of_few_objects_are_joined_unless_these_are_large() {
+        let fullness = Fullness([8000; 3]);
+        for (payload_len, expected) in [(50_000, 1), (0, 1), (3 << 20, 4), (900_000, 2)] {
+            let units = (0..4).map(|number| edited(number, 400, payload_len));
+            let joined = join_small(units.collect(), &fullness);
+            assert_eq!(joined.len(), expected, "{payload_len}");
+            let expected: u64 = joined.iter().map(|unit| unit.expected().blobs).sum();
+            assert_eq!(expected, 4, "none of them may change in the end");
+        }
+    }
 }
