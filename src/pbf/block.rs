@@ -8,8 +8,21 @@ use crate::osm::ObjectKind;
 #[derive(Debug, Clone, Default)]
 pub struct StringTable<'a>(Vec<&'a str>);
 
+/// More strings than anything can refer to in a block of 32 MiB; each takes memory, if it is empty or not.
+const MOST_STRINGS: usize = 1 << 22;
+
+/// Fails where a table has more strings than that.
+pub(super) fn check_string_count(count: usize) -> Result<(), FormatError> {
+    match count > MOST_STRINGS {
+        true => Err(FormatError::with(format!(
+            "a string table of more than {MOST_STRINGS} strings"
+        ))),
+        false => Ok(()),
+    }
+}
+
 impl<'a> StringTable<'a> {
-    /// Reads a StringTable message. Fails on a string that is not UTF-8.
+    /// Reads a StringTable message. Fails on a string that is not UTF-8, and on millions of them.
     pub fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
         let mut strings = Vec::with_capacity(message.len() / 12);
         let mut fields = Fields::new(message);
@@ -19,6 +32,7 @@ impl<'a> StringTable<'a> {
                     FormatError::with(format!("string {} is not UTF-8", strings.len()))
                 })?;
                 strings.push(text);
+                check_string_count(strings.len())?;
             }
         }
         Ok(Self(strings))
@@ -208,7 +222,10 @@ impl<'a> BlockOutline<'a> {
                     return Err(FormatError::new("a block with several string tables"));
                 }
                 1 => block.string_table = field.bytes()?,
-                2 => block.groups.push(Group(field.bytes()?)),
+                2 => match field.bytes()? {
+                    [] => {}
+                    group => block.groups.push(Group(group)),
+                },
                 number => {
                     block.other_fields.push(field.raw);
                     match number {

@@ -198,8 +198,18 @@ fn find_messages<'a>(
 ) -> Result<(), FormatError> {
     use ObjectKind::{Node, Relation, Way};
     group.try_for_each(|message| {
+        // Messages of nothing take no room in a file, but here.
         messages.push(match message {
-            Message::Dense(bytes) => ParsedMessage::Dense(Box::new(DenseNodes::parse(bytes)?)),
+            Message::Node([]) | Message::Way([]) | Message::Relation([]) => {
+                return Err(FormatError::new("object without id"));
+            }
+            Message::Dense(bytes) => {
+                let dense = DenseNodes::parse(bytes)?;
+                if dense.is_empty() {
+                    return dense.raw_nodes().next().map(drop);
+                }
+                ParsedMessage::Dense(Box::new(dense))
+            }
             Message::Node(bytes) => ParsedMessage::Single(Node, bytes),
             Message::Way(bytes) => ParsedMessage::Single(Way, bytes),
             Message::Relation(bytes) => ParsedMessage::Single(Relation, bytes),

@@ -1,6 +1,6 @@
 //! Reading of one payload just what a [`BlobEntry`] says of it: ids, coordinates, order, hash.
 
-use super::block::{BlockOutline, Message, Scale, string_out_of_range};
+use super::block::{BlockOutline, Message, Scale, check_string_count, string_out_of_range};
 use super::dense::{OVERFLOW, check_tags};
 use super::id_facts::IdFacts;
 use super::messages::{NodeMessage, OnlyId, RawInfo};
@@ -152,9 +152,10 @@ fn count_strings(table: &[u8]) -> Result<u64, FormatError> {
     let mut count = 0;
     let mut fields = Fields::new(table);
     while let Some(field) = fields.next().map_err(|error| error.within("StringTable"))? {
-        count += u64::from(field.number == 1);
+        count += usize::from(field.number == 1);
     }
-    Ok(count)
+    check_string_count(count)?;
+    Ok(count as u64)
 }
 
 /// A column of an object: how many values, and the largest.

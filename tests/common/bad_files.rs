@@ -435,6 +435,17 @@ fn blocks(add: Add) {
         block.extend(Message::new().message(1, more).to_bytes());
         block_file(block)
     });
+    let many = |message: &[u8], times: usize| -> Vec<u8> { message.repeat(times) };
+    add("more strings than a block can need", {
+        let table = Message::new().bytes(1, &many(&[0x0a, 0], (1 << 22) + 1));
+        let mut block = table.to_bytes();
+        block.extend(Message::new().message(2, group()).to_bytes());
+        block_file(block)
+    });
+    add("15 million ways without id", {
+        let group = many(&[0x1a, 0], 15_000_000);
+        block_file(Message::new().bytes(2, &group).to_bytes())
+    });
     add("a granularity of 0", with(17, 0));
     add("a negative granularity", with(17, MINUS_ONE));
     add("a granularity past 32 bits", with(17, 1 << 32));
