@@ -229,8 +229,11 @@ fn versions_that_descend_over_two_groups_are_found_out() {
         |id, version| common::with_metadata(node(id, id, version, &[]), version, 1000, 1, "u");
     let first = craft::block(&[version(4, 1), version(5, 3)], &Shape::USUAL);
     let second = craft::block(&[version(5, 2), version(6, 1)], &Shape::USUAL);
-    // One payload behind the other is one message: the groups are joined, equal string tables too.
-    let input = write(dir.path(), "in.osm.pbf", &[[first, second].concat()]);
+    // The groups of both behind the string table of one: that of the other is equal.
+    assert_eq!(second[0], 0x0a);
+    let behind_table = &second[2 + usize::from(second[1])..];
+    let both = [&first, behind_table].concat();
+    let input = write(dir.path(), "in.osm.pbf", &[both]);
     let output = dir.path().join("out.osm.pbf");
     run_ok(&[&"sort", &input, &"-o", &output]);
     let found: Vec<_> = decode::objects(&output)
