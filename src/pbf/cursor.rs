@@ -206,6 +206,7 @@ fn find_messages<'a>(
             Message::Dense(bytes) => {
                 let dense = DenseNodes::parse(bytes)?;
                 if dense.is_empty() {
+                    // An error where there are tags all the same.
                     return dense.raw_nodes().next().map(drop);
                 }
                 ParsedMessage::Dense(Box::new(dense))

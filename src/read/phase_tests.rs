@@ -4,10 +4,26 @@ mod drawn;
 
 use super::phase::parallel_classify_phase;
 use crate::error::Error;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 fn failure(index: u64) -> Error {
     Error::Usage(format!("item {index}"))
+}
+
+/// A worker's scratch, counted.
+struct Scratch<'a>(&'a AtomicI64);
+
+impl<'a> Scratch<'a> {
+    fn new(alive: &'a AtomicI64) -> Self {
+        alive.fetch_add(1, Ordering::SeqCst);
+        Self(alive)
+    }
+}
+
+impl Drop for Scratch<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 #[test]
@@ -103,23 +119,14 @@ fn a_panic_in_a_worker_becomes_an_error() {
 
 #[test]
 fn a_panic_where_results_are_merged_ends_the_phase_and_its_threads() {
-    struct Scratch<'a>(&'a AtomicU64);
-    impl Drop for Scratch<'_> {
-        fn drop(&mut self) {
-            self.0.fetch_sub(1, Ordering::SeqCst);
-        }
-    }
-    let alive = AtomicU64::new(0);
+    let alive = AtomicI64::new(0);
     let phase = || {
         parallel_classify_phase(
             4,
             8,
             (0..100).map(Ok),
             |_| 1,
-            || {
-                alive.fetch_add(1, Ordering::SeqCst);
-                Scratch(&alive)
-            },
+            || Scratch::new(&alive),
             |_, item: u64| Ok(item),
             |item| match item {
                 7 => std::panic::resume_unwind(Box::new("oops")),

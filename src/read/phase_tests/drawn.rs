@@ -17,7 +17,7 @@ mod threads {
 #[path = "../phase.rs"]
 mod phase;
 
-use super::failure;
+use super::{Scratch, failure};
 use crate::error::{Error, Result};
 use phase::parallel_classify_phase;
 use shuttle::rand::{Rng, thread_rng};
@@ -37,22 +37,6 @@ enum Wrong {
 /// A panic that is not printed.
 fn panic_at(item: u64) -> ! {
     std::panic::resume_unwind(Box::new(format!("item {item}")))
-}
-
-/// A worker's scratch, counted.
-struct Scratch<'a>(&'a AtomicI64);
-
-impl<'a> Scratch<'a> {
-    fn new(alive: &'a AtomicI64) -> Self {
-        alive.fetch_add(1, Ordering::SeqCst);
-        Self(alive)
-    }
-}
-
-impl Drop for Scratch<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
-    }
 }
 
 /// One phase: so many items and workers, a budget, and what goes wrong at which items.
