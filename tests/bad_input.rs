@@ -146,6 +146,11 @@ impl Trial {
         };
         (outcome, ran)
     }
+
+    /// Whether a command that took `time` takes less than [`MOST_TIME`]: two more runs tell a slow command from a busy machine.
+    fn is_quick(&self, command: &str, time: Duration) -> bool {
+        time <= MOST_TIME || (0..2).any(|_| self.run(command).1.time <= MOST_TIME)
+    }
 }
 
 /// Fails with all that went wrong.
@@ -173,7 +178,7 @@ fn every_rule_of_the_format_that_is_broken_is_told_by_every_command() {
             } else if outcome == Outcome::Wrong || !may_pass {
                 wrong.push(format!("{}: {command}: {ran}", bad.rule));
             }
-            if ran.time > MOST_TIME {
+            if !trial.is_quick(command, ran.time) {
                 wrong.push(format!("{}: {command}: {:?}", bad.rule, ran.time));
             }
         }
