@@ -8,7 +8,7 @@ use flate2::{Compress, Decompress, FlushCompress, FlushDecompress};
 use pbfhogg::Context;
 use pbfhogg::commands::synth;
 use pbfhogg::pbf::{BlobKind, Compression, Compressor};
-use pbfhogg::read::{BlobReader, HeaderWalker, PbfFile};
+use pbfhogg::read::{BlobReader, PbfFile};
 use pbfhogg::write::{OutputTarget, WriteOptions};
 use std::path::{Path, PathBuf};
 
@@ -16,9 +16,7 @@ use std::path::{Path, PathBuf};
 fn payloads(path: &Path) -> Vec<Vec<u8>> {
     let ctx = Context::default();
     let file = PbfFile::open(path, &ctx).unwrap();
-    let heads: Vec<_> = HeaderWalker::new(&file.input, file.data_start, 1)
-        .map(|head| head.unwrap())
-        .collect();
+    let heads: Vec<_> = file.frames().map(|head| head.unwrap()).collect();
     let mut reader = BlobReader::new(&file.input, &ctx);
     let step = heads.len().div_ceil(60);
     heads

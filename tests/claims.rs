@@ -6,7 +6,10 @@ use crate::common::every::{READERS, run_with};
 use crate::common::{Arg, Kind, Object, node, relation, run_fail, run_ok, way};
 use pbfhogg::Context;
 use pbfhogg::osm::{KindSet, ObjectKind};
-use pbfhogg::pbf::{BlobEntry, BlobFlags, Toc, encode_blob_index, header_frame_with_toc};
+use pbfhogg::pbf::{
+    BlobEntry, BlobFlags, Toc, TocPointer, encode_blob_index, encode_toc, encode_toc_frames,
+    header_frame,
+};
 use pbfhogg::read::PbfFile;
 use std::path::{Path, PathBuf};
 
@@ -40,11 +43,16 @@ fn with_table(plain: &Path, path: &Path, lie: impl Fn(&mut [BlobEntry])) {
     let file = PbfFile::open(path, &Context::new(1)).unwrap();
     let mut toc: Toc = file.toc.clone().unwrap();
     lie(&mut toc.entries);
-    let (mut bytes, has_table) =
-        header_frame_with_toc(&file.header, Some(toc), file.data_start as usize).unwrap();
-    assert!(has_table);
+    let start = toc.data_end;
+    let frames = encode_toc_frames(&encode_toc(&toc, file.data_start), start).unwrap();
+    let pointer = TocPointer::At {
+        start,
+        file_len: start + frames.len() as u64,
+    };
+    let mut bytes = header_frame(&file.header, Some(pointer), file.data_start as usize).unwrap();
     let data = std::fs::read(path).unwrap();
-    bytes.extend(&data[file.data_start as usize..]);
+    bytes.extend(&data[file.data_start as usize..start as usize]);
+    bytes.extend(frames);
     std::fs::write(path, bytes).unwrap();
 }
 

@@ -1,6 +1,7 @@
 //! The table of contents and the per-blob index: small headers, honest tables, stale ones found.
 
 use crate::common;
+use crate::common::answers::ask;
 use crate::common::craft::{self, Shape};
 use crate::common::oracle::{assert_same_opl, opl, osmium, shared_data};
 use crate::common::{Object, decode, node, run_fail, run_ok, way};
@@ -37,8 +38,8 @@ fn an_output_has_a_table_and_plain_blob_headers() {
     let dir = tempfile::tempdir().unwrap();
     let output = dir.path().join("out.osm.pbf");
     run_ok(&[&"cat", &input, &"-o", &output]);
-    assert!(decode::header(&output).toc.is_some());
-    let frames = decode::frames(&output);
+    assert!(decode::has_table(&output));
+    let frames = decode::all_frames(&output);
     assert_eq!(
         frames[0].compression, "zlib",
         "some readers refuse a raw header"
@@ -258,15 +259,62 @@ fn a_per_blob_index_that_lies_is_found_out_before_a_change_is_misplaced() {
     assert!(message.contains("the range of ids differs"), "{message}");
 }
 
+/// The numbers of a message's fields, and of the fields of each message that is the first field.
+fn field_numbers(message: &[u8]) -> Vec<u32> {
+    let mut fields = pbfhogg::pbf::wire::Fields::new(message);
+    std::iter::from_fn(|| fields.next().unwrap().map(|field| field.number)).collect()
+}
+
 #[test]
-fn a_table_too_large_for_its_room_is_degraded_and_the_file_stays_correct() {
+fn the_first_blob_header_is_short_and_every_field_of_the_last_blob_is_standard() {
+    let dir = tempfile::tempdir().unwrap();
+    let (world, output) = (dir.path().join("w.osm.pbf"), dir.path().join("o.osm.pbf"));
+    run_ok(&[&"synth", &"--elements", &"40000", &"-o", &world]);
+    let many: Vec<_> = (0..3000)
+        .map(|id| craft::block(&nodes(id * 3 + 1..id * 3 + 2), &Shape::USUAL))
+        .collect();
+    let tiny = dir.path().join("t.osm.pbf");
+    std::fs::write(&tiny, craft::plain_file(&many)).unwrap();
+    for (input, command) in [
+        (&world, "cat"),
+        (&world, "sort"),
+        (&tiny, "cat"),
+        (&world, "renumber"),
+    ] {
+        run_ok(&[&command, &input, &"-O", &"-o", &output]);
+        let frames = decode::all_frames(&output);
+        assert!(frames[0].header_len <= 14, "{}", frames[0].header_len);
+        let last = frames.last().unwrap();
+        assert_eq!(
+            (last.blob_type.as_str(), last.compression),
+            ("OSMData", "zlib")
+        );
+        assert!(last.indexdata.is_none());
+        // A string table, of short strings, and nothing else.
+        assert_eq!(field_numbers(&last.payload), [1]);
+        let mut block = pbfhogg::pbf::wire::Fields::new(&last.payload);
+        let strings = block.next().unwrap().unwrap().bytes().unwrap();
+        let mut strings = pbfhogg::pbf::wire::Fields::new(strings);
+        while let Some(string) = strings.next().unwrap() {
+            let text = string.text().unwrap();
+            assert!(string.number == 1 && text.len() <= 1000);
+        }
+        // Other programs see the same objects.
+        if osmium() && command != "renumber" {
+            assert_same_opl(&opl(&output), &opl(input));
+        }
+    }
+}
+
+#[test]
+fn a_table_tells_of_every_blob_however_many_there_are() {
     let dir = tempfile::tempdir().unwrap();
     let (plain, output, again) = (
         dir.path().join("p.osm.pbf"),
         dir.path().join("o.osm.pbf"),
         dir.path().join("a.osm.pbf"),
     );
-    // The room is guessed from the first blobs: large ones here, thousands of tiny ones behind.
+    // Large blobs first, thousands of tiny ones behind.
     let large: Vec<_> = (0..70)
         .map(|blob| craft::block(&nodes(blob * 3000 + 1..blob * 3000 + 2900), &Shape::USUAL))
         .collect();
@@ -279,16 +327,18 @@ fn a_table_too_large_for_its_room_is_degraded_and_the_file_stays_correct() {
     let blocks: Vec<_> = large.into_iter().chain(tiny).collect();
     std::fs::write(&plain, craft::plain_file(&blocks)).unwrap();
     run_ok(&[&"cat", &plain, &"-o", &output]);
-    let report = json(&run_ok(&[&"inspect", &"--json", &output]));
+    let stats = dir.path().join("s.json");
+    let report = json(&run_ok(&[
+        &"inspect", &"--json", &output, &"--stats", &stats,
+    ]));
     assert_eq!(
-        (&report["blobs"], &report["sorted"]),
-        (&9070.into(), &true.into())
+        (&report["blobs"], &report["sorted"], &report["index"]),
+        (&9070.into(), &true.into(), &"table of contents".into())
     );
     let objects = decode::objects(&plain);
     assert_eq!(report["objects"], objects.len());
     assert!(decode::objects(&output) == objects);
-    // A degraded table still serves: sort copies, and changes find their blobs.
-    run_ok(&[&"sort", &output, &"-o", &again]);
+    run_ok(&[&"sort", &output, &"-o", &again, &"--stats", &stats]);
     assert!(decode::objects(&again) == objects);
     let changes = dir.path().join("a.osc");
     std::fs::write(
@@ -296,7 +346,16 @@ fn a_table_too_large_for_its_room_is_degraded_and_the_file_stays_correct() {
         "<osmChange><delete><node id='300003'/><node id='7'/></delete></osmChange>",
     )
     .unwrap();
-    run_ok(&[&"apply-changes", &output, &changes, &"-O", &"-o", &again]);
+    run_ok(&[
+        &"apply-changes",
+        &output,
+        &changes,
+        &"-O",
+        &"-o",
+        &again,
+        &"--stats",
+        &stats,
+    ]);
     let expected: Vec<_> = objects
         .into_iter()
         .filter(|object| object.id != 300_003 && object.id != 7)
@@ -304,17 +363,74 @@ fn a_table_too_large_for_its_room_is_degraded_and_the_file_stays_correct() {
     assert!(decode::objects(&again) == expected);
 }
 
+/// What a table of version 1, which stands in the header, says is used as before; `cat` makes version 2 of it.
 #[test]
-fn a_stream_has_no_table_and_is_complete() {
+fn a_table_of_version_1_is_read_and_rewritten() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let old = root.join("tests/fixtures/table-version-1.osm.pbf");
+    assert!(decode::header(&old).toc.unwrap().len() > 100 && !decode::has_table(&old));
+    run_ok(&[&"inspect", &"--indexed", &old]);
+    let dir = tempfile::tempdir().unwrap();
+    let [new, stats, cut] =
+        ["new.osm.pbf", "s.json", "cut.osm.pbf"].map(|name| dir.path().join(name));
+    run_ok(&[&"cat", &old, &"-o", &new, &"--stats", &stats]);
+    let stats: serde_json::Value = serde_json::from_slice(&std::fs::read(&stats).unwrap()).unwrap();
+    assert_eq!(stats["blobs_decoded"], 0);
+    assert!(decode::header(&new).toc.unwrap().len() < 100 && decode::has_table(&new));
+    assert!(decode::objects(&new) == decode::objects(&old));
+    assert_eq!(ask(&[&"check", &"--index", &new]).status, 0);
+    // Its length is compared as well.
+    let bytes = std::fs::read(&old).unwrap();
+    std::fs::write(&cut, &bytes[..bytes.len() - 1]).unwrap();
+    assert!(run_fail(&[&"inspect", &cut]).contains("truncated"));
+}
+
+#[test]
+fn a_stream_is_complete_and_has_a_table_at_its_end() {
     let Some(input) = shared_data("monaco.osm.pbf") else {
         return;
     };
     let dir = tempfile::tempdir().unwrap();
-    let output = run_ok(&[&"sort", &input, &"-o", &"-"]);
     let path = dir.path().join("stream.osm.pbf");
-    std::fs::write(&path, output.stdout).unwrap();
-    assert!(decode::header(&path).toc.is_none());
+    let output = run_ok(&[&"sort", &input, &"-o", &"-"]).stdout;
+    std::fs::write(&path, &output).unwrap();
+    assert!(decode::has_table(&path));
     assert!(decode::objects(&path) == decode::objects(&input));
+    run_ok(&[&"inspect", &"--indexed", &path]);
+    assert_eq!(ask(&[&"check", &"--index", &path]).status, 0);
+    let plain = run_ok(&[&"sort", &input, &"--no-index", &"-o", &"-"]).stdout;
+    std::fs::write(&path, plain).unwrap();
+    assert!(!decode::has_table(&path));
+    assert_eq!(ask(&[&"inspect", &"--indexed", &path]).status, 1);
+}
+
+#[test]
+fn a_stream_that_was_cut_off_or_appended_to_is_told_from_a_whole_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = indexed(dir.path());
+    let stream = run_ok(&[&"cat", &path, &"-o", &"-"]).stdout;
+    std::fs::write(&path, &stream).unwrap();
+    let frames = decode::all_frames(&path);
+    for frame in &frames[1..] {
+        let cut = frame.offset as usize;
+        std::fs::write(&path, &stream[..cut]).unwrap();
+        let message = run_fail(&[&"inspect", &path]);
+        assert!(message.contains("truncated"), "{message}");
+        std::fs::write(&path, &stream[..cut + 5]).unwrap();
+        run_fail(&[&"inspect", &path]);
+    }
+    let more = craft::block(&[way(60, &[1], &[])], &Shape::USUAL);
+    let mut longer = stream;
+    longer.extend(craft::frame("OSMData", &craft::zlib_blob(&more)));
+    std::fs::write(&path, longer).unwrap();
+    let output = run_ok(&[&"inspect", &"--json", &path]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("stale"));
+    assert_eq!(json(&output)["objects"], 150);
+    // The table that is stale is not passed on as data.
+    let whole = dir.path().join("whole.osm.pbf");
+    run_ok(&[&"cat", &path, &"-o", &whole]);
+    assert_eq!(decode::table_frames(&whole).len(), 1);
+    assert!(decode::has_table(&whole) && decode::objects(&whole).len() == 150);
 }
 
 #[test]
@@ -362,5 +478,29 @@ fn inspect_counts_kinds_in_blobs_of_several_kinds() {
                 .trim(),
             count
         );
+    }
+}
+
+#[test]
+fn a_damaged_table_is_not_used_and_the_data_in_front_of_it_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = indexed(dir.path());
+    let whole = std::fs::read(&path).unwrap();
+    let table = decode::table_frames(&path).remove(0).offset as usize;
+    let objects = decode::objects(&path);
+    let output = dir.path().join("out.osm.pbf");
+    for byte in (table..whole.len())
+        .step_by(29)
+        .chain(whole.len() - 3..whole.len())
+    {
+        let mut damaged = whole.clone();
+        damaged[byte] ^= 1;
+        std::fs::write(&path, damaged).unwrap();
+        let ran = run_ok(&[&"cat", &path, &"-O", &"-o", &output]);
+        let warning = String::from_utf8_lossy(&ran.stderr).into_owned();
+        let expected = "the table of contents cannot be read";
+        assert!(warning.contains(expected), "byte {byte}: {warning}");
+        assert!(decode::objects(&output) == objects && decode::has_table(&output));
+        assert_eq!(ask(&[&"check", &"--index", &path]).status, 1, "byte {byte}");
     }
 }

@@ -27,7 +27,7 @@ pub struct Args {
     /// Change files, applied in this order
     #[arg(required = true, value_name = "CHANGE")]
     changes: Vec<PathBuf>,
-    /// Output file; - is standard output, which gets no table of contents
+    /// Output file; - is standard output
     #[arg(short, long, value_name = "FILE", required_unless_present = "in_place")]
     output: Option<PathBuf>,
     /// Replace the base by the result, when it is complete

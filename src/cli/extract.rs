@@ -50,7 +50,7 @@ pub struct Args {
     /// Regions to cut out in one pass over the input; without it as many as --max-memory allows
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_regions_per_pass: Option<u32>,
-    /// Output file; - is standard output, which gets no table of contents
+    /// Output file; - is standard output
     #[arg(
         short,
         long,

@@ -43,7 +43,7 @@ pub struct Args {
     orphans: String,
     #[command(flatten)]
     kinds: KindArgs,
-    /// Output file; - is standard output, which gets no table of contents
+    /// Output file; - is standard output
     #[arg(
         short,
         long,

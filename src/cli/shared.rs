@@ -106,7 +106,7 @@ impl RunArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
-    /// Output file; - is standard output, which gets no table of contents
+    /// Output file; - is standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
     #[command(flatten)]

@@ -119,7 +119,6 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let file = input::open_to_copy(&options.input, &options.write, ctx)?;
     let output = OpenOutput::open(options.output.clone())?;
     let mut plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
-    plan.resolve_shared(&file, ctx, |_| true)?;
     if file.header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED) {
         let cause = "this is a history file: a node has a place of its own in each version; \
                      run `pbfhogg time-filter` first";
@@ -319,7 +318,7 @@ impl<'f> Job<'f> {
             output,
             header: header(self.file, self.options),
         };
-        let expected = vec![expected(&units, 0, false)];
+        let expected = vec![expected(&units, 0)];
         let write = self.options.write;
         Keeper::begin(self.file, vec![target], write, expected, self.ctx)
     }

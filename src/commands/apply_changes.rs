@@ -12,7 +12,7 @@ use super::headers::HeaderOptions;
 use crate::Context;
 use crate::commands::input;
 use crate::error::{Error, Result};
-use crate::osm::{ObjectKind, format_timestamp};
+use crate::osm::format_timestamp;
 use crate::pbf::{BlobFlags, HeaderBlock, feature};
 use crate::read::{BlobPlan, PbfFile, PlanNeeds, parallel_classify_phase};
 use crate::text::{ChangeSet, read_change_files};
@@ -100,7 +100,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         let _phase = ctx.phase("read changes", 0);
         read_change_files(&options.changes, ctx)?
     };
-    let (mut plan, has_locations) = plan_base(&file, &changes, options, ctx)?;
+    let (mut plan, has_locations) = plan_base(&file, ctx)?;
     let locations = match options.locations_on_ways {
         Some(untagged) => Some(Locations::find(&file, &mut plan, &changes, untagged, ctx)?),
         None => None,
@@ -127,32 +127,16 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 }
 
 /// Finds out what is in the base, which must be in order, and whether its ways carry coordinates.
-fn plan_base(
-    file: &PbfFile,
-    changes: &ChangeSet,
-    options: &Options,
-    ctx: &Context,
-) -> Result<(BlobPlan, bool)> {
+fn plan_base(file: &PbfFile, ctx: &Context) -> Result<(BlobPlan, bool)> {
     let declared = file.header.has(feature::SORTED);
     let needs = if declared {
         PlanNeeds::Ranges
     } else {
         PlanNeeds::Order
     };
-    let mut plan = BlobPlan::open(file, needs, ctx)?;
+    let plan = BlobPlan::open(file, needs, ctx)?;
     check_base(file, &plan)?;
     let located = plan.any(BlobFlags::LOCATIONS) || file.header.has(feature::LOCATIONS);
-    plan.resolve_shared(file, ctx, |entry| {
-        match (entry.first_key(), entry.last_key()) {
-            (Some(first), Some(last)) => {
-                !changes.range(first, last).is_empty()
-                    || options.locations_on_ways.is_some()
-                    || located && edit::may_have_locations(entry)
-            }
-            _ => false,
-        }
-    })?;
-    check_base(file, &plan)?;
     Ok((plan, located))
 }
 
@@ -208,16 +192,10 @@ impl Run<'_> {
         plan: &mut BlobPlan,
     ) -> Result<Summary> {
         let (options, ctx) = (self.options, self.ctx);
-        let created = changes.changes().len() / crate::pbf::TARGET_ELEMENTS;
-        let more = Expected {
-            blobs: (created + ObjectKind::ALL.len()) as u64,
-            ..Expected::default()
-        };
         let expected = units
             .iter()
             .map(Unit::expected)
-            .fold(Expected::default(), Expected::and)
-            .and(more);
+            .fold(Expected::default(), Expected::and);
         let replication_sequence = header.replication_sequence;
         let replication_timestamp = header.replication_timestamp.map(format_timestamp);
         let mut writer =
@@ -286,7 +264,7 @@ impl Run<'_> {
                 tally.add(counts);
                 match done {
                     Done::Copy(entry) => {
-                        tally.blobs_copied += u64::from(entry.blobs);
+                        tally.blobs_copied += 1;
                         writer.copy(&file.input, &entry)
                     }
                     Done::CopyAll(entries) => {

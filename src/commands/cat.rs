@@ -82,23 +82,21 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     options.header.apply(&mut header);
     let mut expected = Expected::default();
     for file in &files {
-        expected = expected.and(expected_copy(file)?);
+        expected = expected.and(expected_copy(file));
     }
     if options.kinds != KindSet::ALL || !options.clean.is_empty() {
         // How much is left out is not known.
         expected.bytes = 0;
         expected.copied = 0;
-        expected.open = true;
     }
     let mut writer =
         PbfWriter::create(options.output.clone(), header, options.write, expected, ctx)?;
     let mut summary = Summary::default();
     // Without a table nothing of a blob needs to be known but, perhaps, its kinds.
-    let without_table = options.output.is_stream() || !options.write.toc;
-    let needs = match (without_table, options.kinds == KindSet::ALL) {
-        (true, true) if !options.write.blob_index => PlanNeeds::Frames,
-        (true, _) => PlanNeeds::Ranges,
-        (false, _) => PlanNeeds::Order,
+    let needs = match (options.write.toc, options.kinds == KindSet::ALL) {
+        (false, true) if !options.write.blob_index => PlanNeeds::Frames,
+        (false, _) => PlanNeeds::Ranges,
+        (true, _) => PlanNeeds::Order,
     };
     for file in &files {
         if !options.clean.is_empty() {
@@ -161,12 +159,11 @@ fn wanted_entries(
     summary: &mut Summary,
     ctx: &Context,
 ) -> Result<Vec<BlobEntry>> {
-    let mut plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
+    let plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
     let may_be_wanted =
         |entry: &BlobEntry| !entry.says_something() || !entry.kinds.intersection(kinds).is_empty();
-    plan.resolve_shared(file, ctx, may_be_wanted)?;
     let (wanted, rest): (Vec<_>, Vec<_>) = plan.entries.into_iter().partition(may_be_wanted);
-    summary.blobs_skipped += rest.iter().map(|entry| u64::from(entry.blobs)).sum::<u64>();
+    summary.blobs_skipped += rest.len() as u64;
     rest.iter().for_each(|entry| ctx.stats.pass_over(entry));
     Ok(wanted)
 }
@@ -186,10 +183,10 @@ impl Pick<'_, '_> {
     fn blob(&mut self, entry: &BlobEntry) -> Result<()> {
         let wanted = entry.kinds.intersection(self.kinds);
         if wanted == entry.kinds {
-            self.summary.blobs_copied += u64::from(entry.blobs);
+            self.summary.blobs_copied += 1;
             self.writer.copy(&self.file.input, entry)
         } else if wanted.is_empty() {
-            self.summary.blobs_skipped += u64::from(entry.blobs);
+            self.summary.blobs_skipped += 1;
             self.ctx.stats.pass_over(entry);
             Ok(())
         } else {

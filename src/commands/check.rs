@@ -145,8 +145,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
             ..Summary::default()
         });
     }
-    let mut plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
-    plan.resolve_shared(&file, ctx, |_| true)?;
+    let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     let mut check = Check {
         options,
         file: &file,

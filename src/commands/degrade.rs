@@ -71,8 +71,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         ));
     }
     let file = input::open_to_copy(&options.input, &options.write, ctx)?;
-    let mut plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
-    plan.resolve_shared(&file, ctx, |_| true)?;
+    let plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
     let drops = Drops::choose(&plan, harm.drop);
     let mut entries = plan.entries;
     if harm.unsort {
@@ -96,12 +95,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         blob_index: options.write.blob_index && !harm.strip_index,
         ..options.write
     };
-    let expected = Expected {
-        // Nodes that are not dense become so, and a shuffled block of several kinds falls apart.
-        blobs: entries.len() as u64,
-        open: true,
-        ..Expected::default()
-    };
+    let expected = Expected::default();
     let mut writer = PbfWriter::create(options.output.clone(), header, write, expected, ctx)?;
     let dropped = AtomicU64::new(0);
     let alone = entries.len() == 1;

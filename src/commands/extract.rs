@@ -151,7 +151,6 @@ impl Pass<'_> {
             plan: plan.clone(),
             glance: None,
             held: Some(selection.held()),
-            kept: selection.kept(self.extracts.len()),
             clean: self.options.clean,
             outputs: targets,
             write: self.options.write,

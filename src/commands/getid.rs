@@ -92,7 +92,6 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         plan,
         glance: None,
         held: None,
-        kept: None,
         clean: InfoFields::NONE,
         outputs: vec![Target { output, header }],
         write: options.write,

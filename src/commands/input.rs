@@ -5,7 +5,7 @@ use crate::Context;
 use crate::context::InputFormat;
 use crate::error::{Error, Result};
 use crate::osm::NANO_PER_DECIMICRO;
-use crate::pbf::{Compression, FormatError, HeaderBlock, TARGET_ELEMENTS, feature};
+use crate::pbf::{Compression, FormatError, HeaderBlock, feature};
 use crate::read::{Input, PbfFile};
 use crate::text::{Batch, ChangeSet, Preface, TextFormat, read_start, read_texts};
 use crate::write::{
@@ -88,13 +88,7 @@ fn convert(
     ctx: &Context,
 ) -> Result<()> {
     let header = header(read_start(&input, format)?.preface());
-    // A byte of compressed text is hardly ever more than a tenth of an object.
-    let expected = Expected {
-        blobs: input.len() / 10 / TARGET_ELEMENTS as u64 + 64,
-        open: true,
-        ..Expected::default()
-    };
-    let writer = PbfWriter::create(target, header, write, expected, ctx)?;
+    let writer = PbfWriter::create(target, header, write, Expected::default(), ctx)?;
     let mut sink = Reblocker::new(writer, &Encoders::new(write, ctx), 1);
     let mut is_history = false;
     let path = input.path().to_owned();

@@ -304,11 +304,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
             false => plan.source.name(),
         },
         indexed: plan.source == PlanSource::TableOfContents && !input::is_text(&file),
-        blobs: plan
-            .entries
-            .iter()
-            .map(|entry| u64::from(entry.blobs))
-            .sum(),
+        blobs: plan.entries.len() as u64,
         payload_bytes: lengths_known.then_some(payload_bytes),
         objects: plan.count(),
         nodes,
@@ -334,7 +330,6 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 /// Looks at every object, and finds out on the way what an index would have told.
 fn take_census(file: &PbfFile, asked: Questions, ctx: &Context) -> Result<(BlobPlan, Census)> {
     let mut plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
-    plan.resolve_shared(file, ctx, |_| true)?;
     let known = |entry: &BlobEntry| entry.flags.has(BlobFlags::SCANNED);
     if !plan.entries.iter().all(known) {
         plan.source = PlanSource::Scan;
@@ -415,7 +410,7 @@ fn id_ranges(plan: &BlobPlan) -> Vec<IdRange> {
                 found.max_id = entry.max_id;
             }
             found.objects += u64::from(entry.count);
-            found.blobs += u64::from(entry.blobs);
+            found.blobs += 1;
             found.overlapping_blobs += u64::from(last >= Some(first_key));
             found.widest_blob = found.widest_blob.max(width);
             last = last.max(Some(last_key));
@@ -486,7 +481,7 @@ fn by_kind(plan: &BlobPlan) -> Vec<KindSummary> {
         let one_kind = kind.is_some();
         KindSummary {
             kind: kind.map_or("mixed", ObjectKind::name),
-            blobs: sum(|entry| u64::from(entry.blobs)),
+            blobs: of_kind().count() as u64,
             bytes: sum(|entry| u64::from(entry.frame_len)),
             objects: sum(|entry| u64::from(entry.count)),
             min_id: of_kind()

@@ -9,8 +9,7 @@ use crate::Context;
 use crate::error::Result;
 use crate::osm::ObjectKind;
 use crate::pbf::{
-    BlobEntry, FormatError, HeaderBlock, InfoFields, ParsedBlock, StringTable, TARGET_ELEMENTS,
-    clean_block,
+    BlobEntry, FormatError, HeaderBlock, InfoFields, ParsedBlock, StringTable, clean_block,
 };
 use crate::read::{BlobPlan, PbfFile, parallel_classify_phase};
 use crate::write::{
@@ -106,8 +105,6 @@ pub(super) struct Job<'a> {
     pub glance: Option<Glance<'a>>,
     /// What is kept of some blobs, which need not be read again.
     pub held: Option<&'a Held>,
-    /// How many objects each output keeps at most, where that is known.
-    pub kept: Option<Vec<u64>>,
     /// Metadata that nothing keeps.
     pub clean: InfoFields,
     pub outputs: Vec<Target>,
@@ -160,7 +157,7 @@ pub(super) fn write_each<T: Send>(
     note: impl FnMut(T),
     ctx: &Context,
 ) -> Result<Vec<Kept>> {
-    let (file, mut plan) = (job.file, job.plan);
+    let (file, plan) = (job.file, job.plan);
     // What is cleaned is never copied, and so needs to be known blob by blob.
     let cleans = !job.clean.is_empty();
     let clean = |_: &BlobEntry, payload: &[u8], out: &mut Vec<u8>| {
@@ -177,19 +174,11 @@ pub(super) fn write_each<T: Send>(
             false => fates,
         }
     };
-    plan.resolve_shared(file, ctx, |entry| fates(entry).is_decoded())?;
-    let objects_a_blob = objects_a_blob(&plan);
     let units = plan.entries.into_iter();
     let units: Vec<Unit> = units.map(|entry| (entry, fates(&entry))).collect();
     let outputs = job.outputs.len();
-    let mut expected: Vec<Expected> = (0..outputs)
-        .map(|output| expected(&units, output as u32, job.kept.is_some()))
-        .collect();
-    if let Some(kept) = job.kept {
-        for (expected, kept) in expected.iter_mut().zip(kept) {
-            *expected = expected.and(made_of(kept, objects_a_blob));
-        }
-    }
+    let expected = (0..outputs).map(|output| expected(&units, output as u32));
+    let expected = expected.collect();
     let mut keeper = Keeper::begin(file, job.outputs, job.write, expected, ctx)?;
     let pass = Pass {
         name: job.name,
@@ -204,22 +193,13 @@ pub(super) fn write_each<T: Send>(
 /// A blob, and what is known to become of it.
 pub(super) type Unit = (BlobEntry, Fates);
 
-/// What is expected of an output. `is_counted` says that it is known otherwise what is made of blobs that are not copied.
-pub(super) fn expected(units: &[Unit], output: u32, is_counted: bool) -> Expected {
-    let mut expected = Expected::default();
-    for (entry, fates) in units {
-        let is_copied = fates.copies.contains(&output);
-        if is_copied && !fates.change {
-            let (blobs, bytes) = (entry.blobs.into(), entry.frame_len.into());
-            expected = expected.and(Expected::copy_of(blobs, entry.offset, bytes));
-        }
-        if (fates.look || fates.change && is_copied) && !is_counted {
-            // A blob of several kinds becomes several, and so does a very large one.
-            expected.blobs += u64::from(entry.count) / TARGET_ELEMENTS as u64 + 2;
-            expected.open = true;
-        }
-    }
-    expected
+/// What is expected of an output.
+pub(super) fn expected(units: &[Unit], output: u32) -> Expected {
+    let copied = |(_, fates): &&Unit| !fates.change && fates.copies.contains(&output);
+    let copies = units.iter().filter(copied);
+    copies.fold(Expected::default(), |expected, (entry, _)| {
+        expected.and(Expected::copy_of(entry.offset, entry.frame_len.into()))
+    })
 }
 
 /// A pass over blobs of a file, all of which go to the outputs of a [`Keeper`].
@@ -293,11 +273,8 @@ impl<'f> Keeper<'f> {
         units.retain(|(entry, fates)| {
             let stays = !fates.copies.is_empty() || fates.look;
             if !stays {
-                let blobs = u64::from(entry.blobs);
                 ctx.stats.pass_over(entry);
-                all_kept
-                    .iter_mut()
-                    .for_each(|kept| kept.blobs_skipped += blobs);
+                all_kept.iter_mut().for_each(|kept| kept.blobs_skipped += 1);
             }
             stays
         });
@@ -334,7 +311,7 @@ impl<'f> Keeper<'f> {
                     };
                     match done {
                         Done::Copy(entry) => {
-                            kept.blobs_copied += u64::from(entry.blobs);
+                            kept.blobs_copied += 1;
                             sink.copy(&file.input, entry)?;
                         }
                         Done::Rewritten(frames, parts) => {
@@ -373,33 +350,6 @@ impl<'f> Keeper<'f> {
             },
         )?;
         Ok(self.kept)
-    }
-}
-
-/// How many objects a blob of a plan has on average, as far as that is known.
-fn objects_a_blob(plan: &BlobPlan) -> u64 {
-    let known = plan.entries.iter().filter(|entry| entry.count > 0);
-    let (blobs, objects) = known.fold((0, 0), |(blobs, objects), entry| {
-        (
-            blobs + u64::from(entry.blobs),
-            objects + u64::from(entry.count),
-        )
-    });
-    (objects / blobs.max(1)).clamp(2, TARGET_ELEMENTS as u64)
-}
-
-/// What comes beside blobs that are copied where so many objects are kept. Nothing else is asked, so that
-/// an output is the same beside others.
-fn made_of(kept: u64, objects_a_blob: u64) -> Expected {
-    // Blocks that are full because of what their objects have, and the last of each kind.
-    const MORE: u64 = 64;
-    // Blobs of which most is kept do not become fewer; a copy may end a block that is not full.
-    let blobs = kept.div_ceil(objects_a_blob * 3 / 4) * 2;
-    Expected {
-        blobs: blobs + MORE,
-        open: true,
-        is_near: true,
-        ..Expected::default()
     }
 }
 

@@ -38,7 +38,7 @@ pub use keep::Kept;
 
 use crate::Context;
 use crate::error::{Error, Result};
-use crate::read::{BlobPlan, HeaderWalker, PbfFile};
+use crate::read::{BlobPlan, PbfFile};
 use crate::write::{Expected, WriteOptions};
 use std::path::PathBuf;
 
@@ -68,31 +68,6 @@ fn check_order(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
 }
 
 /// What is expected of a copy of a file.
-fn expected_copy(file: &PbfFile) -> Result<Expected> {
-    let bytes = file.input.len().saturating_sub(file.data_start);
-    Ok(Expected::copy_of(
-        expected_blobs(file)?,
-        file.data_start,
-        bytes,
-    ))
-}
-
-/// How many blobs a file has: exactly where it has a table of contents or few blobs, else a
-/// generous guess from the length of its first ones.
-fn expected_blobs(file: &PbfFile) -> Result<u64> {
-    const SAMPLE: u64 = 64;
-    if let Some(toc) = &file.toc {
-        return Ok(toc.entries.iter().map(|entry| u64::from(entry.blobs)).sum());
-    }
-    let (mut blobs, mut end) = (0, file.data_start);
-    for head in HeaderWalker::new(&file.input, file.data_start, 1).take(SAMPLE as usize) {
-        end = head?.entry.end();
-        blobs += 1;
-    }
-    if blobs < SAMPLE {
-        return Ok(blobs);
-    }
-    let sampled = (end - file.data_start).max(1);
-    let guess = u128::from(file.input.len()) * u128::from(blobs) * 5 / (u128::from(sampled) * 4);
-    Ok(u64::try_from(guess).unwrap_or(u64::MAX))
+fn expected_copy(file: &PbfFile) -> Expected {
+    Expected::copy_of(file.data_start, file.data_end - file.data_start)
 }

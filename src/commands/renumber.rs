@@ -10,7 +10,7 @@ mod numbering;
 
 use super::rewrite::{Made, Rewrite};
 use super::scan::Scan;
-use super::{HeaderOptions, expected_blobs, input};
+use super::{HeaderOptions, input};
 use crate::Context;
 use crate::error::Result;
 use crate::index::IdSet;
@@ -80,12 +80,8 @@ pub struct Summary {
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let file = input::open_to_copy(&options.input, &options.write, ctx)?;
     let numberings = index_files::read(options.directory.as_deref(), options.start)?;
-    let mut plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
-    plan.resolve_shared(&file, ctx, |_| true)?;
-    let expected = Expected {
-        blobs: expected_blobs(&file)?,
-        ..Expected::default()
-    };
+    let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
+    let expected = Expected::default();
     let (target, write) = (options.output.clone(), options.write);
     let header = header(&file, options, &numberings);
     let mut writer = PbfWriter::create(target, header, write, expected, ctx)?;
@@ -157,9 +153,8 @@ impl<'f> Renumbering<'f> {
             .count();
         let (nodes, rest) = entries.split_at(nodes);
         let has = |entry: &BlobEntry, flag| entry.flags.has(flag);
-        let is_known = |entry: &BlobEntry| {
-            has(entry, BlobFlags::STRICT) && has(entry, BlobFlags::HASHED) && entry.blobs == 1
-        };
+        let is_known =
+            |entry: &BlobEntry| has(entry, BlobFlags::STRICT) && has(entry, BlobFlags::HASHED);
         let is_fit = self.options.kinds.contains(ObjectKind::Node)
             && self.numberings[ObjectKind::Node as usize].len() == 0
             && nodes.iter().all(is_known)

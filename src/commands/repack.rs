@@ -43,12 +43,11 @@ pub struct Summary {
 /// Repacks.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let file = input::open_to_copy(&options.input, &options.write, ctx)?;
-    let mut plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
-    plan.resolve_shared(&file, ctx, |_| true)?;
+    let plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
     let mut header = file.header.clone();
     options.header.apply(&mut header);
     let units = units(plan, options.elements);
-    let mut sink = sink(options, header, &units, ctx)?;
+    let mut sink = sink(options, header, ctx)?;
     let mut summary = Summary::default();
     let bytes = |entry: &BlobEntry| u64::from(entry.frame_len);
     let phase = ctx.phase("repack", units.iter().map(|(entry, _)| bytes(entry)).sum());
@@ -91,26 +90,9 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     Ok(summary)
 }
 
-fn sink<'f>(
-    options: &Options,
-    header: HeaderBlock,
-    units: &[(BlobEntry, Place)],
-    ctx: &Context,
-) -> Result<Reblocker<'f>> {
-    let objects: u64 = units.iter().map(|(entry, _)| u64::from(entry.count)).sum();
-    let bytes: u64 = units
-        .iter()
-        .map(|(entry, _)| u64::from(entry.payload_len))
-        .sum();
-    // Blocks are full by their objects or by their bytes, or the last of a kind.
-    let blobs = objects / options.elements as u64 + bytes / crate::pbf::TARGET_PAYLOAD as u64 * 2;
-    let expected = Expected {
-        blobs: blobs + units.len() as u64 / 64 + 64,
-        open: true,
-        ..Expected::default()
-    };
+fn sink<'f>(options: &Options, header: HeaderBlock, ctx: &Context) -> Result<Reblocker<'f>> {
     let (target, write) = (options.output.clone(), options.write);
-    let writer = PbfWriter::create(target, header, write, expected, ctx)?;
+    let writer = PbfWriter::create(target, header, write, Expected::default(), ctx)?;
     Ok(Reblocker::new(
         writer,
         &Encoders::of_blocks(options.elements, write, ctx),

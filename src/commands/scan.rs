@@ -72,7 +72,6 @@ impl<'a> Scan<'a> {
         mut take: impl FnMut(T) -> Result<()>,
     ) -> Result<()> {
         let (file, ctx) = (self.file, self.ctx);
-        self.plan.resolve_shared(file, ctx, &selected)?;
         let entries = self.plan.entries.iter();
         let blobs: Vec<&BlobEntry> = entries.filter(|entry| selected(entry)).collect();
         let bytes = |entry: &BlobEntry| u64::from(entry.frame_len);

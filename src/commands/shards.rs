@@ -86,22 +86,15 @@ impl Unit {
         }
     }
 
-    /// What the output gets of this unit; of blobs generously many.
+    /// What the output gets of this unit.
     pub(super) fn expected(&self) -> Expected {
         match self {
             Self::Copy(source) => {
-                Expected::copy_of(1, source.entry.offset, source.entry.frame_len.into())
+                Expected::copy_of(source.entry.offset, source.entry.frame_len.into())
             }
             Self::Merge(shard) => {
-                let objects = total(&shard.sources, |entry| entry.count);
-                Expected {
-                    blobs: objects / crate::pbf::TARGET_ELEMENTS as u64 + 4,
-                    bytes: shard
-                        .starting()
-                        .map(|entry| u64::from(entry.frame_len))
-                        .sum(),
-                    ..Expected::default()
-                }
+                let starting = shard.starting();
+                Expected::new_bytes(starting.map(|entry| u64::from(entry.frame_len)).sum())
             }
         }
     }
@@ -116,7 +109,7 @@ fn total(sources: &[Source], value: fn(&BlobEntry) -> u32) -> u64 {
 
 /// Whether two blobs hold the same objects, each once, as far as their hashes tell.
 pub(super) fn are_equal(one: &BlobEntry, other: &BlobEntry) -> bool {
-    let hashed = |entry: &BlobEntry| entry.flags.has(BlobFlags::HASHED) && entry.blobs == 1;
+    let hashed = |entry: &BlobEntry| entry.flags.has(BlobFlags::HASHED);
     hashed(one)
         && hashed(other)
         && (one.hash, one.payload_len, one.count) == (other.hash, other.payload_len, other.count)

@@ -85,7 +85,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     };
     let mut blobs: Vec<Source> = Vec::new();
     for (index, file) in files.iter().enumerate() {
-        let mut plan = if let [only] = files.as_slice() {
+        let plan = if let [only] = files.as_slice() {
             match copy_while_sorted(options, only, &header, kept, ctx)? {
                 Attempt::Sorted(summary) => return Ok(summary),
                 Attempt::Unsorted(plan) => plan,
@@ -93,7 +93,6 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         } else {
             BlobPlan::open(file, PlanNeeds::Order, ctx)?
         };
-        plan.resolve_shared(file, ctx, |_| true)?;
         blobs.extend(
             plan.entries
                 .into_iter()
@@ -142,7 +141,7 @@ fn copy_while_sorted(
     let mut writer = match target.is_stream() {
         true => None,
         false => {
-            let mut expected = expected_copy(file)?;
+            let mut expected = expected_copy(file);
             if !file.toc.as_ref().is_some_and(|toc| toc.flags.sorted) {
                 // Perhaps nothing is copied in the end.
                 expected.copied = 0;
@@ -170,7 +169,7 @@ fn copy_while_sorted(
         }
         match &mut writer {
             Some(writer) => {
-                blobs_copied += u64::from(entry.blobs);
+                blobs_copied += 1;
                 writer.copy(&file.input, entry)
             }
             None => Ok(()),

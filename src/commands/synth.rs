@@ -103,10 +103,7 @@ fn write_state(options: &Options, world: &World, ctx: &Context) -> Result<Writte
     header.replication_sequence = Some(i64::from(options.day));
     header.replication_timestamp = Some(world::day_ends(options.day));
     options.header.apply(&mut header);
-    let expected = Expected {
-        blobs: world.towns() * 3 + u64::from(options.day) * 3 + 8,
-        ..Expected::default()
-    };
+    let expected = Expected::default();
     let mut writer =
         PbfWriter::create(options.output.clone(), header, options.write, expected, ctx)?;
     let units = world.towns().div_ceil(TOWNS_PER_UNIT);

@@ -71,8 +71,7 @@ pub struct Summary {
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let file = input::open(&options.input, ctx)?;
     let counter = Counter::new(options);
-    let mut plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;
-    plan.resolve_shared(&file, ctx, |entry| counter.selects(entry))?;
+    let plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;
     let blobs: Vec<&BlobEntry> = plan
         .entries
         .iter()

@@ -241,7 +241,6 @@ fn job<'a>(
         plan,
         glance,
         held: None,
-        kept: None,
         clean: InfoFields::NONE,
         outputs: vec![Target { output, header }],
         write: options.write,

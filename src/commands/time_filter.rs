@@ -75,8 +75,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Kept> {
         true => PlanNeeds::Ranges,
         false => PlanNeeds::Order,
     };
-    let mut plan = BlobPlan::open(&file, needs, ctx)?;
-    plan.resolve_shared(&file, ctx, |_| true)?;
+    let plan = BlobPlan::open(&file, needs, ctx)?;
     check_order(&file, &plan)?;
     let is_history = file.header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED);
     let is_snapshot = matches!(options.when, When::At(_));
@@ -87,7 +86,6 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Kept> {
         plan,
         glance: None,
         held: None,
-        kept: None,
         // In a file without history everything is visible.
         clean: match is_history && is_snapshot {
             true => InfoFields::VISIBLE,

@@ -1,6 +1,6 @@
 //! What is known of one data blob without reading it.
 
-use crate::osm::{Bbox, KindSet, ObjectKind, OrderKey, id_rank};
+use crate::osm::{Bbox, KindSet, OrderKey, id_rank};
 
 /// Facts about a blob's contents, as bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -50,7 +50,7 @@ impl BlobFlags {
     }
 }
 
-/// What is known of one data blob (or of `blobs` neighbouring ones) without reading it.
+/// What is known of one data blob without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlobEntry {
     /// Where the frame starts in the file, in bytes.
@@ -69,9 +69,7 @@ pub struct BlobEntry {
     pub payload_len: u32,
     /// How many objects there are.
     pub count: u32,
-    /// How many frames the entry stands for: 1 but in a table that had to be shortened.
-    pub blobs: u32,
-    /// Number of the (first) frame in the file; the header is 0.
+    /// Number of the frame in the file; the header is 0.
     pub number: u32,
     /// Length of the frame's prefix and BlobHeader in bytes.
     pub header_len: u32,
@@ -92,7 +90,6 @@ impl Default for BlobEntry {
             frame_len: 0,
             payload_len: 0,
             count: 0,
-            blobs: 1,
             number: 0,
             header_len: 0,
             kinds: KindSet::EMPTY,
@@ -115,61 +112,6 @@ impl BlobEntry {
     /// The place of the last object in canonical order; `None` without objects.
     pub fn last_key(&self) -> Option<OrderKey> {
         self.kinds.last().map(|kind| (kind, id_rank(self.max_id)))
-    }
-
-    /// One entry for two neighbouring blobs of one kind; `None` where they cannot share one.
-    pub(crate) fn join(&self, second: &Self) -> Option<Self> {
-        if self.end() != second.offset
-            || self.kinds != second.kinds
-            || self.kinds.single().is_none()
-        {
-            return None;
-        }
-        // What is not known of one is not known of both.
-        let knows_box = |entry: &Self| {
-            entry.flags.has(BlobFlags::SCANNED)
-                || !entry.kinds.contains(ObjectKind::Node)
-                || !entry.bbox.is_empty()
-        };
-        let bbox = match knows_box(self) && knows_box(second) {
-            true => self.bbox.union(&second.bbox),
-            false => Bbox::EMPTY,
-        };
-        let payload_len = match self.payload_len == 0 || second.payload_len == 0 {
-            true => 0,
-            false => self.payload_len.saturating_add(second.payload_len),
-        };
-        let in_order = id_rank(self.max_id) < id_rank(second.min_id);
-        let by_rank = |id: &i64| id_rank(*id);
-        let all = self.flags.bits() & second.flags.bits();
-        let any = self.flags.bits() | second.flags.bits();
-        let facts = BlobFlags::SCANNED.bits()
-            | if in_order {
-                BlobFlags::SORTED.bits() | BlobFlags::STRICT.bits()
-            } else {
-                0
-            };
-        let features =
-            BlobFlags::LOCATIONS.bits() | BlobFlags::DENSE.bits() | BlobFlags::DELETED.bits();
-        Some(Self {
-            offset: self.offset,
-            min_id: [self.min_id, second.min_id]
-                .into_iter()
-                .min_by_key(by_rank)?,
-            max_id: [self.max_id, second.max_id]
-                .into_iter()
-                .max_by_key(by_rank)?,
-            hash: 0,
-            bbox,
-            frame_len: self.frame_len.checked_add(second.frame_len)?,
-            payload_len,
-            count: self.count.checked_add(second.count)?,
-            blobs: self.blobs.checked_add(second.blobs)?,
-            number: self.number,
-            header_len: self.header_len,
-            kinds: self.kinds,
-            flags: BlobFlags::from_bits((all & facts) | (any & features)),
-        })
     }
 
     /// Whether the entry says anything of the blob's contents.
@@ -235,57 +177,5 @@ impl BlobEntry {
             "the content differs",
         );
         claims
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn nodes(offset: u64, first_id: i64) -> BlobEntry {
-        BlobEntry {
-            offset,
-            frame_len: 100,
-            payload_len: 200,
-            count: 5,
-            kinds: KindSet::of(ObjectKind::Node),
-            min_id: first_id,
-            max_id: first_id + 4,
-            bbox: Bbox {
-                min_lat_e7: 0,
-                max_lat_e7: 10,
-                min_lon_e7: 0,
-                max_lon_e7: 10,
-            },
-            flags: BlobFlags::SCANNED,
-            ..BlobEntry::default()
-        }
-    }
-
-    #[test]
-    fn what_is_not_known_of_one_blob_is_not_said_of_two() {
-        let known = nodes(0, 1);
-        let unknown = BlobEntry {
-            bbox: Bbox::EMPTY,
-            payload_len: 0,
-            flags: BlobFlags::default(),
-            ..nodes(100, 6)
-        };
-        let both = known.join(&unknown).unwrap();
-        assert_eq!((both.bbox, both.payload_len), (Bbox::EMPTY, 0));
-        assert_eq!((both.count, both.min_id, both.max_id), (10, 1, 10));
-        assert!(!both.flags.has(BlobFlags::SCANNED));
-        let both = known.join(&nodes(100, 6)).unwrap();
-        assert_eq!((both.bbox, both.payload_len), (known.bbox, 400));
-    }
-
-    #[test]
-    fn nodes_that_are_nowhere_have_a_box_of_nothing() {
-        let nowhere = BlobEntry {
-            bbox: Bbox::EMPTY,
-            ..nodes(100, 6)
-        };
-        let known = nodes(0, 1);
-        assert_eq!(known.join(&nowhere).unwrap().bbox, known.bbox);
     }
 }

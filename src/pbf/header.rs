@@ -27,9 +27,9 @@ pub mod feature {
 pub const REQUIRED_FEATURES_KNOWN: [&str; 3] =
     [feature::SCHEMA, feature::DENSE_NODES, feature::HISTORY];
 
-/// Field of the table of contents.
+/// Field of the table of contents (version 1), or of where it is (version 2).
 pub(super) const TOC_FIELD: u32 = 1001;
-/// Field of the zeros that fill the room reserved for the table.
+/// Field of the zeros that fill the room reserved for the header.
 pub(super) const PADDING_FIELD: u32 = 1002;
 
 /// A HeaderBlock. Fields that this crate does not know are kept as they are.
@@ -56,7 +56,7 @@ pub struct HeaderBlock {
 }
 
 impl HeaderBlock {
-    /// Reads a HeaderBlock, and the bytes of the table of contents where it has one.
+    /// Reads a HeaderBlock, and what it says of the table of contents, undecoded.
     ///
     /// Fails on a required feature that this crate does not know.
     pub fn parse(message: &[u8]) -> Result<(Self, Option<&[u8]>), FormatError> {

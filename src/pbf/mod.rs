@@ -18,7 +18,7 @@ mod error;
 mod facts;
 mod frame;
 mod header;
-mod header_room;
+mod header_frame;
 mod id_facts;
 mod intern;
 mod keys;
@@ -31,8 +31,10 @@ mod resolve;
 mod scan;
 pub mod splice;
 mod toc;
+mod toc_blob;
 mod view;
 pub mod wire;
+mod zlib_stored;
 
 pub use blob_index::{BLOB_INDEX_LEN, decode_blob_index, encode_blob_index};
 pub use block::{Group, Message, PrimitiveBlock, Scale, StringTable};
@@ -51,7 +53,7 @@ pub use frame::{
     MAX_PAYLOAD_LEN, encode_frame, plain_header_len,
 };
 pub use header::{HeaderBlock, REQUIRED_FEATURES_KNOWN, feature};
-pub use header_room::{header_frame_with_toc, reserved_header_len, reserved_header_len_alike};
+pub use header_frame::{header_frame, reserved_header_len, stream_header_frame};
 pub use intern::{Interner, SourceStrings};
 pub(crate) use keys::{KeyCursor, RawAge};
 
@@ -60,5 +62,8 @@ pub use object::{Object, ObjectBody};
 pub(crate) use patch_ids::{NewIds, patch_ids};
 pub(crate) use resolve::PlainObject;
 pub use scan::scan_payload;
-pub use toc::{MAX_TOC_LEN, Toc, TocFlags, encode_toc};
+pub use toc::{Toc, TocFlags, encode_toc};
+pub use toc_blob::{
+    TOC_TAIL_LEN, TocPointer, TocReader, encode_toc_frames, find_toc, is_toc_blob, may_be_toc_blob,
+};
 pub(crate) use view::ObjectView;

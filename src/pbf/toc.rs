@@ -1,14 +1,17 @@
-//! The table of contents in a file's header blob: one read opens a file (`reference/format.md`).
+//! The table of contents: what is in each data blob of a file, as columns (`reference/format.md`).
+//!
+//! `toc_blob` writes it as a file's last blobs and finds it there.
 
 use super::wire::{Varints, put_sint, put_varint, zigzag_decode};
 use super::{BlobEntry, BlobFlags, FormatError};
 use crate::osm::{Bbox, KindSet};
 
-/// The most bytes a table may take, so that a header blob stays far below its limit.
-pub const MAX_TOC_LEN: usize = 24 * 1024 * 1024;
-
-const MAGIC: &[u8; 4] = b"HOGG";
-const VERSION: u8 = 1;
+/// The first bytes of a table, and of the pointer to one.
+pub(super) const MAGIC: &[u8; 4] = b"HOGG";
+/// The version of a table that stands in the header blob: read, no longer written.
+pub(super) const VERSION_IN_HEADER: u8 = 1;
+/// The version of a table that stands in a file's last blobs.
+pub(super) const VERSION: u8 = 2;
 /// Fewer bytes no data frame has: prefix, type and datasize.
 const MIN_FRAME_LEN: u64 = 15;
 /// Facts about a whole file, as bits.
@@ -39,8 +42,9 @@ impl TocFlags {
 /// A table of contents.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Toc {
-    /// Length of the whole file in bytes, by which a stale table is known.
-    pub file_len: u64,
+    /// Where the last data frame ends, in bytes: there the table begins. In version 1, which stands in the header, it
+    /// is the length of the whole file. A table that says another length than the file has is stale.
+    pub data_end: u64,
     /// Facts about the whole file.
     pub flags: TocFlags,
     /// The data blobs in file order.
@@ -49,6 +53,7 @@ pub struct Toc {
 
 /// The columns, by number. A reader skips numbers that it does not know.
 mod column {
+    /// Blobs under each entry. Written by version 1 alone, and there only where one entry stands for several.
     pub const BLOBS: u64 = 1;
     pub const OFFSET_GAP: u64 = 2;
     pub const FRAME_LEN: u64 = 3;
@@ -77,7 +82,7 @@ pub fn encode_toc(toc: &Toc, data_start: u64) -> Vec<u8> {
     let mut out = Vec::with_capacity(64 + entries.len() * 40);
     out.extend_from_slice(MAGIC);
     out.push(VERSION);
-    out.extend_from_slice(&toc.file_len.to_le_bytes());
+    out.extend_from_slice(&toc.data_end.to_le_bytes());
     put_varint(&mut out, toc.flags.bits());
     put_varint(&mut out, entries.len() as u64);
     type Value = fn(&BlobEntry) -> i64;
@@ -91,13 +96,6 @@ pub fn encode_toc(toc: &Toc, data_start: u64) -> Vec<u8> {
     ];
     for (number, value) in plain {
         put_column(&mut out, number, deltas(entries.iter().map(value)));
-    }
-    if entries.iter().any(|entry| entry.blobs != 1) {
-        put_column(
-            &mut out,
-            column::BLOBS,
-            entries.iter().map(|entry| i64::from(entry.blobs)),
-        );
     }
     let ends = std::iter::once(data_start).chain(entries.iter().map(BlobEntry::end));
     let gaps = entries
@@ -222,37 +220,39 @@ fn put_column(out: &mut Vec<u8>, number: u64, values: impl Iterator<Item = i64> 
 }
 
 impl Toc {
-    /// Reads a table of a file of `actual_len` bytes. Fails where it is damaged or of a later
-    /// version; the file can then still be read without it. The entries of a longer file are not
-    /// read.
+    /// Reads a table of a file whose data frames begin at `data_start`, and which has `actual_len` bytes.
+    ///
+    /// Fails where the table is damaged, of a later version, or one of version 1 that was shortened; the file can then
+    /// still be read without it. The entries of a longer file are not read.
     pub fn parse(bytes: &[u8], data_start: u64, actual_len: u64) -> Result<Self, FormatError> {
-        let damaged = || FormatError::new("the table of contents is damaged");
+        let damaged = || FormatError::new("it is damaged");
         let (body, crc) = bytes.split_last_chunk::<4>().ok_or_else(damaged)?;
         if crc32c::crc32c(body) != u32::from_le_bytes(*crc) {
             return Err(damaged());
         }
         let rest = body.strip_prefix(MAGIC).ok_or_else(damaged)?;
         let (version, rest) = rest.split_first().ok_or_else(damaged)?;
-        if *version != VERSION {
+        if ![VERSION_IN_HEADER, VERSION].contains(version) {
             return Err(FormatError::with(format!(
-                "the table of contents has version {version}"
+                "its version is {version}, which this program does not know"
             )));
         }
-        let (file_len, rest) = rest.split_first_chunk::<8>().ok_or_else(damaged)?;
+        let (data_end, rest) = rest.split_first_chunk::<8>().ok_or_else(damaged)?;
         let mut fields = Varints::new(rest);
         let flags = TocFlags::from_bits(fields.read()?);
-        let file_len = u64::from_le_bytes(*file_len);
+        let data_end = u64::from_le_bytes(*data_end);
         let mut toc = Self {
-            file_len,
+            data_end,
             flags,
             entries: Vec::new(),
         };
         let count = fields.read()?;
-        if file_len > actual_len {
+        if data_end > actual_len {
             return Ok(toc);
         }
-        // No memory for more entries than frames can be in the file.
-        let count = Some(count).filter(|&count| count <= actual_len / MIN_FRAME_LEN);
+        // No memory for more entries than frames can be in the file, or than so few bytes can tell apart.
+        let most = (bytes.len() as u64 * 16 + 4096).min(actual_len / MIN_FRAME_LEN);
+        let count = Some(count).filter(|&count| count <= most);
         let count = count
             .and_then(|count| usize::try_from(count).ok())
             .ok_or_else(damaged)?;
@@ -274,13 +274,12 @@ impl Columns {
             fields = Varints::new(rest);
             let number = fields.read()?;
             let len = usize::try_from(fields.read()?).unwrap_or(usize::MAX);
-            let (column, behind) = fields.rest().split_at_checked(len).ok_or(FormatError::new(
-                "a column of the table of contents is cut off",
-            ))?;
+            let (column, behind) = fields
+                .rest()
+                .split_at_checked(len)
+                .ok_or(FormatError::new("a column is cut off"))?;
             if columns.0.iter().any(|(found, _)| *found == number) {
-                return Err(FormatError::new(
-                    "a column of the table of contents comes twice",
-                ));
+                return Err(FormatError::new("a column comes twice"));
             }
             if (column::BLOBS..=column::HASH).contains(&number) {
                 columns.0.push((number, decode_column(column, count)?));
@@ -307,15 +306,19 @@ impl Columns {
     }
 
     fn entries(mut self, count: usize, data_start: u64) -> Result<Vec<BlobEntry>, FormatError> {
-        let short = || FormatError::new("a column of the table of contents is too short");
-        let range = || FormatError::new("a value in the table of contents is out of range");
+        let short = || FormatError::new("a column is too short");
+        let range = || FormatError::new("a value is out of range");
         let mut frame_lens = self.take(column::FRAME_LEN, true);
         let mut header_lens = self.take(column::HEADER_LEN, true);
         let mut payload_lens = self.take(column::PAYLOAD_LEN, true);
         let mut kinds = self.take(column::KINDS, true);
         let mut counts = self.take(column::COUNT, true);
         let mut flags = self.take(column::FLAGS, true);
-        let mut blobs = self.take(column::BLOBS, false);
+        if self.take(column::BLOBS, false).any(|blobs| blobs != 1) {
+            return Err(FormatError::new(
+                "its entries stand for several blobs, as an early version wrote them",
+            ));
+        }
         let mut gaps = self.take(column::OFFSET_GAP, false);
         let mut mins = self.take(column::MIN_ID, false);
         let mut spans = self.take(column::ID_SPAN, false);
@@ -341,7 +344,6 @@ impl Columns {
                 frame_len: narrow(frame_lens.next())?,
                 payload_len: narrow(payload_lens.next())?,
                 count: narrow(counts.next())?,
-                blobs: narrow(blobs.next().or(Some(1)))?,
                 number,
                 header_len: narrow(header_lens.next())?,
                 kinds: KindSet::from_bits(narrow(kinds.next())?).ok_or_else(range)?,
@@ -351,7 +353,7 @@ impl Columns {
                 .offset
                 .checked_add(u64::from(entry.frame_len))
                 .ok_or_else(range)?;
-            number = number.checked_add(entry.blobs.max(1)).ok_or_else(range)?;
+            number = number.checked_add(1).ok_or_else(range)?;
             last_id = entry.max_id;
             entries.push(entry);
         }
@@ -360,19 +362,16 @@ impl Columns {
 }
 
 fn narrow<T: TryFrom<i64>>(value: Option<i64>) -> Result<T, FormatError> {
-    let value = value.ok_or(FormatError::new(
-        "a column of the table of contents is too short",
-    ))?;
-    T::try_from(value)
-        .map_err(|_| FormatError::new("a value in the table of contents is out of range"))
+    let value = value.ok_or(FormatError::new("a column is too short"))?;
+    T::try_from(value).map_err(|_| FormatError::new("a value is out of range"))
 }
 
 /// Decodes a column of at most `count` values.
 fn decode_column(column: &[u8], count: usize) -> Result<Vec<i64>, FormatError> {
     let (coding, bytes) = column
         .split_first()
-        .ok_or(FormatError::new("an empty column in the table of contents"))?;
-    let too_long = FormatError::new("a column of the table of contents is too long");
+        .ok_or(FormatError::new("a column is empty"))?;
+    let too_long = FormatError::new("a column is too long");
     let mut values = Vec::new();
     let mut varints = Varints::new(bytes);
     match *coding {
@@ -385,7 +384,7 @@ fn decode_column(column: &[u8], count: usize) -> Result<Vec<i64>, FormatError> {
             while !varints.is_done() {
                 let value = zigzag_decode(varints.read()?);
                 let len = usize::try_from(varints.read()?).unwrap_or(usize::MAX);
-                if len > count.saturating_sub(values.len()) || len > MAX_TOC_LEN {
+                if len > count.saturating_sub(values.len()) {
                     return Err(too_long);
                 }
                 values.resize(values.len() + len, value);
@@ -399,7 +398,7 @@ fn decode_column(column: &[u8], count: usize) -> Result<Vec<i64>, FormatError> {
         }
         other => {
             return Err(FormatError::with(format!(
-                "column coding {other} in the table of contents is not known"
+                "column coding {other} is not known"
             )));
         }
     }
@@ -487,7 +486,7 @@ pub(super) mod tests {
             ..TocFlags::default()
         };
         Toc {
-            file_len: 1 << 40,
+            data_end: 1 << 40,
             flags,
             entries,
         }

@@ -134,9 +134,6 @@ impl<'f> BlobReader<'f> {
 /// Reads the frame of a blob.
 fn read_frame(input: &Input, frame: &mut Vec<u8>, entry: &BlobEntry, stats: &Stats) -> Result<()> {
     let bad = |source| input.blob_error(u64::from(entry.number), entry.offset, source);
-    if entry.blobs != 1 {
-        return Err(bad(FormatError::new("several blobs cannot be read as one")));
-    }
     let len = entry.frame_len as usize;
     if frame.len() < len {
         frame.resize(len, 0);

@@ -41,7 +41,7 @@ impl ElementReader {
     }
 
     fn frames(&self) -> HeaderWalker<'_> {
-        HeaderWalker::new(&self.file.input, self.file.data_start, 1)
+        self.file.frames()
     }
 
     /// Calls `visit` with every object in file order, on this thread alone.

@@ -1,17 +1,19 @@
 //! Input files and the opening of a PBF.
 
+use super::HeaderWalker;
 use super::direct::{self, direct_reader};
 use crate::context::{Context, IoMode};
 use crate::error::{Error, Result};
 use crate::pbf::{
     Blob, BlobEntry, BlobHeader, BlobKind, Decompressor, FRAME_PREFIX_LEN, FormatError,
-    HeaderBlock, MAX_BLOB_HEADER_LEN, MAX_BLOB_LEN, MAX_PAYLOAD_LEN, Toc,
+    HeaderBlock, MAX_BLOB_HEADER_LEN, MAX_BLOB_LEN, MAX_PAYLOAD_LEN, Toc, TocPointer, TocReader,
+    find_toc,
 };
 use crate::sys;
 use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A file that is read at arbitrary places. Standard input is spooled to a temporary file. Clones
 /// share the open file.
@@ -29,6 +31,8 @@ struct OpenInput {
     drop_behind: bool,
     /// The length of the file that this one was made of.
     original_len: Option<u64>,
+    /// The first bytes, once they were asked for.
+    start: OnceLock<Vec<u8>>,
 }
 
 impl Input {
@@ -69,6 +73,7 @@ impl Input {
             file,
             direct,
             original_len: None,
+            start: OnceLock::new(),
         })))
     }
 
@@ -115,6 +120,7 @@ impl Input {
             direct: None,
             drop_behind: false,
             original_len: None,
+            start: OnceLock::new(),
         })))
     }
 
@@ -159,6 +165,18 @@ impl Input {
         Ok(count)
     }
 
+    /// The first 64 KiB of the file, or all of a shorter one. They are read once.
+    pub(crate) fn start(&self) -> Result<&[u8]> {
+        if let Some(start) = self.0.start.get() {
+            return Ok(start);
+        }
+        let mut start =
+            vec![0; usize::try_from(self.len()).map_or(FIRST_READ, |len| len.min(FIRST_READ))];
+        let found = self.read_at(&mut start, 0)?;
+        start.truncate(found);
+        Ok(self.0.start.get_or_init(|| start))
+    }
+
     /// Fills `buffer` from `offset` on. A file that has become shorter is an error.
     pub(crate) fn read_all_at(&self, buffer: &mut [u8], offset: u64) -> Result<()> {
         if self.read_at(buffer, offset)? < buffer.len() {
@@ -194,8 +212,11 @@ impl Input {
 /// How far behind its readers a large file is dropped from memory.
 const DROP_BEHIND: u64 = 256 << 20;
 
-/// Bytes fetched by the read that opens a file.
+/// Bytes fetched by the read that opens a file, and by the one that looks for the table of contents at its end.
 const FIRST_READ: usize = 64 * 1024;
+
+/// The most bytes of a table of contents that are read at a time: longer than a frame can be.
+const MOST_READ: u64 = 48 << 20;
 
 /// An open PBF file: its header, and its table of contents where it has a good one.
 #[derive(Debug)]
@@ -210,10 +231,12 @@ pub struct PbfFile {
     pub toc_problem: Option<String>,
     /// Where the first data frame starts.
     pub data_start: u64,
+    /// Where the last data frame ends, as far as that is known: there the table of contents begins.
+    pub data_end: u64,
 }
 
 impl PbfFile {
-    /// Opens a file and reads its header blob: one read, or two where the table is large.
+    /// Opens a file and reads its header blob and its table of contents: at most three reads.
     pub fn open(path: &Path, ctx: &Context) -> Result<Self> {
         Self::of_input(Input::open_in(path, ctx)?, ctx)
     }
@@ -228,6 +251,11 @@ impl PbfFile {
         Ok(file)
     }
 
+    /// The frames of data in file order.
+    pub fn frames(&self) -> HeaderWalker<'_> {
+        HeaderWalker::new(&self.input, self.data_start..self.data_end)
+    }
+
     fn read_header(input: Input, ctx: &Context) -> Result<Self> {
         if input.is_empty() {
             return Err(Error::file(input.path(), "the file is empty"));
@@ -235,60 +263,168 @@ impl PbfFile {
         let frame = read_header_frame(&input)?;
         ctx.stats.bytes_read.add(frame.len() as u64);
         let bad = |source| input.blob_error(0, 0, source);
-        let (header, data_start, toc) = parse_header_frame(&frame, input.len()).map_err(bad)?;
+        let (header, toc) = parse_header_frame(&frame).map_err(bad)?;
         let mut file = Self {
             input,
             header,
             toc: None,
             toc_problem: None,
-            data_start,
+            data_start: frame.len() as u64,
+            data_end: 0,
         };
-        match toc {
+        file.data_end = file.input.len();
+        match toc
+            .as_deref()
+            .map(|bytes| (TocPointer::parse(bytes), bytes))
+        {
             None => {}
-            Some(Err(problem)) => file.toc_problem = Some(problem.to_string()),
-            Some(Ok(toc)) => file.take_toc(toc)?,
+            Some((None, table)) => file.take_toc_of_header(table)?,
+            Some((Some(TocPointer::At { start, file_len }), _)) => {
+                file.take_toc_at(start, file_len, ctx)?;
+            }
+            Some((Some(TocPointer::AtEnd), _)) => file.take_toc_of_stream(ctx)?,
         }
         Ok(file)
     }
 
-    /// Takes a table over if it is one of this file. One of a longer file means that the end of
-    /// this one is missing.
-    fn take_toc(&mut self, toc: Toc) -> Result<()> {
+    /// Takes over a table of version 1, which stands in the header itself.
+    fn take_toc_of_header(&mut self, table: &[u8]) -> Result<()> {
+        match Toc::parse(table, self.data_start, self.input.len()) {
+            Err(problem) => self.reject_toc(&problem),
+            Ok(toc) => {
+                if self.has_length(toc.data_end)? {
+                    self.take_toc(toc, self.input.len());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes over the table that begins at byte `start` of a file of `file_len` bytes.
+    fn take_toc_at(&mut self, start: u64, file_len: u64, ctx: &Context) -> Result<()> {
+        if !self.has_length(file_len)? {
+            return Ok(());
+        }
+        if !(self.data_start..=file_len).contains(&start) {
+            self.reject_toc(&FormatError::new("it cannot be where the header says"));
+            return Ok(());
+        }
+        self.data_end = start;
+        let mut reader = TocReader::default();
+        let (mut frames, mut at) = (Vec::new(), start);
+        while at < file_len {
+            // Whatever the header says, no more memory is taken than what is there turns out to need.
+            let len = (file_len - at).min(MOST_READ);
+            frames.resize(len as usize, 0);
+            self.input.read_all_at(&mut frames, at)?;
+            ctx.stats.bytes_read.add(len);
+            match reader.add(&frames) {
+                Ok(used) => at += used as u64,
+                Err(problem) => {
+                    self.reject_toc(&problem);
+                    return Ok(());
+                }
+            }
+        }
+        self.take_toc_text(reader, start);
+        Ok(())
+    }
+
+    /// Takes over the table at the end of a file that was written as a stream.
+    fn take_toc_of_stream(&mut self, ctx: &Context) -> Result<()> {
+        let file_len = self.input.len();
+        let tail_len = (FIRST_READ as u64).min(file_len);
+        let mut tail = vec![0; tail_len as usize];
+        self.input.read_all_at(&mut tail, file_len - tail_len)?;
+        ctx.stats.bytes_read.add(tail_len);
+        let start = find_toc(&tail).filter(|start| (self.data_start..file_len).contains(start));
+        let Some(start) = start else {
+            return self.take_lost_toc();
+        };
+        match tail_len.checked_sub(file_len - start) {
+            Some(skipped) => {
+                self.data_end = start;
+                let frames = tail.get(skipped as usize..).unwrap_or_default();
+                let mut reader = TocReader::default();
+                match reader.add(frames) {
+                    Ok(used) if used == frames.len() => self.take_toc_text(reader, start),
+                    Ok(_) => self.reject_toc(&FormatError::new("it is damaged")),
+                    Err(problem) => self.reject_toc(&problem),
+                }
+                Ok(())
+            }
+            None => self.take_toc_at(start, file_len, ctx),
+        }
+    }
+
+    /// A stream that does not end with its table was cut off, or something was appended to it: then the table is
+    /// further in front.
+    fn take_lost_toc(&mut self) -> Result<()> {
+        let mut frames = self.frames();
+        for head in &mut frames {
+            head?;
+        }
+        if frames.tables() == 0 {
+            return Err(Error::file(
+                self.input.path(),
+                "the file is truncated: the table of contents that its header announces is not there",
+            ));
+        }
+        self.toc_problem =
+            Some("the table of contents is stale: data was appended to the file".into());
+        Ok(())
+    }
+
+    /// Whether the file is as long as its table of contents says. One that is shorter is an error: its end is missing.
+    fn has_length(&mut self, expected: u64) -> Result<bool> {
         let found = self.input.len();
-        if toc.file_len > found {
+        if expected > found {
             return Err(Error::file(
                 self.input.path(),
                 format!(
-                    "the file is truncated: it has {found} bytes, its table of contents says {}",
-                    toc.file_len
+                    "the file is truncated: it has {found} bytes, its table of contents says {expected}"
                 ),
             ));
         }
-        let end = toc.entries.last().map_or(self.data_start, BlobEntry::end);
-        if toc.file_len < found {
+        if expected < found {
             self.toc_problem = Some(format!(
                 "the table of contents is stale: {} bytes were appended to the file",
-                found - toc.file_len
+                found - expected
             ));
-        } else if end != found || !toc.entries.iter().all(is_possible) {
+        }
+        Ok(expected == found)
+    }
+
+    fn take_toc_text(&mut self, reader: TocReader, start: u64) {
+        let table = reader.finish();
+        match table.and_then(|table| Toc::parse(&table, self.data_start, self.input.len())) {
+            Err(problem) => self.reject_toc(&problem),
+            Ok(toc) => self.take_toc(toc, start),
+        }
+    }
+
+    fn reject_toc(&mut self, problem: &FormatError) {
+        self.toc_problem = Some(format!("the table of contents cannot be read: {problem}"));
+    }
+
+    /// Takes over a table of data that ends at `data_end`, if it can be one.
+    fn take_toc(&mut self, toc: Toc, data_end: u64) {
+        let end = toc.entries.last().map_or(self.data_start, BlobEntry::end);
+        if end != data_end || toc.data_end != data_end || !toc.entries.iter().all(is_possible) {
             self.toc_problem = Some("the table of contents does not fit the file".into());
         } else {
             self.toc = Some(toc);
         }
-        Ok(())
     }
 }
 
 /// Whether a blob can be what an entry says: nothing may be planned, or memory taken, by one that
 /// no file can have.
 fn is_possible(entry: &BlobEntry) -> bool {
-    let payload_limit = u64::from(MAX_PAYLOAD_LEN) * u64::from(entry.blobs);
-    let frame_limit = u64::from(MAX_BLOB_LEN + MAX_BLOB_HEADER_LEN) * u64::from(entry.blobs);
-    entry.blobs > 0
-        && (1..entry.frame_len).contains(&entry.header_len)
-        && u64::from(entry.frame_len) < frame_limit
-        && u64::from(entry.payload_len) <= payload_limit
-        && u64::from(entry.count) <= payload_limit
+    (1..entry.frame_len).contains(&entry.header_len)
+        && entry.frame_len < MAX_BLOB_LEN + MAX_BLOB_HEADER_LEN
+        && entry.payload_len <= MAX_PAYLOAD_LEN
+        && entry.count <= MAX_PAYLOAD_LEN
         && entry.first_key() <= entry.last_key()
         // Blobs of which nothing is said would be in no command's plan.
         && entry.says_something()
@@ -297,9 +433,7 @@ fn is_possible(entry: &BlobEntry) -> bool {
 /// The bytes of the first frame, limits checked.
 fn read_header_frame(input: &Input) -> Result<Vec<u8>> {
     let bad = |source| input.blob_error(0, 0, source);
-    let mut frame = vec![0; FIRST_READ.min(usize::try_from(input.len()).unwrap_or(FIRST_READ))];
-    let found = input.read_at(&mut frame, 0)?;
-    frame.truncate(found);
+    let mut frame = input.start()?.to_vec();
     let len = header_frame_len(&frame).map_err(bad)?;
     let found = frame.len();
     frame.resize(len, 0);
@@ -353,17 +487,11 @@ fn header_frame_len(frame: &[u8]) -> Result<usize, FormatError> {
     Ok(FRAME_PREFIX_LEN + header_bytes.len() + header.blob_len as usize)
 }
 
-type ParsedHeader = (HeaderBlock, u64, Option<Result<Toc, FormatError>>);
-
-fn parse_header_frame(frame: &[u8], file_len: u64) -> Result<ParsedHeader, FormatError> {
+/// The header in a frame, and what it says of the table of contents.
+fn parse_header_frame(frame: &[u8]) -> Result<(HeaderBlock, Option<Vec<u8>>), FormatError> {
     let start = FRAME_PREFIX_LEN + blob_header_bytes(frame)?.len();
     let blob = Blob::parse(frame.get(start..).unwrap_or_default())?;
     let mut decompressor = Decompressor::default();
     let (header, toc) = HeaderBlock::parse(decompressor.payload(&blob)?)?;
-    let data_start = frame.len() as u64;
-    Ok((
-        header,
-        data_start,
-        toc.map(|bytes| Toc::parse(bytes, data_start, file_len)),
-    ))
+    Ok((header, toc.map(<[u8]>::to_vec)))
 }

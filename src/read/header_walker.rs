@@ -2,10 +2,14 @@
 
 use super::Input;
 use crate::error::Result;
-use crate::pbf::{BlobEntry, BlobHeader, BlobKind, FRAME_PREFIX_LEN, FormatError};
+use crate::pbf::{
+    BlobEntry, BlobHeader, BlobKind, FRAME_PREFIX_LEN, FormatError, is_toc_blob, may_be_toc_blob,
+};
+use std::ops::Range;
 
-/// Bytes fetched at each frame: enough for every BlobHeader that carries no tag keys.
-const PROBE: usize = 80;
+/// Bytes fetched at each frame: enough for every BlobHeader that carries no tag keys, and to see that a blob may be a
+/// table of contents.
+const PROBE: usize = 96;
 
 /// What stands before a blob.
 #[derive(Debug, Clone)]
@@ -16,24 +20,33 @@ pub struct FrameHead {
     pub indexdata: Option<Vec<u8>>,
 }
 
-/// Walks the data frames of a file. Frames of unknown type are passed over.
+/// Walks the data frames of a file. Frames of unknown type, and tables of contents, are passed over.
 #[derive(Debug)]
 pub struct HeaderWalker<'f> {
     input: &'f Input,
     offset: u64,
+    end: u64,
     number: u32,
     failed: bool,
+    tables: u32,
 }
 
 impl<'f> HeaderWalker<'f> {
-    /// Starts at the frame with that number and offset.
-    pub const fn new(input: &'f Input, offset: u64, number: u32) -> Self {
+    /// Walks the frames in a range of bytes of a file: those behind its header.
+    pub const fn new(input: &'f Input, range: Range<u64>) -> Self {
         Self {
             input,
-            offset,
-            number,
+            offset: range.start,
+            end: range.end,
+            number: 1,
             failed: false,
+            tables: 0,
         }
+    }
+
+    /// How many blobs of a table of contents were passed over so far.
+    pub(super) const fn tables(&self) -> u32 {
+        self.tables
     }
 
     fn read_head(&mut self) -> Result<(BlobKind, FrameHead)> {
@@ -76,6 +89,16 @@ impl<'f> HeaderWalker<'f> {
                 header.blob_len
             ))));
         }
+        let blob_start = probe.get(header_len..).unwrap_or_default();
+        let kind = match header.kind {
+            BlobKind::Data
+                if may_be_toc_blob(blob_start) && self.is_toc(header_len, &header)? =>
+            {
+                self.tables += 1;
+                BlobKind::Unknown
+            }
+            kind => kind,
+        };
         let entry = BlobEntry {
             offset: self.offset,
             frame_len,
@@ -84,7 +107,7 @@ impl<'f> HeaderWalker<'f> {
             ..BlobEntry::default()
         };
         Ok((
-            header.kind,
+            kind,
             FrameHead {
                 entry,
                 indexdata: header.indexdata.map(<[u8]>::to_vec),
@@ -93,11 +116,20 @@ impl<'f> HeaderWalker<'f> {
     }
 }
 
+impl HeaderWalker<'_> {
+    /// Whether the blob of the current frame is a table of contents.
+    fn is_toc(&self, header_len: usize, header: &BlobHeader<'_>) -> Result<bool> {
+        let mut body = vec![0; header.blob_len as usize];
+        let found = (self.input).read_at(&mut body, self.offset + header_len as u64)?;
+        Ok(found == body.len() && is_toc_blob(&body))
+    }
+}
+
 impl Iterator for HeaderWalker<'_> {
     type Item = Result<FrameHead>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        while !self.failed && self.offset < self.input.len() {
+        while !self.failed && self.offset < self.end {
             match self.read_head() {
                 Err(error) => {
                     self.failed = true;

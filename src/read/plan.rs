@@ -1,11 +1,11 @@
 //! What is in each blob of a file: from its table of contents, from per-blob indexes, or from one
 //! parallel pass over the blobs.
 
-use super::{BlobReader, FrameHead, HeaderWalker, PbfFile, parallel_classify_phase};
+use super::{BlobReader, FrameHead, PbfFile, parallel_classify_phase};
 use crate::Context;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::osm::{KindSet, OrderKey};
-use crate::pbf::{BlobEntry, BlobFlags, decode_blob_index, scan_payload, stale_index};
+use crate::pbf::{BlobEntry, BlobFlags, decode_blob_index, scan_payload};
 
 /// Where a plan came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,8 +82,7 @@ impl BlobPlan {
             });
         }
         let mut scanned = false;
-        let walker = HeaderWalker::new(&file.input, file.data_start, 1);
-        let units = walker.map(|head| {
+        let units = file.frames().map(|head| {
             head.map(
                 |FrameHead {
                      mut entry,
@@ -119,8 +118,9 @@ impl BlobPlan {
         ctx: &Context,
         mut on_entry: impl FnMut(&BlobEntry) -> Result<()>,
     ) -> Result<Self> {
-        let walker = HeaderWalker::new(&file.input, file.data_start, 1);
-        let units = walker.map(|head| head.map(|head| Unit::Scan(head.entry)));
+        let units = file
+            .frames()
+            .map(|head| head.map(|head| Unit::Scan(head.entry)));
         let mut entries = Vec::new();
         index_pass(file, units, ctx, |entry| {
             on_entry(&entry)?;
@@ -131,61 +131,6 @@ impl BlobPlan {
             entries,
             source: PlanSource::Scan,
         })
-    }
-
-    /// Replaces the entries that stand for several blobs, where `selected` picks them, by one
-    /// entry a blob. Entries have to stand for one blob before they can be decoded.
-    pub fn resolve_shared(
-        &mut self,
-        file: &PbfFile,
-        ctx: &Context,
-        mut selected: impl FnMut(&BlobEntry) -> bool,
-    ) -> Result<()> {
-        if !self
-            .entries
-            .iter()
-            .any(|entry| entry.blobs > 1 && selected(entry))
-        {
-            return Ok(());
-        }
-        let mut resolved: Vec<BlobEntry> = Vec::with_capacity(self.entries.len() * 2);
-        let mut units: Vec<Unit> = Vec::with_capacity(self.entries.len() * 2);
-        // Each shared entry, and how many units there are behind its blobs.
-        let mut shared: Vec<(BlobEntry, usize)> = Vec::new();
-        for entry in std::mem::take(&mut self.entries) {
-            if entry.blobs > 1 && selected(&entry) {
-                let frames = HeaderWalker::new(&file.input, entry.offset, entry.number);
-                let mut end = entry.offset;
-                for head in frames.take(entry.blobs as usize) {
-                    let head = head?;
-                    end = head.entry.end();
-                    units.push(Unit::Scan(head.entry));
-                }
-                shared.push((entry, units.len()));
-                if end != entry.end() {
-                    return Err(stale_entry(file, &entry, "its blobs end elsewhere"));
-                }
-            } else {
-                units.push(Unit::Known(entry));
-            }
-        }
-        index_pass(file, units.into_iter().map(Ok), ctx, |entry| {
-            resolved.push(entry);
-            Ok(())
-        })?;
-        for (entry, end) in shared {
-            let start = end.saturating_sub(entry.blobs as usize);
-            let blobs = resolved.get(start..end).unwrap_or_default();
-            let count = blobs.iter().map(|blob| u64::from(blob.count)).sum::<u64>();
-            let within = |blob: &BlobEntry| {
-                blob.first_key() >= entry.first_key() && blob.last_key() <= entry.last_key()
-            };
-            if count != u64::from(entry.count) || !blobs.iter().all(within) {
-                return Err(stale_entry(file, &entry, "ids or their number differ"));
-            }
-        }
-        self.entries = resolved;
-        Ok(())
     }
 
     /// The kinds of objects in the file.
@@ -248,11 +193,6 @@ impl BlobPlan {
             self.entries.iter().all(|entry| scanned(&entry)) && self.first_continued().is_none();
         known.then_some(true)
     }
-}
-
-fn stale_entry(file: &PbfFile, entry: &BlobEntry, what: &str) -> Error {
-    file.input
-        .blob_error(u64::from(entry.number), entry.offset, stale_index(what))
 }
 
 /// Turns units into entries, decoding those that need it on every core; `take` gets the entries in

@@ -39,8 +39,12 @@ impl TextFormat {
     /// the input cannot be decompressed.
     pub fn of(input: &Input) -> Result<Option<Self>> {
         const LOOKED_AT: u64 = 1 << 16;
-        if input.is_empty() {
+        let start = input.start()?;
+        if start.is_empty() {
             return Ok(None);
+        }
+        if compression(start) == TextCompression::None && !is_xz(start) {
+            return Ok(Self::of_text(start));
         }
         let mut start = Vec::new();
         let read = decompressed(input.clone())?
@@ -95,18 +99,20 @@ fn compression(start: &[u8]) -> TextCompression {
     }
 }
 
+fn is_xz(start: &[u8]) -> bool {
+    start.starts_with(&[0xfd, b'7', b'z', b'X', b'Z'])
+}
+
 /// The bytes of an input, decompressed; how they are compressed is told by the first of them.
 pub(super) fn decompressed(input: Input) -> Result<Box<dyn Read + Send>> {
-    let mut magic = [0; 6];
-    let found = input.read_at(&mut magic, 0)?;
-    let magic = magic.get(..found).unwrap_or_default();
-    if magic.starts_with(&[0xfd, b'7', b'z', b'X', b'Z']) {
+    let compression = compression(input.start()?);
+    if is_xz(input.start()?) {
         let cause = "the file is compressed with xz, which is not supported";
         return Err(Error::file(input.path(), cause));
     }
     let path = input.path().to_owned();
     let bytes = BufReader::with_capacity(1 << 16, InputBytes { input, position: 0 });
-    Ok(match compression(magic) {
+    Ok(match compression {
         TextCompression::None => Box::new(bytes),
         TextCompression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(bytes)),
         TextCompression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(bytes)),

@@ -97,7 +97,7 @@ impl FrameEncoder {
         payload: &[u8],
         entry: &BlobEntry,
     ) -> Result<(), FormatError> {
-        if !entry.flags.has(BlobFlags::HASHED) || entry.blobs != 1 {
+        if !entry.flags.has(BlobFlags::HASHED) {
             return self.add_payload(payload);
         }
         self.add_known(

@@ -28,7 +28,7 @@ pub enum OutputTarget {
 }
 
 impl OutputTarget {
-    /// Whether nobody can seek in the output, so that it gets no table of contents.
+    /// Whether nobody can seek in the output.
     pub fn is_stream(&self) -> bool {
         match self {
             Self::Stdout => true,

@@ -1,4 +1,4 @@
-//! The sink of every command: chunks in order, a table of contents at the end.
+//! The sink of every command: chunks in order, and a table of contents behind them.
 
 use super::EncodedFrame;
 use super::backends::{Backend, Buffered, Chunked, Destination, Pool, Ring};
@@ -6,14 +6,14 @@ use super::output::{OpenOutput, Output, OutputTarget};
 use crate::error::{Error, Result};
 use crate::osm::OrderKey;
 use crate::pbf::{
-    BlobEntry, BlobFlags, BlobKind, Compression, Compressor, HeaderBlock, Toc, TocFlags,
-    encode_blob_header, encode_blob_index, feature, header_frame_with_toc, plain_header_len,
-    reserved_header_len, reserved_header_len_alike,
+    BlobEntry, BlobFlags, BlobKind, Compression, FormatError, HeaderBlock, Toc, TocFlags,
+    TocPointer, encode_blob_header, encode_blob_index, encode_toc, encode_toc_frames, feature,
+    header_frame, plain_header_len, reserved_header_len, stream_header_frame,
 };
 use crate::read::Input;
 use crate::stats::Stats;
 use crate::sys;
-use crate::{Context, IoMode, Observer, human_bytes, system};
+use crate::{Context, IoMode, human_bytes, system};
 use serde::Serialize;
 use std::fs::File;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use std::sync::Arc;
 pub struct WriteOptions {
     /// Compression of blobs that are made anew.
     pub compression: Compression,
-    /// Whether the file gets a table of contents. A stream never does.
+    /// Whether the output gets a table of contents.
     pub toc: bool,
     /// Whether every blob gets an index in its BlobHeader, for programs that know it.
     pub blob_index: bool,
@@ -42,32 +42,33 @@ impl Default for WriteOptions {
 /// What is known of an output before its first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Expected {
-    /// Data blobs: room for so many is kept for the table of contents.
-    pub blobs: u64,
     /// About how many bytes; 0 where that is not known.
     pub bytes: u64,
     /// Of them, those that are copied from inputs as they are, so that the output is no shorter.
     pub copied: u64,
     /// Where in its input the first blob stands that is copied.
     pub first_copy: Option<u64>,
-    /// Whether `blobs` is but a limit that is perhaps by far not reached.
-    pub open: bool,
-    /// Whether that limit is near enough, so that little needs to be held back to learn more.
-    pub is_near: bool,
     /// How many more outputs are written at the same time: each takes less memory then.
     pub others: usize,
 }
 
 impl Expected {
-    /// Where everything is one range of an input that starts at `offset`.
-    pub const fn copy_of(blobs: u64, offset: u64, bytes: u64) -> Self {
+    /// About so many bytes, all of them new.
+    pub const fn new_bytes(bytes: u64) -> Self {
         Self {
-            blobs,
+            bytes,
+            copied: 0,
+            first_copy: None,
+            others: 0,
+        }
+    }
+
+    /// A range of an input that starts at `offset`.
+    pub const fn copy_of(offset: u64, bytes: u64) -> Self {
+        Self {
             bytes,
             copied: bytes,
             first_copy: Some(offset),
-            open: false,
-            is_near: false,
             others: 0,
         }
     }
@@ -77,20 +78,10 @@ impl Expected {
         bytes / (self.others as u64 + 1).min(MOST_SHARES)
     }
 
-    /// How many bytes are held back. Where the limit is near that does not depend on other outputs, and so the
-    /// output does not.
-    fn most_held(&self) -> u64 {
-        match self.is_near {
-            true => MOST_HELD / MOST_SHARES,
-            false => self.share_of(MOST_HELD),
-        }
-    }
-
     /// This, and then `more`.
     #[must_use]
     pub fn and(self, more: Self) -> Self {
         Self {
-            blobs: self.blobs.saturating_add(more.blobs),
             bytes: self.bytes.saturating_add(more.bytes),
             copied: self.copied.saturating_add(more.copied),
             first_copy: if self.bytes == 0 {
@@ -98,8 +89,6 @@ impl Expected {
             } else {
                 self.first_copy
             },
-            open: self.open || more.open,
-            is_near: self.is_near || more.is_near,
             others: self.others.max(more.others),
         }
     }
@@ -130,8 +119,6 @@ struct PendingCopy<'f> {
 
 /// Most bytes that wait to be copied: more would only delay the disk.
 const MAX_PENDING_COPY: u64 = 16 << 20;
-/// Bytes that wait in memory for the room that the header needs to be known, where it is not.
-const MOST_HELD: u64 = 4 << 20;
 /// Bytes gathered before they are written.
 const BUFFER_LEN: u64 = 1 << 20;
 /// Into how many parts such a buffer is cut where many outputs are written at the same time.
@@ -140,22 +127,6 @@ const MOST_SHARES: u64 = 8;
 const LEAST_ALIGNED: u64 = 1 << 20;
 /// Outputs from this length on are written by several threads, where nothing else was asked for.
 const LEAST_PARALLEL: u64 = 256 << 20;
-
-/// A chunk that waits for the header.
-#[derive(Debug)]
-enum EarlyChunk<'f> {
-    Frame(EncodedFrame),
-    Copy(&'f Input, BlobEntry),
-}
-
-impl EarlyChunk<'_> {
-    const fn entry(&self) -> &BlobEntry {
-        match self {
-            Self::Frame(frame) => &frame.entry,
-            Self::Copy(_, entry) => entry,
-        }
-    }
-}
 
 /// Refuses to begin what cannot end for want of space.
 fn check_space(output: &Output, file: &File, expected: &Expected, ctx: &Context) -> Result<()> {
@@ -237,7 +208,7 @@ pub struct PbfWriter<'f> {
     backend: Box<dyn Backend>,
     options: WriteOptions,
     header: HeaderBlock,
-    /// Length of the header frame; what the table has to fit into.
+    /// Length of the header frame, which is written over in the end.
     header_len: usize,
     is_stream: bool,
     entries: Vec<BlobEntry>,
@@ -245,10 +216,6 @@ pub struct PbfWriter<'f> {
     written: Written,
     order: OrderSoFar,
     pending: Option<PendingCopy<'f>>,
-    /// The first chunks, while the header's room is not decided.
-    held: Option<Vec<EarlyChunk<'f>>>,
-    expected: Expected,
-    observer: Arc<dyn Observer>,
     stats: Arc<Stats>,
 }
 
@@ -330,74 +297,39 @@ impl<'f> PbfWriter<'f> {
             written: Written::default(),
             order: OrderSoFar::default(),
             pending: None,
-            held: Some(Vec::new()),
-            expected,
-            observer: ctx.observer.clone(),
             stats: ctx.stats.clone(),
         };
-        if !expected.open || is_stream || !options.toc {
-            writer.begin(expected.blobs)?;
-        }
+        writer.begin(&expected)?;
         Ok(writer)
     }
 
-    /// Writes the header of a stream, or keeps room for that of a file with `blobs` blobs, and what was
-    /// held until then.
-    fn begin(&mut self, blobs: u64) -> Result<()> {
-        let held = self.held.take().unwrap_or_default();
+    /// Writes the header of a stream, or keeps room for that of a file.
+    fn begin(&mut self, expected: &Expected) -> Result<()> {
+        // Nearly all files have dense nodes, and some readers expect them to be declared where there are none.
+        self.header.set_required(feature::SCHEMA, true);
+        self.header.set_required(feature::DENSE_NODES, true);
         let start = if self.is_stream {
-            self.stream_header()?
+            let frame = stream_header_frame(&self.header, self.options.toc);
+            frame.map_err(|error| self.failed(&error))?
         } else {
-            let blobs = if self.options.toc { blobs } else { 0 };
             // Padding for the sake of shared blocks pays where there are some.
-            let alike = self
-                .expected
+            let alike = expected
                 .first_copy
-                .filter(|_| self.expected.bytes >= LEAST_ALIGNED);
-            vec![
-                0;
-                match alike {
-                    Some(offset) => reserved_header_len_alike(&self.header, blobs, offset),
-                    None => reserved_header_len(&self.header, blobs),
-                }
-            ]
+                .filter(|_| expected.bytes >= LEAST_ALIGNED);
+            vec![0; reserved_header_len(&self.header, alike)]
         };
         self.backend.write(&start)?;
         self.header_len = start.len();
         self.position = start.len() as u64;
-        held.into_iter().try_for_each(|held| match held {
-            EarlyChunk::Frame(frame) => self.frame(&frame),
-            EarlyChunk::Copy(input, entry) => self.copy(input, &entry),
-        })
-    }
-
-    fn stream_header(&mut self) -> Result<Vec<u8>> {
-        // It is written before it is known which blocks are made anew: those have dense nodes.
-        self.header.set_required(feature::DENSE_NODES, true);
-        let (mut frame, mut message) = (Vec::new(), Vec::new());
-        self.header.encode(&mut message);
-        Compressor::new(Compression::Zlib(6))
-            .frame(BlobKind::Header, None, &message, &mut frame)
-            .map_err(|error| Error::file(self.output.path(), error.to_string()))?;
-        Ok(frame)
-    }
-
-    /// Keeps a chunk back: the header's room is not decided yet.
-    fn hold(&mut self, chunk: EarlyChunk<'f>) -> Result<()> {
-        let held = self.held.get_or_insert_default();
-        held.push(chunk);
-        let bytes = held.iter().map(|held| u64::from(held.entry().frame_len));
-        if bytes.sum::<u64>() > self.expected.most_held() {
-            self.begin(self.expected.blobs)?;
-        }
         Ok(())
+    }
+
+    fn failed(&self, error: &FormatError) -> Error {
+        Error::file(self.output.path(), error.to_string())
     }
 
     /// Appends a frame that was made anew.
     pub fn frame(&mut self, frame: &EncodedFrame) -> Result<()> {
-        if self.held.is_some() {
-            return self.hold(EarlyChunk::Frame(frame.clone()));
-        }
         self.flush_copies()?;
         self.backend.write(&frame.bytes)?;
         self.stats.blobs_rewritten.add(1);
@@ -408,14 +340,9 @@ impl<'f> PbfWriter<'f> {
     /// Appends a blob of an input as it is. Only its BlobHeader is written anew, where it is not
     /// what the options ask for.
     pub fn copy(&mut self, input: &'f Input, entry: &BlobEntry) -> Result<()> {
-        if self.held.is_some() {
-            return self.hold(EarlyChunk::Copy(input, *entry));
-        }
-        self.stats.blobs_copied.add(u64::from(entry.blobs));
+        self.stats.blobs_copied.add(1);
         let blob_len = entry.frame_len - entry.header_len.min(entry.frame_len);
-        // Several blobs under one entry are copied as they stand: their headers are not known.
-        let keep = entry.blobs > 1
-            || (!self.options.blob_index && entry.header_len == plain_header_len(blob_len));
+        let keep = !self.options.blob_index && entry.header_len == plain_header_len(blob_len);
         if keep {
             self.copy_range(input, entry.offset, u64::from(entry.frame_len))?;
             self.take_entry(*entry, entry.header_len, entry.frame_len);
@@ -463,7 +390,7 @@ impl<'f> PbfWriter<'f> {
         entry.frame_len = frame_len;
         self.position += u64::from(frame_len);
         self.order.add(&entry);
-        self.written.blobs += u64::from(entry.blobs);
+        self.written.blobs += 1;
         self.written.objects += u64::from(entry.count);
         self.entries.push(entry);
     }
@@ -473,21 +400,23 @@ impl<'f> PbfWriter<'f> {
         self.header.set_required(feature, true);
     }
 
-    /// Ends the file: patches the header with the table of contents, makes everything durable,
-    /// and lets the file take its name.
+    /// Ends the file: appends the table of contents, writes the header over, makes everything durable, and lets the
+    /// file take its name.
     pub fn finish(mut self) -> Result<Written> {
-        if let Some(held) = &self.held {
-            let blobs = held.iter().map(|held| u64::from(held.entry().blobs));
-            self.begin(blobs.sum())?;
-        }
         self.flush_copies()?;
         self.settle_features();
-        self.written.bytes = self.position;
         self.written.sorted = self.order.verdict() == Some(true);
+        let toc = match self.options.toc {
+            true => Some(self.write_toc()?),
+            false => None,
+        };
+        self.written.indexed = self.options.toc;
+        self.written.bytes = self.position;
         let start = if self.is_stream {
             Vec::new()
         } else {
-            self.header_frame()?
+            let frame = header_frame(&self.header, toc, self.header_len);
+            frame.map_err(|error| self.failed(&error))?
         };
         self.backend.finish(&start, self.position)?;
         drop(self.backend);
@@ -500,19 +429,8 @@ impl<'f> PbfWriter<'f> {
         if let Some(sorted) = self.order.verdict() {
             self.header.set_optional(feature::SORTED, sorted);
         }
-        self.header.set_required(feature::SCHEMA, true);
         let any = |flag| self.entries.iter().any(|entry| entry.flags.has(flag));
-        let (dense, deleted) = (any(BlobFlags::DENSE), any(BlobFlags::DELETED));
-        let located = any(BlobFlags::LOCATIONS);
-        // What a blob is known to hold is declared; a declaration is taken back only where
-        // everything is known of every blob.
-        let all_known = self
-            .entries
-            .iter()
-            .all(|entry| entry.flags.has(BlobFlags::SCANNED));
-        if dense || all_known {
-            self.header.set_required(feature::DENSE_NODES, dense);
-        }
+        let (deleted, located) = (any(BlobFlags::DELETED), any(BlobFlags::LOCATIONS));
         if deleted {
             self.header.set_required(feature::HISTORY, true);
         }
@@ -521,25 +439,25 @@ impl<'f> PbfWriter<'f> {
         }
     }
 
-    fn header_frame(&mut self) -> Result<Vec<u8>> {
-        let toc = self.options.toc.then(|| Toc {
-            file_len: self.position,
+    /// Appends the table of contents. Returns where it is.
+    fn write_toc(&mut self) -> Result<TocPointer> {
+        let start = self.position;
+        let toc = Toc {
+            data_end: start,
             flags: TocFlags {
                 sorted: self.written.sorted,
                 history: self.header.has(feature::HISTORY),
                 locations: self.header.has(feature::LOCATIONS),
             },
             entries: std::mem::take(&mut self.entries),
-        });
-        let (frame, has_table) = header_frame_with_toc(&self.header, toc, self.header_len)
-            .map_err(|error| Error::file(self.output.path(), error.to_string()))?;
-        self.written.indexed = has_table;
-        if self.options.toc && !has_table {
-            self.observer.warn(&format!(
-                "{}: too many blobs of several kinds for a table of contents: the file has none",
-                self.output.path().display()
-            ));
-        }
-        Ok(frame)
+        };
+        let table = encode_toc(&toc, self.header_len as u64);
+        let frames = encode_toc_frames(&table, start).map_err(|error| self.failed(&error))?;
+        self.backend.write(&frames)?;
+        self.position += frames.len() as u64;
+        Ok(TocPointer::At {
+            start,
+            file_len: self.position,
+        })
     }
 }

@@ -57,8 +57,36 @@ pub struct Header {
     pub unknown_fields: Vec<u32>,
 }
 
-/// All frames of a file, in file order.
+/// All frames of a file, in file order, but for those of its table of contents.
 pub fn frames(path: &Path) -> Vec<Frame> {
+    let mut frames = all_frames(path);
+    frames.retain(|frame| !is_table(frame));
+    frames
+}
+
+/// The frames of a file's table of contents.
+pub fn table_frames(path: &Path) -> Vec<Frame> {
+    let mut frames = all_frames(path);
+    frames.retain(is_table);
+    frames
+}
+
+/// Whether a file has a table of contents at its end.
+pub fn has_table(path: &Path) -> bool {
+    all_frames(path).last().is_some_and(is_table)
+}
+
+fn is_table(frame: &Frame) -> bool {
+    frame.blob_type == "OSMData"
+        && Fields::parse(&frame.payload, "PrimitiveBlock")
+            .message(1, "StringTable")
+            .is_some_and(|strings| {
+                strings.all_bytes(1).get(1).map(Vec::as_slice) == Some(b"HOGG table of contents")
+            })
+}
+
+/// All frames of a file, in file order.
+pub fn all_frames(path: &Path) -> Vec<Frame> {
     let file = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut frames = Vec::new();
     let mut offset = 0;

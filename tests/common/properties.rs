@@ -262,7 +262,7 @@ fn table(bytes: &[u8]) {
     let Ok(table) = Toc::parse(&whole, 100, 1 << 20) else {
         return;
     };
-    if table.file_len > 1 << 20 {
+    if table.data_end > 1 << 20 {
         return;
     }
     let written = encode_toc(&table, 100);
@@ -286,7 +286,7 @@ fn tables() -> Vec<Vec<u8>> {
         entries.push(entry);
     }
     let table = Toc {
-        file_len: offset,
+        data_end: offset,
         entries,
         ..Toc::default()
     };

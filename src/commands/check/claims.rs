@@ -5,9 +5,7 @@ use crate::error::{Error, Result};
 use crate::pbf::{
     BlobEntry, BlobFlags, FormatError, Toc, decode_blob_index, feature, scan_payload,
 };
-use crate::read::{
-    BlobPlan, BlobReader, FrameHead, HeaderWalker, PbfFile, PlanSource, parallel_classify_phase,
-};
+use crate::read::{BlobPlan, BlobReader, FrameHead, PbfFile, PlanSource, parallel_classify_phase};
 use serde::Serialize;
 
 /// What came of a look at every blob and every claim.
@@ -62,7 +60,7 @@ pub(super) fn check_claims(file: &PbfFile, max_listed: usize, ctx: &Context) -> 
     parallel_classify_phase(
         ctx.jobs,
         ctx.byte_budget(),
-        HeaderWalker::new(&file.input, file.data_start, 1),
+        file.frames(),
         |head| u64::from(head.entry.frame_len) * 2,
         || BlobReader::new(&file.input, ctx),
         |reader, FrameHead { entry, indexdata }| {
@@ -96,8 +94,6 @@ struct Claims<'f> {
     file: &'f PbfFile,
     /// Entries of the table that no blob was found for yet.
     entries: std::slice::Iter<'f, BlobEntry>,
-    /// The blobs that one entry stands for, joined as far as they came.
-    joined: Option<(&'f BlobEntry, Option<BlobEntry>)>,
     /// What the blobs hold.
     plan: BlobPlan,
     check: IndexCheck,
@@ -110,7 +106,6 @@ impl<'f> Claims<'f> {
         let mut claims = Self {
             file,
             entries: entries.unwrap_or_default().iter(),
-            joined: None,
             plan: BlobPlan {
                 entries: Vec::new(),
                 source: PlanSource::Scan,
@@ -131,9 +126,7 @@ impl<'f> Claims<'f> {
             Err((entry, error)) => {
                 self.check.damaged += 1;
                 self.list(&entry, error.to_string());
-                // What an entry says of several blobs cannot be compared without one of them.
-                let shared = self.entry_of(&entry);
-                self.joined = shared.map(|entry| (entry, None));
+                self.entry_of(&entry);
                 return;
             }
         };
@@ -147,14 +140,8 @@ impl<'f> Claims<'f> {
         self.plan.entries.push(found);
     }
 
-    /// The entry that stands for a blob, alone or among others.
+    /// The entry of the table that stands for a blob.
     fn entry_of(&mut self, blob: &BlobEntry) -> Option<&'f BlobEntry> {
-        if let Some((entry, _)) = self.joined
-            && blob.offset < entry.end()
-        {
-            return Some(entry);
-        }
-        self.joined = None;
         while let Some(entry) = self.entries.as_slice().first()
             && entry.offset <= blob.offset
         {
@@ -177,29 +164,11 @@ impl<'f> Claims<'f> {
         };
         self.check.in_table += 1;
         self.check.hashed += u64::from(entry.flags.has(BlobFlags::HASHED));
-        let so_far = match self.joined.take() {
-            Some((_, None)) => {
-                self.joined = Some((entry, None));
-                return;
-            }
-            Some((_, Some(before))) => before.join(found),
-            None => Some(*found),
-        };
-        match so_far {
-            Some(all) if all.end() < entry.end() => self.joined = Some((entry, so_far)),
-            Some(all) => self.compare(entry, &all, "the table of contents"),
-            None => {
-                self.joined = Some((entry, None));
-                self.is_false(
-                    entry,
-                    "the table of contents joins blobs that are no neighbours of one kind",
-                );
-            }
-        }
+        self.compare(entry, found, "the table of contents");
     }
 
     fn compare(&mut self, claimed: &BlobEntry, found: &BlobEntry, source: &str) {
-        let lengths = |entry: &BlobEntry| (entry.frame_len, entry.header_len, entry.blobs);
+        let lengths = |entry: &BlobEntry| (entry.frame_len, entry.header_len);
         if lengths(claimed) != lengths(found) {
             self.is_false(
                 claimed,

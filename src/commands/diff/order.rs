@@ -57,8 +57,7 @@ impl Side {
             true => PlanNeeds::Ranges,
             false => PlanNeeds::Order,
         };
-        let mut plan = BlobPlan::open(&file, needs, ctx)?;
-        plan.resolve_shared(&file, ctx, |_| true)?;
+        let plan = BlobPlan::open(&file, needs, ctx)?;
         Ok(Self { file, path, plan })
     }
 }

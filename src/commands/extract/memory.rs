@@ -162,7 +162,6 @@ fn nodes_in(
     let is_asked = |entry: &BlobEntry| {
         entry.kinds.contains(ObjectKind::Node) && (entry.bbox.is_empty() || touches(&entry.bbox))
     };
-    plan.resolve_shared(file, ctx, is_asked)?;
     let asked: Vec<u64> = plan
         .entries
         .iter()

@@ -148,12 +148,6 @@ impl<'a> Selection<'a> {
         let mut nodes = IdMap::default();
         let mut algebra = SetAlgebra::new(&self.sets);
         let has_nodes = |entry: &BlobEntry| entry.kinds.contains(ObjectKind::Node);
-        let is_read = |entry: &BlobEntry| {
-            has_nodes(entry) && (entry.bbox.is_empty() || self.areas.meets(&entry.bbox))
-        };
-        source
-            .plan
-            .resolve_shared(source.file, source.ctx, is_read)?;
         for entry in source.plan.entries.iter().filter(|entry| has_nodes(entry)) {
             let cover = self.areas.cover(&entry.bbox);
             let around = cover.touched.is_empty().then_some(cover.inside);
@@ -395,24 +389,6 @@ impl<'a> Selection<'a> {
             last = Some((set, class));
             marks.push_class(class);
         })
-    }
-
-    /// How many objects each of so many regions keeps, where no object comes twice.
-    pub(super) fn kept(&self, regions: usize) -> Option<Vec<u64>> {
-        if !self.each_once {
-            return None;
-        }
-        let mut kept = vec![0; regions];
-        for map in [&self.nodes, &self.ways, &self.relations] {
-            for (set, count) in map.counts() {
-                for region in self.sets.members(set) {
-                    if let Some(kept) = kept.get_mut(region as usize) {
-                        *kept += count;
-                    }
-                }
-            }
-        }
-        Some(kept)
     }
 
     /// What is kept of some blobs.

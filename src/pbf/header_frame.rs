@@ -1,0 +1,198 @@
+//! The header frame: written first, with a length that depends on nothing that may change, and written over in the
+//! end, when it is known what the file holds.
+
+use super::frame::{Blob, BlobKind, Encoding, encode_frame};
+use super::header::{PADDING_FIELD, TOC_FIELD};
+use super::toc_blob::TocPointer;
+use super::wire::{put_bytes_field, put_bytes_head, varint_len};
+use super::zlib_stored::{zlib_stored, zlib_stored_len};
+use super::{FormatError, HeaderBlock};
+
+/// Room kept for what changes in a header between its reservation and the end: features, and where the table of
+/// contents is.
+const ROOM: usize = 256;
+/// GraphHopper takes a first BlobHeader of 13 or 14 bytes only, and so header blobs below this length.
+const SHORT_BLOB_LEN: usize = 1 << 14;
+
+/// How many bytes are kept for the frame of a header. Give the result to [`header_frame`].
+///
+/// Where `alike` is given, the length leaves the same remainder by 4096 as it does, if the header stays short: blobs
+/// that stood behind `alike` bytes can then share the blocks of a file system with a copy.
+pub fn reserved_header_len(header: &HeaderBlock, alike: Option<u64>) -> usize {
+    const BLOCK: u64 = 4096;
+    let mut message = Vec::new();
+    header.encode(&mut message);
+    let least = message.len() + ROOM;
+    let mut payload = least;
+    // Lengths within the frame can grow with the payload: another round makes up for that.
+    for _ in 0..4 {
+        let Some(offset) = alike else { break };
+        let len = frame_len_of(payload) as u64;
+        payload += ((offset % BLOCK + BLOCK - len % BLOCK) % BLOCK) as usize;
+    }
+    if blob_len_of(payload) >= SHORT_BLOB_LEN {
+        payload = least;
+    }
+    frame_len_of(payload)
+}
+
+/// The frame of a header that says where the table of contents is, in exactly `frame_len` bytes, which come from
+/// [`reserved_header_len`].
+pub fn header_frame(
+    header: &HeaderBlock,
+    toc: Option<TocPointer>,
+    frame_len: usize,
+) -> Result<Vec<u8>, FormatError> {
+    let too_long = || FormatError::new("the header does not fit the room reserved for it");
+    let payload_len = payload_len_of(frame_len).ok_or_else(too_long)?;
+    let mut payload = Vec::with_capacity(payload_len);
+    header.encode(&mut payload);
+    if let Some(toc) = toc {
+        put_bytes_field(&mut payload, TOC_FIELD, &toc.encode());
+    }
+    let room = payload_len.checked_sub(payload.len());
+    // No padding can be expressed in one or two bytes.
+    let room = room.filter(|&room| room == 0 || room >= 3);
+    put_padding(&mut payload, room.ok_or_else(too_long)?);
+    stored_frame(&payload, frame_len)
+}
+
+/// The frame of the header of a stream, which cannot be written over.
+pub fn stream_header_frame(header: &HeaderBlock, has_toc: bool) -> Result<Vec<u8>, FormatError> {
+    let mut payload = Vec::new();
+    header.encode(&mut payload);
+    if has_toc {
+        put_bytes_field(&mut payload, TOC_FIELD, &TocPointer::AtEnd.encode());
+    }
+    stored_frame(&payload, frame_len_of(payload.len()))
+}
+
+fn stored_frame(payload: &[u8], frame_len: usize) -> Result<Vec<u8>, FormatError> {
+    let blob = Blob {
+        // Some readers refuse a header blob that is raw.
+        encoding: Encoding::Zlib,
+        data: &zlib_stored(payload, 0),
+        payload_len: payload.len() as u32,
+    };
+    let mut frame = Vec::with_capacity(frame_len);
+    encode_frame(&mut frame, BlobKind::Header, None, &blob)?;
+    match frame.len() == frame_len {
+        true => Ok(frame),
+        false => Err(FormatError::new(
+            "the header could not be fitted to the room reserved for it",
+        )),
+    }
+}
+
+/// Appends exactly `room` bytes of padding fields; `room` is 0 or at least 3.
+fn put_padding(out: &mut Vec<u8>, room: usize) {
+    let end = out.len() + room;
+    while out.len() < end {
+        let left = end - out.len();
+        // Where no single field has just that length, an empty one takes up three bytes first.
+        let fits = (1..=5).find_map(|digits| {
+            let len = left.checked_sub(2 + digits)?;
+            (varint_len(len as u64) == digits).then_some(len)
+        });
+        let len = fits.unwrap_or(0);
+        put_bytes_head(out, PADDING_FIELD, len);
+        out.resize(out.len() + len, 0);
+    }
+}
+
+/// Length of the header's Blob message whose payload has that length.
+fn blob_len_of(payload_len: usize) -> usize {
+    let zlib = zlib_stored_len(payload_len);
+    1 + varint_len(payload_len as u64) + 1 + varint_len(zlib as u64) + zlib
+}
+
+/// Length of the header frame whose payload has that length.
+fn frame_len_of(payload_len: usize) -> usize {
+    let blob = blob_len_of(payload_len);
+    4 + 2 + "OSMHeader".len() + 1 + varint_len(blob as u64) + blob
+}
+
+/// Undoes [`frame_len_of`].
+fn payload_len_of(frame_len: usize) -> Option<usize> {
+    // The frame around a payload takes less than 64 bytes, and 5 for each stored block.
+    let guess = frame_len.saturating_sub(frame_len.div_ceil(65_535) * 5 + 64);
+    (guess.max(1)..frame_len).find(|&len| frame_len_of(len) == frame_len)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pbf::wire::Fields;
+    use crate::pbf::{BlobHeader, Decompressor, feature};
+
+    fn read_back(frame: &[u8]) -> (HeaderBlock, Option<TocPointer>, usize) {
+        let len = BlobHeader::len_from_prefix(frame[..4].try_into().unwrap()).unwrap() as usize;
+        let blob = Blob::parse(&frame[4 + len..]).unwrap();
+        let mut decompressor = Decompressor::default();
+        let (header, toc) = HeaderBlock::parse(decompressor.payload(&blob).unwrap()).unwrap();
+        (header, toc.and_then(TocPointer::parse), len)
+    }
+
+    #[test]
+    fn the_header_fills_the_room_that_was_reserved_and_its_blob_header_is_short() {
+        let mut header = HeaderBlock::default();
+        header.writing_program = Some("x".repeat(300));
+        let pointer = TocPointer::At {
+            start: 77,
+            file_len: 99,
+        };
+        for alike in [None, Some(0), Some(1), Some(4095), Some(1 << 40)] {
+            let len = reserved_header_len(&header, alike);
+            if let Some(alike) = alike {
+                assert_eq!(len as u64 % 4096, alike % 4096);
+            }
+            header.set_required(feature::HISTORY, true);
+            for toc in [None, Some(pointer)] {
+                let frame = header_frame(&header, toc, len).unwrap();
+                assert_eq!(frame.len(), len);
+                let (found, found_toc, blob_header_len) = read_back(&frame);
+                assert_eq!((&found, found_toc), (&header, toc));
+                assert!((13..=14).contains(&blob_header_len));
+            }
+            header.set_required(feature::HISTORY, false);
+        }
+    }
+
+    #[test]
+    fn a_header_that_is_nearly_too_long_is_not_padded() {
+        let mut header = HeaderBlock::default();
+        header.writing_program = Some("x".repeat(15_000));
+        let len = reserved_header_len(&header, Some(4000));
+        let frame = header_frame(&header, None, len).unwrap();
+        assert!((13..=14).contains(&read_back(&frame).2));
+    }
+
+    #[test]
+    fn a_stream_says_that_its_table_is_at_its_end() {
+        let header = HeaderBlock::default();
+        let frame = stream_header_frame(&header, true).unwrap();
+        assert_eq!(read_back(&frame).1, Some(TocPointer::AtEnd));
+        let frame = stream_header_frame(&header, false).unwrap();
+        assert_eq!(read_back(&frame).1, None);
+    }
+
+    #[test]
+    fn padding_of_every_length_can_be_expressed() {
+        for room in (3..300).chain(16_380..16_400).chain([70_000]) {
+            let mut out = Vec::new();
+            put_padding(&mut out, room);
+            assert_eq!(out.len(), room);
+            let mut fields = Fields::new(&out);
+            while let Some(field) = fields.next().unwrap() {
+                assert_eq!(field.number, PADDING_FIELD);
+            }
+        }
+    }
+
+    #[test]
+    fn frame_lengths_can_be_undone() {
+        for len in (1..400).chain(16_300..16_400).chain(65_500..65_600) {
+            assert_eq!(payload_len_of(frame_len_of(len)), Some(len));
+        }
+    }
+}

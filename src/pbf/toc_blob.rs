@@ -1,0 +1,296 @@
+//! The table of contents as a file's last blobs, which other programs read as blocks without objects.
+//!
+//! Each is a PrimitiveBlock that has nothing but a string table, and the strings are the table as base64 text. zlib
+//! stores it uncompressed, so that the last string, which says where the first of these blobs begins, stands at a
+//! known distance from the file's end. `reference/format.md` has the layout.
+
+use super::block::StringTable;
+use super::frame::{Blob, BlobHeader, BlobKind, Encoding, FRAME_PREFIX_LEN, encode_frame};
+use super::toc::{MAGIC, VERSION};
+use super::wire::{Fields, put_bytes_field, put_bytes_head, varint_len};
+use super::zlib_stored::{CHECKSUM_LEN, zlib_stored};
+use super::{Decompressor, FormatError, MAX_PAYLOAD_LEN};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+/// The string that says that a block is a part of a table of contents.
+const TITLE: &str = "HOGG table of contents";
+/// What stands before the position at which the table begins, in the last string.
+const TRAILER_TITLE: &str = "HOGG table of contents at byte ";
+/// Decimal digits of that position.
+const POSITION_DIGITS: usize = 20;
+/// Bytes of the string that ends the file, but for the checksum of its blob.
+const TRAILER_LEN: usize = TRAILER_TITLE.len() + POSITION_DIGITS;
+/// The bytes at the end of a file in which [`find_toc`] finds where its table begins.
+pub const TOC_TAIL_LEN: usize = TRAILER_LEN + CHECKSUM_LEN;
+
+/// The most bytes of text in a string: libosmium takes strings of at most 1,024 bytes.
+const STRING_LEN: usize = 1000;
+/// The most bytes of text in a blob. Blobs are recommended to stay below 16 MiB.
+const PART_LEN: usize = 12_000 * STRING_LEN;
+
+/// What a file's header says of its table of contents (HeaderBlock field 1001, version 2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TocPointer {
+    /// The table begins at byte `start`, and the file has `file_len` bytes.
+    At {
+        /// Where the table's first frame begins.
+        start: u64,
+        /// The length of the whole file.
+        file_len: u64,
+    },
+    /// The table is at the end of a stream, whose length was not known when its header was written.
+    AtEnd,
+}
+
+impl TocPointer {
+    /// Bytes of an encoded pointer.
+    pub const LEN: usize = MAGIC.len() + 1 + 8 + 8 + 4;
+
+    /// The pointer as bytes.
+    pub fn encode(self) -> Vec<u8> {
+        let (start, file_len) = match self {
+            Self::At { start, file_len } => (start, file_len),
+            Self::AtEnd => (0, 0),
+        };
+        let mut out = Vec::with_capacity(Self::LEN);
+        out.extend_from_slice(MAGIC);
+        out.push(VERSION);
+        out.extend_from_slice(&start.to_le_bytes());
+        out.extend_from_slice(&file_len.to_le_bytes());
+        out.extend_from_slice(&crc32c::crc32c(&out).to_le_bytes());
+        out
+    }
+
+    /// Reads a pointer; `None` where the bytes are something else, such as a whole table of version 1.
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        let (body, crc) = bytes.split_last_chunk::<4>()?;
+        let rest = body.strip_prefix(MAGIC)?.strip_prefix(&[VERSION])?;
+        let (start, rest) = rest.split_first_chunk::<8>()?;
+        let file_len: [u8; 8] = rest.try_into().ok()?;
+        if crc32c::crc32c(body) != u32::from_le_bytes(*crc) {
+            return None;
+        }
+        Some(
+            match (u64::from_le_bytes(*start), u64::from_le_bytes(file_len)) {
+                (0, 0) => Self::AtEnd,
+                (start, file_len) => Self::At { start, file_len },
+            },
+        )
+    }
+}
+
+/// The frames that end a file whose data ends at byte `start`, and that hold the table of contents `table`.
+pub fn encode_toc_frames(table: &[u8], start: u64) -> Result<Vec<u8>, FormatError> {
+    let text = STANDARD.encode(table);
+    let parts = text.len().div_ceil(PART_LEN).max(1);
+    let mut frames = Vec::with_capacity(text.len() + text.len() / 100 + 512);
+    for part in 0..parts {
+        let end = text.len().min((part + 1) * PART_LEN);
+        let part_text = text.get(part * PART_LEN..end).unwrap_or_default();
+        let numbers = format!("version {VERSION}, part {} of {parts}", part + 1);
+        let mut strings = vec!["", TITLE, &numbers];
+        let chunks = part_text.as_bytes().chunks(STRING_LEN);
+        strings.extend(chunks.filter_map(|chunk| std::str::from_utf8(chunk).ok()));
+        let trailer = format!("{TRAILER_TITLE}{start:0POSITION_DIGITS$}");
+        if part + 1 == parts {
+            strings.push(&trailer);
+        }
+        put_toc_frame(&strings, &mut frames)?;
+    }
+    Ok(frames)
+}
+
+/// Appends a frame of a block that has these strings and nothing else.
+fn put_toc_frame(strings: &[&str], out: &mut Vec<u8>) -> Result<(), FormatError> {
+    let field_len = |text: &&str| 1 + varint_len(text.len() as u64) + text.len();
+    let table_len = strings.iter().map(field_len).sum();
+    let mut payload = Vec::with_capacity(table_len + 8);
+    put_bytes_head(&mut payload, 1, table_len);
+    for text in strings {
+        put_bytes_field(&mut payload, 1, text.as_bytes());
+    }
+    let last_len = strings.last().map_or(0, |text| text.len());
+    let blob = Blob {
+        encoding: Encoding::Zlib,
+        // The last string is in one piece.
+        data: &zlib_stored(&payload, last_len),
+        payload_len: payload.len() as u32,
+    };
+    encode_frame(out, BlobKind::Data, None, &blob)
+}
+
+/// Where the table of contents begins, from the last [`TOC_TAIL_LEN`] bytes of a file; `None` where it ends otherwise.
+pub fn find_toc(tail: &[u8]) -> Option<u64> {
+    let trailer = tail.get(tail.len().checked_sub(TOC_TAIL_LEN)?..)?;
+    let digits = trailer.get(..TRAILER_LEN)?;
+    let digits = digits.strip_prefix(TRAILER_TITLE.as_bytes())?;
+    if !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+/// Gathers the table of contents from the frames that end a file.
+#[derive(Debug, Default)]
+pub struct TocReader {
+    text: Vec<u8>,
+}
+
+impl TocReader {
+    /// Takes the whole frames that `frames` begins with, and returns their length. Fails on a frame that is no part of
+    /// a table.
+    pub fn add(&mut self, frames: &[u8]) -> Result<usize, FormatError> {
+        let mut rest = frames;
+        while let Some((body, behind)) = data_blob(rest) {
+            if !add_toc_text(body, &mut self.text)? {
+                return Err(damaged());
+            }
+            rest = behind;
+        }
+        match frames.len() - rest.len() {
+            0 => Err(damaged()),
+            used => Ok(used),
+        }
+    }
+
+    /// The table, for [`Toc::parse`](super::Toc::parse).
+    pub fn finish(self) -> Result<Vec<u8>, FormatError> {
+        STANDARD.decode(self.text).map_err(|_| damaged())
+    }
+}
+
+fn damaged() -> FormatError {
+    FormatError::new("it is damaged")
+}
+
+/// Splits the Blob message of a data frame from what stands behind the frame.
+fn data_blob(frames: &[u8]) -> Option<(&[u8], &[u8])> {
+    let prefix = frames.first_chunk::<FRAME_PREFIX_LEN>()?;
+    let len = BlobHeader::len_from_prefix(*prefix).ok()? as usize;
+    let (header, rest) = frames.get(FRAME_PREFIX_LEN..)?.split_at_checked(len)?;
+    let header = BlobHeader::parse(header).ok()?;
+    if header.kind != BlobKind::Data {
+        return None;
+    }
+    rest.split_at_checked(header.blob_len as usize)
+}
+
+/// Appends the text of a table that a Blob message holds a part of; `false` where it holds something else.
+fn add_toc_text(body: &[u8], text: &mut Vec<u8>) -> Result<bool, FormatError> {
+    let blob = Blob::parse(body)?;
+    let mut decompressor = Decompressor::default();
+    let payload = decompressor.payload(&blob)?;
+    let Some(strings) = lone_string_table(payload)? else {
+        return Ok(false);
+    };
+    if strings.get(1).ok() != Some(TITLE) {
+        return Ok(false);
+    }
+    let strings = strings.iter().skip(3);
+    let chunks = strings.filter(|string| !string.starts_with(TRAILER_TITLE));
+    chunks.for_each(|chunk| text.extend_from_slice(chunk.as_bytes()));
+    Ok(true)
+}
+
+/// The strings of a block that has nothing else.
+fn lone_string_table(payload: &[u8]) -> Result<Option<StringTable<'_>>, FormatError> {
+    let mut fields = Fields::new(payload);
+    let Some(table) = fields.next()?.filter(|field| field.number == 1) else {
+        return Ok(None);
+    };
+    if fields.next()?.is_some() {
+        return Ok(None);
+    }
+    StringTable::parse(table.bytes()?).map(Some)
+}
+
+/// Whether the first bytes of a data blob's Blob message may be those of a table of contents: `start` should be longer
+/// than 64 bytes. [`is_toc_blob`] says whether they are.
+pub fn may_be_toc_blob(start: &[u8]) -> bool {
+    let title = TITLE.as_bytes();
+    start.windows(title.len()).any(|window| window == title)
+}
+
+/// Whether a Blob message is a part of a table of contents, and nothing else.
+pub fn is_toc_blob(body: &[u8]) -> bool {
+    body.len() <= MAX_PAYLOAD_LEN as usize && add_toc_text(body, &mut Vec::new()).unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decode(frames: &[u8]) -> Result<Vec<u8>, FormatError> {
+        let mut reader = TocReader::default();
+        match reader.add(frames)? == frames.len() {
+            true => reader.finish(),
+            false => Err(damaged()),
+        }
+    }
+
+    #[test]
+    fn a_table_of_any_length_reads_back_and_is_found_from_the_end() {
+        for len in [
+            0,
+            1,
+            2,
+            3,
+            749,
+            750,
+            751,
+            48_000,
+            49_150,
+            PART_LEN,
+            PART_LEN * 2,
+        ] {
+            let table: Vec<u8> = (0..len).map(|at| (at * 7 / 3) as u8).collect();
+            let frames = encode_toc_frames(&table, 12_345).unwrap();
+            assert_eq!(find_toc(&frames), Some(12_345), "{len}");
+            assert_eq!(decode(&frames).unwrap(), table, "{len}");
+        }
+    }
+
+    #[test]
+    fn every_string_is_short_and_every_part_is_a_table_alone() {
+        let frames = encode_toc_frames(&vec![9; PART_LEN], 1 << 40).unwrap();
+        let (mut rest, mut parts) = (&frames[..], 0);
+        while let Some((body, behind)) = data_blob(rest) {
+            assert!(may_be_toc_blob(&body[..64]) && is_toc_blob(body));
+            let mut decompressor = Decompressor::default();
+            let payload = decompressor.payload(&Blob::parse(body).unwrap()).unwrap();
+            let strings = lone_string_table(payload).unwrap().unwrap();
+            assert!(strings.iter().all(|string| string.len() <= STRING_LEN));
+            (rest, parts) = (behind, parts + 1);
+        }
+        assert!(rest.is_empty() && parts == 2);
+    }
+
+    #[test]
+    fn damage_is_an_error() {
+        let frames = encode_toc_frames(b"some table", 99).unwrap();
+        for index in 0..frames.len() {
+            assert!(decode(&frames[..index]).is_err(), "cut at {index}");
+        }
+    }
+
+    #[test]
+    fn a_pointer_reads_back_and_a_damaged_one_is_none() {
+        for pointer in [
+            TocPointer::AtEnd,
+            TocPointer::At {
+                start: 1 << 40,
+                file_len: (1 << 40) + 77,
+            },
+        ] {
+            let bytes = pointer.encode();
+            assert_eq!(bytes.len(), TocPointer::LEN);
+            assert_eq!(TocPointer::parse(&bytes), Some(pointer));
+            for index in 0..bytes.len() {
+                let mut damaged = bytes.clone();
+                damaged[index] ^= 4;
+                assert_eq!(TocPointer::parse(&damaged), None);
+            }
+        }
+    }
+}
