@@ -1,7 +1,7 @@
 use super::shared::{RunArgs, WriteArgs};
 use super::{Answer, show};
 use anyhow::Result;
-use pbfhogg::commands::apply_changes::{self, Summary, UntaggedNodes};
+use pbfhogg::commands::apply_changes::{self, HeaderBox, Summary, UntaggedNodes};
 use pbfhogg::write::OutputTarget;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -124,6 +124,13 @@ fn report(output: &OutputTarget, summary: &Summary) -> String {
             show::counted(locations.ways_moved, "way"),
             show::counted(locations.nodes_left_out, "node"),
         );
+    }
+    match summary.header_box {
+        HeaderBox::Kept => {}
+        HeaderBox::Widened => out += "  the header's box was widened to hold the new nodes\n",
+        HeaderBox::Dropped => {
+            out += "  the header's box was taken out: new nodes lie outside, and it crosses the 180th meridian\n";
+        }
     }
     let sequence = summary
         .replication_sequence

@@ -14,14 +14,14 @@ use super::{HeaderOptions, input};
 use crate::Context;
 use crate::error::{Error, Result};
 use crate::index::{DiskJoin, IdSet, LocatedNodes, LocationStore, StoreForm};
-use crate::osm::{ObjectKind, Place};
+use crate::osm::{ObjectKind, Place, id_rank};
 use crate::pbf::{
     BlobEntry, BlobFlags, FormatError, HeaderBlock, ParsedBlock, WayNodes, feature, locate_ways,
 };
 use crate::read::{BlobPlan, PbfFile, PlanNeeds};
 use crate::write::{OpenOutput, OutputTarget, WriteOptions};
 use choice::Choice;
-use nodes::{learn, mark_nodes};
+use nodes::{learn, mark_nodes, node_ids};
 use partitions::Partitions;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -216,6 +216,13 @@ impl Parts {
         }
     }
 
+    /// Whether the nodes of each blob come behind those of the blob before.
+    fn is_in_order(&self) -> bool {
+        let key = |entry: &BlobEntry| (id_rank(entry.min_id), id_rank(entry.max_id));
+        let is_behind = |one: &BlobEntry, next: &BlobEntry| key(one).1 < key(next).0;
+        !self.is_mixed && self.nodes.is_sorted_by(is_behind)
+    }
+
     /// The blobs that hold nodes.
     fn with_nodes(&self) -> impl Iterator<Item = &BlobEntry> {
         let all = self.nodes.iter().chain(&self.rest);
@@ -257,10 +264,15 @@ struct Job<'f> {
 impl<'f> Job<'f> {
     /// Locations in memory.
     fn in_memory(&self, form: StoreForm, plan: &mut BlobPlan, output: OpenOutput) -> Result<Kept> {
-        let mut store = LocationStore::new(form, count(self.parts.with_nodes()));
+        let every_rank = 0..=u64::MAX;
+        let mut store = match form == StoreForm::Dense || self.parts.is_in_order() {
+            true => LocationStore::new(form, count(self.parts.with_nodes())),
+            // Every place has its room before the first node comes: they come in any order.
+            false => LocationStore::of_ids(node_ids(self.file, plan, &every_rank, self.ctx)?),
+        };
         let mut keeper = self.begin(output)?;
         match self.parts.is_mixed {
-            true => learn(self.file, plan, &(0..=u64::MAX), &mut store, self.ctx)?,
+            true => learn(self.file, plan, &every_rank, &mut store, self.ctx)?,
             false => self.write_nodes(&mut keeper, &self.parts.nodes, &mut store)?,
         }
         self.write_ways(&mut keeper, self.rest().collect(), |_, nodes, places| {
@@ -293,8 +305,9 @@ impl<'f> Job<'f> {
                     store
                 }
                 None => {
-                    let mut store = LocationStore::new(StoreForm::Sparse, 0);
-                    learn(file, plan, &partitions.ranks(number), &mut store, ctx)?;
+                    let ranks = partitions.ranks(number);
+                    let mut store = LocationStore::of_ids(node_ids(file, plan, &ranks, ctx)?);
+                    learn(file, plan, &ranks, &mut store, ctx)?;
                     store
                 }
             };
@@ -336,6 +349,7 @@ impl<'f> Job<'f> {
             mark_nodes(block, self.members, marks, |id, place| {
                 nodes.push(id, place)
             })?;
+            nodes.sort();
             Ok(nodes)
         };
         let note = |nodes| store.add(&nodes);

@@ -12,7 +12,7 @@ use super::headers::HeaderOptions;
 use crate::Context;
 use crate::commands::input;
 use crate::error::{Error, Result};
-use crate::osm::format_timestamp;
+use crate::osm::{NANO_PER_DECIMICRO, ObjectKind, format_timestamp};
 use crate::pbf::{BlobFlags, HeaderBlock, feature};
 use crate::read::{BlobPlan, PbfFile, PlanNeeds, parallel_classify_phase};
 use crate::text::{ChangeSet, read_change_files};
@@ -66,6 +66,8 @@ pub struct Summary {
     pub replication_sequence: Option<i64>,
     /// Time up to which changes are contained, as far as it is known.
     pub replication_timestamp: Option<String>,
+    /// What became of the box in the header.
+    pub header_box: HeaderBox,
     /// What became of the coordinates in ways, where they are kept.
     pub locations: Option<LocationsSummary>,
 }
@@ -116,14 +118,18 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         drops_locations: has_locations && locations.is_none(),
         locations,
     };
-    let header = output_header(&file.header, &changes, options);
+    let (header, header_box) = output_header(&file.header, &changes, options);
     let units = plan_units(&plan, &changes, |entry| rules.rewrites(entry));
     let run = Run {
         options,
         file: &file,
         ctx,
     };
-    run.write(header, units, &mut changes, rules, &mut plan)
+    let summary = run.write(header, units, &mut changes, rules, &mut plan)?;
+    Ok(Summary {
+        header_box,
+        ..summary
+    })
 }
 
 /// Finds out what is in the base, which must be in order, and whether its ways carry coordinates.
@@ -159,8 +165,59 @@ fn check_base(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
     Ok(())
 }
 
-/// The base's header with the state that the changes bring.
-fn output_header(base: &HeaderBlock, changes: &ChangeSet, options: &Options) -> HeaderBlock {
+/// What became of the box in the header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HeaderBox {
+    /// It stayed as it was, or there is none.
+    #[default]
+    Kept,
+    /// It became larger: nodes that the changes bring lie outside of it.
+    Widened,
+    /// It was taken out: it crosses the 180th meridian, and nodes that the changes bring lie outside of it.
+    Dropped,
+}
+
+/// Makes a header's box large enough for the nodes that changes bring: programs that clip to it would lose them.
+fn widen_box(header: &mut HeaderBlock, changes: &ChangeSet) -> HeaderBox {
+    let Some([left, right, top, bottom]) = header.bbox_nano else {
+        return HeaderBox::Kept;
+    };
+    let nano = |e7: i32| i64::from(e7) * NANO_PER_DECIMICRO;
+    let nodes = changes
+        .changes()
+        .iter()
+        .filter(|change| change.key.0 == ObjectKind::Node);
+    let places = nodes.filter_map(|change| ChangeSet::place(change).get());
+    let places = places.map(|(lat_e7, lon_e7)| (nano(lat_e7), nano(lon_e7)));
+    let mut wide = [left, right, top, bottom];
+    for (lat, lon) in places {
+        let [left, right, top, bottom] = wide;
+        if header
+            .bbox_nano
+            .is_some_and(|[left, right, ..]| left > right)
+        {
+            let is_inside = (bottom..=top).contains(&lat) && (lon >= left || lon <= right);
+            if !is_inside {
+                header.bbox_nano = None;
+                return HeaderBox::Dropped;
+            }
+        } else {
+            wide = [left.min(lon), right.max(lon), top.max(lat), bottom.min(lat)];
+        }
+    }
+    match header.bbox_nano.replace(wide) == Some(wide) {
+        true => HeaderBox::Kept,
+        false => HeaderBox::Widened,
+    }
+}
+
+/// The base's header with the state that the changes bring, and what became of its box.
+fn output_header(
+    base: &HeaderBlock,
+    changes: &ChangeSet,
+    options: &Options,
+) -> (HeaderBlock, HeaderBox) {
     let mut header = base.clone();
     header.set_optional(feature::SORTED, true);
     match options.locations_on_ways {
@@ -171,8 +228,9 @@ fn output_header(base: &HeaderBlock, changes: &ChangeSet, options: &Options) -> 
     // An older day that comes late does not take the file back in time.
     header.replication_sequence = header.replication_sequence.max(replication.sequence);
     header.replication_timestamp = header.replication_timestamp.max(replication.timestamp);
+    let header_box = widen_box(&mut header, changes);
     options.header.apply(&mut header);
-    header
+    (header, header_box)
 }
 
 /// A run.
@@ -232,6 +290,7 @@ impl Run<'_> {
             blobs_rewritten: tally.blobs_rewritten,
             replication_sequence,
             replication_timestamp,
+            header_box: HeaderBox::Kept,
             locations: rules.locations.map(|locations| LocationsSummary {
                 ways_moved: tally.ways_moved,
                 missing_references: tally.missing_references,

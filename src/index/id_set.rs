@@ -69,6 +69,11 @@ impl IdSet {
         chunk.map_or(Spot::Nowhere, |chunk| chunk.spot(place))
     }
 
+    /// The chunks that the set was made of.
+    pub(super) fn into_chunks(self) -> ChunkTable<Chunk> {
+        self.chunks
+    }
+
     /// The chunks that the set is made of.
     pub(super) const fn chunks(&self) -> &ChunkTable<Chunk> {
         &self.chunks

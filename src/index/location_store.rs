@@ -1,7 +1,8 @@
 //! Where nodes are, by their ids, in memory.
 
+use super::IdSet;
 use super::chunk::{CHUNK_BITS, Chunk, RunCounts};
-use super::table::{ChunkTable, Places, split};
+use super::table::{ChunkTable, Places, join, split};
 use crate::osm::{Place, id_rank};
 
 /// Ids that share a chunk.
@@ -24,11 +25,15 @@ pub enum StoreForm {
     Sparse,
 }
 
-/// Where nodes are, by their ids: any `i64`. Nodes may be added in any order; in ascending order, as sorted files have
-/// them, is quickest. Of a node that comes twice the last counts.
+/// Where nodes are, by their ids: any `i64`. Of a node that comes twice the last counts.
+///
+/// A sparse store takes nodes in ascending order, as sorted files have them: a chunk that is added to again is copied.
+/// For nodes in any order there is [`of_ids`](Self::of_ids).
 #[derive(Debug)]
 pub struct LocationStore {
     form: StoreForm,
+    /// Whether all ids are known and every place has its room: nodes only fill it.
+    has_all_ids: bool,
     chunks: ChunkTable<Located>,
     /// The places of chunks that were put in order.
     places: Vec<Place>,
@@ -43,6 +48,8 @@ pub struct LocatedNodes {
     places: Vec<Place>,
     /// The chunks that nodes belong to, and where the nodes of each end.
     runs: Vec<(u64, usize)>,
+    /// Whether a chunk comes again behind another.
+    is_unordered: bool,
 }
 
 impl LocatedNodes {
@@ -55,8 +62,31 @@ impl LocatedNodes {
         let end = self.offsets.len();
         match self.runs.last_mut() {
             Some((last, run)) if *last == chunk => *run = end,
-            _ => self.runs.push((chunk, end)),
+            last => {
+                self.is_unordered |= last.is_some_and(|(last, _)| chunk < *last);
+                self.runs.push((chunk, end));
+            }
         }
+    }
+
+    /// Puts the nodes in order, so that each chunk comes once. Of a node that comes twice the last stays the last.
+    pub fn sort(&mut self) {
+        if !self.is_unordered {
+            return;
+        }
+        let unsorted = std::mem::take(self);
+        let (mut nodes, mut start) = (Vec::with_capacity(unsorted.offsets.len()), 0);
+        for (chunk, end) in unsorted.runs {
+            let offsets = unsorted.offsets.get(start..end).unwrap_or_default();
+            let places = unsorted.places.get(start..end).unwrap_or_default();
+            let pairs = offsets.iter().zip(places);
+            nodes.extend(pairs.map(|(offset, place)| (join(chunk, *offset), *place)));
+            start = end;
+        }
+        nodes.sort_by_key(|(id, _)| split(*id));
+        nodes
+            .into_iter()
+            .for_each(|(id, place)| self.push(id, place));
     }
 }
 
@@ -208,8 +238,31 @@ impl LocationStore {
         };
         Self {
             form,
+            has_all_ids: false,
             chunks: ChunkTable::default(),
             places: Vec::with_capacity(places),
+            open: None,
+        }
+    }
+
+    /// A sparse store of nodes with these ids, and no others, which may be added in any order.
+    pub fn of_ids(ids: IdSet) -> Self {
+        let places = vec![Place::NONE; usize::try_from(ids.len()).unwrap_or_default()];
+        let mut start = 0;
+        let chunks = ids.into_chunks().map(|ids| {
+            let (counts, count) = RunCounts::new(&ids);
+            if count == 0 {
+                return Located::Empty;
+            }
+            let closed = Closed { ids, counts, start };
+            start += count as usize;
+            Located::Closed(Box::new(closed))
+        });
+        Self {
+            form: StoreForm::Sparse,
+            has_all_ids: true,
+            chunks,
+            places,
             open: None,
         }
     }
@@ -246,6 +299,10 @@ impl LocationStore {
             let offsets = nodes.offsets.get(start..end).unwrap_or_default();
             let places = nodes.places.get(start..end).unwrap_or_default();
             start = end;
+            if self.has_all_ids {
+                self.fill(number, offsets, places);
+                continue;
+            }
             let is_dense = self.form == StoreForm::Dense;
             if let Some(open) = self.open.filter(|open| *open < number) {
                 // In order: nothing will be added to that one.
@@ -257,6 +314,21 @@ impl LocationStore {
                 *chunk = Located::full();
             }
             chunk.add(offsets, places, &self.places);
+        }
+    }
+
+    /// Notes where nodes are whose ids are known.
+    fn fill(&mut self, number: u64, offsets: &[u16], found: &[Place]) {
+        let Some(Located::Closed(chunk)) = self.chunks.chunk(number) else {
+            return;
+        };
+        let mut at = 0;
+        for (offset, place) in offsets.iter().zip(found) {
+            let rank = chunk.counts.rank(&chunk.ids, *offset, &mut at);
+            let known = rank.and_then(|rank| self.places.get_mut(chunk.start + rank as usize));
+            if let Some(known) = known {
+                *known = *place;
+            }
         }
     }
 
@@ -329,6 +401,7 @@ mod tests {
             for form in [StoreForm::Dense, StoreForm::Sparse] {
                 let (mut store, mut plain) =
                     (LocationStore::new(form, ids.len() as u64), BTreeMap::new());
+                let mut filled = LocationStore::of_ids(ids.iter().copied().collect());
                 for ids in ids.chunks(700) {
                     let mut nodes = LocatedNodes::default();
                     for id in ids {
@@ -340,9 +413,12 @@ mod tests {
                         nodes.push(*id, place);
                         plain.insert(*id, place);
                     }
+                    filled.add(&nodes);
+                    nodes.sort();
                     store.add(&nodes);
                 }
                 store.close();
+                filled.close();
                 let mut asked: Vec<i64> = (-1000..1000).chain(far).chain(ids.clone()).collect();
                 asked.extend((0..1000).map(|_| next(300_000) as i64));
                 let mut found = Vec::new();
@@ -351,6 +427,7 @@ mod tests {
                     let expected = plain.get(id).copied().unwrap_or_default();
                     assert_eq!(found, expected, "{id} {form:?}");
                     assert_eq!(store.get(*id), expected);
+                    assert_eq!(filled.get(*id), expected);
                 }
             }
         }

@@ -69,6 +69,16 @@ impl<C: Default + Places> ChunkTable<C> {
             .for_each(change);
     }
 
+    /// The table of what `change` makes of each chunk, which is dropped on the way.
+    pub(super) fn map<D>(self, mut change: impl FnMut(C) -> D) -> ChunkTable<D> {
+        ChunkTable {
+            near: self.near.into_iter().map(&mut change).collect(),
+            far: (self.far.into_iter())
+                .map(|(number, chunk)| (number, change(chunk)))
+                .collect(),
+        }
+    }
+
     /// Whether an id between two others, in canonical order and both included, may be there. Exact for
     /// positive ids; where the range begins with others, any of those counts.
     pub(super) fn may_meet(&self, first: i64, last: i64) -> bool {

@@ -355,13 +355,12 @@ impl BlockBuilder {
         );
         put_deltas(&mut columns.lats, self.lats.iter().copied());
         put_deltas(&mut columns.lons, self.lons.iter().copied());
-        if !self.tags.is_empty() {
-            for object in &self.objects {
-                let tags = self.tags.get(object.tags.clone()).unwrap_or_default();
-                tags.iter()
-                    .for_each(|&id| put_varint(&mut columns.keys_vals, u64::from(id)));
-                columns.keys_vals.push(0);
-            }
+        // The column may be left out where no node has tags, but some readers lose the nodes then.
+        for object in &self.objects {
+            let tags = self.tags.get(object.tags.clone()).unwrap_or_default();
+            tags.iter()
+                .for_each(|&id| put_varint(&mut columns.keys_vals, u64::from(id)));
+            columns.keys_vals.push(0);
         }
         let infos = || self.objects.iter().map(|object| &object.info);
         let differs =

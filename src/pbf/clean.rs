@@ -3,8 +3,8 @@
 use super::FormatError;
 use super::block::{Group, Message, StringTable};
 use super::builder::InfoColumn;
-use super::dense::DenseNodes;
-use super::wire::{Fields, Packed, put_bytes_field, put_packed_field};
+use super::dense::{DenseNodes, put_no_tags};
+use super::wire::{Fields, Packed, put_bytes_field, put_packed_field, put_varint_field};
 
 /// Attributes of metadata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -158,16 +158,33 @@ fn clean_object(message: &[u8], without: InfoFields, out: &mut Vec<u8>) -> Resul
             out.extend_from_slice(field.raw);
             continue;
         }
-        let mut info = Vec::with_capacity(field.raw.len());
-        let mut attributes = Fields::new(field.bytes()?);
-        while let Some(attribute) = attributes.next().map_err(|error| error.within("Info"))? {
-            if !without.has(attribute.number) {
+        put_packed_field(out, 4, &clean_info(field.bytes()?, without)?);
+    }
+    Ok(())
+}
+
+/// An Info message. Where some attributes stay, the others become 0: some readers take them to be all there or not at
+/// all.
+fn clean_info(message: &[u8], without: InfoFields) -> Result<Vec<u8>, FormatError> {
+    let mut info = Vec::with_capacity(message.len());
+    let (mut stays, mut gone) = (false, Vec::new());
+    let mut attributes = Fields::new(message);
+    while let Some(attribute) = attributes.next().map_err(|error| error.within("Info"))? {
+        match attribute.number {
+            number @ 1..=5 if without.has(number) => gone.push(number),
+            number if without.has(number) => {}
+            number => {
+                stays |= number <= 5;
                 info.extend_from_slice(attribute.raw);
             }
         }
-        put_packed_field(out, 4, &info);
     }
-    Ok(())
+    if stays {
+        gone.dedup();
+        gone.into_iter()
+            .for_each(|number| put_varint_field(&mut info, number, 0));
+    }
+    Ok(info)
 }
 
 /// A DenseNodes message. What is left of the columns of metadata stays complete: some readers take them
@@ -194,5 +211,8 @@ fn clean_dense(message: &[u8], without: InfoFields, out: &mut Vec<u8>) -> Result
         }
     }
     put_packed_field(out, 5, &info);
+    if dense.keys_vals.is_empty() {
+        put_no_tags(dense.len(), out);
+    }
     Ok(())
 }

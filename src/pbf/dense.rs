@@ -4,7 +4,7 @@ use super::FormatError;
 use super::block::{Scale, StringTable};
 use super::element::{Info, Node, Tags};
 use super::messages::{RawInfo, string_id};
-use super::wire::{Fields, Packed, Varints};
+use super::wire::{Fields, Packed, Varints, put_packed_field};
 
 /// The columns of a DenseNodes message. Column lengths are checked; values are not decoded yet.
 #[derive(Debug, Clone, Default)]
@@ -293,6 +293,11 @@ fn key_without_value() -> FormatError {
 
 fn tags_of_nobody() -> FormatError {
     FormatError::new("DenseNodes: keys_vals of more nodes than there are")
+}
+
+/// Appends the field `keys_vals` of nodes without tags. It may be left out, but some readers lose the nodes then.
+pub(super) fn put_no_tags(nodes: usize, out: &mut Vec<u8>) {
+    put_packed_field(out, 10, &vec![0; nodes]);
 }
 
 /// The next node's part of `keys_vals`, without the closing 0. A run may be absent when no node

@@ -43,8 +43,12 @@ impl RawInfo {
         }
     }
 
-    /// Appends the Info message. Absent values are left out.
+    /// Appends the Info message: nothing where there is no metadata at all, else all five attributes, because some
+    /// readers take them to come together.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        if *self == Self::default() {
+            return;
+        }
         let values = [
             (1, self.version),
             (2, self.timestamp),
@@ -53,9 +57,7 @@ impl RawInfo {
             (5, i64::from(self.user_sid)),
         ];
         for (number, value) in values {
-            if value != 0 {
-                put_varint_field(out, number, value as u64);
-            }
+            put_varint_field(out, number, value as u64);
         }
         if let Some(visible) = self.visible {
             put_varint_field(out, 6, u64::from(visible));

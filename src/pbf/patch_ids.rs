@@ -1,7 +1,7 @@
 //! Giving the objects of a block other ids on the wire: everything else is copied as it stands.
 
 use super::FormatError;
-use super::dense::Delta;
+use super::dense::{Delta, put_no_tags};
 use super::messages::{RelationMessage, WayRefs, object_id};
 use super::object::put_deltas;
 use super::wire::{Fields, Packed, put_bytes_field, put_sint_field, put_varint_field};
@@ -118,18 +118,24 @@ fn patch_dense(
     new: &mut impl NewIds,
     scratch: &mut Scratch,
 ) -> Result<(), FormatError> {
-    let mut ids = Packed::default();
+    let (mut ids, mut has_tags) = (Packed::default(), false);
     let mut fields = Fields::new(message);
     while let Some(field) = fields.next().map_err(|error| error.within("DenseNodes"))? {
-        if field.number == 1 {
-            ids.add(&field)?;
+        match field.number {
+            1 => ids.add(&field)?,
+            10 => has_tags = true,
+            _ => {}
         }
     }
     scratch.ids.clear();
     scratch.ids.resize(ids.count(), 0);
     Delta::new(&ids).fill(&mut scratch.ids)?;
     new.objects(ObjectKind::Node, &mut scratch.ids);
-    replace(message, &[1], scratch, put_ids)
+    replace(message, &[1], scratch, put_ids)?;
+    if !has_tags {
+        put_no_tags(ids.count(), &mut scratch.message);
+    }
+    Ok(())
 }
 
 /// Appends the ids of the scratch as a packed run of deltas.

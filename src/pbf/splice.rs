@@ -476,15 +476,8 @@ fn splice_dense(
             splice_plain(source, script, value, out)?;
         }
     }
-    if !dense.keys_vals.is_empty() || new.tags.iter().any(|tags| !tags.is_empty()) {
-        splice_tags(
-            dense.keys_vals.as_bytes(),
-            script,
-            new,
-            &mut columns.keys_vals,
-        )?;
-    }
-    Ok(())
+    let tags = dense.keys_vals.as_bytes();
+    splice_tags(tags, script, new, &mut columns.keys_vals)
 }
 
 /// A column of plain varints.

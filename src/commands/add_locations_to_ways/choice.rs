@@ -4,6 +4,7 @@ use super::partitions::Partitions;
 use super::{IndexType, Options, Parts};
 use crate::error::{Error, Result};
 use crate::index::{DiskJoin, LocationStore, StoreForm};
+use crate::osm::id_rank;
 use crate::pbf::{BlobEntry, ParsedBlock, WayNodes};
 use crate::read::{BlobReader, PbfFile};
 use crate::{Context, human_bytes, system};
@@ -108,6 +109,21 @@ impl Memory {
             memory.nodes += count;
             memory.dense += bytes(StoreForm::Dense);
             memory.sparse += bytes(StoreForm::Sparse);
+        }
+        // Blobs that are not in order share the chunks that they reach into.
+        let by_rank = |id: &i64| id_rank(*id);
+        let first = parts
+            .with_nodes()
+            .map(|entry| entry.min_id)
+            .min_by_key(by_rank);
+        let last = parts
+            .with_nodes()
+            .map(|entry| entry.max_id)
+            .max_by_key(by_rank);
+        if let Some((first, last)) = first.zip(last) {
+            let bytes = |form| LocationStore::bytes(form, memory.nodes, first, last);
+            memory.dense = memory.dense.min(bytes(StoreForm::Dense));
+            memory.sparse = memory.sparse.min(bytes(StoreForm::Sparse));
         }
         let largest = parts.with_nodes().map(|entry| entry.max_id).max();
         memory.fixed += LocationStore::table_bytes(largest.unwrap_or_default());

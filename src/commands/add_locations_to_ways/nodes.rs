@@ -41,6 +41,39 @@ pub(super) fn mark_nodes(
     })
 }
 
+/// The ids of the nodes whose ranks lie in a range.
+pub(super) fn node_ids(
+    file: &PbfFile,
+    plan: &mut BlobPlan,
+    ranks: &RangeInclusive<u64>,
+    ctx: &Context,
+) -> Result<IdSet> {
+    let mut ids = IdSet::default();
+    Scan::bare("ids of nodes", file, plan, ctx).run(
+        |entry| may_meet(entry, ranks),
+        |_, block| {
+            let mut found = Vec::new();
+            block.for_each_node(|id, _, _| {
+                if ranks.contains(&id_rank(id)) {
+                    found.push(id);
+                }
+            })?;
+            Ok(found)
+        },
+        |found| ids.extend(found),
+    )?;
+    Ok(ids)
+}
+
+/// Whether a blob may hold nodes whose ranks lie in a range.
+fn may_meet(entry: &BlobEntry, ranks: &RangeInclusive<u64>) -> bool {
+    let only_nodes = entry.kinds.single() == Some(ObjectKind::Node);
+    let (first, last) = (id_rank(entry.min_id), id_rank(entry.max_id));
+    // The range of a blob of several kinds is not that of its nodes.
+    entry.kinds.contains(ObjectKind::Node)
+        && (!only_nodes || first <= *ranks.end() && last >= *ranks.start())
+}
+
 /// Learns where the nodes are whose ranks lie in a range.
 pub(super) fn learn(
     file: &PbfFile,
@@ -49,14 +82,8 @@ pub(super) fn learn(
     store: &mut LocationStore,
     ctx: &Context,
 ) -> Result<()> {
-    let may_meet = |entry: &BlobEntry| {
-        let only_nodes = entry.kinds.single() == Some(ObjectKind::Node);
-        let (first, last) = (id_rank(entry.min_id), id_rank(entry.max_id));
-        // The range of a blob of several kinds is not that of its nodes.
-        !only_nodes || first <= *ranks.end() && last >= *ranks.start()
-    };
     Scan::bare("nodes", file, plan, ctx).run(
-        |entry| entry.kinds.contains(ObjectKind::Node) && may_meet(entry),
+        |entry| may_meet(entry, ranks),
         |_, block| {
             let mut nodes = LocatedNodes::default();
             block.for_each_node(|id, place, _| {

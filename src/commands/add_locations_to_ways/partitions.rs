@@ -21,9 +21,7 @@ pub(super) struct Partitions {
 impl Partitions {
     /// Cuts ids so that the locations of each range take about `limit` bytes.
     pub(super) fn plan(parts: &Parts, limit: u64) -> Self {
-        let key = |entry: &BlobEntry| (id_rank(entry.min_id), id_rank(entry.max_id));
-        let is_in_order = |one: &BlobEntry, next: &BlobEntry| key(one).1 < key(next).0;
-        match !parts.is_mixed && parts.nodes.is_sorted_by(is_in_order) {
+        match parts.is_in_order() {
             true => Self::of_blobs(&parts.nodes, limit),
             false => Self::of_ranges(parts, limit),
         }
