@@ -9,20 +9,23 @@ use crate::error::{Error, Result};
 use rustc_hash::FxHashSet;
 use std::path::Path;
 
-/// Reads the areas of an OSM file, XML or PBF: those of its relations with `type=multipolygon` or
-/// `type=boundary`; in a file without such relations every closed way is one. What is a hole is told by
-/// geometry, not by roles.
+/// Reads the areas of an OSM file, XML or PBF: those of its relations with `type=multipolygon` or `type=boundary`, and
+/// its closed ways that are no members of one. Geometry decides what is a hole, not roles.
 pub(super) fn read(path: &Path) -> Result<Shape> {
     let objects = OsmObjects::read(path)?;
-    let shape = if objects.relations.is_empty() {
-        closed_ways(&objects)
-    } else {
-        areas(&objects)
-    };
-    shape.map_err(|cause| Error::file(path, cause))
+    let polygons = areas(&objects).and_then(|mut polygons| {
+        polygons.extend(closed_ways(&objects)?);
+        match (polygons.is_empty(), objects.relations.is_empty()) {
+            (false, _) => Ok(polygons),
+            (true, true) => Err("holds no multipolygon, no boundary and no closed way".to_owned()),
+            (true, false) => Err("holds no relation with member ways and no closed way".to_owned()),
+        }
+    });
+    let polygons = polygons.map_err(|cause| Error::file(path, cause))?;
+    Ok(Shape { polygons })
 }
 
-fn closed_ways(objects: &OsmObjects) -> Result<Shape, String> {
+fn closed_ways(objects: &OsmObjects) -> Result<Vec<Polygon>, String> {
     let mut polygons = Vec::new();
     for &way in &objects.closed_ways {
         let name = format!("way {way}");
@@ -34,14 +37,10 @@ fn closed_ways(objects: &OsmObjects) -> Result<Shape, String> {
             holes: Vec::new(),
         });
     }
-    if polygons.is_empty() {
-        let cause = "holds no multipolygon, no boundary and no closed way";
-        return Err(cause.to_owned());
-    }
-    Ok(Shape { polygons })
+    Ok(polygons)
 }
 
-fn areas(objects: &OsmObjects) -> Result<Shape, String> {
+fn areas(objects: &OsmObjects) -> Result<Vec<Polygon>, String> {
     let mut polygons = Vec::new();
     let mut incomplete = Vec::new();
     let mut parts_of_complete: FxHashSet<i64> = FxHashSet::default();
@@ -62,8 +61,7 @@ fn areas(objects: &OsmObjects) -> Result<Shape, String> {
         .find(|(id, _)| !parts_of_complete.contains(id));
     match missed {
         Some((_, cause)) => Err(cause),
-        None if polygons.is_empty() => Err("holds no relation with member ways".to_owned()),
-        None => Ok(Shape { polygons }),
+        None => Ok(polygons),
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) struct AreaRelation {
 pub(super) struct OsmObjects {
     /// The relations that describe areas, in file order.
     pub relations: Vec<AreaRelation>,
-    /// The closed ways in file order, where there are no such relations.
+    /// The closed ways in file order, but for members of these relations.
     pub closed_ways: Vec<i64>,
     /// The nodes of the ways that are wanted.
     pub ways: FxHashMap<i64, Vec<i64>>,
@@ -47,16 +47,15 @@ impl OsmObjects {
     fn read_ways(&mut self, source: &Source) -> Result<()> {
         let members = self.relations.iter().flat_map(|relation| &relation.ways);
         let wanted: FxHashSet<i64> = members.copied().collect();
-        let any_closed = self.relations.is_empty();
         source.ways(|id, refs| {
-            if any_closed {
-                let refs: Vec<i64> = refs.collect();
-                if refs.len() > 3 && refs.first() == refs.last() {
-                    self.closed_ways.push(id);
-                    self.ways.insert(id, refs);
-                }
-            } else if wanted.contains(&id) {
-                self.ways.insert(id, refs.collect());
+            let is_member = wanted.contains(&id);
+            let refs: Vec<i64> = refs.collect();
+            let is_closed = refs.len() > 3 && refs.first() == refs.last();
+            if is_closed && !is_member {
+                self.closed_ways.push(id);
+            }
+            if is_closed || is_member {
+                self.ways.insert(id, refs);
             }
         })
     }
