@@ -35,15 +35,15 @@ pub struct Args {
     /// Check that all blobs can be read and are what the file's indexes say
     #[arg(long)]
     index: bool,
-    /// Also check that the members of relations are in the file
+    /// Check that the members of relations are in the file, too
     #[arg(short = 'r', long)]
     check_relations: bool,
     /// Print each reference that leads nowhere, as "n17 in w4"
     #[arg(short = 'i', long)]
     show_ids: bool,
-    /// List at most N violations of each sort; 0 lists all
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    max_errors: usize,
+    /// List at most N violations of each sort; 0 lists all [default: 100; check-refs: 0]
+    #[arg(long, value_name = "N")]
+    max_errors: Option<usize>,
     #[command(flatten)]
     kinds: KindArgs,
     #[command(flatten)]
@@ -52,18 +52,18 @@ pub struct Args {
 
 pub fn run(args: &Args, refs_only: bool) -> Result<Answer> {
     let ctx = args.run.context();
-    let refs = args.refs || args.check_relations || refs_only;
+    let refs = args.refs || refs_only;
     let ids = args.ids || args.full;
     let both = !refs && !ids && !args.index;
     let options = check::Options {
         input: args.input.clone(),
         ids: ids || both,
         full: args.full,
-        refs: refs || both,
+        refs: refs || both || args.check_relations,
         relations: args.check_relations,
         index: args.index,
         kinds: args.kinds.set(),
-        max_listed: match args.max_errors {
+        max_listed: match args.max_errors.unwrap_or(if refs_only { 0 } else { 100 }) {
             0 => usize::MAX,
             most => most,
         },
@@ -85,6 +85,8 @@ fn text(args: &Args, summary: &Summary) -> String {
             let [kind, in_kind] = [dangling.kind, dangling.in_kind].map(ObjectKind::letter);
             let _ = writeln!(out, "{kind}{} in {in_kind}{}", dangling.id, dangling.in_id);
         }
+        let missing = summary.missing.map_or(0, |missing| missing.total());
+        left_out(&mut out, missing, summary.listed_refs.len());
     }
     let path = args.input.display();
     if let Some(index) = &summary.index {
@@ -93,14 +95,14 @@ fn text(args: &Args, summary: &Summary) -> String {
     if summary.out_of_order.is_none() && summary.missing.is_none() {
         return out;
     }
-    let _ = writeln!(
-        out,
-        "{path}: {}, {}, {}",
-        show::counted(summary.nodes, "node"),
-        show::counted(summary.ways, "way"),
-        show::counted(summary.relations, "relation"),
-    );
-    if let (Some(disorder), Some(duplicates)) = (summary.out_of_order, summary.duplicates) {
+    let counts = [
+        (summary.nodes, "node"),
+        (summary.ways, "way"),
+        (summary.relations, "relation"),
+    ];
+    let counts = counts.map(|(count, kind)| show::counted(count.unwrap_or(0), kind));
+    let _ = writeln!(out, "{path}: {}", counts.join(", "));
+    if let Some(disorder) = summary.out_of_order {
         for violation in &summary.listed_ids {
             let _ = writeln!(
                 out,
@@ -115,28 +117,53 @@ fn text(args: &Args, summary: &Summary) -> String {
                 },
             );
         }
-        let _ = match disorder + duplicates {
-            0 => writeln!(out, "ids: in order, none twice"),
-            _ => writeln!(
+        left_out(&mut out, summary.id_violations(), summary.listed_ids.len());
+        let disorder = show::number(disorder);
+        let _ = match (summary.duplicates, summary.duplicates_in_a_row) {
+            (Some(0), _) if summary.out_of_order == Some(0) => {
+                writeln!(out, "ids: in order, none twice")
+            }
+            (Some(duplicates), _) => writeln!(
                 out,
-                "ids: {} out of order, {} that come again",
-                show::number(disorder),
+                "ids: {disorder} out of order, {} that come again",
                 show::number(duplicates)
             ),
+            (None, in_a_row) => {
+                let in_a_row = in_a_row.filter(|count| *count > 0);
+                let in_a_row = in_a_row.map_or(String::new(), |count| {
+                    format!(", {} that follow themselves", show::number(count))
+                });
+                writeln!(
+                    out,
+                    "ids: {disorder} out of order{in_a_row}\n\
+                     ids that come again: not checked: the file is not sorted; --full looks"
+                )
+            }
         };
     }
     if let Some(missing) = summary.missing {
-        let mut line = |what: &str, count: u64| {
-            let _ = writeln!(out, "{what} missing: {}", show::number(count));
-        };
-        line("nodes in ways", missing.nodes_in_ways);
-        if args.check_relations {
-            line("nodes in relations", missing.nodes_in_relations);
-            line("ways in relations", missing.ways_in_relations);
-            line("relations in relations", missing.relations_in_relations);
+        let lines = [
+            ("nodes in ways", missing.nodes_in_ways),
+            ("nodes in relations", missing.nodes_in_relations),
+            ("ways in relations", missing.ways_in_relations),
+            ("relations in relations", missing.relations_in_relations),
+        ];
+        for (what, count) in lines {
+            if let Some(count) = count {
+                let _ = writeln!(out, "{what} missing: {}", show::number(count));
+            }
         }
     }
     out
+}
+
+/// Says how many violations are not listed.
+fn left_out(out: &mut String, found: u64, listed: usize) {
+    let more = found.saturating_sub(listed as u64);
+    if more > 0 {
+        let more = show::number(more);
+        let _ = writeln!(out, "  … and {more} more: --max-errors 0 lists all");
+    }
 }
 
 fn index_text(out: &mut String, path: &str, index: &IndexCheck) {

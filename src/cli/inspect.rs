@@ -2,6 +2,7 @@ use super::shared::RunArgs;
 use super::{Answer, inspect_views, print, show, show_object, tags_count};
 use anyhow::{Result, bail};
 use pbfhogg::commands::inspect::{self, Questions, Summary};
+use pbfhogg::read::IndexKind;
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -98,13 +99,11 @@ pub fn run(args: &Args) -> Result<Answer> {
         id_ranges: args.id_ranges,
     };
     if args.indexed {
-        let indexed = inspect::is_indexed(&options, &ctx)?;
+        let index = inspect::index_kind(&options, &ctx)?;
+        let indexed = index == IndexKind::TableOfContents;
         if !args.run.quiet {
-            print(if indexed {
-                "indexed\n"
-            } else {
-                "not indexed\n"
-            })?;
+            let is = if indexed { "indexed" } else { "not indexed" };
+            print(&format!("{is} (index: {})\n", index.name()))?;
         }
         return Ok(if indexed { Answer::Yes } else { Answer::No });
     }
@@ -160,7 +159,11 @@ fn report(summary: &Summary) -> String {
     if let Some(replication) = replication(summary) {
         line("Replication", replication);
     }
-    line("Index", summary.index.to_owned());
+    let hint = match summary.index {
+        "none" => "; `pbfhogg cat` makes a file with one",
+        _ => "",
+    };
+    line("Index", format!("{}{hint}", summary.index));
     line("Order", order(summary).to_owned());
     let payload = summary
         .payload_bytes

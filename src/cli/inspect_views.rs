@@ -41,10 +41,14 @@ fn extended(found: &Extended) -> String {
         ("  with user number", found.with_uid),
         ("  with user name", found.with_user),
         ("  deleted", found.deleted),
-        ("  further versions", found.further_versions),
     ] {
         line(&mut out, name, share(count, total));
     }
+    let versions = match found.further_versions {
+        Some(count) => share(count, total),
+        None => "not checked: the file is not sorted; `pbfhogg check --ids --full` looks".into(),
+    };
+    line(&mut out, "  further versions", versions);
     line(&mut out, "  with tags", by_kind(&found.tagged));
     line(&mut out, "  tags", by_kind(&found.tags));
     let most = |count: u64, what: &str| format!(" (at most {} a {what})", show::number(count));

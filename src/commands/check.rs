@@ -41,16 +41,19 @@ pub struct Options {
 /// What was found.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Summary {
-    /// Objects in the file.
-    pub nodes: u64,
-    /// Objects in the file.
-    pub ways: u64,
-    /// Objects in the file.
-    pub relations: u64,
+    /// Nodes in the file; `None` where objects were not looked at.
+    pub nodes: Option<u64>,
+    /// Ways in the file; `None` where objects were not looked at.
+    pub ways: Option<u64>,
+    /// Relations in the file; `None` where objects were not looked at.
+    pub relations: Option<u64>,
     /// Objects that do not come behind the one before them; `None` where ids were not checked.
     pub out_of_order: Option<u64>,
-    /// Objects that had come before; without `full` only right before.
+    /// Objects that had come before; `None` where that was not checked, as in a file that is not in order without
+    /// `full`.
     pub duplicates: Option<u64>,
+    /// Objects that follow themselves; `None` where ids were not checked, or all duplicates are counted.
+    pub duplicates_in_a_row: Option<u64>,
     /// Whether the indexes are right; `None` where they were not checked.
     pub index: Option<IndexCheck>,
     /// References to what is not there; `None` where references were not checked.
@@ -62,26 +65,39 @@ pub struct Summary {
 }
 
 /// What leads nowhere, counted as osmium counts: each reference of a way to a node and of a relation to
-/// a relation, but a node or way that several relations refer to once.
+/// a relation, but a node or way that several relations refer to once. What was not checked is `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Missing {
     /// Nodes in ways.
-    pub nodes_in_ways: u64,
-    /// Nodes in relations; 0 where relations were not checked.
-    pub nodes_in_relations: u64,
+    pub nodes_in_ways: Option<u64>,
+    /// Nodes in relations.
+    pub nodes_in_relations: Option<u64>,
     /// Ways in relations.
-    pub ways_in_relations: u64,
+    pub ways_in_relations: Option<u64>,
     /// Relations in relations.
-    pub relations_in_relations: u64,
+    pub relations_in_relations: Option<u64>,
 }
 
 impl Missing {
+    /// Nothing is missing of what ways, and of what relations refer to, as far as these are checked.
+    fn none(of_ways: bool, of_relations: bool) -> Self {
+        Self {
+            nodes_in_ways: of_ways.then_some(0),
+            nodes_in_relations: of_relations.then_some(0),
+            ways_in_relations: of_relations.then_some(0),
+            relations_in_relations: of_relations.then_some(0),
+        }
+    }
+
     /// All of them.
-    pub const fn total(&self) -> u64 {
-        self.nodes_in_ways
-            + self.nodes_in_relations
-            + self.ways_in_relations
-            + self.relations_in_relations
+    pub fn total(&self) -> u64 {
+        let counts = [
+            self.nodes_in_ways,
+            self.nodes_in_relations,
+            self.ways_in_relations,
+            self.relations_in_relations,
+        ];
+        counts.into_iter().flatten().sum()
     }
 
     fn count(&mut self, dangling: &Dangling) {
@@ -92,7 +108,7 @@ impl Missing {
             (Way, _) => &mut self.ways_in_relations,
             (Relation, _) => &mut self.relations_in_relations,
         };
-        *counter += 1;
+        *counter = Some(counter.unwrap_or(0) + 1);
     }
 }
 
@@ -127,7 +143,13 @@ impl Summary {
     pub fn is_sound(&self) -> bool {
         let missing = self.missing.map_or(0, |missing| missing.total());
         let index = self.index.as_ref().map_or(0, IndexCheck::problems);
-        self.out_of_order.unwrap_or(0) + self.duplicates.unwrap_or(0) + missing + index == 0
+        self.id_violations() + missing + index == 0
+    }
+
+    /// Objects whose ids are not where they should be, listed or not.
+    pub fn id_violations(&self) -> u64 {
+        let duplicates = self.duplicates.or(self.duplicates_in_a_row);
+        self.out_of_order.unwrap_or(0) + duplicates.unwrap_or(0)
     }
 }
 
@@ -158,9 +180,17 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         nested: Vec::new(),
         summary: Summary {
             index,
+            nodes: Some(0),
+            ways: Some(0),
+            relations: Some(0),
             ..Summary::default()
         },
     };
+    if options.refs {
+        let [of_ways, of_relations] =
+            [ObjectKind::Way, ObjectKind::Relation].map(|kind| check.checks_refs_of(kind));
+        check.summary.missing = Some(Missing::none(of_ways, of_relations));
+    }
     for kind in ObjectKind::ALL {
         check.kind(kind, ctx)?;
     }
@@ -319,11 +349,12 @@ impl Check<'_> {
     }
 
     fn counter(&mut self, kind: ObjectKind) -> &mut u64 {
-        match kind {
+        let counter = match kind {
             ObjectKind::Node => &mut self.summary.nodes,
             ObjectKind::Way => &mut self.summary.ways,
             ObjectKind::Relation => &mut self.summary.relations,
-        }
+        };
+        counter.get_or_insert(0)
     }
 
     fn take(&mut self, kind: ObjectKind, found: Found) {
@@ -378,11 +409,13 @@ impl Check<'_> {
     fn finish(mut self) -> Summary {
         if self.options.ids {
             self.between_blobs();
-            self.summary.out_of_order.get_or_insert(0);
-            self.summary.duplicates.get_or_insert(0);
-        }
-        if self.options.refs {
-            self.summary.missing.get_or_insert_default();
+            let out_of_order = *self.summary.out_of_order.get_or_insert(0);
+            let found = *self.summary.duplicates.get_or_insert(0);
+            if out_of_order > 0 && !self.options.full {
+                // An object may come again anywhere.
+                self.summary.duplicates = None;
+                self.summary.duplicates_in_a_row = Some(found);
+            }
         }
         let relations = std::mem::take(&mut self.sets[ObjectKind::Relation as usize]);
         for dangling in std::mem::take(&mut self.nested) {

@@ -16,7 +16,7 @@ use crate::commands::input;
 use crate::error::Result;
 use crate::osm::{Bbox, ObjectKind, OrderKey, format_timestamp, id_from_rank, id_rank};
 use crate::pbf::{BlobEntry, BlobFlags, ParsedBlock, feature, scan_payload};
-use crate::read::{BlobPlan, BlobReader, PbfFile, PlanNeeds, PlanSource, parallel_classify_phase};
+use crate::read::{BlobPlan, BlobReader, IndexKind, PbfFile, PlanNeeds, parallel_classify_phase};
 use census::Census;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -132,7 +132,7 @@ pub struct Summary {
     pub replication_sequence: Option<i64>,
     /// Where change files come from.
     pub replication_url: Option<String>,
-    /// What the numbers below come from.
+    /// The index that the file has: "table of contents", "per-blob indexes" or "none".
     pub index: &'static str,
     /// Whether the file has a table of contents that fits it.
     pub indexed: bool,
@@ -204,8 +204,13 @@ impl Summary {
             "data.timestamp.first" => self.extended.as_ref()?.first_timestamp.clone(),
             "data.timestamp.last" => self.extended.as_ref()?.last_timestamp.clone(),
             "data.multiple_versions" => {
-                let several = self.extended.as_ref()?.further_versions > 0;
-                Some(if several { "yes" } else { "no" }.into())
+                let extended = self.extended.as_ref()?;
+                let answer = match (extended.further_versions, extended.versions_in_a_row) {
+                    (_, 1..) => "yes",
+                    (Some(_), 0) => "no",
+                    (None, 0) => "unknown",
+                };
+                Some(answer.into())
             }
             field => match self.metadata(field).or_else(|| self.edge_id(field)) {
                 Some(value) => Some(value),
@@ -259,9 +264,17 @@ impl Summary {
     }
 }
 
-/// Whether a file has a table of contents that fits it: one read.
-pub fn is_indexed(options: &Options, ctx: &Context) -> Result<bool> {
-    Ok(PbfFile::open(&options.input, ctx)?.toc.is_some())
+/// The index that a file has; with a table of contents that is known when the file is open.
+pub fn index_kind(options: &Options, ctx: &Context) -> Result<IndexKind> {
+    index_of(&input::open(&options.input, ctx)?)
+}
+
+fn index_of(file: &PbfFile) -> Result<IndexKind> {
+    match input::is_text(file) {
+        // The PBF that a text becomes has a table, the text has none.
+        true => Ok(IndexKind::None),
+        false => IndexKind::of(file),
+    }
 }
 
 /// Finds out what is in a file.
@@ -285,6 +298,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         .map(|entry| u64::from(entry.payload_len))
         .sum();
     let tallies = count_by_kind(&file, &plan, ctx)?;
+    let index = index_of(&file)?;
     let [nodes, ways, relations] = tallies.each_ref().map(|tally| tally.count);
     let header = &file.header;
     Ok(Summary {
@@ -299,11 +313,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         replication_timestamp: header.replication_timestamp.map(format_timestamp),
         replication_sequence: header.replication_sequence,
         replication_url: header.replication_url.clone(),
-        index: match input::is_text(&file) {
-            true => "none (a text, told as the PBF that it becomes)",
-            false => plan.source.name(),
-        },
-        indexed: plan.source == PlanSource::TableOfContents && !input::is_text(&file),
+        index: index.name(),
+        indexed: index == IndexKind::TableOfContents,
         blobs: plan.entries.len() as u64,
         payload_bytes: lengths_known.then_some(payload_bytes),
         objects: plan.count(),
@@ -329,11 +340,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 
 /// Looks at every object, and finds out on the way what an index would have told.
 fn take_census(file: &PbfFile, asked: Questions, ctx: &Context) -> Result<(BlobPlan, Census)> {
-    let mut plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
+    let plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
     let known = |entry: &BlobEntry| entry.flags.has(BlobFlags::SCANNED);
-    if !plan.entries.iter().all(known) {
-        plan.source = PlanSource::Scan;
-    }
     let mut census = Census::default();
     let mut entries = Vec::with_capacity(plan.entries.len());
     let phase = ctx.phase("look at objects", file.input.len());
@@ -362,9 +370,9 @@ fn take_census(file: &PbfFile, asked: Questions, ctx: &Context) -> Result<(BlobP
             Ok(())
         },
     )?;
-    census.finish();
-    let source = plan.source;
-    Ok((BlobPlan { entries, source }, census))
+    let plan = BlobPlan { entries };
+    census.finish(plan.is_sorted() == Some(false));
+    Ok((plan, census))
 }
 
 fn blob_line(entry: &BlobEntry) -> BlobLine {

@@ -21,4 +21,4 @@ pub use element_reader::ElementReader;
 pub use file::{Input, PbfFile};
 pub use header_walker::{FrameHead, HeaderWalker};
 pub use phase::parallel_classify_phase;
-pub use plan::{BlobPlan, PlanNeeds, PlanSource};
+pub use plan::{BlobPlan, IndexKind, PlanNeeds};

@@ -7,24 +7,51 @@ use crate::error::Result;
 use crate::osm::{KindSet, OrderKey};
 use crate::pbf::{BlobEntry, BlobFlags, decode_blob_index, scan_payload};
 
-/// Where a plan came from.
+/// The index that a file has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PlanSource {
-    /// The table of contents: one read.
+pub enum IndexKind {
+    /// A table of contents that fits the file.
     TableOfContents,
-    /// Indexes in the BlobHeaders: a walk over the headers.
+    /// An index in the BlobHeader of every blob.
     BlobIndexes,
-    /// A pass that decoded every blob without an index.
-    Scan,
+    /// None, or one that leaves blobs out.
+    None,
 }
 
-impl PlanSource {
+impl IndexKind {
+    /// Finds out which index a file has. Without a table of contents BlobHeaders are read, up to the first one without
+    /// an index.
+    pub fn of(file: &PbfFile) -> Result<Self> {
+        if file.toc.is_some() {
+            return Ok(Self::TableOfContents);
+        }
+        let mut blobs = 0;
+        for head in file.frames() {
+            let FrameHead {
+                mut entry,
+                indexdata,
+            } = head?;
+            if indexdata
+                .and_then(|bytes| decode_blob_index(&bytes, &mut entry))
+                .is_none()
+            {
+                return Ok(Self::None);
+            }
+            blobs += 1;
+        }
+        Ok(if blobs > 0 {
+            Self::BlobIndexes
+        } else {
+            Self::None
+        })
+    }
+
     /// The name used in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::TableOfContents => "table of contents",
             Self::BlobIndexes => "per-blob indexes",
-            Self::Scan => "none (every blob was decoded)",
+            Self::None => "none",
         }
     }
 }
@@ -45,8 +72,6 @@ pub enum PlanNeeds {
 pub struct BlobPlan {
     /// The blobs.
     pub entries: Vec<BlobEntry>,
-    /// Where the entries came from.
-    pub source: PlanSource,
 }
 
 /// A blob on its way into a plan.
@@ -78,10 +103,8 @@ impl BlobPlan {
             toc.entries.iter().try_for_each(&mut on_entry)?;
             return Ok(Self {
                 entries: toc.entries.clone(),
-                source: PlanSource::TableOfContents,
             });
         }
-        let mut scanned = false;
         let units = file.frames().map(|head| {
             head.map(
                 |FrameHead {
@@ -99,17 +122,11 @@ impl BlobPlan {
         });
         let mut entries = Vec::new();
         index_pass(file, units, ctx, |entry| {
-            scanned |= entry.flags.has(BlobFlags::SCANNED);
             on_entry(&entry)?;
             entries.push(entry);
             Ok(())
         })?;
-        let source = if scanned {
-            PlanSource::Scan
-        } else {
-            PlanSource::BlobIndexes
-        };
-        Ok(Self { entries, source })
+        Ok(Self { entries })
     }
 
     /// Decodes every blob, whatever index the file has.
@@ -127,10 +144,7 @@ impl BlobPlan {
             entries.push(entry);
             Ok(())
         })?;
-        Ok(Self {
-            entries,
-            source: PlanSource::Scan,
-        })
+        Ok(Self { entries })
     }
 
     /// The kinds of objects in the file.

@@ -18,7 +18,7 @@ pub(super) fn read(path: &Path) -> Result<Shape> {
         match (polygons.is_empty(), objects.relations.is_empty()) {
             (false, _) => Ok(polygons),
             (true, true) => Err("holds no multipolygon, no boundary and no closed way".to_owned()),
-            (true, false) => Err("holds no relation with member ways and no closed way".to_owned()),
+            (true, false) => Err("holds no relation with member ways".to_owned()),
         }
     });
     let polygons = polygons.map_err(|cause| Error::file(path, cause))?;

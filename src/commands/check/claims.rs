@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::pbf::{
     BlobEntry, BlobFlags, FormatError, Toc, decode_blob_index, feature, scan_payload,
 };
-use crate::read::{BlobPlan, BlobReader, FrameHead, PbfFile, PlanSource, parallel_classify_phase};
+use crate::read::{BlobPlan, BlobReader, FrameHead, PbfFile, parallel_classify_phase};
 use serde::Serialize;
 
 /// What came of a look at every blob and every claim.
@@ -108,7 +108,6 @@ impl<'f> Claims<'f> {
             entries: entries.unwrap_or_default().iter(),
             plan: BlobPlan {
                 entries: Vec::new(),
-                source: PlanSource::Scan,
             },
             check: IndexCheck::default(),
             max_listed,

@@ -77,8 +77,8 @@ impl Census {
         }
     }
 
-    pub(super) fn finish(&mut self) {
-        self.extended.finish();
+    pub(super) fn finish(&mut self, is_unsorted: bool) {
+        self.extended.finish(is_unsorted);
         self.nodes.finish();
     }
 }

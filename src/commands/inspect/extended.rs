@@ -57,8 +57,9 @@ pub struct Extended {
     pub with_user: u64,
     /// Deleted versions.
     pub deleted: u64,
-    /// Objects that follow another version of themselves.
-    pub further_versions: u64,
+    /// Objects that follow another version of themselves; `None` in a file that is not in order, where they may come
+    /// again anywhere.
+    pub further_versions: Option<u64>,
     /// Objects that have tags.
     pub tagged: ByKind,
     /// Tags of all objects.
@@ -71,6 +72,9 @@ pub struct Extended {
     pub members: u64,
     /// Most members that a relation has.
     pub most_members: u64,
+    /// Objects that follow another version of themselves directly.
+    #[serde(skip)]
+    pub(super) versions_in_a_row: u64,
     #[serde(skip)]
     times: Option<(i64, i64)>,
     /// The first and the last object, where they stand in order.
@@ -114,7 +118,7 @@ impl Extended {
         let mut keys = block.keys();
         let mut last = None;
         while let Some(key) = keys.next()? {
-            self.further_versions += u64::from(last == Some(key));
+            self.versions_in_a_row += u64::from(last == Some(key));
             last = Some(key);
         }
         Ok(())
@@ -134,7 +138,7 @@ impl Extended {
             .ends
             .zip(other.ends)
             .is_some_and(|(one, two)| one.1 == two.0);
-        self.further_versions += u64::from(goes_on);
+        self.versions_in_a_row += u64::from(goes_on);
         self.ends = other.ends.or(self.ends);
         let sums = [
             (&mut self.with_version, other.with_version),
@@ -143,7 +147,7 @@ impl Extended {
             (&mut self.with_uid, other.with_uid),
             (&mut self.with_user, other.with_user),
             (&mut self.deleted, other.deleted),
-            (&mut self.further_versions, other.further_versions),
+            (&mut self.versions_in_a_row, other.versions_in_a_row),
             (&mut self.refs, other.refs),
             (&mut self.members, other.members),
         ];
@@ -155,7 +159,9 @@ impl Extended {
         self.most_members = self.most_members.max(other.most_members);
     }
 
-    pub(super) fn finish(&mut self) {
+    /// Ends counting, in a file that is in order or not.
+    pub(super) fn finish(&mut self, is_unsorted: bool) {
+        self.further_versions = (!is_unsorted).then_some(self.versions_in_a_row);
         self.first_timestamp = self.times.map(|(first, _)| format_timestamp(first));
         self.last_timestamp = self.times.map(|(_, last)| format_timestamp(last));
     }
