@@ -50,7 +50,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         };
         return sort::run_with(&options, &args.run, &ctx);
     }
-    let format = args.output.write.format(&args.output.output);
+    let format = args.output.write.format(&args.output.output)?;
     let options = cat::Options {
         inputs: args.inputs.clone(),
         output: match format {

@@ -8,8 +8,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Show what differs between two files, or write it as a change file
 ///
 /// A line an object: - only in OLD, + only in NEW, * in both and different, a space where it is the same.
-/// Exit status 1 where the files differ. Location, tags, nodes and members count, and the metadata with
-/// --metadata; a change file has everything.
+/// Location, tags, nodes and members count, and the metadata with --metadata; a change file has everything.
+/// Exit status 1 where the files differ; a change file that was written is a success, exit status 0, unless
+/// --exit-code asks. It carries the replication sequence, time and URL of NEW, which apply-changes takes over.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg diff -c old.osm.pbf new.osm.pbf
@@ -55,6 +56,9 @@ pub struct Args {
     /// Read all blobs, also those whose hashes are equal
     #[arg(long)]
     verify: bool,
+    /// With a change file, too: exit status 1 where the files differ
+    #[arg(long)]
+    exit_code: bool,
     /// In a change file: deleted objects get the next version
     #[arg(long)]
     increment_version: bool,
@@ -104,7 +108,8 @@ pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
         let total = summary.total();
         format!("{}: {}\n", args.output.display(), counts(&total))
     })?;
-    Ok(match summary.total().is_same() {
+    let is_derived = is_osc && !args.exit_code;
+    Ok(match is_derived || summary.total().is_same() {
         true => Answer::Yes,
         false => Answer::No,
     })

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 ///
 /// A region is a box (-b), a polygon of any size from a file (-p: GeoJSON, .poly, or an OSM file with boundary or
 /// multipolygon relations or closed ways), or there are many of them in a configuration file (-c). Edges belong to
-/// a region.
+/// a region. All features of a GeoJSON file, and all areas of an OSM file, are one region together. A box without area
+/// is an error. A region that meets nothing gives an empty file and a warning.
 ///
 /// What comes along with the nodes in the region, besides the ways with one of these nodes and the relations with
 /// one of these nodes or ways as a member, says the strategy: simple: nothing; complete-ways: all nodes of the

@@ -4,13 +4,18 @@ use anyhow::Result;
 use pbfhogg::commands::repack;
 use std::path::PathBuf;
 
-/// Put the objects into blobs of another size
+/// Put the objects into blobs of another size, or compress them otherwise
 ///
 /// Objects and their order stay. Small blobs make it quicker to get at few objects, large ones make a smaller file.
+///
+/// With --compression every blob that is compressed in another way is compressed anew; the level of a blob cannot be
+/// seen, so that any level but the usual one has all of them compressed. Hardly any program but osmium reads lz4 and
+/// zstd, and osm-pbf-parser, osm-read, osm4gpd and DuckDB do not read none.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg repack --elements-per-blob 1000 berlin.osm.pbf -o for-lookups.osm.pbf
-  pbfhogg repack many-small-blobs.osm.pbf -o usual.osm.pbf")]
+  pbfhogg repack many-small-blobs.osm.pbf -o usual.osm.pbf
+  pbfhogg repack --compression zstd:9 planet.osm.pbf -o small.osm.pbf")]
 pub struct Args {
     /// Input file; - is standard input
     #[arg(value_name = "FILE")]
@@ -37,8 +42,12 @@ pub fn run(args: &Args) -> Result<Answer> {
     let summary = repack::run(&options, &ctx)?;
     let free = !options.output.is_stream();
     args.run.finish(&ctx, &summary, free, || {
+        let recompressed = match summary.blobs_recompressed {
+            0 => String::new(),
+            count => format!(", {} recompressed", show::number(count)),
+        };
         format!(
-            "{}: {}, {}, {} ({} copied)\n",
+            "{}: {}, {}, {} ({} copied{recompressed})\n",
             options.output.path().display(),
             show::counted(summary.written.objects, "object"),
             show::counted(summary.written.blobs, "blob"),

@@ -46,7 +46,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     let target = args.output.target()?;
     let directory = args.changes_dir.clone().or_else(|| match &target {
         OutputTarget::File { path, .. } => path.parent().map(Path::to_owned),
-        OutputTarget::Stdout => None,
+        OutputTarget::Stdout | OutputTarget::Scratch(_) => None,
     });
     let directory = directory.filter(|path| !path.as_os_str().is_empty());
     let options = synth::Options {

@@ -7,14 +7,13 @@ mod edit;
 mod locations;
 mod units;
 
-use super::check_order;
 use super::headers::HeaderOptions;
 use crate::Context;
 use crate::commands::input;
 use crate::error::{Error, Result};
 use crate::osm::{NANO_PER_DECIMICRO, ObjectKind, format_timestamp};
 use crate::pbf::{BlobFlags, HeaderBlock, feature};
-use crate::read::{BlobPlan, PbfFile, PlanNeeds, parallel_classify_phase};
+use crate::read::{BlobPlan, PbfFile, parallel_classify_phase};
 use crate::text::{ChangeSet, read_change_files};
 use crate::write::{Expected, OutputTarget, PbfWriter, WriteOptions, Written};
 use edit::{Done, Editor, Rules, Tally};
@@ -102,7 +101,10 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         let _phase = ctx.phase("read changes", 0);
         read_change_files(&options.changes, ctx)?
     };
-    let (mut plan, has_locations) = plan_base(&file, ctx)?;
+    let scratch = options.output.scratch_directory();
+    let (file, mut plan) = input::in_order(file, &options.write, &scratch, ctx)?;
+    check_base(&file, &plan)?;
+    let has_locations = plan.any(BlobFlags::LOCATIONS) || file.header.has(feature::LOCATIONS);
     let locations = match options.locations_on_ways {
         Some(untagged) => Some(Locations::find(&file, &mut plan, &changes, untagged, ctx)?),
         None => None,
@@ -132,20 +134,6 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     })
 }
 
-/// Finds out what is in the base, which must be in order, and whether its ways carry coordinates.
-fn plan_base(file: &PbfFile, ctx: &Context) -> Result<(BlobPlan, bool)> {
-    let declared = file.header.has(feature::SORTED);
-    let needs = if declared {
-        PlanNeeds::Ranges
-    } else {
-        PlanNeeds::Order
-    };
-    let plan = BlobPlan::open(file, needs, ctx)?;
-    check_base(file, &plan)?;
-    let located = plan.any(BlobFlags::LOCATIONS) || file.header.has(feature::LOCATIONS);
-    Ok((plan, located))
-}
-
 /// Fails on a base that changes cannot be applied to.
 fn check_base(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
     let path = file.input.path();
@@ -153,7 +141,6 @@ fn check_base(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
         let cause = "the file holds deleted versions; changes can be applied to current data only";
         return Err(Error::file(path, cause));
     }
-    check_order(file, plan)?;
     if let Some(entry) = plan.first_continued() {
         let cause = format!(
             "an object comes twice: blob {} begins with the one that ended the blob before; \
@@ -228,6 +215,9 @@ fn output_header(
     // An older day that comes late does not take the file back in time.
     header.replication_sequence = header.replication_sequence.max(replication.sequence);
     header.replication_timestamp = header.replication_timestamp.max(replication.timestamp);
+    if let Some(url) = &changes.preface().replication_url {
+        header.replication_url = Some(url.clone());
+    }
     let header_box = widen_box(&mut header, changes);
     options.header.apply(&mut header);
     (header, header_box)

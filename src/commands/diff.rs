@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::{BlobEntry, feature};
 use crate::read::parallel_classify_phase;
-use crate::text::OscText;
+use crate::text::{OscText, Preface};
 use crate::write::{OutputTarget, TextOutput};
 use compare::Comparison;
 use order::{Side, in_order};
@@ -177,9 +177,12 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         None => Ok(()),
     };
     if let Some(Format::Osc(deletions)) = format {
-        put(&OscText::prologue(&generator(
-            deletions.generator.as_deref(),
-        )))?;
+        let [_, new] = &sides;
+        put(&OscText::prologue_of(&Preface {
+            generator: Some(generator(deletions.generator.as_deref())),
+            bbox: None,
+            ..Preface::of(&new.file.header)
+        }))?;
     }
     let mut summary = Summary::default();
     let units = plan(options, &sides, &mut summary, ctx);

@@ -11,7 +11,7 @@ use super::keep::{Job, Kept, Target, write_each};
 use crate::Context;
 use crate::commands::input;
 use crate::error::{Error, Result};
-use crate::osm::NANO_PER_DECIMICRO;
+use crate::osm::{Bbox, NANO_PER_DECIMICRO};
 use crate::pbf::{BlobEntry, HeaderBlock, InfoFields};
 use crate::read::{BlobPlan, PbfFile, PlanNeeds};
 use crate::region::{AreaIndex, Shape};
@@ -110,7 +110,38 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
             }
         }
     }
+    warn_of_empty(options, &summary, &plan, ctx);
     Ok(summary)
+}
+
+/// Warns of regions that meet nothing, and says so where their coordinates look swapped.
+fn warn_of_empty(options: &Options, summary: &Summary, plan: &BlobPlan, ctx: &Context) {
+    let boxes = plan.entries.iter().map(|entry| entry.bbox);
+    let data = boxes.fold(Bbox::EMPTY, |all, bbox| all.union(&bbox));
+    for (extract, extracted) in options.extracts.iter().zip(&summary.extracts) {
+        if extracted.kept.written.objects > 0 {
+            continue;
+        }
+        let region = extract.shape.envelope();
+        let swapped = Bbox {
+            min_lat_e7: region.min_lon_e7,
+            max_lat_e7: region.max_lon_e7,
+            min_lon_e7: region.min_lat_e7,
+            max_lon_e7: region.max_lat_e7,
+        };
+        let reason = match data.is_empty() {
+            true => " (it has no nodes)".to_owned(),
+            false if !region.meets(&data) && swapped.meets(&data) => {
+                format!("; latitude and longitude look swapped: the data lies in {data}")
+            }
+            false => format!(": the data lies in {data}"),
+        };
+        ctx.warn(format!(
+            "{}: the region meets nothing of {}{reason}",
+            extracted.output.display(),
+            options.input.display()
+        ));
+    }
 }
 
 fn areas_of(extracts: &[Extract]) -> AreaIndex {

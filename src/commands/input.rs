@@ -1,17 +1,18 @@
 //! Opening the inputs of commands. What is OSM as text becomes a temporary PBF with a table of contents first, so
 //! that every command takes it.
 
+use super::{HeaderOptions, sort};
 use crate::Context;
 use crate::context::InputFormat;
 use crate::error::{Error, Result};
 use crate::osm::NANO_PER_DECIMICRO;
 use crate::pbf::{Compression, FormatError, HeaderBlock, feature};
-use crate::read::{Input, PbfFile};
+use crate::read::{BlobPlan, Input, PbfFile, PlanNeeds};
 use crate::text::{Batch, ChangeSet, Preface, TextFormat, read_start, read_texts};
 use crate::write::{
-    Assembler, Encoders, Expected, OutputTarget, Part, PbfWriter, Reblocker, WriteOptions,
+    Assembler, Encoders, Expected, OutputTarget, Part, PbfWriter, Reblocker, ScratchFile,
+    WriteOptions,
 };
-use std::fs::File;
 use std::path::Path;
 
 /// Opens an input of which nothing is copied.
@@ -61,23 +62,56 @@ fn converted(
         path.display(),
         format.name()
     ));
-    let directory = tempfile::tempdir()
-        .map_err(|error| Error::io(&std::env::temp_dir(), "cannot write a file there", error))?;
-    let name = directory.path().join("converted.osm.pbf");
-    let target = OutputTarget::File {
-        path: name.clone(),
-        overwrite: false,
-    };
+    let scratch = ScratchFile::create(&std::env::temp_dir())?;
     let write = WriteOptions {
         compression,
         ..WriteOptions::default()
     };
-    let original = input.clone();
-    convert(input, format, target, write, ctx)?;
-    // Once it is open the file needs no name, and nothing is left of it whatever happens.
-    let file = File::open(&name).map_err(|error| Error::io(&name, "cannot open", error))?;
-    drop(directory);
-    PbfFile::of_input(Input::converted(file, &original)?, ctx)
+    let target = OutputTarget::Scratch(scratch.clone());
+    convert(input.clone(), format, target, write, ctx)?;
+    PbfFile::of_input(Input::converted(scratch.open()?, &input)?, ctx)
+}
+
+/// A file that was opened, in canonical order: one that is not is sorted into a temporary file first, with a note.
+/// `scratch` says where that goes; it is compressed as `write` says, without anything but the objects.
+pub(super) fn in_order(
+    file: PbfFile,
+    write: &WriteOptions,
+    scratch: &Path,
+    ctx: &Context,
+) -> Result<(PbfFile, BlobPlan)> {
+    let needs = match file.header.has(feature::SORTED) {
+        true => PlanNeeds::Ranges,
+        false => PlanNeeds::Order,
+    };
+    let plan = BlobPlan::open(&file, needs, ctx)?;
+    if plan.is_sorted() != Some(false) {
+        return Ok((file, plan));
+    }
+    ctx.tell(format!(
+        "{}: the objects are not in order: sorting them into a temporary file in {}",
+        file.input.path().display(),
+        scratch.display()
+    ));
+    let scratch = ScratchFile::create(scratch)?;
+    let original = file.input.clone();
+    let options = sort::Options {
+        inputs: Vec::new(),
+        output: OutputTarget::Scratch(scratch.clone()),
+        write: WriteOptions {
+            compression: write.compression,
+            ..WriteOptions::default()
+        },
+        header: HeaderOptions {
+            generator: file.header.writing_program.clone(),
+            set: Vec::new(),
+        },
+        dedupe: sort::Dedupe::KeepAll,
+    };
+    sort::sort_files(vec![file], &options, ctx)?;
+    let file = PbfFile::of_input(Input::sorted(scratch.open()?, &original)?, ctx)?;
+    let plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
+    Ok((file, plan))
 }
 
 fn convert(
@@ -90,7 +124,7 @@ fn convert(
     let header = header(read_start(&input, format)?.preface());
     let writer = PbfWriter::create(target, header, write, Expected::default(), ctx)?;
     let mut sink = Reblocker::new(writer, &Encoders::new(write, ctx), 1);
-    let mut is_history = false;
+    let (mut is_history, mut deleted) = (false, 0);
     let path = input.path().to_owned();
     let phase = ctx.phase("convert", 0);
     read_texts(
@@ -101,14 +135,21 @@ fn convert(
         |assembler, _, objects| {
             let parts = assemble(assembler, &objects);
             let parts = parts.map_err(|error| Error::file(&path, error.to_string()))?;
-            Ok((parts, objects.tells_visible()))
+            Ok((parts, objects.tells_visible(), objects.deleted_in_editor()))
         },
-        |(parts, tells_visible)| {
+        |(parts, tells_visible, left_out)| {
             is_history |= tells_visible;
+            deleted += left_out;
             parts.into_iter().try_for_each(|part| sink.part(part))
         },
     )?;
     drop(phase);
+    if deleted > 0 {
+        ctx.tell(format!(
+            "{}: {deleted} objects that were deleted in an editor (action=\"delete\") are left out",
+            path.display()
+        ));
+    }
     let mut writer = sink.finish()?;
     if is_history {
         writer.require(feature::HISTORY);

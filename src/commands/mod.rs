@@ -37,8 +37,8 @@ pub use ids::IdSource;
 pub use keep::Kept;
 
 use crate::Context;
-use crate::error::{Error, Result};
-use crate::read::{BlobPlan, PbfFile};
+use crate::error::Result;
+use crate::read::PbfFile;
 use crate::write::{Expected, WriteOptions};
 use std::path::PathBuf;
 
@@ -48,23 +48,6 @@ fn open_all(paths: &[PathBuf], write: &WriteOptions, ctx: &Context) -> Result<Ve
     files
         .map(|path| input::open_to_copy(path, write, ctx))
         .collect()
-}
-
-/// Fails on a file that is known not to be in order.
-fn check_order(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
-    if plan.is_sorted() != Some(false) {
-        return Ok(());
-    }
-    let path = file.input.path();
-    let place = match plan.first_out_of_place() {
-        Some(entry) => format!(" (first out of place: blob {})", entry.number),
-        None => String::new(),
-    };
-    let cause = format!(
-        "the objects are not in order{place}; run `pbfhogg sort {} -o sorted.osm.pbf` first",
-        path.display()
-    );
-    Err(Error::file(path, cause))
 }
 
 /// What is expected of a copy of a file.

@@ -7,9 +7,10 @@ use crate::Context;
 use crate::error::Result;
 use crate::osm::ObjectKind;
 use crate::pbf::{BlobEntry, BlobFlags, FormatError, HeaderBlock, ParsedBlock, SourceStrings};
-use crate::read::{BlobPlan, BlobReader, PlanNeeds, parallel_classify_phase};
+use crate::read::{BlobPlan, BlobReader, PbfFile, PlanNeeds, parallel_classify_phase};
 use crate::write::{
-    Assembler, Encoders, Expected, OutputTarget, Part, PbfWriter, Reblocker, WriteOptions, Written,
+    Assembler, EncodedFrame, Encoders, Expected, FrameEncoder, OutputTarget, Part, PbfWriter,
+    Reblocker, WriteOptions, Written,
 };
 use serde::Serialize;
 use std::path::PathBuf;
@@ -36,6 +37,8 @@ pub struct Summary {
     pub written: Written,
     /// Blobs that were copied as they were.
     pub blobs_copied: u64,
+    /// Blobs that stayed what they were and are compressed otherwise.
+    pub blobs_recompressed: u64,
     /// Blobs that were taken apart or joined.
     pub blobs_repacked: u64,
 }
@@ -56,29 +59,23 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         ctx.byte_budget(),
         units.into_iter().map(Ok),
         |(entry, place)| match place {
-            Place::Fits => 0,
-            Place::Behind(_) => bytes(entry) * 4,
+            Place::Fits if !options.write.is_compression_asked => 0,
+            Place::Fits | Place::Behind(_) => bytes(entry) * 4,
         },
-        || BlobReader::new(&file.input, ctx),
-        |reader, (entry, place)| {
-            let Place::Behind(before) = place else {
-                return Ok((entry, None));
-            };
-            let payload = reader.payload(&entry)?;
-            let parts = parts(payload, before, options.elements);
-            Ok((
-                entry,
-                Some(parts.map_err(|error| reader.error(&entry, error))?),
-            ))
-        },
-        |(entry, parts)| {
+        || Worker::new(&file, options, ctx),
+        |worker, (entry, place)| Ok((entry, worker.repack(&entry, place)?)),
+        |(entry, done)| {
             phase.advance(bytes(&entry));
-            match parts {
-                None => {
+            match done {
+                Done::Copy => {
                     summary.blobs_copied += 1;
                     sink.copy(&file.input, entry)
                 }
-                Some(parts) => {
+                Done::Recompressed(frames) => {
+                    summary.blobs_recompressed += 1;
+                    sink.frames(frames)
+                }
+                Done::Repacked(parts) => {
                     summary.blobs_repacked += 1;
                     parts.into_iter().try_for_each(|part| sink.part(part))
                 }
@@ -90,8 +87,59 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     Ok(summary)
 }
 
+/// What becomes of a blob.
+enum Done {
+    Copy,
+    Recompressed(Vec<EncodedFrame>),
+    Repacked(Vec<Part>),
+}
+
+/// Looks at blobs, one after the other.
+struct Worker<'f> {
+    options: &'f Options,
+    reader: BlobReader<'f>,
+    encoder: FrameEncoder,
+}
+
+impl<'f> Worker<'f> {
+    fn new(file: &'f PbfFile, options: &'f Options, ctx: &Context) -> Self {
+        Self {
+            options,
+            reader: BlobReader::new(&file.input, ctx),
+            encoder: FrameEncoder::new(options.write.compression, options.write.blob_index),
+        }
+    }
+
+    fn repack(&mut self, entry: &BlobEntry, place: Place) -> Result<Done> {
+        let write = &self.options.write;
+        match place {
+            Place::Fits if !write.is_compression_asked => Ok(Done::Copy),
+            Place::Fits => {
+                let differs = |encoding| write.compression.differs_from(encoding);
+                let Some(payload) = self.reader.payload_if(entry, differs)? else {
+                    return Ok(Done::Copy);
+                };
+                let frames = self.encoder.add_payload_like(payload, entry);
+                let frames = frames.and_then(|()| self.encoder.finish());
+                let frames = frames.map_err(|error| self.reader.error(entry, error))?;
+                Ok(Done::Recompressed(frames))
+            }
+            Place::Behind(before) => {
+                let parts = parts(self.reader.payload(entry)?, before, self.options.elements);
+                let parts = parts.map_err(|error| self.reader.error(entry, error))?;
+                Ok(Done::Repacked(parts))
+            }
+        }
+    }
+}
+
 fn sink<'f>(options: &Options, header: HeaderBlock, ctx: &Context) -> Result<Reblocker<'f>> {
-    let (target, write) = (options.output.clone(), options.write);
+    let target = options.output.clone();
+    let write = WriteOptions {
+        // Blobs that are copied have the compression that was asked for.
+        is_compression_asked: false,
+        ..options.write
+    };
     let writer = PbfWriter::create(target, header, write, Expected::default(), ctx)?;
     Ok(Reblocker::new(
         writer,

@@ -74,7 +74,15 @@ const SHARD_BYTES: u64 = 32 << 20;
 
 /// Sorts.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
-    let files = open_all(&options.inputs, &options.write, ctx)?;
+    sort_files(
+        open_all(&options.inputs, &options.write, ctx)?,
+        options,
+        ctx,
+    )
+}
+
+/// Sorts files that are open.
+pub(super) fn sort_files(files: Vec<PbfFile>, options: &Options, ctx: &Context) -> Result<Summary> {
     let mut header = merged_header(&files)?;
     header.set_optional(feature::SORTED, true);
     options.header.apply(&mut header);

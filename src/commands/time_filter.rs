@@ -4,14 +4,14 @@
 //! copied.
 
 use super::keep::{Fate, Job, Keep, Kept, Marks, Target, write_kept};
-use super::{HeaderOptions, check_order, input};
+use super::{HeaderOptions, input};
 use crate::Context;
 use crate::error::Result;
 use crate::osm::OrderKey;
 use crate::pbf::{
     BlobEntry, BlobFlags, FormatError, HeaderBlock, InfoFields, ParsedBlock, feature,
 };
-use crate::read::{BlobPlan, BlobReader, PbfFile, PlanNeeds};
+use crate::read::{BlobPlan, BlobReader, PbfFile};
 use crate::write::{OpenOutput, OutputTarget, WriteOptions};
 use rustc_hash::FxHashMap;
 use std::path::PathBuf;
@@ -71,12 +71,8 @@ struct Version {
 pub fn run(options: &Options, ctx: &Context) -> Result<Kept> {
     let file = input::open_to_copy(&options.input, &options.write, ctx)?;
     let output = OpenOutput::open(options.output.clone())?;
-    let needs = match file.header.has(feature::SORTED) {
-        true => PlanNeeds::Ranges,
-        false => PlanNeeds::Order,
-    };
-    let plan = BlobPlan::open(&file, needs, ctx)?;
-    check_order(&file, &plan)?;
+    let scratch = options.output.scratch_directory();
+    let (file, plan) = input::in_order(file, &options.write, &scratch, ctx)?;
     let is_history = file.header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED);
     let is_snapshot = matches!(options.when, When::At(_));
     let continued = Continued::new(&file, &plan, ctx);

@@ -56,6 +56,14 @@ impl Bbox {
         self
     }
 
+    /// Whether the two have a point in common; edges belong to a box.
+    pub const fn meets(&self, other: &Self) -> bool {
+        self.min_lat_e7 <= other.max_lat_e7
+            && other.min_lat_e7 <= self.max_lat_e7
+            && self.min_lon_e7 <= other.max_lon_e7
+            && other.min_lon_e7 <= self.max_lon_e7
+    }
+
     /// Whether another box lies in this one, or out of it by no more than a margin.
     pub const fn holds(&self, other: &Self, margin: i32) -> bool {
         self.min_lat_e7.saturating_sub(margin) <= other.min_lat_e7

@@ -21,6 +21,25 @@ pub enum Compression {
     Lz4,
 }
 
+impl Compression {
+    /// How a Blob stores what is compressed so.
+    pub const fn encoding(self) -> Encoding {
+        match self {
+            Self::None => Encoding::Raw,
+            Self::Zlib(_) => Encoding::Zlib,
+            Self::Zstd(_) => Encoding::Zstd,
+            Self::Lz4 => Encoding::Lz4,
+        }
+    }
+
+    /// Whether a blob that is stored as `encoding` is not known to be compressed so: the level cannot be seen, but
+    /// the usual one is taken to be there.
+    pub(crate) fn differs_from(self, encoding: Encoding) -> bool {
+        let is_usual = matches!(self, Self::None | Self::Lz4 | Self::Zlib(6) | Self::Zstd(3));
+        self.encoding() != encoding || !is_usual
+    }
+}
+
 impl Default for Compression {
     fn default() -> Self {
         Self::Zlib(6)

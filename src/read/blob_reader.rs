@@ -4,8 +4,8 @@ use super::Input;
 use crate::Context;
 use crate::error::{Error, Result};
 use crate::pbf::{
-    Blob, BlobEntry, BlobFlags, BlobHeader, BlobKind, Decompressor, FRAME_PREFIX_LEN, FormatError,
-    StringTable, check_claims, scan_payload, stale_index,
+    Blob, BlobEntry, BlobFlags, BlobHeader, BlobKind, Decompressor, Encoding, FRAME_PREFIX_LEN,
+    FormatError, StringTable, check_claims, scan_payload, stale_index,
 };
 use crate::stats::Stats;
 use std::sync::Arc;
@@ -77,6 +77,20 @@ impl<'f> BlobReader<'f> {
     pub fn payload(&mut self, entry: &BlobEntry) -> Result<&[u8]> {
         read_frame(self.input, &mut self.frame, entry, &self.stats)?;
         self.decompress(entry)
+    }
+
+    /// The payload of a blob, as [`payload`](Self::payload) gives it, if it is compressed in a way that is wanted.
+    pub(crate) fn payload_if(
+        &mut self,
+        entry: &BlobEntry,
+        is_wanted: impl FnOnce(Encoding) -> bool,
+    ) -> Result<Option<&[u8]>> {
+        read_frame(self.input, &mut self.frame, entry, &self.stats)?;
+        let blob = blob_in_frame(&self.frame, entry).map_err(|source| self.error(entry, source))?;
+        match is_wanted(blob.encoding) {
+            true => self.decompress(entry).map(Some),
+            false => Ok(None),
+        }
     }
 
     /// The payload of the frame that was read.

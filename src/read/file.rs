@@ -89,9 +89,11 @@ impl Input {
 
     /// Copies a stream to a temporary file that has no name, so that it can be read at will.
     fn spool(path: &Path, mut stream: impl io::Read) -> Result<Self> {
-        let failed = |error| Error::io(path, "cannot spool", error);
-        let mut file = tempfile::tempfile().map_err(failed)?;
-        io::copy(&mut stream, &mut file).map_err(failed)?;
+        let directory = std::env::temp_dir();
+        let mut file = tempfile::tempfile_in(&directory)
+            .map_err(|error| Error::io(&directory, "cannot make a temporary file there", error))?;
+        io::copy(&mut stream, &mut file)
+            .map_err(|error| Error::io(path, "cannot copy it to a temporary file", error))?;
         Self::from_temporary(file, path)
     }
 
@@ -106,6 +108,11 @@ impl Input {
             })),
             Err(input) => Self(input),
         })
+    }
+
+    /// A temporary file that the objects of `original` were sorted into, which is what messages name.
+    pub(crate) fn sorted(file: File, original: &Self) -> Result<Self> {
+        Self::from_temporary(file, original.path())
     }
 
     /// A temporary file of our own; `name` is for messages.

@@ -133,6 +133,8 @@ pub struct ChangeSet {
     pub(super) preface: Preface,
     /// Whether any object says if it is visible, as those of history files do.
     pub(super) tells_visible: bool,
+    /// Objects that the user of an editor deleted, and that were left out.
+    pub(super) deleted_in_editor: u64,
 }
 
 impl ChangeSet {
@@ -156,6 +158,12 @@ impl ChangeSet {
         self.tells_visible
     }
 
+    /// How many objects were left out because the user of an editor had deleted them (`action="delete"` in an OSM
+    /// file).
+    pub const fn deleted_in_editor(&self) -> u64 {
+        self.deleted_in_editor
+    }
+
     pub(super) fn note_replication(&mut self, replication: Replication) {
         self.preface.replication.add(&replication);
     }
@@ -163,8 +171,10 @@ impl ChangeSet {
     /// Adds the changes of another set behind those of this one.
     pub(super) fn append(&mut self, other: Self) -> Result<(), String> {
         if self.changes.is_empty() && self.strings.is_empty() {
-            let preface = std::mem::replace(self, other).preface;
-            self.preface.add(preface);
+            let empty = std::mem::replace(self, other);
+            self.preface.add(empty.preface);
+            self.tells_visible |= empty.tells_visible;
+            self.deleted_in_editor += empty.deleted_in_editor;
             return Ok(());
         }
         let strings: Vec<u32> = (0..other.strings.len() as u32)
@@ -193,6 +203,7 @@ impl ChangeSet {
             }));
         self.preface.add(other.preface);
         self.tells_visible |= other.tells_visible;
+        self.deleted_in_editor += other.deleted_in_editor;
         Ok(())
     }
 
@@ -380,6 +391,8 @@ pub(super) struct Draft {
     pub tags_start: usize,
     pub refs_start: usize,
     pub places_start: usize,
+    /// Whether the object is none of the file: the user of an editor deleted it.
+    pub is_left_out: bool,
 }
 
 impl Draft {
@@ -398,6 +411,7 @@ impl Draft {
             tags_start: set.tags.len(),
             refs_start: set.refs.len(),
             places_start: set.places.len(),
+            is_left_out: false,
         }
     }
 }
@@ -416,6 +430,14 @@ fn check_lens(strings: &StringPool, lens: [usize; 3]) -> Result<(), String> {
 impl ChangeSet {
     /// Takes over a change whose tags and refs stand at the end of the lists.
     pub(super) fn finish(&mut self, draft: &Draft) -> Result<(), String> {
+        if draft.is_left_out {
+            self.tags.truncate(draft.tags_start);
+            self.refs.truncate(draft.refs_start);
+            self.roles.truncate(draft.refs_start);
+            self.places.truncate(draft.places_start);
+            self.deleted_in_editor += 1;
+            return Ok(());
+        }
         let lens = [self.tags.len(), self.refs.len(), self.places.len()];
         check_lens(&self.strings, lens)?;
         let span = |start: usize, end: usize| Span {

@@ -129,14 +129,6 @@ impl Elements {
         if let Some(version) = info.version {
             put_attribute(text, "version", version.into());
         }
-        let tells_visible = match self.visibility {
-            Visibility::All => true,
-            Visibility::Deleted => !info.visible,
-            Visibility::Unsaid => false,
-        };
-        if tells_visible {
-            let _ = write!(text, " visible=\"{}\"", info.visible);
-        }
         if let Some(timestamp) = info.timestamp {
             text.push_str(" timestamp=\"");
             self.times.put(text, timestamp);
@@ -152,6 +144,14 @@ impl Elements {
         }
         if let Some(changeset) = info.changeset {
             put_attribute(text, "changeset", changeset);
+        }
+        let tells_visible = match self.visibility {
+            Visibility::All => true,
+            Visibility::Deleted => !info.visible,
+            Visibility::Unsaid => false,
+        };
+        if tells_visible {
+            let _ = write!(text, " visible=\"{}\"", info.visible);
         }
         if let ObjectBody::Node { lat_e7, lon_e7 } = object.body {
             put_place(text, (lat_e7, lon_e7));

@@ -249,9 +249,9 @@ impl Parser {
                         draft.action = ChangeAction::Delete;
                     }
                 }
-                // How editors mark what the user deleted.
+                // How editors mark what the user deleted: it is no version that the database has.
                 "action" if self.format == TextFormat::Osm && value == "delete" => {
-                    draft.action = ChangeAction::Delete;
+                    draft.is_left_out = true;
                 }
                 _ => {}
             }
@@ -260,7 +260,9 @@ impl Parser {
         draft.id = id.ok_or_else(|| format!("{kind} without id"))?;
         draft.location_e7 = match (kind, lat, lon) {
             (ObjectKind::Node, Some(lat), Some(lon)) => (lat, lon),
-            (ObjectKind::Node, _, _) if draft.action != ChangeAction::Delete => {
+            (ObjectKind::Node, _, _)
+                if draft.action != ChangeAction::Delete && !draft.is_left_out =>
+            {
                 return Err(format!("node {} without lat and lon", draft.id));
             }
             _ => NO_PLACE,

@@ -16,7 +16,7 @@ mod unfinished;
 
 pub(crate) use backends::{ALIGNMENT, AlignedBuffer};
 pub use frames::{EncodedFrame, FrameEncoder};
-pub use output::{OpenOutput, Output, OutputTarget};
+pub use output::{OpenOutput, Output, OutputTarget, ScratchFile};
 pub(crate) use parts::{Assembler, Part};
 pub use pbf_writer::{Expected, PbfWriter, WriteOptions, Written};
 pub(crate) use reblock::{Encoders, Reblocker};

@@ -11,13 +11,49 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A temporary file that has no name: it is gone when it is closed, however the process ends.
+#[derive(Debug, Clone)]
+pub struct ScratchFile {
+    file: Arc<File>,
+    directory: PathBuf,
+}
+
+impl PartialEq for ScratchFile {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.file, &other.file)
+    }
+}
+
+impl Eq for ScratchFile {}
+
+impl ScratchFile {
+    /// Makes an empty file in a directory.
+    pub fn create(directory: &Path) -> Result<Self> {
+        let file = tempfile::tempfile_in(directory)
+            .map_err(|error| Error::io(directory, "cannot make a temporary file there", error))?;
+        Ok(Self {
+            file: Arc::new(file),
+            directory: directory.to_owned(),
+        })
+    }
+
+    /// The same open file once more.
+    pub fn open(&self) -> Result<File> {
+        let file = self.file.try_clone();
+        file.map_err(|error| Error::io(&self.directory, "cannot open a temporary file", error))
+    }
+}
 
 /// Where output goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OutputTarget {
     /// Standard output, as a stream.
     Stdout,
+    /// A temporary file.
+    Scratch(ScratchFile),
     /// A file; `overwrite` allows one that exists to be replaced.
     File {
         /// Where the file is to be.
@@ -32,6 +68,7 @@ impl OutputTarget {
     pub fn is_stream(&self) -> bool {
         match self {
             Self::Stdout => true,
+            Self::Scratch(_) => false,
             // A device or a named pipe is written to as it is.
             Self::File { path, .. } => path.metadata().is_ok_and(|metadata| !metadata.is_file()),
         }
@@ -69,6 +106,7 @@ impl OutputTarget {
     pub fn scratch_directory(&self) -> PathBuf {
         match self {
             Self::File { path, .. } if !self.is_stream() => directory_of(path).to_owned(),
+            Self::Scratch(scratch) => scratch.directory.clone(),
             _ => std::env::temp_dir(),
         }
     }
@@ -77,6 +115,7 @@ impl OutputTarget {
     pub fn path(&self) -> &Path {
         match self {
             Self::Stdout => Path::new("standard output"),
+            Self::Scratch(scratch) => &scratch.directory,
             Self::File { path, .. } => path,
         }
     }
@@ -119,6 +158,7 @@ pub struct Output {
 #[derive(Debug)]
 enum Pending {
     Stream,
+    Scratch(PathBuf),
     Unnamed {
         file: File,
         real_path: PathBuf,
@@ -141,6 +181,9 @@ impl Output {
                     .map_err(|error| Error::io(target.path(), "cannot open", error.into()))?;
                 (Pending::Stream, File::from(fd))
             }
+            OutputTarget::Scratch(scratch) => {
+                (Pending::Scratch(scratch.directory.clone()), scratch.open()?)
+            }
             OutputTarget::File { path, .. } if target.is_stream() => {
                 let file = OpenOptions::new().write(true).open(path);
                 (
@@ -162,6 +205,7 @@ impl Output {
     pub(super) fn free_space(&self) -> Option<u64> {
         match &self.pending {
             Pending::Stream => None,
+            Pending::Scratch(directory) => system::free_space(directory),
             Pending::Unnamed { real_path, .. } | Pending::Named { real_path, .. } => {
                 system::free_space(directory_of(real_path))
             }
@@ -172,7 +216,7 @@ impl Output {
     /// returns `None`.
     pub(super) fn direct_file(&self, ctx: &Context) -> Option<File> {
         let file = match &self.pending {
-            Pending::Stream => return None,
+            Pending::Stream | Pending::Scratch(_) => return None,
             Pending::Unnamed { file, .. } => file,
             Pending::Named { temp, .. } => temp.as_file(),
         };
@@ -195,7 +239,7 @@ impl Output {
         let path = self.target.path().to_owned();
         let failed = |action| move |error| Error::io(&path, action, error);
         match self.pending {
-            Pending::Stream => Ok(()),
+            Pending::Stream | Pending::Scratch(_) => Ok(()),
             Pending::Unnamed { file, real_path } => {
                 sys::sync(&file).map_err(failed("cannot flush to disk"))?;
                 keep_permissions(&file, &real_path);

@@ -10,8 +10,7 @@ use crate::pbf::{
     TocPointer, encode_blob_header, encode_blob_index, encode_toc, encode_toc_frames, feature,
     header_frame, plain_header_len, reserved_header_len, stream_header_frame,
 };
-use crate::read::Input;
-use crate::stats::Stats;
+use crate::read::{BlobReader, Input, parallel_classify_phase};
 use crate::sys;
 use crate::{Context, IoMode, human_bytes, system};
 use serde::Serialize;
@@ -23,6 +22,11 @@ use std::sync::Arc;
 pub struct WriteOptions {
     /// Compression of blobs that are made anew.
     pub compression: Compression,
+    /// Whether somebody asked for that compression, and is to hear of blobs that keep what they have.
+    pub is_compression_asked: bool,
+    /// Whether blobs that are copied are decompressed and compared with their content hashes before the output takes
+    /// its name.
+    pub verify: bool,
     /// Whether the output gets a table of contents.
     pub toc: bool,
     /// Whether every blob gets an index in its BlobHeader, for programs that know it.
@@ -33,6 +37,8 @@ impl Default for WriteOptions {
     fn default() -> Self {
         Self {
             compression: Compression::default(),
+            is_compression_asked: false,
+            verify: false,
             toc: true,
             blob_index: false,
         }
@@ -101,6 +107,8 @@ pub struct Written {
     pub bytes: u64,
     /// Data blobs.
     pub blobs: u64,
+    /// Data blobs that were copied from an input as they were.
+    pub blobs_copied: u64,
     /// Objects.
     pub objects: u64,
     /// Whether all objects are known to stand in canonical order.
@@ -216,7 +224,9 @@ pub struct PbfWriter<'f> {
     written: Written,
     order: OrderSoFar,
     pending: Option<PendingCopy<'f>>,
-    stats: Arc<Stats>,
+    /// Blobs that were copied and are still to be verified.
+    unverified: Vec<(&'f Input, BlobEntry)>,
+    ctx: Context,
 }
 
 impl std::fmt::Debug for PbfWriter<'_> {
@@ -297,7 +307,8 @@ impl<'f> PbfWriter<'f> {
             written: Written::default(),
             order: OrderSoFar::default(),
             pending: None,
-            stats: ctx.stats.clone(),
+            unverified: Vec::new(),
+            ctx: ctx.clone(),
         };
         writer.begin(&expected)?;
         Ok(writer)
@@ -332,7 +343,7 @@ impl<'f> PbfWriter<'f> {
     pub fn frame(&mut self, frame: &EncodedFrame) -> Result<()> {
         self.flush_copies()?;
         self.backend.write(&frame.bytes)?;
-        self.stats.blobs_rewritten.add(1);
+        self.ctx.stats.blobs_rewritten.add(1);
         self.take_entry(frame.entry, frame.entry.header_len, frame.entry.frame_len);
         Ok(())
     }
@@ -340,7 +351,12 @@ impl<'f> PbfWriter<'f> {
     /// Appends a blob of an input as it is. Only its BlobHeader is written anew, where it is not
     /// what the options ask for.
     pub fn copy(&mut self, input: &'f Input, entry: &BlobEntry) -> Result<()> {
-        self.stats.blobs_copied.add(1);
+        self.ctx.stats.blobs_copied.add(1);
+        self.written.blobs_copied += 1;
+        // What this run has decoded is known to be whole.
+        if self.options.verify && !entry.flags.has(BlobFlags::READ) {
+            self.unverified.push((input, *entry));
+        }
         let blob_len = entry.frame_len - entry.header_len.min(entry.frame_len);
         let keep = !self.options.blob_index && entry.header_len == plain_header_len(blob_len);
         if keep {
@@ -404,6 +420,7 @@ impl<'f> PbfWriter<'f> {
     /// file take its name.
     pub fn finish(mut self) -> Result<Written> {
         self.flush_copies()?;
+        self.verify_copies()?;
         self.settle_features();
         self.written.sorted = self.order.verdict() == Some(true);
         let toc = match self.options.toc {
@@ -420,8 +437,45 @@ impl<'f> PbfWriter<'f> {
         };
         self.backend.finish(&start, self.position)?;
         drop(self.backend);
+        if self.options.is_compression_asked && self.written.blobs_copied > 0 {
+            let (path, copied) = (self.output.path().display(), self.written.blobs_copied);
+            self.ctx.tell(format!(
+                "{path}: {copied} of {} blobs were copied and keep the compression that they had; \
+                 `pbfhogg repack --compression` changes all of them",
+                self.written.blobs
+            ));
+        }
         self.output.commit()?;
         Ok(self.written)
+    }
+
+    /// Decompresses the blobs that were copied and compares them with what their indexes say, on every core. The first
+    /// that is damaged, in the order of the output, is the error.
+    fn verify_copies(&mut self) -> Result<()> {
+        let copies = std::mem::take(&mut self.unverified);
+        let bytes = |entry: &BlobEntry| u64::from(entry.frame_len);
+        if copies.is_empty() {
+            return Ok(());
+        }
+        let phase = (self.ctx).phase("verify", copies.iter().map(|(_, entry)| bytes(entry)).sum());
+        parallel_classify_phase(
+            self.ctx.jobs,
+            self.ctx.byte_budget(),
+            copies.into_iter().map(Ok),
+            |(_, entry)| bytes(entry),
+            || None,
+            |reader: &mut Option<(&Input, BlobReader<'_>)>, (input, entry)| {
+                let reader = match reader.take() {
+                    Some((of, known)) if of.is(input) => reader.insert((of, known)),
+                    _ => reader.insert((input, BlobReader::new(input, &self.ctx))),
+                };
+                reader.1.payload(&entry).map(|_| bytes(&entry))
+            },
+            |bytes| {
+                phase.advance(bytes);
+                Ok(())
+            },
+        )
     }
 
     /// Declares what the blobs turned out to be, and nothing else.
