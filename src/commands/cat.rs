@@ -1,11 +1,12 @@
 //! `cat`: concatenate files and give the result a table of contents. Blobs pass through. Or tell their objects
 //! as text.
 
+mod changesets;
 mod text;
 
 use super::headers::{HeaderOptions, merged_header};
 use super::rewrite::{Made, Rewrite};
-use super::{expected_copy, open_all};
+use super::{expected_copy, input};
 use crate::Context;
 use crate::error::Result;
 use crate::osm::KindSet;
@@ -66,7 +67,17 @@ pub struct Summary {
 
 /// Concatenates.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
-    let files = open_all(&options.inputs, &options.write, ctx)?;
+    let inputs = options.inputs.iter();
+    let inputs = inputs
+        .map(|path| input::open_any(path, ctx))
+        .collect::<Result<Vec<_>>>()?;
+    if let Some(inputs) = changesets::of(&inputs)? {
+        return changesets::write(&inputs, options, ctx);
+    }
+    let compression = options.write.compression;
+    let files = inputs.into_iter();
+    let files = files.map(|(input, format)| input::to_pbf(input, format, compression, ctx));
+    let files = files.collect::<Result<Vec<_>>>()?;
     let mut header = merged_header(&files)?;
     if let Format::Text(format, compression) = options.format {
         return text::write(&files, header, format, compression, options, ctx);

@@ -26,7 +26,8 @@ pub(super) fn open_to_copy(path: &Path, write: &WriteOptions, ctx: &Context) -> 
     open_in(path, write.compression, ctx)
 }
 
-fn open_in(path: &Path, compression: Compression, ctx: &Context) -> Result<PbfFile> {
+/// Opens an input in whatever format: `None` for PBF.
+pub(super) fn open_any(path: &Path, ctx: &Context) -> Result<(Input, Option<TextFormat>)> {
     let input = Input::open_in(path, ctx)?;
     let format = match ctx.input_format {
         InputFormat::Pbf => None,
@@ -34,10 +35,25 @@ fn open_in(path: &Path, compression: Compression, ctx: &Context) -> Result<PbfFi
         InputFormat::Opl => Some(TextFormat::Opl),
         InputFormat::Auto => TextFormat::of(&input)?,
     };
+    Ok((input, format))
+}
+
+fn open_in(path: &Path, compression: Compression, ctx: &Context) -> Result<PbfFile> {
+    let (input, format) = open_any(path, ctx)?;
+    to_pbf(input, format, compression, ctx)
+}
+
+/// A PBF of an input in whatever format.
+pub(super) fn to_pbf(
+    input: Input,
+    format: Option<TextFormat>,
+    compression: Compression,
+    ctx: &Context,
+) -> Result<PbfFile> {
     match format {
         None => PbfFile::of_input(input, ctx),
         Some(TextFormat::OsmChange) => Err(Error::file(
-            path,
+            input.path(),
             "this is an OsmChange file, not a file of objects: see apply-changes and merge-changes",
         )),
         Some(format) => converted(input, format, compression, ctx),

@@ -1,6 +1,7 @@
 //! OSM as text: change files (OsmChange) and the changes they add up to, plain OSM XML, and OPL.
 
 mod change_set;
+mod changesets;
 mod format;
 mod numbers;
 mod opl;
@@ -12,6 +13,8 @@ mod write_xml;
 mod xml;
 
 pub use change_set::{Batch, Change, ChangeSet, Preface, Replication};
+pub(crate) use changesets::holds_changesets;
+pub use changesets::{Changeset, ChangesetText, Comment, read_changesets};
 pub use format::TextFormat;
 pub(crate) use read::read_start;
 pub use read::read_texts;

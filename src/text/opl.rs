@@ -2,6 +2,7 @@
 //! `%hex%` for characters that have a meaning. See the OPL File Format Manual of osmcode.org.
 
 use super::change_set::{ChangeSet, Draft};
+use super::changesets::NO_PLACE_FOR_CHANGESETS;
 use super::portions::{Portion, lines};
 use super::{ChangeAction, NO_PLACE};
 use crate::osm::{ObjectKind, parse_e7, parse_timestamp};
@@ -37,8 +38,8 @@ impl Parser {
     /// Parses a line; an error tells where in it.
     fn line(&mut self, line: &str) -> Result<(), (usize, String)> {
         let kind = match line.chars().next() {
-            // Changesets are no objects of a map.
-            None | Some('#' | 'c') => return Ok(()),
+            None | Some('#') => return Ok(()),
+            Some('c') => return Err((0, NO_PLACE_FOR_CHANGESETS.into())),
             Some(letter) => ObjectKind::from_letter(letter),
         };
         let kind = kind.ok_or((0, "a line begins with n, w, r, c or #".to_owned()))?;
@@ -174,11 +175,11 @@ impl Parser {
 }
 
 /// What a field says, where it says something.
-fn given(value: &str) -> Option<&str> {
+pub(super) fn given(value: &str) -> Option<&str> {
     (!value.is_empty()).then_some(value)
 }
 
-fn number<T: std::str::FromStr>(field: &str, value: &str) -> Result<T, String> {
+pub(super) fn number<T: std::str::FromStr>(field: &str, value: &str) -> Result<T, String> {
     let bad = |_| format!("'{field}': '{value}' is not a number in range");
     value.parse().map_err(bad)
 }
@@ -189,7 +190,7 @@ fn degrees(value: &str, limit: i32) -> Result<i32, String> {
 }
 
 /// Puts text with `%hex%` decoded into `out`.
-fn decode(text: &str, out: &mut String) -> Result<(), String> {
+pub(super) fn decode(text: &str, out: &mut String) -> Result<(), String> {
     out.clear();
     let mut rest = text;
     while let Some((before, behind)) = rest.split_once('%') {

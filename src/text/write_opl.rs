@@ -90,7 +90,7 @@ fn put_place(text: &mut String, (lat_e7, lon_e7): (i32, i32), between: &str) {
 }
 
 /// Appends text with characters that have a meaning, and those that cannot be seen, as `%hex%`.
-fn put_escaped(out: &mut String, text: &str) {
+pub(super) fn put_escaped(out: &mut String, text: &str) {
     for char in text.chars() {
         match char {
             '\u{21}'..='\u{24}'

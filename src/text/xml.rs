@@ -1,6 +1,7 @@
 //! The parser of OSM XML: change files (`<osmChange>`) and plain files (`<osm>`).
 
 use super::change_set::{ChangeSet, Draft, Preface};
+use super::changesets::NO_PLACE_FOR_CHANGESETS;
 use super::portions::Portion;
 use super::{ChangeAction, NO_PLACE, TextFormat};
 use crate::osm::{Bbox, ObjectKind, parse_e7, parse_timestamp};
@@ -131,6 +132,7 @@ impl Parser {
                 (TextFormat::OsmChange, "modify") => Ok(Place::Section(ChangeAction::Modify)),
                 (TextFormat::OsmChange, "delete") => Ok(Place::Section(ChangeAction::Delete)),
                 (TextFormat::OsmChange, _) => Ok(Place::Other),
+                (_, "changeset") => Err(NO_PLACE_FOR_CHANGESETS.into()),
                 _ => self.object_or_other(element, name, ChangeAction::Create),
             },
             (Some(Place::Section(action)), name) => self.object_or_other(element, name, action),
@@ -342,7 +344,7 @@ impl Parser {
 }
 
 /// Calls `visit` with name and value of each attribute, entities and references decoded.
-fn for_each_attribute(
+pub(super) fn for_each_attribute(
     element: &BytesStart<'_>,
     mut visit: impl FnMut(&str, &str) -> Result<(), String>,
 ) -> Result<(), String> {
@@ -360,17 +362,17 @@ fn for_each_attribute(
     Ok(())
 }
 
-fn number<T: std::str::FromStr>(key: &str, value: &str) -> Result<T, String> {
+pub(super) fn number<T: std::str::FromStr>(key: &str, value: &str) -> Result<T, String> {
     value
         .parse()
         .map_err(|_| format!("{key}=\"{value}\" is not a number in range"))
 }
 
-fn degrees(key: &str, value: &str, limit: i32) -> Result<i32, String> {
+pub(super) fn degrees(key: &str, value: &str, limit: i32) -> Result<i32, String> {
     parse_e7(value, limit)
         .ok_or_else(|| format!("{key}=\"{value}\" is not a coordinate within ±{limit} degrees"))
 }
 
-fn time(value: &str) -> Result<i64, String> {
+pub(super) fn time(value: &str) -> Result<i64, String> {
     parse_timestamp(value).ok_or_else(|| format!("timestamp=\"{value}\" is not a time"))
 }

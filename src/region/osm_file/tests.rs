@@ -205,7 +205,7 @@ fn what_is_missing_or_open_is_named() {
             "way 3, vertex 3: the ring ends with fewer than three different points",
         ),
         (
-            nodes() + "<node id='11' version='2' action='delete'/>" + &way(3, &[11, 12, 22, 11]),
+            nodes() + "<node id='11' version='2' visible='false'/>" + &way(3, &[11, 12, 22, 11]),
             "way 3, vertex 1: node 11 is not in the file",
         ),
     ] {

@@ -1,0 +1,88 @@
+//! Files of changesets, which are text and become text.
+
+use super::{Format, Options, Summary};
+use crate::Context;
+use crate::commands::headers::generator;
+use crate::error::{Error, Result};
+use crate::read::Input;
+use crate::text::{ChangesetText, Preface, TextFormat, XmlText, holds_changesets, read_changesets};
+use crate::write::TextOutput;
+use std::path::Path;
+
+/// Bytes of text that are gathered before they are written.
+const CHUNK: usize = 1 << 20;
+
+/// Some inputs and their formats, where they hold changesets; `None` where they hold other objects.
+pub(super) fn of(
+    inputs: &[(Input, Option<TextFormat>)],
+) -> Result<Option<Vec<(&Input, TextFormat)>>> {
+    let mut found = Vec::new();
+    for (input, format) in inputs {
+        match format {
+            Some(format) if holds_changesets(input, *format)? => found.push((input, *format)),
+            _ => {}
+        }
+    }
+    match found.first() {
+        None => Ok(None),
+        Some(_) if found.len() == inputs.len() => Ok(Some(found)),
+        Some((input, _)) => {
+            let cause =
+                "this file holds changesets, and other inputs do not: they cannot be joined";
+            Err(Error::file(input.path(), cause))
+        }
+    }
+}
+
+/// Writes the changesets of some files behind each other.
+pub(super) fn write(
+    inputs: &[(&Input, TextFormat)],
+    options: &Options,
+    ctx: &Context,
+) -> Result<Summary> {
+    let Format::Text(format, compression) = options.format else {
+        let cause = "this file holds changesets, which PBF cannot hold: write osm or opl (-f)";
+        let path = inputs
+            .first()
+            .map_or(Path::new(""), |(input, _)| input.path());
+        return Err(Error::file(path, cause));
+    };
+    let mut output = TextOutput::compressed(options.output.clone(), compression)?;
+    if format != TextFormat::Opl {
+        output.write(&XmlText::prologue(&Preface {
+            generator: Some(generator(options.header.generator.as_deref())),
+            ..Preface::default()
+        }))?;
+    }
+    let mut summary = Summary::default();
+    let (mut text, mut comments) = (ChangesetText::default(), 0);
+    let phase = ctx.phase("write changesets", 0);
+    for (input, from) in inputs {
+        read_changesets(input, *from, |changeset| {
+            summary.written.objects += 1;
+            match format {
+                TextFormat::Opl => {
+                    comments += changeset.comments.len();
+                    text.put_opl(changeset);
+                }
+                TextFormat::Osm | TextFormat::OsmChange => text.put_xml(changeset),
+            }
+            match text.len() > CHUNK {
+                true => output.write(&text.take()),
+                false => Ok(()),
+            }
+        })?;
+    }
+    output.write(&text.take())?;
+    if format != TextFormat::Opl {
+        output.write(XmlText::EPILOGUE)?;
+    }
+    drop(phase);
+    summary.written.bytes = output.finish()?;
+    if comments > 0 {
+        ctx.warn(format!(
+            "comments on changesets are left out, {comments} in all: OPL has no place for them"
+        ));
+    }
+    Ok(summary)
+}
