@@ -103,6 +103,11 @@ impl Context {
         self.observer.detail(message.as_ref());
     }
 
+    /// Says that the command goes through so many more phases, so that progress can be shown of the whole.
+    pub fn expect_phases(&self, more: u64) {
+        self.observer.phases_expected(more);
+    }
+
     /// Begins a phase; it ends when the result is dropped.
     pub fn phase(&self, name: &'static str, total_bytes: u64) -> Phase {
         Phase::start(name, total_bytes, self.observer.clone(), self.stats.clone())

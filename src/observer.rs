@@ -8,12 +8,16 @@ pub trait Observer: Send + Sync {
     fn tell(&self, _message: &str) {}
     /// Something that only a user who asked for details wants to know.
     fn detail(&self, _message: &str) {}
+    /// The command will go through so many more phases than it was known to.
+    fn phases_expected(&self, _more: u64) {}
     /// A phase begins that will take in `total_bytes` bytes of input.
     fn phase_started(&self, _name: &'static str, _total_bytes: u64) {}
     /// The phase took in that many bytes more.
     fn advanced(&self, _bytes: u64) {}
     /// The phase is over.
     fn phase_ended(&self) {}
+    /// The command is over.
+    fn finished(&self) {}
 }
 
 /// An observer that looks away.

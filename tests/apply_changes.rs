@@ -484,7 +484,7 @@ fn in_place_replaces_the_base() {
 }
 
 #[test]
-fn an_unsorted_base_is_an_error_that_says_to_sort_it() {
+fn an_unsorted_base_is_sorted_on_the_way() {
     let Some(base) = shared_data("baltimore.osm.pbf") else {
         return;
     };
@@ -495,9 +495,17 @@ fn an_unsorted_base_is_an_error_that_says_to_sort_it() {
         "<delete><node id='281072107' version='99'/></delete>",
     );
     let output = dir.path().join("out.osm.pbf");
-    let message = run_fail(&[&"apply-changes", &base, &changes, &"-o", &output]);
-    assert!(message.contains("pbfhogg sort"), "{message}");
-    assert!(!output.exists());
+    let ran = run_ok(&[&"apply-changes", &base, &changes, &"-o", &output]);
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert!(
+        said.contains("sorting them into a temporary file"),
+        "{said}"
+    );
+    let sorted = dir.path().join("sorted.osm.pbf");
+    run_ok(&[&"sort", &base, &"-o", &sorted]);
+    let mut expected = decode::objects(&sorted);
+    expected.retain(|object| object.id != 281_072_107);
+    assert!(decode::objects(&output) == expected);
 }
 
 #[test]
@@ -558,7 +566,7 @@ fn the_same_bytes_come_out_whatever_the_number_of_jobs() {
     ]);
     let days = ["001.osc.gz", "002.osc.gz"].map(|name| dir.path().join(name));
     let outputs = ["1", "2", "8"].map(|jobs| {
-        let output = dir.path().join(jobs);
+        let output = dir.path().join(format!("{jobs}.osm.pbf"));
         run_ok(&[
             &"apply-changes",
             &world,

@@ -345,13 +345,13 @@ fn the_views_give_known_numbers() {
         ("southernmost", json!(7)),
         ("easternmost", json!(7)),
         ("northernmost", json!(1)),
-        ("bbox", json!("0,-30,40,10")),
+        ("bbox", json!([0.0, -30.0, 40.0, 10.0])),
     ] {
         assert_eq!(nodes[name], value, "{name}: {nodes}");
     }
-    let mean = nodes["center"].as_array().unwrap();
+    let mean = &nodes["center"];
     let degrees = |value: &Value| (value.as_f64().unwrap() * 1e6).round() / 1e6;
-    assert_eq!([degrees(&mean[0]), degrees(&mean[1])], [-5.0, 15.0]);
+    assert_eq!([degrees(&mean["lat"]), degrees(&mean["lon"])], [-5.0, 15.0]);
     let ways = json!({"ways": 3, "located_ways": 0, "bare_ways": 2, "refs": 4, "located_refs": 0});
     assert_eq!(found["way_locations"], ways);
     let anomalies = found["anomalies"].as_object().unwrap();
@@ -470,7 +470,7 @@ fn objects_are_shown_as_they_stand_in_the_file() {
     let objects = &json["objects"];
     assert_eq!(json["missing"], json!(["w99"]));
     assert_eq!(objects[0]["tags"], json!([["a", "b"], ["c", "d"]]));
-    assert_eq!(objects[0]["location"], json!([10.0, 20.0]));
+    assert_eq!(objects[0]["location"], json!({"lat": 10.0, "lon": 20.0}));
     assert_eq!(
         (&objects[0]["version"], &objects[0]["changeset"]),
         (&json!(2), &json!(2001))

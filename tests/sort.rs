@@ -163,7 +163,7 @@ fn the_same_bytes_come_out_whatever_the_number_of_jobs() {
     let blocks: Vec<_> = known(mixed_objects()).chunks(5).rev().map(block).collect();
     let input = write(dir.path(), "in.osm.pbf", &blocks);
     let outputs = ["1", "2", "8"].map(|jobs| {
-        let output = dir.path().join(jobs);
+        let output = dir.path().join(format!("{jobs}.osm.pbf"));
         run_ok(&[&"sort", &input, &"-j", &jobs, &"-o", &output]);
         std::fs::read(output).unwrap()
     });
@@ -205,7 +205,7 @@ fn large_clusters_and_runs_give_the_same_bytes_on_any_number_of_cores() {
     );
     let input = write(dir.path(), "in.osm.pbf", &blocks);
     let outputs = ["1", "2", "8"].map(|jobs| {
-        let output = dir.path().join(jobs);
+        let output = dir.path().join(format!("{jobs}.osm.pbf"));
         run_ok(&[&"sort", &input, &"-j", &jobs, &"-o", &output]);
         std::fs::read(output).unwrap()
     });

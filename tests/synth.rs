@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 fn the_same_seed_gives_the_same_bytes_on_any_number_of_cores() {
     let dir = tempfile::tempdir().unwrap();
     let make = |name: &str, seed: &str, jobs: &str| {
-        let path = dir.path().join(name);
+        let path = dir.path().join(format!("{name}.osm.pbf"));
         let changes = dir.path().join(format!("{name}-days"));
         run_ok(&[
             &"synth",

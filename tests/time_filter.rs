@@ -308,16 +308,23 @@ fn a_file_without_history_is_cut_by_the_times_of_its_objects() {
 }
 
 #[test]
-fn wrong_times_and_files_that_are_not_in_order_are_refused() {
+fn wrong_times_are_refused_and_files_that_are_not_in_order_are_sorted() {
     let dir = tempfile::tempdir().unwrap();
     let [one, two] = [2, 1].map(|id| node(id, 0, 0, &[]));
     let unsorted = common::answers::file_of(dir.path(), "in.osm.pbf", &[&[one, two]]);
     let output = dir.path().join("out.osm.pbf");
-    let message = run_fail(&[&"time-filter", &unsorted, &"2020-01-01", &"-o", &output]);
+    let ran = run_ok(&[&"time-filter", &unsorted, &"2020-01-01", &"-o", &output]);
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
     assert!(
-        message.contains("not in order") && message.contains("pbfhogg sort"),
-        "{message}"
+        said.contains("sorting them into a temporary file"),
+        "{said}"
     );
+    let ids: Vec<i64> = decode::objects(&output)
+        .iter()
+        .map(|object| object.id)
+        .collect();
+    assert_eq!(ids, [1, 2]);
+    std::fs::remove_file(&output).unwrap();
     let message = run_fail(&[&"time-filter", &unsorted, &"yesterday", &"-o", &output]);
     assert!(message.contains("'yesterday' is not a time"), "{message}");
     let message = run_fail(&[

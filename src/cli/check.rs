@@ -6,8 +6,9 @@ use pbfhogg::osm::ObjectKind;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// Check the order of ids, that references lead somewhere, and that indexes are right
+/// Check ids, references and indexes
 ///
+/// Ids are in order and come once, references lead somewhere, and indexes are right.
 /// Exit status 1 where something is wrong. By default ids and the nodes of ways are checked.
 ///
 /// --index decodes every blob and compares it with all that the table of contents and per-blob indexes say, content

@@ -58,7 +58,7 @@ pub struct Args {
         value_name = "FILE",
         required_unless_present = "config",
         conflicts_with = "config",
-        help_heading = "Output"
+        help_heading = "Common options"
     )]
     output: Option<PathBuf>,
     #[command(flatten)]

@@ -55,6 +55,12 @@ pub fn run(args: &Args, invert: bool) -> Result<Answer> {
     args.ids.tell("asked for", &summary.wanted);
     args.ids.tell("not found:", &summary.missing);
     let free = !options.output.is_stream();
+    let complete = summary.missing.is_empty() || invert || args.history;
+    if !complete && !free && !args.ids.verbose_ids {
+        let missing = missing(&summary.missing);
+        let missing = missing.trim_start_matches("; ");
+        ctx.warn(format!("{}: {missing}", args.input.display()));
+    }
     args.run.finish(&ctx, &summary, free, || {
         format!(
             "{}: {}, {}{}\n",
@@ -64,7 +70,6 @@ pub fn run(args: &Args, invert: bool) -> Result<Answer> {
             missing(&summary.missing),
         )
     })?;
-    let complete = summary.missing.is_empty() || invert || args.history;
     Ok(if complete { Answer::Yes } else { Answer::No })
 }
 

@@ -1,5 +1,5 @@
 use super::shared::RunArgs;
-use super::{Answer, inspect_views, print, show, show_object, tags_count};
+use super::{Answer, inspect_views, print, show, show_object, tags_count, usage};
 use anyhow::{Result, bail};
 use pbfhogg::commands::inspect::{self, Questions, Summary};
 use pbfhogg::read::IndexKind;
@@ -41,7 +41,7 @@ pub struct Args {
     /// Look at every object: times, metadata, numbers of tags, refs and members
     #[arg(short, long)]
     extended: bool,
-    /// List the blobs; with N the first N of them
+    /// List the blobs; with =N the first N of them
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "0", require_equals = true)]
     blocks: Option<usize>,
     /// Tell how the ids of each kind lie in the blobs
@@ -80,18 +80,18 @@ pub fn run(args: &Args) -> Result<Answer> {
         return show_object::run_with(&input, &args.show, &args.run);
     }
     let ctx = args.run.context();
-    let needs_all = |key: &String| {
-        ["data.timestamp.", "data.multiple", "metadata.", "extended"]
-            .iter()
-            .any(|start| key.starts_with(start))
+    let needs = |starts: &[&str]| {
+        let key = args.get.as_deref().unwrap_or_default();
+        starts.iter().any(|start| key.starts_with(start))
     };
     let options = inspect::Options {
         input,
         questions: Questions {
-            extended: args.extended || args.get.as_ref().is_some_and(needs_all),
-            nodes: args.nodes,
-            locations: args.locations,
-            anomalies: args.anomalies,
+            extended: args.extended
+                || needs(&["data.timestamp.", "data.multiple", "metadata.", "extended"]),
+            nodes: args.nodes || needs(&["node_statistics"]),
+            locations: args.locations || needs(&["way_locations"]),
+            anomalies: args.anomalies || needs(&["anomalies"]),
         },
         list_blobs: args
             .blocks
@@ -111,8 +111,10 @@ pub fn run(args: &Args) -> Result<Answer> {
     if let Some(key) = &args.get {
         return match summary.get(key) {
             Some(value) => print(&format!("{value}\n")).map(|()| Answer::Yes),
-            None if known_key(&summary, key) => Ok(Answer::No),
-            None => bail!("'{key}' is not a key of --get; see `pbfhogg inspect --help`"),
+            None => match unknown_key(&summary, key) {
+                None => Ok(Answer::No),
+                Some(mistake) => bail!(mistake),
+            },
         };
     }
     args.run.finish(&ctx, &summary, true, || {
@@ -121,13 +123,28 @@ pub fn run(args: &Args) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Whether a key without a value is one that another file could have.
-fn known_key(summary: &Summary, key: &str) -> bool {
-    let fields = serde_json::to_value(summary).unwrap_or_default();
-    key.starts_with("header.")
-        || key.starts_with("metadata.")
-        || key.starts_with("data.")
-        || fields.get(key).is_some()
+/// What to say of a key that no file has; `None` where this file merely has no value for it.
+fn unknown_key(summary: &Summary, key: &str) -> Option<String> {
+    let mut keys = summary.keys();
+    if keys.iter().any(|known| known == key) {
+        return None;
+    }
+    keys.sort();
+    keys.dedup();
+    let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
+    let is_near =
+        |known: &&String| usage::is_near(known, key) || usage::is_near(&last(known), &last(key));
+    let near: Vec<&str> = keys
+        .iter()
+        .filter(is_near)
+        .map(String::as_str)
+        .take(5)
+        .collect();
+    let hint = match near.is_empty() {
+        true => "`pbfhogg inspect --help` lists them".to_owned(),
+        false => format!("did you mean {}?", near.join(", ")),
+    };
+    Some(format!("'{key}' is not a key of --get; {hint}"))
 }
 
 fn report(summary: &Summary) -> String {
@@ -142,8 +159,11 @@ fn report(summary: &Summary) -> String {
     let optional = [
         ("Generator", &summary.generator),
         ("Source", &summary.source),
-        ("Header box", &summary.header_bbox),
-        ("Data box", &summary.data_bbox),
+        (
+            "Header box",
+            &summary.header_bbox.map(|bbox| bbox.to_string()),
+        ),
+        ("Data box", &summary.data_bbox.map(|bbox| bbox.to_string())),
     ];
     for (name, value) in optional {
         if let Some(value) = value {

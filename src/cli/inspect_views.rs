@@ -4,6 +4,7 @@ use super::show;
 use pbfhogg::commands::inspect::{
     Anomalies, BlobLine, ByKind, Extended, IdRange, NodeStatistics, Summary, WayLocations,
 };
+use pbfhogg::osm::Degrees;
 use std::fmt::Write;
 
 /// The views that were asked for.
@@ -109,7 +110,7 @@ fn nodes(found: &NodeStatistics) -> String {
             line(&mut out, name, format_args!("n{id}"));
         }
     }
-    if let Some((lat, lon)) = found.center {
+    if let Some(Degrees { lat, lon }) = found.center {
         line(
             &mut out,
             "  mean",

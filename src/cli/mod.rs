@@ -6,6 +6,7 @@ mod apply_changes;
 mod cat;
 mod check;
 mod degrade;
+mod demo;
 mod diff;
 mod extract;
 mod getid;
@@ -25,9 +26,10 @@ mod synth;
 mod tags_count;
 mod tags_filter;
 mod time_filter;
+mod usage;
 
 use anyhow::Result;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// Fast, exact and safe tools for OpenStreetMap PBF files.
@@ -51,7 +53,6 @@ enum Command {
     Inspect(inspect::Args),
     #[command(name = "tags-count", hide = true)]
     TagsCount(tags_count::Args),
-    #[command(hide = true)]
     Show(show_object::Args),
     Check(check::Args),
     #[command(name = "check-refs", hide = true)]
@@ -64,10 +65,7 @@ enum Command {
     /// Merge sorted files: each object once, in its highest version
     ///
     /// In history files each version comes once. What is the same in several files is copied once.
-    #[command(
-        hide = true,
-        after_help = "Example:\n  pbfhogg merge north.osm.pbf south.osm.pbf -o both.osm.pbf"
-    )]
+    #[command(after_help = "Example:\n  pbfhogg merge north.osm.pbf south.osm.pbf -o both.osm.pbf")]
     Merge(sort::Args),
     ApplyChanges(apply_changes::Args),
     MergeChanges(merge_changes::Args),
@@ -83,6 +81,7 @@ enum Command {
     Degrade(degrade::Args),
     TimeFilter(time_filter::Args),
     Synth(synth::Args),
+    Demo(demo::Args),
 }
 
 /// What a command that went through has to say.
@@ -96,12 +95,10 @@ enum Answer {
 
 /// Parses the command line, runs the command, and says how it went.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let matches = usage::with_groups(Cli::command()).try_get_matches();
+    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
-        Err(error) => {
-            let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
-        }
+        Err(error) => return not_parsed(&error),
     };
     signals::install();
     let answer = match &cli.command {
@@ -128,12 +125,24 @@ pub fn main() -> ExitCode {
         Command::Degrade(args) => degrade::run(args),
         Command::TimeFilter(args) => time_filter::run(args),
         Command::Synth(args) => synth::run(args),
+        Command::Demo(args) => demo::run(args),
     };
     match answer {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),
         Err(error) => failure(&error),
     }
+}
+
+/// Help or the version where that was asked for, else the mistake.
+fn not_parsed(error: &clap::Error) -> ExitCode {
+    match usage::mistake(error) {
+        Some(line) => complain(&format!("pbfhogg: error: {line}\n")),
+        None => {
+            let _ = error.print();
+        }
+    }
+    ExitCode::from(if error.use_stderr() { 2 } else { 0 })
 }
 
 fn failure(error: &anyhow::Error) -> ExitCode {

@@ -49,7 +49,7 @@ pub struct Args {
         long,
         value_name = "FILE",
         required_unless_present = "show_index",
-        help_heading = "Output"
+        help_heading = "Common options"
     )]
     output: Option<PathBuf>,
     #[command(flatten)]

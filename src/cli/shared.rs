@@ -12,35 +12,36 @@ use pbfhogg::text::TextFormat;
 use pbfhogg::write::{OutputTarget, TextCompression, WriteOptions};
 use pbfhogg::{Context, InputFormat, IoMode};
 use serde::Serialize;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// How the program runs and what it says meanwhile.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Running")]
+#[command(next_help_heading = "Common options")]
 pub struct RunArgs {
     /// Worker threads; 0 means every core
     #[arg(short, long, value_name = "N", default_value_t = 0, value_parser = parse_jobs)]
     pub jobs: usize,
-    /// Format of the inputs, where their content does not tell: pbf, osm or opl
+    /// Format of the inputs, where their content does not say it: pbf, osm or opl
     ///
     /// OSM XML and OPL, compressed or not, are converted to a temporary PBF first.
-    #[arg(short = 'F', long, value_name = "FORMAT", value_parser = parse_input_format)]
+    #[arg(short = 'F', long, value_name = "FORMAT", value_parser = parse_input_format, hide_short_help = true)]
     pub input_format: Option<InputFormat>,
     /// Read and write past the page cache (O_DIRECT), so that what the machine holds in memory stays
-    #[arg(long, conflicts_with = "io_uring")]
+    #[arg(long, conflicts_with = "io_uring", hide_short_help = true)]
     pub direct_io: bool,
     /// Write by io_uring
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub io_uring: bool,
     /// Do not trust an index in the input (accepted everywhere; only `cat` needs it)
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub force: bool,
     /// Show a progress bar even if standard error is not a terminal
-    #[arg(long, overrides_with = "no_progress")]
+    #[arg(long, overrides_with = "no_progress", hide_short_help = true)]
     pub progress: bool,
     /// Do not show a progress bar
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub no_progress: bool,
     /// Tell what each phase took
     #[arg(short, long)]
@@ -51,8 +52,8 @@ pub struct RunArgs {
     /// Print the summary as JSON
     #[arg(long)]
     pub json: bool,
-    /// Write phases with their times, and counters of bytes and blobs, to FILE as JSON
-    #[arg(long, value_name = "FILE")]
+    /// Write phases with their times, and counters of bytes and blobs, to FILE as JSON; - is standard output
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub stats: Option<PathBuf>,
 }
 
@@ -83,12 +84,21 @@ impl RunArgs {
         stdout_is_free: bool,
         text: impl FnOnce() -> String,
     ) -> Result<()> {
+        ctx.observer.finished();
         let report = ctx.stats.report();
+        let stats_to_stdout = self.stats.as_deref() == Some(Path::new("-"));
         if let Some(path) = &self.stats {
             let json = serde_json::to_string_pretty(&report)? + "\n";
-            std::fs::write(path, json)
-                .map_err(|error| pbfhogg::Error::io(path, "cannot write", error))?;
+            match stats_to_stdout && stdout_is_free {
+                true => super::print(&json)?,
+                false if stats_to_stdout => bail!(
+                    "--stats -: standard output has the result of the command; give a file, such as /dev/stderr"
+                ),
+                false => std::fs::write(path, json)
+                    .map_err(|error| pbfhogg::Error::io(path, "cannot write", error))?,
+            }
         }
+        let stdout_is_free = stdout_is_free && !stats_to_stdout;
         if self.verbose {
             super::complain(&super::show::stats(&report));
         }
@@ -104,7 +114,7 @@ impl RunArgs {
 
 /// Where the output goes and how it is written.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Output")]
+#[command(next_help_heading = "Common options")]
 pub struct OutputArgs {
     /// Output file; - is standard output
     #[arg(short, long, value_name = "FILE")]
@@ -127,13 +137,14 @@ impl OutputArgs {
 
 /// How an output is written.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Output")]
+#[command(next_help_heading = "Common options")]
 pub struct WriteArgs {
     /// Replace the output file if it exists
     #[arg(short = 'O', long)]
     pub overwrite: bool,
-    /// Format of the output, for a file name that does not tell: pbf; cat also writes osm and opl, and these
-    /// compressed, as osm.gz, opl.bz2 or osm.zst
+    /// Format of the output, where its name does not say it
+    ///
+    /// pbf; cat also writes osm and opl, and these compressed, as osm.gz, opl.bz2 or osm.zst.
     #[arg(short = 'f', long, value_name = "FORMAT", value_parser = parse_output_format)]
     pub output_format: Option<Format>,
     /// Compression of new blobs: none, zlib[:1-12], zstd[:1-22] or lz4 [default: zlib:6]
@@ -144,23 +155,23 @@ pub struct WriteArgs {
     #[arg(long, value_name = "KIND[:LEVEL]")]
     compression: Option<Compression>,
     /// Name of the writing program in the header
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", hide_short_help = true)]
     pub generator: Option<String>,
     /// Set a header field, such as osmosis_replication_sequence_number=4711; repeatable
-    #[arg(long, value_name = "KEY=VALUE", value_parser = HeaderOption::parse)]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = HeaderOption::parse, hide_short_help = true)]
     pub output_header: Vec<HeaderOption>,
     /// Also write an index into every blob's header, for programs that know it; osmconvert refuses such files
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub blob_index: bool,
     /// Decompress the blobs that are copied, too, and compare them with their content hashes, so that damage in the
     /// input is an error and not passed on
     ///
     /// Costs what decompressing the file costs on every core: about 0.8 s for 500 MB on two cores. Without it blobs that
     /// nothing has to look into are copied as they are.
-    #[arg(long = "verify")]
+    #[arg(long, hide_short_help = true)]
     pub verify: bool,
     /// Write no table of contents
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub no_index: bool,
 }
 
@@ -171,6 +182,11 @@ impl WriteArgs {
             bail!("this command writes PBF; `pbfhogg cat` makes text of it");
         }
         if is_stdout(path) {
+            if std::io::stdout().is_terminal() {
+                bail!(
+                    "standard output is a terminal, and the output is PBF: give a file with -o, or a pipe"
+                );
+            }
             return Ok(OutputTarget::Stdout);
         }
         if self.output_format.is_none() && !is_device(path) {

@@ -79,8 +79,10 @@ fn text(object: &ShownObject) -> String {
             (user, uid) => user.or(uid.map(|uid| uid.to_string())),
         },
     );
-    let place = |(lat, lon): &(f64, f64)| format!("{lat} {lon} (latitude, longitude)");
-    line("location", object.location.as_ref().map(place));
+    let location = object
+        .location
+        .map(|place| format!("{place} (latitude, longitude)"));
+    line("location", location);
     if !object.tags.is_empty() {
         let _ = writeln!(out, "  tags");
         for (key, value) in &object.tags {
@@ -91,7 +93,7 @@ fn text(object: &ShownObject) -> String {
         let _ = writeln!(out, "  nodes ({})", object.refs.len());
         for (index, id) in object.refs.iter().enumerate() {
             let place = object.locations.get(index);
-            let place = place.map(|(lat, lon)| format!("  {lat} {lon}"));
+            let place = place.map(|place| format!("  {place}"));
             let _ = writeln!(out, "    n{id}{}", place.unwrap_or_default());
         }
     }

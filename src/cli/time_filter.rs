@@ -2,7 +2,7 @@ use super::shared::{OutputArgs, RunArgs};
 use super::{Answer, show};
 use anyhow::{Context as _, Result, bail};
 use pbfhogg::commands::time_filter::{self, When};
-use pbfhogg::osm::parse_timestamp;
+use pbfhogg::osm::parse_moment;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -12,13 +12,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// deleted versions. A version holds until the next one of the object; what has no time was there always.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  pbfhogg time-filter berlin.osh.pbf 2016-01-01T00:00:00Z -o berlin-2016.osm.pbf
-  pbfhogg time-filter berlin.osh.pbf 2016-01-01 2017-01-01 -o berlin-in-2016.osh.pbf")]
+  pbfhogg time-filter berlin.osh.pbf 2016 -o berlin-2016.osm.pbf
+  pbfhogg time-filter berlin.osh.pbf 2016 2017 -o berlin-in-2016.osh.pbf")]
 pub struct Args {
     /// Input file; - is standard input
     #[arg(value_name = "FILE")]
     input: PathBuf,
-    /// The time, as 2016-01-01T00:00:00Z or as 2016-01-01, or the first of two [default: now]
+    /// The time, or the first of two: 2016-01-01T00:00:00Z, 2016-01-01, 2016-01, 2016 (the first moment of a day, month
+    /// or year, in UTC), or seconds since 1970 [default: now]
     #[arg(value_name = "TIME")]
     from: Option<String>,
     /// The end of the time: what held only from then on is left out
@@ -64,9 +65,8 @@ fn when(args: &Args) -> Result<When> {
     }
 }
 
-/// A time, or the first moment of a day.
 fn parse_time(text: &str) -> Result<i64> {
-    parse_timestamp(text)
-        .or_else(|| parse_timestamp(&format!("{text}T00:00:00Z")))
-        .with_context(|| format!("'{text}' is not a time like 2016-01-01T00:00:00Z or 2016-01-01"))
+    parse_moment(text).with_context(|| {
+        format!("'{text}' is not a time like 2016-01-01T00:00:00Z, 2016-01-01, 2016-01 or 2016")
+    })
 }

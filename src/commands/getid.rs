@@ -12,7 +12,7 @@ use crate::osm::ObjectId;
 use crate::pbf::{BlobEntry, InfoFields};
 use crate::read::{BlobPlan, PlanNeeds};
 use crate::write::{OpenOutput, OutputTarget, WriteOptions};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::path::PathBuf;
 
 /// Which objects to get, and how.
@@ -46,14 +46,21 @@ pub struct Summary {
     pub requested: u64,
     /// How many objects they refer to that were not asked for; 0 unless these were to be added.
     pub referenced: u64,
-    /// Ids that were asked for or referred to and are not in the file, in canonical order.
-    #[serde(skip)]
+    /// Ids that were asked for or referred to and are not in the file, in canonical order. Of many a report lists the
+    /// first thousand.
+    #[serde(serialize_with = "first_ids")]
     pub missing: IdSets,
     /// How many these are.
     pub missing_count: u64,
     /// The ids that were asked for.
     #[serde(skip)]
     pub wanted: IdSets,
+}
+
+/// The first of some ids, as people write them: n17.
+fn first_ids<S: Serializer>(ids: &IdSets, serializer: S) -> Result<S::Ok, S::Error> {
+    const MOST: usize = 1000;
+    serializer.collect_seq(ids.ids().take(MOST).map(|id| id.to_string()))
 }
 
 /// Gets objects.

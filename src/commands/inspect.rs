@@ -118,10 +118,10 @@ pub struct Summary {
     pub generator: Option<String>,
     /// Where the data comes from.
     pub source: Option<String>,
-    /// `min_lon,min_lat,max_lon,max_lat` from the header, in degrees.
-    pub header_bbox: Option<String>,
-    /// `min_lon,min_lat,max_lon,max_lat` of all nodes, in degrees, where an index tells.
-    pub data_bbox: Option<String>,
+    /// The box in the header.
+    pub header_bbox: Option<Bbox>,
+    /// The box around all nodes, where an index tells.
+    pub data_bbox: Option<Bbox>,
     /// Features that a reader must know.
     pub required_features: Vec<String>,
     /// Features that a reader may use.
@@ -254,12 +254,66 @@ impl Summary {
         Some(id.to_string())
     }
 
-    /// A field of the JSON report by its name.
+    /// A field of the JSON report by its name; names of fields within it come behind dots.
     fn field(&self, name: &str) -> Option<String> {
-        match serde_json::to_value(self).ok()?.get(name)? {
+        let report = serde_json::to_value(self).ok()?;
+        match name
+            .split('.')
+            .try_fold(&report, |value, name| value.get(name))?
+        {
             serde_json::Value::String(text) => Some(text.clone()),
             serde_json::Value::Null => None,
             other => Some(other.to_string()),
+        }
+    }
+
+    /// All keys that [`get`](Self::get) knows, whether this file has a value for them or not; parts of the report that
+    /// were not asked for are missing.
+    pub fn keys(&self) -> Vec<String> {
+        let mut keys = Vec::new();
+        if let Ok(report) = serde_json::to_value(self) {
+            put_keys(&report, "", &mut keys);
+        }
+        let names = ["file.name", "file.size", "file.format", "sorting"];
+        keys.extend(names.map(str::to_owned));
+        let options = [
+            "generator",
+            "source",
+            "sorting",
+            "osmosis_replication_timestamp",
+            "osmosis_replication_sequence_number",
+            "osmosis_replication_base_url",
+        ];
+        for option in options {
+            keys.extend([option.to_owned(), format!("header.option.{option}")]);
+        }
+        keys.extend(["header.with_history", "header.boxes"].map(str::to_owned));
+        let data = [
+            "objects_ordered",
+            "bbox",
+            "timestamp.first",
+            "timestamp.last",
+            "multiple_versions",
+        ];
+        keys.extend(data.map(|name| format!("data.{name}")));
+        for kind in ObjectKind::ALL.map(ObjectKind::plural) {
+            keys.extend(["count", "minid", "maxid"].map(|what| format!("data.{what}.{kind}")));
+        }
+        for which in ["all", "some"] {
+            let names = ["version", "timestamp", "changeset", "uid", "user"];
+            keys.extend(names.map(|name| format!("metadata.{which}_objects.{name}")));
+        }
+        keys
+    }
+}
+
+/// Appends the names of all fields, those of fields within fields behind dots.
+fn put_keys(value: &serde_json::Value, prefix: &str, keys: &mut Vec<String>) {
+    if let serde_json::Value::Object(fields) = value {
+        for (name, value) in fields {
+            let key = format!("{prefix}{name}");
+            put_keys(value, &format!("{key}."), keys);
+            keys.push(key);
         }
     }
 }
@@ -306,8 +360,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         bytes: file.input.original_len().unwrap_or(file.input.len()),
         generator: header.writing_program.clone(),
         source: header.source.clone(),
-        header_bbox: header.bbox().map(|bbox| bbox.to_string()),
-        data_bbox: (!bbox.is_empty()).then(|| bbox.to_string()),
+        header_bbox: header.bbox(),
+        data_bbox: (!bbox.is_empty()).then_some(bbox),
         required_features: header.required_features.clone(),
         optional_features: header.optional_features.clone(),
         replication_timestamp: header.replication_timestamp.map(format_timestamp),

@@ -1,3 +1,4 @@
+use serde::{Serialize, Serializer};
 use std::fmt;
 
 /// Units of the program's coordinates in a degree: "decimicro", 1e-7 degree.
@@ -84,6 +85,36 @@ impl fmt::Display for Bbox {
             format_e7(self.max_lon_e7),
             format_e7(self.max_lat_e7)
         )
+    }
+}
+
+/// Four numbers in degrees: west, south, east, north, as GeoJSON has them.
+impl Serialize for Bbox {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let edges = [
+            self.min_lon_e7,
+            self.min_lat_e7,
+            self.max_lon_e7,
+            self.max_lat_e7,
+        ];
+        edges
+            .map(|edge| f64::from(edge) / DECIMICRO_PER_DEGREE as f64)
+            .serialize(serializer)
+    }
+}
+
+/// A position in degrees, as reports tell it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Degrees {
+    /// Latitude.
+    pub lat: f64,
+    /// Longitude.
+    pub lon: f64,
+}
+
+impl fmt::Display for Degrees {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.lat, self.lon)
     }
 }
 

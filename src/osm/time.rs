@@ -15,6 +15,22 @@ pub fn parse_timestamp(text: &str) -> Option<i64> {
         .map(|timestamp| timestamp.as_second())
 }
 
+/// Reads a time as a person writes it, as seconds since 1970: ISO 8601, in UTC where no offset is given; a day, month or
+/// year, which is its first moment; or seconds since 1970, of five digits or more.
+pub fn parse_moment(text: &str) -> Option<i64> {
+    let text = text.trim();
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let rest = match (is_number, text.len()) {
+        (true, 5..) => return text.parse().ok(),
+        (_, 4) => "-01-01T00:00:00Z",
+        (_, 7) => "-01T00:00:00Z",
+        (_, 10) => "T00:00:00Z",
+        (_, 16) => ":00Z",
+        _ => "Z",
+    };
+    parse_timestamp(text).or_else(|| parse_timestamp(&format!("{text}{rest}")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -28,5 +44,34 @@ mod tests {
             Some(1_588_364_462)
         );
         assert_eq!(parse_timestamp("yesterday"), None);
+    }
+
+    #[test]
+    fn a_moment_is_read_as_people_write_it() {
+        for text in [
+            "2016",
+            "2016-01",
+            "2016-01-01",
+            "2016-01-01T00:00",
+            "2016-01-01 00:00",
+            "2016-01-01T00:00:00",
+            "2016-01-01 00:00:00",
+            "2016-01-01T00:00:00Z",
+            "2016-01-01T01:00:00+01:00",
+            "1451606400",
+        ] {
+            assert_eq!(parse_moment(text), Some(1_451_606_400), "{text}");
+        }
+        for text in [
+            "",
+            "16",
+            "2016-13",
+            "2016-1",
+            "yesterday",
+            "-2016",
+            "2016-01-01T",
+        ] {
+            assert_eq!(parse_moment(text), None, "{text}");
+        }
     }
 }

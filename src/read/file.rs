@@ -441,6 +441,11 @@ fn is_possible(entry: &BlobEntry) -> bool {
 fn read_header_frame(input: &Input) -> Result<Vec<u8>> {
     let bad = |source| input.blob_error(0, 0, source);
     let mut frame = input.start()?.to_vec();
+    if !is_like_pbf(&frame) {
+        let kind =
+            other_kind(&frame).map_or(String::new(), |kind| format!(" (it looks like {kind})"));
+        return Err(Error::file(input.path(), format!("not an OSM file{kind}")));
+    }
     let len = header_frame_len(&frame).map_err(bad)?;
     let found = frame.len();
     frame.resize(len, 0);
@@ -469,25 +474,51 @@ fn blob_header_bytes(frame: &[u8]) -> Result<&[u8], FormatError> {
         .ok_or(FormatError::new("the file ends within a BlobHeader"))
 }
 
-/// What a file is that does not begin like a PBF, as far as its first bytes tell.
-fn other_kind(start: &[u8]) -> Option<&'static str> {
+/// Whether a file begins as a frame does: with a length below 16 MiB.
+fn is_like_pbf(start: &[u8]) -> bool {
     match start {
-        [0x1f, 0x8b, ..] => Some("gzip data"),
-        [b'B', b'Z', b'h', ..] => Some("bzip2 data"),
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => Some("zstd data"),
-        [b'<', ..] => Some("XML"),
-        [b'{', ..] => Some("JSON"),
-        _ => None,
+        [0, _, _, _, ..] => true,
+        // A file that ends here is a PBF that was cut off, or it is nothing.
+        _ => start.iter().all(|byte| *byte == 0),
     }
 }
 
+/// What a file looks like that does not begin like a PBF, as far as its first bytes tell.
+fn other_kind(start: &[u8]) -> Option<&'static str> {
+    let is_tar = start.get(257..262) == Some(b"ustar");
+    let is_text = || {
+        let start = start.get(..start.len().min(512)).unwrap_or_default();
+        let is_plain = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e | 0x80..);
+        start.iter().all(is_plain)
+    };
+    Some(match start {
+        [0x1f, 0x8b, ..] => "gzip data of something else",
+        [b'B', b'Z', b'h', ..] => "bzip2 data of something else",
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => "zstd data of something else",
+        [0xfd, b'7', b'z', b'X', b'Z', ..] => "xz data",
+        [b'P', b'K', 3 | 5, ..] => "a zip archive",
+        [b'7', b'z', 0xbc, 0xaf, ..] => "a 7z archive",
+        [0x89, b'P', b'N', b'G', ..] => "a PNG picture",
+        [0xff, 0xd8, 0xff, ..] => "a JPEG picture",
+        [b'%', b'P', b'D', b'F', ..] => "a PDF document",
+        [b'S', b'Q', b'L', b'i', b't', b'e', ..] => "an SQLite database",
+        [b'P', b'A', b'R', b'1', ..] => "a Parquet file",
+        [0xff, 0xe0, 0x04, b'o', b'5', b'm' | b'c', ..] => {
+            "an o5m file; osmconvert makes PBF of it"
+        }
+        [0xff, 0xe0, ..] => "an o5m file; osmconvert makes PBF of it",
+        [0x7f, b'E', b'L', b'F', ..] => "a program",
+        [b'{' | b'[', ..] => "JSON",
+        [b'<', ..] => "XML",
+        _ if is_tar => "a tar archive",
+        _ if is_text() => "text",
+        _ => return None,
+    })
+}
+
 fn header_frame_len(frame: &[u8]) -> Result<usize, FormatError> {
-    if let Some(kind) = other_kind(frame) {
-        return Err(FormatError::with(format!("this is {kind}, not a PBF file")));
-    }
     let header_bytes = blob_header_bytes(frame)?;
-    let header = BlobHeader::parse(header_bytes)
-        .map_err(|error| FormatError::with(format!("{error}: not a PBF file")))?;
+    let header = BlobHeader::parse(header_bytes)?;
     if header.kind != BlobKind::Header {
         return Err(FormatError::new("the first blob is not an OSMHeader"));
     }

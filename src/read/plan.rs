@@ -217,6 +217,7 @@ fn index_pass(
     ctx: &Context,
     mut take: impl FnMut(BlobEntry) -> Result<()>,
 ) -> Result<()> {
+    ctx.expect_phases(1);
     let phase = ctx.phase("index", file.input.len());
     parallel_classify_phase(
         ctx.jobs,

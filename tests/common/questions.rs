@@ -56,7 +56,7 @@ impl Inputs {
     }
 
     fn ask_and(&self, args: &[&str], compare_bytes: bool) -> Answer {
-        let [one, four] = ["1", "4"].map(|jobs| self.dir.path().join(jobs));
+        let [one, four] = ["1", "4"].map(|jobs| self.dir.path().join(format!("{jobs}.osm.pbf")));
         let mut answers = self.paths.iter().flat_map(|input| {
             let answers =
                 [("1", &one), ("4", &four)].map(|(jobs, out)| ask_once(args, input, jobs, out));

@@ -1,6 +1,6 @@
 //! Coordinates of nodes, and in ways.
 
-use crate::osm::{Bbox, NANO_PER_DECIMICRO, ObjectKind, id_from_rank};
+use crate::osm::{Bbox, Degrees, NANO_PER_DECIMICRO, ObjectKind, id_from_rank};
 use crate::pbf::{FormatError, ParsedBlock, RawObject};
 use serde::Serialize;
 
@@ -26,7 +26,7 @@ pub struct NodeStatistics {
     /// Nodes whose coordinates are finer than 1e-7 degree.
     pub finer_than_e7: u64,
     /// `min_lon,min_lat,max_lon,max_lat` of the nodes within the world, in degrees.
-    pub bbox: Option<String>,
+    pub bbox: Option<Bbox>,
     /// The node furthest to the west.
     pub westernmost: Option<i64>,
     /// The node furthest to the south.
@@ -36,7 +36,7 @@ pub struct NodeStatistics {
     /// The node furthest to the north.
     pub northernmost: Option<i64>,
     /// Mean latitude and longitude of the nodes within the world, in degrees.
-    pub center: Option<(f64, f64)>,
+    pub center: Option<Degrees>,
     #[serde(skip)]
     edges: Option<[(i64, i64); 4]>,
     #[serde(skip)]
@@ -110,9 +110,12 @@ impl NodeStatistics {
         let e7_up = |nano: i64| -(nano.div_euclid(NANO_PER_DECIMICRO) as i32);
         bbox.add(e7(south.0), e7(west.0));
         bbox.add(e7_up(north.0), e7_up(east.0));
-        self.bbox = Some(bbox.to_string());
+        self.bbox = Some(bbox);
         let inside = (self.nodes - self.outside).max(1) as f64 * 1e9;
-        self.center = Some((self.sum.0 as f64 / inside, self.sum.1 as f64 / inside));
+        self.center = Some(Degrees {
+            lat: self.sum.0 as f64 / inside,
+            lon: self.sum.1 as f64 / inside,
+        });
     }
 }
 

@@ -5,7 +5,7 @@ use crate::commands::input;
 use crate::commands::scan::Scan;
 use crate::error::Result;
 use crate::index::IdSets;
-use crate::osm::{ObjectId, ObjectKind, format_timestamp};
+use crate::osm::{Degrees, ObjectId, ObjectKind, format_timestamp};
 use crate::pbf::{Element, FormatError, Info, PrimitiveBlock};
 use crate::read::{BlobPlan, PlanNeeds};
 use serde::Serialize;
@@ -50,14 +50,14 @@ pub struct ShownObject {
     pub user: Option<String>,
     /// False for a deleted version.
     pub visible: bool,
-    /// Latitude and longitude of a node, in degrees.
-    pub location: Option<(f64, f64)>,
+    /// Where a node is.
+    pub location: Option<Degrees>,
     /// Keys and values.
     pub tags: Vec<(String, String)>,
     /// The nodes of a way.
     pub refs: Vec<i64>,
-    /// Latitude and longitude of the nodes of a way, in degrees, where it carries them.
-    pub locations: Vec<(f64, f64)>,
+    /// Where the nodes of a way are, if it carries that.
+    pub locations: Vec<Degrees>,
     /// The members of a relation.
     pub members: Vec<ShownMember>,
 }
@@ -146,14 +146,12 @@ fn shown_object(element: &Element<'_>) -> ShownObject {
     };
     match element {
         Element::Node(node) => {
-            object.location = visible.then(|| (degrees(node.nano_lat()), degrees(node.nano_lon())));
+            object.location = visible.then(|| place(node.nano_lat(), node.nano_lon()));
         }
         Element::Way(way) => {
             object.refs = way.refs().collect();
             let locations = way.nano_locations();
-            object.locations = locations
-                .map(|(lat, lon)| (degrees(lat), degrees(lon)))
-                .collect();
+            object.locations = locations.map(|(lat, lon)| place(lat, lon)).collect();
         }
         Element::Relation(relation) => {
             object.members = relation
@@ -169,6 +167,9 @@ fn shown_object(element: &Element<'_>) -> ShownObject {
     object
 }
 
-fn degrees(nano: i64) -> f64 {
-    nano as f64 / 1e9
+fn place(nano_lat: i64, nano_lon: i64) -> Degrees {
+    Degrees {
+        lat: nano_lat as f64 / 1e9,
+        lon: nano_lon as f64 / 1e9,
+    }
 }

@@ -1,66 +1,74 @@
-//! The daily job: index a file, apply change files to it, check the result.
-//!
-//! ```text
-//! cargo run --release --example daily_update
-//! cargo run --release --example daily_update -- BASE.osm.pbf CHANGE.osc.gz [CHANGE.osc.gz …]
-//! ```
-//!
-//! Without arguments the data is made: a world of a million objects and three days of changes whose
-//! outcome is known, so that the result can be compared object by object. With arguments your
-//! own files are used; they are only read, and the result goes to a temporary folder.
-
+use super::{Answer, print, show};
+use anyhow::{Result, bail};
 use pbfhogg::commands::{HeaderOptions, apply_changes, cat, inspect, synth};
 use pbfhogg::osm::KindSet;
-use pbfhogg::pbf::Element;
+use pbfhogg::pbf::{Element, InfoFields};
 use pbfhogg::write::{OutputTarget, WriteOptions};
-use pbfhogg::{Context, ElementReader, Result};
+use pbfhogg::{Context, ElementReader};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-const ELEMENTS: u64 = 1_000_000;
 const DAYS: u32 = 3;
 
-fn main() -> std::process::ExitCode {
-    match run() {
-        Ok(true) => std::process::ExitCode::SUCCESS,
-        Ok(false) => std::process::ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("daily_update: {error}");
-            std::process::ExitCode::from(2)
-        }
-    }
+/// Show the daily job on data that is made
+///
+/// A file is indexed, change files are applied to it, and the result is checked.
+/// Without arguments the data is made: a world and three days of changes whose outcome is known, so that the result is
+/// compared object by object. With arguments your own files are used; they are only read. Everything is done in a
+/// temporary folder, which is kept where the result is of your files.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pbfhogg demo
+  pbfhogg demo berlin.osm.pbf 4711.osc.gz 4712.osc.gz")]
+pub struct Args {
+    /// A PBF file
+    #[arg(value_name = "BASE", requires = "changes")]
+    base: Option<PathBuf>,
+    /// Change files, in order
+    #[arg(value_name = "CHANGE")]
+    changes: Vec<PathBuf>,
+    /// Objects of the world that is made
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1_000_000,
+        conflicts_with = "base"
+    )]
+    elements: u64,
 }
 
-fn run() -> Result<bool> {
-    let mut arguments = std::env::args_os().skip(1).map(PathBuf::from);
+pub fn run(args: &Args) -> Result<Answer> {
     let ctx = Context::default();
-    let folder = std::env::temp_dir().join(format!("pbfhogg-daily-update-{}", std::process::id()));
-    std::fs::create_dir_all(&folder)
-        .map_err(|error| pbfhogg::Error::io(&folder, "cannot create", error))?;
-    let generated = arguments.len() == 0;
-    let (base, changes) = match arguments.next() {
-        Some(base) => (base, arguments.collect()),
-        None => make_data(&folder, &ctx)?,
+    let folder = tempfile::Builder::new().prefix("pbfhogg-demo-").tempdir();
+    let folder = folder.map_err(|error| {
+        pbfhogg::Error::io(&std::env::temp_dir(), "cannot make a folder there", error)
+    })?;
+    let job = Job {
+        folder: folder.path().to_owned(),
+        elements: args.elements,
+        ctx,
     };
-    if changes.is_empty() {
-        return Err(pbfhogg::Error::Usage(
-            "give a base and at least one change file, or nothing".into(),
-        ));
-    }
-    let job = Job { folder, ctx };
+    let (base, changes) = match &args.base {
+        Some(base) => (base.clone(), args.changes.clone()),
+        None => job.make_data()?,
+    };
     let indexed = job.index(&base)?;
     let updated = job.apply(&indexed, &changes)?;
-    let good = job.check(&updated, generated)?;
-    if generated {
-        let _ = std::fs::remove_dir_all(&job.folder);
-        println!(
-            "\nNow with your own files:\n  cargo run --release --example daily_update -- BASE.osm.pbf CHANGE.osc.gz"
-        );
+    let is_good = job.check(&updated, args.base.is_none())?;
+    if args.base.is_some() {
+        let kept = folder.keep();
+        print(&format!(
+            "\nThe result is {}\n",
+            kept.join("updated.osm.pbf").display()
+        ))?;
     } else {
-        println!("\nThe result is {}", updated.display());
+        print("\nNow with your own files: pbfhogg demo BASE.osm.pbf CHANGE.osc.gz\n")?;
     }
-    Ok(good)
+    if !is_good {
+        bail!("the result is not what it should be");
+    }
+    Ok(Answer::Yes)
 }
 
 fn file(path: PathBuf) -> OutputTarget {
@@ -70,48 +78,48 @@ fn file(path: PathBuf) -> OutputTarget {
     }
 }
 
-fn world(folder: &Path, name: &str, day: u32, changes: u32) -> synth::Options {
-    synth::Options {
-        elements: ELEMENTS,
-        seed: 1,
-        day,
-        output: file(folder.join(name)),
-        // As most files are that come from elsewhere.
-        write: WriteOptions {
-            toc: false,
-            ..WriteOptions::default()
-        },
-        header: HeaderOptions::default(),
-        changes: (changes > 0).then(|| (changes, folder.to_owned())),
-    }
-}
-
-fn make_data(folder: &Path, ctx: &Context) -> Result<(PathBuf, Vec<PathBuf>)> {
-    let started = Instant::now();
-    let summary = synth::run(&world(folder, "world.osm.pbf", 0, DAYS), ctx)?;
-    step(
-        "made",
-        started,
-        &format!(
-            "a world of {} objects in {} towns ({}), and {DAYS} days of changes",
-            grouped(summary.written.objects),
-            summary.towns,
-            megabytes(summary.written.bytes)
-        ),
-    );
-    Ok((
-        folder.join("world.osm.pbf"),
-        summary.days.into_iter().map(|day| day.path).collect(),
-    ))
-}
-
 /// The steps of the job, all working in one folder.
 struct Job {
     folder: PathBuf,
+    /// Objects of the world that is made.
+    elements: u64,
     ctx: Context,
 }
 
 impl Job {
+    fn world(&self, name: &str, day: u32, changes: u32) -> synth::Options {
+        synth::Options {
+            elements: self.elements,
+            seed: 1,
+            day,
+            output: file(self.folder.join(name)),
+            // As most files are that come from elsewhere.
+            write: WriteOptions {
+                toc: false,
+                ..WriteOptions::default()
+            },
+            header: HeaderOptions::default(),
+            changes: (changes > 0).then(|| (changes, self.folder.clone())),
+        }
+    }
+
+    fn make_data(&self) -> Result<(PathBuf, Vec<PathBuf>)> {
+        let started = Instant::now();
+        let summary = synth::run(&self.world("world.osm.pbf", 0, DAYS), &self.ctx)?;
+        step(
+            "made",
+            started,
+            &format!(
+                "a world of {} objects in {} towns ({}), and {DAYS} days of changes",
+                show::number(summary.written.objects),
+                summary.towns,
+                show::bytes(summary.written.bytes)
+            ),
+        )?;
+        let days = summary.days.into_iter().map(|day| day.path).collect();
+        Ok((self.folder.join("world.osm.pbf"), days))
+    }
+
     fn index(&self, base: &Path) -> Result<PathBuf> {
         let started = Instant::now();
         let output = self.folder.join("indexed.osm.pbf");
@@ -123,7 +131,7 @@ impl Job {
                 write: WriteOptions::default(),
                 header: HeaderOptions::default(),
                 kinds: KindSet::ALL,
-                clean: pbfhogg::pbf::InfoFields::NONE,
+                clean: InfoFields::NONE,
                 rescan: false,
             },
             &self.ctx,
@@ -133,10 +141,10 @@ impl Job {
             started,
             &format!(
                 "{} blobs with {} objects: from now on one read tells what is in each blob",
-                grouped(summary.written.blobs),
-                grouped(summary.written.objects)
+                show::number(summary.written.blobs),
+                show::number(summary.written.objects)
             ),
-        );
+        )?;
         Ok(output)
     }
 
@@ -167,13 +175,13 @@ impl Job {
                 &format!(
                     "{}: {} created, {} modified, {} deleted; {} blobs copied untouched, {} rewritten",
                     change.file_name().unwrap_or_default().to_string_lossy(),
-                    grouped(summary.created),
-                    grouped(summary.modified),
-                    grouped(summary.deleted),
-                    grouped(summary.blobs_copied),
-                    grouped(summary.blobs_rewritten)
+                    show::number(summary.created),
+                    show::number(summary.modified),
+                    show::number(summary.deleted),
+                    show::number(summary.blobs_copied),
+                    show::number(summary.blobs_rewritten)
                 ),
-            );
+            )?;
             current = next;
         }
         Ok(output)
@@ -187,7 +195,7 @@ impl Job {
         let mut good = summary.sorted == Some(true) && summary.indexed;
         let mut text = format!(
             "{} objects, {}, {}",
-            grouped(summary.objects),
+            show::number(summary.objects),
             if summary.sorted == Some(true) {
                 "sorted"
             } else {
@@ -201,7 +209,7 @@ impl Job {
         );
         if outcome_known {
             let expected = self.folder.join("expected.osm.pbf");
-            synth::run(&world(&self.folder, "expected.osm.pbf", DAYS, 0), &self.ctx)?;
+            synth::run(&self.world("expected.osm.pbf", DAYS, 0), &self.ctx)?;
             let same = digest(updated)? == digest(&expected)?;
             good &= same;
             text += if same {
@@ -210,13 +218,13 @@ impl Job {
                 "; OBJECTS DIFFER from what was expected"
             };
         }
-        step("checked", started, &text);
+        step("checked", started, &text)?;
         Ok(good)
     }
 }
 
 /// A hash over everything that is in a file, on every core.
-fn digest(path: &Path) -> Result<u64> {
+fn digest(path: &Path) -> pbfhogg::Result<u64> {
     ElementReader::from_path(path)?.par_map_reduce(
         |element| {
             let mut hasher = DefaultHasher::new();
@@ -252,24 +260,10 @@ fn digest(path: &Path) -> Result<u64> {
     )
 }
 
-fn step(name: &str, started: Instant, text: &str) {
-    println!(
-        "{name:>8}  {:>6.2} s  {text}",
-        started.elapsed().as_secs_f64()
-    );
-}
-
-fn grouped(value: u64) -> String {
-    let digits = value.to_string();
-    let chunks: Vec<_> = digits
-        .as_bytes()
-        .rchunks(3)
-        .rev()
-        .map(String::from_utf8_lossy)
-        .collect();
-    chunks.join(",")
-}
-
-fn megabytes(bytes: u64) -> String {
-    format!("{:.1} MB", bytes as f64 / 1e6)
+fn step(name: &str, started: Instant, text: &str) -> Result<()> {
+    let seconds = started.elapsed().as_secs_f64();
+    print(&format!(
+        "{name:>8}  {seconds:>6.2} s  {text}
+"
+    ))
 }

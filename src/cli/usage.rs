@@ -1,0 +1,303 @@
+//! What a person reads who asks for help, or types something that cannot be meant: commands by their purpose, and
+//! mistakes in one line.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use std::fmt::Write;
+
+/// The commands by their purpose, in the order in which help lists them. Names that are another command with an option
+/// say so.
+const GROUPS: [(&str, &[(&str, &str)]); 6] = [
+    (
+        "Look",
+        &[
+            ("inspect", ""),
+            ("show", ""),
+            ("inspect tags", "How often keys and tags occur"),
+        ],
+    ),
+    ("Check and compare", &[("check", ""), ("diff", "")]),
+    (
+        "Select",
+        &[
+            ("extract", ""),
+            ("tags-filter", ""),
+            ("getid", ""),
+            ("removeid", "Everything but objects with certain ids"),
+            ("getparents", ""),
+            ("time-filter", ""),
+        ],
+    ),
+    (
+        "Update",
+        &[
+            ("apply-changes", ""),
+            ("merge-changes", ""),
+            (
+                "derive-changes",
+                "Write what differs between two files as a change file",
+            ),
+        ],
+    ),
+    (
+        "Transform",
+        &[
+            ("cat", ""),
+            ("merge", ""),
+            ("sort", ""),
+            ("renumber", ""),
+            ("repack", ""),
+            ("add-locations-to-ways", ""),
+        ],
+    ),
+    ("Make data", &[("demo", ""), ("synth", ""), ("degrade", "")]),
+];
+
+/// Adds the list of all commands to the help of the program.
+pub fn with_groups(command: clap::Command) -> clap::Command {
+    let mut list = String::new();
+    for (purpose, names) in GROUPS {
+        let _ = writeln!(list, "{purpose}:");
+        for (name, about) in names {
+            let found = command.find_subcommand(name);
+            let own = found
+                .and_then(|found| found.get_about())
+                .map(ToString::to_string);
+            let about = match about.is_empty() {
+                true => own.unwrap_or_default(),
+                false => (*about).to_owned(),
+            };
+            let _ = writeln!(list, "  {name:<22} {about}");
+        }
+        list.push('\n');
+    }
+    list.push_str("`pbfhogg COMMAND --help` tells every option, with examples.");
+    command
+        .help_template(
+            "{about-with-newline}\n{usage-heading} {usage}{after-help}\n\nOptions:\n{options}",
+        )
+        .after_help(list)
+}
+
+/// A mistake on the command line in one line: what is wrong, and what to do. `None` where it is none, but a wish for
+/// help or the version.
+pub fn mistake(error: &clap::Error) -> Option<String> {
+    let command = command_of(error);
+    let help = match command.is_empty() {
+        true => "see `pbfhogg --help`".to_owned(),
+        false => format!("see `pbfhogg {command} --help`"),
+    };
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        Some(ContextValue::Strings(texts)) => Some(texts.join(" ")),
+        Some(ContextValue::StyledStr(text)) => Some(text.to_string()),
+        _ => None,
+    };
+    let who = if command.is_empty() {
+        "pbfhogg"
+    } else {
+        &command
+    };
+    let argument = text(ContextKind::InvalidArg).unwrap_or_default();
+    Some(match error.kind() {
+        ErrorKind::DisplayHelp
+        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+        | ErrorKind::DisplayVersion => return None,
+        ErrorKind::MissingRequiredArgument => {
+            let missing = match error.get(ContextKind::InvalidArg) {
+                Some(ContextValue::Strings(names)) => names.clone(),
+                _ => vec![argument],
+            };
+            format!("{command}: {}; {help}", of_missing(&missing))
+        }
+        ErrorKind::UnknownArgument => {
+            let meant = text(ContextKind::SuggestedArg);
+            let meant = meant.filter(|meant| is_near(meant, &argument));
+            match (argument.starts_with('-'), meant) {
+                (true, Some(meant)) => {
+                    format!("{who} has no option {argument}; did you mean {meant}? ({help})")
+                }
+                (true, None) => format!("{who} has no option {argument}; {help}"),
+                (false, _) if takes_one_file(error) => {
+                    format!("{command} takes one file; '{argument}' is one too many")
+                }
+                (false, _) => format!("{command}: '{argument}' is one argument too many; {help}"),
+            }
+        }
+        ErrorKind::InvalidSubcommand => {
+            let name = text(ContextKind::InvalidSubcommand).unwrap_or_default();
+            let meant = match error.get(ContextKind::SuggestedSubcommand) {
+                Some(ContextValue::Strings(names)) => {
+                    names.iter().find(|meant| is_near(meant, &name))
+                }
+                _ => None,
+            };
+            match meant {
+                Some(meant) => format!("there is no command '{name}'; did you mean {meant}?"),
+                None => format!("there is no command '{name}'; `pbfhogg --help` lists them all"),
+            }
+        }
+        _ => {
+            // The first line says it; behind it come usage and tips.
+            let rendered = error.to_string();
+            let line = rendered.lines().next().unwrap_or_default();
+            let line = line.strip_prefix("error: ").unwrap_or(line).trim_end();
+            // A second file where the name of a subcommand could stand.
+            if let Some(rest) = line.strip_prefix("the subcommand '") {
+                let name = rest.split('\'').next().unwrap_or_default();
+                return Some(format!(
+                    "{command} takes one file; '{name}' is one too many"
+                ));
+            }
+            let json = match (
+                argument.as_str(),
+                command.contains("inspect") || command.contains("fileinfo"),
+            ) {
+                ("--jobs <N>", true) => " (JSON is --json)",
+                _ => "",
+            };
+            let values = match error.get(ContextKind::ValidValue) {
+                Some(ContextValue::Strings(values)) if !values.is_empty() => {
+                    format!(" (expected {})", values.join(", "))
+                }
+                _ => String::new(),
+            };
+            format!("{command}: {line}{values}{json}; {help}")
+        }
+    })
+}
+
+/// What is missing on the command line.
+fn of_missing(names: &[String]) -> String {
+    let is_output = |name: &String| name.starts_with("--output <");
+    let others: Vec<&str> = names
+        .iter()
+        .filter(|name| !is_output(name))
+        .map(String::as_str)
+        .collect();
+    // <--bbox <BOX>|--polygon <FILE>> is one of them.
+    let others: Vec<String> = others
+        .iter()
+        .map(|name| name.replace(['<', '>'], "").replace('|', " or "))
+        .collect();
+    match (others.is_empty(), names.iter().any(is_output)) {
+        (true, _) => "where is the result to go? Add -o FILE, or -o - for standard output".into(),
+        (false, false) => format!("{} is missing", others.join(" ")),
+        (false, true) => format!("{} and -o FILE are missing", others.join(" ")),
+    }
+}
+
+/// The command that a mistake was made with, as it is typed; empty where there was none.
+fn command_of(error: &clap::Error) -> String {
+    let usage = match error.get(ContextKind::Usage) {
+        Some(ContextValue::StyledStr(usage)) => usage.to_string(),
+        _ => String::new(),
+    };
+    let is_name = |word: &&str| {
+        word.chars()
+            .all(|char| char.is_ascii_alphanumeric() || char == '-')
+    };
+    let words = usage
+        .split_whitespace()
+        .skip_while(|word| *word != "pbfhogg")
+        .skip(1);
+    let words: Vec<&str> = words
+        .take_while(is_name)
+        .filter(|word| !word.starts_with('-'))
+        .collect();
+    match words.is_empty() {
+        false => words.join(" "),
+        // What was typed says it, where the mistake does not.
+        true => {
+            let typed = std::env::args().nth(1);
+            typed
+                .filter(|name| !name.starts_with('-'))
+                .unwrap_or_default()
+        }
+    }
+}
+
+fn takes_one_file(error: &clap::Error) -> bool {
+    match error.get(ContextKind::Usage) {
+        Some(ContextValue::StyledStr(usage)) => {
+            let usage = usage.to_string();
+            usage.contains("FILE") && !usage.contains("...") && !usage.contains("<NEW>")
+        }
+        _ => false,
+    }
+}
+
+/// Whether a suggestion differs from what was typed by a slip of the finger: two letters at most, and not most of a
+/// short word.
+pub fn is_near(meant: &str, typed: &str) -> bool {
+    let letters = |text: &str| text.trim_start_matches('-').chars().collect::<Vec<_>>();
+    let (meant, typed) = (letters(meant), letters(typed));
+    let most = (meant.len().min(typed.len()) / 3).clamp(1, 2);
+    typed.len() > 1
+        && (typed.len() > 2 && meant.starts_with(&typed) || distance(&meant, &typed) <= most)
+}
+
+/// How many letters have to be changed, added, taken out, or swapped with the next, to make one word of another.
+fn distance(one: &[char], other: &[char]) -> usize {
+    let (mut before, mut row) = (Vec::new(), (0..=other.len()).collect::<Vec<_>>());
+    for (index, letter) in one.iter().enumerate() {
+        let mut next = vec![index + 1];
+        for (at, found) in other.iter().enumerate() {
+            let changed = row[at] + usize::from(letter != found);
+            let mut least = changed.min(row[at + 1] + 1).min(next[at] + 1);
+            let is_swapped = at > 0
+                && index > 0
+                && one.get(index - 1) == Some(found)
+                && other.get(at - 1) == Some(letter);
+            if is_swapped {
+                least = least.min(before[at - 1] + 1);
+            }
+            next.push(least);
+        }
+        before = std::mem::replace(&mut row, next);
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn help_lists_every_command_once() {
+        let command = super::super::Cli::command();
+        let listed: Vec<&str> = GROUPS
+            .iter()
+            .flat_map(|(_, names)| names.iter().map(|(name, _)| *name))
+            .collect();
+        // Names by which other programs know an option of a command.
+        let aliases = ["tags-count", "check-refs"];
+        for found in command.get_subcommands() {
+            let name = found.get_name();
+            assert!(listed.contains(&name) != aliases.contains(&name), "{name}");
+        }
+        for name in listed.iter().filter(|name| !name.contains(' ')) {
+            assert!(command.find_subcommand(name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_suggestion_is_a_slip_of_the_finger_away() {
+        for (meant, typed) in [
+            ("--overwrite", "--overwirte"),
+            ("--json", "--josn"),
+            ("cat", "ct"),
+            ("--jobs", "--job"),
+            ("extract", "extrac"),
+        ] {
+            assert!(is_near(meant, typed), "{meant} {typed}");
+        }
+        for (meant, typed) in [
+            ("--json", "--bbox"),
+            ("--stats", "--set"),
+            ("cat", "rat-race"),
+        ] {
+            assert!(!is_near(meant, typed), "{meant} {typed}");
+        }
+    }
+}
