@@ -12,7 +12,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// The operating system refused something.
-    #[error("{}: {action}: {source}", path.display())]
+    #[error("{}: {action}: {}", path.display(), reason(source))]
     Io {
         /// The file concerned.
         path: PathBuf,
@@ -62,6 +62,15 @@ pub enum Error {
     /// A mistake in this program.
     #[error("internal error: {0} (please report this)")]
     Internal(String),
+}
+
+/// The words of the operating system, without the number that stands behind them.
+fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.rsplit_once(" (os error ") {
+        Some((words, _)) => words.to_owned(),
+        None => text,
+    }
 }
 
 impl Error {

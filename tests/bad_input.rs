@@ -197,7 +197,7 @@ fn files_that_are_no_pbf_are_refused() {
     bench.refuses(
         "text.osm.pbf",
         b"This is a text file, and not a short one at that.\n",
-        "not a PBF",
+        "not an OSM file (it looks like text)",
     );
     bench.refuses(
         "xml.osm.pbf",

@@ -1,6 +1,5 @@
 //! `extract`: what it says and writes, and the options that are not about regions.
 
-use crate::common;
 use crate::common::answers::ask;
 use crate::common::extracts::{
     SMART, STRATEGIES, Strategy, expect_extract, extracted, random_world,
@@ -141,9 +140,9 @@ fn metadata_is_left_out_and_nobody_is_named_in_the_file() {
             }
         }
         // No user has no id.
-        // Among dense nodes a number that is not there is a 0 where there are other numbers.
-        let is_column = object.kind == common::decode::Kind::Node && object.user.is_some();
-        object.uid = object.uid.filter(|&uid| uid != 0 || is_column);
+        // A number that is not there is a 0 where there is a name.
+        let has_name = object.user.is_some();
+        object.uid = object.uid.filter(|&uid| uid != 0 || has_name);
         object
     };
     for names in [

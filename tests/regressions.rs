@@ -777,7 +777,7 @@ fn an_output_whose_name_says_no_format_is_refused() {
 #[test]
 fn a_region_that_meets_nothing_is_a_warning() {
     let dir = tempfile::tempdir().unwrap();
-    let nodes = [node(1, 5_000_000_000, 50_000_000_000, &[])];
+    let nodes = [node(1, 500_000_000, 50_000_000, &[])];
     let input = file_of(dir.path(), "in.osm.pbf", &[&nodes]);
     let output = dir.path().join("out.osm.pbf");
     let inspected = ask(&[&"inspect", &"--json", &input]).json();

@@ -210,7 +210,7 @@ fn large_clusters_and_runs_give_the_same_bytes_on_any_number_of_cores() {
         std::fs::read(output).unwrap()
     });
     assert!(outputs[0] == outputs[1] && outputs[1] == outputs[2]);
-    let frames = decode::frames(&dir.path().join("2"));
+    let frames = decode::frames(&dir.path().join("2.osm.pbf"));
     assert!(
         frames.iter().all(|frame| frame.compression == "zlib"),
         "temporary blobs must not pass through"
@@ -219,7 +219,7 @@ fn large_clusters_and_runs_give_the_same_bytes_on_any_number_of_cores() {
         .iter()
         .flat_map(|payload| decode::block(payload))
         .collect();
-    assert!(decode::objects(&dir.path().join("2")) == sorted(objects));
+    assert!(decode::objects(&dir.path().join("2.osm.pbf")) == sorted(objects));
 }
 
 #[test]

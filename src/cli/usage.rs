@@ -1,6 +1,7 @@
 //! What a person reads who asks for help, or types something that cannot be meant: commands by their purpose, and
 //! mistakes in one line.
 
+use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::fmt::Write;
 
@@ -125,12 +126,9 @@ pub fn mistake(error: &clap::Error) -> Option<String> {
         }
         ErrorKind::InvalidSubcommand => {
             let name = text(ContextKind::InvalidSubcommand).unwrap_or_default();
-            let meant = match error.get(ContextKind::SuggestedSubcommand) {
-                Some(ContextValue::Strings(names)) => {
-                    names.iter().find(|meant| is_near(meant, &name))
-                }
-                _ => None,
-            };
+            let commands = super::Cli::command();
+            let mut names = commands.get_subcommands().map(clap::Command::get_name);
+            let meant = names.find(|meant| is_near(meant, &name));
             match meant {
                 Some(meant) => format!("there is no command '{name}'; did you mean {meant}?"),
                 None => format!("there is no command '{name}'; `pbfhogg --help` lists them all"),
@@ -261,7 +259,6 @@ fn distance(one: &[char], other: &[char]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn help_lists_every_command_once() {

@@ -116,6 +116,8 @@ impl Eq for ScratchSummary {}
 
 /// Adds locations.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
+    // Members of relations, nodes and ways.
+    ctx.expect_phases(3);
     let file = input::open_to_copy(&options.input, &options.write, ctx)?;
     let output = OpenOutput::open(options.output.clone())?;
     let mut plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;

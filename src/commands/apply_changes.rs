@@ -86,6 +86,11 @@ pub struct LocationsSummary {
 
 /// Applies.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
+    ctx.expect_phases(if options.locations_on_ways.is_some() {
+        4
+    } else {
+        1
+    });
     let file = input::open_to_copy(&options.base, &options.write, ctx)?;
     if options.output.path() == options.base && input::is_text(&file) {
         let cause = "this is a text file: a PBF cannot take its place; give another output";

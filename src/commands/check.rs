@@ -155,6 +155,9 @@ impl Summary {
 
 /// Checks a file.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
+    // A phase a kind, and one for indexes.
+    let by_kind = if options.ids || options.refs { 3 } else { 0 };
+    ctx.expect_phases(by_kind + u64::from(options.index));
     let file = input::open(&options.input, ctx)?;
     let index = match options.index {
         true => Some(claims::check_claims(&file, options.max_listed, ctx)?),

@@ -64,6 +64,7 @@ const DROPS: u64 = 3;
 
 /// Degrades.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
+    ctx.expect_phases(1);
     let harm = options.harm;
     if harm == Harm::default() {
         return Err(Error::Usage(

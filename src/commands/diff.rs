@@ -153,6 +153,7 @@ impl Summary {
 
 /// Compares.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
+    ctx.expect_phases(1);
     let sides = [&options.old, &options.new].map(|path| in_order(path, ctx));
     let [old, new] = sides;
     let sides = [old?, new?];

@@ -17,7 +17,7 @@ use crate::read::{BlobPlan, PbfFile, PlanNeeds};
 use crate::region::{AreaIndex, Shape};
 use crate::write::{OpenOutput, OutputTarget, WriteOptions};
 use memory::Budget;
-use selection::Selection;
+use selection::{Limits, Selection};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -77,6 +77,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     if options.extracts.is_empty() {
         return Err(Error::Usage("no region was given".into()));
     }
+    // Nodes, ways and relations are found, completed, and written.
+    ctx.expect_phases(5);
     let file = input::open_to_copy(&options.input, &options.write, ctx)?;
     let mut outputs = options.extracts.iter().map(|extract| &extract.output);
     outputs.try_for_each(OutputTarget::check)?;
@@ -104,6 +106,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
                 summary.extracts.extend(pass.extracted(kept));
             }
             // The estimate was too low: half of it at a time.
+            None if range.len() == 1 => return Err(budget.too_little(options)),
             None => {
                 let middle = range.start + range.len() / 2;
                 passes.extend([middle..range.end, range.start..middle]);
@@ -210,17 +213,19 @@ impl Pass<'_> {
                 true => Ok(None),
                 false => OpenOutput::open(target).map(Some),
             };
-            let mut opening = Some(scope.spawn(move || targets.map(open).collect()));
+            let opening = scope.spawn(move || targets.map(open).collect());
             let mut outputs = Vec::new();
-            let is_exceeded = |selection: &Selection<'_>| {
-                if let Some(opening) = opening.take() {
-                    let opened: Result<_> = opening.join().map_err(|_| opening_stopped())?;
-                    outputs = opened?;
-                }
-                Ok(self.budget.is_exceeded(selection, self.extracts.len()))
+            let after_nodes = || {
+                let opened: Result<_> = opening.join().map_err(|_| opening_stopped())?;
+                outputs = opened?;
+                Ok(())
             };
-            let (strategy, held) = (&self.options.strategy, self.budget.held());
-            let found = Selection::find(areas, strategy, self.file, plan, held, is_exceeded, ctx)?;
+            let limits = Limits {
+                held: self.budget.held(),
+                ids: self.budget.for_ids(self.extracts.len()),
+            };
+            let (strategy, file) = (&self.options.strategy, self.file);
+            let found = Selection::find(areas, strategy, file, plan, limits, after_nodes, ctx)?;
             Ok((found, outputs))
         })
     }

@@ -70,6 +70,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
             "what is referred to can be added to objects that are kept, not to those that go";
         return Err(Error::Usage(cause.into()));
     }
+    ctx.expect_phases(if options.add_referenced { 3 } else { 1 });
     let wanted = ids::collect(&options.ids, ctx)?;
     let file = input::open_to_copy(&options.input, &options.write, ctx)?;
     let output = OpenOutput::open(options.output.clone())?;

@@ -46,6 +46,7 @@ pub struct Summary {
 
 /// Gets parents.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
+    ctx.expect_phases(1);
     let wanted = ids::collect(&options.ids, ctx)?;
     let file = input::open_to_copy(&options.input, &options.write, ctx)?;
     let output = OpenOutput::open(options.output.clone())?;

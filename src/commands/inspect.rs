@@ -335,6 +335,7 @@ fn index_of(file: &PbfFile) -> Result<IndexKind> {
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let file = input::open(&options.input, ctx)?;
     let asked = options.questions;
+    ctx.expect_phases(u64::from(asked.any()));
     let (plan, census) = if asked.any() {
         take_census(&file, asked, ctx)?
     } else {

@@ -78,6 +78,8 @@ pub struct Summary {
 
 /// Renumbers.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
+    // Nodes are numbered while they are written; ways and relations are read first.
+    ctx.expect_phases(5);
     let file = input::open_to_copy(&options.input, &options.write, ctx)?;
     let numberings = index_files::read(options.directory.as_deref(), options.start)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;

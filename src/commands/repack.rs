@@ -45,6 +45,7 @@ pub struct Summary {
 
 /// Repacks.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
+    ctx.expect_phases(1);
     let file = input::open_to_copy(&options.input, &options.write, ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
     let mut header = file.header.clone();

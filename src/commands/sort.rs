@@ -84,6 +84,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 /// Sorts files that are open.
 pub(super) fn sort_files(files: Vec<PbfFile>, options: &Options, ctx: &Context) -> Result<Summary> {
     let mut header = merged_header(&files)?;
+    // Files that are in order are copied while they are looked at.
+    ctx.expect_phases(u64::from(files.len() > 1 || !header.has(feature::SORTED)));
     header.set_optional(feature::SORTED, true);
     options.header.apply(&mut header);
     let kept = match options.dedupe {

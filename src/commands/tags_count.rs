@@ -69,6 +69,7 @@ pub struct Summary {
 
 /// Counts.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
+    ctx.expect_phases(1);
     let file = input::open(&options.input, ctx)?;
     let counter = Counter::new(options);
     let plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;

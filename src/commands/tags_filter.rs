@@ -53,6 +53,7 @@ pub struct Summary {
 
 /// Filters.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
+    ctx.expect_phases(if options.omit_referenced { 1 } else { 4 });
     let filter = Filter {
         tags: TagFilter::new(options.expressions.iter().cloned()),
         invert: options.invert,

@@ -69,6 +69,7 @@ struct Version {
 
 /// Filters.
 pub fn run(options: &Options, ctx: &Context) -> Result<Kept> {
+    ctx.expect_phases(1);
     let file = input::open_to_copy(&options.input, &options.write, ctx)?;
     let output = OpenOutput::open(options.output.clone())?;
     let scratch = options.output.scratch_directory();

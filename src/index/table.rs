@@ -3,15 +3,24 @@
 use super::chunk::CHUNK_BITS;
 use rustc_hash::FxHashMap;
 
-/// Chunks that are found by their number in a plain table: ids from 0 to 34 thousand million.
+/// Chunks that are found by their number in a table of pages: ids from 0 to 34 thousand million.
 const NEAR_CHUNKS: u64 = 1 << 19;
+/// Chunks of a page, which is there where one of them is: a few ids far apart take little.
+const PAGE: usize = 64;
 
 /// A chunk of 65,536 neighbouring ids for each that is in use: any `i64`. The table grows with the largest
 /// id; ids beyond 34 thousand million, and negative ones, go through a hash table.
 #[derive(Debug, Default, Clone)]
 pub(super) struct ChunkTable<C> {
-    near: Vec<C>,
+    near: Vec<Option<Page<C>>>,
     far: FxHashMap<u64, C>,
+}
+
+type Page<C> = Box<[C; PAGE]>;
+
+/// The page of a near chunk, and its place there.
+const fn page_of(number: u64) -> (usize, usize) {
+    (number as usize / PAGE, number as usize % PAGE)
 }
 
 /// Chunks and their numbers.
@@ -44,35 +53,52 @@ impl<C: Default + Places> ChunkTable<C> {
         if number >= NEAR_CHUNKS {
             return self.far.entry(number).or_default();
         }
-        let number = number as usize;
-        if number >= self.near.len() {
-            self.near.resize_with(number + 1, C::default);
+        let (page, at) = page_of(number);
+        if page >= self.near.len() {
+            self.near.resize_with(page + 1, || None);
         }
-        &mut self.near[number]
+        let page =
+            self.near[page].get_or_insert_with(|| Box::new(std::array::from_fn(|_| C::default())));
+        &mut page[at]
     }
 
     /// The chunk with that number.
     #[inline]
     pub(super) fn chunk(&self, number: u64) -> Option<&C> {
         if number < NEAR_CHUNKS {
-            self.near.get(number as usize)
+            let (page, at) = page_of(number);
+            self.near.get(page)?.as_ref().map(|page| &page[at])
         } else {
             self.far.get(&number)
         }
     }
 
+    /// The near chunks from a number on that are there, with their numbers.
+    fn near_from(&self, first: u64) -> impl Iterator<Item = (u64, &C)> {
+        let (start, _) = page_of(first.min(NEAR_CHUNKS));
+        let pages = self.near.iter().enumerate().skip(start);
+        pages
+            .filter_map(|(page, chunks)| Some((page, chunks.as_ref()?)))
+            .flat_map(|(page, chunks)| ((page * PAGE) as u64..).zip(chunks.iter()))
+            .filter(move |(number, _)| *number >= first)
+    }
+
     /// Calls `change` with every chunk.
     pub(super) fn for_each_mut(&mut self, change: impl FnMut(&mut C)) {
-        self.near
+        let near = self
+            .near
             .iter_mut()
-            .chain(self.far.values_mut())
-            .for_each(change);
+            .flatten()
+            .flat_map(|page| page.iter_mut());
+        near.chain(self.far.values_mut()).for_each(change);
     }
 
     /// The table of what `change` makes of each chunk, which is dropped on the way.
     pub(super) fn map<D>(self, mut change: impl FnMut(C) -> D) -> ChunkTable<D> {
         ChunkTable {
-            near: self.near.into_iter().map(&mut change).collect(),
+            near: (self.near.into_iter())
+                .map(|page| page.map(|page| Box::new(page.map(&mut change))))
+                .collect(),
             far: (self.far.into_iter())
                 .map(|(number, chunk)| (number, change(chunk)))
                 .collect(),
@@ -95,10 +121,9 @@ impl<C: Default + Places> ChunkTable<C> {
             let high = if number == until.0 { until.1 } else { u16::MAX };
             chunk.meets(low, high)
         };
-        let near = (from.0 as usize).min(self.near.len())..=(until.0.min(NEAR_CHUNKS) as usize);
-        let near_chunks = self.near.iter().enumerate().skip(*near.start());
-        let mut near_chunks = near_chunks.take_while(|(number, _)| near.contains(number));
-        near_chunks.any(|(number, chunk)| meets(number as u64, chunk))
+        let near_chunks = self.near_from(from.0);
+        let mut near_chunks = near_chunks.take_while(|(number, _)| *number <= until.0);
+        near_chunks.any(|(number, chunk)| meets(number, chunk))
             || self
                 .far
                 .iter()
@@ -118,25 +143,25 @@ impl<C: Default + Places> ChunkTable<C> {
             .into_iter()
             .partition(|(number, _)| is_negative(*number));
         below.reverse();
-        let near = (0..).zip(&self.near);
-        (below, near.chain(above).collect())
+        (below, self.near_from(0).chain(above).collect())
     }
 
-    /// How many chunks the plain table has.
+    /// How many chunks the pages have room for.
     #[cfg(test)]
     pub(super) fn near_len(&self) -> usize {
-        self.near.len()
+        self.near.iter().flatten().count() * PAGE
     }
 
-    /// Room for chunks that a table with ids up to `largest` takes, in bytes.
+    /// Room for chunks that a table with ids up to `largest` takes at most, in bytes.
     pub(super) fn bytes_up_to(largest: i64) -> u64 {
         let chunks = split(largest.max(0)).0 + 1;
-        chunks.min(NEAR_CHUNKS) * size_of::<C>() as u64
+        chunks.min(NEAR_CHUNKS).next_multiple_of(PAGE as u64) * (size_of::<C>() as u64 + 1)
     }
 
     /// Room for chunks that the table takes, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         let far = self.far.capacity() * (size_of::<C>() + 16);
-        (self.near.capacity() * size_of::<C>() + far) as u64
+        let pages = self.near.iter().flatten().count() * size_of::<[C; PAGE]>();
+        (self.near.capacity() * size_of::<Option<Page<C>>>() + pages + far) as u64
     }
 }

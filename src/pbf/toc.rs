@@ -475,7 +475,6 @@ pub(super) mod tests {
                     max_lon_e7: 1_800_000_000,
                 },
                 flags: BlobFlags::from_bits(1 | 2 | 8 | 32 | 64),
-                ..BlobEntry::default()
             };
             offset = entry.end();
             entry

@@ -485,16 +485,25 @@ fn is_like_pbf(start: &[u8]) -> bool {
 
 /// What a file looks like that does not begin like a PBF, as far as its first bytes tell.
 fn other_kind(start: &[u8]) -> Option<&'static str> {
-    let is_tar = start.get(257..262) == Some(b"ustar");
     let is_text = || {
         let start = start.get(..start.len().min(512)).unwrap_or_default();
         let is_plain = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e | 0x80..);
         start.iter().all(is_plain)
     };
+    binary_kind(start).or(match start {
+        [0x1f, 0x8b, ..] => Some("gzip data of something else"),
+        [b'B', b'Z', b'h', ..] => Some("bzip2 data of something else"),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Some("zstd data of something else"),
+        [b'{' | b'[', ..] => Some("JSON"),
+        [b'<', ..] => Some("XML"),
+        _ if is_text() => Some("text"),
+        _ => None,
+    })
+}
+
+/// What a file looks like that is no OSM data in any format, by its first bytes.
+pub(crate) fn binary_kind(start: &[u8]) -> Option<&'static str> {
     Some(match start {
-        [0x1f, 0x8b, ..] => "gzip data of something else",
-        [b'B', b'Z', b'h', ..] => "bzip2 data of something else",
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => "zstd data of something else",
         [0xfd, b'7', b'z', b'X', b'Z', ..] => "xz data",
         [b'P', b'K', 3 | 5, ..] => "a zip archive",
         [b'7', b'z', 0xbc, 0xaf, ..] => "a 7z archive",
@@ -503,15 +512,9 @@ fn other_kind(start: &[u8]) -> Option<&'static str> {
         [b'%', b'P', b'D', b'F', ..] => "a PDF document",
         [b'S', b'Q', b'L', b'i', b't', b'e', ..] => "an SQLite database",
         [b'P', b'A', b'R', b'1', ..] => "a Parquet file",
-        [0xff, 0xe0, 0x04, b'o', b'5', b'm' | b'c', ..] => {
-            "an o5m file; osmconvert makes PBF of it"
-        }
         [0xff, 0xe0, ..] => "an o5m file; osmconvert makes PBF of it",
         [0x7f, b'E', b'L', b'F', ..] => "a program",
-        [b'{' | b'[', ..] => "JSON",
-        [b'<', ..] => "XML",
-        _ if is_tar => "a tar archive",
-        _ if is_text() => "text",
+        _ if start.get(257..262) == Some(b"ustar") => "a tar archive",
         _ => return None,
     })
 }

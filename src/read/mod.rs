@@ -18,6 +18,7 @@ mod threads;
 pub use blob_reader::BlobReader;
 pub(crate) use blob_reader::{Glanced, complete};
 pub use element_reader::ElementReader;
+pub(crate) use file::binary_kind;
 pub use file::{Input, PbfFile};
 pub use header_walker::{FrameHead, HeaderWalker};
 pub use phase::parallel_classify_phase;

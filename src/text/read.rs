@@ -6,7 +6,7 @@ use super::{Replication, TextFormat, opl, xml};
 use crate::Context;
 use crate::error::{Error, Result};
 use crate::osm::parse_timestamp;
-use crate::read::{Input, parallel_classify_phase};
+use crate::read::{Input, binary_kind, parallel_classify_phase};
 use std::path::Path;
 
 /// Text and what is made of it that may be in flight at a time, in bytes.
@@ -77,13 +77,13 @@ fn check(input: &Input, format: TextFormat) -> Result<()> {
     if input.is_empty() {
         return Err(Error::file(path, "the file is empty"));
     }
-    let mut magic = [0; 5];
-    let found = input.read_at(&mut magic, 0)?;
-    if let [0, 0, 0, _, b'\n'] = magic.get(..found).unwrap_or_default() {
-        let cause = format!("this is a PBF file, not {}", format.name());
-        return Err(Error::file(path, cause));
-    }
-    Ok(())
+    let start = input.start()?;
+    let cause = match (start, binary_kind(start)) {
+        ([0, 0, 0, _, b'\n', ..], _) => format!("this is a PBF file, not {}", format.name()),
+        (_, Some(kind)) => format!("not an OSM file (it looks like {kind})"),
+        (_, None) => return Ok(()),
+    };
+    Err(Error::file(path, cause))
 }
 
 /// All objects of some texts, in file order.

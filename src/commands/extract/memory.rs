@@ -1,14 +1,14 @@
 //! How much memory a pass takes, and how many regions it may therefore have.
 
 use super::Options;
-use super::selection::{Selection, count_nodes};
+use super::selection::count_nodes;
 use crate::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::osm::{Bbox, ObjectKind};
 use crate::pbf::BlobEntry;
 use crate::read::{BlobPlan, PbfFile};
 use crate::region::AreaIndex;
-use crate::system;
+use crate::{human_bytes, system};
 
 /// Bytes that the program itself takes, with blobs in flight and what is being written.
 const BASE: u64 = 24 << 20;
@@ -40,6 +40,8 @@ pub(super) struct Budget {
     /// Bytes for the edges of all regions.
     edges: u64,
     limit: u64,
+    /// Whether somebody asked for that limit.
+    is_asked: bool,
     most_regions: usize,
 }
 
@@ -60,6 +62,7 @@ impl Budget {
             nodes: nodes_in(areas, regions, file, plan, ctx)?,
             fixed: BASE + ctx.jobs as u64 * A_JOB + plan.entries.len() as u64 * A_BLOB,
             edges: areas.bytes(),
+            is_asked: options.max_memory.is_some(),
             limit: options.max_memory.unwrap_or(system::memory() / 4 * 3),
             most_regions: options
                 .most_regions
@@ -137,9 +140,23 @@ impl Budget {
         ));
     }
 
-    /// Whether what was found takes more than the pass may have.
-    pub(super) fn is_exceeded(&self, selection: &Selection<'_>, regions: usize) -> bool {
-        regions > 1 && self.bytes(0, regions) + selection.bytes() > self.limit
+    /// Bytes that the ids of a pass with so many regions may take. A single region cannot be cut out in less than one
+    /// pass, so that it has no limit but the one that was asked for.
+    pub(super) fn for_ids(&self, regions: usize) -> u64 {
+        match regions > 1 || self.is_asked {
+            true => self.limit.saturating_sub(self.bytes(0, regions)),
+            false => u64::MAX,
+        }
+    }
+
+    /// The error for a region that takes more memory than there may be.
+    pub(super) fn too_little(&self, options: &Options) -> Error {
+        let cause = format!(
+            "the ids of a region take more than {} of memory, which --max-memory {} leaves for them; allow more",
+            human_bytes(self.limit.saturating_sub(self.bytes(0, 1))),
+            human_bytes(self.limit)
+        );
+        Error::file(&options.input, cause)
     }
 }
 

@@ -44,6 +44,8 @@ pub(super) struct Selection<'a> {
     relations: IdMap,
     /// Those among them without a member that is kept, but for another relation.
     parents: IdSet,
+    /// The memory that ids may take.
+    room: Room,
     /// What is kept of blobs, as far as there was room for it.
     held: Held,
 }
@@ -61,16 +63,25 @@ impl Source<'_> {
     }
 }
 
+/// Bytes of memory that a selection may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// For what is held of blobs until it is written.
+    pub held: u64,
+    /// For the ids of what is kept.
+    pub ids: u64,
+}
+
 impl<'a> Selection<'a> {
-    /// Finds out in one pass over nodes, ways, relations, and over a few ways again. `None` where that takes
-    /// more memory than `is_exceeded` allows.
+    /// Finds out in one pass over nodes, ways, relations, and over a few ways again. `None` where the ids take more
+    /// bytes than they may. `after_nodes` is called when the nodes are known.
     pub(super) fn find(
         areas: &'a AreaIndex,
         strategy: &Strategy,
         file: &PbfFile,
         plan: &mut BlobPlan,
-        held: u64,
-        mut is_exceeded: impl FnMut(&Self) -> Result<bool>,
+        limits: Limits,
+        after_nodes: impl FnOnce() -> Result<()>,
         ctx: &Context,
     ) -> Result<Option<Self>> {
         let each_once = plan.has_each_object_once();
@@ -87,19 +98,21 @@ impl<'a> Selection<'a> {
             more_ways: IdMap::default(),
             relations: IdMap::default(),
             parents: IdSet::default(),
+            room: Room::new(limits.ids),
             // Of an object that comes again every version is kept, also where another one was found.
-            held: Held::new(if each_once { held } else { 0 }),
+            held: Held::new(if each_once { limits.held } else { 0 }),
         };
         let mut source = Source { file, plan, ctx };
         selection.find_nodes(!strategy.completes_ways(), &mut source)?;
-        if is_exceeded(&selection)? {
+        after_nodes()?;
+        if selection.room.is_exceeded {
             return Ok(None);
         }
         if selection.nodes.is_empty() {
             return Ok(Some(selection));
         }
         selection.find_ways(strategy.completes_ways(), &mut source)?;
-        if is_exceeded(&selection)? {
+        if selection.room.is_exceeded {
             return Ok(None);
         }
         if strategy.keeps_relations() {
@@ -110,7 +123,10 @@ impl<'a> Selection<'a> {
         }
         selection.let_go();
         selection.join();
-        Ok(Some(selection))
+        match selection.bytes() > limits.ids {
+            true => Ok(None),
+            false => Ok(Some(selection)),
+        }
     }
 
     /// Lets go of blobs of which more is kept than was known when they were held.
@@ -145,7 +161,7 @@ impl<'a> Selection<'a> {
 
     /// Finds the nodes in the regions. Unless others join them, they are held.
     fn find_nodes(&mut self, hold: bool, source: &mut Source<'_>) -> Result<()> {
-        let mut nodes = IdMap::default();
+        let (mut nodes, mut room) = (IdMap::default(), self.room);
         let mut algebra = SetAlgebra::new(&self.sets);
         let has_nodes = |entry: &BlobEntry| entry.kinds.contains(ObjectKind::Node);
         for entry in source.plan.entries.iter().filter(|entry| has_nodes(entry)) {
@@ -161,9 +177,14 @@ impl<'a> Selection<'a> {
                 has_nodes(entry) && may_be_near
             },
             |entry, block| self.nodes_in_regions(hold, entry, block),
-            |found| add_all(&mut nodes, &found, &mut algebra),
+            |found| {
+                if room.has_some([&nodes]) {
+                    add_all(&mut nodes, &found, &mut algebra);
+                }
+            },
         )?;
-        self.nodes = nodes;
+        room.look([&nodes]);
+        (self.nodes, self.room) = (nodes, room);
         Ok(())
     }
 
@@ -226,16 +247,20 @@ impl<'a> Selection<'a> {
 
     fn find_ways(&mut self, with_nodes: bool, source: &mut Source<'_>) -> Result<()> {
         let (mut ways, mut more_nodes) = (IdMap::default(), IdMap::default());
+        let mut room = self.room.less(self.nodes.bytes());
         let mut algebra = SetAlgebra::new(&self.sets);
         source.scan("find ways").run(
             |entry| entry.kinds.contains(ObjectKind::Way),
             |entry, block| self.ways_with_nodes(entry, block, with_nodes),
             |(found, nodes)| {
-                add_all(&mut ways, &found, &mut algebra);
-                add_all(&mut more_nodes, &nodes, &mut algebra);
+                if room.has_some([&ways, &more_nodes]) {
+                    add_all(&mut ways, &found, &mut algebra);
+                    add_all(&mut more_nodes, &nodes, &mut algebra);
+                }
             },
         )?;
-        (self.ways, self.more_nodes) = (ways, more_nodes);
+        room.look([&ways, &more_nodes]);
+        (self.ways, self.more_nodes, self.room) = (ways, more_nodes, room);
         Ok(())
     }
 
@@ -406,6 +431,49 @@ fn keep_places(places: &[u32], count: u32) -> EditScript {
 fn add(map: &mut IdMap, id: i64, set: SetNumber, algebra: &mut SetAlgebra<'_>) {
     if set != EMPTY_SET {
         map.add(id, set, |one, two| algebra.union(one, two));
+    }
+}
+
+/// The memory that ids may take, while they are collected.
+#[derive(Debug, Clone, Copy)]
+struct Room {
+    most: u64,
+    /// How many ids there may be before their memory is looked at again.
+    looked_at: u64,
+    is_exceeded: bool,
+}
+
+impl Room {
+    /// Ids that are collected before their memory is looked at.
+    const FIRST_LOOK: u64 = 1 << 14;
+
+    const fn new(most: u64) -> Self {
+        Self {
+            most,
+            looked_at: Self::FIRST_LOOK,
+            is_exceeded: false,
+        }
+    }
+
+    /// What is left where others take so many bytes.
+    const fn less(self, bytes: u64) -> Self {
+        Self::new(self.most.saturating_sub(bytes))
+    }
+
+    /// Whether some maps may take more ids. To count their bytes takes a while, so that is done where they have grown
+    /// by a quarter.
+    fn has_some<const N: usize>(&mut self, maps: [&IdMap; N]) -> bool {
+        let ids: u64 = maps.iter().map(|map| map.len()).sum();
+        if ids >= self.looked_at {
+            self.looked_at = ids + ids / 4;
+            self.look(maps);
+        }
+        !self.is_exceeded
+    }
+
+    fn look<const N: usize>(&mut self, maps: [&IdMap; N]) {
+        let bytes: u64 = maps.iter().map(|map| map.bytes()).sum();
+        self.is_exceeded |= bytes > self.most;
     }
 }
 

@@ -1,0 +1,114 @@
+//! The fields of JSON reports are those that `reference/json.md` names.
+
+use crate::common::answers::ask;
+use crate::common::{Arg, run_ok, world};
+use serde_json::Value;
+
+/// The names in a section of the page: what stands in backquotes.
+fn named(page: &str, heading: &str) -> Vec<String> {
+    let section = page
+        .split("\n## ")
+        .find(|section| section.starts_with(heading));
+    let section = section.unwrap_or_else(|| panic!("no section {heading}"));
+    let words = section.split('`').skip(1).step_by(2);
+    words.map(str::to_owned).collect()
+}
+
+/// The names of all fields of a report, those of fields within included.
+fn fields(value: &Value, names: &mut Vec<String>) {
+    match value {
+        Value::Object(object) => {
+            for (name, value) in object {
+                names.push(name.clone());
+                fields(value, names);
+            }
+        }
+        Value::Array(list) => list.iter().take(1).for_each(|value| fields(value, names)),
+        _ => {}
+    }
+}
+
+#[test]
+fn reports_have_the_fields_that_the_reference_names() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = std::fs::read_to_string(root.join("reference/json.md")).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let input = world(dir.path(), "30000");
+    let [output, day] = ["out.osm.pbf", "001.osc.gz"].map(|name| dir.path().join(name));
+    let written = |args: &[Arg]| {
+        let tail: [Arg; 4] = [&"--json", &"-O", &"-o", &output];
+        ask(&[args, &tail[..]].concat()).json()
+    };
+    let reports: [(&str, Value); 10] = [
+        ("A written file", written(&[&"cat", &input])),
+        ("A written file", written(&[&"sort", &input])),
+        ("A written file", written(&[&"repack", &input])),
+        (
+            "A written file",
+            written(&[&"getid", &input, &"n1", &"n999999999"]),
+        ),
+        (
+            "A written file",
+            written(&[&"extract", &"-b", &"0,0,1,1", &input]),
+        ),
+        ("A written file", written(&[&"apply-changes", &input, &day])),
+        ("`inspect`", ask(&[&"inspect", &"--json", &input]).json()),
+        ("`check`", ask(&[&"check", &"-r", &"--json", &input]).json()),
+        ("`diff`", ask(&[&"diff", &"--json", &input, &input]).json()),
+        (
+            "`--stats`",
+            ask(&[&"inspect", &"-q", &"--stats", &"-", &input]).json(),
+        ),
+    ];
+    for (heading, report) in reports {
+        let names = named(&page, heading);
+        let mut found = Vec::new();
+        fields(&report, &mut found);
+        for field in found {
+            // The fields of a kind's counts are told in words.
+            let is_named = names.contains(&field);
+            assert!(is_named, "{heading}: {field} is not named: {report}");
+        }
+    }
+}
+
+#[test]
+fn boxes_positions_and_missing_ids_have_the_shapes_of_the_reference() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = world(dir.path(), "3000");
+    let report = ask(&[&"inspect", &"--nodes", &"--json", &input]).json();
+    for bbox in [&report["data_bbox"], &report["node_statistics"]["bbox"]] {
+        let edges: Vec<f64> = bbox
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|edge| edge.as_f64().unwrap())
+            .collect();
+        assert!(
+            edges.len() == 4 && edges[0] < edges[2] && edges[1] < edges[3],
+            "{bbox}"
+        );
+    }
+    let center = &report["node_statistics"]["center"];
+    assert!(center["lat"].is_f64() && center["lon"].is_f64(), "{center}");
+    let id = report["kinds"][0]["min_id"].as_i64().unwrap();
+    let shown = ask(&[&"show", &"--json", &input, &format!("n{id}")]).json();
+    assert!(shown["objects"][0]["location"]["lat"].is_f64(), "{shown}");
+    let output = dir.path().join("out.osm.pbf");
+    let missing = ask(&[
+        &"getid",
+        &"--json",
+        &input,
+        &"w999999999",
+        &"n999999999",
+        &"-o",
+        &output,
+    ])
+    .json();
+    assert_eq!(
+        missing["missing"],
+        serde_json::json!(["n999999999", "w999999999"])
+    );
+    assert_eq!(missing["missing_count"], 2);
+    run_ok(&[&"inspect", &"-q", &"--stats", &"-", &input]);
+}
