@@ -363,7 +363,7 @@ fn a_table_tells_of_every_blob_however_many_there_are() {
     assert!(decode::objects(&again) == expected);
 }
 
-/// What a table of version 1, which stands in the header, says is used as before; `cat` makes version 2 of it.
+/// A table of version 1, which stands in the header, is used as before; `cat` makes version 2 of it.
 #[test]
 fn a_table_of_version_1_is_read_and_rewritten() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

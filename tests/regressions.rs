@@ -299,7 +299,7 @@ fn nodes_without_tags_have_a_column_of_tags() {
     }
 }
 
-/// How many nodes a block has, and how many bytes of keys_vals.
+/// The number of nodes in a block, and the length of its keys_vals in bytes.
 fn dense_lengths(payload: &[u8]) -> (usize, usize) {
     let find = |message: &[u8], wanted: u32| {
         let mut fields = pbfhogg::pbf::wire::Fields::new(message);

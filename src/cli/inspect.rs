@@ -123,7 +123,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// What to say of a key that no file has; `None` where this file merely has no value for it.
+/// The mistake in a key that no file has; `None` where this file merely has no value for it.
 fn unknown_key(summary: &Summary, key: &str) -> Option<String> {
     let mut keys = summary.keys();
     if keys.iter().any(|known| known == key) {

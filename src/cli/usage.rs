@@ -1,5 +1,4 @@
-//! What a person reads who asks for help, or types something that cannot be meant: commands by their purpose, and
-//! mistakes in one line.
+//! The program's help, which lists the commands by their purpose, and mistakes on the command line, told in one line.
 
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -164,7 +163,7 @@ pub fn mistake(error: &clap::Error) -> Option<String> {
     })
 }
 
-/// What is missing on the command line.
+/// Names the arguments that are missing on the command line.
 fn of_missing(names: &[String]) -> String {
     let is_output = |name: &String| name.starts_with("--output <");
     let others: Vec<&str> = names
@@ -204,7 +203,7 @@ fn command_of(error: &clap::Error) -> String {
         .collect();
     match words.is_empty() {
         false => words.join(" "),
-        // What was typed says it, where the mistake does not.
+        // The mistake does not always name the command; the command line does.
         true => {
             let typed = std::env::args().nth(1);
             typed
@@ -234,7 +233,7 @@ pub fn is_near(meant: &str, typed: &str) -> bool {
         && (typed.len() > 2 && meant.starts_with(&typed) || distance(&meant, &typed) <= most)
 }
 
-/// How many letters have to be changed, added, taken out, or swapped with the next, to make one word of another.
+/// The number of letters to change, add, take out, or swap with the next, to make one word of another.
 fn distance(one: &[char], other: &[char]) -> usize {
     let (mut before, mut row) = (Vec::new(), (0..=other.len()).collect::<Vec<_>>());
     for (index, letter) in one.iter().enumerate() {

@@ -65,7 +65,7 @@ pub struct Summary {
     pub replication_sequence: Option<i64>,
     /// Time up to which changes are contained, as far as it is known.
     pub replication_timestamp: Option<String>,
-    /// What became of the box in the header.
+    /// The fate of the box in the header.
     pub header_box: HeaderBox,
     /// What became of the coordinates in ways, where they are kept.
     pub locations: Option<LocationsSummary>,
@@ -157,7 +157,7 @@ fn check_base(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
     Ok(())
 }
 
-/// What became of the box in the header.
+/// The fate of the box in the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HeaderBox {

@@ -193,7 +193,7 @@ pub(super) fn write_each<T: Send>(
 /// A blob, and what is known to become of it.
 pub(super) type Unit = (BlobEntry, Fates);
 
-/// What is expected of an output.
+/// The bytes that an output is expected to take.
 pub(super) fn expected(units: &[Unit], output: u32) -> Expected {
     let copied = |(_, fates): &&Unit| !fates.change && fates.copies.contains(&output);
     let copies = units.iter().filter(copied);

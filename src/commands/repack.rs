@@ -88,7 +88,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     Ok(summary)
 }
 
-/// What becomes of a blob.
+/// The result of repacking a blob.
 enum Done {
     Copy,
     Recompressed(Vec<EncodedFrame>),

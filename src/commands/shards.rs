@@ -86,7 +86,7 @@ impl Unit {
         }
     }
 
-    /// What the output gets of this unit.
+    /// The bytes that this unit adds to the output.
     pub(super) fn expected(&self) -> Expected {
         match self {
             Self::Copy(source) => {

@@ -146,7 +146,7 @@ impl<C: Default + Places> ChunkTable<C> {
         (below, self.near_from(0).chain(above).collect())
     }
 
-    /// How many chunks the pages have room for.
+    /// The number of chunks that the pages have room for.
     #[cfg(test)]
     pub(super) fn near_len(&self) -> usize {
         self.near.iter().flatten().count() * PAGE

@@ -50,7 +50,7 @@ impl BlobFlags {
     }
 }
 
-/// What is known of one data blob without reading it.
+/// The facts about one data blob that are known without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlobEntry {
     /// Where the frame starts in the file, in bytes.

@@ -14,7 +14,7 @@ const ROOM: usize = 256;
 /// GraphHopper takes a first BlobHeader of 13 or 14 bytes only, and so header blobs below this length.
 const SHORT_BLOB_LEN: usize = 1 << 14;
 
-/// How many bytes are kept for the frame of a header. Give the result to [`header_frame`].
+/// The length of the frame that is kept for a header, in bytes. Give it to [`header_frame`].
 ///
 /// Where `alike` is given, the length leaves the same remainder by 4096 as it does, if the header stays short: blobs
 /// that stood behind `alike` bytes can then share the blocks of a file system with a copy.

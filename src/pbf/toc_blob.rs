@@ -15,7 +15,7 @@ use base64::engine::general_purpose::STANDARD;
 
 /// The string that says that a block is a part of a table of contents.
 const TITLE: &str = "HOGG table of contents";
-/// What stands before the position at which the table begins, in the last string.
+/// The text before the position at which the table begins, in the last string.
 const TRAILER_TITLE: &str = "HOGG table of contents at byte ";
 /// Decimal digits of that position.
 const POSITION_DIGITS: usize = 20;
@@ -29,7 +29,7 @@ const STRING_LEN: usize = 1000;
 /// The most bytes of text in a blob. Blobs are recommended to stay below 16 MiB.
 const PART_LEN: usize = 12_000 * STRING_LEN;
 
-/// What a file's header says of its table of contents (HeaderBlock field 1001, version 2).
+/// The place of the table of contents, as a file's header tells it (HeaderBlock field 1001, version 2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TocPointer {
     /// The table begins at byte `start`, and the file has `file_len` bytes.

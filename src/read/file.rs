@@ -483,7 +483,7 @@ fn is_like_pbf(start: &[u8]) -> bool {
     }
 }
 
-/// What a file looks like that does not begin like a PBF, as far as its first bytes tell.
+/// The likely format of a file that does not begin like a PBF, by its first bytes.
 fn other_kind(start: &[u8]) -> Option<&'static str> {
     let is_text = || {
         let start = start.get(..start.len().min(512)).unwrap_or_default();
@@ -501,7 +501,7 @@ fn other_kind(start: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// What a file looks like that is no OSM data in any format, by its first bytes.
+/// The likely format of a file that is no OSM data in any format, by its first bytes.
 pub(crate) fn binary_kind(start: &[u8]) -> Option<&'static str> {
     Some(match start {
         [0xfd, b'7', b'z', b'X', b'Z', ..] => "xz data",

@@ -44,7 +44,7 @@ impl<'f> HeaderWalker<'f> {
         }
     }
 
-    /// How many blobs of a table of contents were passed over so far.
+    /// The number of blobs of a table of contents that were passed over so far.
     pub(super) const fn tables(&self) -> u32 {
         self.tables
     }

@@ -158,8 +158,8 @@ impl ChangeSet {
         self.tells_visible
     }
 
-    /// How many objects were left out because the user of an editor had deleted them (`action="delete"` in an OSM
-    /// file).
+    /// The number of objects that were left out because the user of an editor had deleted them (`action="delete"` in an
+    /// OSM file).
     pub const fn deleted_in_editor(&self) -> u64 {
         self.deleted_in_editor
     }

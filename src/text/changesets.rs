@@ -33,9 +33,9 @@ pub struct Changeset {
     pub user: String,
     /// The box around what was changed.
     pub bbox: Option<Bbox>,
-    /// How many changes it has.
+    /// The number of its changes.
     pub changes: u64,
-    /// How many comments it has, whether they are in the file or not.
+    /// The number of its comments, whether they are in the file or not.
     pub comments_count: u64,
     /// Keys and values.
     pub tags: Vec<(String, String)>,
@@ -43,7 +43,7 @@ pub struct Changeset {
     pub comments: Vec<Comment>,
 }
 
-/// What somebody said of a changeset.
+/// A comment on a changeset.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Comment {
     /// When, in seconds since 1970.
@@ -63,7 +63,7 @@ const LOOKED_AT: u64 = 1 << 16;
 pub(crate) fn holds_changesets(input: &Input, format: TextFormat) -> Result<bool> {
     let mut start = Vec::new();
     let mut text = decompressed(input.clone())?.take(LOOKED_AT);
-    // What is damaged further on is found when it is read.
+    // Damage further on is found when the text is read.
     let _ = text.read_to_end(&mut start);
     Ok(match format {
         TextFormat::OsmChange => false,

@@ -39,7 +39,7 @@ fn an_osm_file_gives_its_objects_in_canonical_order() {
         seen,
         [(-2, false), (1, false), (8, true), (5, false), (7, false)]
     );
-    // What the user of an editor deleted is no object of the file.
+    // An object that the user of an editor deleted is none of the file.
     assert_eq!(set.deleted_in_editor(), 1);
     let batch = Batch::new(&set, set.changes().iter().filter(|c| !c.is_deletion()));
     let objects = batch.objects();

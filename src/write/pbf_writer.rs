@@ -353,7 +353,7 @@ impl<'f> PbfWriter<'f> {
     pub fn copy(&mut self, input: &'f Input, entry: &BlobEntry) -> Result<()> {
         self.ctx.stats.blobs_copied.add(1);
         self.written.blobs_copied += 1;
-        // What this run has decoded is known to be whole.
+        // A blob that this run has decoded is known to be whole.
         if self.options.verify && !entry.flags.has(BlobFlags::READ) {
             self.unverified.push((input, *entry));
         }

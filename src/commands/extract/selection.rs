@@ -438,7 +438,7 @@ fn add(map: &mut IdMap, id: i64, set: SetNumber, algebra: &mut SetAlgebra<'_>) {
 #[derive(Debug, Clone, Copy)]
 struct Room {
     most: u64,
-    /// How many ids there may be before their memory is looked at again.
+    /// The number of ids from which on their memory is looked at again.
     looked_at: u64,
     is_exceeded: bool,
 }
@@ -455,7 +455,7 @@ impl Room {
         }
     }
 
-    /// What is left where others take so many bytes.
+    /// The room that is left where others take so many bytes.
     const fn less(self, bytes: u64) -> Self {
         Self::new(self.most.saturating_sub(bytes))
     }
