@@ -1,7 +1,8 @@
 //! What a person sees while a command works.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use pbfhogg::{Observer, human_bytes};
+use std::fmt::Write;
 use std::io::IsTerminal;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -100,9 +101,15 @@ impl Job {
 /// A bar of nothing yet.
 fn begin() -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr_with_hz(8));
-    let template = "{bar:32} {percent:>3} %  {msg}  {eta} left";
+    let template = "{bar:32} {percent:>3} %  {msg}{left}";
     if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style.progress_chars("━╸ "));
+        let left = |state: &ProgressState, out: &mut dyn Write| {
+            // Nothing is known before the first step.
+            if state.pos() > 0 {
+                let _ = write!(out, "  {} left", HumanDuration(state.eta()));
+            }
+        };
+        bar.set_style(style.with_key("left", left).progress_chars("━╸ "));
     }
     bar.enable_steady_tick(Duration::from_millis(250));
     bar
