@@ -489,13 +489,18 @@ fn a_damaged_table_is_not_used_and_the_data_in_front_of_it_is_read() {
     let table = decode::table_frames(&path).remove(0).offset as usize;
     let objects = decode::objects(&path);
     let output = dir.path().join("out.osm.pbf");
+    // The title begins behind the headers of frame and blob; damage in these is an error.
     for byte in (table..whole.len())
         .step_by(29)
+        .chain(table..table + 70)
         .chain(whole.len() - 3..whole.len())
     {
         let mut damaged = whole.clone();
         damaged[byte] ^= 1;
         std::fs::write(&path, damaged).unwrap();
+        if byte < table + 70 && ask(&[&"cat", &path, &"-O", &"-o", &output]).status == 2 {
+            continue;
+        }
         let ran = run_ok(&[&"cat", &path, &"-O", &"-o", &output]);
         let warning = String::from_utf8_lossy(&ran.stderr).into_owned();
         let expected = "the table of contents cannot be read";
@@ -503,4 +508,92 @@ fn a_damaged_table_is_not_used_and_the_data_in_front_of_it_is_read() {
         assert!(decode::objects(&output) == objects && decode::has_table(&output));
         assert_eq!(ask(&[&"check", &"--index", &path]).status, 1, "byte {byte}");
     }
+}
+
+/// Joined by another program than this one, the second file's last bytes say where its own table began.
+#[test]
+fn streams_one_behind_the_other_are_told_and_nothing_is_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = common::world(dir.path(), "30000");
+    let small = indexed(dir.path());
+    let [one, two] = [&world, &small].map(|path| run_ok(&[&"cat", path, &"-o", &"-"]).stdout);
+    let (joined, output) = (dir.path().join("j.osm.pbf"), dir.path().join("o.osm.pbf"));
+    for (first, second) in [(&one, &two), (&two, &one), (&two, &two)] {
+        std::fs::write(&joined, [first.as_slice(), second].concat()).unwrap();
+        for command in ["cat", "sort", "inspect"] {
+            let mut args: Vec<common::Arg> = vec![&command, &joined];
+            if command != "inspect" {
+                args.extend([&"-o" as common::Arg, &output]);
+            }
+            let message = run_fail(&args);
+            assert!(message.contains("a second OSMHeader"), "{message}");
+        }
+    }
+    // A place that is wrong is no reason to read less.
+    let objects = decode::objects(&small);
+    let digits = two.len() - 4 - 20;
+    for digit in digits..digits + 20 {
+        let mut wrong = two.clone();
+        wrong[digit] = if wrong[digit] == b'1' { b'2' } else { b'1' };
+        std::fs::write(&joined, wrong).unwrap();
+        run_ok(&[&"cat", &joined, &"-O", &"-o", &output]);
+        assert!(decode::objects(&output) == objects, "digit {digit}");
+    }
+}
+
+#[test]
+fn a_table_cannot_take_more_memory_than_the_file_has_bytes() {
+    use pbfhogg::pbf::{HeaderBlock, TocPointer, header_frame, reserved_header_len};
+    let dir = tempfile::tempdir().unwrap();
+    let (path, stats) = (dir.path().join("bomb.osm.pbf"), dir.path().join("s.json"));
+    // Strings that deflate a thousandfold, under the title of a table.
+    let mut strings = vec![
+        String::new(),
+        "HOGG table of contents".into(),
+        "version 2, part 1 of 40".into(),
+    ];
+    strings.extend(std::iter::repeat_n("A".repeat(1000), 20_000));
+    let mut table = Vec::new();
+    for string in &strings {
+        pbfhogg::pbf::wire::put_bytes_field(&mut table, 1, string.as_bytes());
+    }
+    let mut payload = Vec::new();
+    pbfhogg::pbf::wire::put_bytes_field(&mut payload, 1, &table);
+    let frame = craft::frame("OSMData", &craft::zlib_blob(&payload));
+    let header = HeaderBlock::default();
+    let start = reserved_header_len(&header, None);
+    let file_len = (start + frame.len() * 40) as u64;
+    let pointer = TocPointer::At {
+        start: start as u64,
+        file_len,
+    };
+    let mut file = header_frame(&header, Some(pointer), start).unwrap();
+    (0..40).for_each(|_| file.extend_from_slice(&frame));
+    std::fs::write(&path, file).unwrap();
+    run_ok(&[&"inspect", &"-j", &"1", &path, &"--stats", &stats]);
+    let stats: serde_json::Value = serde_json::from_slice(&std::fs::read(&stats).unwrap()).unwrap();
+    assert!(
+        stats["peak_memory_bytes"].as_u64().unwrap() < 200_000_000,
+        "{stats}"
+    );
+}
+
+#[test]
+fn a_table_that_an_earlier_program_passed_on_is_no_data() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = indexed(dir.path());
+    // As a program does that knows tables in the header alone: every frame is copied, the table among them.
+    let bytes = std::fs::read(&path).unwrap();
+    let frames = decode::all_frames(&path);
+    let mut passed_on = craft::plain_file(&[]);
+    passed_on.extend(&bytes[frames[1].offset as usize..]);
+    let (input, output) = (
+        dir.path().join("in.osm.pbf"),
+        dir.path().join("out.osm.pbf"),
+    );
+    std::fs::write(&input, passed_on).unwrap();
+    run_ok(&[&"cat", &input, &"-o", &output]);
+    assert_eq!(decode::table_frames(&output).len(), 1);
+    assert!(decode::objects(&output) == decode::objects(&path));
+    assert_eq!(ask(&[&"check", &"--index", &output]).status, 0);
 }

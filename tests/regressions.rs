@@ -578,7 +578,7 @@ fn objects_deleted_in_an_editor_are_left_out_without_making_a_history() {
     std::fs::write(&text, xml).unwrap();
     let ran = run_ok(&[&"cat", &text, &"-o", &output]);
     assert!(
-        stderr(&ran).contains("2 objects that were deleted in an editor"),
+        stderr(&ran).contains("(action=\"delete\") are left out: 2"),
         "{}",
         stderr(&ran)
     );
@@ -639,7 +639,7 @@ fn changesets_become_what_osmium_makes_of_them() {
         <changeset id='1' created_at='2005-04-09T19:54:13Z' closed_at='2005-04-09T20:54:39Z' open='false' \
         user='S &amp; T' uid='1' min_lat='51.5288506' min_lon='-0.1465242' max_lat='51.5288620' \
         max_lon='-0.1464925' num_changes='2' comments_count='1'><tag k='comment' v='a &lt;b&gt;'/>\
-        <discussion><comment uid='5' user='bob' date='2015-01-01T00:00:00Z'><text>hi &amp; &#x263a;</text></comment>\
+        <discussion><comment uid='5' user='bob' date='2015-01-01T00:00:00Z'><text>hi &amp; &#x263a; <![CDATA[a <b>]]> end</text></comment>\
         </discussion></changeset>\
         <changeset id='2' created_at='2005-04-17T14:45:48Z' open='true' num_changes='0' comments_count='0'/></osm>";
     std::fs::write(&input, xml).unwrap();
@@ -982,4 +982,30 @@ fn every_command_is_in_the_help_of_the_program() {
     for heading in ["Look:", "Select:", "Update:", "Transform:"] {
         assert!(help.contains(heading), "{help}");
     }
+}
+
+#[test]
+fn objects_that_nobody_counted_are_not_called_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = small_world(dir.path());
+    let [bare, output] = ["bare.osm.pbf", "out.osm.pbf"].map(|name| dir.path().join(name));
+    run_ok(&[&"cat", &"--no-index", &world, &"-o", &bare]);
+    let found = ask(&[&"cat", &"--no-index", &bare, &"-o", &output, &"--json"]).json();
+    assert!(found["written"]["objects"].is_null(), "{found}");
+    let said = ask(&[&"cat", &"--no-index", &bare, &"-O", &"-o", &output]).stdout;
+    assert!(said.contains("objects not counted"), "{said}");
+    let ran = run_ok(&[
+        &"cat",
+        &"--no-index",
+        &"--verify",
+        &bare,
+        &"-O",
+        &"-o",
+        &output,
+    ]);
+    assert!(
+        stderr(&ran).contains("have no content hash"),
+        "{}",
+        stderr(&ran)
+    );
 }

@@ -95,7 +95,7 @@ fn report(output: &OutputTarget, summary: &Summary) -> String {
         output.path().display(),
         show::counted(summary.ways, "way"),
         show::counted(summary.references, "reference"),
-        show::counted(written.objects, "object"),
+        show::objects(written.objects),
         show::bytes(written.bytes),
     );
     if let Some(scratch) = &summary.scratch {

@@ -112,7 +112,7 @@ fn report(output: &OutputTarget, summary: &Summary) -> String {
     let _ = writeln!(
         out,
         "  {}, {}: {} copied, {} rewritten",
-        show::counted(summary.written.objects, "object"),
+        show::objects(summary.written.objects),
         show::counted(summary.written.blobs, "blob"),
         show::number(summary.blobs_copied),
         show::number(summary.blobs_rewritten),

@@ -69,16 +69,13 @@ pub fn run(args: &Args) -> Result<Answer> {
     args.run.finish(&ctx, &summary, free, || {
         let written = &summary.written;
         if format != cat::Format::Pbf {
-            let (objects, bytes) = (
-                show::counted(written.objects, "object"),
-                show::bytes(written.bytes),
-            );
+            let (objects, bytes) = (show::objects(written.objects), show::bytes(written.bytes));
             return format!("{}: {objects}, {bytes}\n", options.output.path().display());
         }
         format!(
             "{}: {}, {}, {}{}\n",
             options.output.path().display(),
-            show::counted(summary.written.objects, "object"),
+            show::objects(summary.written.objects),
             show::counted(summary.written.blobs, "blob"),
             show::bytes(summary.written.bytes),
             if summary.written.sorted {

@@ -187,6 +187,7 @@ fn index_text(out: &mut String, path: &str, index: &IndexCheck) {
         };
     }
     let _ = match (index.damaged, index.false_claims) {
+        (0, 0) if index.blobs == 0 => writeln!(out, "index: there are no blobs to compare"),
         (0, 0) if index.in_table + index.with_blob_index == 0 => {
             writeln!(out, "index: there is none; every blob can be read")
         }

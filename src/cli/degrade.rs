@@ -64,7 +64,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         format!(
             "{}: {}, {} left out, {}\n",
             options.output.path().display(),
-            show::counted(summary.written.objects, "object"),
+            show::objects(summary.written.objects),
             show::number(summary.dropped),
             show::bytes(summary.written.bytes),
         )

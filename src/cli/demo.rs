@@ -111,7 +111,7 @@ impl Job {
             started,
             &format!(
                 "a world of {} objects in {} towns ({}), and {DAYS} days of changes",
-                show::number(summary.written.objects),
+                show::number(summary.written.objects.unwrap_or(0)),
                 summary.towns,
                 show::bytes(summary.written.bytes)
             ),
@@ -142,7 +142,7 @@ impl Job {
             &format!(
                 "{} blobs with {} objects: from now on one read tells what is in each blob",
                 show::number(summary.written.blobs),
-                show::number(summary.written.objects)
+                show::number(summary.written.objects.unwrap_or(0))
             ),
         )?;
         Ok(output)

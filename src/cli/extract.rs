@@ -246,7 +246,7 @@ fn report(summary: &Summary) -> String {
             out,
             "{}: {}, {}",
             output.display(),
-            show::counted(kept.written.objects, "object"),
+            show::objects(kept.written.objects),
             show::bytes(kept.written.bytes),
         );
     }

@@ -65,7 +65,7 @@ pub fn run(args: &Args, invert: bool) -> Result<Answer> {
         format!(
             "{}: {}, {}{}\n",
             options.output.path().display(),
-            show::counted(summary.kept.written.objects, "object"),
+            show::objects(summary.kept.written.objects),
             show::bytes(summary.kept.written.bytes),
             missing(&summary.missing),
         )

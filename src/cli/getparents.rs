@@ -43,7 +43,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         format!(
             "{}: {}, {}\n",
             options.output.path().display(),
-            show::counted(summary.kept.written.objects, "object"),
+            show::objects(summary.kept.written.objects),
             show::bytes(summary.kept.written.bytes),
         )
     })?;

@@ -49,7 +49,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         format!(
             "{}: {}, {}, {} ({} copied{recompressed})\n",
             options.output.path().display(),
-            show::counted(summary.written.objects, "object"),
+            show::objects(summary.written.objects),
             show::counted(summary.written.blobs, "blob"),
             show::bytes(summary.written.bytes),
             show::number(summary.blobs_copied),

@@ -26,6 +26,13 @@ pub fn counted(value: u64, singular: &str) -> String {
     )
 }
 
+/// "1 object", "2,000 objects", or that they were not counted.
+pub fn objects(count: Option<u64>) -> String {
+    count.map_or("objects not counted".into(), |count| {
+        counted(count, "object")
+    })
+}
+
 /// How much was not read because of what an index says, which is worth a line where it is anything.
 pub fn passed_over(report: &StatsReport) -> String {
     match report.blobs_believed {

@@ -50,7 +50,7 @@ pub fn run_with(options: &sort::Options, run: &RunArgs, ctx: &Context) -> Result
         format!(
             "{}: {}, {}, {} ({} copied, {} merged)\n",
             options.output.path().display(),
-            show::counted(summary.written.objects, "object"),
+            show::objects(summary.written.objects),
             show::counted(summary.written.blobs, "blob"),
             show::bytes(summary.written.bytes),
             show::number(summary.blobs_copied),

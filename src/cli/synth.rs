@@ -65,7 +65,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         let mut out = format!(
             "{}: {} in {}, {}\n",
             options.output.path().display(),
-            show::counted(summary.written.objects, "object"),
+            show::objects(summary.written.objects),
             show::counted(summary.towns, "town"),
             show::bytes(summary.written.bytes),
         );

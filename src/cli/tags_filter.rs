@@ -76,8 +76,12 @@ pub fn run(args: &Args) -> Result<Answer> {
     let summary = tags_filter::run(&options, &ctx)?;
     let free = !options.output.is_stream();
     args.run.finish(&ctx, &summary, free, || {
-        let referenced =
-            summary.kept.written.objects - summary.matched.min(summary.kept.written.objects);
+        let referenced = summary
+            .kept
+            .written
+            .objects
+            .unwrap_or(0)
+            .saturating_sub(summary.matched);
         let more = match (options.omit_referenced, summary.missing) {
             (true, _) => String::new(),
             (false, 0) => format!(

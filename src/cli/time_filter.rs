@@ -46,7 +46,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         format!(
             "{}: {}, {}\n",
             options.output.path().display(),
-            show::counted(kept.written.objects, "object"),
+            show::objects(kept.written.objects),
             show::bytes(kept.written.bytes),
         )
     })?;

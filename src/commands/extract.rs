@@ -85,6 +85,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let mut plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     let areas = areas_of(&options.extracts);
     let budget = Budget::estimate(options, &areas, &file, &mut plan, ctx)?;
+    budget.check(options)?;
     let mut passes = budget.passes();
     budget.tell(&passes, ctx);
     let mut summary = Summary {
@@ -122,7 +123,7 @@ fn warn_of_empty(options: &Options, summary: &Summary, plan: &BlobPlan, ctx: &Co
     let boxes = plan.entries.iter().map(|entry| entry.bbox);
     let data = boxes.fold(Bbox::EMPTY, |all, bbox| all.union(&bbox));
     for (extract, extracted) in options.extracts.iter().zip(&summary.extracts) {
-        if extracted.kept.written.objects > 0 {
+        if extracted.kept.written.objects != Some(0) {
             continue;
         }
         let region = extract.shape.envelope();

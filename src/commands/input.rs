@@ -162,7 +162,7 @@ fn convert(
     drop(phase);
     if deleted > 0 {
         ctx.tell(format!(
-            "{}: {deleted} objects that were deleted in an editor (action=\"delete\") are left out",
+            "{}: objects that were deleted in an editor (action=\"delete\") are left out: {deleted}",
             path.display()
         ));
     }

@@ -124,7 +124,7 @@ impl Filter {
         let job = job(file, plan, output, options, Some(&glance));
         let kept = write_kept(job, fate, mark, |()| (), ctx)?;
         Ok(Summary {
-            matched: kept.written.objects,
+            matched: kept.written.objects.unwrap_or(0),
             missing: 0,
             kept,
         })

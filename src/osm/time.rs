@@ -16,12 +16,13 @@ pub fn parse_timestamp(text: &str) -> Option<i64> {
 }
 
 /// Reads a time as a person writes it, as seconds since 1970: ISO 8601, in UTC where no offset is given; a day, month or
-/// year, which is its first moment; or seconds since 1970, of five digits or more.
+/// year, which is its first moment; or seconds since 1970, of nine digits or more.
 pub fn parse_moment(text: &str) -> Option<i64> {
     let text = text.trim();
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let rest = match (is_number, text.len()) {
-        (true, 5..) => return text.parse().ok(),
+        (true, 9..) => return text.parse().ok(),
+        (true, 8) => "T00:00:00Z",
         (_, 4) => "-01-01T00:00:00Z",
         (_, 7) => "-01T00:00:00Z",
         (_, 10) => "T00:00:00Z",
@@ -58,6 +59,7 @@ mod tests {
             "2016-01-01 00:00:00",
             "2016-01-01T00:00:00Z",
             "2016-01-01T01:00:00+01:00",
+            "20160101",
             "1451606400",
         ] {
             assert_eq!(parse_moment(text), Some(1_451_606_400), "{text}");
@@ -70,6 +72,8 @@ mod tests {
             "yesterday",
             "-2016",
             "2016-01-01T",
+            "12345",
+            "20161301",
         ] {
             assert_eq!(parse_moment(text), None, "{text}");
         }

@@ -9,7 +9,7 @@ use super::frame::{Blob, BlobHeader, BlobKind, Encoding, FRAME_PREFIX_LEN, encod
 use super::toc::{MAGIC, VERSION};
 use super::wire::{Fields, put_bytes_field, put_bytes_head, varint_len};
 use super::zlib_stored::{CHECKSUM_LEN, zlib_stored};
-use super::{Decompressor, FormatError, MAX_PAYLOAD_LEN};
+use super::{Decompressor, FormatError};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
@@ -135,6 +135,11 @@ pub fn find_toc(tail: &[u8]) -> Option<u64> {
 #[derive(Debug, Default)]
 pub struct TocReader {
     text: Vec<u8>,
+    /// Parts so far, and how many there are by what the first one says.
+    parts: u64,
+    expected: u64,
+    /// Where the table begins, as its last part says.
+    start: Option<u64>,
 }
 
 impl TocReader {
@@ -143,9 +148,8 @@ impl TocReader {
     pub fn add(&mut self, frames: &[u8]) -> Result<usize, FormatError> {
         let mut rest = frames;
         while let Some((body, behind)) = data_blob(rest) {
-            if !add_toc_text(body, &mut self.text)? {
-                return Err(damaged());
-            }
+            let part = TocPart::parse(body)?.ok_or_else(damaged)?;
+            self.add_part(&part)?;
             rest = behind;
         }
         match frames.len() - rest.len() {
@@ -154,10 +158,79 @@ impl TocReader {
         }
     }
 
-    /// The table, for [`Toc::parse`](super::Toc::parse).
-    pub fn finish(self) -> Result<Vec<u8>, FormatError> {
+    fn add_part(&mut self, part: &TocPart) -> Result<(), FormatError> {
+        self.parts += 1;
+        if self.parts == 1 {
+            self.expected = part.of;
+        }
+        let is_next = (part.number, part.of) == (self.parts, self.expected);
+        if !is_next || part.start.is_some() != (self.parts == self.expected) {
+            return Err(damaged());
+        }
+        self.start = part.start;
+        self.text.extend_from_slice(&part.text);
+        Ok(())
+    }
+
+    /// The table, for [`Toc::parse`](super::Toc::parse), if all of it was there and it says that it begins at `start`.
+    pub fn finish(self, start: u64) -> Result<Vec<u8>, FormatError> {
+        if self.start != Some(start) {
+            return Err(damaged());
+        }
         STANDARD.decode(self.text).map_err(|_| damaged())
     }
+}
+
+/// One of the blobs that a table of contents is made of.
+struct TocPart {
+    /// Its number, from 1, and how many there are.
+    number: u64,
+    of: u64,
+    text: Vec<u8>,
+    /// Where the table begins; the last part says it.
+    start: Option<u64>,
+}
+
+impl TocPart {
+    /// Reads a Blob message; `None` where it is something else.
+    fn parse(body: &[u8]) -> Result<Option<Self>, FormatError> {
+        let blob = Blob::parse(body)?;
+        // A table is stored, not compressed: nothing in it can take more memory than it has bytes.
+        if blob.encoding != Encoding::Zlib || blob.payload_len as usize > body.len() {
+            return Ok(None);
+        }
+        let mut decompressor = Decompressor::default();
+        let payload = decompressor.payload(&blob)?;
+        let Some(strings) = lone_string_table(payload)? else {
+            return Ok(None);
+        };
+        let numbers = strings.get(2).ok().and_then(part_numbers);
+        let (Some(TITLE), Some((number, of))) = (strings.get(1).ok(), numbers) else {
+            return Ok(None);
+        };
+        let mut part = Self {
+            number,
+            of,
+            text: Vec::with_capacity(payload.len()),
+            start: None,
+        };
+        for string in strings.iter().skip(3) {
+            match string.strip_prefix(TRAILER_TITLE) {
+                Some(start) => part.start = start.parse().ok(),
+                None => part.text.extend_from_slice(string.as_bytes()),
+            }
+        }
+        Ok(Some(part))
+    }
+}
+
+/// The numbers in `version 2, part 1 of 3`.
+fn part_numbers(text: &str) -> Option<(u64, u64)> {
+    let rest = text.strip_prefix("version ")?;
+    let (version, rest) = rest.split_once(", part ")?;
+    let (number, of) = rest.split_once(" of ")?;
+    (version == VERSION.to_string()).then_some(())?;
+    Some((number.parse().ok()?, of.parse().ok()?))
 }
 
 fn damaged() -> FormatError {
@@ -174,23 +247,6 @@ fn data_blob(frames: &[u8]) -> Option<(&[u8], &[u8])> {
         return None;
     }
     rest.split_at_checked(header.blob_len as usize)
-}
-
-/// Appends the text of a table that a Blob message holds a part of; `false` where it holds something else.
-fn add_toc_text(body: &[u8], text: &mut Vec<u8>) -> Result<bool, FormatError> {
-    let blob = Blob::parse(body)?;
-    let mut decompressor = Decompressor::default();
-    let payload = decompressor.payload(&blob)?;
-    let Some(strings) = lone_string_table(payload)? else {
-        return Ok(false);
-    };
-    if strings.get(1).ok() != Some(TITLE) {
-        return Ok(false);
-    }
-    let strings = strings.iter().skip(3);
-    let chunks = strings.filter(|string| !string.starts_with(TRAILER_TITLE));
-    chunks.for_each(|chunk| text.extend_from_slice(chunk.as_bytes()));
-    Ok(true)
 }
 
 /// The strings of a block that has nothing else.
@@ -214,17 +270,17 @@ pub fn may_be_toc_blob(start: &[u8]) -> bool {
 
 /// Whether a Blob message is a part of a table of contents, and nothing else.
 pub fn is_toc_blob(body: &[u8]) -> bool {
-    body.len() <= MAX_PAYLOAD_LEN as usize && add_toc_text(body, &mut Vec::new()).unwrap_or(false)
+    TocPart::parse(body).is_ok_and(|part| part.is_some())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn decode(frames: &[u8]) -> Result<Vec<u8>, FormatError> {
+    fn decode(frames: &[u8], start: u64) -> Result<Vec<u8>, FormatError> {
         let mut reader = TocReader::default();
         match reader.add(frames)? == frames.len() {
-            true => reader.finish(),
+            true => reader.finish(start),
             false => Err(damaged()),
         }
     }
@@ -247,7 +303,8 @@ mod tests {
             let table: Vec<u8> = (0..len).map(|at| (at * 7 / 3) as u8).collect();
             let frames = encode_toc_frames(&table, 12_345).unwrap();
             assert_eq!(find_toc(&frames), Some(12_345), "{len}");
-            assert_eq!(decode(&frames).unwrap(), table, "{len}");
+            assert_eq!(decode(&frames, 12_345).unwrap(), table, "{len}");
+            assert!(decode(&frames, 12_346).is_err());
         }
     }
 
@@ -270,7 +327,7 @@ mod tests {
     fn damage_is_an_error() {
         let frames = encode_toc_frames(b"some table", 99).unwrap();
         for index in 0..frames.len() {
-            assert!(decode(&frames[..index]).is_err(), "cut at {index}");
+            assert!(decode(&frames[..index], 99).is_err(), "cut at {index}");
         }
     }
 

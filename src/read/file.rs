@@ -5,9 +5,8 @@ use super::direct::{self, direct_reader};
 use crate::context::{Context, IoMode};
 use crate::error::{Error, Result};
 use crate::pbf::{
-    Blob, BlobEntry, BlobHeader, BlobKind, Decompressor, FRAME_PREFIX_LEN, FormatError,
-    HeaderBlock, MAX_BLOB_HEADER_LEN, MAX_BLOB_LEN, MAX_PAYLOAD_LEN, Toc, TocPointer, TocReader,
-    find_toc,
+    Blob, BlobHeader, BlobKind, Decompressor, FRAME_PREFIX_LEN, FormatError, HeaderBlock, Toc,
+    TocPointer,
 };
 use crate::sys;
 use std::fs::File;
@@ -220,10 +219,7 @@ impl Input {
 const DROP_BEHIND: u64 = 256 << 20;
 
 /// Bytes fetched by the read that opens a file, and by the one that looks for the table of contents at its end.
-const FIRST_READ: usize = 64 * 1024;
-
-/// The most bytes of a table of contents that are read at a time: longer than a frame can be.
-const MOST_READ: u64 = 48 << 20;
+pub(super) const FIRST_READ: usize = 64 * 1024;
 
 /// An open PBF file: its header, and its table of contents where it has a good one.
 #[derive(Debug)]
@@ -293,148 +289,6 @@ impl PbfFile {
         }
         Ok(file)
     }
-
-    /// Takes over a table of version 1, which stands in the header itself.
-    fn take_toc_of_header(&mut self, table: &[u8]) -> Result<()> {
-        match Toc::parse(table, self.data_start, self.input.len()) {
-            Err(problem) => self.reject_toc(&problem),
-            Ok(toc) => {
-                if self.has_length(toc.data_end)? {
-                    self.take_toc(toc, self.input.len());
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes over the table that begins at byte `start` of a file of `file_len` bytes.
-    fn take_toc_at(&mut self, start: u64, file_len: u64, ctx: &Context) -> Result<()> {
-        if !self.has_length(file_len)? {
-            return Ok(());
-        }
-        if !(self.data_start..=file_len).contains(&start) {
-            self.reject_toc(&FormatError::new("it cannot be where the header says"));
-            return Ok(());
-        }
-        self.data_end = start;
-        let mut reader = TocReader::default();
-        let (mut frames, mut at) = (Vec::new(), start);
-        while at < file_len {
-            // Whatever the header says, no more memory is taken than what is there turns out to need.
-            let len = (file_len - at).min(MOST_READ);
-            frames.resize(len as usize, 0);
-            self.input.read_all_at(&mut frames, at)?;
-            ctx.stats.bytes_read.add(len);
-            match reader.add(&frames) {
-                Ok(used) => at += used as u64,
-                Err(problem) => {
-                    self.reject_toc(&problem);
-                    return Ok(());
-                }
-            }
-        }
-        self.take_toc_text(reader, start);
-        Ok(())
-    }
-
-    /// Takes over the table at the end of a file that was written as a stream.
-    fn take_toc_of_stream(&mut self, ctx: &Context) -> Result<()> {
-        let file_len = self.input.len();
-        let tail_len = (FIRST_READ as u64).min(file_len);
-        let mut tail = vec![0; tail_len as usize];
-        self.input.read_all_at(&mut tail, file_len - tail_len)?;
-        ctx.stats.bytes_read.add(tail_len);
-        let start = find_toc(&tail).filter(|start| (self.data_start..file_len).contains(start));
-        let Some(start) = start else {
-            return self.take_lost_toc();
-        };
-        match tail_len.checked_sub(file_len - start) {
-            Some(skipped) => {
-                self.data_end = start;
-                let frames = tail.get(skipped as usize..).unwrap_or_default();
-                let mut reader = TocReader::default();
-                match reader.add(frames) {
-                    Ok(used) if used == frames.len() => self.take_toc_text(reader, start),
-                    Ok(_) => self.reject_toc(&FormatError::new("it is damaged")),
-                    Err(problem) => self.reject_toc(&problem),
-                }
-                Ok(())
-            }
-            None => self.take_toc_at(start, file_len, ctx),
-        }
-    }
-
-    /// A stream that does not end with its table was cut off, or something was appended to it: then the table is
-    /// further in front.
-    fn take_lost_toc(&mut self) -> Result<()> {
-        let mut frames = self.frames();
-        for head in &mut frames {
-            head?;
-        }
-        if frames.tables() == 0 {
-            return Err(Error::file(
-                self.input.path(),
-                "the file is truncated: the table of contents that its header announces is not there",
-            ));
-        }
-        self.toc_problem =
-            Some("the table of contents is stale: data was appended to the file".into());
-        Ok(())
-    }
-
-    /// Whether the file is as long as its table of contents says. One that is shorter is an error: its end is missing.
-    fn has_length(&mut self, expected: u64) -> Result<bool> {
-        let found = self.input.len();
-        if expected > found {
-            return Err(Error::file(
-                self.input.path(),
-                format!(
-                    "the file is truncated: it has {found} bytes, its table of contents says {expected}"
-                ),
-            ));
-        }
-        if expected < found {
-            self.toc_problem = Some(format!(
-                "the table of contents is stale: {} bytes were appended to the file",
-                found - expected
-            ));
-        }
-        Ok(expected == found)
-    }
-
-    fn take_toc_text(&mut self, reader: TocReader, start: u64) {
-        let table = reader.finish();
-        match table.and_then(|table| Toc::parse(&table, self.data_start, self.input.len())) {
-            Err(problem) => self.reject_toc(&problem),
-            Ok(toc) => self.take_toc(toc, start),
-        }
-    }
-
-    fn reject_toc(&mut self, problem: &FormatError) {
-        self.toc_problem = Some(format!("the table of contents cannot be read: {problem}"));
-    }
-
-    /// Takes over a table of data that ends at `data_end`, if it can be one.
-    fn take_toc(&mut self, toc: Toc, data_end: u64) {
-        let end = toc.entries.last().map_or(self.data_start, BlobEntry::end);
-        if end != data_end || toc.data_end != data_end || !toc.entries.iter().all(is_possible) {
-            self.toc_problem = Some("the table of contents does not fit the file".into());
-        } else {
-            self.toc = Some(toc);
-        }
-    }
-}
-
-/// Whether a blob can be what an entry says: nothing may be planned, or memory taken, by one that
-/// no file can have.
-fn is_possible(entry: &BlobEntry) -> bool {
-    (1..entry.frame_len).contains(&entry.header_len)
-        && entry.frame_len < MAX_BLOB_LEN + MAX_BLOB_HEADER_LEN
-        && entry.payload_len <= MAX_PAYLOAD_LEN
-        && entry.count <= MAX_PAYLOAD_LEN
-        && entry.first_key() <= entry.last_key()
-        // Blobs of which nothing is said would be in no command's plan.
-        && entry.says_something()
 }
 
 /// The bytes of the first frame, limits checked.
@@ -462,7 +316,7 @@ fn read_header_frame(input: &Input) -> Result<Vec<u8>> {
 }
 
 /// The BlobHeader message in the first bytes of a frame.
-fn blob_header_bytes(frame: &[u8]) -> Result<&[u8], FormatError> {
+pub(super) fn blob_header_bytes(frame: &[u8]) -> Result<&[u8], FormatError> {
     let prefix = frame
         .first_chunk::<FRAME_PREFIX_LEN>()
         .ok_or(FormatError::new(

@@ -8,6 +8,7 @@ mod blob_reader;
 mod direct;
 mod element_reader;
 mod file;
+mod file_toc;
 mod header_walker;
 mod phase;
 #[cfg(test)]

@@ -253,6 +253,10 @@ impl XmlParser {
                 self.words(text);
                 Ok(false)
             }
+            Event::CData(text) if self.in_text => {
+                self.words(text);
+                Ok(false)
+            }
             Event::GeneralRef(name) if self.in_text => {
                 let char = name.resolve_char_ref().map_err(|error| error.to_string())?;
                 match (char, resolve_predefined_entity(name)) {
@@ -320,7 +324,7 @@ impl XmlParser {
                 "id" => id = Some(number(key, value)?),
                 "created_at" => found.created = Some(time(value)?),
                 "closed_at" => found.closed = Some(time(value)?),
-                "uid" => found.uid = Some(number(key, value)?),
+                "uid" => found.uid = Some(number(key, value)?).filter(|uid| *uid > 0),
                 "user" => found.user.push_str(value),
                 "num_changes" => found.changes = number(key, value)?,
                 "comments_count" => found.comments_count = number(key, value)?,

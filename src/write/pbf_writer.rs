@@ -109,8 +109,8 @@ pub struct Written {
     pub blobs: u64,
     /// Data blobs that were copied from an input as they were.
     pub blobs_copied: u64,
-    /// Objects.
-    pub objects: u64,
+    /// Objects; `None` where blobs were copied of which nobody knows how many they hold.
+    pub objects: Option<u64>,
     /// Whether all objects are known to stand in canonical order.
     pub sorted: bool,
     /// Whether the file has a table of contents.
@@ -304,7 +304,10 @@ impl<'f> PbfWriter<'f> {
             is_stream,
             entries: Vec::new(),
             position: 0,
-            written: Written::default(),
+            written: Written {
+                objects: Some(0),
+                ..Written::default()
+            },
             order: OrderSoFar::default(),
             pending: None,
             unverified: Vec::new(),
@@ -407,7 +410,12 @@ impl<'f> PbfWriter<'f> {
         self.position += u64::from(frame_len);
         self.order.add(&entry);
         self.written.blobs += 1;
-        self.written.objects += u64::from(entry.count);
+        let count = entry.says_something().then_some(u64::from(entry.count));
+        self.written.objects = self
+            .written
+            .objects
+            .zip(count)
+            .map(|(all, more)| all + more);
         self.entries.push(entry);
     }
 
@@ -454,6 +462,8 @@ impl<'f> PbfWriter<'f> {
     fn verify_copies(&mut self) -> Result<()> {
         let copies = std::mem::take(&mut self.unverified);
         let bytes = |entry: &BlobEntry| u64::from(entry.frame_len);
+        let is_unhashed = |(_, entry): &&(&Input, BlobEntry)| !entry.flags.has(BlobFlags::HASHED);
+        let unhashed = copies.iter().filter(is_unhashed).count();
         if copies.is_empty() {
             return Ok(());
         }
@@ -475,7 +485,15 @@ impl<'f> PbfWriter<'f> {
                 phase.advance(bytes);
                 Ok(())
             },
-        )
+        )?;
+        if unhashed > 0 {
+            self.ctx.warn(format!(
+                "{}: {unhashed} of the blobs that were copied have no content hash: they were decompressed, and \
+                 compared with nothing",
+                self.output.path().display()
+            ));
+        }
+        Ok(())
     }
 
     /// Declares what the blobs turned out to be, and nothing else.

@@ -55,11 +55,11 @@ pub(super) fn write(
         }))?;
     }
     let mut summary = Summary::default();
-    let (mut text, mut comments) = (ChangesetText::default(), 0);
+    let (mut text, mut objects, mut comments) = (ChangesetText::default(), 0, 0);
     let phase = ctx.phase("write changesets", 0);
     for (input, from) in inputs {
         read_changesets(input, *from, |changeset| {
-            summary.written.objects += 1;
+            objects += 1;
             match format {
                 TextFormat::Opl => {
                     comments += changeset.comments.len();
@@ -78,6 +78,7 @@ pub(super) fn write(
         output.write(XmlText::EPILOGUE)?;
     }
     drop(phase);
+    summary.written.objects = Some(objects);
     summary.written.bytes = output.finish()?;
     if comments > 0 {
         ctx.warn(format!(

@@ -26,7 +26,7 @@ pub(super) fn write(
         output.write(&XmlText::prologue(&Preface::of(&header)))?;
     }
     let mut summary = Summary::default();
-    let mut losses = Losses::default();
+    let (mut losses, mut count) = (Losses::default(), 0);
     for file in files {
         let wanted = wanted_entries(file, options.kinds, &mut summary, ctx)?;
         let bytes = |entry: &BlobEntry| u64::from(entry.frame_len);
@@ -42,7 +42,7 @@ pub(super) fn write(
             |(bytes, (chunk, objects, lost))| {
                 phase.advance(bytes);
                 summary.blobs_rewritten += 1;
-                summary.written.objects += objects;
+                count += objects;
                 losses.add(&lost);
                 output.chunk(&chunk)
             },
@@ -51,6 +51,7 @@ pub(super) fn write(
     if format == TextFormat::Osm {
         output.write(XmlText::EPILOGUE)?;
     }
+    summary.written.objects = Some(count);
     summary.written.bytes = output.finish()?;
     losses.warn(ctx);
     Ok(summary)

@@ -141,19 +141,35 @@ impl Budget {
     }
 
     /// Bytes that the ids of a pass with so many regions may take. A single region cannot be cut out in less than one
-    /// pass, so that it has no limit but the one that was asked for.
+    /// pass, so that it has no limit but the one that was asked for; of that it has an eighth at least, since the
+    /// formula for the rest is generous.
     pub(super) fn for_ids(&self, regions: usize) -> u64 {
-        match regions > 1 || self.is_asked {
-            true => self.limit.saturating_sub(self.bytes(0, regions)),
-            false => u64::MAX,
+        let left = self.limit.saturating_sub(self.bytes(0, regions));
+        match (regions, self.is_asked) {
+            (0..=1, true) => left.max(self.limit / 8),
+            (0..=1, false) => u64::MAX,
+            _ => left,
         }
+    }
+
+    /// Fails where the limit is below what the program itself takes.
+    pub(super) fn check(&self, options: &Options) -> Result<()> {
+        if self.limit >= BASE {
+            return Ok(());
+        }
+        let cause = format!(
+            "this takes at least {} of memory, and --max-memory allows {}",
+            human_bytes(BASE),
+            human_bytes(self.limit)
+        );
+        Err(Error::file(&options.input, cause))
     }
 
     /// The error for a region that takes more memory than there may be.
     pub(super) fn too_little(&self, options: &Options) -> Error {
         let cause = format!(
             "the ids of a region take more than {} of memory, which --max-memory {} leaves for them; allow more",
-            human_bytes(self.limit.saturating_sub(self.bytes(0, 1))),
+            human_bytes(self.for_ids(1)),
             human_bytes(self.limit)
         );
         Error::file(&options.input, cause)
