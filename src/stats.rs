@@ -1,7 +1,6 @@
 //! What a run did: phases with their times, and counters. The profile of a run, as JSON.
 
 use crate::observer::Observer;
-use crate::pbf::{BlobEntry, BlobFlags};
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -93,10 +92,10 @@ pub struct StatsReport {
 }
 
 impl Stats {
-    /// Counts the blobs of an entry that are not looked at, or not again.
-    pub(crate) fn pass_over(&self, entry: &BlobEntry) {
+    /// Counts a blob that is not decoded, or not again. `verified` tells whether this run has seen its content.
+    pub(crate) fn skip_blob(&self, verified: bool) {
         self.blobs_skipped.add(1);
-        if !entry.flags.has(BlobFlags::READ) {
+        if !verified {
             self.blobs_believed.add(1);
         }
     }

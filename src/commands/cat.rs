@@ -172,10 +172,10 @@ fn wanted_entries(
 ) -> Result<Vec<BlobEntry>> {
     let plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
     let may_be_wanted =
-        |entry: &BlobEntry| !entry.says_something() || !entry.kinds.intersection(kinds).is_empty();
+        |entry: &BlobEntry| !entry.is_indexed() || !entry.kinds.intersection(kinds).is_empty();
     let (wanted, rest): (Vec<_>, Vec<_>) = plan.entries.into_iter().partition(may_be_wanted);
     summary.blobs_skipped += rest.len() as u64;
-    rest.iter().for_each(|entry| ctx.stats.pass_over(entry));
+    rest.iter().for_each(|entry| ctx.stats.skip_blob(entry.is_verified()));
     Ok(wanted)
 }
 
@@ -198,7 +198,7 @@ impl Pick<'_, '_> {
             self.writer.copy(&self.file.input, entry)
         } else if wanted.is_empty() {
             self.summary.blobs_skipped += 1;
-            self.ctx.stats.pass_over(entry);
+            self.ctx.stats.skip_blob(entry.is_verified());
             Ok(())
         } else {
             self.summary.blobs_rewritten += 1;

@@ -238,7 +238,7 @@ fn plan(options: &Options, sides: &[Side; 2], summary: &mut Summary, ctx: &Conte
                 summary.of_mut(kind).same += u64::from(old.count);
                 summary.blobs_equal += 1;
                 for entry in [old, equal] {
-                    ctx.stats.pass_over(entry);
+                    ctx.stats.skip_blob(entry.is_verified());
                 }
             }
             _ => sources.push(Source {

@@ -165,7 +165,7 @@ pub(super) fn write_each<T: Send>(
     };
     let change: Option<Change<'_>> = if cleans { Some(&clean) } else { None };
     let fates = |entry: &BlobEntry| {
-        let fates = match entry.says_something() {
+        let fates = match entry.is_indexed() {
             true => fates(entry),
             false => Fate::Look.into(),
         };
@@ -273,7 +273,7 @@ impl<'f> Keeper<'f> {
         units.retain(|(entry, fates)| {
             let stays = !fates.copies.is_empty() || fates.look;
             if !stays {
-                ctx.stats.pass_over(entry);
+                ctx.stats.skip_blob(entry.is_verified());
                 all_kept.iter_mut().for_each(|kept| kept.blobs_skipped += 1);
             }
             stays

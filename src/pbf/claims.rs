@@ -15,7 +15,7 @@ use crate::osm::ObjectKind;
 /// Fails where the blob's objects are not of the kinds, as many, of the ids or in the order that the entry says. What
 /// this run has read itself is not compared.
 pub(crate) fn check_claims(payload: &[u8], entry: &BlobEntry) -> Result<(), FormatError> {
-    if entry.flags.has(BlobFlags::READ) || !entry.says_something() {
+    if entry.flags.has(BlobFlags::VERIFIED) || !entry.is_indexed() {
         return Ok(());
     }
     let mut ids = IdFacts::default();
@@ -70,7 +70,7 @@ fn add_dense_ids(message: &[u8], ids: &mut IdFacts) -> Result<(), FormatError> {
 impl ParsedBlock<'_> {
     /// Fails where nodes lie outside of the box that an entry claims. What this run has read itself is not compared.
     pub(crate) fn check_box(&self, entry: &BlobEntry) -> Result<(), FormatError> {
-        if entry.flags.has(BlobFlags::READ) {
+        if entry.flags.has(BlobFlags::VERIFIED) {
             return Ok(());
         }
         let mut bounds = Bounds::default();

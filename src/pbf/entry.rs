@@ -23,16 +23,16 @@ impl BlobFlags {
     pub const HASHED: Self = Self(64);
     /// This program has read all that the entry says in the blob itself, in this run: these are no claims. Not
     /// stored.
-    pub const READ: Self = Self(128);
+    pub const VERIFIED: Self = Self(128);
 
     /// The flags from their stored bits; unknown bits are dropped.
     pub const fn from_bits(bits: u8) -> Self {
-        Self(bits & !Self::READ.0)
+        Self(bits & !Self::VERIFIED.0)
     }
 
     /// The bits as they are stored.
     pub const fn bits(self) -> u8 {
-        self.0 & !Self::READ.0
+        self.0 & !Self::VERIFIED.0
     }
 
     /// Whether all of `flags` are set.
@@ -114,8 +114,13 @@ impl BlobEntry {
         self.kinds.last().map(|kind| (kind, id_rank(self.max_id)))
     }
 
-    /// Whether the entry says anything of the blob's contents.
-    pub fn says_something(&self) -> bool {
+    /// Whether this run has decoded the blob, so that the entry's facts are known rather than claimed by an index.
+    pub const fn is_verified(&self) -> bool {
+        self.flags.has(BlobFlags::VERIFIED)
+    }
+
+    /// Whether anything is known about the blob's contents.
+    pub fn is_indexed(&self) -> bool {
         self.flags.has(BlobFlags::SCANNED) || !self.kinds.is_empty()
     }
 
@@ -137,7 +142,7 @@ impl BlobEntry {
 
     /// Everything that this entry says of the contents that `found`, read from the blob itself, does not bear out.
     pub fn false_claims(&self, found: &Self) -> Vec<&'static str> {
-        if !self.says_something() {
+        if !self.is_indexed() {
             return Vec::new();
         }
         let mut claims: Vec<_> = self.false_id_claim(found).into_iter().collect();

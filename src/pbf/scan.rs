@@ -142,7 +142,7 @@ impl Scan {
     fn finish(self, entry: &mut BlobEntry) {
         entry.flags = self.flags;
         entry.flags.set(BlobFlags::SCANNED, true);
-        entry.flags.set(BlobFlags::READ, true);
+        entry.flags.set(BlobFlags::VERIFIED, true);
         self.ids.fill(entry);
         entry.bbox = self.bounds.0;
     }

@@ -1,7 +1,8 @@
 //! The table of contents of a file that is being opened: found, compared with the file, and taken over or not.
 
 use super::PbfFile;
-use super::file::{FIRST_READ, blob_header_bytes};
+use super::file::blob_header_bytes;
+use super::input::FIRST_READ;
 use crate::error::{Error, Result};
 use crate::pbf::{
     BlobEntry, BlobHeader, BlobKind, FRAME_PREFIX_LEN, FormatError, MAX_BLOB_HEADER_LEN,
@@ -223,5 +224,5 @@ fn is_possible(entry: &BlobEntry) -> bool {
         && entry.count <= MAX_PAYLOAD_LEN
         && entry.first_key() <= entry.last_key()
         // Blobs of which nothing is said would be in no command's plan.
-        && entry.says_something()
+        && entry.is_indexed()
 }

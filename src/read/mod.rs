@@ -10,6 +10,7 @@ mod element_reader;
 mod file;
 mod file_toc;
 mod header_walker;
+mod input;
 mod phase;
 #[cfg(test)]
 mod phase_tests;
@@ -20,7 +21,8 @@ pub use blob_reader::BlobReader;
 pub(crate) use blob_reader::{Glanced, complete};
 pub use element_reader::ElementReader;
 pub(crate) use file::binary_kind;
-pub use file::{Input, PbfFile};
+pub use file::PbfFile;
 pub use header_walker::{FrameHead, HeaderWalker};
+pub use input::Input;
 pub use phase::parallel_classify_phase;
 pub use plan::{BlobPlan, IndexKind, PlanNeeds};

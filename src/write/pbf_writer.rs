@@ -357,7 +357,7 @@ impl<'f> PbfWriter<'f> {
         self.ctx.stats.blobs_copied.add(1);
         self.written.blobs_copied += 1;
         // A blob that this run has decoded is known to be whole.
-        if self.options.verify && !entry.flags.has(BlobFlags::READ) {
+        if self.options.verify && !entry.flags.has(BlobFlags::VERIFIED) {
             self.unverified.push((input, *entry));
         }
         let blob_len = entry.frame_len - entry.header_len.min(entry.frame_len);
@@ -410,7 +410,7 @@ impl<'f> PbfWriter<'f> {
         self.position += u64::from(frame_len);
         self.order.add(&entry);
         self.written.blobs += 1;
-        let count = entry.says_something().then_some(u64::from(entry.count));
+        let count = entry.is_indexed().then_some(u64::from(entry.count));
         self.written.objects = self
             .written
             .objects

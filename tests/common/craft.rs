@@ -531,8 +531,8 @@ impl BlockWriter<'_> {
 
 /// The column, or nothing where it says nothing.
 fn unless_zero(column: Vec<i64>) -> Vec<i64> {
-    let says_something = column.iter().any(|&value| value != 0);
-    if says_something { column } else { Vec::new() }
+    let is_indexed = column.iter().any(|&value| value != 0);
+    if is_indexed { column } else { Vec::new() }
 }
 
 /// One block with four groups: nodes, ways, relations and nodes again.
