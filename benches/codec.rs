@@ -7,9 +7,10 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use flate2::{Compress, Decompress, FlushCompress, FlushDecompress};
 use pbfhogg::Context;
 use pbfhogg::commands::synth;
+use pbfhogg::file::WriteOptions;
+use pbfhogg::file::{BlobReader, PbfFile};
+use pbfhogg::io::OutputTarget;
 use pbfhogg::pbf::{BlobKind, Compression, Compressor};
-use pbfhogg::read::{BlobReader, PbfFile};
-use pbfhogg::write::{OutputTarget, WriteOptions};
 use std::path::{Path, PathBuf};
 
 /// Some of a file's payloads, spread evenly over it.

@@ -5,12 +5,12 @@ mod sample;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use pbfhogg::Context;
+use pbfhogg::formats::read_change_files;
 use pbfhogg::pbf::wire::{Varints, put_sint};
 use pbfhogg::pbf::{
     BlobEntry, BlockBuilder, Element, Info, Interner, Object, ObjectBody, PrimitiveBlock,
     scan_payload,
 };
-use pbfhogg::text::read_change_files;
 use sample::Sample;
 use std::hint::black_box;
 
@@ -58,7 +58,7 @@ fn blocks(criterion: &mut Criterion) {
                             relation.tags().count() + relation.members().count()
                         }
                     };
-                    Ok::<_, pbfhogg::pbf::FormatError>(())
+                    Ok::<_, pbfhogg::FormatError>(())
                 });
                 counted.unwrap();
                 tags

@@ -8,8 +8,9 @@
 //! time of one region and of all (medians of three, in turn), the memory that was announced and that was taken; with
 //! `--compare` cuts out each region by itself, too, and compares the files byte by byte.
 
-use pbfhogg::pbf::{Element, FormatError, PrimitiveBlock};
-use pbfhogg::read::{BlobPlan, BlobReader, PbfFile, PlanNeeds};
+use pbfhogg::FormatError;
+use pbfhogg::file::{BlobPlan, BlobReader, PbfFile, PlanNeeds};
+use pbfhogg::pbf::{Element, PrimitiveBlock};
 use pbfhogg::{Context, osm::ObjectKind};
 use std::path::{Path, PathBuf};
 use std::process::Command;

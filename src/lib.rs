@@ -1,8 +1,7 @@
 //! Fast, exact and safe tools for OpenStreetMap PBF files.
 //!
-//! The front door is [`ElementReader`]: every object of a file, on one core or on all. The commands
-//! of the `pbfhogg` program are in [`commands`]; what they are built from is in [`read`],
-//! [`write`](mod@write), [`pbf`], [`text`] and [`osm`].
+//! [`ElementReader`] reads every object of a file, on one core or on all. [`commands`] holds the commands of the
+//! `pbfhogg` program as functions.
 //!
 //! ```no_run
 //! use pbfhogg::ElementReader;
@@ -21,26 +20,28 @@
 //! # Ok::<(), pbfhogg::Error>(())
 //! ```
 
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod cli;
 pub mod commands;
-mod context;
+mod engine;
 mod error;
+pub mod file;
+pub mod formats;
+pub mod geometry;
 pub mod index;
-mod observer;
+pub mod io;
 pub mod osm;
 pub mod pbf;
-pub mod read;
-pub mod region;
-mod stats;
-mod sys;
-mod system;
-pub mod text;
-pub mod write;
+pub mod region_file;
+pub mod runtime;
 
-pub use context::{Context, InputFormat, IoMode};
-pub use error::{Error, Result};
-pub use observer::{NoObserver, Observer, human_bytes};
-pub use read::ElementReader;
-pub use stats::{Counter, Phase, PhaseTimes, Stats, StatsReport};
+pub use error::{Error, FormatError, Result};
+pub use file::ElementReader;
+pub use runtime::{
+    Context, Counter, InputFormat, IoMode, NoObserver, Observer, Phase, PhaseTimes, Stats,
+    StatsReport, human_bytes,
+};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -1,9 +1,7 @@
-//! The `pbfhogg` program: parse, run, exit code.
+//! The `pbfhogg` program.
 
 use std::process::ExitCode;
 
-mod cli;
-
 fn main() -> ExitCode {
-    cli::main()
+    pbfhogg::cli::main()
 }

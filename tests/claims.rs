@@ -5,12 +5,12 @@ use crate::common::craft::{self, Shape};
 use crate::common::every::{READERS, run_with};
 use crate::common::{Arg, Kind, Object, node, relation, run_fail, run_ok, way};
 use pbfhogg::Context;
+use pbfhogg::file::PbfFile;
 use pbfhogg::osm::{KindSet, ObjectKind};
 use pbfhogg::pbf::{
     BlobEntry, BlobFlags, Toc, TocPointer, encode_blob_index, encode_toc, encode_toc_frames,
     header_frame,
 };
-use pbfhogg::read::PbfFile;
 use std::path::{Path, PathBuf};
 
 /// Two blobs of nodes, one of ways, one of relations.

@@ -19,6 +19,7 @@ mod getid;
 mod index;
 mod inspect_views;
 mod json_shapes;
+mod layers;
 mod library;
 mod max_memory;
 mod merge;

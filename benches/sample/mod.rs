@@ -2,9 +2,10 @@
 
 use pbfhogg::Context;
 use pbfhogg::commands::synth;
+use pbfhogg::file::WriteOptions;
+use pbfhogg::file::{BlobPlan, BlobReader, PbfFile, PlanNeeds};
+use pbfhogg::io::OutputTarget;
 use pbfhogg::osm::ObjectKind;
-use pbfhogg::read::{BlobPlan, BlobReader, PbfFile, PlanNeeds};
-use pbfhogg::write::{OutputTarget, WriteOptions};
 use std::path::PathBuf;
 
 /// One full payload of each kind, and a change file.

@@ -1,8 +1,8 @@
 use super::shared::{OutputArgs, RunArgs, parse_size};
 use super::{Answer, show};
+use crate::commands::add_locations_to_ways::{self, IndexType, Summary};
+use crate::io::OutputTarget;
 use anyhow::Result;
-use pbfhogg::commands::add_locations_to_ways::{self, IndexType, Summary};
-use pbfhogg::write::OutputTarget;
 use std::fmt::Write;
 use std::path::PathBuf;
 

@@ -1,8 +1,8 @@
 use super::shared::{RunArgs, WriteArgs};
 use super::{Answer, show};
+use crate::commands::apply_changes::{self, HeaderBox, Summary, UntaggedNodes};
+use crate::io::OutputTarget;
 use anyhow::Result;
-use pbfhogg::commands::apply_changes::{self, HeaderBox, Summary, UntaggedNodes};
-use pbfhogg::write::OutputTarget;
 use std::fmt::Write;
 use std::path::PathBuf;
 

@@ -1,8 +1,8 @@
 use super::shared::{KindArgs, OutputArgs, RunArgs, parse_attribute};
 use super::{Answer, show, sort};
+use crate::commands::{self, cat};
+use crate::pbf::InfoFields;
 use anyhow::Result;
-use pbfhogg::commands::{self, cat};
-use pbfhogg::pbf::InfoFields;
 use std::path::PathBuf;
 
 /// Concatenate files and index the result, or convert them

@@ -1,8 +1,8 @@
 use super::shared::{KindArgs, RunArgs};
 use super::{Answer, show};
+use crate::commands::check::{self, IndexCheck, Summary};
+use crate::osm::ObjectKind;
 use anyhow::Result;
-use pbfhogg::commands::check::{self, IndexCheck, Summary};
-use pbfhogg::osm::ObjectKind;
 use std::fmt::Write;
 use std::path::PathBuf;
 

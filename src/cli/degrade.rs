@@ -1,7 +1,7 @@
 use super::shared::{OutputArgs, RunArgs};
 use super::{Answer, show};
+use crate::commands::degrade::{self, Harm};
 use anyhow::Result;
-use pbfhogg::commands::degrade::{self, Harm};
 use std::path::PathBuf;
 
 /// Make a file awkward, to test programs with it

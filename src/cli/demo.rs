@@ -1,10 +1,11 @@
 use super::{Answer, print, show};
+use crate::commands::{HeaderOptions, apply_changes, cat, inspect, synth};
+use crate::file::WriteOptions;
+use crate::io::OutputTarget;
+use crate::osm::KindSet;
+use crate::pbf::{Element, InfoFields};
+use crate::{Context, ElementReader};
 use anyhow::{Result, bail};
-use pbfhogg::commands::{HeaderOptions, apply_changes, cat, inspect, synth};
-use pbfhogg::osm::KindSet;
-use pbfhogg::pbf::{Element, InfoFields};
-use pbfhogg::write::{OutputTarget, WriteOptions};
-use pbfhogg::{Context, ElementReader};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -42,7 +43,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     let ctx = Context::default();
     let folder = tempfile::Builder::new().prefix("pbfhogg-demo-").tempdir();
     let folder = folder.map_err(|error| {
-        pbfhogg::Error::io(&std::env::temp_dir(), "cannot make a folder there", error)
+        crate::Error::io(&std::env::temp_dir(), "cannot make a folder there", error)
     })?;
     let job = Job {
         folder: folder.path().to_owned(),
@@ -224,7 +225,7 @@ impl Job {
 }
 
 /// A hash over everything that is in a file, on every core.
-fn digest(path: &Path) -> pbfhogg::Result<u64> {
+fn digest(path: &Path) -> crate::Result<u64> {
     ElementReader::from_path(path)?.par_map_reduce(
         |element| {
             let mut hasher = DefaultHasher::new();

@@ -1,7 +1,7 @@
 use super::shared::{KindArgs, RunArgs, names_changes, text_target};
 use super::{Answer, complain, show};
+use crate::commands::diff::{self, Counts, Deletions, Equality, Format, Summary};
 use anyhow::{Result, bail};
-use pbfhogg::commands::diff::{self, Counts, Deletions, Equality, Format, Summary};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -145,7 +145,7 @@ fn format(args: &Args, derive_changes: bool) -> Result<Format> {
     }))
 }
 
-fn warn(summary: &Summary, is_osc: bool, ctx: &pbfhogg::Context) {
+fn warn(summary: &Summary, is_osc: bool, ctx: &crate::Context) {
     if is_osc && summary.going_back > 0 {
         ctx.warn(format!(
             "{} have a lower version or an older time in the new file: who applies the changes keeps the old ones",

@@ -1,10 +1,11 @@
 use super::shared::{RunArgs, WriteArgs, parse_attribute, parse_size};
 use super::{Answer, show};
+use crate::commands::HeaderOption;
+use crate::commands::extract::{self, Extract, Extracted, RelationTypes, Strategy, Summary};
+use crate::geometry::{Shape, parse_bbox};
+use crate::pbf::InfoFields;
+use crate::region_file::{read_config, read_shape};
 use anyhow::{Result, bail};
-use pbfhogg::commands::HeaderOption;
-use pbfhogg::commands::extract::{self, Extract, Extracted, RelationTypes, Strategy, Summary};
-use pbfhogg::pbf::InfoFields;
-use pbfhogg::region::{Shape, parse_bbox, read_config, read_shape};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -179,7 +180,7 @@ impl Args {
         for extract in config.extracts {
             let about = |error: String| {
                 let output = extract.output.display();
-                pbfhogg::Error::file(path, format!("extract {output}: {error}"))
+                crate::Error::file(path, format!("extract {output}: {error}"))
             };
             let format = extract.output_format.as_deref();
             if format.is_some_and(|format| !matches!(format, "pbf" | "osm.pbf" | "osh.pbf")) {
@@ -201,7 +202,7 @@ impl Args {
             let output = directory.join(&extract.output);
             let output = match format {
                 // A format that is named stands above the ending.
-                Some(_) => pbfhogg::write::OutputTarget::File {
+                Some(_) => crate::io::OutputTarget::File {
                     path: output,
                     overwrite: self.write.overwrite,
                 },

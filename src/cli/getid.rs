@@ -1,8 +1,8 @@
 use super::shared::{IdArgs, OutputArgs, RunArgs};
 use super::{Answer, show};
+use crate::commands::getid;
+use crate::index::IdSets;
 use anyhow::Result;
-use pbfhogg::commands::getid;
-use pbfhogg::index::IdSets;
 use std::path::PathBuf;
 
 /// Get objects by their ids, or everything but them

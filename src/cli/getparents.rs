@@ -1,7 +1,7 @@
 use super::shared::{IdArgs, OutputArgs, RunArgs};
 use super::{Answer, show};
+use crate::commands::getparents;
 use anyhow::Result;
-use pbfhogg::commands::getparents;
 use std::path::PathBuf;
 
 /// Get the ways and relations that refer to objects

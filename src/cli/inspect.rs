@@ -1,8 +1,8 @@
 use super::shared::RunArgs;
 use super::{Answer, inspect_views, print, show, show_object, tags_count, usage};
+use crate::commands::inspect::{self, Questions, Summary};
+use crate::file::IndexKind;
 use anyhow::{Result, bail};
-use pbfhogg::commands::inspect::{self, Questions, Summary};
-use pbfhogg::read::IndexKind;
 use std::fmt::Write;
 use std::path::PathBuf;
 

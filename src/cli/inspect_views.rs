@@ -1,10 +1,10 @@
 //! How the views of `inspect` beyond the first are shown.
 
 use super::show;
-use pbfhogg::commands::inspect::{
+use crate::commands::inspect::{
     Anomalies, BlobLine, ByKind, Extended, IdRange, NodeStatistics, Summary, WayLocations,
 };
-use pbfhogg::osm::Degrees;
+use crate::osm::Degrees;
 use std::fmt::Write;
 
 /// The views that were asked for.

@@ -1,8 +1,8 @@
 use super::shared::{RunArgs, names_changes, text_target};
 use super::{Answer, show};
+use crate::commands::merge_changes::{self, Options};
+use crate::formats::TextCompression;
 use anyhow::{Result, bail};
-use pbfhogg::commands::merge_changes::{self, Options};
-use pbfhogg::write::TextCompression;
 use std::path::{Path, PathBuf};
 
 /// Merge change files into one

@@ -146,7 +146,7 @@ fn not_parsed(error: &clap::Error) -> ExitCode {
 }
 
 fn failure(error: &anyhow::Error) -> ExitCode {
-    let closed_pipe = matches!(error.downcast_ref(), Some(pbfhogg::Error::ClosedPipe));
+    let closed_pipe = matches!(error.downcast_ref(), Some(crate::Error::ClosedPipe));
     if closed_pipe {
         return ExitCode::SUCCESS;
     }
@@ -174,5 +174,5 @@ fn print(text: &str) -> Result<()> {
     use std::io::Write;
     let written = std::io::stdout().write_all(text.as_bytes());
     let path = std::path::Path::new("standard output");
-    Ok(written.map_err(|error| pbfhogg::Error::io(path, "cannot write", error))?)
+    Ok(written.map_err(|error| crate::Error::io(path, "cannot write", error))?)
 }

@@ -1,7 +1,7 @@
 //! What a person sees while a command works.
 
+use crate::{Observer, human_bytes};
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use pbfhogg::{Observer, human_bytes};
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,8 +1,8 @@
 use super::shared::{KindArgs, RunArgs, WriteArgs, parse_kind};
 use super::{Answer, show};
+use crate::commands::renumber::{self, Orphans, show_index};
+use crate::osm::ObjectKind;
 use anyhow::{Result, bail};
-use pbfhogg::commands::renumber::{self, Orphans, show_index};
-use pbfhogg::osm::ObjectKind;
 use std::fmt::Write;
 use std::path::PathBuf;
 

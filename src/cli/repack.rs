@@ -1,7 +1,7 @@
 use super::shared::{OutputArgs, RunArgs};
 use super::{Answer, show};
+use crate::commands::repack;
 use anyhow::Result;
-use pbfhogg::commands::repack;
 use std::path::PathBuf;
 
 /// Put the objects into blobs of another size, or compress them otherwise

@@ -1,16 +1,18 @@
 //! Argument groups that several commands have in common.
 
 use super::progress::Terminal;
+use crate::commands::cat::Format;
+use crate::commands::{HeaderOption, HeaderOptions, IdSource};
+use crate::file::WriteOptions;
+use crate::formats::TextCompression;
+use crate::formats::TextFormat;
+use crate::index::IdSets;
+use crate::io::OutputTarget;
+use crate::osm::{KindSet, ObjectKind, TagExpression, TagFilter, parse_object_ids};
+use crate::pbf::{Compression, InfoFields};
+use crate::{Context, InputFormat, IoMode};
 use anyhow::{Result, bail};
 use clap::Args;
-use pbfhogg::commands::cat::Format;
-use pbfhogg::commands::{HeaderOption, HeaderOptions, IdSource};
-use pbfhogg::index::IdSets;
-use pbfhogg::osm::{KindSet, ObjectKind, TagExpression, TagFilter, parse_object_ids};
-use pbfhogg::pbf::{Compression, InfoFields};
-use pbfhogg::text::TextFormat;
-use pbfhogg::write::{OutputTarget, TextCompression, WriteOptions};
-use pbfhogg::{Context, InputFormat, IoMode};
 use serde::Serialize;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -95,7 +97,7 @@ impl RunArgs {
                     "--stats -: standard output has the result of the command; give a file, such as /dev/stderr"
                 ),
                 false => std::fs::write(path, json)
-                    .map_err(|error| pbfhogg::Error::io(path, "cannot write", error))?,
+                    .map_err(|error| crate::Error::io(path, "cannot write", error))?,
             }
         }
         let stdout_is_free = stdout_is_free && !stats_to_stdout;
@@ -364,9 +366,9 @@ impl ExpressionArgs {
         let mut expressions = Vec::new();
         for path in &self.expression_files {
             let text = std::fs::read_to_string(path)
-                .map_err(|error| pbfhogg::Error::io(path, "cannot read", error))?;
+                .map_err(|error| crate::Error::io(path, "cannot read", error))?;
             let lines = TagFilter::parse_lines(&text);
-            expressions.extend(lines.map_err(|cause| pbfhogg::Error::file(path, cause))?);
+            expressions.extend(lines.map_err(|cause| crate::Error::file(path, cause))?);
         }
         for text in &self.expressions {
             expressions.push(TagExpression::parse(text).map_err(anyhow::Error::msg)?);

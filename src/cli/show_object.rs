@@ -1,8 +1,8 @@
 use super::shared::RunArgs;
 use super::{Answer, complain};
+use crate::commands::inspect::show::{self, ShownObject};
+use crate::osm::{ObjectKind, parse_object_ids};
 use anyhow::Result;
-use pbfhogg::commands::inspect::show::{self, ShownObject};
-use pbfhogg::osm::{ObjectKind, parse_object_ids};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 

@@ -21,7 +21,7 @@ pub fn install() {
             .name("signals".into())
             .spawn(move || {
                 if let Some(signal) = signals.forever().next() {
-                    pbfhogg::write::abandon_unfinished();
+                    crate::io::abandon_unfinished();
                     say_goodbye();
                     std::process::exit(128 + signal);
                 }

@@ -1,8 +1,8 @@
 use super::shared::{OutputArgs, RunArgs};
 use super::{Answer, show};
+use crate::Context;
+use crate::commands::sort::{self, Dedupe};
 use anyhow::Result;
-use pbfhogg::Context;
-use pbfhogg::commands::sort::{self, Dedupe};
 use std::path::PathBuf;
 
 /// Sort objects by kind and id

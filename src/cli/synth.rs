@@ -1,8 +1,8 @@
 use super::shared::{OutputArgs, RunArgs};
 use super::{Answer, show};
+use crate::commands::synth;
+use crate::io::OutputTarget;
 use anyhow::Result;
-use pbfhogg::commands::synth;
-use pbfhogg::write::OutputTarget;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 

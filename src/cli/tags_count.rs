@@ -1,7 +1,7 @@
 use super::shared::{ExpressionArgs, KindArgs, RunArgs};
 use super::{Answer, print};
+use crate::commands::tags_count::{self, Summary, TagOrder};
 use anyhow::Result;
-use pbfhogg::commands::tags_count::{self, Summary, TagOrder};
 use std::fmt::Write;
 use std::path::PathBuf;
 

@@ -1,8 +1,8 @@
 use super::shared::{ExpressionArgs, OutputArgs, RunArgs, names_changes};
 use super::{Answer, show};
+use crate::Context;
+use crate::commands::tags_filter::{self, Options, changes};
 use anyhow::{Result, bail};
-use pbfhogg::Context;
-use pbfhogg::commands::tags_filter::{self, Options, changes};
 use std::path::PathBuf;
 
 /// Keep the objects with certain tags, and what they refer to

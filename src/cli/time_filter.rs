@@ -1,8 +1,8 @@
 use super::shared::{OutputArgs, RunArgs};
 use super::{Answer, show};
+use crate::commands::time_filter::{self, When};
+use crate::osm::parse_moment;
 use anyhow::{Context as _, Result, bail};
-use pbfhogg::commands::time_filter::{self, When};
-use pbfhogg::osm::parse_moment;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -8,18 +8,16 @@ mod choice;
 mod nodes;
 mod partitions;
 
-use super::keep::{Changed, Fate, Fates, Keeper, Kept, Marks, Pass, Target, Unit, expected};
-use super::scan::Scan;
-use super::{HeaderOptions, input};
-use crate::Context;
-use crate::error::{Error, Result};
+use crate::engine::keep::{Changed, Fate, Fates, Keeper, Kept, Pass, Target, Unit, expected};
+use crate::engine::scan::Scan;
+use crate::engine::{HeaderOptions, Marks, input};
+use crate::error::{Error, FormatError, Result};
+use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions};
 use crate::index::{DiskJoin, IdSet, LocatedNodes, LocationStore, StoreForm};
+use crate::io::{OpenOutput, OutputTarget};
 use crate::osm::{ObjectKind, Place, id_rank};
-use crate::pbf::{
-    BlobEntry, BlobFlags, FormatError, HeaderBlock, ParsedBlock, WayNodes, feature, locate_ways,
-};
-use crate::read::{BlobPlan, PbfFile, PlanNeeds};
-use crate::write::{OpenOutput, OutputTarget, WriteOptions};
+use crate::pbf::{BlobEntry, BlobFlags, HeaderBlock, ParsedBlock, WayNodes, feature, locate_ways};
+use crate::runtime::Context;
 use choice::Choice;
 use nodes::{learn, mark_nodes, node_ids};
 use partitions::Partitions;

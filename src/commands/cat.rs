@@ -4,20 +4,19 @@
 mod changesets;
 mod text;
 
-use super::headers::{HeaderOptions, merged_header};
-use super::rewrite::{Made, Rewrite};
-use super::{expected_copy, input};
-use crate::Context;
-use crate::error::Result;
+use crate::engine::headers::{HeaderOptions, merged_header};
+use crate::engine::rewrite::{Made, Rewrite};
+use crate::engine::{expected_copy, input};
+use crate::error::{FormatError, Result};
+use crate::file::{BlobPlan, BlobReader, PbfFile, PbfWriter, PlanNeeds, WriteOptions, Written};
+use crate::formats::{TextCompression, TextFormat};
+use crate::io::{Expected, OutputTarget};
 use crate::osm::KindSet;
 use crate::pbf::{
-    BlobEntry, BlobFlags, FormatError, InfoFields, ParsedBlock, SourceStrings, clean_block, feature,
+    BlobEntry, BlobFlags, FrameEncoder, InfoFields, ParsedBlock, SourceStrings, clean_block,
+    feature,
 };
-use crate::read::{BlobPlan, BlobReader, PbfFile, PlanNeeds};
-use crate::text::TextFormat;
-use crate::write::{
-    Expected, FrameEncoder, OutputTarget, PbfWriter, TextCompression, WriteOptions, Written,
-};
+use crate::runtime::Context;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -175,7 +174,8 @@ fn wanted_entries(
         |entry: &BlobEntry| !entry.is_indexed() || !entry.kinds.intersection(kinds).is_empty();
     let (wanted, rest): (Vec<_>, Vec<_>) = plan.entries.into_iter().partition(may_be_wanted);
     summary.blobs_skipped += rest.len() as u64;
-    rest.iter().for_each(|entry| ctx.stats.skip_blob(entry.is_verified()));
+    rest.iter()
+        .for_each(|entry| ctx.stats.skip_blob(entry.is_verified()));
     Ok(wanted)
 }
 

@@ -5,13 +5,13 @@ mod claims;
 
 pub use claims::{Finding, IndexCheck};
 
-use crate::Context;
-use crate::commands::input;
-use crate::error::Result;
+use crate::engine::input;
+use crate::error::{FormatError, Result};
+use crate::file::{BlobPlan, BlobReader, PbfFile, PlanNeeds};
 use crate::index::IdSet;
 use crate::osm::{KindSet, ObjectKind, OrderKey, id_from_rank};
-use crate::pbf::{BlobEntry, FormatError, ParsedBlock, feature};
-use crate::read::{BlobPlan, BlobReader, PbfFile, PlanNeeds, parallel_classify_phase};
+use crate::pbf::{BlobEntry, ParsedBlock, feature};
+use crate::runtime::{Context, parallel_classify_phase};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,16 +1,16 @@
 //! `degrade`: valid files that are awkward in ways that real ones are, for tests.
 
 use super::random::Random;
-use super::rewrite::{Made, Rewrite};
-use super::{HeaderOptions, input};
-use crate::Context;
-use crate::error::{Error, Result};
+use crate::engine::rewrite::{Made, Rewrite};
+use crate::engine::{HeaderOptions, input};
+use crate::error::{Error, FormatError, Result};
+use crate::file::{BlobPlan, PbfWriter, PlanNeeds, WriteOptions, Written};
+use crate::io::{Expected, OutputTarget};
 use crate::pbf::splice::{EditScript, SpliceOptions, splice_block};
 use crate::pbf::{
-    BlobEntry, BlobFlags, FormatError, ParsedBlock, RawObject, SourceStrings, feature,
+    BlobEntry, BlobFlags, FrameEncoder, ParsedBlock, RawObject, SourceStrings, feature,
 };
-use crate::read::{BlobPlan, PlanNeeds};
-use crate::write::{Expected, FrameEncoder, OutputTarget, PbfWriter, WriteOptions, Written};
+use crate::runtime::Context;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 use std::path::PathBuf;

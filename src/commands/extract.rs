@@ -6,16 +6,16 @@ mod strategy;
 
 pub use strategy::{RelationTypes, Strategy};
 
-use super::headers::HeaderOptions;
-use super::keep::{Job, Kept, Target, write_each};
-use crate::Context;
-use crate::commands::input;
+use crate::engine::headers::HeaderOptions;
+use crate::engine::input;
+use crate::engine::keep::{Job, Kept, Target, write_each};
 use crate::error::{Error, Result};
+use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions};
+use crate::geometry::{AreaIndex, Shape};
+use crate::io::{OpenOutput, OutputTarget};
 use crate::osm::{Bbox, NANO_PER_DECIMICRO};
 use crate::pbf::{BlobEntry, HeaderBlock, InfoFields};
-use crate::read::{BlobPlan, PbfFile, PlanNeeds};
-use crate::region::{AreaIndex, Shape};
-use crate::write::{OpenOutput, OutputTarget, WriteOptions};
+use crate::runtime::Context;
 use memory::Budget;
 use selection::{Limits, Selection};
 use serde::Serialize;

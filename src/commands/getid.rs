@@ -1,17 +1,18 @@
 //! `getid`: objects by their ids, or everything but them.
 
-use super::headers::HeaderOptions;
-use super::ids::{self, IdSource};
-use super::keep::{Fate, Job, Keep, Kept, Target, mark_by_id, write_kept};
-use super::references::referenced;
-use crate::Context;
-use crate::commands::input;
+use super::ids;
+use super::ids::IdSource;
+use crate::engine::headers::HeaderOptions;
+use crate::engine::keep::{Fate, Job, Kept, Target, mark_by_id, write_kept};
+use crate::engine::references::referenced;
+use crate::engine::{Keep, input};
 use crate::error::{Error, Result};
+use crate::file::{BlobPlan, PlanNeeds, WriteOptions};
 use crate::index::IdSets;
+use crate::io::{OpenOutput, OutputTarget};
 use crate::osm::ObjectId;
 use crate::pbf::{BlobEntry, InfoFields};
-use crate::read::{BlobPlan, PlanNeeds};
-use crate::write::{OpenOutput, OutputTarget, WriteOptions};
+use crate::runtime::Context;
 use serde::{Serialize, Serializer};
 use std::path::PathBuf;
 

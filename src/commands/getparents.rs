@@ -1,16 +1,17 @@
 //! `getparents`: the ways and relations that refer to objects.
 
-use super::headers::HeaderOptions;
-use super::ids::{self, IdSource, kinds_of_parents};
-use super::keep::{Fate, Job, Keep, Kept, Marks, Target, write_kept};
-use crate::Context;
-use crate::commands::input;
-use crate::error::Result;
+use super::ids;
+use super::ids::{IdSource, kinds_of_parents};
+use crate::engine::headers::HeaderOptions;
+use crate::engine::keep::{Fate, Job, Kept, Target, write_kept};
+use crate::engine::{Keep, Marks, input};
+use crate::error::{FormatError, Result};
+use crate::file::{BlobPlan, PlanNeeds, WriteOptions};
 use crate::index::IdSets;
+use crate::io::{OpenOutput, OutputTarget};
 use crate::osm::ObjectKind;
-use crate::pbf::{BlobEntry, FormatError, InfoFields, ParsedBlock};
-use crate::read::{BlobPlan, PlanNeeds};
-use crate::write::{OpenOutput, OutputTarget, WriteOptions};
+use crate::pbf::{BlobEntry, InfoFields, ParsedBlock};
+use crate::runtime::Context;
 use serde::Serialize;
 use std::path::PathBuf;
 

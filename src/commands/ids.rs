@@ -1,12 +1,12 @@
 //! Ids that a command is given: as they are, in text files, and in OSM files.
 
-use super::scan::Scan;
-use crate::Context;
-use crate::commands::input;
+use crate::engine::input;
+use crate::engine::scan::Scan;
 use crate::error::{Error, Result};
+use crate::file::{BlobPlan, PlanNeeds};
 use crate::index::IdSets;
 use crate::osm::{KindSet, ObjectId, ObjectKind, id_from_rank};
-use crate::read::{BlobPlan, PlanNeeds};
+use crate::runtime::Context;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 

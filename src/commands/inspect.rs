@@ -11,12 +11,12 @@ pub use census::Questions;
 pub use coordinates::{NodeStatistics, WayLocations};
 pub use extended::{ByKind, Extended};
 
-use crate::Context;
-use crate::commands::input;
+use crate::engine::input;
 use crate::error::Result;
+use crate::file::{BlobPlan, BlobReader, IndexKind, PbfFile, PlanNeeds};
 use crate::osm::{Bbox, ObjectKind, OrderKey, format_timestamp, id_from_rank, id_rank};
 use crate::pbf::{BlobEntry, BlobFlags, ParsedBlock, feature, scan_payload};
-use crate::read::{BlobPlan, BlobReader, IndexKind, PbfFile, PlanNeeds, parallel_classify_phase};
+use crate::runtime::{Context, parallel_classify_phase};
 use census::Census;
 use serde::Serialize;
 use std::path::PathBuf;

@@ -3,15 +3,15 @@
 //! Without `simplify` changes pass through in the order in which they come, in memory that does not depend on how many
 //! there are; with it, the last change of each object is written in canonical order.
 
-use super::headers::generator;
-use crate::Context;
+use crate::engine::headers::generator;
 use crate::error::{Error, Result};
-use crate::read::{Input, parallel_classify_phase};
-use crate::text::{
-    Batch, Change, ChangeAction, ChangeSet, OscText, Preface, Replication, TextFormat,
-    read_change_files, read_change_state, read_texts,
+use crate::formats::{
+    Batch, Change, ChangeAction, ChangeSet, OscText, Preface, Replication, TextChunk,
+    TextCompression, TextEncoder, TextFormat, TextOutput, read_change_files, read_change_state,
+    read_texts,
 };
-use crate::write::{OutputTarget, TextChunk, TextCompression, TextEncoder, TextOutput};
+use crate::io::{Input, OutputTarget};
+use crate::runtime::{Context, parallel_classify_phase};
 use serde::Serialize;
 use std::path::PathBuf;
 

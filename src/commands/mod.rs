@@ -11,46 +11,30 @@ pub mod diff;
 pub mod extract;
 pub mod getid;
 pub mod getparents;
-mod headers;
-mod held;
 mod ids;
-mod input;
 pub mod inspect;
-mod keep;
 pub mod merge_changes;
 mod random;
-mod references;
 pub mod renumber;
 pub mod repack;
-mod rewrite;
-mod scan;
-mod shards;
 pub mod sort;
 pub mod synth;
-mod tag_match;
 pub mod tags_count;
 pub mod tags_filter;
 pub mod time_filter;
 
-pub use headers::{HeaderOption, HeaderOptions};
+pub use crate::engine::{HeaderOption, HeaderOptions, Kept};
 pub use ids::IdSource;
-pub use keep::Kept;
 
-use crate::Context;
 use crate::error::Result;
-use crate::read::PbfFile;
-use crate::write::{Expected, WriteOptions};
+use crate::file::{PbfFile, WriteOptions};
+use crate::runtime::Context;
 use std::path::PathBuf;
 
 /// Opens all inputs of a command that copies blobs.
 fn open_all(paths: &[PathBuf], write: &WriteOptions, ctx: &Context) -> Result<Vec<PbfFile>> {
     let files = paths.iter();
     files
-        .map(|path| input::open_to_copy(path, write, ctx))
+        .map(|path| crate::engine::input::open_to_copy(path, write, ctx))
         .collect()
-}
-
-/// What is expected of a copy of a file.
-fn expected_copy(file: &PbfFile) -> Expected {
-    Expected::copy_of(file.data_start, file.data_end - file.data_start)
 }

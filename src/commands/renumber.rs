@@ -8,18 +8,16 @@ mod index_files;
 mod new_ids;
 mod numbering;
 
-use super::rewrite::{Made, Rewrite};
-use super::scan::Scan;
-use super::{HeaderOptions, input};
-use crate::Context;
-use crate::error::Result;
+use crate::engine::rewrite::{Made, Rewrite};
+use crate::engine::scan::Scan;
+use crate::engine::{HeaderOptions, input};
+use crate::error::{FormatError, Result};
+use crate::file::{BlobPlan, PbfFile, PbfWriter, PlanNeeds, WriteOptions, Written};
 use crate::index::IdSet;
+use crate::io::{Expected, OutputTarget};
 use crate::osm::{KindSet, ObjectKind};
-use crate::pbf::{
-    BlobEntry, BlobFlags, FormatError, HeaderBlock, ParsedBlock, feature, patch_ids, stale_index,
-};
-use crate::read::{BlobPlan, PbfFile, PlanNeeds};
-use crate::write::{Expected, OutputTarget, PbfWriter, WriteOptions, Written};
+use crate::pbf::{BlobEntry, BlobFlags, HeaderBlock, ParsedBlock, feature, patch_ids, stale_index};
+use crate::runtime::Context;
 pub use index_files::{IdPair, show_index};
 use new_ids::{Ids, Places};
 use numbering::Numbering;

@@ -2,16 +2,16 @@
 //!
 //! Blobs that are as they should be are copied.
 
-use super::{HeaderOptions, input};
-use crate::Context;
-use crate::error::Result;
+use crate::engine::{Encoders, HeaderOptions, Reblocker, input};
+use crate::error::{FormatError, Result};
+use crate::file::{BlobPlan, BlobReader, PbfFile, PbfWriter, PlanNeeds, WriteOptions, Written};
+use crate::io::{Expected, OutputTarget};
 use crate::osm::ObjectKind;
-use crate::pbf::{BlobEntry, BlobFlags, FormatError, HeaderBlock, ParsedBlock, SourceStrings};
-use crate::read::{BlobPlan, BlobReader, PbfFile, PlanNeeds, parallel_classify_phase};
-use crate::write::{
-    Assembler, EncodedFrame, Encoders, Expected, FrameEncoder, OutputTarget, Part, PbfWriter,
-    Reblocker, WriteOptions, Written,
+use crate::pbf::{
+    Assembler, BlobEntry, BlobFlags, EncodedFrame, FrameEncoder, HeaderBlock, ParsedBlock, Part,
+    SourceStrings,
 };
+use crate::runtime::{Context, parallel_classify_phase};
 use serde::Serialize;
 use std::path::PathBuf;
 

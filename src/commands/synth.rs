@@ -10,13 +10,13 @@ mod names;
 mod town;
 mod world;
 
-use super::headers::HeaderOptions;
-use crate::Context;
+use crate::engine::headers::HeaderOptions;
 use crate::error::{Error, Result};
+use crate::file::{PbfWriter, WriteOptions, Written};
+use crate::io::{Expected, OutputTarget};
 use crate::osm::ObjectKind;
-use crate::pbf::{HeaderBlock, feature};
-use crate::read::parallel_classify_phase;
-use crate::write::{Expected, FrameEncoder, OutputTarget, PbfWriter, WriteOptions, Written};
+use crate::pbf::{FrameEncoder, HeaderBlock, feature};
+use crate::runtime::{Context, parallel_classify_phase};
 pub use changes::DaySummary;
 use serde::Serialize;
 use std::path::PathBuf;

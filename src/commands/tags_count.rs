@@ -2,13 +2,13 @@
 
 mod table;
 
-use super::tag_match::BlockMatcher;
-use crate::Context;
-use crate::commands::input;
-use crate::error::Result;
+use crate::engine::input;
+use crate::engine::tag_match::BlockMatcher;
+use crate::error::{FormatError, Result};
+use crate::file::{BlobPlan, BlobReader, Glanced, PlanNeeds};
 use crate::osm::{KindSet, ObjectKind, TagExpression, TagFilter};
-use crate::pbf::{BlobEntry, FormatError, ParsedBlock, StringTable};
-use crate::read::{BlobPlan, BlobReader, Glanced, PlanNeeds, parallel_classify_phase};
+use crate::pbf::{BlobEntry, ParsedBlock, StringTable};
+use crate::runtime::{Context, parallel_classify_phase};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::path::PathBuf;

@@ -2,19 +2,19 @@
 
 pub mod changes;
 
-use super::headers::HeaderOptions;
-use super::keep::{Fate, Job, Keep, Kept, Marks, Target, mark_by_id, write_kept};
-use super::references::{each_once, referenced};
-use super::scan::Scan;
-use super::tag_match::BlockMatcher;
-use crate::Context;
-use crate::commands::input;
-use crate::error::Result;
+use crate::engine::headers::HeaderOptions;
+use crate::engine::keep::{Fate, Job, Kept, Target, mark_by_id, write_kept};
+use crate::engine::references::{each_once, referenced};
+use crate::engine::scan::Scan;
+use crate::engine::tag_match::BlockMatcher;
+use crate::engine::{Keep, Marks, input};
+use crate::error::{FormatError, Result};
+use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions};
 use crate::index::{IdSet, IdSets};
+use crate::io::{OpenOutput, OutputTarget};
 use crate::osm::{KindSet, ObjectId, ObjectKind, TagExpression, TagFilter};
-use crate::pbf::{BlobEntry, FormatError, InfoFields, ParsedBlock, StringTable};
-use crate::read::{BlobPlan, PbfFile, PlanNeeds};
-use crate::write::{OpenOutput, OutputTarget, WriteOptions};
+use crate::pbf::{BlobEntry, InfoFields, ParsedBlock, StringTable};
+use crate::runtime::Context;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -232,7 +232,7 @@ fn job<'a>(
     plan: BlobPlan,
     output: OpenOutput,
     options: &Options,
-    glance: Option<super::keep::Glance<'a>>,
+    glance: Option<crate::engine::keep::Glance<'a>>,
 ) -> Job<'a> {
     let mut header = file.header.clone();
     options.header.apply(&mut header);

@@ -3,16 +3,14 @@
 //! A version holds from its time to that of the next version of the object. Blobs of which everything is kept are
 //! copied.
 
-use super::keep::{Fate, Job, Keep, Kept, Marks, Target, write_kept};
-use super::{HeaderOptions, input};
-use crate::Context;
-use crate::error::Result;
+use crate::engine::keep::{Fate, Job, Kept, Target, write_kept};
+use crate::engine::{HeaderOptions, Keep, Marks, input};
+use crate::error::{FormatError, Result};
+use crate::file::{BlobPlan, BlobReader, PbfFile, WriteOptions};
+use crate::io::{OpenOutput, OutputTarget};
 use crate::osm::OrderKey;
-use crate::pbf::{
-    BlobEntry, BlobFlags, FormatError, HeaderBlock, InfoFields, ParsedBlock, feature,
-};
-use crate::read::{BlobPlan, BlobReader, PbfFile};
-use crate::write::{OpenOutput, OutputTarget, WriteOptions};
+use crate::pbf::{BlobEntry, BlobFlags, HeaderBlock, InfoFields, ParsedBlock, feature};
+use crate::runtime::Context;
 use rustc_hash::FxHashMap;
 use std::path::PathBuf;
 

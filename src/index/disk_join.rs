@@ -5,14 +5,12 @@
 //! each node is goes to another file. In the end each list finds its places at the head of what is left of these
 //! files: everything is read and written from beginning to end, and what was read is given back to the disk.
 
-use super::LocationStore;
-use crate::Context;
-use crate::error::{Error, Result};
+use super::location_store::LocationStore;
+use crate::error::{Error, FormatError, Result};
+use crate::io::system;
 use crate::osm::{Place, id_rank};
-use crate::pbf::FormatError;
 use crate::pbf::wire::{Varints, put_sint, put_varint, zigzag_encode};
-use crate::read::parallel_classify_phase;
-use crate::sys;
+use crate::runtime::{Context, parallel_classify_phase};
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::File;
 use std::ops::Range;
@@ -363,7 +361,7 @@ impl Scratch {
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
-        sys::write_at(&self.file, &self.buffer, self.written)?;
+        system::write_at(&self.file, &self.buffer, self.written)?;
         self.written += self.buffer.len() as u64;
         self.buffer.clear();
         Ok(())
@@ -400,7 +398,7 @@ impl Scratch {
         let len = (span.end - span.start) as usize;
         out.resize(start + len, 0);
         let part = out.get_mut(start..).unwrap_or_default();
-        match sys::read_at(&self.file, part, span.start)? == len {
+        match system::read_at(&self.file, part, span.start)? == len {
             true => Ok(()),
             false => Err(std::io::ErrorKind::UnexpectedEof.into()),
         }
@@ -420,7 +418,7 @@ impl Scratch {
         if more < RELEASED {
             return 0;
         }
-        sys::punch_hole(&self.file, *released, more);
+        system::punch_hole(&self.file, *released, more);
         *released = end;
         more
     }
@@ -428,8 +426,8 @@ impl Scratch {
 
 #[cfg(test)]
 mod tests {
+    use super::super::location_store::{LocatedNodes, StoreForm};
     use super::*;
-    use crate::index::{LocatedNodes, StoreForm};
 
     #[test]
     fn space_is_given_back_up_to_the_first_list_that_was_not_read() {

@@ -1,4 +1,4 @@
-use super::IdSet;
+use super::id_set::IdSet;
 use crate::osm::{KindSet, ObjectId, ObjectKind};
 use crate::pbf::BlobEntry;
 

@@ -1,7 +1,7 @@
 //! Where nodes are, by their ids, in memory.
 
-use super::IdSet;
 use super::chunk::{CHUNK_BITS, Chunk, RunCounts};
+use super::id_set::IdSet;
 use super::table::{ChunkTable, Places, join, split};
 use crate::osm::{Place, id_rank};
 

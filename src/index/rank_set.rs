@@ -1,7 +1,7 @@
 //! Which place an id has among others.
 
-use super::IdSet;
 use super::chunk::{Chunk, RunCounts};
+use super::id_set::IdSet;
 use super::table::{ChunkTable, Places, split};
 
 /// A set of ids that knows the place of each in canonical order, from 0. Costs what an [`IdSet`] does, and 3 % more.

@@ -1,4 +1,4 @@
-use super::ObjectKind;
+use super::kind::ObjectKind;
 use std::fmt;
 
 /// The name of an object: its kind and its id, written `n17`, `w-4`, `r8`.

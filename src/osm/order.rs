@@ -1,4 +1,4 @@
-use super::ObjectKind;
+use super::kind::ObjectKind;
 
 /// The place of an object in the canonical order "Sort.Type_then_ID": kind, then id rank.
 pub type OrderKey = (ObjectKind, u64);

@@ -1,4 +1,4 @@
-use super::{KindSet, ObjectKind};
+use super::kind::{KindSet, ObjectKind};
 use rustc_hash::FxHashMap;
 
 /// What a key or a value must be.

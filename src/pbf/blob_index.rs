@@ -1,6 +1,6 @@
 //! The per-blob index in a BlobHeader's `indexdata`: 42 bytes on one blob of one kind.
 
-use super::{BlobEntry, BlobFlags};
+use super::entry::{BlobEntry, BlobFlags};
 use crate::osm::{Bbox, KindSet, ObjectKind};
 
 /// Bytes of a version 2 index.

@@ -1,7 +1,7 @@
 //! PrimitiveBlock as borrowed views (osmformat.proto): nothing is copied but the list of strings.
 
-use super::FormatError;
 use super::wire::Fields;
+use crate::error::FormatError;
 use crate::osm::ObjectKind;
 
 /// The strings of one block. Index 0 is the empty delimiter.

@@ -7,9 +7,10 @@ use super::messages::{
     Head, NodeMessage, RawInfo, RelationMessage, WayMessage, encode_relation, encode_way,
 };
 use super::object::{Object, ObjectBody, put_deltas, raw_location};
-use super::wire::{Varints, put_bytes_field, put_packed_field, put_varint, put_varint_field};
-use super::{FormatError, wire::Packed};
+use super::wire::{put_bytes_field, put_packed_field, put_varint, put_varint_field};
+use crate::error::FormatError;
 use crate::osm::ObjectKind;
+use crate::pbf::wire::{Packed, Varints};
 use std::ops::Range;
 
 /// Objects in a full block, as nearly every writer cuts them.

@@ -5,12 +5,14 @@
 
 use super::block::{BlockOutline, Message};
 use super::cursor::{ParsedBlock, ParsedMessage};
+use super::entry::{BlobEntry, BlobFlags};
 use super::id_facts::IdFacts;
 use super::messages::{NodeMessage, object_id};
-use super::scan::Bounds;
-use super::wire::{Fields, Packed};
-use super::{BlobEntry, BlobFlags, FormatError, scan_payload};
+use super::scan::{Bounds, scan_payload};
+use super::wire::Fields;
+use crate::error::FormatError;
 use crate::osm::ObjectKind;
+use crate::pbf::wire::Packed;
 
 /// Fails where the blob's objects are not of the kinds, as many, of the ids or in the order that the entry says. What
 /// this run has read itself is not compared.

@@ -1,10 +1,11 @@
 //! Taking metadata out of a block on the wire: everything else is copied as it stands.
 
-use super::FormatError;
 use super::block::{Group, Message, StringTable};
 use super::builder::InfoColumn;
 use super::dense::{DenseNodes, put_no_tags};
-use super::wire::{Fields, Packed, put_bytes_field, put_packed_field, put_varint_field};
+use super::wire::{Fields, put_bytes_field, put_packed_field, put_varint_field};
+use crate::error::FormatError;
+use crate::pbf::wire::Packed;
 
 /// Attributes of metadata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -2,9 +2,9 @@
 //!
 //! zlib is done by libdeflate: `notes/codec.md` has the measurements that chose it.
 
-use super::frame::{Blob, BlobKind, Encoding, encode_frame, wrong_raw_size};
+use super::frame::{Blob, BlobKind, Encoding, MAX_PAYLOAD_LEN, encode_frame, wrong_raw_size};
 use super::wire::{MAX_VARINT_LEN, read_varint};
-use super::{FormatError, MAX_PAYLOAD_LEN};
+use crate::error::FormatError;
 use std::fmt;
 use std::str::FromStr;
 
@@ -348,8 +348,8 @@ impl Compressor {
 
 #[cfg(test)]
 mod tests {
+    use super::super::frame::{BlobHeader, FRAME_PREFIX_LEN};
     use super::*;
-    use crate::pbf::{BlobHeader, FRAME_PREFIX_LEN};
 
     fn blob_of(frame: &[u8]) -> Blob<'_> {
         let len = BlobHeader::len_from_prefix(frame[..4].try_into().unwrap()).unwrap() as usize;

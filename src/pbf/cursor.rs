@@ -1,16 +1,18 @@
 //! Walking the objects of a block one by one without interpreting them: for merging and patching.
 
 use super::block::{BlockOutline, Group, Message, Scale, StringTable};
+use super::builder::BlockBuilder;
 use super::dense::{Delta, DenseNodes, RawNode, RawNodes};
+use super::intern::SourceStrings;
 use super::keys::KeyCursor;
 use super::messages::{
     NodeMessage, ObjectOutline, RawInfo, RelationMessage, WayMessage, WayRefs, object_id,
 };
 use super::object::exact_quotient;
 use super::view::ObjectView;
-use super::wire::Packed;
-use super::{BlockBuilder, FormatError, SourceStrings};
+use crate::error::FormatError;
 use crate::osm::{ObjectKind, OrderKey, id_rank};
+use crate::pbf::wire::Packed;
 
 /// A block whose messages were found and whose dense columns were checked.
 #[derive(Debug)]

@@ -1,10 +1,11 @@
 //! DenseNodes: many nodes, column by column, delta coded (osmformat.proto).
 
-use super::FormatError;
 use super::block::{Scale, StringTable};
 use super::element::{Info, Node, Tags};
 use super::messages::{RawInfo, string_id};
-use super::wire::{Fields, Packed, Varints, put_packed_field};
+use super::wire::{Fields, put_packed_field};
+use crate::error::FormatError;
+use crate::pbf::wire::{Packed, Varints};
 
 /// The columns of a DenseNodes message. Column lengths are checked; values are not decoded yet.
 #[derive(Debug, Clone, Default)]

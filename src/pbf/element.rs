@@ -1,10 +1,12 @@
 //! Nodes, ways and relations as borrowed views, checked before they are handed out.
 
 use super::block::{Message, PrimitiveBlock, Scale, StringTable};
+use super::dense::DenseNodes;
 use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage, version_number};
-use super::wire::{Packed, Varints, zigzag_decode};
-use super::{DenseNodes, FormatError};
+use super::wire::zigzag_decode;
+use crate::error::FormatError;
 use crate::osm::{NANO_PER_DECIMICRO, ObjectKind};
+use crate::pbf::wire::{Packed, Varints};
 
 /// Metadata of an object. What the file does not have is `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,13 +1,13 @@
 //! What can be counted of objects without taking them apart one by one: metadata and tags, column by
 //! column where nodes are dense.
 
-use super::FormatError;
 use super::block::StringTable;
 use super::cursor::{ParsedBlock, ParsedMessage};
 use super::dense::{Delta, DenseNodes};
 use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage};
-use super::wire::Packed;
+use crate::error::FormatError;
 use crate::osm::ObjectKind;
+use crate::pbf::wire::Packed;
 
 /// Counts of objects of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,7 +1,7 @@
 //! Frames: a big-endian length, a `BlobHeader`, a `Blob` (fileformat.proto).
 
-use super::FormatError;
 use super::wire::{Fields, put_bytes_field, put_bytes_head, put_varint_field, varint_len};
+use crate::error::FormatError;
 
 /// Bytes of the length that starts a frame.
 pub const FRAME_PREFIX_LEN: usize = 4;

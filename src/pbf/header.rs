@@ -1,7 +1,7 @@
 //! HeaderBlock: what a file says of itself (osmformat.proto).
 
-use super::FormatError;
 use super::wire::{Fields, put_bytes_field, put_sint_field, put_varint_field, zigzag_decode};
+use crate::error::FormatError;
 use crate::osm::{Bbox, NANO_PER_DECIMICRO};
 
 /// Names of features in `required_features` and `optional_features`.

@@ -2,11 +2,11 @@
 //! end, when it is known what the file holds.
 
 use super::frame::{Blob, BlobKind, Encoding, encode_frame};
-use super::header::{PADDING_FIELD, TOC_FIELD};
+use super::header::{HeaderBlock, PADDING_FIELD, TOC_FIELD};
 use super::toc_blob::TocPointer;
 use super::wire::{put_bytes_field, put_bytes_head, varint_len};
 use super::zlib_stored::{zlib_stored, zlib_stored_len};
-use super::{FormatError, HeaderBlock};
+use crate::error::FormatError;
 
 /// Room kept for what changes in a header between its reservation and the end: features, and where the table of
 /// contents is.
@@ -121,9 +121,11 @@ fn payload_len_of(frame_len: usize) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::codec::Decompressor;
+    use super::super::frame::BlobHeader;
+    use super::super::header::feature;
+    use super::super::wire::Fields;
     use super::*;
-    use crate::pbf::wire::Fields;
-    use crate::pbf::{BlobHeader, Decompressor, feature};
 
     fn read_back(frame: &[u8]) -> (HeaderBlock, Option<TocPointer>, usize) {
         let len = BlobHeader::len_from_prefix(frame[..4].try_into().unwrap()).unwrap() as usize;

@@ -1,8 +1,9 @@
 //! The ids in a block: how many of each kind, from where to where, and whether they stand in order.
 
-use super::wire::Varints;
-use super::{BlobEntry, BlobFlags, FormatError};
+use super::entry::{BlobEntry, BlobFlags};
+use crate::error::FormatError;
 use crate::osm::{KindSet, ObjectKind, OrderKey, id_from_rank, id_rank};
+use crate::pbf::wire::Varints;
 
 /// What the ids that were added have in common.
 #[derive(Debug)]

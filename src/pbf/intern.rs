@@ -1,7 +1,8 @@
 //! Strings on their way into a block.
 
+use super::block::StringTable;
 use super::wire::put_bytes_field;
-use super::{FormatError, StringTable};
+use crate::error::FormatError;
 use crate::osm::StringPool;
 
 /// Collects the distinct strings of one block and how often each is used.

@@ -1,11 +1,12 @@
 //! Walking the ids of a block alone: for finding objects in it.
 
-use super::FormatError;
 use super::cursor::{ParsedBlock, ParsedMessage};
 use super::dense::{Delta, DenseNodes, STRIDE};
-use super::messages::{self, ObjectOutline, RawInfo};
-use super::wire::Varints;
+use super::messages;
+use super::messages::{ObjectOutline, RawInfo};
+use crate::error::FormatError;
 use crate::osm::{ObjectKind, OrderKey, id_rank};
+use crate::pbf::wire::Varints;
 
 /// Walks the keys of a [`ParsedBlock`]'s objects in file order. Of metadata only what is asked for
 /// is decoded.

@@ -1,12 +1,12 @@
 //! Putting the places of nodes into the ways of a block on the wire: everything else is copied as it stands.
 
-use super::FormatError;
 use super::block::Scale;
 use super::cursor::ParsedBlock;
 use super::object::raw_location;
 use super::wire::{
     Fields, put_bytes_field, put_bytes_head, put_packed_field, put_sint, varint_len,
 };
+use crate::error::FormatError;
 use crate::osm::Place;
 
 /// The nodes of all ways of a block.

@@ -1,9 +1,9 @@
 //! Where the nodes of a block are.
 
-use super::FormatError;
 use super::cursor::{ParsedBlock, ParsedMessage};
 use super::dense::{Delta, DenseNodes, STRIDE, next_tag_run};
 use super::messages::{NodeMessage, WayMessage};
+use crate::error::FormatError;
 use crate::osm::{DECIMICRO_PER_DEGREE, NANO_PER_DECIMICRO, ObjectKind, Place};
 
 /// A position on the earth: latitude and longitude in 1e-7 degree.

@@ -2,9 +2,10 @@
 //!
 //! These are what commands that work on the wire use; the views of `block` are made from them.
 
-use super::FormatError;
-use super::wire::{Fields, Packed, put_packed_field, put_varint, put_varint_field};
+use super::wire::{Fields, put_packed_field, put_varint, put_varint_field};
+use crate::error::FormatError;
 use crate::osm::ObjectKind;
+use crate::pbf::wire::Packed;
 
 /// Metadata as stored: units and strings are the block's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -4,6 +4,7 @@
 //! plain bytes. The format is defined by `fileformat.proto` and `osmformat.proto` and described on
 //! the OSM wiki page "PBF Format"; `reference/format.md` says what this crate adds to it.
 
+mod assembler;
 mod blob_index;
 mod block;
 mod builder;
@@ -14,9 +15,9 @@ mod cursor;
 mod dense;
 mod element;
 mod entry;
-mod error;
 mod facts;
 mod frame;
+mod frame_encoder;
 mod header;
 mod header_frame;
 mod id_facts;
@@ -36,6 +37,7 @@ mod view;
 pub mod wire;
 mod zlib_stored;
 
+pub(crate) use assembler::{Assembler, Part};
 pub use blob_index::{BLOB_INDEX_LEN, decode_blob_index, encode_blob_index};
 pub use block::{Group, Message, PrimitiveBlock, Scale, StringTable};
 pub use builder::{BlockBuilder, TARGET_ELEMENTS, TARGET_PAYLOAD};
@@ -46,12 +48,12 @@ pub(crate) use cursor::{BlockCursor, ParsedBlock, RawObject};
 pub use dense::{DenseNodes, DenseNodesIter};
 pub use element::{Element, Info, Member, Members, Node, Refs, Relation, Tags, Way};
 pub use entry::{BlobEntry, BlobFlags};
-pub use error::FormatError;
 pub(crate) use frame::encode_blob_header;
 pub use frame::{
     Blob, BlobHeader, BlobKind, Encoding, FRAME_PREFIX_LEN, MAX_BLOB_HEADER_LEN, MAX_BLOB_LEN,
     MAX_PAYLOAD_LEN, encode_frame, plain_header_len,
 };
+pub use frame_encoder::{EncodedFrame, FrameEncoder};
 pub use header::{HeaderBlock, REQUIRED_FEATURES_KNOWN, feature};
 pub use header_frame::{header_frame, reserved_header_len, stream_header_frame};
 pub use intern::{Interner, SourceStrings};

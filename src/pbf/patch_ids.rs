@@ -1,11 +1,12 @@
 //! Giving the objects of a block other ids on the wire: everything else is copied as it stands.
 
-use super::FormatError;
 use super::dense::{Delta, put_no_tags};
 use super::messages::{RelationMessage, WayRefs, object_id};
 use super::object::put_deltas;
-use super::wire::{Fields, Packed, put_bytes_field, put_sint_field, put_varint_field};
+use super::wire::{Fields, put_bytes_field, put_sint_field, put_varint_field};
+use crate::error::FormatError;
 use crate::osm::ObjectKind;
+use crate::pbf::wire::Packed;
 
 /// Says which ids there are to be.
 pub(crate) trait NewIds {

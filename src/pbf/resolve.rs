@@ -1,14 +1,14 @@
 //! Objects of a block in plain form: strings instead of their indexes, nanodegrees instead of units.
 
 use super::block::{Scale, StringTable};
-use super::cursor::{RawForm, RawObject};
+use super::cursor::{ParsedBlock, RawForm, RawObject};
 use super::dense::Delta;
 use super::element::{Info, Member};
 use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage};
 use super::object::{Object, ObjectBody};
-use super::wire::{Packed, Varints};
-use super::{FormatError, ParsedBlock};
+use crate::error::FormatError;
 use crate::osm::{NANO_PER_DECIMICRO, ObjectKind, id_from_rank};
+use crate::pbf::wire::{Packed, Varints};
 
 /// An object in plain form. Can be filled again and again, so that its lists keep their memory.
 #[derive(Debug, Clone)]

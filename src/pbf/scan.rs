@@ -1,12 +1,14 @@
 //! Reading of one payload just what a [`BlobEntry`] says of it: ids, coordinates, order, hash.
 
 use super::block::{BlockOutline, Message, Scale, check_string_count, string_out_of_range};
-use super::dense::{OVERFLOW, check_tags};
+use super::dense::{DenseNodes, OVERFLOW, check_tags};
+use super::entry::{BlobEntry, BlobFlags};
 use super::id_facts::IdFacts;
 use super::messages::{NodeMessage, OnlyId, RawInfo};
-use super::wire::{Field, Fields, Value, Varints, count_varints};
-use super::{BlobEntry, BlobFlags, DenseNodes, FormatError};
+use super::wire::{Field, Fields, Value};
+use crate::error::FormatError;
 use crate::osm::{Bbox, NANO_PER_DECIMICRO, ObjectKind};
+use crate::pbf::wire::{Varints, count_varints};
 use twox_hash::XxHash3_64;
 
 /// Fills in what an entry says of a blob's contents. Where the blob lies in the file is left alone.

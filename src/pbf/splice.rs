@@ -7,11 +7,13 @@
 use super::block::{BlockOutline, Group, Message, Scale, StringTable};
 use super::builder::{DenseColumns, InfoColumn};
 use super::dense::{DenseNodes, next_tag_run};
+use super::frame::MAX_PAYLOAD_LEN;
 use super::locate::put_way;
 use super::messages::{Head, RawInfo, encode_relation, encode_way};
 use super::object::{Object, ObjectBody, put_deltas, raw_location};
-use super::wire::{Fields, Varints, put_bytes_field, put_sint, put_varint};
-use super::{FormatError, MAX_PAYLOAD_LEN};
+use super::wire::{Fields, put_bytes_field, put_sint, put_varint};
+use crate::error::FormatError;
+use crate::pbf::wire::Varints;
 use rustc_hash::FxHashMap;
 
 /// One step of an edit script: what happens to the next objects of a block.

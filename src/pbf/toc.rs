@@ -2,9 +2,11 @@
 //!
 //! `toc_blob` writes it as a file's last blobs and finds it there.
 
-use super::wire::{Varints, put_sint, put_varint, zigzag_decode};
-use super::{BlobEntry, BlobFlags, FormatError};
+use super::entry::{BlobEntry, BlobFlags};
+use super::wire::{put_sint, put_varint, zigzag_decode};
+use crate::error::FormatError;
 use crate::osm::{Bbox, KindSet};
+use crate::pbf::wire::Varints;
 
 /// The first bytes of a table, and of the pointer to one.
 pub(super) const MAGIC: &[u8; 4] = b"HOGG";

@@ -5,11 +5,12 @@
 //! known distance from the file's end. `reference/format.md` has the layout.
 
 use super::block::StringTable;
+use super::codec::Decompressor;
 use super::frame::{Blob, BlobHeader, BlobKind, Encoding, FRAME_PREFIX_LEN, encode_frame};
 use super::toc::{MAGIC, VERSION};
 use super::wire::{Fields, put_bytes_field, put_bytes_head, varint_len};
 use super::zlib_stored::{CHECKSUM_LEN, zlib_stored};
-use super::{Decompressor, FormatError};
+use crate::error::FormatError;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 

@@ -1,12 +1,13 @@
 //! The objects of a block as questions see them: id, tags by string id, references. Only what is asked
 //! for is decoded.
 
-use super::FormatError;
 use super::cursor::{ParsedBlock, ParsedMessage};
 use super::dense::{Delta, next_tag_run};
 use super::messages::{RelationMessage, WayRefs, object_id};
-use super::wire::{Fields, Packed, Varints};
+use super::wire::Fields;
+use crate::error::FormatError;
 use crate::osm::ObjectKind;
+use crate::pbf::wire::{Packed, Varints};
 
 /// One object of a block.
 #[derive(Debug, Clone, Copy)]

@@ -5,7 +5,7 @@
 
 mod packed;
 
-use super::FormatError;
+use crate::error::FormatError;
 pub use packed::{Packed, Varints, check_varints, count_varints};
 
 /// Longest encoding of a 64-bit varint, in bytes.

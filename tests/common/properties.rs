@@ -4,16 +4,19 @@
 use super::craft::{self, Layout, Shape, varint};
 use super::{Kind, Object, decode, known, mixed_objects};
 use arbitrary::{Arbitrary, Unstructured};
+use pbfhogg::FormatError;
 use pbfhogg::commands::{HeaderOptions, check, sort};
+use pbfhogg::file::WriteOptions;
+use pbfhogg::formats::{read_change_files, read_osm_file};
+use pbfhogg::geometry::AreaIndex;
+use pbfhogg::io::OutputTarget;
 use pbfhogg::osm::{KindSet, TagFilter};
 use pbfhogg::pbf::{
     Blob, BlobEntry, BlobHeader, BlobKind, Compression, Compressor, Decompressor, Element,
-    FormatError, HeaderBlock, Info, InfoFields, PrimitiveBlock, Toc, clean_block,
-    decode_blob_index, encode_blob_index, encode_toc, scan_payload,
+    HeaderBlock, Info, InfoFields, PrimitiveBlock, Toc, clean_block, decode_blob_index,
+    encode_blob_index, encode_toc, scan_payload,
 };
-use pbfhogg::region::{AreaIndex, read_config, read_shape};
-use pbfhogg::text::{read_change_files, read_osm_file};
-use pbfhogg::write::{OutputTarget, WriteOptions};
+use pbfhogg::region_file::{read_config, read_shape};
 use pbfhogg::{Context, ElementReader, Error};
 use std::cell::RefCell;
 use std::io::Write;

@@ -3,11 +3,12 @@
 use super::partitions::Partitions;
 use super::{IndexType, Options, Parts};
 use crate::error::{Error, Result};
+use crate::file::{BlobReader, PbfFile};
 use crate::index::{DiskJoin, LocationStore, StoreForm};
+use crate::io::system;
 use crate::osm::id_rank;
 use crate::pbf::{BlobEntry, ParsedBlock, WayNodes};
-use crate::read::{BlobReader, PbfFile};
-use crate::{Context, human_bytes, system};
+use crate::runtime::{Context, human_bytes};
 use std::path::{Path, PathBuf};
 
 /// Bytes that the program itself takes, with blobs in flight and what is being written.

@@ -1,13 +1,13 @@
 //! Nodes: where they are, and which of them stay.
 
-use crate::Context;
-use crate::commands::keep::{Keep, Marks};
-use crate::commands::scan::Scan;
-use crate::error::Result;
+use crate::engine::scan::Scan;
+use crate::engine::{Keep, Marks};
+use crate::error::{FormatError, Result};
+use crate::file::{BlobPlan, PbfFile};
 use crate::index::{IdSet, LocatedNodes, LocationStore};
 use crate::osm::{ObjectKind, Place, id_rank};
-use crate::pbf::{BlobEntry, FormatError, ParsedBlock};
-use crate::read::{BlobPlan, PbfFile};
+use crate::pbf::{BlobEntry, ParsedBlock};
+use crate::runtime::Context;
 use std::ops::RangeInclusive;
 
 /// Marks what stays of a block: everything but nodes without tags that are not among `members`. Says of each node

@@ -1,13 +1,13 @@
 //! Ranges of ids of which one fits into memory at a time.
 
 use super::Parts;
-use crate::Context;
-use crate::commands::scan::Scan;
+use crate::engine::scan::Scan;
 use crate::error::Result;
+use crate::file::{BlobPlan, PbfFile};
 use crate::index::{DiskJoin, LocationStore, StoreForm};
 use crate::osm::{ObjectKind, id_rank};
 use crate::pbf::{BlobEntry, WayNodes};
-use crate::read::{BlobPlan, PbfFile};
+use crate::runtime::Context;
 use std::ops::{Range, RangeInclusive};
 
 /// Ranges of ids, ascending, which together hold all.

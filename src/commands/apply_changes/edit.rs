@@ -2,18 +2,17 @@
 
 use super::locations::{Locations, SparedNodes};
 use super::units::Unit;
-use crate::Context;
-use crate::error::Result;
+use crate::error::{FormatError, Result};
+use crate::file::{BlobReader, PbfFile, WriteOptions};
+use crate::formats::{Batch, Change, ChangeSet, NO_PLACE};
 use crate::index::IdSet;
 use crate::osm::{ObjectKind, OrderKey, id_from_rank};
 use crate::pbf::splice::{Edit as Step, EditScript, SpliceOptions, splice_block};
 use crate::pbf::{
-    BlobEntry, BlobFlags, FormatError, Object, ObjectBody, ParsedBlock, RawAge, Relocated, Scale,
-    SourceStrings, TARGET_ELEMENTS, relocate_ways,
+    BlobEntry, BlobFlags, EncodedFrame, FrameEncoder, Object, ObjectBody, ParsedBlock, RawAge,
+    Relocated, Scale, SourceStrings, TARGET_ELEMENTS, relocate_ways,
 };
-use crate::read::{BlobReader, PbfFile};
-use crate::text::{Batch, Change, ChangeSet, NO_PLACE};
-use crate::write::{EncodedFrame, FrameEncoder, WriteOptions};
+use crate::runtime::Context;
 
 /// What became of a unit.
 pub(super) enum Done {
@@ -148,7 +147,7 @@ impl<'a> Editor<'a> {
                 let changes = self.slice(range);
                 let done = insert_all(&mut self.encoder, self.changes, changes, self.rules);
                 let (frames, tally) =
-                    done.map_err(|error| crate::Error::Internal(error.to_string()))?;
+                    done.map_err(|error| crate::error::Error::Internal(error.to_string()))?;
                 Ok((Done::New(frames), tally))
             }
             Unit::Edit(entry, range) => {
@@ -168,7 +167,8 @@ impl<'a> Editor<'a> {
                     all.add(tally);
                 }
                 let frames = self.encoder.finish();
-                let frames = frames.map_err(|error| crate::Error::Internal(error.to_string()))?;
+                let frames =
+                    frames.map_err(|error| crate::error::Error::Internal(error.to_string()))?;
                 let done = match any_changes {
                     true => Done::Rewritten(frames, blobs.len() as u64),
                     false => Done::CopyAll(blobs.iter().map(|(entry, _)| *entry).collect()),

@@ -4,14 +4,14 @@
 //! the nodes of the base; from a base that was made without those that only ways need, by its ways, all of which are
 //! looked through first.
 
-use crate::Context;
-use crate::commands::scan::Scan;
-use crate::error::{Error, Result};
+use crate::engine::scan::Scan;
+use crate::error::{Error, FormatError, Result};
+use crate::file::{BlobPlan, BlobReader, PbfFile};
+use crate::formats::{Change, ChangeSet};
 use crate::index::IdSet;
 use crate::osm::{ObjectKind, Place};
-use crate::pbf::{BlobEntry, BlobFlags, FormatError, ParsedBlock, WayNodes, feature};
-use crate::read::{BlobPlan, BlobReader, PbfFile};
-use crate::text::{Change, ChangeSet};
+use crate::pbf::{BlobEntry, BlobFlags, ParsedBlock, WayNodes, feature};
+use crate::runtime::Context;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What becomes of nodes that have no tags and that no relation refers to.

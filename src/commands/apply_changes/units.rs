@@ -1,10 +1,11 @@
 //! Which blob of the base gets which changes.
 
+use crate::file::BlobPlan;
+use crate::formats::ChangeSet;
 use crate::osm::{ObjectKind, OrderKey};
 use crate::pbf::{BlobEntry, TARGET_ELEMENTS, TARGET_PAYLOAD};
-use crate::read::BlobPlan;
-use crate::text::ChangeSet;
-use crate::write::Expected;
+
+use crate::io::Expected;
 use std::ops::Range;
 
 /// One step of the output, in canonical order.

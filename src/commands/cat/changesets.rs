@@ -1,12 +1,13 @@
 //! Files of changesets, which are text and become text.
 
 use super::{Format, Options, Summary};
-use crate::Context;
-use crate::commands::headers::generator;
+use crate::engine::headers::generator;
 use crate::error::{Error, Result};
-use crate::read::Input;
-use crate::text::{ChangesetText, Preface, TextFormat, XmlText, holds_changesets, read_changesets};
-use crate::write::TextOutput;
+use crate::formats::{
+    ChangesetText, Preface, TextFormat, TextOutput, XmlText, holds_changesets, read_changesets,
+};
+use crate::io::Input;
+use crate::runtime::Context;
 use std::path::Path;
 
 /// Bytes of text that are gathered before they are written.

@@ -1,15 +1,16 @@
 //! Files as text: OSM XML or OPL.
 
 use super::{Options, Summary, wanted_entries};
-use crate::Context;
-use crate::error::{Error, Result};
+use crate::error::{Error, FormatError, Result};
+use crate::file::{BlobReader, PbfFile};
+use crate::formats::{
+    OplText, Preface, TextChunk, TextCompression, TextEncoder, TextFormat, TextOutput, XmlText,
+};
 use crate::osm::KindSet;
 use crate::pbf::{
-    BlobEntry, FormatError, HeaderBlock, InfoFields, ParsedBlock, PlainObject, clean_block, feature,
+    BlobEntry, HeaderBlock, InfoFields, ParsedBlock, PlainObject, clean_block, feature,
 };
-use crate::read::{BlobReader, PbfFile, parallel_classify_phase};
-use crate::text::{OplText, Preface, TextFormat, XmlText};
-use crate::write::{TextChunk, TextCompression, TextEncoder, TextOutput};
+use crate::runtime::{Context, parallel_classify_phase};
 
 /// Writes files behind each other as text.
 pub(super) fn write(

@@ -1,11 +1,9 @@
 //! Whether blobs hold what the indexes of a file say, and can be read at all.
 
-use crate::Context;
-use crate::error::{Error, Result};
-use crate::pbf::{
-    BlobEntry, BlobFlags, FormatError, Toc, decode_blob_index, feature, scan_payload,
-};
-use crate::read::{BlobPlan, BlobReader, FrameHead, PbfFile, parallel_classify_phase};
+use crate::error::{Error, FormatError, Result};
+use crate::file::{BlobPlan, BlobReader, FrameHead, PbfFile};
+use crate::pbf::{BlobEntry, BlobFlags, Toc, decode_blob_index, feature, scan_payload};
+use crate::runtime::{Context, parallel_classify_phase};
 use serde::Serialize;
 
 /// What came of a look at every blob and every claim.

@@ -2,11 +2,11 @@
 
 use super::show::{Report, put_details, put_line};
 use super::{Equality, Format, Options, Summary};
-use crate::commands::shards::{Shard, Source, Sources, Unit};
-use crate::error::{Error, Result};
+use crate::engine::shards::{Shard, Source, Sources, Unit};
+use crate::error::{Error, FormatError, Result};
+use crate::formats::{ChangeAction, OscText};
 use crate::osm::{KindSet, ObjectId, OrderKey, id_from_rank};
-use crate::pbf::{BlobFlags, BlockCursor, FormatError, ParsedBlock, PlainObject, RawObject};
-use crate::text::{ChangeAction, OscText};
+use crate::pbf::{BlobFlags, BlockCursor, ParsedBlock, PlainObject, RawObject};
 use std::cmp::Ordering;
 
 /// What was found in a range.

@@ -1,11 +1,10 @@
 //! Files that are to be gone through side by side have to be in order.
 
-use crate::Context;
-use crate::commands::input;
+use crate::engine::input;
 use crate::error::Result;
+use crate::file::{BlobPlan, PbfFile, WriteOptions};
 use crate::pbf::Compression;
-use crate::read::{BlobPlan, PbfFile};
-use crate::write::WriteOptions;
+use crate::runtime::Context;
 use std::path::{Path, PathBuf};
 
 /// One of the two files.

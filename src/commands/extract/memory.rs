@@ -2,13 +2,13 @@
 
 use super::Options;
 use super::selection::count_nodes;
-use crate::Context;
 use crate::error::{Error, Result};
+use crate::file::{BlobPlan, PbfFile};
+use crate::geometry::AreaIndex;
+use crate::io::system;
 use crate::osm::{Bbox, ObjectKind};
 use crate::pbf::BlobEntry;
-use crate::read::{BlobPlan, PbfFile};
-use crate::region::AreaIndex;
-use crate::{human_bytes, system};
+use crate::runtime::{Context, human_bytes};
 
 /// Bytes that the program itself takes, with blobs in flight and what is being written.
 const BASE: u64 = 24 << 20;

@@ -1,8 +1,9 @@
 //! What is unusual in a file.
 
 use super::coordinates::is_outside;
+use crate::error::FormatError;
 use crate::osm::{ObjectId, ObjectKind, id_from_rank};
-use crate::pbf::{BlobEntry, BlobFlags, FormatError, ParsedBlock, RawObject};
+use crate::pbf::{BlobEntry, BlobFlags, ParsedBlock, RawObject};
 use serde::Serialize;
 use std::collections::BTreeMap;
 

@@ -3,7 +3,8 @@
 use super::anomalies::{Anomalies, note_blob, note_object};
 use super::coordinates::{NodeStatistics, WayLocations};
 use super::extended::Extended;
-use crate::pbf::{BlobEntry, FormatError, ParsedBlock};
+use crate::error::FormatError;
+use crate::pbf::{BlobEntry, ParsedBlock};
 
 /// What is asked of every object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

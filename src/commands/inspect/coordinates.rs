@@ -1,7 +1,8 @@
 //! Coordinates of nodes, and in ways.
 
+use crate::error::FormatError;
 use crate::osm::{Bbox, Degrees, NANO_PER_DECIMICRO, ObjectKind, id_from_rank};
-use crate::pbf::{FormatError, ParsedBlock, RawObject};
+use crate::pbf::{ParsedBlock, RawObject};
 use serde::Serialize;
 
 /// Nanodegrees in a degree.

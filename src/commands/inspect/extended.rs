@@ -1,7 +1,8 @@
 //! Metadata and sizes of objects.
 
+use crate::error::FormatError;
 use crate::osm::{ObjectKind, OrderKey, format_timestamp};
-use crate::pbf::{BlobEntry, BlobFlags, FormatError, ParsedBlock};
+use crate::pbf::{BlobEntry, BlobFlags, ParsedBlock};
 use serde::Serialize;
 
 /// How many objects of each kind there are; serialized by kind.

@@ -1,13 +1,13 @@
 //! Single objects as they stand in a file, found by their ids.
 
-use crate::Context;
-use crate::commands::input;
-use crate::commands::scan::Scan;
-use crate::error::Result;
+use crate::engine::input;
+use crate::engine::scan::Scan;
+use crate::error::{FormatError, Result};
+use crate::file::{BlobPlan, PlanNeeds};
 use crate::index::IdSets;
 use crate::osm::{Degrees, ObjectId, ObjectKind, format_timestamp};
-use crate::pbf::{Element, FormatError, Info, PrimitiveBlock};
-use crate::read::{BlobPlan, PlanNeeds};
+use crate::pbf::{Element, Info, PrimitiveBlock};
+use crate::runtime::Context;
 use serde::Serialize;
 use std::path::PathBuf;
 

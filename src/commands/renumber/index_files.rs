@@ -3,8 +3,9 @@
 
 use super::numbering::Numbering;
 use crate::error::{Error, Result};
+use crate::formats::TextOutput;
+use crate::io::OutputTarget;
 use crate::osm::ObjectKind;
-use crate::write::{OutputTarget, TextOutput};
 use std::io;
 use std::path::{Path, PathBuf};
 

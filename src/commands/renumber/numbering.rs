@@ -2,9 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::index::{IdSet, RankSet, RankWalk};
+use crate::io::{Output, OutputTarget, system};
 use crate::osm::id_rank;
-use crate::sys;
-use crate::write::{Output, OutputTarget};
 use rustc_hash::FxHashMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -189,11 +188,11 @@ impl Numbering {
         for (old, _) in self.pairs() {
             bytes.extend_from_slice(&old.to_le_bytes());
             if bytes.len() >= AT_A_TIME {
-                sys::write(&file, &bytes).map_err(failed)?;
+                system::write(&file, &bytes).map_err(failed)?;
                 bytes.clear();
             }
         }
-        sys::write(&file, &bytes).map_err(failed)?;
+        system::write(&file, &bytes).map_err(failed)?;
         output.commit()
     }
 }

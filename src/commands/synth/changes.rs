@@ -2,11 +2,11 @@
 
 use super::town::{Made, Town};
 use super::world::{Fate, World, day_ends};
-use crate::Context;
 use crate::error::{Error, Result};
+use crate::formats::{ChangeAction, OscWriter};
+use crate::io::{Output, OutputTarget};
 use crate::osm::{ObjectKind, format_timestamp};
-use crate::text::{ChangeAction, OscWriter};
-use crate::write::{Output, OutputTarget};
+use crate::runtime::Context;
 use flate2::{Compression, GzBuilder};
 use serde::Serialize;
 use std::io::{BufWriter, Write};

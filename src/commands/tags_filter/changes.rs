@@ -1,14 +1,13 @@
 //! Change files: the changes of objects with certain tags, and of what these refer to.
 
 use super::Options;
-use crate::Context;
-use crate::commands::headers::generator;
+use crate::engine::headers::generator;
 use crate::error::Result;
+use crate::formats::{Batch, ChangeAction, OscText, TextOutput, read_change_files};
 use crate::index::IdSets;
 use crate::osm::{ObjectId, ObjectKind, TagExpression, TagFilter};
 use crate::pbf::{Object, ObjectBody};
-use crate::text::{Batch, ChangeAction, OscText, read_change_files};
-use crate::write::TextOutput;
+use crate::runtime::Context;
 use serde::Serialize;
 
 /// What became of a change file.

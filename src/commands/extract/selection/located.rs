@@ -1,11 +1,11 @@
 //! The regions at places.
 
-use crate::Context;
-use crate::commands::scan::Scan;
+use crate::engine::scan::Scan;
 use crate::error::Result;
+use crate::file::{BlobPlan, PbfFile};
+use crate::geometry::{AreaIndex, Locator};
 use crate::index::{EMPTY_SET, SetNumber, SetTable};
-use crate::read::{BlobPlan, PbfFile};
-use crate::region::{AreaIndex, Locator};
+use crate::runtime::Context;
 use rustc_hash::FxHashMap;
 
 /// Finds the regions at places, one near the other.

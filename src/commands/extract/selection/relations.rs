@@ -2,10 +2,10 @@
 
 use super::{Found, Selection, Source, add, add_all, keep_places};
 use crate::commands::extract::strategy::{RelationTypes, Strategy};
-use crate::error::Result;
+use crate::error::{FormatError, Result};
 use crate::index::{EMPTY_SET, IdMap, IdSet, SetAlgebra, SetNumber};
 use crate::osm::ObjectKind;
-use crate::pbf::{BlobEntry, FormatError, ObjectView, ParsedBlock};
+use crate::pbf::{BlobEntry, ObjectView, ParsedBlock};
 use rustc_hash::FxHashMap;
 
 impl Selection<'_> {

@@ -1,0 +1,271 @@
+//! Joining small blocks into full ones on their way into a file, on every core.
+
+use crate::error::{Error, FormatError, Result};
+use crate::file::{PbfWriter, WriteOptions};
+use crate::io::Input;
+use crate::pbf::{
+    BlobEntry, EncodedFrame, FrameEncoder, ParsedBlock, Part, SourceStrings, TARGET_ELEMENTS,
+    TARGET_PAYLOAD,
+};
+use crate::runtime::Context;
+use crossbeam_channel::{Receiver, Sender, bounded};
+use std::cell::OnceCell;
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+/// Chunks that wait for one that is being encoded, in all outputs together.
+const MOST_WAITING: usize = 64;
+/// Those that an output may have in any case.
+const LEAST_WAITING: usize = 4;
+
+/// Some objects of a part: a part may be cut where a block is full.
+type Piece = (Arc<Part>, Range<usize>);
+
+/// A block to be encoded, and where its frames go.
+struct Job {
+    pieces: Vec<Piece>,
+    done: Sender<Result<Vec<EncodedFrame>>>,
+}
+
+/// A chunk of the output that waits for its turn.
+enum Waiting<'f> {
+    Copy(&'f Input, BlobEntry),
+    Frames(Vec<EncodedFrame>),
+    Encoded(Receiver<Result<Vec<EncodedFrame>>>),
+}
+
+/// A [`PbfWriter`] that also takes small blocks. Neighbours of one kind become one full block, which is
+/// encoded by one of a few threads while the file goes on. Where blocks are cut depends on what comes
+/// and on nothing else.
+pub(crate) struct Reblocker<'f> {
+    writer: PbfWriter<'f>,
+    encoders: Rc<Encoders>,
+    most_waiting: usize,
+    /// What the next block has so far.
+    pieces: Vec<Piece>,
+    count: usize,
+    bytes: usize,
+    waiting: VecDeque<Waiting<'f>>,
+}
+
+impl<'f> Reblocker<'f> {
+    /// One of `outputs` that are written at the same time and share `encoders`.
+    pub(crate) fn new(writer: PbfWriter<'f>, encoders: &Rc<Encoders>, outputs: usize) -> Self {
+        Self {
+            writer,
+            encoders: encoders.clone(),
+            most_waiting: (MOST_WAITING / outputs.max(1)).max(LEAST_WAITING),
+            pieces: Vec::new(),
+            count: 0,
+            bytes: 0,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// Appends a blob of an input as it is.
+    pub(crate) fn copy(&mut self, input: &'f Input, entry: BlobEntry) -> Result<()> {
+        self.end_block()?;
+        if self.waiting.is_empty() {
+            return self.writer.copy(input, &entry);
+        }
+        self.wait(Waiting::Copy(input, entry))
+    }
+
+    /// Appends frames.
+    pub(crate) fn frames(&mut self, frames: Vec<EncodedFrame>) -> Result<()> {
+        self.end_block()?;
+        self.wait(Waiting::Frames(frames))
+    }
+
+    /// Appends the objects of a small block.
+    pub(crate) fn part(&mut self, part: Part) -> Result<()> {
+        let other_kind = |(piece, _): &Piece| piece.kind != part.kind;
+        if self.pieces.first().is_some_and(other_kind) {
+            self.end_block()?;
+        }
+        let part = Arc::new(part);
+        let mut start = 0;
+        while start < part.count {
+            let end = part.count.min(start + (self.encoders.most - self.count));
+            self.pieces.push((part.clone(), start..end));
+            self.count += end - start;
+            self.bytes += part.payload.len() * (end - start) / part.count.max(1);
+            start = end;
+            if self.count >= self.encoders.most || self.bytes >= TARGET_PAYLOAD {
+                self.end_block()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Has what was gathered for a block encoded: the next part begins another.
+    pub(crate) fn end_block(&mut self) -> Result<()> {
+        let pieces = std::mem::take(&mut self.pieces);
+        (self.count, self.bytes) = (0, 0);
+        if pieces.is_empty() {
+            return Ok(());
+        }
+        let frames = self.encoders.encode(pieces)?;
+        self.wait(Waiting::Encoded(frames))
+    }
+
+    /// Queues a chunk; what is at the head of the queue and ready is written.
+    fn wait(&mut self, chunk: Waiting<'f>) -> Result<()> {
+        self.waiting.push_back(chunk);
+        while let Some(chunk) = self.waiting.pop_front() {
+            match chunk {
+                Waiting::Encoded(frames)
+                    if self.waiting.len() < self.most_waiting && frames.is_empty() =>
+                {
+                    self.waiting.push_front(Waiting::Encoded(frames));
+                    break;
+                }
+                chunk => self.write(chunk)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, chunk: Waiting<'f>) -> Result<()> {
+        let frames = match chunk {
+            Waiting::Copy(input, entry) => return self.writer.copy(input, &entry),
+            Waiting::Frames(frames) => frames,
+            Waiting::Encoded(frames) => frames.recv().map_err(|_| stopped())??,
+        };
+        frames.iter().try_for_each(|frame| self.writer.frame(frame))
+    }
+
+    /// Writes what waits, and gives the writer back for the file to be ended.
+    pub(crate) fn finish(mut self) -> Result<PbfWriter<'f>> {
+        self.end_block()?;
+        while let Some(chunk) = self.waiting.pop_front() {
+            self.write(chunk)?;
+        }
+        Ok(self.writer)
+    }
+}
+
+fn stopped() -> Error {
+    Error::Internal("an encoder thread stopped".into())
+}
+
+/// Threads that encode blocks, for one output or for several. None is started before there is something
+/// to do.
+pub(crate) struct Encoders {
+    threads: usize,
+    options: WriteOptions,
+    /// Objects in a full block.
+    most: usize,
+    pool: OnceCell<EncoderPool>,
+}
+
+impl Encoders {
+    pub(crate) fn new(options: WriteOptions, ctx: &Context) -> Rc<Self> {
+        Self::of_blocks(TARGET_ELEMENTS, options, ctx)
+    }
+
+    /// Encoders of blocks of so many objects.
+    pub(crate) fn of_blocks(most: usize, options: WriteOptions, ctx: &Context) -> Rc<Self> {
+        Rc::new(Self {
+            threads: ctx.jobs,
+            options,
+            most: most.max(1),
+            pool: OnceCell::new(),
+        })
+    }
+
+    fn encode(&self, pieces: Vec<Piece>) -> Result<Receiver<Result<Vec<EncodedFrame>>>> {
+        if self.pool.get().is_none() {
+            let pool = EncoderPool::start(self.threads, self.most, self.options)?;
+            let _ = self.pool.set(pool);
+        }
+        self.pool.get().ok_or_else(stopped)?.encode(pieces)
+    }
+}
+
+struct EncoderPool {
+    queue: Option<Sender<Job>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl EncoderPool {
+    fn start(threads: usize, most: usize, options: WriteOptions) -> Result<Self> {
+        let (queue, jobs) = bounded::<Job>(threads.max(1));
+        let mut pool = Self {
+            queue: Some(queue),
+            threads: Vec::new(),
+        };
+        for number in 0..threads.max(1) {
+            let jobs = jobs.clone();
+            let thread = std::thread::Builder::new().name("encode".into());
+            match thread.spawn(move || work(&jobs, most, options)) {
+                Ok(thread) => pool.threads.push(thread),
+                Err(error) if number == 0 => {
+                    let cause = format!("cannot start an encoder thread: {error}");
+                    return Err(Error::Usage(cause));
+                }
+                // A system that is short of threads gets by with fewer.
+                Err(_) => break,
+            }
+        }
+        Ok(pool)
+    }
+
+    fn encode(&self, pieces: Vec<Piece>) -> Result<Receiver<Result<Vec<EncodedFrame>>>> {
+        let (done, frames) = bounded(1);
+        let job = Job { pieces, done };
+        let queue = self.queue.as_ref().ok_or_else(stopped)?;
+        queue.send(job).map_err(|_| stopped())?;
+        Ok(frames)
+    }
+}
+
+impl Drop for EncoderPool {
+    fn drop(&mut self) {
+        self.queue = None;
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn work(jobs: &Receiver<Job>, most: usize, options: WriteOptions) {
+    let mut encoder = FrameEncoder::new(options.compression, options.blob_index);
+    encoder.set_most(most);
+    for job in jobs {
+        let encoded = catch_unwind(AssertUnwindSafe(|| encode(&mut encoder, &job.pieces)));
+        let frames = match encoded {
+            Ok(encoded) => encoded.map_err(|error| Error::Internal(error.to_string())),
+            Err(_) => Err(stopped()),
+        };
+        // Nobody waits for it where the command has failed.
+        let _ = job.done.send(frames);
+    }
+}
+
+/// Makes one block of some objects.
+fn encode(encoder: &mut FrameEncoder, pieces: &[Piece]) -> Result<Vec<EncodedFrame>, FormatError> {
+    if let [(part, range)] = pieces
+        && range.len() == part.count
+    {
+        encoder.add_payload(&part.payload)?;
+        return encoder.finish();
+    }
+    for (part, range) in pieces {
+        let block = ParsedBlock::parse(&part.payload)?;
+        let mut strings = SourceStrings::new(&block.strings);
+        let mut objects = block.cursor();
+        for index in 0..range.end {
+            if let Some(object) = objects.next()?
+                && index >= range.start
+            {
+                encoder.add_raw(&object, &block.scale, &mut strings)?;
+            }
+        }
+    }
+    encoder.finish()
+}

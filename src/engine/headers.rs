@@ -1,0 +1,131 @@
+//! Headers of outputs: made from the inputs' headers and what the user asked for.
+
+use crate::error::{Error, Result};
+use crate::file::PbfFile;
+use crate::osm::parse_timestamp;
+use crate::pbf::{HeaderBlock, feature};
+
+/// A header field that the user sets, with its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HeaderOption {
+    /// Time up to which changes are contained, in seconds since 1970.
+    ReplicationTimestamp(i64),
+    /// Number of the last change file contained.
+    ReplicationSequence(i64),
+    /// Where change files come from.
+    ReplicationUrl(String),
+    /// Where the data comes from.
+    Source(String),
+    /// An optional feature to declare or, with `false`, not to declare.
+    Feature(String, bool),
+}
+
+impl HeaderOption {
+    /// Reads `KEY=VALUE`.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;
+        match key {
+            "osmosis_replication_timestamp" => parse_timestamp(value)
+                .map(Self::ReplicationTimestamp)
+                .ok_or(format!("'{value}' is not a time like 2026-11-20T00:00:00Z")),
+            "osmosis_replication_sequence_number" => value
+                .parse()
+                .map(Self::ReplicationSequence)
+                .map_err(|_| format!("'{value}' is not a sequence number")),
+            "osmosis_replication_base_url" => Ok(Self::ReplicationUrl(value.into())),
+            "source" => Ok(Self::Source(value.into())),
+            "generator" => Err("use --generator".into()),
+            "sorting" | feature::SORTED => match value {
+                "Type_then_ID" | "true" | "yes" => {
+                    Err("order is declared when it is there; use `sort`".into())
+                }
+                _ => Ok(Self::Feature(feature::SORTED.into(), false)),
+            },
+            _ => match value {
+                "true" | "yes" => Ok(Self::Feature(key.into(), true)),
+                "false" | "no" => Ok(Self::Feature(key.into(), false)),
+                _ => Err(format!(
+                    "'{key}' is not a header field: know osmosis_replication_timestamp, \
+                     osmosis_replication_sequence_number, osmosis_replication_base_url, source, \
+                     and NAME=true or NAME=false for optional features"
+                )),
+            },
+        }
+    }
+
+    fn apply(&self, header: &mut HeaderBlock) {
+        match self {
+            Self::ReplicationTimestamp(seconds) => header.replication_timestamp = Some(*seconds),
+            Self::ReplicationSequence(number) => header.replication_sequence = Some(*number),
+            Self::ReplicationUrl(url) => header.replication_url = Some(url.clone()),
+            Self::Source(source) => header.source = Some(source.clone()),
+            Self::Feature(name, declared) => header.set_optional(name, *declared),
+        }
+    }
+}
+
+/// What the user wants in the output's header.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HeaderOptions {
+    /// Name of the writing program; this program's name and version where `None`.
+    pub generator: Option<String>,
+    /// Fields to set.
+    pub set: Vec<HeaderOption>,
+}
+
+impl HeaderOptions {
+    /// Puts the user's wishes into a header.
+    pub fn apply(&self, header: &mut HeaderBlock) {
+        header.writing_program = Some(generator(self.generator.as_deref()));
+        self.set.iter().for_each(|option| option.apply(header));
+    }
+}
+
+/// The name of the writing program: as given, or that of this one.
+pub(crate) fn generator(given: Option<&str>) -> String {
+    given
+        .unwrap_or(concat!("pbfhogg/", env!("CARGO_PKG_VERSION")))
+        .to_owned()
+}
+
+/// The header of a file that holds what several inputs held: what all agree on is kept.
+pub(crate) fn merged_header(files: &[PbfFile]) -> Result<HeaderBlock> {
+    let (first, rest) = files
+        .split_first()
+        .ok_or_else(|| Error::Usage("no input file was given".into()))?;
+    let mut merged = first.header.clone();
+    for file in rest {
+        let other = &file.header;
+        for name in &other.required_features {
+            merged.set_required(name, true);
+        }
+        merged
+            .optional_features
+            .retain(|name| other.optional_features.contains(name));
+        // Files behind each other are not in order because each is; the writer finds out.
+        merged.set_optional(feature::SORTED, false);
+        merged.bbox_nano = match (merged.bbox_nano, other.bbox_nano) {
+            (Some([l, r, t, b]), Some([left, right, top, bottom])) => {
+                Some([l.min(left), r.max(right), t.max(top), b.min(bottom)])
+            }
+            _ => None,
+        };
+        keep_if_equal(&mut merged.source, &other.source);
+        keep_if_equal(&mut merged.replication_url, &other.replication_url);
+        keep_if_equal(
+            &mut merged.replication_sequence,
+            &other.replication_sequence,
+        );
+        keep_if_equal(
+            &mut merged.replication_timestamp,
+            &other.replication_timestamp,
+        );
+    }
+    Ok(merged)
+}
+
+fn keep_if_equal<T: PartialEq>(kept: &mut Option<T>, other: &Option<T>) {
+    if kept != other {
+        *kept = None;
+    }
+}

@@ -1,0 +1,201 @@
+//! Opening the inputs of commands. What is OSM as text becomes a temporary PBF with a table of contents first, so
+//! that every command takes it.
+
+use super::block_packer::{Encoders, Reblocker};
+use super::headers::HeaderOptions;
+use crate::engine::sort::{Dedupe, SortJob, sort_files};
+use crate::error::{Error, FormatError, Result};
+use crate::file::{BlobPlan, PbfFile, PbfWriter, PlanNeeds, WriteOptions};
+use crate::formats::{Batch, ChangeSet, Preface, TextFormat, read_start, read_texts};
+use crate::io::{Expected, Input, OutputTarget, ScratchFile};
+use crate::osm::NANO_PER_DECIMICRO;
+use crate::pbf::{Assembler, Compression, HeaderBlock, Part, feature};
+use crate::runtime::{Context, InputFormat};
+use std::path::Path;
+
+/// Opens an input of which nothing is copied.
+pub(crate) fn open(path: &Path, ctx: &Context) -> Result<PbfFile> {
+    open_in(path, Compression::Lz4, ctx)
+}
+
+/// Opens an input of which blobs may be copied to an output: those of a temporary PBF are compressed as the
+/// output is.
+pub(crate) fn open_to_copy(path: &Path, write: &WriteOptions, ctx: &Context) -> Result<PbfFile> {
+    open_in(path, write.compression, ctx)
+}
+
+/// Opens an input in whatever format: `None` for PBF.
+pub(crate) fn open_any(path: &Path, ctx: &Context) -> Result<(Input, Option<TextFormat>)> {
+    let input = Input::open_in(path, ctx)?;
+    let format = match ctx.input_format {
+        InputFormat::Pbf => None,
+        InputFormat::Osm => Some(TextFormat::Osm),
+        InputFormat::Opl => Some(TextFormat::Opl),
+        InputFormat::Auto => TextFormat::of(&input)?,
+    };
+    Ok((input, format))
+}
+
+fn open_in(path: &Path, compression: Compression, ctx: &Context) -> Result<PbfFile> {
+    let (input, format) = open_any(path, ctx)?;
+    to_pbf(input, format, compression, ctx)
+}
+
+/// A PBF of an input in whatever format.
+pub(crate) fn to_pbf(
+    input: Input,
+    format: Option<TextFormat>,
+    compression: Compression,
+    ctx: &Context,
+) -> Result<PbfFile> {
+    match format {
+        None => PbfFile::of_input(input, ctx),
+        Some(TextFormat::OsmChange) => Err(Error::file(
+            input.path(),
+            "this is an OsmChange file, not a file of objects: see apply-changes and merge-changes",
+        )),
+        Some(format) => converted(input, format, compression, ctx),
+    }
+}
+
+/// Whether the input was text.
+pub(crate) fn is_text(file: &PbfFile) -> bool {
+    file.input.original_len().is_some()
+}
+
+/// A PBF of what a text holds, in a temporary file without a name.
+fn converted(
+    input: Input,
+    format: TextFormat,
+    compression: Compression,
+    ctx: &Context,
+) -> Result<PbfFile> {
+    let path = input.path().to_owned();
+    ctx.detail(format!(
+        "{}: {} is converted to a temporary PBF",
+        path.display(),
+        format.name()
+    ));
+    let scratch = ScratchFile::create(&std::env::temp_dir())?;
+    let write = WriteOptions {
+        compression,
+        ..WriteOptions::default()
+    };
+    let target = OutputTarget::Scratch(scratch.clone());
+    convert(input.clone(), format, target, write, ctx)?;
+    PbfFile::of_input(Input::converted(scratch.open()?, &input)?, ctx)
+}
+
+/// A file that was opened, in canonical order: one that is not is sorted into a temporary file first, with a note.
+/// `scratch` says where that goes; it is compressed as `write` says, without anything but the objects.
+pub(crate) fn in_order(
+    file: PbfFile,
+    write: &WriteOptions,
+    scratch: &Path,
+    ctx: &Context,
+) -> Result<(PbfFile, BlobPlan)> {
+    let needs = match file.header.has(feature::SORTED) {
+        true => PlanNeeds::Ranges,
+        false => PlanNeeds::Order,
+    };
+    let plan = BlobPlan::open(&file, needs, ctx)?;
+    if plan.is_sorted() != Some(false) {
+        return Ok((file, plan));
+    }
+    ctx.tell(format!(
+        "{}: the objects are not in order: sorting them into a temporary file in {}",
+        file.input.path().display(),
+        scratch.display()
+    ));
+    let scratch = ScratchFile::create(scratch)?;
+    let original = file.input.clone();
+    let job = SortJob {
+        output: OutputTarget::Scratch(scratch.clone()),
+        write: WriteOptions {
+            compression: write.compression,
+            ..WriteOptions::default()
+        },
+        header: HeaderOptions {
+            generator: file.header.writing_program.clone(),
+            set: Vec::new(),
+        },
+        dedupe: Dedupe::KeepAll,
+    };
+    sort_files(vec![file], &job, ctx)?;
+    let file = PbfFile::of_input(Input::sorted(scratch.open()?, &original)?, ctx)?;
+    let plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
+    Ok((file, plan))
+}
+
+fn convert(
+    input: Input,
+    format: TextFormat,
+    target: OutputTarget,
+    write: WriteOptions,
+    ctx: &Context,
+) -> Result<()> {
+    let header = header(read_start(&input, format)?.preface());
+    let writer = PbfWriter::create(target, header, write, Expected::default(), ctx)?;
+    let mut sink = Reblocker::new(writer, &Encoders::new(write, ctx), 1);
+    let (mut is_history, mut deleted) = (false, 0);
+    let path = input.path().to_owned();
+    let phase = ctx.phase("convert", 0);
+    read_texts(
+        std::slice::from_ref(&input),
+        format,
+        ctx,
+        Assembler::default,
+        |assembler, _, objects| {
+            let parts = assemble(assembler, &objects);
+            let parts = parts.map_err(|error| Error::file(&path, error.to_string()))?;
+            Ok((parts, objects.tells_visible(), objects.deleted_in_editor()))
+        },
+        |(parts, tells_visible, left_out)| {
+            is_history |= tells_visible;
+            deleted += left_out;
+            parts.into_iter().try_for_each(|part| sink.part(part))
+        },
+    )?;
+    drop(phase);
+    if deleted > 0 {
+        ctx.tell(format!(
+            "{}: objects that were deleted in an editor (action=\"delete\") are left out: {deleted}",
+            path.display()
+        ));
+    }
+    let mut writer = sink.finish()?;
+    if is_history {
+        writer.require(feature::HISTORY);
+    }
+    writer.finish().map(drop)
+}
+
+/// Blocks of the objects, in their order.
+fn assemble(assembler: &mut Assembler, objects: &ChangeSet) -> Result<Vec<Part>, FormatError> {
+    const AT_A_TIME: usize = 1024;
+    for changes in objects.changes().chunks(AT_A_TIME) {
+        let batch = Batch::new(objects, changes);
+        for object in batch.objects() {
+            assembler.add(&object)?;
+        }
+    }
+    assembler.end_block();
+    Ok(assembler.take_parts())
+}
+
+/// A header that says what a text says of itself.
+fn header(preface: &Preface) -> HeaderBlock {
+    let nano = |e7: i32| i64::from(e7) * NANO_PER_DECIMICRO;
+    let mut header = HeaderBlock::default();
+    header.bbox_nano = preface.bbox.map(|bbox| {
+        let [left, right] = [bbox.min_lon_e7, bbox.max_lon_e7].map(nano);
+        let [top, bottom] = [bbox.max_lat_e7, bbox.min_lat_e7].map(nano);
+        [left, right, top, bottom]
+    });
+    header.writing_program = preface.generator.clone();
+    header.replication_timestamp = preface.replication.timestamp;
+    header.replication_sequence = preface.replication.sequence;
+    header.replication_url = preface.replication_url.clone();
+    header.set_required(feature::SCHEMA, true);
+    header
+}

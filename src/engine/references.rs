@@ -1,0 +1,150 @@
+//! What objects refer to, and what that refers to in turn: relations, ways, nodes.
+
+use super::scan::Scan;
+use crate::error::{FormatError, Result};
+use crate::file::{BlobPlan, PbfFile};
+use crate::index::{IdSet, IdSets};
+use crate::osm::ObjectKind;
+use crate::pbf::{BlobEntry, ParsedBlock};
+use crate::runtime::Context;
+use rustc_hash::FxHashMap;
+
+/// The objects that those of `wanted` refer to, directly or through others: members of relations, nodes
+/// of ways. Relations may form cycles. What is in `wanted` itself may be among them.
+///
+/// The nodes of the wanted ways are not looked for where `nodes_of_wanted` has them already.
+pub(crate) fn referenced(
+    file: &PbfFile,
+    plan: &mut BlobPlan,
+    wanted: &IdSets,
+    nodes_of_wanted: Option<IdSet>,
+    ctx: &Context,
+) -> Result<IdSets> {
+    let mut found = IdSets::default();
+    if !wanted.of(ObjectKind::Relation).is_empty() {
+        relations(file, plan, wanted, &mut found, ctx)?;
+    }
+    let have_nodes = nodes_of_wanted.is_some();
+    let mut nodes = std::mem::take(found.of_mut(ObjectKind::Node));
+    let (wanted_ways, more_ways) = (wanted.of(ObjectKind::Way), found.of(ObjectKind::Way));
+    let is_looked_at = |way: i64| match wanted_ways.contains(way) {
+        true => !have_nodes,
+        false => more_ways.contains(way),
+    };
+    let meets = |ways: &IdSet, entry: &BlobEntry| match entry.kinds.single() {
+        Some(_) => ways.may_meet(entry.min_id, entry.max_id),
+        None => !ways.is_empty(),
+    };
+    let is_met = |entry: &BlobEntry| {
+        entry.kinds.contains(ObjectKind::Way)
+            && (meets(more_ways, entry) || (!have_nodes && meets(wanted_ways, entry)))
+    };
+    if !more_ways.is_empty() || (!have_nodes && !wanted_ways.is_empty()) {
+        Scan::bare("find nodes of ways", file, plan, ctx).run(
+            is_met,
+            |_, block| nodes_of_ways(block, is_looked_at),
+            |ids| nodes.extend(ids),
+        )?;
+    }
+    if let Some(more) = nodes_of_wanted {
+        nodes.extend(more.ids());
+    }
+    *found.of_mut(ObjectKind::Node) = nodes;
+    Ok(found)
+}
+
+/// The nodes of some ways, ascending, each once: they go into a set in that order most quickly.
+fn nodes_of_ways(
+    block: &ParsedBlock<'_>,
+    is_wanted: impl Fn(i64) -> bool,
+) -> Result<Vec<i64>, FormatError> {
+    let (mut refs, mut ways) = (Vec::new(), Vec::new());
+    block.collect_refs_of(is_wanted, &mut refs, &mut ways)?;
+    Ok(each_once(refs))
+}
+
+/// Ids in ascending order, each once.
+pub(crate) fn each_once(mut ids: Vec<i64>) -> Vec<i64> {
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
+/// Members of relations: all that relations refer to relations, so that it can be followed whatever the
+/// order in the file, and nodes and ways of those that are wanted.
+#[derive(Default)]
+struct Members {
+    nested: Vec<(i64, i64)>,
+    others: Vec<(ObjectKind, i64)>,
+}
+
+fn members(
+    block: &ParsedBlock<'_>,
+    is_wanted: impl Fn(i64) -> bool,
+) -> Result<Members, FormatError> {
+    let mut members = Members::default();
+    block.for_each_member(|relation, kind, id| {
+        if kind == ObjectKind::Relation {
+            members.nested.push((relation, id));
+        } else if is_wanted(relation) {
+            members.others.push((kind, id));
+        }
+    })?;
+    Ok(members)
+}
+
+fn relations(
+    file: &PbfFile,
+    plan: &mut BlobPlan,
+    wanted: &IdSets,
+    found: &mut IdSets,
+    ctx: &Context,
+) -> Result<()> {
+    let wanted = wanted.of(ObjectKind::Relation);
+    let mut nested: FxHashMap<i64, Vec<i64>> = FxHashMap::default();
+    let take_others = |found: &mut IdSets, others: Vec<(ObjectKind, i64)>| {
+        for (kind, id) in others {
+            found.insert(kind, id);
+        }
+    };
+    Scan::bare("find members", file, plan, ctx).run(
+        |entry| entry.kinds.contains(ObjectKind::Relation),
+        |_, block| members(block, |relation| wanted.contains(relation)),
+        |members| {
+            for (parent, child) in members.nested {
+                nested.entry(parent).or_default().push(child);
+            }
+            take_others(found, members.others);
+        },
+    )?;
+    let more = follow(wanted, &nested, found.of_mut(ObjectKind::Relation));
+    if more.is_empty() {
+        return Ok(());
+    }
+    Scan::bare("find members", file, plan, ctx).run(
+        |entry| {
+            let ids = (entry.min_id, entry.max_id);
+            let alone = entry.kinds.single().is_some();
+            entry.kinds.contains(ObjectKind::Relation) && (!alone || more.may_meet(ids.0, ids.1))
+        },
+        |_, block| members(block, |relation| more.contains(relation)),
+        |members| take_others(found, members.others),
+    )
+}
+
+/// Follows relations to relations. All that is met goes into `found`; what is not wanted anyway is
+/// returned.
+fn follow(wanted: &IdSet, nested: &FxHashMap<i64, Vec<i64>>, found: &mut IdSet) -> IdSet {
+    let mut more = IdSet::default();
+    let is_wanted = |parent: &&i64| wanted.contains(**parent);
+    let mut left: Vec<i64> = nested.keys().filter(is_wanted).copied().collect();
+    while let Some(parent) = left.pop() {
+        for &child in nested.get(&parent).into_iter().flatten() {
+            found.insert(child);
+            if !wanted.contains(child) && more.insert(child) {
+                left.push(child);
+            }
+        }
+    }
+    more
+}

@@ -1,0 +1,329 @@
+//! Merging the objects of overlapping blobs.
+
+use super::Kept;
+use crate::engine::shards::{Shard, Source, Sources, Unit, plan_units};
+use crate::error::{Error, FormatError, Result};
+use crate::io::{Input, system};
+use crate::osm::OrderKey;
+use crate::pbf::{
+    BlobEntry, BlobFlags, BlockCursor, Compression, EncodedFrame, FrameEncoder, ParsedBlock,
+    RawObject, SourceStrings,
+};
+use crate::runtime::{Context, parallel_classify_phase};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The objects of one block in canonical order.
+enum Stream<'a> {
+    /// The block is in order.
+    InOrder(Box<BlockCursor<'a>>),
+    /// The block was not in order.
+    Sorted(std::vec::IntoIter<RawObject<'a>>),
+}
+
+impl<'a> Stream<'a> {
+    fn new(block: &'a ParsedBlock<'a>, source: &Source) -> Result<Self, FormatError> {
+        let mut cursor = block.cursor();
+        if source.entry.flags.has(BlobFlags::SORTED) {
+            return Ok(Self::InOrder(Box::new(cursor)));
+        }
+        let mut objects = Vec::new();
+        while let Some(object) = cursor.next()? {
+            objects.push(object);
+        }
+        objects.sort_by_key(|object| (object.key, object.version));
+        Ok(Self::Sorted(objects.into_iter()))
+    }
+
+    fn next(&mut self) -> Result<Option<RawObject<'a>>, FormatError> {
+        match self {
+            Self::InOrder(cursor) => cursor.next(),
+            Self::Sorted(objects) => Ok(objects.next()),
+        }
+    }
+
+    /// The first object at or behind `from`.
+    fn first(&mut self, from: Option<OrderKey>) -> Result<Option<RawObject<'a>>, FormatError> {
+        loop {
+            match self.next()? {
+                Some(object) if from.is_some_and(|from| object.key < from) => {}
+                found => return Ok(found),
+            }
+        }
+    }
+}
+
+/// What orders the heads of streams: key, version, then the place in the inputs (file, offset); the
+/// number of the stream comes along.
+type HeadKey = Reverse<(OrderKey, i64, (usize, u64), usize)>;
+
+fn head_key(object: &RawObject<'_>, source: &Source, stream: usize) -> HeadKey {
+    Reverse((
+        object.key,
+        object.version,
+        (source.file, source.entry.offset),
+        stream,
+    ))
+}
+
+impl Kept {
+    /// Whether an object takes the place of the one before it, which is not kept then.
+    fn replaces(self, before: &RawObject<'_>, object: &RawObject<'_>) -> bool {
+        self == Self::HighestVersion && before.key == object.key && before.version < object.version
+    }
+
+    /// Whether an object says no more than the one before it.
+    fn is_repeated(self, before: &RawObject<'_>, object: &RawObject<'_>) -> bool {
+        (before.key, before.version) == (object.key, object.version)
+    }
+}
+
+/// Merges the objects of a shard into frames.
+pub(crate) fn merge_shard(
+    sources: &mut Sources<'_>,
+    encoder: &mut FrameEncoder,
+    shard: &Shard,
+    kept: Kept,
+) -> Result<Vec<EncodedFrame>> {
+    let payloads: Vec<Vec<u8>> = shard
+        .sources
+        .iter()
+        .map(|source| sources.payload(source))
+        .collect::<Result<_>>()?;
+    let failed = |index: usize| {
+        let source = shard.sources.get(index);
+        let sources = &*sources;
+        move |error: FormatError| match source {
+            Some(source) => sources.error(source, error),
+            None => Error::Internal(error.to_string()),
+        }
+    };
+    let mut blocks = Vec::with_capacity(payloads.len());
+    for (index, payload) in payloads.iter().enumerate() {
+        blocks.push(ParsedBlock::parse(payload).map_err(failed(index))?);
+    }
+    let mut strings: Vec<SourceStrings<'_>> = blocks
+        .iter()
+        .map(|block| SourceStrings::new(&block.strings))
+        .collect();
+    let mut streams = Vec::with_capacity(blocks.len());
+    let mut heads: Vec<Option<RawObject<'_>>> = Vec::with_capacity(blocks.len());
+    let mut heap: BinaryHeap<HeadKey> = BinaryHeap::with_capacity(blocks.len());
+    for (index, (block, source)) in blocks.iter().zip(&shard.sources).enumerate() {
+        let mut stream = Stream::new(block, source).map_err(failed(index))?;
+        let head = stream.first(shard.from).map_err(failed(index))?;
+        heap.extend(head.as_ref().map(|head| head_key(head, source, index)));
+        heads.push(head);
+        streams.push(stream);
+    }
+    // The object that may still be replaced by a higher version of itself, and its stream.
+    let mut last: Option<(usize, RawObject<'_>)> = None;
+    let mut add =
+        |index: usize, object: &RawObject<'_>| match (blocks.get(index), strings.get_mut(index)) {
+            (Some(block), Some(strings)) => encoder
+                .add_raw(object, &block.scale, strings)
+                .map_err(failed(index)),
+            _ => Ok(()),
+        };
+    while let Some(mut top) = heap.peek_mut() {
+        let Reverse((key, _, _, index)) = *top;
+        if shard.until.is_some_and(|until| key >= until) {
+            break;
+        }
+        let (Some(Some(object)), Some(stream), Some(source)) = (
+            heads.get(index),
+            streams.get_mut(index),
+            shard.sources.get(index),
+        ) else {
+            break;
+        };
+        if kept == Kept::All {
+            add(index, object)?;
+        } else {
+            match last {
+                Some((_, before)) if kept.is_repeated(&before, object) => {}
+                Some((_, before)) if kept.replaces(&before, object) => {
+                    last = Some((index, *object))
+                }
+                _ => {
+                    if let Some((index, before)) = last.replace((index, *object)) {
+                        add(index, &before)?;
+                    }
+                }
+            }
+        }
+        let next = stream.next().map_err(failed(index))?;
+        match &next {
+            Some(next) => *top = head_key(next, source, index),
+            None => {
+                PeekMut::pop(top);
+            }
+        }
+        if let Some(head) = heads.get_mut(index) {
+            *head = next;
+        }
+    }
+    if let Some((index, object)) = &last {
+        add(*index, object)?;
+    }
+    encoder.finish().map_err(failed(0))
+}
+
+/// Sorted runs in a temporary file, made of clusters that could not be merged as they were.
+pub(crate) struct Runs {
+    pub(crate) input: Input,
+    /// For each cluster, by the address it is shared under: its blobs in the temporary file.
+    clusters: Vec<(Arc<Vec<Source>>, Vec<BlobEntry>)>,
+}
+
+/// How many times the blobs of a cluster may be decoded before it is worth sorting runs first.
+const MOST_DECODES: u64 = 3;
+
+/// Where blobs of a cluster overlap so widely that each would be decoded many times over, sorts
+/// portions of it into runs in a temporary file in `directory`. `None` where no cluster needs it.
+pub(crate) fn sorted_runs(
+    inputs: &[&Input],
+    units: &[Unit],
+    shard_bytes: u64,
+    directory: &Path,
+    ctx: &Context,
+) -> Result<Option<Runs>> {
+    let clusters = overlapping_clusters(units);
+    if clusters.is_empty() {
+        return Ok(None);
+    }
+    let failed = |error| Error::io(directory, "cannot write a temporary file there", error);
+    let file = tempfile::tempfile_in(directory).map_err(failed)?;
+    let mut runs = Vec::new();
+    let mut offset = 0u64;
+    for cluster in clusters {
+        let portions = portions(&cluster, shard_bytes);
+        let bytes = cluster
+            .iter()
+            .map(|source| u64::from(source.entry.frame_len))
+            .sum();
+        let phase = ctx.phase("sort runs", bytes);
+        let mut entries: Vec<BlobEntry> = Vec::new();
+        parallel_classify_phase(
+            ctx.jobs,
+            super::MERGE_BUDGET,
+            portions.into_iter().map(Ok),
+            |shard| Unit::Merge(shard.clone()).payload_bytes(),
+            || {
+                (
+                    Sources::new(inputs, ctx),
+                    FrameEncoder::new(Compression::Lz4, false),
+                )
+            },
+            |(sources, encoder), shard| {
+                let bytes = Unit::Merge(shard.clone()).frame_bytes();
+                Ok((bytes, merge_shard(sources, encoder, &shard, Kept::All)?))
+            },
+            |(bytes, frames)| {
+                phase.advance(bytes);
+                for frame in frames {
+                    system::write(&file, &frame.bytes).map_err(failed)?;
+                    entries.push(BlobEntry {
+                        offset,
+                        ..frame.entry
+                    });
+                    offset += frame.bytes.len() as u64;
+                }
+                Ok(())
+            },
+        )?;
+        runs.push((cluster, entries));
+    }
+    let input = Input::from_temporary(file, Path::new("temporary file"))?;
+    Ok(Some(Runs {
+        input,
+        clusters: runs,
+    }))
+}
+
+/// The clusters whose shards together decode far more than the cluster has.
+fn overlapping_clusters(units: &[Unit]) -> Vec<Arc<Vec<Source>>> {
+    let mut found: Vec<(Arc<Vec<Source>>, u64)> = Vec::new();
+    for unit in units {
+        if let Unit::Merge(shard) = unit {
+            let bytes = unit.payload_bytes();
+            match found.last_mut() {
+                Some((cluster, sum)) if Arc::ptr_eq(cluster, &shard.cluster) => *sum += bytes,
+                _ => found.push((shard.cluster.clone(), bytes)),
+            }
+        }
+    }
+    let payload = |cluster: &[Source]| {
+        cluster
+            .iter()
+            .map(|source| u64::from(source.entry.payload_len))
+            .sum::<u64>()
+    };
+    found.retain(|(cluster, decoded)| *decoded > MOST_DECODES * payload(cluster));
+    found.into_iter().map(|(cluster, _)| cluster).collect()
+}
+
+/// Cuts a cluster into portions of about `shard_bytes`, each of which will become a run.
+fn portions(cluster: &Arc<Vec<Source>>, shard_bytes: u64) -> Vec<Shard> {
+    // In the order of the file, where neighbours may well be in order already.
+    let mut blobs = cluster.to_vec();
+    blobs.sort_by_key(|source| (source.file, source.entry.offset));
+    let mut portions = Vec::new();
+    let (mut portion, mut bytes) = (Vec::new(), 0);
+    let end = |sources| Shard {
+        sources,
+        from: None,
+        until: None,
+        cluster: cluster.clone(),
+    };
+    for source in blobs {
+        bytes += u64::from(source.entry.payload_len);
+        portion.push(source);
+        if bytes >= shard_bytes {
+            portions.push(end(std::mem::take(&mut portion)));
+            bytes = 0;
+        }
+    }
+    if !portion.is_empty() {
+        portions.push(end(portion));
+    }
+    portions
+}
+
+impl Runs {
+    /// The units with the clusters that were sorted into runs replaced by their runs, which lie in
+    /// the input with number `file`.
+    pub(crate) fn replace(&self, units: Vec<Unit>, file: usize, shard_bytes: u64) -> Vec<Unit> {
+        let mut replaced: Vec<Unit> = Vec::with_capacity(units.len());
+        let mut last: Option<Arc<Vec<Source>>> = None;
+        for unit in units {
+            let cluster = match &unit {
+                Unit::Merge(shard) => Some(shard.cluster.clone()),
+                Unit::Copy(_) => None,
+            };
+            let runs = cluster.as_ref().and_then(|cluster| {
+                self.clusters
+                    .iter()
+                    .find(|(sorted, _)| Arc::ptr_eq(sorted, cluster))
+            });
+            match runs {
+                None => replaced.push(unit),
+                Some((sorted, entries)) => {
+                    if !last.as_ref().is_some_and(|last| Arc::ptr_eq(last, sorted)) {
+                        let blobs = entries
+                            .iter()
+                            .map(|&entry| Source { file, entry })
+                            .collect();
+                        let units = plan_units(blobs, shard_bytes).into_iter();
+                        replaced.extend(units.map(Unit::encoded_anew));
+                        last = Some(sorted.clone());
+                    }
+                }
+            }
+        }
+        replaced
+    }
+}

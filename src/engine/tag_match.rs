@@ -1,0 +1,96 @@
+//! Tag expressions against the objects of a block: each distinct string is looked at once.
+
+use crate::error::FormatError;
+use crate::osm::{ObjectKind, TagExpression, TagFilter};
+use crate::pbf::{ObjectView, StringTable};
+
+/// A [`TagFilter`] as it applies to one block.
+pub(crate) struct BlockMatcher<'b> {
+    strings: &'b StringTable<'b>,
+    /// For each string, where in `expressions` those with that key stand, plus one; 0 where there is none.
+    by_key: Vec<u32>,
+    expressions: Vec<Vec<&'b TagExpression>>,
+}
+
+impl<'b> BlockMatcher<'b> {
+    pub(crate) fn new(filter: &'b TagFilter, strings: &'b StringTable<'b>) -> Self {
+        let mut matcher = Self {
+            strings,
+            by_key: vec![0; strings.len()],
+            expressions: Vec::new(),
+        };
+        for (key, slot) in strings.iter().zip(&mut matcher.by_key) {
+            let expressions: Vec<_> = filter.with_key(key).collect();
+            if !expressions.is_empty() {
+                matcher.expressions.push(expressions);
+                *slot = matcher.expressions.len() as u32;
+            }
+        }
+        matcher
+    }
+
+    /// Whether no object of the block can match: its strings lack every key, or every value.
+    pub(crate) fn is_hopeless(&self) -> bool {
+        let has_value = |expression: &TagExpression| {
+            let mut strings = self.strings.iter();
+            strings.any(|value| expression.matches_value(value))
+        };
+        !self.expressions.iter().flatten().copied().any(has_value)
+    }
+
+    /// Whether some expression matches the object.
+    pub(crate) fn matches(&self, object: &ObjectView<'_>) -> Result<bool, FormatError> {
+        if self.expressions.is_empty() {
+            return Ok(false);
+        }
+        let mut broken = None;
+        let found = object.any_tag(|key, value| {
+            let found = self.tag_matches(object, key, value);
+            found.unwrap_or_else(|error| {
+                broken = Some(error);
+                true
+            })
+        })?;
+        broken.map_or(Ok(found), Err)
+    }
+
+    #[inline]
+    fn tag_matches(
+        &self,
+        object: &ObjectView<'_>,
+        key: u64,
+        value: u64,
+    ) -> Result<bool, FormatError> {
+        let number = match self.by_key.get(key as usize) {
+            Some(0) => return Ok(false),
+            Some(number) => *number as usize,
+            None => return self.strings.check(key).map(|()| false),
+        };
+        let value = self.strings.get(value)?;
+        for expression in self.expressions.get(number - 1).into_iter().flatten() {
+            if expression.matches_value(value) && self.concerns(expression, object)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn concerns(
+        &self,
+        expression: &TagExpression,
+        object: &ObjectView<'_>,
+    ) -> Result<bool, FormatError> {
+        if expression.kinds.contains(object.kind) {
+            return Ok(true);
+        }
+        match object.kind {
+            _ if !expression.areas => Ok(false),
+            ObjectKind::Node => Ok(false),
+            ObjectKind::Way => object.is_closed(4),
+            ObjectKind::Relation => object.any_tag(|key, value| {
+                let text = |index| self.strings.get(index).unwrap_or_default();
+                text(key) == "type" && matches!(text(value), "multipolygon" | "boundary")
+            }),
+        }
+    }
+}

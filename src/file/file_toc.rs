@@ -1,0 +1,227 @@
+//! The table of contents of a file that is being opened: found, compared with the file, and taken over or not.
+
+use super::pbf_file::{PbfFile, blob_header_bytes};
+use crate::error::{Error, FormatError, Result};
+use crate::io::FIRST_READ;
+use crate::pbf::{
+    BlobEntry, BlobHeader, BlobKind, FRAME_PREFIX_LEN, MAX_BLOB_HEADER_LEN, MAX_BLOB_LEN,
+    MAX_PAYLOAD_LEN, Toc, TocReader, find_toc, is_toc_blob, may_be_toc_blob,
+};
+use crate::runtime::{Context, human_bytes};
+
+/// The most bytes of a table of contents that are read at a time: longer than a frame can be.
+const MOST_READ: u64 = 48 << 20;
+
+impl PbfFile {
+    /// Takes over a table of version 1, which stands in the header itself.
+    pub(super) fn take_toc_of_header(&mut self, table: &[u8]) -> Result<()> {
+        match Toc::parse(table, self.data_start, self.input.len()) {
+            Err(problem) => self.reject_toc(&problem),
+            Ok(toc) => {
+                if self.has_length(toc.data_end)? {
+                    self.take_toc(toc, self.input.len());
+                    self.drop_passed_on_tocs()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A program that knows version 1 alone passes a table of version 2 on as a blob without objects.
+    fn drop_passed_on_tocs(&mut self) -> Result<()> {
+        let Some(mut toc) = self.toc.take() else {
+            return Ok(());
+        };
+        let mut tables = Vec::new();
+        for entry in toc.entries.iter().filter(|entry| entry.count == 0) {
+            let mut body = vec![0; (entry.frame_len - entry.header_len) as usize];
+            let start = entry.offset + u64::from(entry.header_len);
+            self.input.read_all_at(&mut body, start)?;
+            if is_toc_blob(&body) {
+                tables.push(entry.offset);
+            }
+        }
+        toc.entries.retain(|entry| !tables.contains(&entry.offset));
+        self.toc = Some(toc);
+        Ok(())
+    }
+
+    /// Takes over the table that begins at byte `start` of a file of `file_len` bytes.
+    pub(super) fn take_toc_at(&mut self, start: u64, file_len: u64, ctx: &Context) -> Result<()> {
+        if !self.has_length(file_len)? {
+            return Ok(());
+        }
+        if !(self.data_start..file_len).contains(&start) {
+            self.reject_toc(&FormatError::new("it cannot be where the header says"));
+            return Ok(());
+        }
+        match self.read_toc(start, ctx)? {
+            Ok(toc) => self.take_toc(toc, start),
+            Err(problem) => {
+                self.reject_toc(&problem);
+                self.leave_out_damaged_toc(start)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the table between byte `start` and the end of the file.
+    fn read_toc(&self, start: u64, ctx: &Context) -> Result<Result<Toc, FormatError>> {
+        let mut reader = TocReader::default();
+        let (mut frames, mut at) = (Vec::new(), start);
+        while at < self.input.len() {
+            // A table is stored uncompressed: no more memory is taken than the file has bytes from there on.
+            let len = (self.input.len() - at).min(MOST_READ);
+            frames.resize(len as usize, 0);
+            self.input.read_all_at(&mut frames, at)?;
+            ctx.stats.bytes_read.add(len);
+            match reader.add(&frames) {
+                Ok(used) => at += used as u64,
+                Err(problem) => return Ok(Err(problem)),
+            }
+        }
+        let table = reader.finish(start);
+        Ok(table.and_then(|table| Toc::parse(&table, self.data_start, self.input.len())))
+    }
+
+    /// Takes over the table at the end of a file that was written as a stream.
+    pub(super) fn take_toc_of_stream(&mut self, ctx: &Context) -> Result<()> {
+        let file_len = self.input.len();
+        let tail_len = (FIRST_READ as u64).min(file_len);
+        let mut tail = vec![0; tail_len as usize];
+        self.input.read_all_at(&mut tail, file_len - tail_len)?;
+        ctx.stats.bytes_read.add(tail_len);
+        let start = find_toc(&tail).filter(|start| (self.data_start..file_len).contains(start));
+        let Some(start) = start else {
+            return self.take_lost_toc();
+        };
+        let toc = match tail_len.checked_sub(file_len - start) {
+            Some(skipped) => {
+                let frames = tail.get(skipped as usize..).unwrap_or_default();
+                let mut reader = TocReader::default();
+                let table = match reader.add(frames) {
+                    Ok(used) if used == frames.len() => reader.finish(start),
+                    Ok(_) => Err(FormatError::new("it is damaged")),
+                    Err(problem) => Err(problem),
+                };
+                table.and_then(|table| Toc::parse(&table, self.data_start, file_len))
+            }
+            None => self.read_toc(start, ctx)?,
+        };
+        match toc {
+            Ok(toc) => self.take_toc(toc, start),
+            Err(problem) if self.is_toc_from(start)? => {
+                self.reject_toc(&problem);
+                self.data_end = start;
+            }
+            // The end of another file: it says where the table of that one began.
+            Err(_) => return self.take_lost_toc(),
+        }
+        Ok(())
+    }
+
+    /// Ends the data where a table begins that is damaged, if what stands there is one.
+    fn leave_out_damaged_toc(&mut self, start: u64) -> Result<()> {
+        if self.is_toc_from(start)? {
+            self.data_end = start;
+        }
+        Ok(())
+    }
+
+    /// Whether the frames from a byte on are a table of contents, damaged or not: they have its title.
+    fn is_toc_from(&self, start: u64) -> Result<bool> {
+        let mut at = start;
+        while at < self.input.len() {
+            let mut probe = [0; 96];
+            let found = self.input.read_at(&mut probe, at)?;
+            let probe = probe.get(..found).unwrap_or_default();
+            let Ok(header) = blob_header_bytes(probe) else {
+                return Ok(false);
+            };
+            let end = FRAME_PREFIX_LEN + header.len();
+            match BlobHeader::parse(header) {
+                Ok(parsed)
+                    if parsed.kind == BlobKind::Data
+                        && may_be_toc_blob(probe.get(end..).unwrap_or_default()) =>
+                {
+                    at += end as u64 + u64::from(parsed.blob_len);
+                }
+                _ => return Ok(false),
+            }
+        }
+        Ok(at == self.input.len())
+    }
+
+    /// A stream that does not end with its table was cut off, or something was appended to it: then the table is
+    /// further in front.
+    fn take_lost_toc(&mut self) -> Result<()> {
+        let (mut frames, mut last) = (self.frames(), None);
+        for head in &mut frames {
+            last = Some(head?.entry.offset);
+        }
+        if frames.tables() > 0 {
+            self.toc_problem =
+                Some("the table of contents is stale: data was appended to the file".into());
+            return Ok(());
+        }
+        match last {
+            // A table whose last words are damaged, so that it does not say where it begins.
+            Some(start) if self.is_toc_from(start)? => {
+                self.reject_toc(&FormatError::new("it is damaged"));
+                self.data_end = start;
+                Ok(())
+            }
+            _ => Err(Error::file(
+                self.input.path(),
+                "the file is truncated: the table of contents that its header announces is not there",
+            )),
+        }
+    }
+
+    /// Whether the file is as long as its table of contents says. One that is shorter is an error: its end is missing.
+    fn has_length(&mut self, expected: u64) -> Result<bool> {
+        let found = self.input.len();
+        if expected > found {
+            return Err(Error::file(
+                self.input.path(),
+                format!(
+                    "the file is truncated: it has {found} bytes, its table of contents says {expected}"
+                ),
+            ));
+        }
+        if expected < found {
+            self.toc_problem = Some(format!(
+                "the table of contents is stale: the file became longer by {}",
+                human_bytes(found - expected)
+            ));
+        }
+        Ok(expected == found)
+    }
+
+    fn reject_toc(&mut self, problem: &FormatError) {
+        self.toc_problem = Some(format!("the table of contents cannot be read: {problem}"));
+    }
+
+    /// Takes over a table of data that ends at `data_end`, if it can be one.
+    fn take_toc(&mut self, toc: Toc, data_end: u64) {
+        let end = toc.entries.last().map_or(self.data_start, BlobEntry::end);
+        if end != data_end || toc.data_end != data_end || !toc.entries.iter().all(is_possible) {
+            self.toc_problem = Some("the table of contents does not fit the file".into());
+        } else {
+            self.data_end = data_end;
+            self.toc = Some(toc);
+        }
+    }
+}
+
+/// Whether a blob can be what an entry says: nothing may be planned, or memory taken, by one that
+/// no file can have.
+fn is_possible(entry: &BlobEntry) -> bool {
+    (1..entry.frame_len).contains(&entry.header_len)
+        && entry.frame_len < MAX_BLOB_LEN + MAX_BLOB_HEADER_LEN
+        && entry.payload_len <= MAX_PAYLOAD_LEN
+        && entry.count <= MAX_PAYLOAD_LEN
+        && entry.first_key() <= entry.last_key()
+        // Blobs of which nothing is said would be in no command's plan.
+        && entry.is_indexed()
+}

@@ -1,0 +1,159 @@
+//! Walking from frame to frame by their headers; bodies are never read.
+
+use crate::error::{FormatError, Result};
+use crate::io::Input;
+use crate::pbf::{BlobEntry, BlobHeader, BlobKind, FRAME_PREFIX_LEN, is_toc_blob, may_be_toc_blob};
+use std::ops::Range;
+
+/// Bytes fetched at each frame: enough for every BlobHeader that carries no tag keys, and to see that a blob may be a
+/// table of contents.
+const PROBE: usize = 96;
+
+/// What stands before a blob.
+#[derive(Debug, Clone)]
+pub struct FrameHead {
+    /// Where and how long the frame is; nothing is known of its contents yet.
+    pub entry: BlobEntry,
+    /// The `indexdata` of the BlobHeader.
+    pub indexdata: Option<Vec<u8>>,
+}
+
+/// Walks the data frames of a file. Frames of unknown type, and tables of contents, are passed over.
+#[derive(Debug)]
+pub struct HeaderWalker<'f> {
+    input: &'f Input,
+    offset: u64,
+    end: u64,
+    number: u32,
+    failed: bool,
+    tables: u32,
+}
+
+impl<'f> HeaderWalker<'f> {
+    /// Walks the frames in a range of bytes of a file: those behind its header.
+    pub const fn new(input: &'f Input, range: Range<u64>) -> Self {
+        Self {
+            input,
+            offset: range.start,
+            end: range.end,
+            number: 1,
+            failed: false,
+            tables: 0,
+        }
+    }
+
+    /// The number of blobs of a table of contents that were passed over so far.
+    pub(super) const fn tables(&self) -> u32 {
+        self.tables
+    }
+
+    fn read_head(&mut self) -> Result<(BlobKind, FrameHead)> {
+        let mut probe = [0; PROBE];
+        let found = self.input.read_at(&mut probe, self.offset)?;
+        let bad = |source| {
+            self.input
+                .blob_error(u64::from(self.number), self.offset, source)
+        };
+        let probe = probe.get(..found).unwrap_or_default();
+        let prefix = probe.first_chunk::<FRAME_PREFIX_LEN>().ok_or_else(|| {
+            bad(FormatError::new(
+                "the file ends within the length of a frame",
+            ))
+        })?;
+        let len = BlobHeader::len_from_prefix(*prefix).map_err(bad)? as usize;
+        let long;
+        let bytes = match probe.get(FRAME_PREFIX_LEN..FRAME_PREFIX_LEN + len) {
+            Some(bytes) => bytes,
+            None => {
+                let mut bytes = vec![0; len];
+                let offset = self.offset + FRAME_PREFIX_LEN as u64;
+                if self.input.read_at(&mut bytes, offset)? < len {
+                    return Err(bad(FormatError::new("the file ends within a BlobHeader")));
+                }
+                long = bytes;
+                &long
+            }
+        };
+        let header = BlobHeader::parse(bytes).map_err(bad)?;
+        let header_len = FRAME_PREFIX_LEN + len;
+        let frame_len = header_len as u32 + header.blob_len;
+        if self.offset + u64::from(frame_len) > self.input.len() {
+            let found = self
+                .input
+                .len()
+                .saturating_sub(self.offset + header_len as u64);
+            return Err(bad(FormatError::with(format!(
+                "the file ends within this blob: {} bytes announced, {found} there",
+                header.blob_len
+            ))));
+        }
+        let blob_start = probe.get(header_len..).unwrap_or_default();
+        let kind = match header.kind {
+            BlobKind::Data
+                if may_be_toc_blob(blob_start) && self.is_toc(header_len, &header)? =>
+            {
+                self.tables += 1;
+                BlobKind::Unknown
+            }
+            kind => kind,
+        };
+        let entry = BlobEntry {
+            offset: self.offset,
+            frame_len,
+            header_len: header_len as u32,
+            number: self.number,
+            ..BlobEntry::default()
+        };
+        Ok((
+            kind,
+            FrameHead {
+                entry,
+                indexdata: header.indexdata.map(<[u8]>::to_vec),
+            },
+        ))
+    }
+}
+
+impl HeaderWalker<'_> {
+    /// Whether the blob of the current frame is a table of contents.
+    fn is_toc(&self, header_len: usize, header: &BlobHeader<'_>) -> Result<bool> {
+        let mut body = vec![0; header.blob_len as usize];
+        let found = (self.input).read_at(&mut body, self.offset + header_len as u64)?;
+        Ok(found == body.len() && is_toc_blob(&body))
+    }
+}
+
+impl Iterator for HeaderWalker<'_> {
+    type Item = Result<FrameHead>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.failed && self.offset < self.end {
+            match self.read_head() {
+                Err(error) => {
+                    self.failed = true;
+                    return Some(Err(error));
+                }
+                Ok((kind, head)) => {
+                    if kind == BlobKind::Header {
+                        self.failed = true;
+                        let second = self.input.blob_error(
+                            u64::from(self.number),
+                            self.offset,
+                            FormatError::new(
+                                "a second OSMHeader: these are files one behind the other, \
+                                 which `pbfhogg cat FILE FILE` joins",
+                            ),
+                        );
+                        return Some(Err(second));
+                    }
+                    self.offset = head.entry.end();
+                    self.number = self.number.saturating_add(1);
+                    if kind == BlobKind::Data {
+                        return Some(Ok(head));
+                    }
+                }
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,21 @@
+//! PBF files: opening one, planning by its index, reading blobs, and writing a new file.
+//!
+//! [`PbfFile`] opens a file, [`BlobPlan`] lists what each of its blobs holds, [`BlobReader`] fetches and decompresses one,
+//! and [`PbfWriter`] writes blobs and a table of contents. [`ElementReader`] is the front door for users of the library.
+
+mod blob_plan;
+mod blob_reader;
+mod element_reader;
+mod file_toc;
+mod header_walker;
+mod pbf_file;
+mod pbf_writer;
+
+pub use blob_plan::{BlobPlan, IndexKind, PlanNeeds};
+pub use blob_reader::BlobReader;
+pub(crate) use blob_reader::{Glanced, complete};
+pub use element_reader::ElementReader;
+pub use header_walker::{FrameHead, HeaderWalker};
+pub use pbf_file::PbfFile;
+pub(crate) use pbf_file::binary_kind;
+pub use pbf_writer::{PbfWriter, WriteOptions, Written};

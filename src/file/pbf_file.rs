@@ -1,0 +1,180 @@
+//! Opening a PBF file: its header, and its table of contents.
+
+use super::header_walker::HeaderWalker;
+use crate::error::{Error, FormatError, Result};
+use crate::io::Input;
+use crate::pbf::{
+    Blob, BlobHeader, BlobKind, Decompressor, FRAME_PREFIX_LEN, HeaderBlock, Toc, TocPointer,
+};
+use crate::runtime::Context;
+use std::path::Path;
+
+/// An open PBF file: its header, and its table of contents where it has a good one.
+#[derive(Debug)]
+pub struct PbfFile {
+    /// The file.
+    pub input: Input,
+    /// What the file says of itself.
+    pub header: HeaderBlock,
+    /// The table of contents, where there is one that fits the file.
+    pub toc: Option<Toc>,
+    /// Why a table that is there cannot be used.
+    pub toc_problem: Option<String>,
+    /// Where the first data frame starts.
+    pub data_start: u64,
+    /// Where the last data frame ends, as far as that is known: there the table of contents begins.
+    pub data_end: u64,
+}
+
+impl PbfFile {
+    /// Opens a file and reads its header blob and its table of contents: at most three reads.
+    pub fn open(path: &Path, ctx: &Context) -> Result<Self> {
+        Self::of_input(Input::open_in(path, ctx)?, ctx)
+    }
+
+    /// As [`open`](Self::open), of an input that is open.
+    pub fn of_input(input: Input, ctx: &Context) -> Result<Self> {
+        let file = Self::read_header(input, ctx)?;
+        if let Some(problem) = &file.toc_problem {
+            let path = file.input.path().display();
+            ctx.warn(format!("{path}: {problem}; it is not used"));
+        }
+        Ok(file)
+    }
+
+    /// The frames of data in file order.
+    pub fn frames(&self) -> HeaderWalker<'_> {
+        HeaderWalker::new(&self.input, self.data_start..self.data_end)
+    }
+
+    fn read_header(input: Input, ctx: &Context) -> Result<Self> {
+        if input.is_empty() {
+            return Err(Error::file(input.path(), "the file is empty"));
+        }
+        let frame = read_header_frame(&input)?;
+        ctx.stats.bytes_read.add(frame.len() as u64);
+        let bad = |source| input.blob_error(0, 0, source);
+        let (header, toc) = parse_header_frame(&frame).map_err(bad)?;
+        let mut file = Self {
+            input,
+            header,
+            toc: None,
+            toc_problem: None,
+            data_start: frame.len() as u64,
+            data_end: 0,
+        };
+        file.data_end = file.input.len();
+        match toc
+            .as_deref()
+            .map(|bytes| (TocPointer::parse(bytes), bytes))
+        {
+            None => {}
+            Some((None, table)) => file.take_toc_of_header(table)?,
+            Some((Some(TocPointer::At { start, file_len }), _)) => {
+                file.take_toc_at(start, file_len, ctx)?;
+            }
+            Some((Some(TocPointer::AtEnd), _)) => file.take_toc_of_stream(ctx)?,
+        }
+        Ok(file)
+    }
+}
+
+/// The bytes of the first frame, limits checked.
+fn read_header_frame(input: &Input) -> Result<Vec<u8>> {
+    let bad = |source| input.blob_error(0, 0, source);
+    let mut frame = input.start()?.to_vec();
+    if !is_like_pbf(&frame) {
+        let kind =
+            other_kind(&frame).map_or(String::new(), |kind| format!(" (it looks like {kind})"));
+        return Err(Error::file(input.path(), format!("not an OSM file{kind}")));
+    }
+    let len = header_frame_len(&frame).map_err(bad)?;
+    let found = frame.len();
+    frame.resize(len, 0);
+    if len > found {
+        let rest = frame.get_mut(found..).unwrap_or_default();
+        let wanted = rest.len();
+        if input.read_at(rest, found as u64)? < wanted {
+            return Err(bad(FormatError::new(
+                "the file ends within its header blob",
+            )));
+        }
+    }
+    Ok(frame)
+}
+
+/// The BlobHeader message in the first bytes of a frame.
+pub(super) fn blob_header_bytes(frame: &[u8]) -> Result<&[u8], FormatError> {
+    let prefix = frame
+        .first_chunk::<FRAME_PREFIX_LEN>()
+        .ok_or(FormatError::new(
+            "the file ends within the length of a frame",
+        ))?;
+    let len = BlobHeader::len_from_prefix(*prefix)? as usize;
+    frame
+        .get(FRAME_PREFIX_LEN..FRAME_PREFIX_LEN + len)
+        .ok_or(FormatError::new("the file ends within a BlobHeader"))
+}
+
+/// Whether a file begins as a frame does: with a length below 16 MiB.
+fn is_like_pbf(start: &[u8]) -> bool {
+    match start {
+        [0, _, _, _, ..] => true,
+        // A file that ends here is a PBF that was cut off, or it is nothing.
+        _ => start.iter().all(|byte| *byte == 0),
+    }
+}
+
+/// The likely format of a file that does not begin like a PBF, by its first bytes.
+fn other_kind(start: &[u8]) -> Option<&'static str> {
+    let is_text = || {
+        let start = start.get(..start.len().min(512)).unwrap_or_default();
+        let is_plain = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e | 0x80..);
+        start.iter().all(is_plain)
+    };
+    binary_kind(start).or(match start {
+        [0x1f, 0x8b, ..] => Some("gzip data of something else"),
+        [b'B', b'Z', b'h', ..] => Some("bzip2 data of something else"),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Some("zstd data of something else"),
+        [b'{' | b'[', ..] => Some("JSON"),
+        [b'<', ..] => Some("XML"),
+        _ if is_text() => Some("text"),
+        _ => None,
+    })
+}
+
+/// The likely format of a file that is no OSM data in any format, by its first bytes.
+pub(crate) fn binary_kind(start: &[u8]) -> Option<&'static str> {
+    Some(match start {
+        [0xfd, b'7', b'z', b'X', b'Z', ..] => "xz data",
+        [b'P', b'K', 3 | 5, ..] => "a zip archive",
+        [b'7', b'z', 0xbc, 0xaf, ..] => "a 7z archive",
+        [0x89, b'P', b'N', b'G', ..] => "a PNG picture",
+        [0xff, 0xd8, 0xff, ..] => "a JPEG picture",
+        [b'%', b'P', b'D', b'F', ..] => "a PDF document",
+        [b'S', b'Q', b'L', b'i', b't', b'e', ..] => "an SQLite database",
+        [b'P', b'A', b'R', b'1', ..] => "a Parquet file",
+        [0xff, 0xe0, ..] => "an o5m file; osmconvert makes PBF of it",
+        [0x7f, b'E', b'L', b'F', ..] => "a program",
+        _ if start.get(257..262) == Some(b"ustar") => "a tar archive",
+        _ => return None,
+    })
+}
+
+fn header_frame_len(frame: &[u8]) -> Result<usize, FormatError> {
+    let header_bytes = blob_header_bytes(frame)?;
+    let header = BlobHeader::parse(header_bytes)?;
+    if header.kind != BlobKind::Header {
+        return Err(FormatError::new("the first blob is not an OSMHeader"));
+    }
+    Ok(FRAME_PREFIX_LEN + header_bytes.len() + header.blob_len as usize)
+}
+
+/// The header in a frame, and what it says of the table of contents.
+fn parse_header_frame(frame: &[u8]) -> Result<(HeaderBlock, Option<Vec<u8>>), FormatError> {
+    let start = FRAME_PREFIX_LEN + blob_header_bytes(frame)?.len();
+    let blob = Blob::parse(frame.get(start..).unwrap_or_default())?;
+    let mut decompressor = Decompressor::default();
+    let (header, toc) = HeaderBlock::parse(decompressor.payload(&blob)?)?;
+    Ok((header, toc.map(<[u8]>::to_vec)))
+}

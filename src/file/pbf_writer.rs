@@ -1,0 +1,397 @@
+//! The sink of every command: chunks in order, and a table of contents behind them.
+
+use super::blob_reader::BlobReader;
+use crate::error::{Error, FormatError, Result};
+use crate::io::{
+    Backend, Expected, Input, OpenOutput, Output, OutputTarget, check_space, open_backend,
+};
+use crate::osm::OrderKey;
+use crate::pbf::{
+    BlobEntry, BlobFlags, BlobKind, Compression, EncodedFrame, HeaderBlock, Toc, TocFlags,
+    TocPointer, encode_blob_header, encode_blob_index, encode_toc, encode_toc_frames, feature,
+    header_frame, plain_header_len, reserved_header_len, stream_header_frame,
+};
+use crate::runtime::{Context, parallel_classify_phase};
+use serde::Serialize;
+
+/// How a file is to be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WriteOptions {
+    /// Compression of blobs that are made anew.
+    pub compression: Compression,
+    /// Whether somebody asked for that compression, and is to hear of blobs that keep what they have.
+    pub is_compression_asked: bool,
+    /// Whether blobs that are copied are decompressed and compared with their content hashes before the output takes
+    /// its name.
+    pub verify: bool,
+    /// Whether the output gets a table of contents.
+    pub toc: bool,
+    /// Whether every blob gets an index in its BlobHeader, for programs that know it.
+    pub blob_index: bool,
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        Self {
+            compression: Compression::default(),
+            is_compression_asked: false,
+            verify: false,
+            toc: true,
+            blob_index: false,
+        }
+    }
+}
+
+/// What was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Written {
+    /// Length of the file in bytes.
+    pub bytes: u64,
+    /// Data blobs.
+    pub blobs: u64,
+    /// Data blobs that were copied from an input as they were.
+    pub blobs_copied: u64,
+    /// Objects; `None` where blobs were copied of which nobody knows how many they hold.
+    pub objects: Option<u64>,
+    /// Whether all objects are known to stand in canonical order.
+    pub sorted: bool,
+    /// Whether the file has a table of contents.
+    pub indexed: bool,
+}
+
+/// A range of an input that waits to be copied, because the next one may adjoin it.
+#[derive(Debug)]
+struct PendingCopy<'f> {
+    input: &'f Input,
+    offset: u64,
+    len: u64,
+}
+
+/// Most bytes that wait to be copied: more would only delay the disk.
+const MAX_PENDING_COPY: u64 = 16 << 20;
+/// Bytes from which on the header is padded so that they can share blocks with the input.
+const LEAST_ALIGNED: u64 = 1 << 20;
+
+/// Writes a PBF file from frames and ranges of input files, in order.
+pub struct PbfWriter<'f> {
+    output: Output,
+    backend: Box<dyn Backend>,
+    options: WriteOptions,
+    header: HeaderBlock,
+    /// Length of the header frame, which is written over in the end.
+    header_len: usize,
+    is_stream: bool,
+    entries: Vec<BlobEntry>,
+    position: u64,
+    written: Written,
+    order: OrderSoFar,
+    pending: Option<PendingCopy<'f>>,
+    /// Blobs that were copied and are still to be verified.
+    unverified: Vec<(&'f Input, BlobEntry)>,
+    ctx: Context,
+}
+
+impl std::fmt::Debug for PbfWriter<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PbfWriter")
+            .field("output", &self.output)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is known of the order of everything written so far.
+#[derive(Debug, Clone, Copy, Default)]
+struct OrderSoFar {
+    last: Option<OrderKey>,
+    broken: bool,
+    unknown: bool,
+}
+
+impl OrderSoFar {
+    fn add(&mut self, entry: &BlobEntry) {
+        let scanned = entry.flags.has(BlobFlags::SCANNED);
+        let first = entry.first_key();
+        let unsorted = scanned && !entry.flags.has(BlobFlags::SORTED);
+        self.broken |= unsorted || (first.is_some() && first < self.last);
+        // Versions of one object may go on in the next blob: ranges do not tell their order.
+        self.unknown |= !scanned || (first.is_some() && first == self.last);
+        self.last = entry.last_key().max(self.last);
+    }
+
+    /// Whether all objects stand in order; `None` where an index did not tell.
+    const fn verdict(self) -> Option<bool> {
+        match (self.broken, self.unknown) {
+            (true, _) => Some(false),
+            (false, true) => None,
+            (false, false) => Some(true),
+        }
+    }
+}
+
+impl<'f> PbfWriter<'f> {
+    /// Begins a file. Fails where there is too little space for what is expected.
+    pub fn create(
+        target: OutputTarget,
+        header: HeaderBlock,
+        options: WriteOptions,
+        expected: Expected,
+        ctx: &Context,
+    ) -> Result<Self> {
+        Self::begun(OpenOutput::open(target)?, header, options, expected, ctx)
+    }
+
+    /// As [`create`](Self::create), to an output that was begun before.
+    pub(crate) fn begun(
+        output: OpenOutput,
+        header: HeaderBlock,
+        options: WriteOptions,
+        expected: Expected,
+        ctx: &Context,
+    ) -> Result<Self> {
+        let OpenOutput {
+            output,
+            file,
+            is_stream,
+        } = output;
+        if !is_stream {
+            check_space(&output, &file, &expected, ctx)?;
+        }
+        let backend = open_backend(&output, file, is_stream, &expected, ctx)?;
+        let mut writer = Self {
+            output,
+            backend,
+            options,
+            header,
+            header_len: 0,
+            is_stream,
+            entries: Vec::new(),
+            position: 0,
+            written: Written {
+                objects: Some(0),
+                ..Written::default()
+            },
+            order: OrderSoFar::default(),
+            pending: None,
+            unverified: Vec::new(),
+            ctx: ctx.clone(),
+        };
+        writer.begin(&expected)?;
+        Ok(writer)
+    }
+
+    /// Writes the header of a stream, or keeps room for that of a file.
+    fn begin(&mut self, expected: &Expected) -> Result<()> {
+        // Nearly all files have dense nodes, and some readers expect them to be declared where there are none.
+        self.header.set_required(feature::SCHEMA, true);
+        self.header.set_required(feature::DENSE_NODES, true);
+        let start = if self.is_stream {
+            let frame = stream_header_frame(&self.header, self.options.toc);
+            frame.map_err(|error| self.failed(&error))?
+        } else {
+            // Padding for the sake of shared blocks pays where there are some.
+            let alike = expected
+                .first_copy
+                .filter(|_| expected.bytes >= LEAST_ALIGNED);
+            vec![0; reserved_header_len(&self.header, alike)]
+        };
+        self.backend.write(&start)?;
+        self.header_len = start.len();
+        self.position = start.len() as u64;
+        Ok(())
+    }
+
+    fn failed(&self, error: &FormatError) -> Error {
+        Error::file(self.output.path(), error.to_string())
+    }
+
+    /// Appends a frame that was made anew.
+    pub fn frame(&mut self, frame: &EncodedFrame) -> Result<()> {
+        self.flush_copies()?;
+        self.backend.write(&frame.bytes)?;
+        self.ctx.stats.blobs_rewritten.add(1);
+        self.take_entry(frame.entry, frame.entry.header_len, frame.entry.frame_len);
+        Ok(())
+    }
+
+    /// Appends a blob of an input as it is. Only its BlobHeader is written anew, where it is not
+    /// what the options ask for.
+    pub fn copy(&mut self, input: &'f Input, entry: &BlobEntry) -> Result<()> {
+        self.ctx.stats.blobs_copied.add(1);
+        self.written.blobs_copied += 1;
+        // A blob that this run has decoded is known to be whole.
+        if self.options.verify && !entry.flags.has(BlobFlags::VERIFIED) {
+            self.unverified.push((input, *entry));
+        }
+        let blob_len = entry.frame_len - entry.header_len.min(entry.frame_len);
+        let keep = !self.options.blob_index && entry.header_len == plain_header_len(blob_len);
+        if keep {
+            self.copy_range(input, entry.offset, u64::from(entry.frame_len))?;
+            self.take_entry(*entry, entry.header_len, entry.frame_len);
+            return Ok(());
+        }
+        let index = if self.options.blob_index {
+            encode_blob_index(entry)
+        } else {
+            None
+        };
+        let mut header = Vec::with_capacity(96);
+        let index = index.as_ref().map(<[u8; _]>::as_slice);
+        encode_blob_header(&mut header, BlobKind::Data, index, blob_len);
+        self.flush_copies()?;
+        self.backend.write(&header)?;
+        let body = entry.offset + u64::from(entry.header_len);
+        self.copy_range(input, body, u64::from(blob_len))?;
+        self.take_entry(*entry, header.len() as u32, header.len() as u32 + blob_len);
+        Ok(())
+    }
+
+    fn copy_range(&mut self, input: &'f Input, offset: u64, len: u64) -> Result<()> {
+        if let Some(pending) = &mut self.pending {
+            let adjoins = pending.offset + pending.len == offset;
+            if pending.input.is(input) && adjoins && pending.len < MAX_PENDING_COPY {
+                pending.len += len;
+                return Ok(());
+            }
+        }
+        self.flush_copies()?;
+        self.pending = Some(PendingCopy { input, offset, len });
+        Ok(())
+    }
+
+    fn flush_copies(&mut self) -> Result<()> {
+        match self.pending.take() {
+            Some(copy) => self.backend.copy(copy.input, copy.offset, copy.len),
+            None => Ok(()),
+        }
+    }
+
+    fn take_entry(&mut self, mut entry: BlobEntry, header_len: u32, frame_len: u32) {
+        entry.offset = self.position;
+        entry.header_len = header_len;
+        entry.frame_len = frame_len;
+        self.position += u64::from(frame_len);
+        self.order.add(&entry);
+        self.written.blobs += 1;
+        let count = entry.is_indexed().then_some(u64::from(entry.count));
+        self.written.objects = self
+            .written
+            .objects
+            .zip(count)
+            .map(|(all, more)| all + more);
+        self.entries.push(entry);
+    }
+
+    /// Declares a feature that readers have to know.
+    pub(crate) fn require(&mut self, feature: &str) {
+        self.header.set_required(feature, true);
+    }
+
+    /// Ends the file: appends the table of contents, writes the header over, makes everything durable, and lets the
+    /// file take its name.
+    pub fn finish(mut self) -> Result<Written> {
+        self.flush_copies()?;
+        self.verify_copies()?;
+        self.settle_features();
+        self.written.sorted = self.order.verdict() == Some(true);
+        let toc = match self.options.toc {
+            true => Some(self.write_toc()?),
+            false => None,
+        };
+        self.written.indexed = self.options.toc;
+        self.written.bytes = self.position;
+        let start = if self.is_stream {
+            Vec::new()
+        } else {
+            let frame = header_frame(&self.header, toc, self.header_len);
+            frame.map_err(|error| self.failed(&error))?
+        };
+        self.backend.finish(&start, self.position)?;
+        drop(self.backend);
+        if self.options.is_compression_asked && self.written.blobs_copied > 0 {
+            let (path, copied) = (self.output.path().display(), self.written.blobs_copied);
+            self.ctx.tell(format!(
+                "{path}: {copied} of {} blobs were copied and keep the compression that they had; \
+                 `pbfhogg repack --compression` changes all of them",
+                self.written.blobs
+            ));
+        }
+        self.output.commit()?;
+        Ok(self.written)
+    }
+
+    /// Decompresses the blobs that were copied and compares them with what their indexes say, on every core. The first
+    /// that is damaged, in the order of the output, is the error.
+    fn verify_copies(&mut self) -> Result<()> {
+        let copies = std::mem::take(&mut self.unverified);
+        let bytes = |entry: &BlobEntry| u64::from(entry.frame_len);
+        let is_unhashed = |(_, entry): &&(&Input, BlobEntry)| !entry.flags.has(BlobFlags::HASHED);
+        let unhashed = copies.iter().filter(is_unhashed).count();
+        if copies.is_empty() {
+            return Ok(());
+        }
+        let phase = (self.ctx).phase("verify", copies.iter().map(|(_, entry)| bytes(entry)).sum());
+        parallel_classify_phase(
+            self.ctx.jobs,
+            self.ctx.byte_budget(),
+            copies.into_iter().map(Ok),
+            |(_, entry)| bytes(entry),
+            || None,
+            |reader: &mut Option<(&Input, BlobReader<'_>)>, (input, entry)| {
+                let reader = match reader.take() {
+                    Some((of, known)) if of.is(input) => reader.insert((of, known)),
+                    _ => reader.insert((input, BlobReader::new(input, &self.ctx))),
+                };
+                reader.1.payload(&entry).map(|_| bytes(&entry))
+            },
+            |bytes| {
+                phase.advance(bytes);
+                Ok(())
+            },
+        )?;
+        if unhashed > 0 {
+            self.ctx.warn(format!(
+                "{}: {unhashed} of the blobs that were copied have no content hash: they were decompressed, and \
+                 compared with nothing",
+                self.output.path().display()
+            ));
+        }
+        Ok(())
+    }
+
+    /// Declares what the blobs turned out to be, and nothing else.
+    fn settle_features(&mut self) {
+        if let Some(sorted) = self.order.verdict() {
+            self.header.set_optional(feature::SORTED, sorted);
+        }
+        let any = |flag| self.entries.iter().any(|entry| entry.flags.has(flag));
+        let (deleted, located) = (any(BlobFlags::DELETED), any(BlobFlags::LOCATIONS));
+        if deleted {
+            self.header.set_required(feature::HISTORY, true);
+        }
+        if located {
+            self.header.set_optional(feature::LOCATIONS, true);
+        }
+    }
+
+    /// Appends the table of contents. Returns where it is.
+    fn write_toc(&mut self) -> Result<TocPointer> {
+        let start = self.position;
+        let toc = Toc {
+            data_end: start,
+            flags: TocFlags {
+                sorted: self.written.sorted,
+                history: self.header.has(feature::HISTORY),
+                locations: self.header.has(feature::LOCATIONS),
+            },
+            entries: std::mem::take(&mut self.entries),
+        };
+        let table = encode_toc(&toc, self.header_len as u64);
+        let frames = encode_toc_frames(&table, start).map_err(|error| self.failed(&error))?;
+        self.backend.write(&frames)?;
+        self.position += frames.len() as u64;
+        Ok(TocPointer::At {
+            start,
+            file_len: self.position,
+        })
+    }
+}

@@ -1,0 +1,531 @@
+//! The changes of one or more change files, one per object, in canonical order.
+
+use super::NO_PLACE;
+use super::write_osc::ChangeAction;
+use crate::osm::{Bbox, ObjectKind, OrderKey, Place, StringPool, id_rank};
+use crate::pbf::{Info, Member, Object, ObjectBody};
+use std::cmp::Ordering;
+use std::ops::Range;
+
+/// One change of one object. Strings and lists live in the [`ChangeSet`].
+#[derive(Debug, Clone, Copy)]
+pub struct Change {
+    /// The place of the object in canonical order.
+    pub key: OrderKey,
+    /// The id of the object.
+    pub id: i64,
+    /// What becomes of the object.
+    pub action: ChangeAction,
+    /// Version; `None` counts as newer than anything.
+    pub version: Option<u32>,
+    /// Seconds since 1970.
+    pub timestamp: Option<i64>,
+    pub(super) changeset: Option<i64>,
+    pub(super) uid: Option<i32>,
+    pub(super) user: u32,
+    pub(super) location_e7: (i32, i32),
+    pub(super) tags: Span,
+    pub(super) refs: Span,
+    /// Where the nodes of a way are; empty where that is not said.
+    pub(super) places: Span,
+}
+
+/// A range of one of the lists of a [`ChangeSet`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Span {
+    pub start: u32,
+    pub end: u32,
+}
+
+impl Span {
+    fn of<'a, T>(&self, list: &'a [T]) -> &'a [T] {
+        list.get(self.start as usize..self.end as usize)
+            .unwrap_or_default()
+    }
+
+    /// The same range of a list that stands behind `start` others.
+    const fn behind(self, start: u32) -> Self {
+        Self {
+            start: self.start + start,
+            end: self.end + start,
+        }
+    }
+}
+
+impl Change {
+    /// Whether the object is gone.
+    pub fn is_deletion(&self) -> bool {
+        self.action == ChangeAction::Delete
+    }
+
+    /// Whether this change replaces an object of the base with that version and time: it has a
+    /// higher version, or the same and is not older. What the base does not tell gives way.
+    pub fn replaces(&self, version: Option<u32>, timestamp: Option<i64>) -> bool {
+        let Some(base_version) = version else {
+            return true;
+        };
+        match self.rank().0.cmp(&base_version) {
+            Ordering::Equal => timestamp.is_none_or(|base_time| self.rank().1 >= base_time),
+            order => order == Ordering::Greater,
+        }
+    }
+
+    /// What decides among changes of one object: version, then time; one without counts as newest.
+    fn rank(&self) -> (u32, i64) {
+        (
+            self.version.unwrap_or(u32::MAX),
+            self.timestamp.unwrap_or(i64::MAX),
+        )
+    }
+}
+
+/// What a change file tells of the state of the data after it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Replication {
+    /// Number of the change file.
+    pub sequence: Option<i64>,
+    /// Time up to which changes are contained, in seconds since 1970.
+    pub timestamp: Option<i64>,
+}
+
+/// What a text says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Preface {
+    /// The state of the data.
+    pub replication: Replication,
+    /// Where change files come from.
+    pub replication_url: Option<String>,
+    /// What the data lies in.
+    pub bbox: Option<Bbox>,
+    /// The name of the program that wrote it.
+    pub generator: Option<String>,
+}
+
+impl Replication {
+    /// The later of two states.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.sequence = other.sequence.max(self.sequence);
+        self.timestamp = other.timestamp.max(self.timestamp);
+    }
+}
+
+impl Preface {
+    fn add(&mut self, other: Self) {
+        self.replication.add(&other.replication);
+        self.replication_url = self.replication_url.take().or(other.replication_url);
+        self.bbox = self.bbox.or(other.bbox);
+        self.generator = self.generator.take().or(other.generator);
+    }
+}
+
+/// Changes: of one object at most one, in canonical order, where the set is settled; as they came before.
+#[derive(Debug, Default)]
+pub struct ChangeSet {
+    changes: Vec<Change>,
+    pub(super) strings: StringPool,
+    /// Keys and values in turn.
+    pub(super) tags: Vec<u32>,
+    /// Node ids of ways, member ids of relations.
+    pub(super) refs: Vec<i64>,
+    /// Kind and role of each of `refs` that is a member; other places are filled with nodes.
+    pub(super) roles: Vec<(ObjectKind, u32)>,
+    /// Latitude and longitude of nodes of ways, in 1e-7 degree.
+    pub(super) places: Vec<(i32, i32)>,
+    pub(super) preface: Preface,
+    /// Whether any object says if it is visible, as those of history files do.
+    pub(super) tells_visible: bool,
+    /// Objects that the user of an editor deleted, and that were left out.
+    pub(super) deleted_in_editor: u64,
+}
+
+impl ChangeSet {
+    /// The changes in canonical order.
+    pub fn changes(&self) -> &[Change] {
+        &self.changes
+    }
+
+    /// What the change files tell of the state of the data after them.
+    pub const fn replication(&self) -> &Replication {
+        &self.preface.replication
+    }
+
+    /// What the text says of itself.
+    pub const fn preface(&self) -> &Preface {
+        &self.preface
+    }
+
+    /// Whether any object says if it is visible, as those of history files do.
+    pub const fn tells_visible(&self) -> bool {
+        self.tells_visible
+    }
+
+    /// The number of objects that were left out because the user of an editor had deleted them (`action="delete"` in an
+    /// OSM file).
+    pub const fn deleted_in_editor(&self) -> u64 {
+        self.deleted_in_editor
+    }
+
+    pub(super) fn note_replication(&mut self, replication: Replication) {
+        self.preface.replication.add(&replication);
+    }
+
+    /// Adds the changes of another set behind those of this one.
+    pub(super) fn append(&mut self, other: Self) -> Result<(), String> {
+        if self.changes.is_empty() && self.strings.is_empty() {
+            let empty = std::mem::replace(self, other);
+            self.preface.add(empty.preface);
+            self.tells_visible |= empty.tells_visible;
+            self.deleted_in_editor += empty.deleted_in_editor;
+            return Ok(());
+        }
+        let strings: Vec<u32> = (0..other.strings.len() as u32)
+            .map(|id| self.strings.add(other.strings.get(id)))
+            .collect();
+        let string = |id: u32| strings.get(id as usize).copied().unwrap_or_default();
+        let starts = [self.tags.len(), self.refs.len(), self.places.len()];
+        self.tags.extend(other.tags.iter().map(|id| string(*id)));
+        self.refs.extend_from_slice(&other.refs);
+        let roles = other
+            .roles
+            .iter()
+            .map(|(kind, role)| (*kind, string(*role)));
+        self.roles.extend(roles);
+        self.places.extend_from_slice(&other.places);
+        let lens = [self.tags.len(), self.refs.len(), self.places.len()];
+        check_lens(&self.strings, lens)?;
+        let [tags, refs, places] = starts.map(|start| start as u32);
+        self.changes
+            .extend(other.changes.iter().map(|change| Change {
+                user: string(change.user),
+                tags: change.tags.behind(tags),
+                refs: change.refs.behind(refs),
+                places: change.places.behind(places),
+                ..*change
+            }));
+        self.preface.add(other.preface);
+        self.tells_visible |= other.tells_visible;
+        self.deleted_in_editor += other.deleted_in_editor;
+        Ok(())
+    }
+
+    /// Brings the changes into canonical order and keeps the winner for each object.
+    pub(super) fn settle(&mut self) {
+        // Stable: changes of one object keep the order in which they came.
+        self.changes.sort_by_key(|change| change.key);
+        self.changes.dedup_by(|later, kept| {
+            let same = later.key == kept.key;
+            // Of equals the one that came later.
+            if same && later.rank() >= kept.rank() {
+                *kept = *later;
+            }
+            same
+        });
+    }
+
+    /// Which of the changes lie between two keys, both included.
+    pub fn range(&self, first: OrderKey, last: OrderKey) -> Range<usize> {
+        let start = self.changes.partition_point(|change| change.key < first);
+        let end = self.changes.partition_point(|change| change.key <= last);
+        start..end.max(start)
+    }
+
+    /// Where a change says that its node is; none for one that is gone.
+    pub(crate) fn place(change: &Change) -> Place {
+        match change.is_deletion() {
+            true => Place::NONE,
+            false => Place::new(change.location_e7.0, change.location_e7.1),
+        }
+    }
+
+    /// Whether a change gives its object tags.
+    pub(crate) const fn has_tags(change: &Change) -> bool {
+        change.tags.start < change.tags.end
+    }
+
+    /// The nodes of a way that a change leaves.
+    pub(crate) fn refs(&self, change: &Change) -> &[i64] {
+        match change.key.0 {
+            ObjectKind::Way if !change.is_deletion() => change.refs.of(&self.refs),
+            _ => &[],
+        }
+    }
+
+    /// The nodes that are members of a change of a relation.
+    pub(crate) fn node_members(&self, change: &Change) -> impl Iterator<Item = i64> {
+        let members = match change.key.0 {
+            ObjectKind::Relation => change.refs,
+            ObjectKind::Node | ObjectKind::Way => Span::default(),
+        };
+        let kinds = members.of(&self.roles).iter().map(|(kind, _)| *kind);
+        let members = members.of(&self.refs).iter().copied().zip(kinds);
+        members
+            .filter(|(_, kind)| *kind == ObjectKind::Node)
+            .map(|(id, _)| id)
+    }
+
+    /// Says where the nodes of changed ways are. `find` gets the id of each and where the change file says that it is.
+    pub(crate) fn locate_ways(&mut self, mut find: impl FnMut(i64, Place) -> Place) {
+        let mut places = Vec::new();
+        for change in &mut self.changes {
+            if change.key.0 != ObjectKind::Way || change.is_deletion() {
+                continue;
+            }
+            let refs = change.refs.of(&self.refs);
+            let given = change.places.of(&self.places);
+            let start = places.len() as u32;
+            places.extend(refs.iter().enumerate().map(|(at, id)| {
+                let given = given.get(at).map(|(lat, lon)| Place::new(*lat, *lon));
+                find(*id, given.unwrap_or_default()).lat_lon_e7()
+            }));
+            change.places = Span {
+                start,
+                end: places.len() as u32,
+            };
+        }
+        self.places = places;
+    }
+
+    fn string(&self, id: u32) -> &str {
+        self.strings.get(id)
+    }
+}
+
+/// Some changes in the form in which objects are written.
+#[derive(Debug)]
+pub struct Batch<'a> {
+    set: &'a ChangeSet,
+    changes: Vec<&'a Change>,
+    tags: Vec<Vec<(&'a str, &'a str)>>,
+    members: Vec<Vec<Member<'a>>>,
+}
+
+impl<'a> Batch<'a> {
+    /// Takes changes.
+    pub fn new(set: &'a ChangeSet, changes: impl IntoIterator<Item = &'a Change>) -> Self {
+        let mut batch = Self {
+            set,
+            changes: Vec::new(),
+            tags: Vec::new(),
+            members: Vec::new(),
+        };
+        for change in changes {
+            let pairs = change
+                .tags
+                .of(&set.tags)
+                .chunks_exact(2)
+                .filter_map(|pair| match pair {
+                    &[key, value] => Some((set.string(key), set.string(value))),
+                    _ => None,
+                });
+            batch.tags.push(pairs.collect());
+            let is_relation = change.key.0 == ObjectKind::Relation;
+            let refs = if is_relation {
+                change.refs
+            } else {
+                Span::default()
+            };
+            let members = refs.of(&set.refs).iter().zip(refs.of(&set.roles));
+            let members = members.map(|(&id, &(kind, role))| Member {
+                kind,
+                id,
+                role: set.string(role),
+            });
+            batch.members.push(members.collect());
+            batch.changes.push(change);
+        }
+        batch
+    }
+
+    /// The objects, in the order of the changes.
+    pub fn objects(&self) -> Vec<Object<'_>> {
+        let parts = self.changes.iter().zip(&self.tags).zip(&self.members);
+        parts
+            .map(|((change, tags), members)| self.object(change, tags, members))
+            .collect()
+    }
+
+    fn object<'b>(
+        &'b self,
+        change: &Change,
+        tags: &'b [(&'a str, &'a str)],
+        members: &'b [Member<'a>],
+    ) -> Object<'b> {
+        let user = self.set.string(change.user);
+        Object {
+            id: change.id,
+            info: Info {
+                version: change.version,
+                timestamp: change.timestamp,
+                changeset: change.changeset,
+                uid: change.uid,
+                user: (!user.is_empty()).then_some(user),
+                visible: !change.is_deletion(),
+            },
+            tags,
+            body: match change.key.0 {
+                ObjectKind::Node => {
+                    let (lat_e7, lon_e7) = change.location_e7;
+                    ObjectBody::Node { lat_e7, lon_e7 }
+                }
+                ObjectKind::Way => ObjectBody::Way {
+                    refs: change.refs.of(&self.set.refs),
+                    locations_e7: change.places.of(&self.set.places),
+                },
+                ObjectKind::Relation => ObjectBody::Relation { members },
+            },
+        }
+    }
+}
+
+/// A change under construction.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Draft {
+    pub kind: ObjectKind,
+    pub id: i64,
+    pub action: ChangeAction,
+    pub version: Option<u32>,
+    pub timestamp: Option<i64>,
+    pub changeset: Option<i64>,
+    pub uid: Option<i32>,
+    pub user: u32,
+    pub location_e7: (i32, i32),
+    pub tags_start: usize,
+    pub refs_start: usize,
+    pub places_start: usize,
+    /// Whether the object is none of the file: the user of an editor deleted it.
+    pub is_left_out: bool,
+}
+
+impl Draft {
+    /// An object of which nothing is known yet. What it has comes at the end of the set's lists.
+    pub(super) fn new(set: &mut ChangeSet, kind: ObjectKind, action: ChangeAction) -> Self {
+        Self {
+            kind,
+            id: 0,
+            action,
+            version: None,
+            timestamp: None,
+            changeset: None,
+            uid: None,
+            user: set.strings.add(""),
+            location_e7: NO_PLACE,
+            tags_start: set.tags.len(),
+            refs_start: set.refs.len(),
+            places_start: set.places.len(),
+            is_left_out: false,
+        }
+    }
+}
+
+/// Fails where lists have become longer than their places can be told.
+fn check_lens(strings: &StringPool, lens: [usize; 3]) -> Result<(), String> {
+    if strings.text_len() > u32::MAX as usize {
+        return Err("more than 4 GB of distinct text".to_owned());
+    }
+    match lens.iter().all(|len| *len <= u32::MAX as usize) {
+        true => Ok(()),
+        false => Err("more tags, refs or members than 32 bits can count".to_owned()),
+    }
+}
+
+impl ChangeSet {
+    /// Takes over a change whose tags and refs stand at the end of the lists.
+    pub(super) fn finish(&mut self, draft: &Draft) -> Result<(), String> {
+        if draft.is_left_out {
+            self.tags.truncate(draft.tags_start);
+            self.refs.truncate(draft.refs_start);
+            self.roles.truncate(draft.refs_start);
+            self.places.truncate(draft.places_start);
+            self.deleted_in_editor += 1;
+            return Ok(());
+        }
+        let lens = [self.tags.len(), self.refs.len(), self.places.len()];
+        check_lens(&self.strings, lens)?;
+        let span = |start: usize, end: usize| Span {
+            start: start as u32,
+            end: end as u32,
+        };
+        let change = Change {
+            key: (draft.kind, id_rank(draft.id)),
+            id: draft.id,
+            action: draft.action,
+            version: draft.version,
+            timestamp: draft.timestamp,
+            changeset: draft.changeset,
+            uid: draft.uid,
+            user: draft.user,
+            location_e7: draft.location_e7,
+            tags: span(draft.tags_start, self.tags.len()),
+            refs: span(draft.refs_start, self.refs.len()),
+            places: span(draft.places_start, self.places.len()),
+        };
+        self.changes.push(change);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(version: Option<u32>, timestamp: Option<i64>, uid: i32) -> Change {
+        Change {
+            key: (ObjectKind::Node, 1),
+            id: 1,
+            action: ChangeAction::Modify,
+            version,
+            timestamp,
+            changeset: None,
+            uid: Some(uid),
+            user: 0,
+            location_e7: (0, 0),
+            tags: Span::default(),
+            refs: Span::default(),
+            places: Span::default(),
+        }
+    }
+
+    /// The uid of the change that wins.
+    fn winner(changes: &[Change]) -> Option<i32> {
+        let mut set = ChangeSet {
+            changes: changes.to_vec(),
+            ..ChangeSet::default()
+        };
+        set.settle();
+        set.changes()[0].uid
+    }
+
+    #[test]
+    fn the_highest_version_wins_then_the_later_time_then_the_later_change() {
+        let versions = [
+            change(Some(2), None, 1),
+            change(Some(3), Some(1), 2),
+            change(Some(1), None, 3),
+        ];
+        assert_eq!(winner(&versions), Some(2));
+        let times = [change(Some(2), Some(9), 1), change(Some(2), Some(5), 2)];
+        assert_eq!(winner(&times), Some(1));
+        let equals = [change(Some(2), Some(9), 1), change(Some(2), Some(9), 2)];
+        assert_eq!(winner(&equals), Some(2));
+    }
+
+    #[test]
+    fn a_change_without_version_is_newest_wherever_it_stands() {
+        let bare = change(None, None, 7);
+        for others in [[1, 3], [3, 1]] {
+            let [a, b] = others.map(|version| change(Some(version), Some(4), 0));
+            for changes in [[a, b, bare], [a, bare, b], [bare, a, b]] {
+                assert_eq!(winner(&changes), Some(7));
+            }
+        }
+        assert!(bare.replaces(Some(9), Some(9)));
+    }
+
+    #[test]
+    fn a_base_without_version_gives_way() {
+        assert!(change(Some(1), None, 0).replaces(None, Some(5)));
+        assert!(change(Some(2), Some(5), 0).replaces(Some(2), Some(5)));
+        assert!(!change(Some(2), Some(4), 0).replaces(Some(2), Some(5)));
+        assert!(!change(Some(1), None, 0).replaces(Some(2), None));
+    }
+}

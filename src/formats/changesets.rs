@@ -1,0 +1,492 @@
+//! Changesets as text: who changed something, when and where. XML and OPL have them, PBF does not.
+//!
+//! The layout of both is that of the OSM file formats manual of osmcode.org. They are read one by one, since a file of
+//! changesets is converted as fast as it is decompressed.
+
+use super::format::{TextFormat, decompressed};
+use super::numbers::Times;
+use super::opl;
+use super::opl::{decode, given};
+use super::write_opl::put_escaped as put_opl_text;
+use super::write_xml::put_escaped as put_xml_text;
+use super::xml::{degrees, for_each_attribute, number, time};
+use crate::error::{Error, Result};
+use crate::io::Input;
+use crate::osm::{Bbox, format_e7};
+use quick_xml::escape::resolve_predefined_entity;
+use quick_xml::events::{BytesStart, Event};
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Read};
+
+/// A changeset.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Changeset {
+    /// Its number.
+    pub id: i64,
+    /// When it was opened, in seconds since 1970.
+    pub created: Option<i64>,
+    /// When it was closed; `None` while it is open.
+    pub closed: Option<i64>,
+    /// Number of the user.
+    pub uid: Option<i64>,
+    /// Name of the user.
+    pub user: String,
+    /// The box around what was changed.
+    pub bbox: Option<Bbox>,
+    /// The number of its changes.
+    pub changes: u64,
+    /// The number of its comments, whether they are in the file or not.
+    pub comments_count: u64,
+    /// Keys and values.
+    pub tags: Vec<(String, String)>,
+    /// The comments that are in the file; OPL has none.
+    pub comments: Vec<Comment>,
+}
+
+/// A comment on a changeset.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Comment {
+    /// When, in seconds since 1970.
+    pub date: Option<i64>,
+    /// Number of the user.
+    pub uid: Option<i64>,
+    /// Name of the user.
+    pub user: String,
+    /// The words.
+    pub text: String,
+}
+
+/// Bytes at the start of a text in which its first object is looked for.
+const LOOKED_AT: u64 = 1 << 16;
+
+/// Whether the first object of a text is a changeset.
+pub(crate) fn holds_changesets(input: &Input, format: TextFormat) -> Result<bool> {
+    let mut start = Vec::new();
+    let mut text = decompressed(input.clone())?.take(LOOKED_AT);
+    // Damage further on is found when the text is read.
+    let _ = text.read_to_end(&mut start);
+    Ok(match format {
+        TextFormat::OsmChange => false,
+        TextFormat::Opl => {
+            let mut lines = start.split(|byte| *byte == b'\n');
+            let first = lines.find(|line| !line.is_empty() && !line.starts_with(b"#"));
+            first.is_some_and(|line| line.starts_with(b"c"))
+        }
+        TextFormat::Osm => {
+            let at = |name: &str| memchr::memmem::find(&start, name.as_bytes());
+            let first = at("<changeset").filter(|changeset| {
+                let objects = ["<node", "<way", "<relation"];
+                objects
+                    .iter()
+                    .all(|name| at(name).is_none_or(|at| at > *changeset))
+            });
+            first.is_some()
+        }
+    })
+}
+
+/// The error for changesets where none can be.
+pub(super) const NO_PLACE_FOR_CHANGESETS: &str = "there are changesets in the file, which PBF cannot hold; a file of \
+     changesets alone is read by `pbfhogg cat`, which writes it as osm or opl";
+
+/// Calls `take` with each changeset of a text, in file order. Any other object is an error.
+pub fn read_changesets(
+    input: &Input,
+    format: TextFormat,
+    mut take: impl FnMut(&Changeset) -> Result<()>,
+) -> Result<()> {
+    let text = BufReader::with_capacity(1 << 20, decompressed(input.clone())?);
+    match format {
+        TextFormat::Opl => read_opl(text, input, &mut take),
+        TextFormat::Osm | TextFormat::OsmChange => read_xml(text, input, &mut take),
+    }
+}
+
+fn read_opl(
+    mut text: impl BufRead,
+    input: &Input,
+    take: &mut impl FnMut(&Changeset) -> Result<()>,
+) -> Result<()> {
+    let (mut line, mut number) = (String::new(), 0);
+    loop {
+        line.clear();
+        let read = text.read_line(&mut line);
+        if read.map_err(|error| Error::io(input.path(), "cannot read", error))? == 0 {
+            return Ok(());
+        }
+        number += 1;
+        let line = line.trim_end_matches(['\n', '\r']);
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let parsed = parse_opl(line).map_err(|cause| Error::ChangeFile {
+            path: input.path().to_owned(),
+            line: number,
+            column: 1,
+            cause,
+        });
+        take(&parsed?)?;
+    }
+}
+
+fn parse_opl(line: &str) -> Result<Changeset, String> {
+    if !line.starts_with('c') {
+        return Err("an object among changesets".into());
+    }
+    let mut found = Changeset::default();
+    let mut sides = [None; 4];
+    for (index, field) in line
+        .split([' ', '\t'])
+        .filter(|field| !field.is_empty())
+        .enumerate()
+    {
+        let mut chars = field.chars();
+        let letter = chars.next().unwrap_or_default();
+        let value = chars.as_str();
+        let whole = |value| opl::number::<i64>(field, value);
+        let moment = |value: &str| time(value);
+        match letter {
+            'c' if index == 0 => found.id = whole(value)?,
+            'k' => found.changes = opl::number(field, value)?,
+            'd' => found.comments_count = opl::number(field, value)?,
+            's' => found.created = given(value).map(moment).transpose()?,
+            'e' => found.closed = given(value).map(moment).transpose()?,
+            'i' => found.uid = given(value).map(whole).transpose()?.filter(|uid| *uid > 0),
+            'u' => decode(value, &mut found.user)?,
+            'x' | 'y' | 'X' | 'Y' => {
+                let (side, limit) = match letter {
+                    'x' => (0, 180),
+                    'y' => (1, 90),
+                    'X' => (2, 180),
+                    _ => (3, 90),
+                };
+                let value = given(value).map(|value| degrees(field, value, limit));
+                sides[side] = value.transpose()?;
+            }
+            'T' => {
+                for tag in value.split(',').filter(|tag| !tag.is_empty()) {
+                    let pair = tag
+                        .split_once('=')
+                        .ok_or_else(|| format!("'{tag}' is not a tag"))?;
+                    let (mut key, mut value) = (String::new(), String::new());
+                    decode(pair.0, &mut key)?;
+                    decode(pair.1, &mut value)?;
+                    found.tags.push((key, value));
+                }
+            }
+            _ => return Err(format!("'{field}' is no field of a changeset")),
+        }
+    }
+    found.bbox = bbox_of(sides);
+    Ok(found)
+}
+
+/// A box of its western, southern, eastern and northern edge.
+fn bbox_of(sides: [Option<i32>; 4]) -> Option<Bbox> {
+    let [min_lon_e7, min_lat_e7, max_lon_e7, max_lat_e7] = sides;
+    Some(Bbox {
+        min_lat_e7: min_lat_e7?,
+        max_lat_e7: max_lat_e7?,
+        min_lon_e7: min_lon_e7?,
+        max_lon_e7: max_lon_e7?,
+    })
+}
+
+fn read_xml(
+    text: impl BufRead,
+    input: &Input,
+    take: &mut impl FnMut(&Changeset) -> Result<()>,
+) -> Result<()> {
+    let mut reader = quick_xml::Reader::from_reader(text);
+    let (mut buffer, mut parser) = (Vec::new(), XmlParser::default());
+    loop {
+        buffer.clear();
+        let event = reader.read_event_into(&mut buffer);
+        let event = event.map_err(|error| error.to_string());
+        let ends = matches!(event, Ok(Event::Eof));
+        let parsed = event.and_then(|event| parser.event(&event));
+        match parsed {
+            Ok(true) => {
+                take(&parser.changeset)?;
+                parser.changeset = Changeset::default();
+            }
+            Ok(false) => {}
+            Err(cause) => {
+                let at = reader.buffer_position();
+                return Err(Error::file(input.path(), format!("byte {at}: {cause}")));
+            }
+        }
+        if ends {
+            return Ok(());
+        }
+    }
+}
+
+/// Follows a document.
+#[derive(Default)]
+struct XmlParser {
+    changeset: Changeset,
+    depth: usize,
+    is_open: bool,
+    /// Whether the words of a comment are read.
+    in_text: bool,
+}
+
+impl XmlParser {
+    /// Takes in an event; `true` where a changeset is complete.
+    fn event(&mut self, event: &Event<'_>) -> Result<bool, String> {
+        match event {
+            Event::Start(element) => {
+                self.open(element)?;
+                self.depth += 1;
+                Ok(false)
+            }
+            Event::Empty(element) => {
+                self.open(element)?;
+                Ok(self.close(element.name().as_ref()))
+            }
+            Event::End(element) => {
+                self.depth = self.depth.saturating_sub(1);
+                Ok(self.close(element.name().as_ref()))
+            }
+            Event::Text(text) if self.in_text => {
+                self.words(text);
+                Ok(false)
+            }
+            Event::CData(text) if self.in_text => {
+                self.words(text);
+                Ok(false)
+            }
+            Event::GeneralRef(name) if self.in_text => {
+                let char = name.resolve_char_ref().map_err(|error| error.to_string())?;
+                match (char, resolve_predefined_entity(name)) {
+                    (Some(char), _) => self.words(char.encode_utf8(&mut [0; 4])),
+                    (None, Some(text)) => self.words(text),
+                    (None, None) => return Err(format!("&{}; is not known", &**name)),
+                }
+                Ok(false)
+            }
+            Event::Eof if self.depth > 0 => Err("the document ends before </osm>".into()),
+            _ => Ok(false),
+        }
+    }
+
+    fn words(&mut self, text: &str) {
+        if let Some(comment) = self.changeset.comments.last_mut() {
+            comment.text.push_str(text);
+        }
+    }
+
+    fn open(&mut self, element: &BytesStart<'_>) -> Result<(), String> {
+        let name = element.name();
+        match name.as_ref() {
+            "changeset" => self.changeset(element),
+            "node" | "way" | "relation" => Err("an object among changesets".into()),
+            "tag" if self.is_open => {
+                let mut tag = (String::new(), String::new());
+                for_each_attribute(element, |key, value| {
+                    match key {
+                        "k" => tag.0.push_str(value),
+                        "v" => tag.1.push_str(value),
+                        _ => {}
+                    }
+                    Ok(())
+                })?;
+                self.changeset.tags.push(tag);
+                Ok(())
+            }
+            "comment" if self.is_open => {
+                let mut comment = Comment::default();
+                for_each_attribute(element, |key, value| {
+                    match key {
+                        "date" => comment.date = Some(time(value)?),
+                        "uid" => comment.uid = Some(number(key, value)?),
+                        "user" => comment.user.push_str(value),
+                        _ => {}
+                    }
+                    Ok(())
+                })?;
+                self.changeset.comments.push(comment);
+                Ok(())
+            }
+            "text" => {
+                self.in_text = self.is_open;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn changeset(&mut self, element: &BytesStart<'_>) -> Result<(), String> {
+        let (found, mut id, mut sides) = (&mut self.changeset, None, [None; 4]);
+        for_each_attribute(element, |key, value| {
+            match key {
+                "id" => id = Some(number(key, value)?),
+                "created_at" => found.created = Some(time(value)?),
+                "closed_at" => found.closed = Some(time(value)?),
+                "uid" => found.uid = Some(number(key, value)?).filter(|uid| *uid > 0),
+                "user" => found.user.push_str(value),
+                "num_changes" => found.changes = number(key, value)?,
+                "comments_count" => found.comments_count = number(key, value)?,
+                "min_lon" => sides[0] = Some(degrees(key, value, 180)?),
+                "min_lat" => sides[1] = Some(degrees(key, value, 90)?),
+                "max_lon" => sides[2] = Some(degrees(key, value, 180)?),
+                "max_lat" => sides[3] = Some(degrees(key, value, 90)?),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        found.id = id.ok_or("changeset without id")?;
+        found.bbox = bbox_of(sides);
+        self.is_open = true;
+        Ok(())
+    }
+
+    fn close(&mut self, name: &str) -> bool {
+        match name {
+            "text" => self.in_text = false,
+            "changeset" => return std::mem::take(&mut self.is_open),
+            _ => {}
+        }
+        false
+    }
+}
+
+/// Changesets as text.
+#[derive(Debug, Default)]
+pub struct ChangesetText {
+    text: String,
+    times: Times,
+}
+
+impl ChangesetText {
+    /// Appends a changeset as a line of OPL. Its comments are not in it.
+    pub fn put_opl(&mut self, changeset: &Changeset) {
+        let text = &mut self.text;
+        let _ = write!(text, "c{} k{} s", changeset.id, changeset.changes);
+        for (letter, moment) in [(" e", changeset.created), (" d", changeset.closed)] {
+            if let Some(moment) = moment {
+                self.times.put(text, moment);
+            }
+            text.push_str(letter);
+        }
+        let _ = write!(
+            text,
+            "{} i{} u",
+            changeset.comments_count,
+            changeset.uid.unwrap_or(0)
+        );
+        put_opl_text(text, &changeset.user);
+        let bbox = changeset.bbox;
+        for (letter, side) in [
+            (" x", bbox.map(|bbox| bbox.min_lon_e7)),
+            (" y", bbox.map(|bbox| bbox.min_lat_e7)),
+            (" X", bbox.map(|bbox| bbox.max_lon_e7)),
+            (" Y", bbox.map(|bbox| bbox.max_lat_e7)),
+        ] {
+            text.push_str(letter);
+            text.push_str(&side.map(format_e7).unwrap_or_default());
+        }
+        text.push_str(" T");
+        for (index, (key, value)) in changeset.tags.iter().enumerate() {
+            if index > 0 {
+                text.push(',');
+            }
+            put_opl_text(text, key);
+            text.push('=');
+            put_opl_text(text, value);
+        }
+        text.push('\n');
+    }
+
+    /// Appends a changeset as an XML element.
+    pub fn put_xml(&mut self, changeset: &Changeset) {
+        let _ = write!(self.text, " <changeset id=\"{}\"", changeset.id);
+        self.put_time("created_at", changeset.created);
+        self.put_time("closed_at", changeset.closed);
+        let text = &mut self.text;
+        let _ = write!(text, " open=\"{}\"", changeset.closed.is_none());
+        if !changeset.user.is_empty() {
+            text.push_str(" user=\"");
+            put_xml_text(text, &changeset.user);
+            text.push('"');
+        }
+        if let Some(uid) = changeset.uid {
+            let _ = write!(text, " uid=\"{uid}\"");
+        }
+        if let Some(bbox) = changeset.bbox {
+            for (name, side) in [
+                ("min_lat", bbox.min_lat_e7),
+                ("min_lon", bbox.min_lon_e7),
+                ("max_lat", bbox.max_lat_e7),
+                ("max_lon", bbox.max_lon_e7),
+            ] {
+                let _ = write!(text, " {name}=\"{}\"", format_e7(side));
+            }
+        }
+        let _ = write!(
+            text,
+            " num_changes=\"{}\" comments_count=\"{}\"",
+            changeset.changes, changeset.comments_count
+        );
+        if changeset.tags.is_empty() && changeset.comments.is_empty() {
+            text.push_str("/>\n");
+            return;
+        }
+        text.push_str(">\n");
+        for (key, value) in &changeset.tags {
+            text.push_str("  <tag k=\"");
+            put_xml_text(text, key);
+            text.push_str("\" v=\"");
+            put_xml_text(text, value);
+            text.push_str("\"/>\n");
+        }
+        if !changeset.comments.is_empty() {
+            text.push_str("  <discussion>\n");
+            changeset
+                .comments
+                .iter()
+                .for_each(|comment| self.put_comment(comment));
+            self.text.push_str("  </discussion>\n");
+        }
+        self.text.push_str(" </changeset>\n");
+    }
+
+    fn put_comment(&mut self, comment: &Comment) {
+        let text = &mut self.text;
+        let _ = write!(
+            text,
+            "   <comment uid=\"{}\" user=\"",
+            comment.uid.unwrap_or(0)
+        );
+        put_xml_text(text, &comment.user);
+        text.push('"');
+        self.put_time("date", comment.date);
+        self.text.push_str(">\n    <text>");
+        put_xml_text(&mut self.text, &comment.text);
+        self.text.push_str("</text>\n   </comment>\n");
+    }
+
+    fn put_time(&mut self, name: &str, moment: Option<i64>) {
+        if let Some(moment) = moment {
+            let _ = write!(self.text, " {name}=\"");
+            self.times.put(&mut self.text, moment);
+            self.text.push('"');
+        }
+    }
+
+    /// The text so far, which is taken out.
+    pub fn take(&mut self) -> String {
+        std::mem::take(&mut self.text)
+    }
+
+    /// Bytes of text so far.
+    pub fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Whether there is no text yet.
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+}

@@ -1,0 +1,158 @@
+//! Which text format a file is in, and how it is compressed.
+
+use super::text_encoder::TextCompression;
+use crate::error::{Error, Result};
+use crate::io::Input;
+use std::io::{self, BufReader, Read};
+
+/// The text formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextFormat {
+    /// OSM XML (`<osm>`): objects stand directly under the root.
+    Osm,
+    /// OsmChange XML (`<osmChange>`): objects stand in sections that say what becomes of them.
+    OsmChange,
+    /// OPL: a line an object.
+    Opl,
+}
+
+impl TextFormat {
+    /// The root element of a document; OPL has none.
+    pub(super) const fn root(self) -> &'static str {
+        match self {
+            Self::OsmChange => "osmChange",
+            Self::Osm => "osm",
+            Self::Opl => "",
+        }
+    }
+
+    /// What messages call a file of the format.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::OsmChange => "an OsmChange file",
+            Self::Osm => "an OSM XML file",
+            Self::Opl => "an OPL file",
+        }
+    }
+
+    /// The format of an input by its first bytes, decompressed; `None` where it is no text that is known. Fails where
+    /// the input cannot be decompressed.
+    pub fn of(input: &Input) -> Result<Option<Self>> {
+        const LOOKED_AT: u64 = 1 << 16;
+        let start = input.start()?;
+        if start.is_empty() {
+            return Ok(None);
+        }
+        if compression(start) == TextCompression::None && !is_xz(start) {
+            return Ok(Self::of_text(start));
+        }
+        let mut start = Vec::new();
+        let read = decompressed(input.clone())?
+            .take(LOOKED_AT)
+            .read_to_end(&mut start);
+        match (Self::of_text(&start), read) {
+            // Of a text that is damaged further on the start will do: what is wrong comes again when it is read.
+            (Some(format), _) => Ok(Some(format)),
+            (None, Ok(_)) => Ok(None),
+            (None, Err(error)) => Err(error.downcast::<Error>().unwrap_or_else(|error| {
+                Error::file(input.path(), format!("cannot be decompressed: {error}"))
+            })),
+        }
+    }
+
+    fn of_text(start: &[u8]) -> Option<Self> {
+        let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+        // Space may stand before XML, and empty lines before OPL.
+        let start = match start.trim_ascii_start() {
+            trimmed @ [b'<', ..] => trimmed,
+            _ => start.get(start.iter().take_while(|byte| **byte == b'\n').count()..)?,
+        };
+        let is_object = |line: &&[u8]| {
+            matches!(
+                line,
+                [b'n' | b'w' | b'r' | b'c', b'0'..=b'9', ..]
+                    | [b'n' | b'w' | b'r', b'-', b'0'..=b'9', ..]
+            )
+        };
+        match start.first()? {
+            b'<' => Some(match memchr::memmem::find(start, b"<osmChange") {
+                Some(_) => Self::OsmChange,
+                None => Self::Osm,
+            }),
+            b'#' | b'n' | b'w' | b'r' | b'c' => {
+                let lines = start.split(|byte| *byte == b'\n');
+                let mut said = lines.filter(|line| !line.starts_with(b"#") && !line.is_empty());
+                said.next().filter(is_object).map(|_| Self::Opl)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// How a file is compressed, by its first bytes.
+fn compression(start: &[u8]) -> TextCompression {
+    match start {
+        [0x1f, 0x8b, ..] => TextCompression::Gzip,
+        [b'B', b'Z', b'h', ..] => TextCompression::Bzip2,
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => TextCompression::Zstd,
+        _ => TextCompression::None,
+    }
+}
+
+fn is_xz(start: &[u8]) -> bool {
+    start.starts_with(&[0xfd, b'7', b'z', b'X', b'Z'])
+}
+
+/// The bytes of an input, decompressed; how they are compressed is told by the first of them.
+pub(super) fn decompressed(input: Input) -> Result<Box<dyn Read + Send>> {
+    let compression = compression(input.start()?);
+    if is_xz(input.start()?) {
+        let cause = "the file is compressed with xz, which is not supported";
+        return Err(Error::file(input.path(), cause));
+    }
+    let path = input.path().to_owned();
+    let bytes = BufReader::with_capacity(1 << 16, InputBytes { input, position: 0 });
+    Ok(match compression {
+        TextCompression::None => Box::new(bytes),
+        TextCompression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(bytes)),
+        TextCompression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(bytes)),
+        TextCompression::Zstd => {
+            let zstd = zstd::stream::read::Decoder::with_buffer(bytes);
+            Box::new(zstd.map_err(|error| Error::io(&path, "cannot read", error))?)
+        }
+    })
+}
+
+/// Reads an input from its start to its end.
+struct InputBytes {
+    input: Input,
+    position: u64,
+}
+
+impl Read for InputBytes {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self
+            .input
+            .read_at(buffer, self.position)
+            .map_err(io::Error::other)?;
+        self.position += count as u64;
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_bytes_tell_the_format() {
+        let of = TextFormat::of_text;
+        assert_eq!(of(b"\xef\xbb\xbf <?xml?><osm>"), Some(TextFormat::Osm));
+        assert_eq!(of(b"<osmChange/>"), Some(TextFormat::OsmChange));
+        assert_eq!(of(b"# a comment\n\nn-1 v1"), Some(TextFormat::Opl));
+        assert_eq!(of(b"r17"), Some(TextFormat::Opl));
+        for other in [&b"neither"[..], b"", b"\0\0\0\x0d\n", b"{}", b"#", b"c-1"] {
+            assert_eq!(of(other), None, "{other:?}");
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! OSM as text: change files (OsmChange) and the changes they add up to, plain OSM XML, and OPL.
+
+mod change_set;
+mod changesets;
+mod format;
+mod numbers;
+mod opl;
+mod portions;
+mod read;
+mod text_encoder;
+mod text_output;
+mod write_opl;
+mod write_osc;
+mod write_xml;
+mod xml;
+
+pub use change_set::{Batch, Change, ChangeSet, Preface, Replication};
+pub(crate) use changesets::holds_changesets;
+pub use changesets::{Changeset, ChangesetText, Comment, read_changesets};
+pub use format::TextFormat;
+pub(crate) use read::read_start;
+pub use read::read_texts;
+pub use text_encoder::{TextChunk, TextCompression, TextEncoder};
+pub use text_output::TextOutput;
+pub use write_opl::OplText;
+pub use write_osc::{ChangeAction, OscText, OscWriter};
+pub use write_xml::XmlText;
+
+use crate::error::Result;
+use crate::io::Input;
+use crate::runtime::Context;
+use std::path::Path;
+
+/// Latitude and longitude of what has no place, as deleted nodes do not: no place on earth.
+pub const NO_PLACE: (i32, i32) = crate::osm::Place::NONE.lat_lon_e7();
+
+/// Reads change files in the given order; the last version of an object wins.
+pub fn read_change_files<P: AsRef<Path>>(paths: &[P], ctx: &Context) -> Result<ChangeSet> {
+    let inputs = paths.iter().map(|path| Input::open(path.as_ref()));
+    let inputs = inputs.collect::<Result<Vec<_>>>()?;
+    let mut changes = read::read_all(&inputs, TextFormat::OsmChange, ctx)?;
+    changes.note_replication(read::sidecar_state(paths));
+    changes.settle();
+    Ok(changes)
+}
+
+/// What change files say of the state of the data after all of them, as far as they say it at their start or in the
+/// state files beside them.
+pub fn read_change_state<P: AsRef<Path>>(paths: &[P], inputs: &[Input]) -> Result<Replication> {
+    let mut state = read::sidecar_state(paths);
+    for input in inputs {
+        let start = read_start(input, TextFormat::OsmChange)?;
+        state.add(start.replication());
+    }
+    Ok(state)
+}
+
+/// Reads a plain OSM XML or OPL file, compressed or not: every object it holds, as the change that creates it.
+/// Of several versions of an object the highest stays. What an editor marked as deleted (`action="delete"`)
+/// and what a history file says is gone (`visible="false"`) are deletions.
+pub fn read_osm_file(path: &Path) -> Result<ChangeSet> {
+    let input = Input::open(path)?;
+    let format = match TextFormat::of(&input)? {
+        Some(TextFormat::Opl) => TextFormat::Opl,
+        _ => TextFormat::Osm,
+    };
+    let mut objects = read::read_all(&[input], format, &Context::default())?;
+    objects.settle();
+    Ok(objects)
+}
+
+#[cfg(test)]
+mod tests;

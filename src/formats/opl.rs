@@ -1,0 +1,229 @@
+//! The parser of OPL ("Object Per Line"): a line an object, fields that begin with a letter, text with
+//! `%hex%` for characters that have a meaning. See the OPL File Format Manual of osmcode.org.
+
+use super::NO_PLACE;
+use super::change_set::{ChangeSet, Draft};
+use super::changesets::NO_PLACE_FOR_CHANGESETS;
+use super::portions::{Portion, lines};
+use super::write_osc::ChangeAction;
+use crate::osm::{ObjectKind, parse_e7, parse_timestamp};
+
+/// Parses a portion of a file: whole lines.
+pub(super) fn parse(portion: &Portion) -> Result<ChangeSet, (usize, String)> {
+    let mut parser = Parser {
+        objects: ChangeSet::default(),
+        text: String::new(),
+    };
+    for (start, line) in lines(&portion.bytes) {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let line = match line.strip_prefix(b"\xef\xbb\xbf") {
+            Some(line) if start == 0 && portion.is_first() => line,
+            _ => line,
+        };
+        let parsed = match std::str::from_utf8(line) {
+            Ok(line) => parser.line(line),
+            Err(error) => Err((error.valid_up_to(), "the text is not UTF-8".into())),
+        };
+        parsed.map_err(|(at, cause)| (start + at, cause))?;
+    }
+    Ok(parser.objects)
+}
+
+struct Parser {
+    objects: ChangeSet,
+    /// Where text is decoded.
+    text: String,
+}
+
+impl Parser {
+    /// Parses a line; an error tells where in it.
+    fn line(&mut self, line: &str) -> Result<(), (usize, String)> {
+        let kind = match line.chars().next() {
+            None | Some('#') => return Ok(()),
+            Some('c') => return Err((0, NO_PLACE_FOR_CHANGESETS.into())),
+            Some(letter) => ObjectKind::from_letter(letter),
+        };
+        let kind = kind.ok_or((0, "a line begins with n, w, r, c or #".to_owned()))?;
+        let mut draft = Draft::new(&mut self.objects, kind, ChangeAction::Create);
+        let (mut at, mut lon) = (0, None);
+        for field in line.split([' ', '\t']) {
+            if !field.is_empty() {
+                let parsed = self.field(field, at == 0, &mut draft, &mut lon);
+                parsed.map_err(|cause| (at, cause))?;
+            }
+            at += field.len() + 1;
+        }
+        let (lat, lon) = (draft.location_e7.0, lon.unwrap_or(NO_PLACE.1));
+        draft.location_e7 = match (lat == NO_PLACE.0, lon == NO_PLACE.1) {
+            (false, false) => (lat, lon),
+            (true, true) => NO_PLACE,
+            _ => return Err((0, "a node with one coordinate".into())),
+        };
+        self.objects.finish(&draft).map_err(|cause| (0, cause))
+    }
+
+    fn field(
+        &mut self,
+        field: &str,
+        is_id: bool,
+        draft: &mut Draft,
+        lon: &mut Option<i32>,
+    ) -> Result<(), String> {
+        let mut chars = field.chars();
+        let letter = chars.next().unwrap_or_default();
+        let value = chars.as_str();
+        match letter {
+            _ if is_id => draft.id = number(field, value)?,
+            'v' => {
+                let version = given(value).map(|value| number::<i32>(field, value));
+                let version = version.transpose()?.filter(|version| *version > 0);
+                draft.version = version.and_then(|version| u32::try_from(version).ok());
+            }
+            'd' => match value {
+                "V" => {}
+                "D" => {
+                    draft.action = ChangeAction::Delete;
+                    self.objects.tells_visible = true;
+                }
+                _ => return Err(format!("'{field}' is neither dV nor dD")),
+            },
+            'c' => {
+                let changeset = given(value).map(|value| number::<i64>(field, value));
+                draft.changeset = changeset.transpose()?.filter(|number| *number > 0);
+            }
+            't' => {
+                let time = |value| {
+                    parse_timestamp(value).ok_or_else(|| format!("'{value}' is not a time"))
+                };
+                draft.timestamp = given(value).map(time).transpose()?;
+            }
+            'i' => {
+                let uid = given(value).map(|value| number::<i32>(field, value));
+                draft.uid = uid.transpose()?.filter(|uid| *uid > 0);
+            }
+            'u' => draft.user = self.string(value)?,
+            'x' => *lon = given(value).map(|value| degrees(value, 180)).transpose()?,
+            'y' => {
+                let lat = given(value).map(|value| degrees(value, 90)).transpose()?;
+                draft.location_e7.0 = lat.unwrap_or(NO_PLACE.0);
+            }
+            'T' => self.tags(value)?,
+            'N' | 'M' if self.objects.refs.len() > draft.refs_start => {
+                return Err(format!("a second field {letter}"));
+            }
+            'N' if draft.kind == ObjectKind::Way => self.nodes(value, draft.places_start)?,
+            'M' if draft.kind == ObjectKind::Relation => self.members(value)?,
+            _ => return Err(format!("'{field}' is not a field of a {}", draft.kind)),
+        }
+        Ok(())
+    }
+
+    fn string(&mut self, text: &str) -> Result<u32, String> {
+        decode(text, &mut self.text)?;
+        Ok(self.objects.strings.add(&self.text))
+    }
+
+    fn tags(&mut self, text: &str) -> Result<(), String> {
+        for tag in text.split(',').filter(|tag| !tag.is_empty()) {
+            let (key, value) = tag
+                .split_once('=')
+                .ok_or_else(|| format!("'{tag}' is not a tag"))?;
+            let tag = [self.string(key)?, self.string(value)?];
+            self.objects.tags.extend(tag);
+        }
+        Ok(())
+    }
+
+    fn nodes(&mut self, text: &str, places_start: usize) -> Result<(), String> {
+        let mut count = 0;
+        for node in text.split(',').filter(|node| !node.is_empty()) {
+            let bad = || format!("'{node}' is not a node of a way");
+            let rest = node.strip_prefix('n').ok_or_else(bad)?;
+            let (id, place) = match rest.split_once('x') {
+                None => (rest, None),
+                Some((id, place)) => (id, Some(place.split_once('y').ok_or_else(bad)?)),
+            };
+            if let Some((lon, lat)) = place.filter(|place| *place != ("", "")) {
+                let place = (degrees(lat, 90)?, degrees(lon, 180)?);
+                self.objects.places.resize(places_start + count, NO_PLACE);
+                self.objects.places.push(place);
+            }
+            self.objects.refs.push(number(node, id)?);
+            self.objects.roles.push((ObjectKind::Node, 0));
+            count += 1;
+        }
+        let places = &mut self.objects.places;
+        if places.len() > places_start {
+            places.resize(places_start + count, NO_PLACE);
+        }
+        Ok(())
+    }
+
+    fn members(&mut self, text: &str) -> Result<(), String> {
+        for member in text.split(',').filter(|member| !member.is_empty()) {
+            let bad = || format!("'{member}' is not a member");
+            let (id, role) = member.split_once('@').ok_or_else(bad)?;
+            let mut chars = id.chars();
+            let kind = chars.next().and_then(ObjectKind::from_letter);
+            let kind = kind.ok_or_else(bad)?;
+            let id = number(member, chars.as_str())?;
+            let role = self.string(role)?;
+            self.objects.refs.push(id);
+            self.objects.roles.push((kind, role));
+        }
+        Ok(())
+    }
+}
+
+/// What a field says, where it says something.
+pub(super) fn given(value: &str) -> Option<&str> {
+    (!value.is_empty()).then_some(value)
+}
+
+pub(super) fn number<T: std::str::FromStr>(field: &str, value: &str) -> Result<T, String> {
+    let bad = |_| format!("'{field}': '{value}' is not a number in range");
+    value.parse().map_err(bad)
+}
+
+fn degrees(value: &str, limit: i32) -> Result<i32, String> {
+    parse_e7(value, limit)
+        .ok_or_else(|| format!("'{value}' is not a coordinate within ±{limit} degrees"))
+}
+
+/// Puts text with `%hex%` decoded into `out`.
+pub(super) fn decode(text: &str, out: &mut String) -> Result<(), String> {
+    out.clear();
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once('%') {
+        out.push_str(before);
+        let bad = || format!("'{text}': % begins the number of a character, which ends with %");
+        let (code, behind) = behind.split_once('%').ok_or_else(bad)?;
+        let is_hex = (1..=8).contains(&code.len()) && code.bytes().all(|b| b.is_ascii_hexdigit());
+        let code = u32::from_str_radix(code, 16).ok().filter(|_| is_hex);
+        out.push(code.and_then(char::from_u32).ok_or_else(bad)?);
+        rest = behind;
+    }
+    out.push_str(rest);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_decoded_and_what_is_no_code_is_refused() {
+        let mut out = String::new();
+        for (text, decoded) in [
+            ("", ""),
+            ("a%20%b", "a b"),
+            ("%25%%2c%%1f600%", "%,\u{1f600}"),
+        ] {
+            assert_eq!(decode(text, &mut out), Ok(()));
+            assert_eq!(out, decoded);
+        }
+        for text in ["%", "a%20", "%%", "%+20%", "%d800%", "%123456789%", "%xyz%"] {
+            assert!(decode(text, &mut out).is_err(), "{text}");
+        }
+    }
+}

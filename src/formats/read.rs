@@ -1,0 +1,135 @@
+//! Reading text: portions are parsed on every core and handed on in file order.
+
+use super::change_set::{ChangeSet, Replication};
+use super::format::TextFormat;
+use super::portions::{Portion, Portions};
+use super::{opl, xml};
+use crate::error::{Error, Result};
+use crate::file::binary_kind;
+use crate::io::Input;
+use crate::osm::parse_timestamp;
+use crate::runtime::{Context, parallel_classify_phase};
+use std::path::Path;
+
+/// Text and what is made of it that may be in flight at a time, in bytes.
+const BUDGET: u64 = 24 << 20;
+/// Bytes that the objects of a byte of text take, with what is made of them.
+const OF_A_BYTE: u64 = 3;
+
+impl Portion {
+    fn parse(&self, path: &Path, format: TextFormat) -> Result<ChangeSet> {
+        let parsed = match format {
+            TextFormat::Opl => opl::parse(self),
+            TextFormat::Osm | TextFormat::OsmChange => xml::parse(self, format),
+        };
+        parsed.map_err(|(at, cause)| self.error(path, at, cause))
+    }
+}
+
+/// Parses texts, one behind the other. `work` gets the objects of a portion, in file order, and the number of
+/// the input; what it makes of them goes to `merge`, in order.
+pub fn read_texts<S, T: Send>(
+    inputs: &[Input],
+    format: TextFormat,
+    ctx: &Context,
+    init: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, usize, ChangeSet) -> Result<T> + Sync,
+    merge: impl FnMut(T) -> Result<()>,
+) -> Result<()> {
+    for input in inputs {
+        check(input, format)?;
+    }
+    let portions = inputs.iter().enumerate().flat_map(|(number, input)| {
+        let (portions, failed) = match Portions::new(input, format) {
+            Ok(portions) => (Some(portions), None),
+            Err(error) => (None, Some(Err(error))),
+        };
+        let portions = portions.into_iter().flatten().chain(failed);
+        portions.map(move |portion| portion.map(|portion| (number, portion)))
+    });
+    parallel_classify_phase(
+        ctx.jobs,
+        BUDGET,
+        portions,
+        |(_, portion)| portion.bytes.len() as u64 * OF_A_BYTE,
+        init,
+        |scratch, (number, portion)| {
+            let path = inputs.get(number).map_or(Path::new(""), Input::path);
+            let objects = portion.parse(path, format)?;
+            // The text is not needed any more.
+            drop(portion);
+            work(scratch, number, objects)
+        },
+        merge,
+    )
+}
+
+/// The objects that a text begins with, and what it says of itself.
+pub(crate) fn read_start(input: &Input, format: TextFormat) -> Result<ChangeSet> {
+    check(input, format)?;
+    match Portions::new(input, format)?.next() {
+        Some(portion) => portion?.parse(input.path(), format),
+        None => Ok(ChangeSet::default()),
+    }
+}
+
+/// Fails on what is no text at all.
+fn check(input: &Input, format: TextFormat) -> Result<()> {
+    let path = input.path();
+    if input.is_empty() {
+        return Err(Error::file(path, "the file is empty"));
+    }
+    let start = input.start()?;
+    let cause = match (start, binary_kind(start)) {
+        ([0, 0, 0, _, b'\n', ..], _) => format!("this is a PBF file, not {}", format.name()),
+        (_, Some(kind)) => format!("not an OSM file (it looks like {kind})"),
+        (_, None) => return Ok(()),
+    };
+    Err(Error::file(path, cause))
+}
+
+/// All objects of some texts, in file order.
+pub(super) fn read_all(inputs: &[Input], format: TextFormat, ctx: &Context) -> Result<ChangeSet> {
+    let mut all = ChangeSet::default();
+    let path = |number: usize| inputs.get(number).map_or(Path::new(""), Input::path);
+    let work = |(): &mut (), number: usize, objects| Ok((number, objects));
+    read_texts(
+        inputs,
+        format,
+        ctx,
+        || (),
+        work,
+        |(number, objects)| {
+            let appended = all.append(objects);
+            appended.map_err(|cause| Error::file(path(number), cause))
+        },
+    )?;
+    Ok(all)
+}
+
+/// The state that the state files beside change files tell of.
+pub(super) fn sidecar_state<P: AsRef<Path>>(paths: &[P]) -> Replication {
+    let mut state = Replication::default();
+    let sidecars = paths.iter().filter_map(|path| sidecar(path.as_ref()));
+    sidecars.for_each(|sidecar| state.add(&sidecar));
+    state
+}
+
+/// The state file that replication servers put beside a change file: `123.state.txt` beside
+/// `123.osc.gz`. `None` where there is none.
+fn sidecar(path: &Path) -> Option<Replication> {
+    let name = path.file_name()?.to_str()?;
+    let (stem, _) = name.split_once(".osc")?;
+    let text = std::fs::read_to_string(path.with_file_name(format!("{stem}.state.txt"))).ok()?;
+    let value = |key: &str| {
+        let mut lines = text.lines().filter_map(|line| line.split_once('='));
+        lines
+            .find(|(name, _)| name.trim() == key)
+            .map(|(_, value)| value.trim())
+    };
+    Some(Replication {
+        sequence: value("sequenceNumber").and_then(|number| number.parse().ok()),
+        // Java properties escape the colons of the time.
+        timestamp: value("timestamp").and_then(|time| parse_timestamp(&time.replace('\\', ""))),
+    })
+}

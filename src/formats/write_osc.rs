@@ -1,0 +1,146 @@
+//! Writing change files.
+
+use super::change_set::Preface;
+use super::write_xml::{Elements, Visibility, document};
+use crate::osm::{ObjectId, format_timestamp};
+use crate::pbf::Object;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+/// What a change does to an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChangeAction {
+    /// The object is new.
+    Create,
+    /// The object has a new version.
+    Modify,
+    /// The object is gone.
+    Delete,
+}
+
+impl ChangeAction {
+    const fn element(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Modify => "modify",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+/// Changes as they stand in an OsmChange document, without its beginning and its end.
+#[derive(Debug)]
+pub struct OscText {
+    elements: Elements,
+    section: Option<ChangeAction>,
+}
+
+impl Default for OscText {
+    fn default() -> Self {
+        Self {
+            elements: Elements {
+                // The section says it.
+                visibility: Visibility::Unsaid,
+                ..Elements::default()
+            },
+            section: None,
+        }
+    }
+}
+
+impl OscText {
+    /// What stands before the changes; `generator` names the program.
+    pub fn prologue(generator: &str) -> String {
+        Self::prologue_of(&Preface {
+            generator: Some(generator.to_owned()),
+            ..Preface::default()
+        })
+    }
+
+    /// As [`prologue`](Self::prologue), with all that is to be said of the changes.
+    pub fn prologue_of(preface: &Preface) -> String {
+        document("osmChange", preface)
+    }
+
+    /// What stands behind the changes.
+    pub const EPILOGUE: &str = "</osmChange>\n";
+
+    /// Appends a change. Changes of the same action behind each other share a section.
+    pub fn put(&mut self, action: ChangeAction, object: &Object<'_>) {
+        self.begin_section(action);
+        self.elements.put(object, "    ");
+    }
+
+    /// Appends a deletion that says no more than which version of which object was deleted, and when.
+    pub fn put_deletion(&mut self, id: ObjectId, version: Option<u32>, timestamp: Option<i64>) {
+        self.begin_section(ChangeAction::Delete);
+        let _ = write!(self.elements.text, "    <{} id=\"{}\"", id.kind, id.id);
+        if let Some(version) = version {
+            let _ = write!(self.elements.text, " version=\"{version}\"");
+        }
+        if let Some(timestamp) = timestamp {
+            let _ = write!(
+                self.elements.text,
+                " timestamp=\"{}\"",
+                format_timestamp(timestamp)
+            );
+        }
+        self.elements.text.push_str("/>\n");
+    }
+
+    fn begin_section(&mut self, action: ChangeAction) {
+        if self.section != Some(action) {
+            self.end_section();
+            let _ = writeln!(self.elements.text, "  <{}>", action.element());
+            self.section = Some(action);
+        }
+    }
+
+    fn end_section(&mut self) {
+        if let Some(section) = self.section.take() {
+            let _ = writeln!(self.elements.text, "  </{}>", section.element());
+        }
+    }
+
+    /// The text so far; the section may go on.
+    fn take(&mut self) -> String {
+        std::mem::take(&mut self.elements.text)
+    }
+
+    /// Ends the last section and returns the text.
+    pub fn finish(mut self) -> String {
+        self.end_section();
+        self.elements.text
+    }
+}
+
+/// Writes an OsmChange document, change by change.
+#[derive(Debug)]
+pub struct OscWriter<W: Write> {
+    out: W,
+    text: OscText,
+}
+
+impl<W: Write> OscWriter<W> {
+    /// Begins a document; `generator` names the program.
+    pub fn new(mut out: W, generator: &str) -> io::Result<Self> {
+        out.write_all(OscText::prologue(generator).as_bytes())?;
+        Ok(Self {
+            out,
+            text: OscText::default(),
+        })
+    }
+
+    /// Writes a change. Changes of the same action behind each other share a section.
+    pub fn write(&mut self, action: ChangeAction, object: &Object<'_>) -> io::Result<()> {
+        self.text.put(action, object);
+        self.out.write_all(self.text.take().as_bytes())
+    }
+
+    /// Ends the document and gives back what it was written to.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.out.write_all(self.text.finish().as_bytes())?;
+        self.out.write_all(OscText::EPILOGUE.as_bytes())?;
+        Ok(self.out)
+    }
+}

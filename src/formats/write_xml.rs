@@ -1,0 +1,271 @@
+//! Writing OSM XML.
+
+use super::NO_PLACE;
+use super::change_set::Preface;
+use super::numbers::{Times, put_e7, put_number};
+use crate::osm::{format_e7, format_timestamp};
+use crate::pbf::{HeaderBlock, Object, ObjectBody};
+use std::fmt::Write as _;
+
+/// Objects as elements of an OSM XML document, without its beginning and its end.
+#[derive(Debug, Default)]
+pub struct XmlText {
+    elements: Elements,
+}
+
+impl XmlText {
+    /// What stands before the objects; `generator` names the program.
+    pub fn prologue(preface: &Preface) -> String {
+        let mut text = document("osm", preface);
+        if let Some(bbox) = preface.bbox {
+            let [minlat, minlon, maxlat, maxlon] = [
+                bbox.min_lat_e7,
+                bbox.min_lon_e7,
+                bbox.max_lat_e7,
+                bbox.max_lon_e7,
+            ]
+            .map(format_e7);
+            let _ = writeln!(
+                text,
+                "  <bounds minlat=\"{minlat}\" minlon=\"{minlon}\" maxlat=\"{maxlat}\" maxlon=\"{maxlon}\"/>"
+            );
+        }
+        text
+    }
+
+    /// What stands behind the objects.
+    pub const EPILOGUE: &str = "</osm>\n";
+
+    /// For objects that say whether they are visible, as those of history files do; others say it only where
+    /// they are not.
+    pub fn of_history(tells_visible: bool) -> Self {
+        Self {
+            elements: Elements {
+                visibility: match tells_visible {
+                    true => Visibility::All,
+                    false => Visibility::Deleted,
+                },
+                ..Elements::default()
+            },
+        }
+    }
+
+    /// Appends an object.
+    pub fn put(&mut self, object: &Object<'_>) {
+        self.elements.put(object, "  ");
+    }
+
+    /// The elements, and how many characters there were that XML 1.0 cannot express.
+    pub fn finish(self) -> (String, u64) {
+        (self.elements.text, self.elements.inexpressible)
+    }
+}
+
+impl Preface {
+    /// What a file says of itself in its header.
+    pub fn of(header: &HeaderBlock) -> Self {
+        Self {
+            replication: super::Replication {
+                sequence: header.replication_sequence,
+                timestamp: header.replication_timestamp,
+            },
+            replication_url: header.replication_url.clone(),
+            bbox: header.bbox(),
+            generator: header.writing_program.clone(),
+        }
+    }
+}
+
+/// The start of a document with that root.
+pub(super) fn document(root: &str, preface: &Preface) -> String {
+    let mut text = format!("<?xml version='1.0' encoding='UTF-8'?>\n<{root} version=\"0.6\"");
+    let mut attribute = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            let _ = write!(text, " {name}=\"");
+            put_escaped(&mut text, &value);
+            text.push('"');
+        }
+    };
+    let state = &preface.replication;
+    attribute("generator", preface.generator.clone());
+    let url = preface.replication_url.clone();
+    attribute("osmosis_replication_base_url", url);
+    let sequence = state.sequence.map(|number| number.to_string());
+    attribute("osmosis_replication_sequence_number", sequence);
+    let time = state.timestamp.map(format_timestamp);
+    attribute("osmosis_replication_timestamp", time);
+    text.push_str(">\n");
+    text
+}
+
+/// Which objects say whether they are visible.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Visibility {
+    All,
+    #[default]
+    Deleted,
+    /// It is said elsewhere.
+    Unsaid,
+}
+
+/// Objects as XML.
+#[derive(Debug, Default)]
+pub(super) struct Elements {
+    pub text: String,
+    pub times: Times,
+    pub visibility: Visibility,
+    pub inexpressible: u64,
+}
+
+impl Elements {
+    /// Appends an object.
+    pub(super) fn put(&mut self, object: &Object<'_>, indent: &str) {
+        let (kind, info) = (object.kind().name(), &object.info);
+        let text = &mut self.text;
+        for part in [indent, "<", kind, " id=\""] {
+            text.push_str(part);
+        }
+        put_number(text, object.id);
+        text.push('"');
+        if let Some(version) = info.version {
+            put_attribute(text, "version", version.into());
+        }
+        if let Some(timestamp) = info.timestamp {
+            text.push_str(" timestamp=\"");
+            self.times.put(text, timestamp);
+            text.push('"');
+        }
+        if let Some(uid) = info.uid {
+            put_attribute(text, "uid", uid.into());
+        }
+        if let Some(user) = info.user {
+            text.push_str(" user=\"");
+            self.inexpressible += put_escaped(text, user);
+            text.push('"');
+        }
+        if let Some(changeset) = info.changeset {
+            put_attribute(text, "changeset", changeset);
+        }
+        let tells_visible = match self.visibility {
+            Visibility::All => true,
+            Visibility::Deleted => !info.visible,
+            Visibility::Unsaid => false,
+        };
+        if tells_visible {
+            let _ = write!(text, " visible=\"{}\"", info.visible);
+        }
+        if let ObjectBody::Node { lat_e7, lon_e7 } = object.body {
+            put_place(text, (lat_e7, lon_e7));
+        }
+        let start = text.len();
+        text.push_str(">\n");
+        let empty = text.len();
+        self.put_references(object, indent);
+        for (key, value) in object.tags {
+            let text = &mut self.text;
+            text.push_str(indent);
+            text.push_str("  <tag k=\"");
+            self.inexpressible += put_escaped(text, key);
+            text.push_str("\" v=\"");
+            self.inexpressible += put_escaped(text, value);
+            text.push_str("\"/>\n");
+        }
+        let text = &mut self.text;
+        if text.len() == empty {
+            text.truncate(start);
+            text.push_str("/>\n");
+        } else {
+            for part in [indent, "</", kind, ">\n"] {
+                text.push_str(part);
+            }
+        }
+    }
+
+    fn put_references(&mut self, object: &Object<'_>, indent: &str) {
+        let text = &mut self.text;
+        match object.body {
+            ObjectBody::Node { .. } => {}
+            ObjectBody::Way { refs, locations_e7 } => {
+                for (index, id) in refs.iter().enumerate() {
+                    text.push_str(indent);
+                    text.push_str("  <nd ref=\"");
+                    put_number(text, *id);
+                    text.push('"');
+                    if let Some(place) = locations_e7.get(index) {
+                        put_place(text, *place);
+                    }
+                    text.push_str("/>\n");
+                }
+            }
+            ObjectBody::Relation { members } => {
+                for member in members {
+                    text.push_str(indent);
+                    let _ = write!(
+                        text,
+                        "  <member type=\"{}\" ref=\"{}\" role=\"",
+                        member.kind, member.id
+                    );
+                    self.inexpressible += put_escaped(text, member.role);
+                    text.push_str("\"/>\n");
+                }
+            }
+        }
+    }
+}
+
+fn put_attribute(text: &mut String, name: &str, value: i64) {
+    text.push(' ');
+    text.push_str(name);
+    text.push_str("=\"");
+    put_number(text, value);
+    text.push('"');
+}
+
+/// Appends lat and lon; nothing where there is no place.
+fn put_place(text: &mut String, (lat_e7, lon_e7): (i32, i32)) {
+    if (lat_e7, lon_e7) != NO_PLACE {
+        text.push_str(" lat=\"");
+        put_e7(text, lat_e7);
+        text.push_str("\" lon=\"");
+        put_e7(text, lon_e7);
+        text.push('"');
+    }
+}
+
+/// Appends text as an attribute's value; says how many characters of it XML 1.0 cannot express. Those, line breaks
+/// and tabs are written as references: a reader would make spaces of the latter.
+pub(super) fn put_escaped(out: &mut String, text: &str) -> u64 {
+    let mut inexpressible = 0;
+    let mut rest = text;
+    // Nearly all text is without any of them.
+    let is_special = |char: char| {
+        matches!(
+            char,
+            '\0'..='\u{1f}' | '"' | '&' | '\'' | '<' | '>' | '\u{fffe}' | '\u{ffff}'
+        )
+    };
+    while let Some(at) = rest.find(is_special) {
+        let (before, behind) = rest.split_at(at);
+        out.push_str(before);
+        let mut chars = behind.chars();
+        match chars.next().unwrap_or_default() {
+            '"' => out.push_str("&quot;"),
+            '&' => out.push_str("&amp;"),
+            '\'' => out.push_str("&apos;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '\0' => {
+                // No reference stands for it.
+                inexpressible += 1;
+                out.push(char::REPLACEMENT_CHARACTER);
+            }
+            char => {
+                inexpressible += u64::from(!matches!(char, '\t' | '\n' | '\r'));
+                let _ = write!(out, "&#x{:X};", u32::from(char));
+            }
+        }
+        rest = chars.as_str();
+    }
+    out.push_str(rest);
+    inexpressible
+}

@@ -1,0 +1,380 @@
+//! The parser of OSM XML: change files (`<osmChange>`) and plain files (`<osm>`).
+
+use super::NO_PLACE;
+use super::change_set::{ChangeSet, Draft, Preface};
+use super::changesets::NO_PLACE_FOR_CHANGESETS;
+use super::format::TextFormat;
+use super::portions::Portion;
+use super::write_osc::ChangeAction;
+use crate::osm::{Bbox, ObjectKind, parse_e7, parse_timestamp};
+use quick_xml::XmlVersion;
+use quick_xml::events::{BytesStart, Event};
+use std::borrow::Cow;
+
+/// Parses a portion of a document.
+pub(super) fn parse(portion: &Portion, format: TextFormat) -> Result<ChangeSet, (usize, String)> {
+    let text = match std::str::from_utf8(&portion.bytes) {
+        Ok(text) => text,
+        Err(error) => return Err((error.valid_up_to(), "the text is not UTF-8".into())),
+    };
+    let mut reader = quick_xml::Reader::from_str(text);
+    let mut parser = Parser {
+        format,
+        objects: ChangeSet::default(),
+        stack: Vec::new(),
+        draft: None,
+        seen_root: false,
+        is_last: portion.is_last,
+    };
+    match parser.read(&mut reader) {
+        Ok(()) => Ok(parser.objects),
+        Err(cause) => {
+            let at = usize::try_from(reader.buffer_position()).unwrap_or(usize::MAX);
+            Err((at.clamp(portion.prefix, portion.bytes.len()), cause))
+        }
+    }
+}
+
+/// What to say of a document that begins with another element than it should.
+fn other_root(format: TextFormat, found: &str) -> String {
+    let other = match format {
+        TextFormat::OsmChange => TextFormat::Osm,
+        TextFormat::Osm | TextFormat::Opl => TextFormat::OsmChange,
+    };
+    let root = format.root();
+    if found == other.root() {
+        let (this, wanted) = (other.name(), format.name());
+        return format!("this is {this} (<{found}>), not {wanted} (<{root}>)");
+    }
+    format!("expected <{root}>, not <{found}>")
+}
+
+/// Where in the document the parser is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Root,
+    Section(ChangeAction),
+    Object,
+    /// An element that is not known, or one that has no contents of interest.
+    Other,
+}
+
+struct Parser {
+    format: TextFormat,
+    objects: ChangeSet,
+    stack: Vec<Place>,
+    draft: Option<Draft>,
+    seen_root: bool,
+    /// Whether the document ends where the text does.
+    is_last: bool,
+}
+
+impl Parser {
+    fn read(&mut self, reader: &mut quick_xml::Reader<&[u8]>) -> Result<(), String> {
+        loop {
+            match reader.read_event().map_err(|error| error.to_string())? {
+                Event::Start(element) => {
+                    let place = self.open(&element)?;
+                    self.stack.push(place);
+                }
+                Event::Empty(element) => {
+                    let place = self.open(&element)?;
+                    self.close(place)?;
+                }
+                Event::End(_) => {
+                    if let Some(place) = self.stack.pop() {
+                        self.close(place)?;
+                    }
+                }
+                Event::Text(text) if self.stack.is_empty() => self.only_space(&text)?,
+                Event::CData(_) | Event::GeneralRef(_) if self.stack.is_empty() => {
+                    self.only_space("?")?;
+                }
+                Event::Eof => break,
+                _ => {}
+            }
+        }
+        if !self.is_last {
+            return Ok(());
+        }
+        let (name, root) = (self.format.name(), self.format.root());
+        match (self.seen_root, self.stack.is_empty()) {
+            (false, _) => Err(format!("this is not {name}: <{root}> is missing")),
+            (true, false) => Err(format!("the document ends before </{root}>")),
+            (true, true) => Ok(()),
+        }
+    }
+
+    /// Outside of the document there is nothing but space.
+    fn only_space(&self, text: &str) -> Result<(), String> {
+        let stray = text
+            .chars()
+            .any(|char| !char.is_whitespace() && char != '\u{feff}');
+        let root = self.format.root();
+        match (stray, self.seen_root) {
+            (true, true) => Err(format!("there is text behind </{root}>")),
+            (true, false) => Err(format!("expected <{root}>, not text")),
+            (false, _) => Ok(()),
+        }
+    }
+
+    fn open(&mut self, element: &BytesStart<'_>) -> Result<Place, String> {
+        let name = element.name();
+        let name: &str = name.as_ref();
+        match (self.stack.last().copied(), name) {
+            (None, name) if name == self.format.root() && !self.seen_root => self.root(element),
+            (None, _) if self.seen_root => Err(format!(
+                "there is <{name}> behind </{}>",
+                self.format.root()
+            )),
+            (None, other) => Err(other_root(self.format, other)),
+            (Some(Place::Root), "bounds") => self.bounds(element),
+            (Some(Place::Root), name) => match (self.format, name) {
+                (TextFormat::OsmChange, "create") => Ok(Place::Section(ChangeAction::Create)),
+                (TextFormat::OsmChange, "modify") => Ok(Place::Section(ChangeAction::Modify)),
+                (TextFormat::OsmChange, "delete") => Ok(Place::Section(ChangeAction::Delete)),
+                (TextFormat::OsmChange, _) => Ok(Place::Other),
+                (_, "changeset") => Err(NO_PLACE_FOR_CHANGESETS.into()),
+                _ => self.object_or_other(element, name, ChangeAction::Create),
+            },
+            (Some(Place::Section(action)), name) => self.object_or_other(element, name, action),
+            (Some(Place::Object), "tag") => self.tag(element),
+            (Some(Place::Object), "nd") => self.node_ref(element),
+            (Some(Place::Object), "member") => self.member(element),
+            _ => Ok(Place::Other),
+        }
+    }
+
+    fn close(&mut self, place: Place) -> Result<(), String> {
+        match (place, self.draft.take_if(|_| place == Place::Object)) {
+            (Place::Object, Some(draft)) => {
+                // Where a way says the places of some of its nodes, it has room for all.
+                let nodes = self.objects.refs.len() - draft.refs_start;
+                let places = &mut self.objects.places;
+                if places.len() > draft.places_start {
+                    places.resize(draft.places_start + nodes, NO_PLACE);
+                }
+                self.objects.finish(&draft)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn root(&mut self, element: &BytesStart<'_>) -> Result<Place, String> {
+        self.seen_root = true;
+        let mut preface = Preface::default();
+        let state = &mut preface.replication;
+        for_each_attribute(element, |key, value| {
+            match key {
+                "sequence" | "sequence_number" | "osmosis_replication_sequence_number" => {
+                    state.sequence = value.parse().ok();
+                }
+                "timestamp" | "osmosis_replication_timestamp" => {
+                    state.timestamp = parse_timestamp(value);
+                }
+                "osmosis_replication_base_url" => preface.replication_url = Some(value.into()),
+                "generator" if !value.is_empty() => preface.generator = Some(value.into()),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        self.objects.preface = preface;
+        Ok(Place::Root)
+    }
+
+    /// Bounds that make no sense are no reason to refuse a file.
+    fn bounds(&mut self, element: &BytesStart<'_>) -> Result<Place, String> {
+        let mut sides = [None; 4];
+        for_each_attribute(element, |key, value| {
+            let names = ["minlat", "maxlat", "minlon", "maxlon"];
+            let sides = names.into_iter().zip(&mut sides).zip([90, 90, 180, 180]);
+            for ((name, side), limit) in sides {
+                if name == key {
+                    *side = parse_e7(value, limit);
+                }
+            }
+            Ok(())
+        })?;
+        if let [
+            Some(min_lat_e7),
+            Some(max_lat_e7),
+            Some(min_lon_e7),
+            Some(max_lon_e7),
+        ] = sides
+        {
+            self.objects.preface.bbox = Some(Bbox {
+                min_lat_e7,
+                max_lat_e7,
+                min_lon_e7,
+                max_lon_e7,
+            });
+        }
+        Ok(Place::Other)
+    }
+
+    fn object_or_other(
+        &mut self,
+        element: &BytesStart<'_>,
+        name: &str,
+        action: ChangeAction,
+    ) -> Result<Place, String> {
+        let mut kinds = ObjectKind::ALL.into_iter();
+        match kinds.find(|kind| kind.name() == name) {
+            Some(kind) => self.object(element, kind, action),
+            None => Ok(Place::Other),
+        }
+    }
+
+    fn object(
+        &mut self,
+        element: &BytesStart<'_>,
+        kind: ObjectKind,
+        action: ChangeAction,
+    ) -> Result<Place, String> {
+        let mut draft = Draft::new(&mut self.objects, kind, action);
+        let (mut id, mut lat, mut lon) = (None, None, None);
+        for_each_attribute(element, |key, value| {
+            match key {
+                "id" => id = Some(number::<i64>(key, value)?),
+                // Version 0 is how some editors say that there is none.
+                "version" => {
+                    let version = number::<i32>(key, value)?;
+                    draft.version = u32::try_from(version).ok().filter(|&version| version > 0);
+                }
+                "timestamp" => draft.timestamp = Some(time(value)?),
+                "changeset" => draft.changeset = Some(number(key, value)?),
+                "uid" => draft.uid = Some(number(key, value)?).filter(|&uid| uid > 0),
+                "user" => draft.user = self.objects.strings.add(value),
+                "lat" => lat = Some(degrees(key, value, 90)?),
+                "lon" => lon = Some(degrees(key, value, 180)?),
+                "visible" => {
+                    self.objects.tells_visible = true;
+                    if value == "false" {
+                        draft.action = ChangeAction::Delete;
+                    }
+                }
+                // How editors mark what the user deleted: it is no version that the database has.
+                "action" if self.format == TextFormat::Osm && value == "delete" => {
+                    draft.is_left_out = true;
+                }
+                _ => {}
+            }
+            Ok(())
+        })?;
+        draft.id = id.ok_or_else(|| format!("{kind} without id"))?;
+        draft.location_e7 = match (kind, lat, lon) {
+            (ObjectKind::Node, Some(lat), Some(lon)) => (lat, lon),
+            (ObjectKind::Node, _, _)
+                if draft.action != ChangeAction::Delete && !draft.is_left_out =>
+            {
+                return Err(format!("node {} without lat and lon", draft.id));
+            }
+            _ => NO_PLACE,
+        };
+        self.draft = Some(draft);
+        Ok(Place::Object)
+    }
+
+    fn tag(&mut self, element: &BytesStart<'_>) -> Result<Place, String> {
+        let (mut tag_key, mut tag_value) = (None, None);
+        for_each_attribute(element, |key, value| {
+            match key {
+                "k" => tag_key = Some(self.objects.strings.add(value)),
+                "v" => tag_value = Some(self.objects.strings.add(value)),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        match (tag_key, tag_value) {
+            (Some(key), Some(value)) => self.objects.tags.extend([key, value]),
+            _ => return Err("tag without k or v".into()),
+        }
+        Ok(Place::Other)
+    }
+
+    fn node_ref(&mut self, element: &BytesStart<'_>) -> Result<Place, String> {
+        let (mut node, mut lat, mut lon) = (None, None, None);
+        for_each_attribute(element, |key, value| {
+            match key {
+                "ref" => node = Some(number(key, value)?),
+                "lat" => lat = Some(degrees(key, value, 90)?),
+                "lon" => lon = Some(degrees(key, value, 180)?),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        if let (Some(lat), Some(lon), Some(draft)) = (lat, lon, &self.draft) {
+            let before = self.objects.refs.len() - draft.refs_start;
+            let places = &mut self.objects.places;
+            places.resize(draft.places_start + before, NO_PLACE);
+            places.push((lat, lon));
+        }
+        self.push_ref(ObjectKind::Node, node.ok_or("nd without ref")?, 0);
+        Ok(Place::Other)
+    }
+
+    fn member(&mut self, element: &BytesStart<'_>) -> Result<Place, String> {
+        let (mut kind, mut id) = (None, None);
+        let mut role = self.objects.strings.add("");
+        for_each_attribute(element, |key, value| {
+            match key {
+                "type" => {
+                    kind = ObjectKind::ALL
+                        .into_iter()
+                        .find(|kind| kind.name() == value);
+                    if kind.is_none() {
+                        return Err(format!("'{value}' is not a type of member"));
+                    }
+                }
+                "ref" => id = Some(number(key, value)?),
+                "role" => role = self.objects.strings.add(value),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        match (kind, id) {
+            (Some(kind), Some(id)) => self.push_ref(kind, id, role),
+            _ => return Err("member without type or ref".into()),
+        }
+        Ok(Place::Other)
+    }
+
+    fn push_ref(&mut self, kind: ObjectKind, id: i64, role: u32) {
+        self.objects.refs.push(id);
+        self.objects.roles.push((kind, role));
+    }
+}
+
+/// Calls `visit` with name and value of each attribute, entities and references decoded.
+pub(super) fn for_each_attribute(
+    element: &BytesStart<'_>,
+    mut visit: impl FnMut(&str, &str) -> Result<(), String>,
+) -> Result<(), String> {
+    for attribute in element.attributes() {
+        let attribute = attribute.map_err(|error| error.to_string())?;
+        let key: &str = attribute.key.as_ref();
+        if attribute.value.contains('<') {
+            return Err(format!("attribute {key}: there is < in its value"));
+        }
+        let value: Cow<'_, str> = attribute
+            .normalized_value(XmlVersion::Implicit1_0)
+            .map_err(|error| format!("attribute {key}: {error}"))?;
+        visit(key, &value)?;
+    }
+    Ok(())
+}
+
+pub(super) fn number<T: std::str::FromStr>(key: &str, value: &str) -> Result<T, String> {
+    value
+        .parse()
+        .map_err(|_| format!("{key}=\"{value}\" is not a number in range"))
+}
+
+pub(super) fn degrees(key: &str, value: &str, limit: i32) -> Result<i32, String> {
+    parse_e7(value, limit)
+        .ok_or_else(|| format!("{key}=\"{value}\" is not a coordinate within ±{limit} degrees"))
+}
+
+pub(super) fn time(value: &str) -> Result<i64, String> {
+    parse_timestamp(value).ok_or_else(|| format!("timestamp=\"{value}\" is not a time"))
+}

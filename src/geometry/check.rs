@@ -1,0 +1,377 @@
+//! What is wrong with a shape: rings that cover nothing, cross themselves or each other, or lie where
+//! they must not.
+//!
+//! Rings may touch, in points and along edges, and run back on themselves. First no two edges of a
+//! polygon may cross; as edges that lie together share a leaf of a quadtree, few pairs are looked at.
+//! Then each edge must have nothing (winding number 0) or the polygon (1) on either side, at its lower
+//! end and at its middle, which finds what crosses at a vertex, and holes out of place. Along a ring
+//! that nothing touches the sides stay the same, so one edge answers for it.
+
+use super::edge;
+use super::edge::{Edge, Meeting, Spot};
+use super::quadtree::{Cell, Leaf, Quadtree};
+use super::shape::{Point, Ring, Shape, ShapeError};
+use crate::osm::{DECIMICRO_PER_DEGREE, format_e7};
+
+impl Shape {
+    /// Looks for what is wrong with each of the polygons. Different polygons may overlap.
+    ///
+    /// # Errors
+    /// The first ring with too few points, without an area or out of the world; else the first edge
+    /// that crosses another of its polygon; else the first with something wrong on one side.
+    pub fn check(&self) -> Result<(), ShapeError> {
+        for (ring, _) in self.rings() {
+            check_points(ring)?;
+        }
+        let polygons = Polygons::of(self);
+        let meetings = polygons.meetings();
+        if let Some((edge, other)) = meetings.first_crossing {
+            return Err(polygons.crossing_error(edge, other));
+        }
+        match polygons.first_misplaced(&meetings.touched) {
+            Some((edge, winding)) => Err(polygons.misplaced_error(edge, winding)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Shape {
+    /// The shape, where [`check`](Self::check) finds nothing wrong with it.
+    pub(crate) fn checked(self) -> Result<Self, String> {
+        self.check().map_err(|error| error.to_string())?;
+        Ok(self)
+    }
+}
+
+/// Whether a ring can have an area and lies in the world.
+fn check_points(ring: &Ring) -> Result<(), ShapeError> {
+    let error = |vertex, cause: String| {
+        let ring = ring.name.clone();
+        Err(ShapeError {
+            ring,
+            vertex,
+            cause,
+        })
+    };
+    for (vertex, point) in (1..).zip(&ring.points) {
+        for (name, value, limit) in [
+            ("latitude", point.lat_e7, 90),
+            ("longitude", point.lon_e7, 180),
+        ] {
+            if i64::from(value).abs() > limit * DECIMICRO_PER_DEGREE {
+                let degrees = format_e7(value);
+                let cause = format!("{name} {degrees} is beyond {limit} degrees");
+                return error(Some(vertex), cause);
+            }
+        }
+    }
+    let mut points = ring.points.iter().copied();
+    let Some(first) = points.next() else {
+        return error(None, "is empty".into());
+    };
+    let Some(second) = points.find(|&point| point != first) else {
+        return error(None, "has fewer than three different points".into());
+    };
+    let line = Edge {
+        from: first,
+        to: second,
+    };
+    let mut others = points.filter(|&point| point != first && point != second);
+    let Some(third) = others.next() else {
+        return error(None, "has fewer than three different points".into());
+    };
+    let mut others = std::iter::once(third).chain(others);
+    if others.all(|point| line.side(Spot::of(point)) == 0) {
+        return error(None, "has no area: its points lie on one line".into());
+    }
+    Ok(())
+}
+
+/// The polygons of a shape, each a group of the tree. An edge has the number of the vertex at which
+/// it starts.
+struct Polygons<'a> {
+    tree: Quadtree,
+    /// The rings, each with the number of its first edge and whether it is a hole.
+    rings: Vec<(usize, &'a Ring, bool)>,
+    /// The first edge behind each polygon.
+    ends: Vec<usize>,
+}
+
+/// An edge for a search along a line.
+struct Span {
+    least: i64,
+    most: i64,
+    number: u32,
+    edge: Edge,
+}
+
+/// What the edges of each polygon have in common.
+struct Meetings {
+    /// The first edge that crosses another of its polygon, with that one.
+    first_crossing: Option<(u32, u32)>,
+    /// For each ring: whether it touches itself or another ring of the polygon.
+    touched: Vec<bool>,
+}
+
+impl<'a> Polygons<'a> {
+    fn of(shape: &'a Shape) -> Self {
+        let mut edges = Vec::new();
+        let mut rings = Vec::new();
+        let mut ends = Vec::new();
+        for polygon in &shape.polygons {
+            let holes = polygon.holes.iter().map(|hole| (hole, true));
+            for (ring, is_hole) in std::iter::once((&polygon.outer, false)).chain(holes) {
+                rings.push((edges.len(), ring, is_hole));
+                edge::add_ring(ring, is_hole, &mut edges);
+            }
+            ends.push(edges.len());
+        }
+        Self {
+            tree: Quadtree::build(edges, &ends),
+            rings,
+            ends,
+        }
+    }
+
+    /// Which ring an edge is of.
+    fn ring_of(&self, edge: usize) -> usize {
+        let behind = self.rings.partition_point(|&(first, ..)| first <= edge);
+        behind.saturating_sub(1)
+    }
+
+    /// The ring and the vertex, counted from 1, at which an edge starts, and whether that is a hole.
+    fn place_of(&self, edge: usize) -> (&str, usize, bool) {
+        match self.rings.get(self.ring_of(edge)) {
+            Some((first, ring, is_hole)) => (&ring.name, edge + 1 - first, *is_hole),
+            None => ("", 0, false),
+        }
+    }
+
+    fn meetings(&self) -> Meetings {
+        let mut meetings = Meetings {
+            first_crossing: None,
+            touched: vec![false; self.rings.len()],
+        };
+        let mut spans = Vec::new();
+        for part in &self.tree.parts {
+            self.collect_spans(self.tree.references_of(part), &mut spans);
+            let mut rest = spans.as_slice();
+            while let Some((span, others)) = rest.split_first() {
+                rest = others;
+                for other in others.iter().take_while(|other| other.least <= span.most) {
+                    self.note_meeting(span, other, &mut meetings);
+                }
+            }
+        }
+        meetings
+    }
+
+    /// The spans of edges across the direction of the longest, by their least ends.
+    fn collect_spans(&self, references: &[u32], spans: &mut Vec<Span>) {
+        let edges = || {
+            references.iter().filter_map(|&number| {
+                let edge = self.tree.edges.get(number as usize)?;
+                Some((number, *edge))
+            })
+        };
+        let length = |edge: &Edge| edge.width().abs() + edge.height().abs();
+        let Some((_, longest)) = edges().max_by_key(|(_, edge)| length(edge)) else {
+            spans.clear();
+            return;
+        };
+        // Below 2^30, times a coordinate in the world below 2^31, is a product below 2^61.
+        let (width, height) = (longest.width() >> 2, longest.height() >> 2);
+        let across =
+            |point: Point| width * i64::from(point.lat_e7) - height * i64::from(point.lon_e7);
+        spans.clear();
+        spans.extend(edges().map(|(number, edge)| {
+            let (from, to) = (across(edge.from), across(edge.to));
+            Span {
+                least: from.min(to),
+                most: from.max(to),
+                number,
+                edge,
+            }
+        }));
+        spans.sort_unstable_by_key(|span| span.least);
+    }
+
+    fn note_meeting(&self, span: &Span, other: &Span, meetings: &mut Meetings) {
+        match span.edge.meeting(&other.edge) {
+            Meeting::Apart => {}
+            Meeting::Crossing => {
+                let pair = (span.number.min(other.number), span.number.max(other.number));
+                let first = meetings.first_crossing.get_or_insert(pair);
+                *first = pair.min(*first);
+            }
+            Meeting::Touching => {
+                let (ring, other_ring) = (
+                    self.ring_of(span.number as usize),
+                    self.ring_of(other.number as usize),
+                );
+                let is_turn = ring == other_ring
+                    && self.are_neighbors(ring, span.number, other.number)
+                    && !span.edge.turns_back_as(&other.edge);
+                for ring in [ring, other_ring] {
+                    if let Some(touched) = meetings.touched.get_mut(ring) {
+                        *touched |= !is_turn;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether one edge of a ring starts where another ends.
+    fn are_neighbors(&self, ring: usize, a: u32, b: u32) -> bool {
+        let apart = a.abs_diff(b) as usize;
+        let count = self
+            .rings
+            .get(ring)
+            .map_or(0, |(_, ring, _)| ring.points.len());
+        apart == 1 || apart + 1 == count
+    }
+
+    fn crossing_error(&self, edge: u32, other: u32) -> ShapeError {
+        let (ring, vertex, _) = self.place_of(edge as usize);
+        let (other_ring, other_vertex, _) = self.place_of(other as usize);
+        let edges = (
+            self.tree.edges.get(edge as usize),
+            self.tree.edges.get(other as usize),
+        );
+        let place = match edges {
+            (Some(edge), Some(other)) => {
+                let point = crossing_of(edge, other);
+                let (lat, lon) = (format_e7(point.lat_e7), format_e7(point.lon_e7));
+                format!(" at latitude {lat}, longitude {lon}")
+            }
+            _ => String::new(),
+        };
+        ShapeError {
+            ring: ring.into(),
+            vertex: Some(vertex),
+            cause: format!(
+                "the edge from here crosses the edge from vertex {other_vertex} of {other_ring}{place}"
+            ),
+        }
+    }
+
+    /// The first edge of a hole outside of its polygon or, failing that, the first edge with something
+    /// wrong on a side; with the winding number there.
+    fn first_misplaced(&self, touched: &[bool]) -> Option<(usize, i32)> {
+        let mut found = None;
+        let mut last = None;
+        for ((first, ring, is_hole), &is_touched) in self.rings.iter().zip(touched) {
+            let group = self.ends.partition_point(|end| end <= first);
+            let numbers = *first..first + ring.points.len();
+            let edges = self.tree.edges.get(numbers.clone()).unwrap_or_default();
+            let rising = numbers.zip(edges).filter(|(_, edge)| edge.height() != 0);
+            let count = if is_touched { usize::MAX } else { 1 };
+            for (number, edge) in rising.take(count) {
+                match self.wrong_winding(edge, group as u32, &mut last) {
+                    Some(winding) if *is_hole && winding < 0 => return Some((number, winding)),
+                    Some(winding) => found = found.or(Some((number, winding))),
+                    None => {}
+                }
+            }
+        }
+        found
+    }
+
+    /// The winding number beside an edge that is not level, if it is neither 0 nor 1.
+    fn wrong_winding(
+        &self,
+        edge: &Edge,
+        group: u32,
+        last: &mut Option<(Cell, Leaf)>,
+    ) -> Option<i32> {
+        let (from, to) = (Spot::of(edge.from), Spot::of(edge.to));
+        let lower = if from.y < to.y { from } else { to };
+        let middle = Spot {
+            x: (from.x + to.x) / 2,
+            y: (from.y + to.y) / 2,
+        };
+        [lower, middle].into_iter().find_map(|spot| {
+            let (left, right) = self.windings_beside(edge, group, spot, last)?;
+            [left, right]
+                .into_iter()
+                .find(|winding| !(0..=1).contains(winding))
+        })
+    }
+
+    /// The winding numbers of a polygon just west and just east of a spot infinitely little above
+    /// `spot` on one of its edges.
+    fn windings_beside(
+        &self,
+        edge: &Edge,
+        group: u32,
+        spot: Spot,
+        last: &mut Option<(Cell, Leaf)>,
+    ) -> Option<(i32, i32)> {
+        let (x, y) = (spot.x.div_euclid(2), spot.y.div_euclid(2));
+        if last.is_none_or(|(cell, _)| !cell.holds(x, y)) {
+            *last = self.tree.leaf_at(x, y);
+        }
+        let (cell, leaf) = (*last)?;
+        let mut parts = self.tree.parts_of(leaf).iter();
+        let part = parts.find(|part| part.group == group)?;
+        let start = cell.corner();
+        let turn = Spot {
+            x: start.x,
+            y: spot.y,
+        };
+        let (mut left, mut step) = (part.winding, 0);
+        for other in self.tree.edges_of(part) {
+            left += other.winding_up(start, turn);
+            if !other.is_crossed_at(spot.y) || !other.starts_left(turn) {
+                continue;
+            }
+            match place_beside(edge, other, spot) {
+                1.. => left += other.winding_rightwards(),
+                0 => step += other.winding_rightwards(),
+                _ => {}
+            }
+        }
+        Some((left, left + step))
+    }
+
+    fn misplaced_error(&self, edge: usize, winding: i32) -> ShapeError {
+        let (ring, vertex, is_hole) = self.place_of(edge);
+        let cause = match (is_hole, winding < 0) {
+            (true, true) => "this hole lies outside of its outer ring or within another hole",
+            (true, false) => "this hole winds around what lies in its outer ring",
+            (false, true) => "this ring crosses itself at a vertex, or a hole is larger than it",
+            (false, false) => "this ring winds around the same place twice",
+        };
+        ShapeError {
+            ring: ring.into(),
+            vertex: Some(vertex),
+            cause: cause.into(),
+        }
+    }
+}
+
+/// Where an edge lies beside another infinitely little above a spot of that one: above zero west of it,
+/// below zero east of it, zero where the two run together. None is level.
+fn place_beside(edge: &Edge, other: &Edge, spot: Spot) -> i128 {
+    let upwards = |edge: &Edge| if edge.height() > 0 { 1 } else { -1 };
+    match other.side(spot) * upwards(other) {
+        0 => {
+            let cross = i128::from(edge.width()) * i128::from(other.height())
+                - i128::from(edge.height()) * i128::from(other.width());
+            cross * upwards(edge) * upwards(other)
+        }
+        side => -side,
+    }
+}
+
+/// About where two edges cross.
+fn crossing_of(edge: &Edge, other: &Edge) -> Point {
+    let from = other.side(Spot::of(edge.from)) as f64;
+    let to = other.side(Spot::of(edge.to)) as f64;
+    let share = from / (from - to);
+    let at = |start: i32, length: i64| (f64::from(start) + share * length as f64).round() as i32;
+    Point {
+        lat_e7: at(edge.from.lat_e7, edge.height()),
+        lon_e7: at(edge.from.lon_e7, edge.width()),
+    }
+}

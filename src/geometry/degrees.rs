@@ -1,0 +1,209 @@
+//! From numbers in degrees to points, rings and boxes.
+
+use super::shape::{Point, Ring, Shape, ShapeError};
+use crate::osm::{Bbox, DECIMICRO_PER_DEGREE, parse_e7};
+
+/// The antimeridian in 1e-7 degree.
+const ANTIMERIDIAN_E7: i32 = 180 * DECIMICRO_PER_DEGREE as i32;
+
+/// A message about a vertex, counted from 1, of a ring.
+pub(crate) fn at_vertex(ring: &str, vertex: usize, cause: impl Into<String>) -> String {
+    let error = ShapeError {
+        ring: ring.to_owned(),
+        vertex: Some(vertex),
+        cause: cause.into(),
+    };
+    error.to_string()
+}
+
+/// The point at a longitude and a latitude in decimal degrees, rounded to the nearest 1e-7 degree.
+pub(crate) fn point_of_text(lon: &str, lat: &str) -> Result<Point, String> {
+    Ok(Point {
+        lon_e7: degrees_e7("longitude", lon, 180)?,
+        lat_e7: degrees_e7("latitude", lat, 90)?,
+    })
+}
+
+/// [`point_of_text`] of numbers. Their shortest decimal form is what is rounded: the number as it was
+/// written, not its binary neighbour.
+pub(crate) fn point_of_degrees(lon: f64, lat: f64) -> Result<Point, String> {
+    point_of_text(&lon.to_string(), &lat.to_string())
+}
+
+/// The point at a position in 1e-7 degree.
+pub(crate) fn point_of_e7(lon_e7: i32, lat_e7: i32) -> Result<Point, String> {
+    for (what, value, limit) in [("longitude", lon_e7, 180), ("latitude", lat_e7, 90)] {
+        if i64::from(value).abs() > limit * DECIMICRO_PER_DEGREE {
+            let degrees = crate::osm::format_e7(value);
+            return Err(outside(what, &degrees, limit));
+        }
+    }
+    Ok(Point { lat_e7, lon_e7 })
+}
+
+fn outside(what: &str, degrees: &str, limit: i64) -> String {
+    format!("{what} {degrees} lies outside ±{limit} degrees")
+}
+
+fn degrees_e7(what: &str, text: &str, limit: i32) -> Result<i32, String> {
+    let text = text.trim();
+    parse_e7(text, limit).ok_or_else(|| match text.parse::<f64>() {
+        Ok(number) if number.is_finite() => outside(what, text, i64::from(limit)),
+        _ => format!("{what} '{}' is not a number", one_line(text)),
+    })
+}
+
+/// Text of an input as messages show it: not too long, and without what breaks a line.
+pub(crate) fn one_line(text: &str) -> String {
+    const MOST: usize = 40;
+    let mut shown: String = text
+        .chars()
+        .map(|char| if char.is_control() { ' ' } else { char })
+        .take(MOST)
+        .collect();
+    if text.chars().nth(MOST).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// A ring of points; fewer than three different ones are no ring.
+pub(crate) fn ring(name: String, points: Vec<Point>) -> Result<Ring, String> {
+    let first = points.first();
+    let second = points.iter().find(|&point| Some(point) != first);
+    let mut others = points.iter();
+    if second.is_none() || others.all(|point| Some(point) == first || Some(point) == second) {
+        return Err(at_vertex(
+            &name,
+            points.len().max(1),
+            "the ring ends with fewer than three different points",
+        ));
+    }
+    Ok(Ring { name, points })
+}
+
+/// The box with two opposite corners, in degrees. One whose first longitude is the greater crosses the
+/// antimeridian, unless the first latitude is the greater too: then the corners are in the other order.
+/// A box without area is an error.
+pub fn bbox_of_degrees(lon1: f64, lat1: f64, lon2: f64, lat2: f64) -> Result<Shape, String> {
+    bbox_of_corners(point_of_degrees(lon1, lat1)?, point_of_degrees(lon2, lat2)?)
+}
+
+/// [`bbox_of_degrees`] of a text: `lon1,lat1,lon2,lat2`.
+pub fn parse_bbox(text: &str) -> Result<Shape, String> {
+    let parts: Vec<&str> = text.split(',').collect();
+    let &[lon1, lat1, lon2, lat2] = parts.as_slice() else {
+        return Err(format!(
+            "'{}' is not a bounding box: min_lon,min_lat,max_lon,max_lat is wanted",
+            one_line(text)
+        ));
+    };
+    let corners = point_of_text(lon1, lat1)
+        .and_then(|first| bbox_of_corners(first, point_of_text(lon2, lat2)?));
+    corners.map_err(|cause| format!("bounding box '{}': {cause}", one_line(text)))
+}
+
+fn bbox_of_corners(first: Point, second: Point) -> Result<Shape, String> {
+    let swapped = first.lat_e7 > second.lat_e7;
+    let (mut west, mut east) = (first.lon_e7, second.lon_e7);
+    if west > east && swapped {
+        (west, east) = (east, west);
+    }
+    if west > east {
+        // An edge on the antimeridian belongs to the side on which the box lies.
+        if west == ANTIMERIDIAN_E7 {
+            west = -ANTIMERIDIAN_E7;
+        } else if east == -ANTIMERIDIAN_E7 {
+            east = ANTIMERIDIAN_E7;
+        }
+    }
+    let bbox = Bbox {
+        min_lat_e7: first.lat_e7.min(second.lat_e7),
+        max_lat_e7: first.lat_e7.max(second.lat_e7),
+        min_lon_e7: west,
+        max_lon_e7: east,
+    };
+    if bbox.min_lat_e7 == bbox.max_lat_e7 || west == east {
+        return Err("the box is empty: it has no area".to_owned());
+    }
+    Ok(Shape::of_bbox(&bbox))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// West, south, east and north of each polygon, in degrees.
+    fn boxes(text: &str) -> Vec<[i32; 4]> {
+        let shape = parse_bbox(text).unwrap();
+        let edges = shape.polygons.into_iter().map(|polygon| {
+            let polygons = vec![polygon];
+            let bbox = Shape { polygons }.envelope();
+            [
+                bbox.min_lon_e7,
+                bbox.min_lat_e7,
+                bbox.max_lon_e7,
+                bbox.max_lat_e7,
+            ]
+            .map(|edge| edge / DECIMICRO_PER_DEGREE as i32)
+        });
+        edges.collect()
+    }
+
+    #[test]
+    fn corners_come_in_any_order() {
+        for text in [
+            "1,2,3,4",
+            " 1 , 2 , 3 , 4 ",
+            "3,4,1,2",
+            "1,4,3,2",
+            "1e0,2.0,3,4",
+        ] {
+            assert_eq!(boxes(text), [[1, 2, 3, 4]], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_western_edge_east_of_the_eastern_crosses_the_antimeridian() {
+        assert_eq!(
+            boxes("170,1,-170,2"),
+            [[170, 1, 180, 2], [-180, 1, -170, 2]]
+        );
+        assert_eq!(boxes("180,1,-170,2"), [[-180, 1, -170, 2]]);
+        assert_eq!(boxes("170,1,-180,2"), [[170, 1, 180, 2]]);
+        assert_eq!(boxes("-180,-90,180,90"), [[-180, -90, 180, 90]]);
+    }
+
+    #[test]
+    fn what_is_no_box_is_refused() {
+        for (text, cause) in [
+            ("", "is not a bounding box"),
+            ("1,2,3", "is not a bounding box"),
+            ("1,2,3,4,5", "is not a bounding box"),
+            ("1,2,x,4", "longitude 'x' is not a number"),
+            ("1,,3,4", "latitude '' is not a number"),
+            ("1,nan,3,4", "latitude 'nan' is not a number"),
+            ("1,2,inf,4", "longitude 'inf' is not a number"),
+            ("1,2,180.5,4", "longitude 180.5 lies outside ±180 degrees"),
+            ("1,-91,3,4", "latitude -91 lies outside ±90 degrees"),
+            ("1,2,1,4", "the box is empty"),
+            ("1,2,3,2", "the box is empty"),
+            ("180,2,-180,3", "the box is empty"),
+        ] {
+            let message = parse_bbox(text).unwrap_err();
+            assert!(message.contains(cause), "{message}");
+        }
+        assert!(bbox_of_degrees(f64::NAN, 1.0, 2.0, 3.0).is_err());
+    }
+
+    #[test]
+    fn numbers_are_rounded_as_they_are_written() {
+        // As binary numbers both lie below the half.
+        let point = point_of_degrees(1.00000015, -0.00000005).unwrap();
+        assert_eq!((point.lon_e7, point.lat_e7), (10_000_002, -1));
+        let point = point_of_text("1.5e1", "+4.").unwrap();
+        assert_eq!((point.lon_e7, point.lat_e7), (150_000_000, 40_000_000));
+        assert!(point_of_degrees(1e300, 0.0).is_err());
+        assert!(point_of_e7(1_800_000_001, 0).is_err());
+    }
+}

@@ -1,0 +1,283 @@
+//! Edges of rings and the exact predicates on them.
+//!
+//! Longitude is x and latitude is y. Positions are counted in half units: what is drawn has even
+//! numbers, borders of cells have odd ones, so no vertex ever lies on a border. Products of two such
+//! differences need 67 bits; they are taken in 128, which is one multiplication on 64-bit machines.
+
+use super::shape::{Point, Ring};
+
+/// A position in half units of 1e-7 degree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spot {
+    /// Twice the longitude.
+    pub x: i64,
+    /// Twice the latitude.
+    pub y: i64,
+}
+
+/// A closed box in half units.
+#[derive(Debug, Clone, Copy)]
+pub struct SpotBox {
+    /// The corner in the south-west.
+    pub min: Spot,
+    /// The corner in the north-east.
+    pub max: Spot,
+}
+
+/// A directed edge, with what its polygon covers at its left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Edge {
+    /// Where it starts.
+    pub from: Point,
+    /// Where it ends.
+    pub to: Point,
+}
+
+/// What two edges have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Meeting {
+    /// Nothing.
+    Apart,
+    /// Points, at least one of them an end of an edge.
+    Touching,
+    /// A point within both.
+    Crossing,
+}
+
+impl Spot {
+    /// The position of a point.
+    #[inline]
+    pub fn of(point: Point) -> Self {
+        Self {
+            x: 2 * i64::from(point.lon_e7),
+            y: 2 * i64::from(point.lat_e7),
+        }
+    }
+}
+
+impl Edge {
+    /// Whether it is a mere point.
+    pub fn is_empty(&self) -> bool {
+        self.from == self.to
+    }
+
+    /// How far it runs to the east.
+    #[inline]
+    pub fn width(&self) -> i64 {
+        i64::from(self.to.lon_e7) - i64::from(self.from.lon_e7)
+    }
+
+    /// How far it runs to the north.
+    #[inline]
+    pub fn height(&self) -> i64 {
+        i64::from(self.to.lat_e7) - i64::from(self.from.lat_e7)
+    }
+
+    /// Above zero left of the edge, below zero right of it, zero on its line.
+    #[inline]
+    pub fn side(&self, spot: Spot) -> i128 {
+        let from = Spot::of(self.from);
+        i128::from(self.width()) * i128::from(spot.y - from.y)
+            - i128::from(self.height()) * i128::from(spot.x - from.x)
+    }
+
+    /// Whether a point lies on it, ends included.
+    #[inline]
+    pub fn holds(&self, point: Point) -> bool {
+        let (a, b) = (self.from, self.to);
+        point.lon_e7 >= a.lon_e7.min(b.lon_e7)
+            && point.lon_e7 <= a.lon_e7.max(b.lon_e7)
+            && point.lat_e7 >= a.lat_e7.min(b.lat_e7)
+            && point.lat_e7 <= a.lat_e7.max(b.lat_e7)
+            && self.side(Spot::of(point)) == 0
+    }
+
+    /// What the winding number grows by at this edge on the way from `start` straight up, then
+    /// straight right to `end`.
+    ///
+    /// Both count as infinitely little above their place, so no vertex lies on the level leg; `start`
+    /// is the corner of a cell, so none lies on the upright leg. `end` is no point of the edge, or on
+    /// the borders of cells, and neither west nor south of `start`.
+    #[inline]
+    pub fn winding_between(&self, start: Spot, end: Spot) -> i32 {
+        let (a, b) = (Spot::of(self.from), Spot::of(self.to));
+        if a.y.min(b.y) > end.y
+            || a.x.min(b.x) > end.x
+            || a.x.max(b.x) < start.x
+            || a.y.max(b.y) < start.y
+        {
+            return 0;
+        }
+        let turn = Spot {
+            x: start.x,
+            y: end.y,
+        };
+        let mut winding = self.winding_up(start, turn);
+        if self.is_crossed_at(end.y) && self.starts_left(turn) {
+            let ends_left = a.x.max(b.x) >= end.x && self.is_left(end);
+            if !ends_left {
+                winding += self.winding_rightwards();
+            }
+        }
+        winding
+    }
+
+    /// What the winding number grows by from `start` straight up to `turn`.
+    #[inline]
+    pub fn winding_up(&self, start: Spot, turn: Spot) -> i32 {
+        let (a, b) = (Spot::of(self.from), Spot::of(self.to));
+        if (a.x < start.x) == (b.x < start.x) {
+            return 0;
+        }
+        let direction = if a.x < b.x { 1 } else { -1 };
+        let is_above = |spot| self.side(spot) * i128::from(direction) >= 0;
+        if is_above(turn) && !is_above(start) {
+            direction
+        } else {
+            0
+        }
+    }
+
+    /// What the winding number grows by where the edge is crossed from west to east.
+    #[inline]
+    pub fn winding_rightwards(&self) -> i32 {
+        if self.height() > 0 { -1 } else { 1 }
+    }
+
+    /// Whether it meets the level infinitely little above `y`.
+    #[inline]
+    pub fn is_crossed_at(&self, y: i64) -> bool {
+        (Spot::of(self.from).y <= y) != (Spot::of(self.to).y <= y)
+    }
+
+    /// Whether a spot at the height of the edge lies west of it.
+    #[inline]
+    pub fn starts_left(&self, spot: Spot) -> bool {
+        Spot::of(self.from).x.min(Spot::of(self.to).x) > spot.x || self.is_left(spot)
+    }
+
+    /// Whether what lies infinitely little above a spot lies west of the line of the edge.
+    #[inline]
+    fn is_left(&self, spot: Spot) -> bool {
+        let upwards = if self.height() > 0 { 1 } else { -1 };
+        let side = self.side(spot) * upwards;
+        side > 0 || (side == 0 && self.width() * upwards as i64 > 0)
+    }
+
+    /// Whether it shares a point with a closed box.
+    #[inline]
+    pub fn meets(&self, bounds: &SpotBox) -> bool {
+        let (a, b) = (Spot::of(self.from), Spot::of(self.to));
+        if a.x.max(b.x) < bounds.min.x
+            || a.x.min(b.x) > bounds.max.x
+            || a.y.max(b.y) < bounds.min.y
+            || a.y.min(b.y) > bounds.max.y
+        {
+            return false;
+        }
+        let (least, most) = self.sides_of(bounds);
+        least <= 0 && most >= 0
+    }
+
+    /// Whether it shares a point with the inside of a box, its border left out.
+    pub fn meets_inside(&self, bounds: &SpotBox) -> bool {
+        let (a, b) = (Spot::of(self.from), Spot::of(self.to));
+        if a.x.max(b.x) <= bounds.min.x
+            || a.x.min(b.x) >= bounds.max.x
+            || a.y.max(b.y) <= bounds.min.y
+            || a.y.min(b.y) >= bounds.max.y
+        {
+            return false;
+        }
+        let (least, most) = self.sides_of(bounds);
+        least < 0 && most > 0
+    }
+
+    /// The least and the greatest [`Edge::side`] of the corners of a box.
+    #[inline]
+    fn sides_of(&self, bounds: &SpotBox) -> (i128, i128) {
+        let (low, high) = if self.width() >= 0 {
+            (bounds.min.y, bounds.max.y)
+        } else {
+            (bounds.max.y, bounds.min.y)
+        };
+        let (left, right) = if self.height() >= 0 {
+            (bounds.min.x, bounds.max.x)
+        } else {
+            (bounds.max.x, bounds.min.x)
+        };
+        let least = self.side(Spot { x: right, y: low });
+        let most = self.side(Spot { x: left, y: high });
+        (least, most)
+    }
+
+    /// What it has in common with another.
+    pub fn meeting(&self, other: &Self) -> Meeting {
+        let apart = |a: (i32, i32), b: (i32, i32)| a.0.max(a.1) < b.0.min(b.1);
+        let lons = |edge: &Self| (edge.from.lon_e7, edge.to.lon_e7);
+        let lats = |edge: &Self| (edge.from.lat_e7, edge.to.lat_e7);
+        if apart(lons(self), lons(other))
+            || apart(lons(other), lons(self))
+            || apart(lats(self), lats(other))
+            || apart(lats(other), lats(self))
+        {
+            return Meeting::Apart;
+        }
+        let sides = |edge: &Self, of: &Self| {
+            let from = edge.side(Spot::of(of.from)).signum();
+            let to = edge.side(Spot::of(of.to)).signum();
+            from * to
+        };
+        let (there, here) = (sides(self, other), sides(other, self));
+        if there > 0 || here > 0 {
+            Meeting::Apart
+        } else if there < 0 && here < 0 {
+            Meeting::Crossing
+        } else {
+            Meeting::Touching
+        }
+    }
+
+    /// Whether another that shares an end with it lies on the same line and runs the other way.
+    pub fn turns_back_as(&self, other: &Self) -> bool {
+        let product = |a: i64, b: i64| i128::from(a) * i128::from(b);
+        let (width, height) = (other.width(), other.height());
+        product(self.width(), height) == product(self.height(), width)
+            && product(self.width(), width) + product(self.height(), height) <= 0
+    }
+}
+
+/// Adds the edges of a ring, the one that starts at its first point first, the other way round where
+/// that is needed to have what is covered at the left: within an outer ring, around a hole.
+pub fn add_ring(ring: &Ring, is_hole: bool, edges: &mut Vec<Edge>) {
+    let reversed = (doubled_area(ring) < 0) != is_hole;
+    let ends = ring.points.iter().cycle().skip(1);
+    edges.extend(ring.points.iter().zip(ends).map(|(&from, &to)| {
+        if reversed {
+            Edge { from: to, to: from }
+        } else {
+            Edge { from, to }
+        }
+    }));
+}
+
+/// Twice the area of a ring, below zero where it runs clockwise.
+fn doubled_area(ring: &Ring) -> i128 {
+    let Some(&origin) = ring.points.first() else {
+        return 0;
+    };
+    let next = ring.points.iter().skip(1);
+    ring.points.iter().zip(next).fold(0, |area, (&a, &b)| {
+        let to_a = Edge {
+            from: origin,
+            to: a,
+        };
+        let to_b = Edge {
+            from: origin,
+            to: b,
+        };
+        let cross = i128::from(to_a.width()) * i128::from(to_b.height())
+            - i128::from(to_a.height()) * i128::from(to_b.width());
+        area + cross
+    })
+}

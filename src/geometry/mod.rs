@@ -1,0 +1,19 @@
+//! Shapes on the map: points, rings, polygons, their validity, and an index that tells which of many contain a point.
+
+mod area_index;
+pub(crate) mod assemble;
+mod check;
+mod degrees;
+mod edge;
+mod nesting;
+mod quadtree;
+mod quadtree_build;
+mod shape;
+#[cfg(test)]
+mod tests;
+
+pub use area_index::{AreaIndex, Cover, Locator};
+pub(crate) use degrees::{at_vertex, one_line, point_of_degrees, point_of_e7, point_of_text, ring};
+pub use degrees::{bbox_of_degrees, parse_bbox};
+pub(crate) use nesting::{nested, with_holes};
+pub use shape::{Point, Polygon, Ring, Shape, ShapeError};

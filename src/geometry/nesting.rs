@@ -1,0 +1,268 @@
+//! Which ring lies in which: exact, in integers.
+
+use super::shape::{Point, Polygon, Ring, Shape};
+use crate::osm::Bbox;
+use std::cmp::{Ordering, Reverse};
+
+/// Where a point lies, seen from a ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Inside,
+    Edge,
+    Outside,
+}
+
+/// Twice the coordinates of a point, so that the middle of an edge is whole too: x, then y.
+type Doubled = (i64, i64);
+
+fn doubled(point: Point) -> Doubled {
+    (i64::from(point.lon_e7) * 2, i64::from(point.lat_e7) * 2)
+}
+
+/// The edges of a ring, the one that closes it last.
+fn edges(points: &[Point]) -> impl Iterator<Item = (Point, Point)> + '_ {
+    let ends = points.iter().skip(1).chain(points.first());
+    points.iter().copied().zip(ends.copied())
+}
+
+/// On which side of the line from `a` to `b` a point lies: greater is left.
+fn turn(a: Doubled, b: Doubled, point: Doubled) -> Ordering {
+    let wide = i128::from;
+    let left = wide(b.0 - a.0) * wide(point.1 - a.1);
+    let right = wide(b.1 - a.1) * wide(point.0 - a.0);
+    left.cmp(&right)
+}
+
+fn side(ring: &[Point], point: Doubled) -> Side {
+    let mut inside = false;
+    for (a, b) in edges(ring) {
+        let (a, b) = (doubled(a), doubled(b));
+        let turn = turn(a, b, point);
+        let beside = |a: i64, b: i64, value: i64| a.min(b) <= value && value <= a.max(b);
+        if turn == Ordering::Equal && beside(a.0, b.0, point.0) && beside(a.1, b.1, point.1) {
+            return Side::Edge;
+        }
+        // An edge that goes up has the point on its left if it lies east of the point.
+        let upwards = a.1 <= point.1 && point.1 < b.1;
+        let downwards = b.1 <= point.1 && point.1 < a.1;
+        if (upwards && turn == Ordering::Greater) || (downwards && turn == Ordering::Less) {
+            inside = !inside;
+        }
+    }
+    if inside { Side::Inside } else { Side::Outside }
+}
+
+/// A ring with what tells quickly that another is not within it.
+struct Measured<'a> {
+    points: &'a [Point],
+    envelope: Bbox,
+    /// Twice the area.
+    area: i128,
+}
+
+impl<'a> Measured<'a> {
+    fn new(ring: &'a Ring) -> Self {
+        let points = ring.points.as_slice();
+        let mut envelope = Bbox::EMPTY;
+        let mut area = 0i128;
+        for (a, b) in edges(points) {
+            envelope.add(a.lat_e7, a.lon_e7);
+            area += i128::from(a.lon_e7) * i128::from(b.lat_e7)
+                - i128::from(b.lon_e7) * i128::from(a.lat_e7);
+        }
+        let area = area.abs();
+        Self {
+            points,
+            envelope,
+            area,
+        }
+    }
+
+    /// Whether this ring holds another, given that the two do not cross: a point of the other that is
+    /// not on the edge of this one decides. One whose edges all lie on edges of this one is held.
+    fn holds(&self, other: &Self) -> bool {
+        if self.envelope.union(&other.envelope) != self.envelope {
+            return false;
+        }
+        let corners = other.points.iter().map(|&point| doubled(point));
+        let middles = edges(other.points).map(|(a, b)| {
+            let (a, b) = (doubled(a), doubled(b));
+            (a.0.midpoint(b.0), a.1.midpoint(b.1))
+        });
+        let mut sides = corners.chain(middles).map(|point| side(self.points, point));
+        sides.find(|&side| side != Side::Edge) != Some(Side::Outside)
+    }
+}
+
+/// The smallest of some rings that holds `inner`.
+fn smallest_holder(outers: &[Measured<'_>], inner: &Measured<'_>) -> Option<usize> {
+    let holders = outers
+        .iter()
+        .enumerate()
+        .filter(|(_, outer)| outer.holds(inner));
+    let smallest = holders.min_by_key(|(_, outer)| outer.area);
+    smallest.map(|(index, _)| index)
+}
+
+/// Polygons of rings that are told to be outer rings or holes. Each hole goes to the smallest outer ring
+/// that holds it; the error is the hole that none holds.
+pub(crate) fn with_holes(outers: Vec<Ring>, holes: Vec<Ring>) -> Result<Shape, Ring> {
+    let measured: Vec<_> = outers.iter().map(Measured::new).collect();
+    let mut placed = Vec::with_capacity(holes.len());
+    for hole in holes {
+        match smallest_holder(&measured, &Measured::new(&hole)) {
+            Some(outer) => placed.push((outer, hole)),
+            None => return Err(hole),
+        }
+    }
+    Ok(polygons(outers, placed))
+}
+
+/// Polygons of rings that do not cross: one that lies in an even number of others is an outer ring, the
+/// others are holes.
+pub(crate) fn nested(mut rings: Vec<Ring>) -> Shape {
+    // Whatever holds a ring stands before it then.
+    rings.sort_by_cached_key(|ring| Reverse(Measured::new(ring).area));
+    let mut measured: Vec<Measured<'_>> = Vec::with_capacity(rings.len());
+    // For each ring the one around it, and whether it is a hole.
+    let mut around: Vec<Option<usize>> = Vec::with_capacity(rings.len());
+    let mut is_hole: Vec<bool> = Vec::with_capacity(rings.len());
+    for ring in &rings {
+        let inner = Measured::new(ring);
+        let holder = measured.iter().rposition(|outer| outer.holds(&inner));
+        let holder_is_hole = holder.and_then(|holder| is_hole.get(holder).copied());
+        is_hole.push(holder_is_hole == Some(false));
+        around.push(holder);
+        measured.push(inner);
+    }
+    drop(measured);
+    let (mut outers, mut holes) = (Vec::new(), Vec::new());
+    let mut place_of_outer = Vec::with_capacity(rings.len());
+    for ((ring, holder), is_hole) in rings.into_iter().zip(around).zip(is_hole) {
+        place_of_outer.push(outers.len());
+        let place = holder.and_then(|holder| place_of_outer.get(holder).copied());
+        match place.filter(|_| is_hole) {
+            Some(place) => holes.push((place, ring)),
+            None => outers.push(ring),
+        }
+    }
+    polygons(outers, holes)
+}
+
+/// Polygons of outer rings, and holes each with the number of its outer ring.
+fn polygons(outers: Vec<Ring>, holes: Vec<(usize, Ring)>) -> Shape {
+    let outers = outers.into_iter().map(|outer| Polygon {
+        outer,
+        holes: Vec::new(),
+    });
+    let mut polygons: Vec<Polygon> = outers.collect();
+    for (outer, hole) in holes {
+        if let Some(polygon) = polygons.get_mut(outer) {
+            polygon.holes.push(hole);
+        }
+    }
+    Shape { polygons }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ring(name: &str, points: &[(i32, i32)]) -> Ring {
+        let points = points
+            .iter()
+            .map(|&(lon_e7, lat_e7)| Point { lat_e7, lon_e7 });
+        Ring {
+            name: name.to_owned(),
+            points: points.collect(),
+        }
+    }
+
+    fn square(name: &str, low: i32, high: i32) -> Ring {
+        ring(name, &[(low, low), (high, low), (high, high), (low, high)])
+    }
+
+    fn told(shape: &Shape) -> Vec<(&str, Vec<&str>)> {
+        let polygons = shape.polygons.iter().map(|polygon| {
+            let holes = polygon.holes.iter().map(|hole| hole.name.as_str());
+            (polygon.outer.name.as_str(), holes.collect())
+        });
+        polygons.collect()
+    }
+
+    #[test]
+    fn even_depths_are_outer_rings_and_odd_ones_holes() {
+        let rings = [
+            ("c", 2, 8),
+            ("a", 0, 10),
+            ("d", 3, 7),
+            ("b", 1, 9),
+            ("e", 20, 21),
+        ];
+        let shape = nested(
+            rings
+                .map(|(name, low, high)| square(name, low, high))
+                .to_vec(),
+        );
+        assert_eq!(
+            told(&shape),
+            [("a", vec!["b"]), ("c", vec!["d"]), ("e", vec![])]
+        );
+    }
+
+    #[test]
+    fn a_hole_goes_to_the_smallest_outer_ring_around_it() {
+        let outers = vec![
+            square("large", 0, 100),
+            square("small", 10, 50),
+            square("other", 60, 70),
+        ];
+        let holes = vec![square("x", 20, 30), square("y", 80, 90)];
+        let shape = with_holes(outers, holes).unwrap();
+        assert_eq!(
+            told(&shape),
+            [
+                ("large", vec!["y"]),
+                ("small", vec!["x"]),
+                ("other", vec![])
+            ]
+        );
+        let lost = with_holes(vec![square("a", 0, 1)], vec![square("b", 2, 3)]);
+        assert_eq!(lost.unwrap_err().name, "b");
+    }
+
+    #[test]
+    fn corners_on_the_edge_of_the_outer_ring_do_not_decide() {
+        // Every corner of the hole lies on the edge of the square.
+        let diamond = ring("diamond", &[(5, 0), (10, 5), (5, 10), (0, 5)]);
+        let shape = nested(vec![diamond, square("square", 0, 10)]);
+        assert_eq!(told(&shape), [("square", vec!["diamond"])]);
+        // In the notch of a U, touching it with every corner: beside it, though in its envelope.
+        let cup = [
+            (0, 0),
+            (9, 0),
+            (9, 9),
+            (6, 9),
+            (6, 3),
+            (3, 3),
+            (3, 9),
+            (0, 9),
+        ];
+        let plug = ring("plug", &[(3, 3), (6, 3), (6, 9), (3, 9)]);
+        let shape = nested(vec![ring("cup", &cup), plug]);
+        assert_eq!(told(&shape), [("cup", vec![]), ("plug", vec![])]);
+        let twins = nested(vec![square("a", 0, 3), square("b", 0, 3)]);
+        assert_eq!(told(&twins), [("a", vec!["b"])]);
+    }
+
+    #[test]
+    fn the_whole_earth_does_not_overflow() {
+        let (x, y) = (1_800_000_000, 900_000_000);
+        let earth = ring("earth", &[(-x, -y), (x, -y), (x, y), (-x, y)]);
+        let sliver = ring("sliver", &[(-x, -y), (x, y), (x - 1, y)]);
+        assert_eq!(
+            told(&nested(vec![sliver, earth])),
+            [("earth", vec!["sliver"])]
+        );
+    }
+}

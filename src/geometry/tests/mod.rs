@@ -1,0 +1,164 @@
+//! The index and the check beside plain brute force on random shapes, always the same ones.
+
+mod check;
+mod cover;
+mod index;
+
+use super::shape::{Point, Polygon, Ring, Shape};
+
+/// A linear congruential generator.
+struct Random(u64);
+
+impl Random {
+    /// A number from 0 up to, but not, `limit`.
+    fn below(&mut self, limit: i32) -> i32 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005);
+        self.0 = self.0.wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) % limit as u64) as i32
+    }
+
+    fn between(&mut self, least: i32, most: i32) -> i32 {
+        least + self.below(most - least + 1)
+    }
+
+    fn point(&mut self, limit: i32) -> (i32, i32) {
+        (self.below(limit), self.below(limit))
+    }
+}
+
+fn point((x, y): (i32, i32)) -> Point {
+    Point {
+        lat_e7: y,
+        lon_e7: x,
+    }
+}
+
+fn ring(name: &str, corners: &[(i32, i32)]) -> Ring {
+    Ring {
+        name: name.into(),
+        points: corners.iter().copied().map(point).collect(),
+    }
+}
+
+fn polygon(outer: &[(i32, i32)], holes: &[&[(i32, i32)]]) -> Polygon {
+    let holes = holes.iter().enumerate();
+    Polygon {
+        outer: ring("outer", outer),
+        holes: holes
+            .map(|(number, hole)| ring(&format!("hole {}", number + 1), hole))
+            .collect(),
+    }
+}
+
+fn shape(polygons: Vec<Polygon>) -> Shape {
+    Shape { polygons }
+}
+
+fn rectangle(west: i32, south: i32, east: i32, north: i32) -> [(i32, i32); 4] {
+    [(west, south), (east, south), (east, north), (west, north)]
+}
+
+/// A ring whose corners lie around a center in order of their angles.
+fn star(
+    random: &mut Random,
+    (x, y): (i32, i32),
+    radii: (i32, i32),
+    corners: i32,
+) -> Vec<(i32, i32)> {
+    let corner = |number| {
+        let angle = std::f64::consts::TAU * f64::from(number) / f64::from(corners);
+        let radius = f64::from(random.between(radii.0, radii.1));
+        let (sin, cos) = angle.sin_cos();
+        (x + (radius * cos) as i32, y + (radius * sin) as i32)
+    };
+    (0..corners).map(corner).collect()
+}
+
+/// A shape of any rings on a grid, mostly one that means nothing.
+fn scribble(random: &mut Random, grid: i32, scale: i32) -> Shape {
+    let mut corners = |most| -> Vec<(i32, i32)> {
+        let count = random.between(1, most);
+        let corners = (0..count).map(|_| random.point(grid));
+        corners.map(|(x, y)| (x * scale, y * scale)).collect()
+    };
+    let polygons = corners(2).len();
+    let polygons = (0..polygons).map(|_| {
+        let (outer, hole) = (corners(8), corners(5));
+        let holes = [hole.as_slice()];
+        polygon(&outer, if hole.len() > 2 { &holes } else { &[] })
+    });
+    shape(polygons.collect())
+}
+
+/// Every point of a ring with the next.
+fn sides(ring: &Ring) -> impl Iterator<Item = (Point, Point)> {
+    let next = ring.points.iter().cycle().skip(1);
+    ring.points.iter().copied().zip(next.copied())
+}
+
+/// Above zero where `c` lies left of the line from `a` to `b`.
+fn turn(a: Point, b: Point, c: Point) -> i128 {
+    let x = |p: Point| i128::from(p.lon_e7);
+    let y = |p: Point| i128::from(p.lat_e7);
+    (x(b) - x(a)) * (y(c) - y(a)) - (y(b) - y(a)) * (x(c) - x(a))
+}
+
+fn is_on(ring: &Ring, p: Point) -> bool {
+    sides(ring).any(|(a, b)| {
+        let within = |p: i32, a: i32, b: i32| a.min(b) <= p && p <= a.max(b);
+        turn(a, b, p) == 0
+            && within(p.lon_e7, a.lon_e7, b.lon_e7)
+            && within(p.lat_e7, a.lat_e7, b.lat_e7)
+    })
+}
+
+/// How often a ring runs counter-clockwise around a point that is not on it.
+fn winding(ring: &Ring, p: Point) -> i32 {
+    sides(ring).fold(0, |winding, (a, b)| {
+        if a.lat_e7 <= p.lat_e7 && b.lat_e7 > p.lat_e7 && turn(a, b, p) > 0 {
+            winding + 1
+        } else if b.lat_e7 <= p.lat_e7 && a.lat_e7 > p.lat_e7 && turn(a, b, p) < 0 {
+            winding - 1
+        } else {
+            winding
+        }
+    })
+}
+
+fn is_clockwise(ring: &Ring) -> bool {
+    let origin = point((0, 0));
+    sides(ring).map(|(a, b)| turn(origin, a, b)).sum::<i128>() < 0
+}
+
+/// The winding number of a polygon with its outer ring counter-clockwise and its holes clockwise.
+fn polygon_winding(polygon: &Polygon, p: Point) -> i32 {
+    let ring_winding = |ring: &Ring| {
+        let winding = winding(ring, p);
+        if is_clockwise(ring) {
+            -winding
+        } else {
+            winding
+        }
+    };
+    let holes: i32 = polygon.holes.iter().map(ring_winding).sum();
+    ring_winding(&polygon.outer) - holes
+}
+
+/// Whether a shape of any rings holds a point.
+fn holds_by_winding(shape: &Shape, p: Point) -> bool {
+    let windings = shape
+        .polygons
+        .iter()
+        .map(|polygon| polygon_winding(polygon, p));
+    shape.rings().any(|(ring, _)| is_on(ring, p)) || windings.sum::<i32>() > 0
+}
+
+/// Whether a shape of sound polygons holds a point.
+fn holds(shape: &Shape, p: Point) -> bool {
+    let is_in = |ring: &Ring| winding(ring, p) % 2 != 0;
+    shape.rings().any(|(ring, _)| is_on(ring, p))
+        || shape
+            .polygons
+            .iter()
+            .any(|polygon| is_in(&polygon.outer) && !polygon.holes.iter().any(is_in))
+}

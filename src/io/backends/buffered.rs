@@ -1,0 +1,89 @@
+//! Ordinary writes through the page cache, and copies within the kernel.
+
+use super::Backend;
+use super::destination::{Destination, SETTLE_LEN};
+use crate::error::Result;
+use crate::io::input::Input;
+use crate::io::system::Transfer;
+
+/// Writes in the thread that hands the bytes over. The only backend for streams.
+pub(crate) struct Buffered {
+    destination: Destination,
+    buffer: Vec<u8>,
+    /// Bytes handed to the operating system.
+    position: u64,
+    /// How many of them the disk was set to work on.
+    settled: u64,
+}
+
+impl Buffered {
+    /// Gathers `buffer_len` bytes before they are written.
+    pub(crate) fn new(destination: Destination, buffer_len: usize) -> Self {
+        Self {
+            destination,
+            buffer: Vec::with_capacity(buffer_len),
+            position: 0,
+            settled: 0,
+        }
+    }
+
+    fn write_through(&mut self, bytes: &[u8]) -> Result<()> {
+        self.destination.write_at(bytes, self.position)?;
+        self.position += bytes.len() as u64;
+        if self.position - self.settled >= SETTLE_LEN {
+            self.settle();
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self) {
+        self.destination
+            .settle(self.settled, self.position - self.settled);
+        self.settled = self.position;
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let buffer = std::mem::take(&mut self.buffer);
+        let written = self.write_through(&buffer);
+        self.buffer = buffer;
+        self.buffer.clear();
+        written
+    }
+}
+
+impl Backend for Buffered {
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.destination
+            .stats()
+            .bytes_written
+            .add(bytes.len() as u64);
+        if self.buffer.len() + bytes.len() > self.buffer.capacity() {
+            self.flush()?;
+        }
+        if bytes.len() >= self.buffer.capacity() {
+            return self.write_through(bytes);
+        }
+        self.buffer.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn copy(&mut self, input: &Input, offset: u64, len: u64) -> Result<()> {
+        self.flush()?;
+        self.settle();
+        self.destination.stats().bytes_copied.add(len);
+        let transfer = Transfer {
+            from: offset,
+            to: self.position,
+            len,
+        };
+        self.destination.copy(input, transfer)?;
+        self.position += len;
+        self.settled = self.position;
+        Ok(())
+    }
+
+    fn finish(&mut self, start: &[u8], len: u64) -> Result<()> {
+        self.flush()?;
+        self.destination.end(start, len)
+    }
+}

@@ -1,0 +1,94 @@
+//! Choosing the backend of an output.
+
+use super::{Backend, Buffered, Chunked, Destination, Pool, Ring};
+use crate::error::{Error, Result};
+use crate::io::output::Output;
+use crate::io::size_hint::Expected;
+use crate::io::system;
+use crate::runtime::{Context, IoMode, human_bytes};
+use std::fs::File;
+use std::sync::Arc;
+
+/// Bytes gathered before they are written.
+const BUFFER_LEN: u64 = 1 << 20;
+/// Outputs from this length on are written by several threads, where nothing else was asked for.
+const LEAST_PARALLEL: u64 = 256 << 20;
+
+/// Refuses to begin what cannot end for want of space.
+pub(crate) fn check_space(
+    output: &Output,
+    file: &File,
+    expected: &Expected,
+    ctx: &Context,
+) -> Result<()> {
+    // A copy that shares blocks takes no space.
+    if system::shares_blocks(file) {
+        return Ok(());
+    }
+    let Some(free) = output.free_space() else {
+        return Ok(());
+    };
+    let message = |needed: u64| {
+        format!(
+            "the output takes about {}, and {} are free on its file system",
+            human_bytes(needed),
+            human_bytes(free)
+        )
+    };
+    if free < expected.copied {
+        return Err(Error::file(output.path(), message(expected.copied)));
+    }
+    if free < expected.bytes {
+        ctx.warn(format!(
+            "{}: this may fail: {}",
+            output.path().display(),
+            message(expected.bytes)
+        ));
+    }
+    Ok(())
+}
+
+/// The backend that was asked for, or the nearest that the system can do.
+pub(crate) fn open_backend(
+    output: &Output,
+    file: File,
+    is_stream: bool,
+    expected: &Expected,
+    ctx: &Context,
+) -> Result<Box<dyn Backend>> {
+    let path = output.path();
+    if !is_stream && expected.copied > 0 && !system::shares_blocks(&file) {
+        match system::reserve(&file, expected.copied) {
+            Err(error) if error.kind() == std::io::ErrorKind::StorageFull => {
+                return Err(Error::io(path, "cannot reserve space", error));
+            }
+            // A file system that cannot reserve.
+            _ => {}
+        }
+    }
+    let mode = match ctx.io {
+        _ if is_stream => IoMode::Buffered,
+        IoMode::Auto | IoMode::Parallel if expected.others > 0 => IoMode::Buffered,
+        IoMode::Auto if expected.bytes >= LEAST_PARALLEL => IoMode::Parallel,
+        IoMode::Auto => IoMode::Buffered,
+        asked => asked,
+    };
+    let direct = match mode {
+        IoMode::Direct => output.direct_file(ctx),
+        _ => None,
+    };
+    let destination = Destination::new(path.to_owned(), file, !is_stream, expected.bytes, ctx);
+    if matches!(mode, IoMode::Auto | IoMode::Buffered) {
+        let buffer_len = expected.share_of(BUFFER_LEN) as usize;
+        return Ok(Box::new(Buffered::new(destination, buffer_len)));
+    }
+    let destination = Arc::new(destination);
+    if mode == IoMode::IoUring {
+        match Ring::start(&destination) {
+            Ok(ring) => return Ok(Box::new(Chunked::new(destination, ring))),
+            Err(reason) => ctx.warn(format!("{reason}: writing with threads instead")),
+        }
+    }
+    let pool = Pool::start(destination.clone(), direct)?;
+    Ok(Box::new(Chunked::new(destination, pool)))
+}

@@ -1,0 +1,205 @@
+//! A small pool of threads that write chunks, through the page cache or past it.
+
+use super::aligned::{ALIGNMENT, AlignedBuffer};
+use super::chunked::{Chunk, Executor, Job, Piece};
+use super::destination::Destination;
+use crate::error::{Error, Result};
+use crate::io::system;
+use crossbeam_channel::{Receiver, Sender, bounded};
+use rustix::io::Errno;
+use std::fs::File;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+/// Threads of a pool: writes wait for the disk, not for a core. See `reference/performance.md`.
+const THREADS: usize = 2;
+/// Jobs that wait for a thread.
+const QUEUE_LEN: usize = 8;
+
+/// Executes jobs in threads of its own.
+pub(crate) struct Pool {
+    queue: Option<Sender<Job>>,
+    threads: Vec<JoinHandle<()>>,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    destination: Arc<Destination>,
+    /// The output opened once more, for writes past the page cache.
+    direct: Option<File>,
+    direct_works: AtomicBool,
+    failed: AtomicBool,
+    /// The failure that lies first in the output.
+    failure: Mutex<Option<(u64, Error)>>,
+}
+
+impl Pool {
+    /// A pool that writes to `destination`; past the page cache where `direct` is given, the same file
+    /// opened with `O_DIRECT`.
+    pub(crate) fn start(destination: Arc<Destination>, direct: Option<File>) -> Result<Self> {
+        let (queue, jobs) = bounded(QUEUE_LEN);
+        let shared = Arc::new(Shared {
+            direct_works: AtomicBool::new(direct.is_some()),
+            destination,
+            direct,
+            failed: AtomicBool::new(false),
+            failure: Mutex::new(None),
+        });
+        let mut pool = Self {
+            queue: Some(queue),
+            threads: Vec::new(),
+            shared,
+        };
+        for _ in 0..THREADS {
+            let (jobs, shared) = (jobs.clone(), pool.shared.clone());
+            let thread = std::thread::Builder::new()
+                .name("write".into())
+                .spawn(move || shared.work(&jobs));
+            match thread {
+                Ok(thread) => pool.threads.push(thread),
+                // One is enough.
+                Err(_) if !pool.threads.is_empty() => break,
+                Err(error) => {
+                    return Err(Error::io(
+                        pool.shared.destination.path(),
+                        "cannot start a thread to write",
+                        error,
+                    ));
+                }
+            }
+        }
+        Ok(pool)
+    }
+
+    fn failure(&self) -> Result<()> {
+        let mut failure = self
+            .shared
+            .failure
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        match failure.take() {
+            Some((_, error)) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the threads once the queue is empty.
+    fn join(&mut self) -> bool {
+        self.queue = None;
+        let results: Vec<bool> = self
+            .threads
+            .drain(..)
+            .map(|thread| thread.join().is_ok())
+            .collect();
+        results.into_iter().all(|fine| fine)
+    }
+}
+
+impl Executor for Pool {
+    fn copies_in_kernel(&self) -> bool {
+        self.shared.direct.is_none()
+    }
+
+    fn submit(&mut self, job: Job) -> Result<()> {
+        let taken = match &self.queue {
+            Some(queue) if !self.shared.failed.load(Ordering::Acquire) => queue.send(job).is_ok(),
+            _ => false,
+        };
+        if taken {
+            return Ok(());
+        }
+        self.wait()?;
+        Err(Error::Internal("the threads that write have ended".into()))
+    }
+
+    fn wait(&mut self) -> Result<()> {
+        let fine = self.join();
+        self.failure()?;
+        if fine {
+            Ok(())
+        } else {
+            Err(Error::Internal("a thread that writes has panicked".into()))
+        }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        // What is still queued is not wanted any more.
+        self.shared.failed.store(true, Ordering::Release);
+        self.join();
+    }
+}
+
+impl Shared {
+    fn work(&self, jobs: &Receiver<Job>) {
+        let mut buffer = AlignedBuffer::default();
+        for job in jobs {
+            if self.failed.load(Ordering::Acquire) {
+                continue;
+            }
+            let (offset, done) = match job {
+                Job::Write(chunk) => (chunk.offset, self.write(&chunk, &mut buffer)),
+                Job::Copy(input, transfer) => {
+                    (transfer.to, self.destination.copy(&input, transfer))
+                }
+            };
+            if let Err(error) = done {
+                self.fail(offset, error);
+            }
+        }
+    }
+
+    fn fail(&self, offset: u64, error: Error) {
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        if failure.as_ref().is_none_or(|(first, _)| offset < *first) {
+            *failure = Some((offset, error));
+        }
+        self.failed.store(true, Ordering::Release);
+    }
+
+    fn write(&self, chunk: &Chunk, buffer: &mut AlignedBuffer) -> Result<()> {
+        let len = chunk.len();
+        if let Some(direct) = self
+            .direct
+            .as_ref()
+            .filter(|_| self.direct_works.load(Ordering::Relaxed))
+        {
+            let bytes = buffer.slice(len);
+            chunk.fill(bytes)?;
+            return self.write_direct(direct, bytes, chunk.offset);
+        }
+        if let [Piece::Bytes(bytes)] = chunk.pieces.as_slice() {
+            self.destination.write_at(bytes, chunk.offset)?;
+        } else {
+            let bytes = buffer.slice(len);
+            chunk.fill(bytes)?;
+            self.destination.write_at(bytes, chunk.offset)?;
+        }
+        self.destination.settle_chunk(chunk.offset, len as u64);
+        Ok(())
+    }
+
+    /// Writes what lies on blocks past the page cache, and the rest, at the end of the output, through it.
+    fn write_direct(&self, direct: &File, bytes: &[u8], offset: u64) -> Result<()> {
+        let aligned = if offset.is_multiple_of(ALIGNMENT as u64) {
+            bytes.len() / ALIGNMENT * ALIGNMENT
+        } else {
+            0
+        };
+        let (blocks, tail) = bytes.split_at(aligned);
+        match system::write_at(direct, blocks, offset) {
+            Ok(()) => {}
+            Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {
+                if self.direct_works.swap(false, Ordering::Relaxed) {
+                    self.destination
+                        .warn("the file system refuses direct writes (EINVAL): writing through the page cache");
+                }
+                self.destination.write_at(blocks, offset)?;
+            }
+            Err(error) => return Err(self.destination.failed(error)),
+        }
+        self.destination.write_at(tail, offset + aligned as u64)
+    }
+}

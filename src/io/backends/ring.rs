@@ -1,0 +1,294 @@
+//! io_uring: chunks go through registered buffers as chains of reads and one write, many in flight,
+//! with few system calls.
+//!
+//! Whatever a chain does not complete (a short read or write, an error, an interruption) is done over
+//! with plain calls, which either succeed or say what is wrong. So the ring needs no error handling
+//! of its own.
+#![allow(unsafe_code)]
+
+use super::chunked::{CHUNK_LEN, Chunk, Executor, Job, Piece};
+use super::destination::Destination;
+use crate::error::Result;
+use crate::io::system;
+use crate::io::system::Call;
+use io_uring::{IoUring, opcode, squeue, types};
+use rustix::io::Errno;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+
+/// Chunks in flight. With their buffers they fit into the 8 MB that unprivileged processes may lock
+/// by default.
+const SLOTS: usize = 6;
+/// Entries of the submission queue.
+const ENTRIES: u32 = 256;
+/// A chunk of more pieces is put together by plain reads.
+const MOST_PIECES: usize = 16;
+/// Chains gathered before the kernel is told.
+const BATCH: usize = 2;
+
+/// Executes jobs on an io_uring.
+pub(crate) struct Ring {
+    destination: Arc<Destination>,
+    ring: IoUring,
+    slots: Vec<Slot>,
+    /// Slots filled since the kernel was told.
+    untold: usize,
+}
+
+/// One registered buffer and the chunk that goes through it.
+struct Slot {
+    /// Registered with the ring and written to by the kernel while `waiting` is not 0: its memory
+    /// never moves and is only touched here while `waiting` is 0.
+    buffer: Box<[u8]>,
+    chunk: Option<Chunk>,
+    /// What each operation of the chain must return.
+    expected: Vec<u32>,
+    /// Operations whose completion has not come.
+    waiting: usize,
+    incomplete: bool,
+}
+
+impl Ring {
+    /// Sets a ring up. The error says what the system refuses, and what helps.
+    pub(crate) fn start(destination: &Arc<Destination>) -> std::result::Result<Self, String> {
+        let ring = IoUring::new(ENTRIES).map_err(|error| explain_setup(&error))?;
+        let mut slots: Vec<Slot> = (0..SLOTS)
+            .map(|_| Slot {
+                buffer: vec![0; CHUNK_LEN].into_boxed_slice(),
+                chunk: None,
+                expected: Vec::new(),
+                waiting: 0,
+                incomplete: false,
+            })
+            .collect();
+        let buffers: Vec<libc::iovec> = slots
+            .iter_mut()
+            .map(|slot| libc::iovec {
+                iov_base: slot.buffer.as_mut_ptr().cast(),
+                iov_len: slot.buffer.len(),
+            })
+            .collect();
+        // SAFETY: the buffers are boxed slices that live in `slots` as long as the ring: `Ring` drops
+        // the ring, which ends the registration, no later than the slots (see `Drop`), and nothing
+        // ever replaces a `buffer`.
+        unsafe { ring.submitter().register_buffers(&buffers) }
+            .map_err(|error| explain_registration(&error))?;
+        Ok(Self {
+            destination: destination.clone(),
+            ring,
+            slots,
+            untold: 0,
+        })
+    }
+
+    /// A slot that nothing is under way in.
+    fn free_slot(&mut self) -> Result<usize> {
+        loop {
+            if let Some(free) = self.slots.iter().position(|slot| slot.chunk.is_none()) {
+                return Ok(free);
+            }
+            self.reap(1)?;
+        }
+    }
+
+    /// Tells the kernel of what was queued, waits for so many completions, and takes all there are.
+    fn reap(&mut self, at_least: usize) -> Result<()> {
+        self.untold = 0;
+        loop {
+            match self.ring.submit_and_wait(at_least) {
+                Ok(_) => break,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.destination.failed(error)),
+            }
+        }
+        let completions: Vec<(u64, i32)> = self
+            .ring
+            .completion()
+            .map(|entry| (entry.user_data(), entry.result()))
+            .collect();
+        let mut done = Vec::new();
+        for (user_data, result) in completions {
+            let (index, operation) = ((user_data >> 32) as usize, user_data as u32 as usize);
+            let Some(slot) = self.slots.get_mut(index) else {
+                continue;
+            };
+            let expected = slot.expected.get(operation).copied();
+            let is_write = operation + 1 == slot.expected.len();
+            let call = if is_write { Call::Write } else { Call::Read };
+            let admitted = system::admit(call, 2).is_ok_and(|len| len == 2);
+            slot.incomplete |= u32::try_from(result).ok() != expected || !admitted;
+            slot.waiting -= 1;
+            if slot.waiting == 0 {
+                done.push(index);
+            }
+        }
+        done.into_iter().try_for_each(|index| self.settle(index))
+    }
+
+    /// Ends a slot whose operations are all completed.
+    fn settle(&mut self, index: usize) -> Result<()> {
+        let Some(slot) = self.slots.get_mut(index) else {
+            return Ok(());
+        };
+        let Some(chunk) = slot.chunk.take() else {
+            return Ok(());
+        };
+        let len = chunk.len();
+        if slot.incomplete {
+            let buffer = slot.buffer.get_mut(..len).unwrap_or_default();
+            chunk.fill(buffer)?;
+            self.destination.write_at(buffer, chunk.offset)?;
+        }
+        for piece in &chunk.pieces {
+            if let Piece::Range(input, from, len) = piece {
+                input.release(*from, *len as u64);
+            }
+        }
+        self.destination.settle_chunk(chunk.offset, len as u64);
+        Ok(())
+    }
+
+    /// Queues the chain of operations that writes a chunk.
+    fn queue(&mut self, index: usize, chunk: Chunk) -> Result<()> {
+        let fd = types::Fd(self.destination.file().as_raw_fd());
+        let len = chunk.len();
+        let too_many = chunk.pieces.len() > MOST_PIECES;
+        let Some(slot) = self.slots.get_mut(index) else {
+            return Ok(());
+        };
+        let buffer_index = index as u16;
+        let mut chain: Vec<squeue::Entry> = Vec::new();
+        slot.expected.clear();
+        if too_many {
+            chunk.fill(slot.buffer.get_mut(..len).unwrap_or_default())?;
+        } else {
+            let mut rest = slot.buffer.get_mut(..len).unwrap_or_default();
+            for piece in &chunk.pieces {
+                let (place, behind) = rest.split_at_mut(piece.len().min(rest.len()));
+                match piece {
+                    Piece::Bytes(bytes) => place.copy_from_slice(bytes),
+                    Piece::Range(input, from, _) => {
+                        let source = types::Fd(input.file().as_raw_fd());
+                        let wanted = place.len() as u32;
+                        let read = opcode::ReadFixed::new(
+                            source,
+                            place.as_mut_ptr(),
+                            wanted,
+                            buffer_index,
+                        );
+                        chain.push(read.offset(*from).build().flags(squeue::Flags::IO_LINK));
+                        slot.expected.push(wanted);
+                    }
+                }
+                rest = behind;
+            }
+        }
+        let write = opcode::WriteFixed::new(fd, slot.buffer.as_ptr(), len as u32, buffer_index);
+        chain.push(write.offset(chunk.offset).build());
+        slot.expected.push(len as u32);
+        slot.waiting = chain.len();
+        slot.incomplete = false;
+        slot.chunk = Some(chunk);
+        let chain: Vec<squeue::Entry> = chain
+            .into_iter()
+            .enumerate()
+            .map(|(operation, entry)| entry.user_data((index as u64) << 32 | operation as u64))
+            .collect();
+        // The queue has room for the longest chains of all slots together.
+        // SAFETY: the descriptors stay open: the destination's as long as `self`, those of inputs
+        // because the chunk, which is kept in its slot until all operations are completed, holds the
+        // inputs. The memory is the slot's registered buffer, which nobody touches meanwhile.
+        let pushed = unsafe { self.ring.submission().push_multiple(&chain) };
+        if pushed.is_err() {
+            // Not one of them was taken: do it with plain calls.
+            if let Some(slot) = self.slots.get_mut(index) {
+                (slot.waiting, slot.incomplete) = (0, true);
+            }
+            return self.settle(index);
+        }
+        self.untold += 1;
+        if self.untold >= BATCH {
+            self.reap(0)?;
+        }
+        Ok(())
+    }
+
+    fn in_flight(&self) -> bool {
+        self.slots.iter().any(|slot| slot.waiting > 0)
+    }
+}
+
+impl Executor for Ring {
+    fn copies_in_kernel(&self) -> bool {
+        false
+    }
+
+    fn submit(&mut self, job: Job) -> Result<()> {
+        match job {
+            Job::Write(chunk) => {
+                let slot = self.free_slot()?;
+                self.queue(slot, chunk)
+            }
+            Job::Copy(input, transfer) => self.destination.copy(&input, transfer),
+        }
+    }
+
+    fn wait(&mut self) -> Result<()> {
+        while self.in_flight() {
+            self.reap(1)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Ring {
+    /// The kernel must be done with the buffers before they go.
+    fn drop(&mut self) {
+        while self.in_flight() {
+            if self.ring.submit_and_wait(1).is_err() {
+                // Memory that the kernel may still write to is not given back.
+                for slot in &mut self.slots {
+                    Box::leak(std::mem::take(&mut slot.buffer));
+                }
+                return;
+            }
+            let completed: Vec<u64> = self
+                .ring
+                .completion()
+                .map(|entry| entry.user_data())
+                .collect();
+            for user_data in completed {
+                if let Some(slot) = self.slots.get_mut((user_data >> 32) as usize) {
+                    slot.waiting = slot.waiting.saturating_sub(1);
+                }
+            }
+        }
+        // Left to itself the kernel gives the locked memory back some time later, and a next ring may
+        // find too little.
+        let _ = self.ring.submitter().unregister_buffers();
+    }
+}
+
+fn explain_setup(error: &std::io::Error) -> String {
+    let cause = match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::NOSYS) => "this kernel does not have it, 5.6 and later do",
+        Some(Errno::PERM | Errno::ACCESS) => {
+            "it is forbidden here (sysctl kernel.io_uring_disabled, or a container's seccomp profile)"
+        }
+        Some(Errno::NOMEM) => {
+            "the memory that may be locked is too little: raise RLIMIT_MEMLOCK (ulimit -l)"
+        }
+        _ => return format!("io_uring cannot be set up ({error})"),
+    };
+    format!("io_uring cannot be set up: {cause}")
+}
+
+fn explain_registration(error: &std::io::Error) -> String {
+    let needed = SLOTS * CHUNK_LEN / 1024;
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::NOMEM | Errno::PERM) => format!(
+            "io_uring may not lock its buffers: it needs {needed} kB, raise RLIMIT_MEMLOCK (ulimit -l)"
+        ),
+        _ => format!("io_uring cannot register its buffers ({error})"),
+    }
+}

@@ -1,0 +1,53 @@
+//! Reads past the page cache (`O_DIRECT`), from any offset into any memory.
+
+use super::system;
+use crate::io::backends::{ALIGNMENT, AlignedBuffer};
+use crate::runtime::Context;
+use rustix::fs::OFlags;
+use std::cell::RefCell;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+thread_local! {
+    /// Whole blocks around what is wanted. It lives as long as its worker.
+    static BLOCKS: RefCell<AlignedBuffer> = RefCell::default();
+}
+
+/// Opens a file for direct reads. Where that cannot be, says why and returns `None`.
+pub(super) fn direct_reader(path: &Path, ctx: &Context) -> Option<File> {
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(OFlags::DIRECT.bits() as i32)
+        .open(path);
+    let works = file.and_then(|file| {
+        read_at(&file, &mut [0; 16], 0)?;
+        Ok(file)
+    });
+    works
+        .map_err(|error| {
+            ctx.warn(format!(
+                "{}: the file system refuses direct reads ({error}): reading through the page cache",
+                path.display()
+            ));
+        })
+        .ok()
+}
+
+/// Reads the blocks around a range; returns how many bytes of the range there were.
+pub(super) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    let before = (offset % ALIGNMENT as u64) as usize;
+    let len = (before + buffer.len()).next_multiple_of(ALIGNMENT);
+    BLOCKS.with_borrow_mut(|blocks| {
+        let blocks = blocks.slice(len);
+        let found = system::read_at(file, blocks, offset - before as u64)?;
+        let count = found.saturating_sub(before).min(buffer.len());
+        if let (Some(target), Some(source)) =
+            (buffer.get_mut(..count), blocks.get(before..before + count))
+        {
+            target.copy_from_slice(source);
+        }
+        Ok(count)
+    })
+}

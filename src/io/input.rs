@@ -1,0 +1,217 @@
+//! Input files: regular files, and streams spooled to temporary files.
+
+use super::direct::direct_reader;
+use super::{direct, system};
+use crate::error::{Error, FormatError, Result};
+use crate::runtime::{Context, IoMode};
+use std::fs::File;
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// A file that is read at arbitrary places. Standard input is spooled to a temporary file. Clones
+/// share the open file.
+#[derive(Debug, Clone)]
+pub struct Input(Arc<OpenInput>);
+
+#[derive(Debug)]
+struct OpenInput {
+    path: PathBuf,
+    file: File,
+    /// The file opened once more, for reads past the page cache.
+    direct: Option<File>,
+    len: u64,
+    /// Whether what was read is dropped from memory, so that the machine keeps what it held before.
+    drop_behind: bool,
+    /// The length of the file that this one was made of.
+    original_len: Option<u64>,
+    /// The first bytes, once they were asked for.
+    start: OnceLock<Vec<u8>>,
+}
+
+impl Input {
+    /// Opens a file; `-` is standard input.
+    pub fn open(path: &Path) -> Result<Self> {
+        Self::open_by(path, |_| None)
+    }
+
+    /// Opens a file; `-` is standard input. It is read past the page cache where `ctx` asks for that.
+    pub fn open_in(path: &Path, ctx: &Context) -> Result<Self> {
+        match ctx.io {
+            IoMode::Direct => Self::open_by(path, |path| direct_reader(path, ctx)),
+            IoMode::Auto | IoMode::Buffered | IoMode::Parallel | IoMode::IoUring => {
+                Self::open(path)
+            }
+        }
+    }
+
+    fn open_by(path: &Path, direct: impl FnOnce(&Path) -> Option<File>) -> Result<Self> {
+        if path.as_os_str() == "-" {
+            return Self::spool_stdin();
+        }
+        let file = File::open(path).map_err(|error| Error::io(path, "cannot open", error))?;
+        let metadata = file
+            .metadata()
+            .map_err(|error| Error::io(path, "cannot read", error))?;
+        if metadata.is_dir() {
+            return Err(Error::file(path, "is a directory, not a file"));
+        }
+        if !metadata.is_file() {
+            return Self::spool(path, file);
+        }
+        let direct = direct(path);
+        Ok(Self(Arc::new(OpenInput {
+            path: path.to_owned(),
+            len: metadata.len(),
+            drop_behind: direct.is_none() && super::system::is_large(metadata.len()),
+            file,
+            direct,
+            original_len: None,
+            start: OnceLock::new(),
+        })))
+    }
+
+    fn spool_stdin() -> Result<Self> {
+        let stdin = io::stdin();
+        if stdin.is_terminal() {
+            return Err(Error::Usage(
+                "standard input is a terminal: give a file or a pipe".into(),
+            ));
+        }
+        Self::spool(Path::new("standard input"), stdin.lock())
+    }
+
+    /// Copies a stream to a temporary file that has no name, so that it can be read at will.
+    fn spool(path: &Path, mut stream: impl io::Read) -> Result<Self> {
+        let directory = std::env::temp_dir();
+        let mut file = tempfile::tempfile_in(&directory)
+            .map_err(|error| Error::io(&directory, "cannot make a temporary file there", error))?;
+        io::copy(&mut stream, &mut file)
+            .map_err(|error| Error::io(path, "cannot copy it to a temporary file", error))?;
+        Self::from_temporary(file, path)
+    }
+
+    /// A temporary file that `original` was converted to, which is what messages name.
+    pub(crate) fn converted(file: File, original: &Self) -> Result<Self> {
+        let Self(input) = Self::from_temporary(file, original.path())?;
+        let original_len = Some(original.len());
+        Ok(match Arc::try_unwrap(input) {
+            Ok(input) => Self(Arc::new(OpenInput {
+                original_len,
+                ..input
+            })),
+            Err(input) => Self(input),
+        })
+    }
+
+    /// A temporary file that the objects of `original` were sorted into, which is what messages name.
+    pub(crate) fn sorted(file: File, original: &Self) -> Result<Self> {
+        Self::from_temporary(file, original.path())
+    }
+
+    /// A temporary file of our own; `name` is for messages.
+    pub(crate) fn from_temporary(file: File, name: &Path) -> Result<Self> {
+        let metadata = file
+            .metadata()
+            .map_err(|error| Error::io(name, "cannot read", error))?;
+        Ok(Self(Arc::new(OpenInput {
+            path: name.to_owned(),
+            len: metadata.len(),
+            file,
+            direct: None,
+            drop_behind: false,
+            original_len: None,
+            start: OnceLock::new(),
+        })))
+    }
+
+    /// The path, for messages.
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    /// How long the file was that this one was made of, where it was converted.
+    pub(crate) fn original_len(&self) -> Option<u64> {
+        self.0.original_len
+    }
+
+    /// Length in bytes.
+    pub fn len(&self) -> u64 {
+        self.0.len
+    }
+
+    /// Whether the file has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The open file, for copies within the kernel.
+    pub fn file(&self) -> &File {
+        &self.0.file
+    }
+
+    /// Whether two inputs are one open file.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Reads up to `buffer.len()` bytes at `offset`; fewer only at the end of the file.
+    pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        let read = match &self.0.direct {
+            Some(direct) => direct::read_at(direct, buffer, offset),
+            None => system::read_at(&self.0.file, buffer, offset),
+        };
+        let count = read.map_err(|error| Error::io(self.path(), "cannot read", error))?;
+        self.release(offset, count as u64);
+        Ok(count)
+    }
+
+    /// The first 64 KiB of the file, or all of a shorter one. They are read once.
+    pub(crate) fn start(&self) -> Result<&[u8]> {
+        if let Some(start) = self.0.start.get() {
+            return Ok(start);
+        }
+        let mut start =
+            vec![0; usize::try_from(self.len()).map_or(FIRST_READ, |len| len.min(FIRST_READ))];
+        let found = self.read_at(&mut start, 0)?;
+        start.truncate(found);
+        Ok(self.0.start.get_or_init(|| start))
+    }
+
+    /// Fills `buffer` from `offset` on. A file that has become shorter is an error.
+    pub(crate) fn read_all_at(&self, buffer: &mut [u8], offset: u64) -> Result<()> {
+        if self.read_at(buffer, offset)? < buffer.len() {
+            return Err(Error::file(
+                self.path(),
+                "the file became shorter while it was read",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Notes that a range was dealt with. Of a large file what lies well behind is dropped from memory:
+    /// not the range itself, since what is decoded now may be copied next.
+    pub(crate) fn release(&self, offset: u64, len: u64) {
+        if self.0.drop_behind
+            && let Some(behind) = offset.checked_sub(DROP_BEHIND)
+        {
+            system::release(&self.0.file, behind, len);
+        }
+    }
+
+    /// An error about the frame that starts at `offset`.
+    pub fn blob_error(&self, number: u64, offset: u64, source: FormatError) -> Error {
+        Error::Blob {
+            path: self.path().to_owned(),
+            number,
+            offset,
+            source,
+        }
+    }
+}
+
+/// How far behind its readers a large file is dropped from memory.
+const DROP_BEHIND: u64 = 256 << 20;
+
+/// Bytes fetched by the read that opens a file, and by the one that looks for the table of contents at its end.
+pub(crate) const FIRST_READ: usize = 64 * 1024;

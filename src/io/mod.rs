@@ -1,0 +1,17 @@
+//! Files: inputs that are read at any offset, outputs that appear under their name only when they are complete, and the
+//! system calls below both.
+
+mod backends;
+mod direct;
+mod input;
+mod output;
+mod size_hint;
+pub(crate) mod system;
+mod unfinished;
+
+pub(crate) use backends::{Backend, check_space, open_backend};
+pub(crate) use input::FIRST_READ;
+pub use input::Input;
+pub use output::{OpenOutput, Output, OutputTarget, ScratchFile};
+pub use size_hint::Expected;
+pub use unfinished::abandon_unfinished;

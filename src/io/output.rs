@@ -1,0 +1,395 @@
+//! Where output goes, and how it appears: all at once and durably, or not at all.
+
+use super::system::Call;
+use super::{system, unfinished};
+use crate::error::{Error, Result};
+use crate::runtime::Context;
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, openat};
+use rustix::io::Errno;
+use std::fs::{File, OpenOptions, Permissions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A temporary file that has no name: it is gone when it is closed, however the process ends.
+#[derive(Debug, Clone)]
+pub struct ScratchFile {
+    file: Arc<File>,
+    directory: PathBuf,
+}
+
+impl PartialEq for ScratchFile {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.file, &other.file)
+    }
+}
+
+impl Eq for ScratchFile {}
+
+impl ScratchFile {
+    /// Makes an empty file in a directory.
+    pub fn create(directory: &Path) -> Result<Self> {
+        let file = tempfile::tempfile_in(directory)
+            .map_err(|error| Error::io(directory, "cannot make a temporary file there", error))?;
+        Ok(Self {
+            file: Arc::new(file),
+            directory: directory.to_owned(),
+        })
+    }
+
+    /// The same open file once more.
+    pub fn open(&self) -> Result<File> {
+        let file = self.file.try_clone();
+        file.map_err(|error| Error::io(&self.directory, "cannot open a temporary file", error))
+    }
+}
+
+/// Where output goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OutputTarget {
+    /// Standard output, as a stream.
+    Stdout,
+    /// A temporary file.
+    Scratch(ScratchFile),
+    /// A file; `overwrite` allows one that exists to be replaced.
+    File {
+        /// Where the file is to be.
+        path: PathBuf,
+        /// Whether an existing file may be replaced.
+        overwrite: bool,
+    },
+}
+
+impl OutputTarget {
+    /// Whether nobody can seek in the output.
+    pub fn is_stream(&self) -> bool {
+        match self {
+            Self::Stdout => true,
+            Self::Scratch(_) => false,
+            // A device or a named pipe is written to as it is.
+            Self::File { path, .. } => path.metadata().is_ok_and(|metadata| !metadata.is_file()),
+        }
+    }
+
+    /// Fails where the target exists and may not be overwritten.
+    pub fn check(&self) -> Result<()> {
+        let Self::File { path, overwrite } = self else {
+            return Ok(());
+        };
+        if path.as_os_str().to_string_lossy().ends_with('/') || path.is_dir() {
+            return Err(Error::file(path, "the output is a directory, not a file"));
+        }
+        if !self.is_stream() && path.symlink_metadata().is_ok() && !overwrite {
+            return Err(Error::file(
+                path,
+                "the output exists; use --overwrite (-O) to replace it",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether a file that has the name already may be replaced.
+    const fn may_overwrite(&self) -> bool {
+        matches!(
+            self,
+            Self::File {
+                overwrite: true,
+                ..
+            }
+        )
+    }
+
+    /// Where temporary files of a command go: beside its output, where there is room for that.
+    pub fn scratch_directory(&self) -> PathBuf {
+        match self {
+            Self::File { path, .. } if !self.is_stream() => directory_of(path).to_owned(),
+            Self::Scratch(scratch) => scratch.directory.clone(),
+            _ => std::env::temp_dir(),
+        }
+    }
+
+    /// The path, for messages.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Stdout => Path::new("standard output"),
+            Self::Scratch(scratch) => &scratch.directory,
+            Self::File { path, .. } => path,
+        }
+    }
+}
+
+/// An output that was begun and that nothing was written to yet. To begin it early tells early that it
+/// cannot be written.
+#[derive(Debug)]
+pub struct OpenOutput {
+    pub(crate) output: Output,
+    pub(crate) file: File,
+    pub(crate) is_stream: bool,
+}
+
+impl OpenOutput {
+    /// Begins an output, as [`Output::create`] does.
+    pub fn open(target: OutputTarget) -> Result<Self> {
+        let is_stream = target.is_stream();
+        let (output, file) = Output::create(target)?;
+        Ok(Self {
+            output,
+            file,
+            is_stream,
+        })
+    }
+}
+
+/// An output on its way. What is written is not to be seen until [`Output::commit`]; an output
+/// that is dropped before, or whose process is killed, leaves the old file as it was.
+///
+/// On Linux the data has no name at all until then (`O_TMPFILE`), so that not even a killed
+/// process leaves anything behind; where the file system cannot do that, a hidden temporary file
+/// beside the target is used.
+#[derive(Debug)]
+pub struct Output {
+    target: OutputTarget,
+    pending: Pending,
+}
+
+#[derive(Debug)]
+enum Pending {
+    Stream,
+    Scratch(PathBuf),
+    Unnamed {
+        file: File,
+        real_path: PathBuf,
+    },
+    Named {
+        temp: tempfile::NamedTempFile,
+        real_path: PathBuf,
+    },
+}
+
+impl Output {
+    /// Begins an output and returns it with the file to write to. Fails where the target exists
+    /// and may not be overwritten.
+    pub fn create(target: OutputTarget) -> Result<(Self, File)> {
+        target.check()?;
+        let (pending, file) = match &target {
+            OutputTarget::Stdout => {
+                let stdout = io::stdout();
+                let fd = rustix::io::dup(&stdout)
+                    .map_err(|error| Error::io(target.path(), "cannot open", error.into()))?;
+                (Pending::Stream, File::from(fd))
+            }
+            OutputTarget::Scratch(scratch) => {
+                (Pending::Scratch(scratch.directory.clone()), scratch.open()?)
+            }
+            OutputTarget::File { path, .. } if target.is_stream() => {
+                let file = OpenOptions::new().write(true).open(path);
+                (
+                    Pending::Stream,
+                    file.map_err(|error| Error::io(path, "cannot open", error))?,
+                )
+            }
+            OutputTarget::File { path, .. } => begin_file(path)?,
+        };
+        Ok((Self { target, pending }, file))
+    }
+
+    /// The path, for messages.
+    pub fn path(&self) -> &Path {
+        self.target.path()
+    }
+
+    /// Bytes that are free where the output goes; `None` where the system does not tell.
+    pub(super) fn free_space(&self) -> Option<u64> {
+        match &self.pending {
+            Pending::Stream => None,
+            Pending::Scratch(directory) => system::free_space(directory),
+            Pending::Unnamed { real_path, .. } | Pending::Named { real_path, .. } => {
+                system::free_space(directory_of(real_path))
+            }
+        }
+    }
+
+    /// The output opened once more, for writes past the page cache. Where that cannot be, says why and
+    /// returns `None`.
+    pub(super) fn direct_file(&self, ctx: &Context) -> Option<File> {
+        let file = match &self.pending {
+            Pending::Stream | Pending::Scratch(_) => return None,
+            Pending::Unnamed { file, .. } => file,
+            Pending::Named { temp, .. } => temp.as_file(),
+        };
+        let direct = OpenOptions::new()
+            .write(true)
+            .custom_flags(OFlags::DIRECT.bits() as i32)
+            .open(format!("/proc/self/fd/{}", file.as_raw_fd()));
+        direct
+            .map_err(|error| {
+                ctx.warn(format!(
+                    "{}: the file system refuses direct writes ({error}): writing through the page cache",
+                    self.path().display()
+                ));
+            })
+            .ok()
+    }
+
+    /// Makes the output durable and lets it take the target's name.
+    pub fn commit(self) -> Result<()> {
+        let path = self.target.path().to_owned();
+        let failed = |action| move |error| Error::io(&path, action, error);
+        match self.pending {
+            Pending::Stream | Pending::Scratch(_) => Ok(()),
+            Pending::Unnamed { file, real_path } => {
+                system::sync(&file).map_err(failed("cannot flush to disk"))?;
+                keep_permissions(&file, &real_path);
+                put_in_place(&file, &real_path, self.target.may_overwrite()).map_err(|error| {
+                    Error::io(
+                        self.target.path(),
+                        "cannot put the finished file in place",
+                        error,
+                    )
+                })
+            }
+            Pending::Named { temp, real_path } => {
+                system::sync(temp.as_file()).map_err(failed("cannot flush to disk"))?;
+                keep_permissions(temp.as_file(), &real_path);
+                let name = temp.path().to_owned();
+                let overwrite = self.target.may_overwrite();
+                let directory = Directory::of(&real_path);
+                let put_in_place = unfinished::end(&name, || {
+                    system::admit(Call::Rename, 0)?;
+                    let persisted = if overwrite {
+                        temp.persist(&real_path)
+                    } else {
+                        temp.persist_noclobber(&real_path)
+                    };
+                    persisted.map_err(|error| error.error)
+                });
+                let put_in_place = put_in_place.and_then(|_| directory.sync());
+                put_in_place.map_err(|error| {
+                    Error::io(
+                        self.target.path(),
+                        "cannot put the finished file in place",
+                        error,
+                    )
+                })
+            }
+        }
+    }
+}
+
+/// The file that `path` names in the end: behind symbolic links, which stay as they are.
+fn real_path(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    // A link may lead to a file that is to be made. Links that go round are an error later.
+    for _ in 0..40 {
+        match (path.canonicalize(), path.read_link()) {
+            (Ok(real), _) => return real,
+            (Err(_), Ok(target)) => path = directory_of(&path).join(target),
+            (Err(_), Err(_)) => break,
+        }
+    }
+    path
+}
+
+fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn begin_file(path: &Path) -> Result<(Pending, File)> {
+    let real_path = real_path(path);
+    let directory = directory_of(&real_path);
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    let failed = |error| Error::io(path, "cannot create", error);
+    match openat(CWD, directory, flags, Mode::from_raw_mode(0o666)) {
+        Ok(fd) if Path::new("/proc/self/fd").is_dir() => {
+            let file = File::from(fd);
+            let second = file.try_clone().map_err(failed)?;
+            Ok((Pending::Unnamed { file, real_path }, second))
+        }
+        Err(error @ (Errno::NOENT | Errno::ACCESS | Errno::ROFS | Errno::NOTDIR)) => {
+            Err(failed(error.into()))
+        }
+        _ => {
+            let name = real_path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            let temp = tempfile::Builder::new()
+                .prefix(&format!(".{name}."))
+                .suffix(".tmp")
+                .permissions(Permissions::from_mode(0o666))
+                .tempfile_in(directory)
+                .map_err(failed)?;
+            unfinished::add(temp.path());
+            let second = temp.as_file().try_clone().map_err(failed)?;
+            Ok((Pending::Named { temp, real_path }, second))
+        }
+    }
+}
+
+/// A file that is replaced keeps its owner and permissions, as far as we are allowed to set them.
+fn keep_permissions(file: &File, path: &Path) {
+    if let Ok(metadata) = path.metadata() {
+        let (owner, group) = (metadata.uid(), metadata.gid());
+        let mut mode = metadata.permissions().mode();
+        let is_kept = fchown(file, Some(owner), Some(group)).is_ok()
+            || fchown(file, None, Some(group)).is_ok();
+        if !is_kept && file.metadata().is_ok_and(|own| own.gid() != group) {
+            // What was for one group is not for another.
+            mode &= !0o070;
+        }
+        let _ = file.set_permissions(Permissions::from_mode(mode));
+    }
+}
+
+/// Gives an unnamed file the name `path`. One that has it now is replaced in one step, or is the
+/// reason to fail.
+fn put_in_place(file: &File, path: &Path, overwrite: bool) -> io::Result<()> {
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let link = |name: &Path| linkat(CWD, &unnamed, CWD, name, AtFlags::SYMLINK_FOLLOW);
+    system::admit(Call::Rename, 0)?;
+    let directory = Directory::of(path);
+    if !overwrite {
+        unfinished::end(path, || link(path))?;
+        return directory.sync();
+    }
+    // linkat cannot replace a file, rename can: a name of our own comes in between.
+    loop {
+        let count = COUNTER.fetch_add(1, Ordering::Relaxed);
+        let between = path.with_file_name(format!(".pbfhogg.{}-{count}.tmp", std::process::id()));
+        unfinished::add(&between);
+        let done = unfinished::end(&between, || {
+            link(&between)?;
+            std::fs::rename(&between, path).inspect_err(|_| {
+                let _ = std::fs::remove_file(&between);
+            })
+        });
+        match done {
+            Ok(()) => return directory.sync(),
+            // Left behind by a process with our number that was killed between the two steps.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// The directory of an output, opened before anything in it changes. One that may be written to but
+/// not read cannot be opened, and is not flushed.
+struct Directory(Option<File>);
+
+impl Directory {
+    fn of(path: &Path) -> Self {
+        Self(File::open(directory_of(path)).ok())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.as_ref().map_or(Ok(()), system::sync)
+    }
+}

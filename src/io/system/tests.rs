@@ -1,0 +1,355 @@
+//! Every command that writes, with every kind of system call failing at every place.
+
+use super::Call;
+use super::faults::{Fault, Faults};
+use crate::commands::{apply_changes, cat, diff, extract, renumber, sort, synth, tags_filter};
+use crate::engine::HeaderOptions;
+use crate::error::Result;
+use crate::file::WriteOptions;
+use crate::formats::{TextCompression, TextFormat};
+use crate::geometry::parse_bbox;
+use crate::io::output::OutputTarget;
+use crate::osm::{KindSet, TagExpression};
+use crate::pbf::InfoFields;
+use crate::runtime::{Context, IoMode};
+use rustix::io::Errno;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const MODES: [IoMode; 4] = [
+    IoMode::Buffered,
+    IoMode::Parallel,
+    IoMode::Direct,
+    IoMode::IoUring,
+];
+const OLD: &[u8] = b"the file that was there before";
+
+/// Some input files, and a directory for outputs.
+struct Bench {
+    directory: tempfile::TempDir,
+    changes: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Job {
+    CatText,
+    Renumber,
+    Cat,
+    Sort,
+    SortAndMerge,
+    ApplyChanges,
+    TagsFilter,
+    Extract,
+    Diff,
+}
+
+const JOBS: [Job; 9] = [
+    Job::CatText,
+    Job::Renumber,
+    Job::Cat,
+    Job::Sort,
+    Job::SortAndMerge,
+    Job::ApplyChanges,
+    Job::TagsFilter,
+    Job::Extract,
+    Job::Diff,
+];
+
+fn context(io: IoMode) -> Context {
+    Context {
+        io,
+        ..Context::new(2)
+    }
+}
+
+fn target(path: PathBuf) -> OutputTarget {
+    OutputTarget::File {
+        path,
+        overwrite: true,
+    }
+}
+
+impl Bench {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let base = directory.path().join("base.osm.pbf");
+        let world = synth::Options {
+            elements: 60_000,
+            seed: 1,
+            day: 0,
+            output: target(base),
+            write: WriteOptions::default(),
+            header: HeaderOptions::default(),
+            changes: Some((1, directory.path().to_owned())),
+        };
+        synth::run(&world, &context(IoMode::Buffered)).unwrap();
+        let changes = directory.path().join("001.osc.gz");
+        let out = directory.path().join("out");
+        fs::create_dir(&out).unwrap();
+        Self { directory, changes }
+    }
+
+    fn base(&self) -> PathBuf {
+        self.directory.path().join("base.osm.pbf")
+    }
+
+    fn output(&self) -> PathBuf {
+        self.directory.path().join("out/result.osm.pbf")
+    }
+
+    /// Runs a job that replaces an old output.
+    fn run(&self, job: Job, io: IoMode) -> Result<()> {
+        let ctx = context(io);
+        let (output, write) = (target(self.output()), WriteOptions::default());
+        let header = HeaderOptions::default();
+        match job {
+            Job::Cat => cat::run(
+                &cat::Options {
+                    format: cat::Format::Pbf,
+                    inputs: vec![self.base()],
+                    output,
+                    kinds: KindSet::ALL,
+                    clean: InfoFields::NONE,
+                    rescan: false,
+                    write,
+                    header,
+                },
+                &ctx,
+            )
+            .map(drop),
+            Job::CatText => {
+                let options = cat::Options {
+                    format: cat::Format::Text(TextFormat::Opl, TextCompression::Gzip),
+                    inputs: vec![self.base()],
+                    output,
+                    kinds: KindSet::ALL,
+                    clean: InfoFields::NONE,
+                    rescan: false,
+                    write,
+                    header,
+                };
+                cat::run(&options, &ctx).map(drop)
+            }
+            Job::Renumber => {
+                let options = renumber::Options {
+                    input: self.base(),
+                    output,
+                    write,
+                    header,
+                    kinds: KindSet::ALL,
+                    start: None,
+                    directory: None,
+                    orphans: renumber::Orphans::Assign,
+                };
+                renumber::run(&options, &ctx).map(drop)
+            }
+            Job::Sort | Job::SortAndMerge => {
+                let twice = if matches!(job, Job::Sort) { 1 } else { 2 };
+                let options = sort::Options {
+                    inputs: vec![self.base(); twice],
+                    output,
+                    write,
+                    header,
+                    dedupe: sort::Dedupe::KeepAll,
+                };
+                sort::run(&options, &ctx).map(drop)
+            }
+            Job::ApplyChanges => {
+                let options = apply_changes::Options {
+                    base: self.base(),
+                    changes: vec![self.changes.clone()],
+                    output,
+                    write,
+                    header,
+                    locations_on_ways: None,
+                };
+                apply_changes::run(&options, &ctx).map(drop)
+            }
+            Job::TagsFilter => {
+                let options = tags_filter::Options {
+                    input: self.base(),
+                    expressions: vec![TagExpression::parse("highway=primary").unwrap()],
+                    invert: false,
+                    omit_referenced: false,
+                    remove_tags: false,
+                    output,
+                    write,
+                    header,
+                };
+                tags_filter::run(&options, &ctx).map(drop)
+            }
+            Job::Extract => {
+                let half = extract::Extract {
+                    shape: parse_bbox("0,-90,180,90").unwrap(),
+                    output,
+                    header,
+                };
+                let options = extract::Options {
+                    input: self.base(),
+                    extracts: vec![half],
+                    strategy: extract::Strategy::default(),
+                    set_bounds: true,
+                    clean: InfoFields::NONE,
+                    write,
+                    max_memory: None,
+                    most_regions: None,
+                };
+                extract::run(&options, &ctx).map(drop)
+            }
+            Job::Diff => {
+                let format = diff::Format::Text {
+                    common: true,
+                    details: false,
+                };
+                let options = diff::Options {
+                    old: self.base(),
+                    new: self.base(),
+                    kinds: KindSet::ALL,
+                    equality: diff::Equality::default(),
+                    verify: false,
+                    output: Some((format, output)),
+                };
+                diff::run(&options, &ctx).map(drop)
+            }
+        }
+    }
+
+    /// Runs a job with an old output in place; returns what came of it and what is there now.
+    fn run_over_old(&self, job: Job, io: IoMode) -> (Result<()>, Vec<u8>) {
+        fs::write(self.output(), OLD).unwrap();
+        let result = self.run(job, io);
+        (result, fs::read(self.output()).unwrap())
+    }
+
+    fn litter(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.output().parent().unwrap()).unwrap();
+        entries
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| *path != self.output())
+            .collect()
+    }
+}
+
+/// The modes that make a difference: text is written in one way.
+fn modes(job: Job) -> &'static [IoMode] {
+    match job {
+        Job::CatText | Job::Diff => &[IoMode::Buffered],
+        _ => &MODES,
+    }
+}
+
+/// Places at which calls fail: all of the first ones, then some. Jobs that look at every object take
+/// their time, and go the same ways as the others.
+fn places(job: Job) -> impl Iterator<Item = u64> {
+    let (all, step) = match job {
+        Job::TagsFilter | Job::Extract | Job::Diff => (4, 41),
+        Job::CatText | Job::Renumber => (3, 127),
+        _ => (10, 7),
+    };
+    (1..all).chain((all..).step_by(step))
+}
+
+#[test]
+fn every_backend_writes_the_same_bytes() {
+    let (faults, bench) = (Faults::none(), Bench::new());
+    for job in JOBS {
+        let outputs = MODES.map(|io| {
+            let (result, output) = bench.run_over_old(job, io);
+            result.unwrap();
+            output
+        });
+        assert!(
+            outputs.iter().all(|output| *output == outputs[0]),
+            "{job:?}"
+        );
+        assert!(outputs[0].len() > OLD.len());
+    }
+    drop(faults);
+}
+
+/// Runs a job with a call failing at one place after another, by turns in each of some ways, until there are no more
+/// such calls.
+fn at_every_place(
+    call: Call,
+    turns: &[Fault],
+    mut check: impl FnMut(&Bench, &[u8], Result<()>, Vec<u8>, &str),
+) {
+    let (faults, bench) = (Faults::none(), Bench::new());
+    for job in JOBS {
+        let (result, good) = bench.run_over_old(job, IoMode::Buffered);
+        result.unwrap();
+        for io in modes(job) {
+            for (nth, &fault) in places(job).zip(turns.iter().cycle()) {
+                faults.plan(call, nth, fault);
+                let (result, output) = bench.run_over_old(job, *io);
+                let happened = faults.end();
+                let what = format!("{job:?} {io:?} {call:?} {nth} {fault:?}");
+                assert_eq!(bench.litter(), Vec::<PathBuf>::new(), "{what}");
+                if !happened {
+                    assert!(result.is_ok() && output == good, "{what}");
+                    break;
+                }
+                check(&bench, &good, result, output, &what);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_failing_disk_costs_no_old_file_and_is_named() {
+    let errors = [Errno::NOSPC, Errno::IO];
+    let words = |error: String| error.split(" (os error").next().unwrap().to_owned();
+    let causes = errors.map(|error| words(std::io::Error::from(error).to_string()));
+    for call in [Call::Write, Call::Sync, Call::Rename, Call::Read] {
+        at_every_place(
+            call,
+            &errors.map(Fault::Fails),
+            |bench, good, result, output, what| match result {
+                // The file had its name already when its directory could not be flushed.
+                Err(error) if output == good => assert!(call == Call::Sync, "{what}: {error}"),
+                Err(error) => {
+                    let message = error.to_string();
+                    let named = [bench.output(), bench.base(), bench.changes.clone()]
+                        .iter()
+                        .map(PathBuf::as_path)
+                        .chain([
+                            bench.output().parent().unwrap(),
+                            Path::new("temporary file"),
+                        ])
+                        .any(|path| message.contains(&*path.to_string_lossy()));
+                    let tells_why = causes.iter().any(|cause| message.contains(cause));
+                    assert!(named && tells_why, "{what}: {message}");
+                    assert!(output == OLD, "{what}");
+                }
+                // Direct reads that fail when the file is opened are done without.
+                Ok(()) => assert!(call == Call::Read && output == good, "{what}"),
+            },
+        );
+    }
+}
+
+#[test]
+fn what_has_another_way_takes_it() {
+    for call in [Call::Copy, Call::Clone, Call::Reserve] {
+        at_every_place(
+            call,
+            &[Fault::Fails(Errno::IO)],
+            |_, good, result, output, what| {
+                assert!(result.is_ok() && output == good, "{what}");
+            },
+        );
+    }
+}
+
+#[test]
+fn interrupted_and_short_calls_are_gone_on_with() {
+    for call in [Call::Read, Call::Write, Call::Copy, Call::Sync] {
+        let turns: &[Fault] = match call {
+            Call::Sync => &[Fault::Interrupted],
+            _ => &[Fault::Interrupted, Fault::Short],
+        };
+        at_every_place(call, turns, |_, good, result, output, what| {
+            assert!(result.is_ok() && output == good, "{what}");
+        });
+    }
+}

@@ -1,0 +1,216 @@
+//! The config file of an extract of many regions, in the form of `osmium extract --config`.
+
+use super::read::{ShapeFileKind, read_shape, read_text};
+use super::{geojson, json};
+use crate::error::{Error, Result};
+use crate::geometry::{Shape, bbox_of_degrees, one_line};
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+
+/// What to extract, and where to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// The directory that output names are relative to, where the file names one.
+    pub directory: Option<PathBuf>,
+    /// The extracts, at least one, no two with the same output.
+    pub extracts: Vec<ConfigExtract>,
+}
+
+/// One extract of a [`Config`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigExtract {
+    /// Name of the output file, as it is in the config file.
+    pub output: PathBuf,
+    /// Format of the output, where the file names one.
+    pub output_format: Option<String>,
+    /// What people may want to know.
+    pub description: Option<String>,
+    /// The region.
+    pub shape: Shape,
+    /// Header options; those without value are taken over from the input.
+    pub output_header: Vec<(String, Option<String>)>,
+}
+
+/// Reads a config file and the region files that it names, which are relative to its own directory.
+/// Fields that are not known are left alone. Errors name the extract, counted from 1, and the field.
+pub fn read_config(path: &Path) -> Result<Config> {
+    let config = json::parse(&read_text(path)?);
+    let config = config.and_then(|config| {
+        let mut reader = Reader {
+            directory: path.parent().unwrap_or(Path::new("")),
+            shapes: FxHashMap::default(),
+        };
+        reader.config(&config)
+    });
+    config.map_err(|cause| Error::file(path, cause))
+}
+
+type Fields = Map<String, Value>;
+
+struct Reader<'a> {
+    /// Where region files are.
+    directory: &'a Path,
+    /// The region files read so far.
+    shapes: FxHashMap<(PathBuf, Option<ShapeFileKind>), Shape>,
+}
+
+impl Reader<'_> {
+    fn config(&mut self, config: &Value) -> Result<Config, String> {
+        let fields = config
+            .as_object()
+            .ok_or("a config file is a JSON object with \"extracts\"")?;
+        let extracts = match fields.get("extracts") {
+            Some(Value::Array(extracts)) if extracts.is_empty() => Err("\"extracts\" is empty"),
+            Some(Value::Array(extracts)) => Ok(extracts),
+            Some(_) => Err("\"extracts\" is not an array"),
+            None => Err("\"extracts\" is missing"),
+        }?;
+        let extracts = (1..).zip(extracts);
+        let config = Config {
+            directory: text(fields, "directory")?.map(PathBuf::from),
+            extracts: extracts
+                .map(|(number, extract)| self.numbered(number, extract))
+                .collect::<Result<_, _>>()?,
+        };
+        let mut outputs = FxHashSet::default();
+        for (number, extract) in (1..).zip(&config.extracts) {
+            if !outputs.insert(&extract.output) {
+                return Err(format!(
+                    "{}: output: an extract before it has the same",
+                    extract_name(number, extract.output.to_str())
+                ));
+            }
+        }
+        Ok(config)
+    }
+
+    fn numbered(&mut self, number: usize, extract: &Value) -> Result<ConfigExtract, String> {
+        let output = extract.get("output").and_then(Value::as_str);
+        let read = match extract.as_object() {
+            Some(fields) => self.extract(fields),
+            None => Err("is not an object".to_owned()),
+        };
+        read.map_err(|cause| format!("{}: {cause}", extract_name(number, output)))
+    }
+
+    fn extract(&mut self, fields: &Fields) -> Result<ConfigExtract, String> {
+        let output = text(fields, "output")?.filter(|output| !output.is_empty());
+        Ok(ConfigExtract {
+            output: output.ok_or("output: a file name is missing")?.into(),
+            output_format: text(fields, "output_format")?,
+            description: text(fields, "description")?,
+            shape: self.region(fields)?,
+            output_header: output_header(fields)?,
+        })
+    }
+
+    /// The one region of an extract.
+    fn region(&mut self, fields: &Fields) -> Result<Shape, String> {
+        let given = ["bbox", "polygon", "multipolygon"]
+            .into_iter()
+            .filter_map(|key| fields.get(key).map(|value| (key, value)));
+        let given: Vec<_> = given.collect();
+        match given.as_slice() {
+            [] => Err("the region is missing: bbox, polygon or multipolygon".to_owned()),
+            &[(key, value)] => self
+                .one_region(key, value)
+                .map_err(|cause| format!("{key}: {cause}")),
+            &[(first, _), (second, _), ..] => {
+                Err(format!("{first} and {second}: an extract has one region"))
+            }
+        }
+    }
+
+    fn one_region(&mut self, key: &str, value: &Value) -> Result<Shape, String> {
+        match (key, value) {
+            ("bbox", value) => bbox(value),
+            (_, Value::Object(file)) => self.region_file(file),
+            ("polygon", rings) => {
+                let polygon = geojson::polygon(rings, "")?;
+                let polygons = vec![polygon];
+                Shape { polygons }.checked()
+            }
+            (_, polygons) => {
+                let polygons = geojson::multipolygon(polygons, "")?;
+                Shape { polygons }.checked()
+            }
+        }
+    }
+
+    fn region_file(&mut self, file: &Fields) -> Result<Shape, String> {
+        let name = text(file, "file_name")?.filter(|name| !name.is_empty());
+        let path = self.directory.join(name.ok_or("\"file_name\" is missing")?);
+        let kind = match text(file, "file_type")? {
+            Some(kind) => Some(
+                kind.parse()
+                    .map_err(|cause| format!("file_type '{}' {cause}", one_line(&kind)))?,
+            ),
+            None => None,
+        };
+        let key = (path, kind);
+        if let Some(shape) = self.shapes.get(&key) {
+            return Ok(shape.clone());
+        }
+        let shape = read_shape(&key.0, kind).map_err(|error| error.to_string())?;
+        self.shapes.insert(key, shape.clone());
+        Ok(shape)
+    }
+}
+
+fn extract_name(number: usize, output: Option<&str>) -> String {
+    match output {
+        Some(output) => format!("extract {number} ({})", one_line(output)),
+        None => format!("extract {number}"),
+    }
+}
+
+/// A field that is a text, where it is there.
+fn text(fields: &Fields, key: &str) -> Result<Option<String>, String> {
+    match fields.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(format!("{key}: a text is wanted")),
+    }
+}
+
+/// Four numbers, or an object of four.
+fn bbox(value: &Value) -> Result<Shape, String> {
+    let numbers: Vec<Option<f64>> = match value {
+        Value::Array(corners) => corners.iter().map(Value::as_f64).collect(),
+        value => {
+            let edges = ["left", "bottom", "right", "top"];
+            let edge = |key: &str| value.get(key).and_then(Value::as_f64);
+            edges.into_iter().map(edge).collect()
+        }
+    };
+    match numbers.as_slice() {
+        &[Some(lon1), Some(lat1), Some(lon2), Some(lat2)] => {
+            bbox_of_degrees(lon1, lat1, lon2, lat2)
+        }
+        _ => Err(
+            "four numbers are wanted: [lon1, lat1, lon2, lat2], or left, bottom, right and top"
+                .to_owned(),
+        ),
+    }
+}
+
+fn output_header(fields: &Fields) -> Result<Vec<(String, Option<String>)>, String> {
+    let options = match fields.get("output_header") {
+        None => return Ok(Vec::new()),
+        Some(value) => value.as_object(),
+    };
+    let options = options.ok_or("output_header: an object is wanted")?;
+    let options = options.iter().map(|(key, value)| match value {
+        Value::Null => Ok((key.clone(), None)),
+        Value::String(text) => Ok((key.clone(), Some(text.clone()))),
+        _ => Err(format!(
+            "output_header, {}: a text or null is wanted",
+            one_line(key)
+        )),
+    });
+    options.collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,347 @@
+//! GeoJSON (RFC 7946): every polygon of a document.
+
+use super::json;
+use crate::geometry::{Point, Polygon, Ring, Shape, at_vertex, one_line, point_of_degrees, ring};
+use serde_json::Value;
+
+/// Reads the polygons of a GeoJSON document, whatever holds them. Errors name feature, polygon, ring and
+/// vertex, each as far as the document counts them.
+pub(super) fn parse(text: &[u8]) -> Result<Shape, String> {
+    let mut found = Found::default();
+    found.object(&json::parse(text)?, "")?;
+    match (found.polygons.is_empty(), found.other) {
+        (false, _) => Ok(Shape {
+            polygons: found.polygons,
+        }),
+        (true, Some(other)) => Err(format!("holds no polygon: {other}")),
+        (true, None) => Err("holds no polygon".to_owned()),
+    }
+}
+
+/// The polygons found so far.
+#[derive(Default)]
+struct Found {
+    polygons: Vec<Polygon>,
+    /// The first geometry that is no polygon, in words.
+    other: Option<String>,
+}
+
+impl Found {
+    /// Takes the polygons of an object; `place` is how messages name it, empty at the top.
+    fn object(&mut self, object: &Value, place: &str) -> Result<(), String> {
+        if !object.is_object() {
+            return Err(within(place, "is not a GeoJSON object"));
+        }
+        let Some(kind) = object.get("type").and_then(Value::as_str) else {
+            return Err(within(place, "has no \"type\": this is not GeoJSON"));
+        };
+        match kind {
+            "FeatureCollection" => self.all_of(object, "features", place, "feature"),
+            "GeometryCollection" => self.all_of(object, "geometries", place, "geometry"),
+            "Feature" => match object.get("geometry") {
+                None | Some(Value::Null) => Ok(()),
+                Some(geometry) => self.object(geometry, place),
+            },
+            "Polygon" => {
+                let polygon = polygon(coordinates(object, place)?, place)?;
+                self.polygons.push(polygon);
+                Ok(())
+            }
+            "MultiPolygon" => {
+                let polygons = multipolygon(coordinates(object, place)?, place)?;
+                self.polygons.extend(polygons);
+                Ok(())
+            }
+            "Point" | "MultiPoint" | "LineString" | "MultiLineString" => {
+                let other = || within(place, format!("a {kind} covers nothing"));
+                self.other.get_or_insert_with(other);
+                Ok(())
+            }
+            _ => {
+                let cause = format!("'{}' is not a type of GeoJSON", one_line(kind));
+                Err(within(place, cause))
+            }
+        }
+    }
+
+    fn all_of(&mut self, object: &Value, key: &str, place: &str, part: &str) -> Result<(), String> {
+        let Some(parts) = object.get(key).and_then(Value::as_array) else {
+            return Err(within(place, format!("has no array \"{key}\"")));
+        };
+        for (number, object) in (1..).zip(parts) {
+            self.object(object, &part_of(place, part, number))?;
+        }
+        Ok(())
+    }
+}
+
+fn coordinates<'a>(object: &'a Value, place: &str) -> Result<&'a Value, String> {
+    object
+        .get("coordinates")
+        .ok_or_else(|| within(place, "has no \"coordinates\""))
+}
+
+/// The polygons of the coordinates of a MultiPolygon.
+pub(super) fn multipolygon(value: &Value, place: &str) -> Result<Vec<Polygon>, String> {
+    let polygons = filled_array(value, place, "polygons")?;
+    let numbered = (1..).zip(polygons);
+    numbered
+        .map(|(number, value)| polygon(value, &part_of(place, "polygon", number)))
+        .collect()
+}
+
+/// The polygon of the coordinates of a Polygon.
+pub(super) fn polygon(value: &Value, place: &str) -> Result<Polygon, String> {
+    let rings = filled_array(value, place, "rings")?;
+    let numbered = (1..).zip(rings);
+    let mut rings =
+        numbered.map(|(number, value)| closed_ring(value, part_of(place, "ring", number)));
+    let outer = rings.next();
+    Ok(Polygon {
+        outer: outer.unwrap_or_else(|| Err(within(place, "has no rings")))?,
+        holes: rings.collect::<Result<_, _>>()?,
+    })
+}
+
+/// A ring whose last position repeats its first.
+fn closed_ring(value: &Value, name: String) -> Result<Ring, String> {
+    let positions = filled_array(value, &name, "positions")?;
+    let numbered = (1..).zip(positions);
+    let points = numbered
+        .map(|(vertex, value)| position(value).map_err(|cause| at_vertex(&name, vertex, cause)));
+    let mut points = points.collect::<Result<Vec<_>, _>>()?;
+    let len = points.len();
+    if points.first() != points.last() {
+        let cause = "the ring is not closed: the last position differs from the first";
+        return Err(at_vertex(&name, len, cause));
+    }
+    if len < 4 {
+        let cause = format!("the ring ends with {len} positions: it needs four or more");
+        return Err(at_vertex(&name, len, cause));
+    }
+    points.pop();
+    ring(name, points)
+}
+
+/// Longitude and latitude; what follows them is of no interest here.
+fn position(value: &Value) -> Result<Point, String> {
+    let numbers = value
+        .as_array()
+        .ok_or_else(|| format!("{} is not a position", shown(value)))?;
+    let [lon, lat, ..] = numbers.as_slice() else {
+        return Err(format!(
+            "a position of {} numbers: longitude and latitude are wanted",
+            numbers.len()
+        ));
+    };
+    point_of_degrees(number("longitude", lon)?, number("latitude", lat)?)
+}
+
+fn number(what: &str, value: &Value) -> Result<f64, String> {
+    value
+        .as_f64()
+        .ok_or_else(|| format!("{what} is not a number but {}", shown(value)))
+}
+
+/// A value as messages show it.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Object(_) => "an object".to_owned(),
+        Value::Array(_) => "an array".to_owned(),
+        value => one_line(&value.to_string()),
+    }
+}
+
+fn filled_array<'a>(value: &'a Value, place: &str, what: &str) -> Result<&'a [Value], String> {
+    match value.as_array() {
+        Some(array) if array.is_empty() => Err(within(place, format!("has no {what}"))),
+        Some(array) => Ok(array),
+        None => {
+            let cause = format!("expected an array of {what}, not {}", shown(value));
+            Err(within(place, cause))
+        }
+    }
+}
+
+fn part_of(place: &str, part: &str, number: usize) -> String {
+    match place {
+        "" => format!("{part} {number}"),
+        place => format!("{place}, {part} {number}"),
+    }
+}
+
+fn within(place: &str, cause: impl Into<String>) -> String {
+    match place {
+        "" => cause.into(),
+        place => format!("{place}: {}", cause.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SQUARE: &str = "[[0,0],[4,0],[4,4],[0,4],[0,0]]";
+    const HOLE: &str = "[[1,1],[1,2,99,98],[2,2],[1,1]]";
+
+    fn parse_text(text: &str) -> Result<Shape, String> {
+        parse(text.as_bytes())
+    }
+
+    fn names(shape: &Shape) -> Vec<&str> {
+        shape.rings().map(|(ring, _)| ring.name.as_str()).collect()
+    }
+
+    #[test]
+    fn a_polygon_has_an_outer_ring_and_holes() {
+        let text = format!(r#"{{"type":"Polygon","coordinates":[{SQUARE},{HOLE}]}}"#);
+        let shape = parse_text(&text).unwrap();
+        assert_eq!(names(&shape), ["ring 1", "ring 2"]);
+        assert_eq!(shape.polygons[0].outer.points.len(), 4);
+        assert_eq!(shape.polygons[0].holes[0].points.len(), 3);
+        let degree = 10_000_000;
+        assert_eq!(
+            shape.polygons[0].outer.points[1],
+            Point {
+                lon_e7: 4 * degree,
+                lat_e7: 0
+            }
+        );
+    }
+
+    #[test]
+    fn a_collection_is_the_union_of_its_polygons() {
+        let polygon = format!(r#"{{"type":"Polygon","coordinates":[{SQUARE}]}}"#);
+        let multi =
+            format!(r#"{{"type":"MultiPolygon","coordinates":[[{SQUARE},{HOLE}],[{SQUARE}]]}}"#);
+        let text = format!(
+            r#"{{"type":"FeatureCollection","features":[
+            {{"type":"Feature","geometry":null}},
+            {{"type":"Feature","geometry":{{"type":"Point","coordinates":[1,2]}}}},
+            {{"type":"Feature","properties":{{"a":NaN}},"geometry":{multi}}},
+            {{"type":"Feature","geometry":{{"type":"GeometryCollection","geometries":[{polygon}]}}}}]}}"#
+        );
+        let shape = parse_text(&text).unwrap();
+        assert_eq!(
+            names(&shape),
+            [
+                "feature 3, polygon 1, ring 1",
+                "feature 3, polygon 1, ring 2",
+                "feature 3, polygon 2, ring 1",
+                "feature 4, geometry 1, ring 1"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_not_geojson_or_holds_no_polygon_is_refused() {
+        for (text, cause) in [
+            ("[]", "is not a GeoJSON object"),
+            ("{}", "has no \"type\""),
+            (
+                r#"{"type":"Topology"}"#,
+                "'Topology' is not a type of GeoJSON",
+            ),
+            (
+                r#"{"type":"FeatureCollection"}"#,
+                "has no array \"features\"",
+            ),
+            (
+                r#"{"type":"FeatureCollection","features":[]}"#,
+                "holds no polygon",
+            ),
+            (
+                r#"{"type":"FeatureCollection","features":[7]}"#,
+                "feature 1: is not a GeoJSON object",
+            ),
+            (r#"{"type":"Feature"}"#, "holds no polygon"),
+            (
+                r#"{"type":"FeatureCollection","features":[{"type":"Feature","geometry":{"type":"LineString"}}]}"#,
+                "holds no polygon: feature 1: a LineString covers nothing",
+            ),
+            (r#"{"type":"Polygon"}"#, "has no \"coordinates\""),
+            (r#"{"type":"Polygon","coordinates":[]}"#, "has no rings"),
+            (
+                r#"{"type":"Polygon","coordinates":null}"#,
+                "expected an array of rings, not null",
+            ),
+            (
+                r#"{"type":"MultiPolygon","coordinates":[]}"#,
+                "has no polygons",
+            ),
+            (
+                r#"{"type":"MultiPolygon","coordinates":[[]]}"#,
+                "polygon 1: has no rings",
+            ),
+            (
+                r#"{"type":"Polygon","coordinates":[[]]}"#,
+                "ring 1: has no positions",
+            ),
+            (
+                "{\"type\":\n}",
+                "line 2, column 1: this is not JSON: expected value",
+            ),
+        ] {
+            let message = parse_text(text).unwrap_err();
+            assert!(message.starts_with(cause), "{message}");
+        }
+    }
+
+    #[test]
+    fn an_error_names_ring_and_vertex() {
+        for (ring, cause) in [
+            (
+                "[[1,1],[2,1],[2,2],[1,2]]",
+                "vertex 4: the ring is not closed: the last position differs",
+            ),
+            (
+                "[[1,1],[2,1],[1,1]]",
+                "vertex 3: the ring ends with 3 positions",
+            ),
+            ("[[1,1]]", "vertex 1: the ring ends with 1 positions"),
+            (
+                "[[1,1],[2,1],[1,1],[2,1],[1,1]]",
+                "vertex 4: the ring ends with fewer than three",
+            ),
+            (
+                "[[1,1],[181.5,1],[2,2],[1,1]]",
+                "vertex 2: longitude 181.5 lies outside ±180 degrees",
+            ),
+            (
+                "[[1,1],[2,1],[2,-90.1],[1,1]]",
+                "vertex 3: latitude -90.1 lies outside ±90 degrees",
+            ),
+            (
+                "[[1,1],[NaN,1],[2,2],[1,1]]",
+                "vertex 2: longitude is not a number but null",
+            ),
+            (
+                "[[1,1],[2,-Infinity],[2,2],[1,1]]",
+                "vertex 2: latitude is not a number but null",
+            ),
+            (
+                "[[1,1],[\"2\",1],[2,2],[1,1]]",
+                "vertex 2: longitude is not a number but \"2\"",
+            ),
+            (
+                "[[1,1],[2],[2,2],[1,1]]",
+                "vertex 2: a position of 1 numbers",
+            ),
+            ("[[1,1],2,[2,2],[1,1]]", "vertex 2: 2 is not a position"),
+        ] {
+            let text = format!(
+                r#"{{"type":"FeatureCollection","features":[{{"type":"Feature","geometry":null}},
+                {{"type":"Feature","geometry":{{"type":"MultiPolygon","coordinates":[[{SQUARE},{ring}]]}}}}]}}"#
+            );
+            let message = parse_text(&text).unwrap_err();
+            let place = format!("feature 2, polygon 1, ring 2, {cause}");
+            assert!(message.starts_with(&place), "{message}");
+        }
+    }
+
+    #[test]
+    fn positions_that_are_equal_as_points_close_a_ring() {
+        let text = r#"{"type":"Polygon","coordinates":[[[1,1],[2,1],[2,2],[1.00000001,1]]]}"#;
+        assert_eq!(parse_text(text).unwrap().polygons[0].outer.points.len(), 3);
+    }
+}

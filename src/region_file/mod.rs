@@ -1,0 +1,12 @@
+//! Files that describe regions: GeoJSON, `.poly`, OSM data, and the configuration of an extract.
+
+mod config;
+mod geojson;
+mod json;
+mod osm_file;
+mod osm_objects;
+mod poly;
+mod read;
+
+pub use config::{Config, ConfigExtract, read_config};
+pub use read::{ShapeFileKind, read_shape};

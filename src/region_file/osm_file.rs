@@ -1,0 +1,95 @@
+//! Regions as OSM data: the areas of multipolygon and boundary relations, or closed ways.
+
+use super::osm_objects::{AreaRelation, OsmObjects};
+use crate::error::{Error, Result};
+use crate::geometry::assemble::Corner;
+use crate::geometry::{Polygon, Shape, assemble, at_vertex, nested, ring};
+use rustc_hash::FxHashSet;
+use std::path::Path;
+
+/// Reads the areas of an OSM file, XML or PBF: those of its relations with `type=multipolygon` or `type=boundary`, and
+/// its closed ways that are no members of one. Geometry decides what is a hole, not roles.
+pub(super) fn read(path: &Path) -> Result<Shape> {
+    let objects = OsmObjects::read(path)?;
+    let polygons = areas(&objects).and_then(|mut polygons| {
+        polygons.extend(closed_ways(&objects)?);
+        match (polygons.is_empty(), objects.relations.is_empty()) {
+            (false, _) => Ok(polygons),
+            (true, true) => Err("holds no multipolygon, no boundary and no closed way".to_owned()),
+            (true, false) => Err("holds no relation with member ways".to_owned()),
+        }
+    });
+    let polygons = polygons.map_err(|cause| Error::file(path, cause))?;
+    Ok(Shape { polygons })
+}
+
+fn closed_ways(objects: &OsmObjects) -> Result<Vec<Polygon>, String> {
+    let mut polygons = Vec::new();
+    for &way in &objects.closed_ways {
+        let name = format!("way {way}");
+        let corners = corners(objects, way, &name)?;
+        let mut points: Vec<_> = corners.iter().map(|corner| corner.point).collect();
+        points.pop();
+        polygons.push(Polygon {
+            outer: ring(name, points)?,
+            holes: Vec::new(),
+        });
+    }
+    Ok(polygons)
+}
+
+fn areas(objects: &OsmObjects) -> Result<Vec<Polygon>, String> {
+    let mut polygons = Vec::new();
+    let mut incomplete = Vec::new();
+    let mut parts_of_complete: FxHashSet<i64> = FxHashSet::default();
+    for relation in &objects.relations {
+        match member_ways(objects, relation) {
+            Ok(ways) if ways.is_empty() => {}
+            Ok(ways) => {
+                let rings = assemble::rings(&format!("relation {}", relation.id), &ways)?;
+                polygons.extend(nested(rings).polygons);
+                parts_of_complete.extend(&relation.relations);
+            }
+            Err(cause) => incomplete.push((relation.id, cause)),
+        }
+    }
+    // A download of one boundary has its parts (subareas) as bare relations, within what it covers.
+    let missed = incomplete
+        .into_iter()
+        .find(|(id, _)| !parts_of_complete.contains(id));
+    match missed {
+        Some((_, cause)) => Err(cause),
+        None => Ok(polygons),
+    }
+}
+
+/// The ways of a relation with their nodes. The error names what the file does not have.
+fn member_ways(objects: &OsmObjects, relation: &AreaRelation) -> Result<Vec<Vec<Corner>>, String> {
+    let ways = relation.ways.iter();
+    ways.map(|&way| {
+        corners(
+            objects,
+            way,
+            &format!("relation {}, way {way}", relation.id),
+        )
+    })
+    .collect()
+}
+
+fn corners(objects: &OsmObjects, way: i64, name: &str) -> Result<Vec<Corner>, String> {
+    let nodes = objects.ways.get(&way);
+    let nodes = nodes.ok_or_else(|| format!("{name}: the way is not in the file"))?;
+    if nodes.len() < 2 {
+        return Err(format!("{name}: the way has fewer than two nodes"));
+    }
+    let corners = (1..).zip(nodes).map(|(vertex, &id)| {
+        let point = objects.nodes.get(&id).copied();
+        let point = point
+            .ok_or_else(|| at_vertex(name, vertex, format!("node {id} is not in the file")))?;
+        Ok(Corner { id, point })
+    });
+    corners.collect()
+}
+
+#[cfg(test)]
+mod tests;

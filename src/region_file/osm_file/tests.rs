@@ -1,0 +1,222 @@
+//! OSM files as regions: XML, compressed XML and PBF.
+
+use super::*;
+use crate::region_file::read::read_shape;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Nodes 11 to 99, each at the place its digits say.
+fn nodes() -> String {
+    let ids = (1..10).flat_map(|lon| (1..10).map(move |lat| (lon, lat)));
+    ids.map(|(lon, lat)| format!("<node id='{lon}{lat}' version='1' lon='{lon}' lat='{lat}'/>\n"))
+        .collect()
+}
+
+fn way(id: i64, refs: &[i64]) -> String {
+    let refs: String = refs.iter().map(|id| format!("<nd ref='{id}'/>")).collect();
+    format!("<way id='{id}' version='1'>{refs}</way>\n")
+}
+
+fn relation(id: i64, kind: &str, ways: &[(i64, &str)], parts: &[i64]) -> String {
+    let ways = ways
+        .iter()
+        .map(|(id, role)| format!("<member type='way' ref='{id}' role='{role}'/>"));
+    let parts = parts
+        .iter()
+        .map(|id| format!("<member type='relation' ref='{id}' role='subarea'/>"));
+    let members: String = ways.chain(parts).collect();
+    format!("<relation id='{id}' version='1'>{members}<tag k='type' v='{kind}'/></relation>\n")
+}
+
+/// A square in two ways, a hole, an island in it and another area.
+fn islands() -> String {
+    nodes()
+        + &way(1, &[11, 91, 99])
+        + &way(2, &[11, 19, 99])
+        + &way(3, &[22, 82, 88, 28, 22])
+        + &way(4, &[33, 34, 44, 33])
+        + &relation(
+            5,
+            "multipolygon",
+            &[(3, ""), (1, "outer"), (2, "outer"), (4, "outer")],
+            &[],
+        )
+}
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn file(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.0.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    fn osm(&self, body: &str) -> PathBuf {
+        self.file(
+            "a.osm",
+            format!("<osm version='0.6'>{body}</osm>").as_bytes(),
+        )
+    }
+
+    /// The message behind the name of the file.
+    fn error(&self, body: &str) -> String {
+        let message = read_shape(&self.osm(body), None).unwrap_err().to_string();
+        message.split_once("a.osm: ").unwrap().1.to_owned()
+    }
+}
+
+fn told(shape: &Shape) -> Vec<(&str, usize, bool)> {
+    let rings = shape.rings();
+    rings
+        .map(|(ring, is_hole)| (ring.name.as_str(), ring.points.len(), is_hole))
+        .collect()
+}
+
+const ISLANDS: [(&str, usize, bool); 3] = [
+    ("relation 5, ring 2", 4, false),
+    ("relation 5, ring 1", 4, true),
+    ("relation 5, ring 3", 3, false),
+];
+
+#[test]
+fn geometry_tells_what_is_a_hole() {
+    let folder = Folder::new();
+    let shape = read_shape(&folder.osm(&islands()), None);
+    let shape = shape.unwrap();
+    let mut rings = told(&shape);
+    rings.sort_unstable();
+    assert_eq!(
+        rings,
+        [
+            ("relation 5, ring 1", 4, true),
+            ("relation 5, ring 2", 4, false),
+            ("relation 5, ring 3", 3, false)
+        ]
+    );
+    assert_eq!(shape.polygons.len(), 2);
+}
+
+#[test]
+fn compressed_files_and_pbf_give_the_same() {
+    let folder = Folder::new();
+    let plain = folder.osm(&islands());
+    let text = std::fs::read(&plain).unwrap();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(&text).unwrap();
+    let mut bzip = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+    bzip.write_all(&text).unwrap();
+    let zstd = zstd::stream::encode_all(text.as_slice(), 1).unwrap();
+    let mut files = vec![
+        folder.file("a.osm.gz", &gzip.finish().unwrap()),
+        folder.file("a.osm.bz2", &bzip.finish().unwrap()),
+        folder.file("a.osm.zst", &zstd),
+        folder.file("zst-without-suffix", &zstd),
+    ];
+    let pbf = folder.0.path().join("a.osm.pbf");
+    let made = Command::new("osmium")
+        .args(["cat", "-o"])
+        .args([&pbf, &plain])
+        .output();
+    // The one tool at hand that makes a PBF of XML; without it the rest is tested.
+    if made.is_ok_and(|made| made.status.success()) {
+        files.push(pbf);
+    }
+    for file in files {
+        assert_eq!(told(&read_shape(&file, None).unwrap()), ISLANDS, "{file:?}");
+    }
+}
+
+#[test]
+fn several_relations_are_united() {
+    let folder = Folder::new();
+    let body = islands() + &way(9, &[61, 71, 72, 61]) + &relation(8, "boundary", &[(9, "")], &[]);
+    let shape = read_shape(&folder.osm(&body), None).unwrap();
+    assert_eq!(shape.polygons.len(), 3);
+    assert_eq!(shape.polygons[2].outer.name, "relation 8, ring 1");
+}
+
+#[test]
+fn without_relations_every_closed_way_is_an_area() {
+    let folder = Folder::new();
+    let body = nodes()
+        + &way(1, &[11, 91, 99])
+        + &way(3, &[22, 82, 88, 28, 22])
+        + &way(4, &[33, 34, 44, 33])
+        + "<relation id='5'><member type='way' ref='1' role=''/><tag k='type' v='route'/></relation>";
+    let shape = read_shape(&folder.osm(&body), None).unwrap();
+    assert_eq!(told(&shape), [("way 3", 4, false), ("way 4", 3, false)]);
+}
+
+#[test]
+fn bare_subareas_of_a_complete_boundary_are_left_out() {
+    let folder = Folder::new();
+    let bare = relation(6, "boundary", &[(1000, "outer")], &[]);
+    let parent = relation(7, "boundary", &[(3, "outer")], &[6]);
+    let body = nodes() + &way(3, &[22, 82, 88, 28, 22]);
+    let shape = read_shape(&folder.osm(&(body.clone() + &bare + &parent)), None).unwrap();
+    assert_eq!(told(&shape), [("relation 7, ring 1", 4, false)]);
+    assert_eq!(
+        folder.error(&(body + &bare)),
+        "relation 6, way 1000: the way is not in the file"
+    );
+}
+
+#[test]
+fn what_is_missing_or_open_is_named() {
+    let folder = Folder::new();
+    let area = |way: String| nodes() + &way + &relation(5, "multipolygon", &[(1, "")], &[]);
+    for (body, cause) in [
+        (
+            nodes(),
+            "holds no multipolygon, no boundary and no closed way",
+        ),
+        (
+            nodes() + &relation(5, "boundary", &[], &[]),
+            "holds no relation with member ways",
+        ),
+        (
+            area(String::new()),
+            "relation 5, way 1: the way is not in the file",
+        ),
+        (
+            area(way(1, &[11, 12, 7, 11])),
+            "relation 5, way 1, vertex 3: node 7 is not in the file",
+        ),
+        (
+            area(way(1, &[11])),
+            "relation 5, way 1: the way has fewer than two nodes",
+        ),
+        (
+            area(way(1, &[11, 12, 22])),
+            "relation 5, ring 1, vertex 3: the ring does not close: it ends at node 22",
+        ),
+        (
+            nodes() + &way(3, &[11, 12, 7, 11]),
+            "way 3, vertex 3: node 7 is not in the file",
+        ),
+        (
+            nodes() + &way(3, &[11, 12, 11, 11]),
+            "way 3, vertex 3: the ring ends with fewer than three different points",
+        ),
+        (
+            nodes() + "<node id='11' version='2' visible='false'/>" + &way(3, &[11, 12, 22, 11]),
+            "way 3, vertex 1: node 11 is not in the file",
+        ),
+    ] {
+        assert_eq!(folder.error(&body), cause);
+    }
+}
+
+#[test]
+fn a_change_file_is_no_region() {
+    let folder = Folder::new();
+    let path = folder.file("a.osm", b"<osmChange/>");
+    let message = read_shape(&path, None).unwrap_err().to_string();
+    assert!(message.contains("this is an OsmChange file"), "{message}");
+}

@@ -1,0 +1,189 @@
+//! The relations, ways and nodes of an OSM file that make up areas.
+
+use crate::error::{Error, Result};
+use crate::file::ElementReader;
+use crate::formats::{Batch, Change, ChangeSet, read_osm_file};
+use crate::geometry::{Point, point_of_e7};
+use crate::io::Input;
+use crate::osm::ObjectKind;
+use crate::pbf::{Element, Member, Object, ObjectBody};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::path::Path;
+
+/// A relation that describes an area.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct AreaRelation {
+    pub id: i64,
+    /// Its member ways, each once.
+    pub ways: Vec<i64>,
+    /// Its member relations.
+    pub relations: Vec<i64>,
+}
+
+/// What there is in a file of the areas it describes.
+#[derive(Debug, Default)]
+pub(super) struct OsmObjects {
+    /// The relations that describe areas, in file order.
+    pub relations: Vec<AreaRelation>,
+    /// The closed ways in file order, but for members of these relations.
+    pub closed_ways: Vec<i64>,
+    /// The nodes of the ways that are wanted.
+    pub ways: FxHashMap<i64, Vec<i64>>,
+    /// Where the nodes of those ways are.
+    pub nodes: FxHashMap<i64, Point>,
+}
+
+impl OsmObjects {
+    /// Reads relations, then the ways they want, then the nodes those want.
+    pub(super) fn read(path: &Path) -> Result<Self> {
+        let source = Source::open(path)?;
+        let mut objects = Self::default();
+        source.relations(|relation| objects.relations.push(relation))?;
+        objects.read_ways(&source)?;
+        objects.read_nodes(&source, path)?;
+        Ok(objects)
+    }
+
+    fn read_ways(&mut self, source: &Source) -> Result<()> {
+        let members = self.relations.iter().flat_map(|relation| &relation.ways);
+        let wanted: FxHashSet<i64> = members.copied().collect();
+        source.ways(|id, refs| {
+            let is_member = wanted.contains(&id);
+            let refs: Vec<i64> = refs.collect();
+            let is_closed = refs.len() > 3 && refs.first() == refs.last();
+            if is_closed && !is_member {
+                self.closed_ways.push(id);
+            }
+            if is_closed || is_member {
+                self.ways.insert(id, refs);
+            }
+        })
+    }
+
+    fn read_nodes(&mut self, source: &Source, path: &Path) -> Result<()> {
+        let wanted: FxHashSet<i64> = self.ways.values().flatten().copied().collect();
+        let mut problem = None;
+        source.nodes(|id, lon_e7, lat_e7| {
+            if wanted.contains(&id) {
+                match point_of_e7(lon_e7, lat_e7) {
+                    Ok(point) => {
+                        self.nodes.insert(id, point);
+                    }
+                    Err(cause) => {
+                        problem.get_or_insert_with(|| format!("node {id}: {cause}"));
+                    }
+                }
+            }
+        })?;
+        match problem {
+            Some(cause) => Err(Error::file(path, cause)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// An OSM file that can be read more than once.
+enum Source {
+    Xml(ChangeSet),
+    Pbf(ElementReader),
+}
+
+impl Source {
+    fn open(path: &Path) -> Result<Self> {
+        let mut start = [0; 5];
+        let found = Input::open(path)?.read_at(&mut start, 0)?;
+        match start.get(..found) {
+            Some([0, 0, 0, _, b'\n']) => Ok(Self::Pbf(ElementReader::from_path(path)?)),
+            _ => Ok(Self::Xml(read_osm_file(path)?)),
+        }
+    }
+
+    fn relations(&self, mut add: impl FnMut(AreaRelation)) -> Result<()> {
+        match self {
+            Self::Xml(set) => for_each(set, ObjectKind::Relation, |object| {
+                if let ObjectBody::Relation { members } = object.body
+                    && is_area(object.tags.iter().copied())
+                {
+                    add(area(object.id, members.iter().copied()));
+                }
+            }),
+            Self::Pbf(reader) => reader.for_each_pipelined(|element| {
+                if let Element::Relation(relation) = element
+                    && relation.info().visible
+                    && is_area(relation.tags())
+                {
+                    add(area(relation.id(), relation.members()));
+                }
+            })?,
+        }
+        Ok(())
+    }
+
+    fn ways(&self, mut visit: impl FnMut(i64, &mut dyn Iterator<Item = i64>)) -> Result<()> {
+        match self {
+            Self::Xml(set) => for_each(set, ObjectKind::Way, |object| {
+                if let ObjectBody::Way { refs, .. } = object.body {
+                    visit(object.id, &mut refs.iter().copied());
+                }
+            }),
+            Self::Pbf(reader) => reader.for_each_pipelined(|element| {
+                if let Element::Way(way) = element
+                    && way.info().visible
+                {
+                    visit(way.id(), &mut way.refs());
+                }
+            })?,
+        }
+        Ok(())
+    }
+
+    fn nodes(&self, mut visit: impl FnMut(i64, i32, i32)) -> Result<()> {
+        match self {
+            Self::Xml(set) => for_each(set, ObjectKind::Node, |object| {
+                if let ObjectBody::Node { lat_e7, lon_e7 } = object.body {
+                    visit(object.id, lon_e7, lat_e7);
+                }
+            }),
+            Self::Pbf(reader) => reader.for_each_pipelined(|element| {
+                if let Element::Node(node) = element
+                    && node.info().visible
+                {
+                    visit(node.id(), node.decimicro_lon(), node.decimicro_lat());
+                }
+            })?,
+        }
+        Ok(())
+    }
+}
+
+/// Calls `visit` with the objects of one kind that are not deleted.
+fn for_each(set: &ChangeSet, kind: ObjectKind, mut visit: impl FnMut(&Object<'_>)) {
+    const AT_A_TIME: usize = 8192;
+    for changes in set.changes().chunks(AT_A_TIME) {
+        let wanted = |change: &&Change| change.key.0 == kind && !change.is_deletion();
+        let batch = Batch::new(set, changes.iter().filter(wanted));
+        batch.objects().iter().for_each(&mut visit);
+    }
+}
+
+/// Whether a relation with those tags describes an area.
+fn is_area<'a>(mut tags: impl Iterator<Item = (&'a str, &'a str)>) -> bool {
+    tags.any(|(key, value)| key == "type" && matches!(value, "multipolygon" | "boundary"))
+}
+
+fn area<'a>(id: i64, members: impl Iterator<Item = Member<'a>>) -> AreaRelation {
+    let mut relation = AreaRelation {
+        id,
+        ways: Vec::new(),
+        relations: Vec::new(),
+    };
+    let mut seen = FxHashSet::default();
+    for member in members {
+        match member.kind {
+            ObjectKind::Way if seen.insert(member.id) => relation.ways.push(member.id),
+            ObjectKind::Relation => relation.relations.push(member.id),
+            ObjectKind::Way | ObjectKind::Node => {}
+        }
+    }
+    relation
+}

@@ -1,0 +1,184 @@
+//! The polygon filter files of Osmosis, see the OSM wiki page "Osmosis/Polygon Filter File Format".
+
+use crate::geometry::{Point, Ring, Shape, one_line, point_of_text, ring, with_holes};
+
+/// Reads a polygon file: a name, sections of a name, positions and `END`, and a last `END`, which may be
+/// missing. A section whose name starts with `!` is a hole, wherever its outer ring stands.
+pub(super) fn parse(text: &[u8]) -> Result<Shape, String> {
+    let text = String::from_utf8_lossy(text);
+    let mut lines = (1usize..)
+        .zip(text.lines().map(str::trim))
+        .filter(|(_, line)| !line.is_empty());
+    lines.next().ok_or("the file is empty")?;
+    let (mut outers, mut holes) = (Vec::new(), Vec::new());
+    while let Some((line, name)) = lines.next() {
+        if name == "END" {
+            if let Some((line, _)) = lines.next() {
+                return Err(format!("line {line}: there is text behind the last END"));
+            }
+            break;
+        }
+        let number = outers.len() + holes.len() + 1;
+        let section = section(number, name, line, &mut lines)?;
+        if name.starts_with('!') {
+            holes.push(section);
+        } else {
+            outers.push(section);
+        }
+    }
+    match (outers.first(), holes.first()) {
+        (None, None) => Err("holds no polygon".to_owned()),
+        _ => with_holes(outers, holes)
+            .map_err(|hole| format!("{}: the hole lies in no outer ring", hole.name)),
+    }
+}
+
+/// The positions of a section up to its `END`.
+fn section<'a>(
+    number: usize,
+    name: &str,
+    line: usize,
+    lines: &mut impl Iterator<Item = (usize, &'a str)>,
+) -> Result<Ring, String> {
+    if position(name).is_ok() {
+        return Err(format!(
+            "line {line}: a position where the name of a section is wanted"
+        ));
+    }
+    let name = format!("section {number} '{}'", one_line(name));
+    let mut points = Vec::new();
+    let mut last_line = line;
+    for (line, text) in lines {
+        if text == "END" {
+            drop_closing_point(&mut points);
+            return ring(name, points).map_err(|cause| format!("line {line}: {cause}"));
+        }
+        let point = position(text).map_err(|cause| {
+            let vertex = points.len() + 1;
+            format!("line {line}: {name}, vertex {vertex}: {cause}")
+        })?;
+        points.push(point);
+        last_line = line;
+    }
+    Err(format!("line {last_line}: {name}: END is missing"))
+}
+
+/// Longitude and latitude with blanks between them.
+fn position(text: &str) -> Result<Point, String> {
+    let numbers: Vec<&str> = text.split_whitespace().collect();
+    match numbers.as_slice() {
+        [lon, lat] => point_of_text(lon, lat),
+        _ => Err(format!(
+            "'{}' is not a longitude and a latitude, nor END",
+            one_line(text)
+        )),
+    }
+}
+
+/// Most rings repeat their first point, which the format does not ask for.
+fn drop_closing_point(points: &mut Vec<Point>) {
+    if points.len() > 3 && points.first() == points.last() {
+        points.pop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse_text(text: &str) -> Result<Shape, String> {
+        parse(text.as_bytes())
+    }
+
+    fn told(shape: &Shape) -> Vec<(&str, usize)> {
+        let rings = shape.rings();
+        rings
+            .map(|(ring, _)| (ring.name.as_str(), ring.points.len()))
+            .collect()
+    }
+
+    #[test]
+    fn sections_are_rings_and_holes_find_their_outer_ring() {
+        let text = "australia\n!hole\n 1 1\n 2 1\n 2 2\nEND\n\
+            first\n   0.000000E+00\t0\n 1.0e1 0\n 10 10\n 0 10\n 0 0\nEND\n\
+            2\n20 20\n30 20\n30 30\nEND\nEND\n";
+        let shape = parse_text(text).unwrap();
+        assert_eq!(
+            told(&shape),
+            [
+                ("section 2 'first'", 4),
+                ("section 1 '!hole'", 3),
+                ("section 3 '2'", 3)
+            ]
+        );
+        assert_eq!(shape.polygons[0].outer.points[1].lon_e7, 100_000_000);
+    }
+
+    #[test]
+    fn carriage_returns_blank_lines_and_a_missing_last_end_are_fine() {
+        for text in [
+            "a\r\n1\r\n 1 1\r\n\r\n 2 1\r\n 2 2\r\nEND\r\nEND\r\n\r\n",
+            "\n\na\n1\n1 1\n2 1\n2 2\n\nEND\n",
+            "a\n1\n1 1\n2 1\n2 2\nEND",
+        ] {
+            assert_eq!(told(&parse_text(text).unwrap()), [("section 1 '1'", 3)]);
+        }
+        let latin1 = parse(b"K\xf6ln\nK\xf6ln\n1 1\n2 1\n2 2\nEND\nEND\n").unwrap();
+        assert_eq!(latin1.polygons.len(), 1);
+    }
+
+    #[test]
+    fn an_error_names_line_section_and_vertex() {
+        for (text, cause) in [
+            ("\n \n", "the file is empty"),
+            ("a\nEND\n", "holds no polygon"),
+            ("a", "holds no polygon"),
+            (
+                "a\n1\n1 1\n181 1\n2 2\nEND\nEND",
+                "line 4: section 1 '1', vertex 2: longitude 181 lies outside ±180 degrees",
+            ),
+            (
+                "a\n1\n1 1\n\n2 x\nEND\nEND",
+                "line 5: section 1 '1', vertex 2: latitude 'x' is not a number",
+            ),
+            (
+                "a\n1\n1 1\n2 NaN\nEND\nEND",
+                "line 4: section 1 '1', vertex 2: latitude 'NaN' is not a number",
+            ),
+            (
+                "a\n1\n1 1\n2 1\n2 2\n2\n5 5\nEND\nEND",
+                "line 6: section 1 '1', vertex 4: '2' is not a longitude and a latitude, nor END",
+            ),
+            (
+                "a\n1\n1 1\n2 1\n2 2\n",
+                "line 5: section 1 '1': END is missing",
+            ),
+            (
+                "a\n1\nEND\nEND",
+                "line 3: section 1 '1', vertex 1: the ring ends with fewer than three different points",
+            ),
+            (
+                "a\n1\n1 1\n2 1\n1 1\nEND\nEND",
+                "line 6: section 1 '1', vertex 3: the ring ends with fewer than three different points",
+            ),
+            (
+                "a\n1\n1 1\n2 1\n2 2\nEND\n!h\n7 7\n8 7\n8 8\nEND\nEND",
+                "section 2 '!h': the hole lies in no outer ring",
+            ),
+            (
+                "a\n!h\n7 7\n8 7\n8 8\nEND\nEND",
+                "section 1 '!h': the hole lies in no outer ring",
+            ),
+            (
+                "1\n1 1\n2 1\n2 2\nEND\nEND",
+                "line 2: a position where the name of a section is wanted",
+            ),
+            (
+                "a\n1\n1 1\n2 1\n2 2\nEND\nEND\nb\n",
+                "line 8: there is text behind the last END",
+            ),
+        ] {
+            assert_eq!(parse_text(text).unwrap_err(), cause);
+        }
+    }
+}

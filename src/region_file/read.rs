@@ -1,0 +1,218 @@
+//! Reading a region from a file of any kind.
+
+use super::{geojson, osm_file, poly};
+use crate::error::{Error, Result};
+use crate::geometry::Shape;
+use crate::io::Input;
+use std::path::Path;
+use std::str::FromStr;
+
+/// A kind of files that describe a region.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ShapeFileKind {
+    /// GeoJSON (RFC 7946).
+    GeoJson,
+    /// The polygon filter files of Osmosis, see the OSM wiki page "Osmosis/Polygon Filter File Format".
+    Poly,
+    /// OSM data, XML or PBF: the areas of its relations.
+    Osm,
+}
+
+impl FromStr for ShapeFileKind {
+    type Err = String;
+
+    /// `geojson`, `poly` or `osm`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "geojson" => Ok(Self::GeoJson),
+            "poly" => Ok(Self::Poly),
+            "osm" => Ok(Self::Osm),
+            _ => Err("is not a kind of region file: geojson, poly or osm is wanted".to_owned()),
+        }
+    }
+}
+
+impl ShapeFileKind {
+    /// The kind that a file name tells.
+    fn of_name(path: &Path) -> Option<Self> {
+        let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
+        let mut suffixes = name.rsplit('.');
+        match suffixes.next()? {
+            "geojson" | "json" => Some(Self::GeoJson),
+            "poly" => Some(Self::Poly),
+            "osm" | "xml" | "pbf" => Some(Self::Osm),
+            "gz" | "bz2" | "zst" if suffixes.next() == Some("osm") => Some(Self::Osm),
+            _ => None,
+        }
+    }
+
+    /// The kind that the first bytes tell.
+    fn of_content(start: &[u8]) -> Self {
+        match start.strip_prefix(BOM).unwrap_or(start).trim_ascii_start() {
+            [b'{', ..] => Self::GeoJson,
+            [b'<', ..]
+            | [0, 0, 0, _, b'\n', ..]
+            | [0x1f, 0x8b, ..]
+            | [b'B', b'Z', b'h', ..]
+            | [0x28, 0xb5, 0x2f, 0xfd, ..] => Self::Osm,
+            _ => Self::Poly,
+        }
+    }
+}
+
+/// The byte order mark of UTF-8, which some editors write.
+pub(super) const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// Reads a region. Its kind is told by the suffix of the file, then by the content, unless it is given.
+/// Errors name the file, and the ring and the vertex where there is one; a shape that does not make sense
+/// ([`Shape::check`]) is one.
+pub fn read_shape(path: &Path, kind: Option<ShapeFileKind>) -> Result<Shape> {
+    if path.as_os_str() == "-" {
+        let cause = "a region is read from a file, not from standard input";
+        return Err(Error::Usage(cause.to_owned()));
+    }
+    let kind = match kind.or_else(|| ShapeFileKind::of_name(path)) {
+        Some(kind) => kind,
+        None => {
+            let mut start = [0; 64];
+            let found = Input::open(path)?.read_at(&mut start, 0)?;
+            ShapeFileKind::of_content(start.get(..found).unwrap_or_default())
+        }
+    };
+    let shape = match kind {
+        ShapeFileKind::GeoJson => geojson::parse(&read_text(path)?),
+        ShapeFileKind::Poly => poly::parse(&read_text(path)?),
+        ShapeFileKind::Osm => Ok(osm_file::read(path)?),
+    };
+    shape
+        .and_then(Shape::checked)
+        .map_err(|cause| Error::file(path, cause))
+}
+
+/// The bytes of a text file, without a byte order mark.
+pub(super) fn read_text(path: &Path) -> Result<Vec<u8>> {
+    /// Far more than any region has: what is longer is a file of another kind.
+    const LONGEST: u64 = 1 << 30;
+    let input = Input::open(path)?;
+    if input.is_empty() {
+        return Err(Error::file(path, "the file is empty"));
+    }
+    if input.len() > LONGEST {
+        let cause = format!("{} bytes are too many for this kind of file", input.len());
+        return Err(Error::file(path, cause));
+    }
+    let mut bytes = vec![0; usize::try_from(input.len()).unwrap_or_default()];
+    let found = input.read_at(&mut bytes, 0)?;
+    bytes.truncate(found);
+    if bytes.starts_with(BOM) {
+        bytes.drain(..BOM.len());
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_suffix_tells_the_kind() {
+        for (name, kind) in [
+            ("a.geojson", Some(ShapeFileKind::GeoJson)),
+            ("a.b.JSON", Some(ShapeFileKind::GeoJson)),
+            ("a.poly", Some(ShapeFileKind::Poly)),
+            ("a.osm", Some(ShapeFileKind::Osm)),
+            ("a.osm.gz", Some(ShapeFileKind::Osm)),
+            ("a.osm.bz2", Some(ShapeFileKind::Osm)),
+            ("a.osm.zst", Some(ShapeFileKind::Osm)),
+            ("a.xml", Some(ShapeFileKind::Osm)),
+            ("a.osm.pbf", Some(ShapeFileKind::Osm)),
+            ("a.pbf", Some(ShapeFileKind::Osm)),
+            ("a.gz", None),
+            ("a.txt", None),
+            ("a", None),
+        ] {
+            assert_eq!(ShapeFileKind::of_name(Path::new(name)), kind, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_content_tells_the_kind_where_the_suffix_does_not() {
+        for (start, kind) in [
+            (&b"\xef\xbb\xbf\n {\"type\""[..], ShapeFileKind::GeoJson),
+            (b"<?xml", ShapeFileKind::Osm),
+            (b"\0\0\0\x0d\n\x09OSMHeader", ShapeFileKind::Osm),
+            (b"\x1f\x8b\x08", ShapeFileKind::Osm),
+            (b"berlin\n1\n", ShapeFileKind::Poly),
+            (b"", ShapeFileKind::Poly),
+        ] {
+            assert_eq!(ShapeFileKind::of_content(start), kind);
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_or_empty_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.poly");
+        let message = read_shape(&path, None).unwrap_err().to_string();
+        assert!(message.contains("a.poly: cannot open"), "{message}");
+        std::fs::write(&path, "").unwrap();
+        let message = read_shape(&path, None).unwrap_err().to_string();
+        assert!(message.ends_with("a.poly: the file is empty"), "{message}");
+    }
+
+    #[test]
+    fn the_given_kind_comes_before_the_suffix() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.json");
+        std::fs::write(&path, "\u{feff}name\n1\n 1 2\n 3 4\n 5 2\nEND\nEND\n").unwrap();
+        assert!(read_shape(&path, None).is_err());
+        let shape = read_shape(&path, Some(ShapeFileKind::Poly)).unwrap();
+        assert_eq!(shape.polygons.len(), 1);
+    }
+
+    #[test]
+    fn spoilt_files_are_errors_of_one_line_at_worst() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let files: [&[u8]; 4] = [
+            br#"{"type":"MultiPolygon","coordinates":[[[[0,0],[4,0],[4,4],[0,0]]]]}"#,
+            b"a\n1\n 0 0\n 4 0\n 4 4\nEND\n!2\n 2 1\n 3 1\n 3 2\nEND\nEND\n",
+            b"<osm><node id='1' lat='0' lon='0'/><node id='2' lat='1' lon='0'/>\
+              <node id='3' lat='1' lon='1'/><way id='1'><nd ref='1'/><nd ref='2'/><nd ref='3'/>\
+              <nd ref='1'/></way></osm>",
+            br#"{"extracts":[{"output":"a","bbox":[1,2,3,4]},{"output":"b","polygon":[[[0,0],[4,0],[4,4],[0,0]]]}]}"#,
+        ];
+        let mut seed = 1u64;
+        let mut random = |below: usize| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) as usize % below
+        };
+        for round in 0..4000 {
+            let mut bytes = files[round % files.len()].to_vec();
+            for _ in 0..=random(3) {
+                let place = random(bytes.len());
+                match random(4) {
+                    0 => bytes.truncate(place + 1),
+                    1 => drop(bytes.remove(place)),
+                    2 => bytes[place] = b"0123456789.-eE,[]{}\"'<>/ \n\xff"[random(27)],
+                    _ => bytes.insert(place, bytes[random(bytes.len())]),
+                }
+                if bytes.is_empty() {
+                    bytes.push(b' ');
+                }
+            }
+            std::fs::write(&path, &bytes).unwrap();
+            let kinds = [
+                ShapeFileKind::GeoJson,
+                ShapeFileKind::Poly,
+                ShapeFileKind::Osm,
+            ];
+            let errors = kinds.map(|kind| read_shape(&path, Some(kind)).err());
+            let config = super::super::read_config(&path).err();
+            for error in errors.into_iter().chain([config]).flatten() {
+                let message = error.to_string();
+                assert!(!message.contains(['\n', '\r']), "{message}");
+            }
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! The frame that every command runs in: worker threads, progress, counters, and the ordered parallel phase.
+
+mod context;
+mod observer;
+mod phase;
+#[cfg(test)]
+mod phase_tests;
+mod stats;
+mod threads;
+
+pub use context::{Context, InputFormat, IoMode};
+pub use observer::{NoObserver, Observer, human_bytes};
+pub use phase::parallel_classify_phase;
+pub use stats::{Counter, Phase, PhaseTimes, Stats, StatsReport};

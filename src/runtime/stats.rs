@@ -1,0 +1,199 @@
+//! What a run did: phases with their times, and counters. The profile of a run, as JSON.
+
+use super::observer::Observer;
+use rustix::time::{ClockId, clock_gettime};
+use serde::Serialize;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Counts something. May be used by several threads at a time.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// Adds to the count.
+    pub fn add(&self, more: u64) {
+        self.0.fetch_add(more, Ordering::Relaxed);
+    }
+
+    /// The count.
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The counters and phases of one run.
+#[derive(Debug, Default)]
+pub struct Stats {
+    /// Bytes read from input files into memory.
+    pub bytes_read: Counter,
+    /// Bytes of payload that were decompressed.
+    pub bytes_decoded: Counter,
+    /// Bytes written from memory.
+    pub bytes_written: Counter,
+    /// Bytes copied from input to output without looking at them.
+    pub bytes_copied: Counter,
+    /// Of the bytes copied, those whose blocks on disk input and output share.
+    pub bytes_shared: Counter,
+    /// Blobs that were passed over.
+    pub blobs_skipped: Counter,
+    /// Of these, those of which only an index told what they hold.
+    pub blobs_believed: Counter,
+    /// Blobs that were copied as they are.
+    pub blobs_copied: Counter,
+    /// Blobs that were decoded.
+    pub blobs_decoded: Counter,
+    /// Blobs that were written anew.
+    pub blobs_rewritten: Counter,
+    phases: Mutex<Vec<PhaseTimes>>,
+}
+
+/// The times of one phase.
+#[derive(Debug, Clone, Serialize)]
+pub struct PhaseTimes {
+    /// What the phase did.
+    pub name: &'static str,
+    /// Seconds by the clock.
+    pub wall_seconds: f64,
+    /// Seconds of processor time, all threads together.
+    pub cpu_seconds: f64,
+}
+
+/// [`Stats`] as they are written to a file.
+#[derive(Debug, Clone, Serialize)]
+pub struct StatsReport {
+    /// Phases in the order in which they ended.
+    pub phases: Vec<PhaseTimes>,
+    /// Processor seconds of the whole process.
+    pub cpu_seconds: f64,
+    /// Most memory that the process held at any time, in bytes; `None` where the system does not tell.
+    pub peak_memory_bytes: Option<u64>,
+    /// See [`Stats::bytes_read`].
+    pub bytes_read: u64,
+    /// See [`Stats::bytes_decoded`].
+    pub bytes_decoded: u64,
+    /// See [`Stats::bytes_written`].
+    pub bytes_written: u64,
+    /// See [`Stats::bytes_copied`].
+    pub bytes_copied: u64,
+    /// See [`Stats::bytes_shared`].
+    pub bytes_shared: u64,
+    /// See [`Stats::blobs_skipped`].
+    pub blobs_skipped: u64,
+    /// See [`Stats::blobs_believed`].
+    pub blobs_believed: u64,
+    /// See [`Stats::blobs_copied`].
+    pub blobs_copied: u64,
+    /// See [`Stats::blobs_decoded`].
+    pub blobs_decoded: u64,
+    /// See [`Stats::blobs_rewritten`].
+    pub blobs_rewritten: u64,
+}
+
+impl Stats {
+    /// Counts a blob that is not decoded, or not again. `verified` tells whether this run has seen its content.
+    pub(crate) fn skip_blob(&self, verified: bool) {
+        self.blobs_skipped.add(1);
+        if !verified {
+            self.blobs_believed.add(1);
+        }
+    }
+
+    /// Everything counted so far.
+    pub fn report(&self) -> StatsReport {
+        let phases = self
+            .phases
+            .lock()
+            .map(|phases| phases.clone())
+            .unwrap_or_default();
+        StatsReport {
+            phases,
+            cpu_seconds: cpu_time().as_secs_f64(),
+            peak_memory_bytes: peak_memory_bytes(),
+            bytes_read: self.bytes_read.get(),
+            bytes_decoded: self.bytes_decoded.get(),
+            bytes_written: self.bytes_written.get(),
+            bytes_copied: self.bytes_copied.get(),
+            bytes_shared: self.bytes_shared.get(),
+            blobs_skipped: self.blobs_skipped.get(),
+            blobs_believed: self.blobs_believed.get(),
+            blobs_copied: self.blobs_copied.get(),
+            blobs_decoded: self.blobs_decoded.get(),
+            blobs_rewritten: self.blobs_rewritten.get(),
+        }
+    }
+}
+
+/// Processor time of the whole process.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(
+        time.tv_sec.unsigned_abs(),
+        time.tv_nsec.unsigned_abs() as u32,
+    )
+}
+
+/// The high-water mark of resident memory, which Linux tells in `/proc/self/status`.
+fn peak_memory_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
+/// A phase at work. It ends, and is timed, when it is dropped.
+pub struct Phase {
+    name: &'static str,
+    started: Instant,
+    cpu_before: Duration,
+    observer: Arc<dyn Observer>,
+    stats: Arc<Stats>,
+}
+
+impl std::fmt::Debug for Phase {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Phase")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Phase {
+    pub(crate) fn start(
+        name: &'static str,
+        total_bytes: u64,
+        observer: Arc<dyn Observer>,
+        stats: Arc<Stats>,
+    ) -> Self {
+        observer.phase_started(name, total_bytes);
+        Self {
+            name,
+            started: Instant::now(),
+            cpu_before: cpu_time(),
+            observer,
+            stats,
+        }
+    }
+
+    /// The phase took in that many bytes of input more.
+    pub fn advance(&self, bytes: u64) {
+        self.observer.advanced(bytes);
+    }
+}
+
+impl Drop for Phase {
+    fn drop(&mut self) {
+        let times = PhaseTimes {
+            name: self.name,
+            wall_seconds: self.started.elapsed().as_secs_f64(),
+            cpu_seconds: cpu_time().saturating_sub(self.cpu_before).as_secs_f64(),
+        };
+        if let Ok(mut phases) = self.stats.phases.lock() {
+            phases.push(times);
+        }
+        self.observer.phase_ended();
+    }
+}

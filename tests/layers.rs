@@ -1,0 +1,108 @@
+//! The layers of the source: a module uses only modules of its own layer and of those below it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The layers, from the bottom to the top. `reference/pipeline.md` shows them as a picture.
+const LAYERS: [&str; 13] = [
+    "error",
+    "osm",
+    "pbf",
+    "runtime",
+    "io",
+    "file",
+    "index",
+    "geometry",
+    "formats",
+    "region_file",
+    "engine",
+    "commands",
+    "cli",
+];
+
+fn layer_of(name: &str) -> Option<usize> {
+    LAYERS.iter().position(|layer| *layer == name)
+}
+
+fn source_files(directory: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => source_files(&path, found),
+            false => found.push(path),
+        }
+    }
+}
+
+/// The source files, each with its path below `src`. Unit tests are left out: they may use whole commands.
+fn sources() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut paths = Vec::new();
+    source_files(&root, &mut paths);
+    let is_test = |name: &str| name.split(['/', '.']).any(|part| part.ends_with("tests"));
+    let mut sources = Vec::new();
+    for path in paths {
+        let name = path.strip_prefix(&root).unwrap().display().to_string();
+        if name.ends_with(".rs") && !is_test(&name) {
+            let text = fs::read_to_string(&path).unwrap();
+            let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+            sources.push((name, code.to_owned()));
+        }
+    }
+    sources
+}
+
+/// The modules of the top level that a line of code names: those behind `crate::`, also in braces.
+fn named_modules(code: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    for (at, path) in code
+        .match_indices("crate::")
+        .chain(code.match_indices("pbfhogg::"))
+    {
+        let line = code.get(..at).unwrap().lines().count();
+        let rest = code.get(at + path.len()..).unwrap();
+        let names = match rest.strip_prefix('{') {
+            Some(list) => list.split('}').next().unwrap(),
+            None => rest,
+        };
+        let is_list = rest.starts_with('{');
+        for name in names.split(',').take(if is_list { usize::MAX } else { 1 }) {
+            let word = name
+                .trim()
+                .split(|c: char| !c.is_alphanumeric() && c != '_')
+                .next();
+            found.push((line, word.unwrap().to_owned()));
+        }
+    }
+    found
+}
+
+#[test]
+fn arrows_between_layers_point_down() {
+    let mut upward = Vec::new();
+    for (name, code) in sources() {
+        let top = name.split(['/', '.']).next().unwrap();
+        if matches!(top, "lib" | "main") {
+            continue;
+        }
+        let own =
+            layer_of(top).unwrap_or_else(|| panic!("src/{name} is in no layer: add it to LAYERS"));
+        for (line, module) in named_modules(&code) {
+            if layer_of(&module).is_some_and(|layer| layer > own) {
+                upward.push(format!(
+                    "src/{name}:{line} uses {module}, which is above {top}"
+                ));
+            }
+        }
+    }
+    assert!(upward.is_empty(), "arrows point up:\n{}", upward.join("\n"));
+}
+
+#[test]
+fn files_have_at_most_600_lines() {
+    let long = sources()
+        .into_iter()
+        .filter(|(_, code)| code.lines().count() > 600);
+    let long: Vec<_> = long.map(|(name, _)| name).collect();
+    assert!(long.is_empty(), "two ideas in one file? {long:?}");
+}
