@@ -8,7 +8,7 @@ use pbfhogg::Context;
 use pbfhogg::formats::read_change_files;
 use pbfhogg::pbf::wire::{Varints, put_sint};
 use pbfhogg::pbf::{
-    BlobEntry, BlockBuilder, Element, Info, Interner, Object, ObjectBody, PrimitiveBlock,
+    BlobEntry, BlockEncoder, Element, Info, Interner, Object, ObjectBody, PrimitiveBlock,
     scan_payload,
 };
 use sample::Sample;
@@ -87,7 +87,7 @@ fn building(criterion: &mut Criterion) {
     });
     group.bench_function("block of 8000 nodes", |bencher| {
         bencher.iter(|| {
-            let (mut builder, mut payload) = (BlockBuilder::default(), Vec::new());
+            let (mut builder, mut payload) = (BlockEncoder::default(), Vec::new());
             for (id, word) in (1..).zip(&words) {
                 let tags = [("name", word.as_str()), ("highway", "crossing")];
                 let info = Info {

@@ -4,8 +4,7 @@
 //! `pbfhogg` program as functions.
 //!
 //! ```no_run
-//! use pbfhogg::ElementReader;
-//! use pbfhogg::pbf::Element;
+//! use pbfhogg::{Element, ElementReader};
 //!
 //! let reader = ElementReader::from_path("berlin.osm.pbf")?;
 //! let node_references = reader.par_map_reduce(
@@ -38,6 +37,7 @@ pub mod runtime;
 
 pub use error::{Error, FormatError, Result};
 pub use file::ElementReader;
+pub use pbf::Element;
 pub use runtime::{
     Context, Counter, InputFormat, IoMode, NoObserver, Observer, Phase, PhaseTimes, Stats,
     StatsReport, human_bytes,

@@ -82,9 +82,10 @@ pub fn run(args: &Args) -> Result<Answer> {
             show::counted(summary.missing_nodes, "node"),
         ));
     }
-    let free = !options.output.is_stream();
-    args.run
-        .finish(&ctx, &summary, free, || report(&options.output, &summary))?;
+    let stdout_is_free = !options.output.is_stream();
+    args.run.finish(&ctx, &summary, stdout_is_free, || {
+        report(&options.output, &summary)
+    })?;
     Ok(Answer::Yes)
 }
 
@@ -120,6 +121,6 @@ fn parse_index_type(text: &str) -> Result<IndexType, String> {
         "external" => Ok(IndexType::External),
         _ if name.starts_with("dense_") => Ok(IndexType::Dense),
         _ if name.starts_with("sparse_") => Ok(IndexType::Sparse),
-        _ => Err("expected auto, dense, sparse or external".into()),
+        _ => Err("size_hint auto, dense, sparse or external".into()),
     }
 }

@@ -87,9 +87,10 @@ pub fn run(args: &Args) -> Result<Answer> {
             ));
         }
     }
-    let free = !options.output.is_stream();
-    args.run
-        .finish(&ctx, &summary, free, || report(&options.output, &summary))?;
+    let stdout_is_free = !options.output.is_stream();
+    args.run.finish(&ctx, &summary, stdout_is_free, || {
+        report(&options.output, &summary)
+    })?;
     Ok(Answer::Yes)
 }
 

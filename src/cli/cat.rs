@@ -65,8 +65,8 @@ pub fn run(args: &Args) -> Result<Answer> {
         rescan: args.run.force,
     };
     let summary = cat::run(&options, &ctx)?;
-    let free = !options.output.is_stream();
-    args.run.finish(&ctx, &summary, free, || {
+    let stdout_is_free = !options.output.is_stream();
+    args.run.finish(&ctx, &summary, stdout_is_free, || {
         let written = &summary.written;
         if format != cat::Format::Pbf {
             let (objects, bytes) = (show::objects(written.objects), show::bytes(written.bytes));

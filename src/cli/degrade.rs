@@ -59,8 +59,8 @@ pub fn run(args: &Args) -> Result<Answer> {
         },
     };
     let summary = degrade::run(&options, &ctx)?;
-    let free = !options.output.is_stream();
-    args.run.finish(&ctx, &summary, free, || {
+    let stdout_is_free = !options.output.is_stream();
+    args.run.finish(&ctx, &summary, stdout_is_free, || {
         format!(
             "{}: {}, {} left out, {}\n",
             options.output.path().display(),
@@ -77,6 +77,6 @@ fn parse_drop(text: &str) -> Result<(u64, u64), String> {
     let (count, seed) = text.split_once(':').unwrap_or((text, "0"));
     match (count.parse(), seed.parse()) {
         (Ok(count), Ok(seed)) => Ok((count, seed)),
-        _ => Err("expected a number of objects, and perhaps a colon and a seed".into()),
+        _ => Err("size_hint a number of objects, and perhaps a colon and a seed".into()),
     }
 }

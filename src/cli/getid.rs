@@ -54,14 +54,14 @@ pub fn run(args: &Args, invert: bool) -> Result<Answer> {
     let summary = getid::run(&options, &ctx)?;
     args.ids.tell("asked for", &summary.wanted);
     args.ids.tell("not found:", &summary.missing);
-    let free = !options.output.is_stream();
+    let stdout_is_free = !options.output.is_stream();
     let complete = summary.missing.is_empty() || invert || args.history;
-    if !complete && !free && !args.ids.verbose_ids {
+    if !complete && !stdout_is_free && !args.ids.verbose_ids {
         let missing = missing(&summary.missing);
         let missing = missing.trim_start_matches("; ");
         ctx.warn(format!("{}: {missing}", args.input.display()));
     }
-    args.run.finish(&ctx, &summary, free, || {
+    args.run.finish(&ctx, &summary, stdout_is_free, || {
         format!(
             "{}: {}, {}{}\n",
             options.output.path().display(),

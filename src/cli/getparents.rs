@@ -38,8 +38,8 @@ pub fn run(args: &Args) -> Result<Answer> {
     };
     let summary = getparents::run(&options, &ctx)?;
     args.ids.tell("asked for", &summary.wanted);
-    let free = !options.output.is_stream();
-    args.run.finish(&ctx, &summary, free, || {
+    let stdout_is_free = !options.output.is_stream();
+    args.run.finish(&ctx, &summary, stdout_is_free, || {
         format!(
             "{}: {}, {}\n",
             options.output.path().display(),

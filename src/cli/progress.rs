@@ -25,7 +25,7 @@ pub struct Terminal {
 #[derive(Default)]
 struct Job {
     bar: Option<ProgressBar>,
-    /// Phases that are expected, and those that are over.
+    /// Phases that are size_hint, and those that are over.
     phases: u64,
     ended: u64,
     /// The phase at work: its name, and how many bytes of input it has taken in and will.
@@ -120,13 +120,13 @@ impl Observer for Terminal {
         self.print(&format!("pbfhogg: warning: {message}\n"));
     }
 
-    fn tell(&self, message: &str) {
+    fn info(&self, message: &str) {
         self.print(&format!("pbfhogg: {message}\n"));
     }
 
-    fn detail(&self, message: &str) {
+    fn debug(&self, message: &str) {
         if self.verbose {
-            self.tell(message);
+            self.info(message);
         }
     }
 

@@ -91,8 +91,8 @@ pub fn run(args: &Args) -> Result<Answer> {
             show::counted(summary.mistaken, "reference")
         ));
     }
-    let free = !options.output.is_stream();
-    args.run.finish(&ctx, &summary, free, || {
+    let stdout_is_free = !options.output.is_stream();
+    args.run.finish(&ctx, &summary, stdout_is_free, || {
         let [nodes, ways, relations] = [
             (summary.nodes, "node"),
             (summary.ways, "way"),
@@ -120,7 +120,7 @@ fn parse_starts(text: &str) -> Result<[i64; 3]> {
     match starts {
         Some(starts) if !starts.contains(&0) => Ok(starts),
         _ => bail!(
-            "--start-id {text}: expected an id that is not 0, or three with commas between them"
+            "--start-id {text}: size_hint an id that is not 0, or three with commas between them"
         ),
     }
 }

@@ -40,8 +40,8 @@ pub fn run(args: &Args) -> Result<Answer> {
         elements: args.elements_per_blob as usize,
     };
     let summary = repack::run(&options, &ctx)?;
-    let free = !options.output.is_stream();
-    args.run.finish(&ctx, &summary, free, || {
+    let stdout_is_free = !options.output.is_stream();
+    args.run.finish(&ctx, &summary, stdout_is_free, || {
         let recompressed = match summary.blobs_recompressed {
             0 => String::new(),
             count => format!(", {} recompressed", show::number(count)),

@@ -35,7 +35,7 @@ pub fn objects(count: Option<u64>) -> String {
 
 /// How much was not read because of what an index says, which is worth a line where it is anything.
 pub fn passed_over(report: &StatsReport) -> String {
-    match report.blobs_believed {
+    match report.blobs_trusted {
         0 => String::new(),
         blobs => format!(
             "  {} passed over, by what the index says\n",

@@ -45,8 +45,8 @@ pub fn run(args: &Args, merge: bool) -> Result<Answer> {
 /// Sorts and tells of it.
 pub fn run_with(options: &sort::Options, run: &RunArgs, ctx: &Context) -> Result<Answer> {
     let summary = sort::run(options, ctx)?;
-    let free = !options.output.is_stream();
-    run.finish(ctx, &summary, free, || {
+    let stdout_is_free = !options.output.is_stream();
+    run.finish(ctx, &summary, stdout_is_free, || {
         format!(
             "{}: {}, {}, {} ({} copied, {} merged)\n",
             options.output.path().display(),

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "Examples:
   pbfhogg synth -o world.osm.pbf
   pbfhogg synth --elements 1000000 --changes 3 --changes-dir days -o world.osm.pbf
-  pbfhogg synth --elements 1000000 --day 3 -o expected.osm.pbf")]
+  pbfhogg synth --elements 1000000 --day 3 -o size_hint.osm.pbf")]
 pub struct Args {
     /// About how many objects to make
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
@@ -60,8 +60,8 @@ pub fn run(args: &Args) -> Result<Answer> {
             .then(|| (args.changes, directory.unwrap_or_else(|| ".".into()))),
     };
     let summary = synth::run(&options, &ctx)?;
-    let free = !options.output.is_stream();
-    args.run.finish(&ctx, &summary, free, || {
+    let stdout_is_free = !options.output.is_stream();
+    args.run.finish(&ctx, &summary, stdout_is_free, || {
         let mut out = format!(
             "{}: {} in {}, {}\n",
             options.output.path().display(),

@@ -74,8 +74,8 @@ pub fn run(args: &Args) -> Result<Answer> {
         return filter_changes(args, &options, &ctx);
     }
     let summary = tags_filter::run(&options, &ctx)?;
-    let free = !options.output.is_stream();
-    args.run.finish(&ctx, &summary, free, || {
+    let stdout_is_free = !options.output.is_stream();
+    args.run.finish(&ctx, &summary, stdout_is_free, || {
         let referenced = summary
             .kept
             .written
@@ -106,8 +106,8 @@ pub fn run(args: &Args) -> Result<Answer> {
 
 fn filter_changes(args: &Args, options: &Options, ctx: &Context) -> Result<Answer> {
     let summary = changes::run(options, ctx)?;
-    let free = !options.output.is_stream();
-    args.run.finish(ctx, &summary, free, || {
+    let stdout_is_free = !options.output.is_stream();
+    args.run.finish(ctx, &summary, stdout_is_free, || {
         format!(
             "{}: {} that match, {} that they refer to, {}; {} left out\n",
             options.output.path().display(),

@@ -41,8 +41,8 @@ pub fn run(args: &Args) -> Result<Answer> {
         when: when(args)?,
     };
     let kept = time_filter::run(&options, &ctx)?;
-    let free = !options.output.is_stream();
-    args.run.finish(&ctx, &kept, free, || {
+    let stdout_is_free = !options.output.is_stream();
+    args.run.finish(&ctx, &kept, stdout_is_free, || {
         format!(
             "{}: {}, {}\n",
             options.output.path().display(),

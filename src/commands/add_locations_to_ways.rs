@@ -8,9 +8,12 @@ mod choice;
 mod nodes;
 mod partitions;
 
-use crate::engine::keep::{Changed, Fate, Fates, Keeper, Kept, Pass, Target, Unit, expected};
+use crate::engine::filter::{
+    BlobDecision, BlobDecisions, FilteredWriter, Pass, Target, Transformed, WorkItem, WriteSummary,
+    size_hint,
+};
 use crate::engine::scan::Scan;
-use crate::engine::{HeaderOptions, Marks, input};
+use crate::engine::{HeaderOptions, Selection, input};
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions};
 use crate::index::{DiskJoin, IdSet, LocatedNodes, LocationStore, StoreForm};
@@ -19,7 +22,7 @@ use crate::osm::{ObjectKind, Place, id_rank};
 use crate::pbf::{BlobEntry, BlobFlags, HeaderBlock, ParsedBlock, WayNodes, feature, locate_ways};
 use crate::runtime::Context;
 use choice::Choice;
-use nodes::{learn, mark_nodes, node_ids};
+use nodes::{learn, node_ids, select_nodes};
 use partitions::Partitions;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -84,7 +87,7 @@ impl IndexType {
 pub struct Summary {
     /// What was written.
     #[serde(flatten)]
-    pub kept: Kept,
+    pub kept: WriteSummary,
     /// How locations were looked up.
     pub index_type: IndexType,
     /// Ways that have nodes.
@@ -263,7 +266,12 @@ struct Job<'f> {
 
 impl<'f> Job<'f> {
     /// Locations in memory.
-    fn in_memory(&self, form: StoreForm, plan: &mut BlobPlan, output: OpenOutput) -> Result<Kept> {
+    fn in_memory(
+        &self,
+        form: StoreForm,
+        plan: &mut BlobPlan,
+        output: OpenOutput,
+    ) -> Result<WriteSummary> {
         let every_rank = 0..=u64::MAX;
         let mut store = match form == StoreForm::Dense || self.parts.is_in_order() {
             true => LocationStore::new(form, count(self.parts.with_nodes())),
@@ -289,7 +297,7 @@ impl<'f> Job<'f> {
         directory: &Path,
         plan: &mut BlobPlan,
         output: OpenOutput,
-    ) -> Result<(Kept, u64)> {
+    ) -> Result<(WriteSummary, u64)> {
         let (file, ctx) = (self.file, self.ctx);
         let mut join = DiskJoin::new(partitions.starts(), directory)?;
         let ways = self.parts.with_ways().enumerate();
@@ -313,69 +321,76 @@ impl<'f> Job<'f> {
             };
             join.resolve_next(&store, ctx)?;
         }
-        let units = match partitions.blobs(0) {
+        let items = match partitions.blobs(0) {
             Some(_) => self.rest().collect(),
             // Nodes that are not in order were learned, and not written yet.
             None => self.nodes().chain(self.rest()).collect(),
         };
-        self.write_ways(&mut keeper, units, |entry, nodes, places| {
+        self.write_ways(&mut keeper, items, |entry, nodes, places| {
             let list = lists.get(&entry.offset).copied().unwrap_or(usize::MAX);
             join.places(list, &nodes.refs, places)
         })?;
         Ok((finish(keeper)?, join.most_bytes()))
     }
 
-    fn begin(&self, output: OpenOutput) -> Result<Keeper<'f>> {
-        let units: Vec<Unit> = self.nodes().chain(self.rest()).collect();
+    fn begin(&self, output: OpenOutput) -> Result<FilteredWriter<'f>> {
+        let items: Vec<WorkItem> = self.nodes().chain(self.rest()).collect();
         let target = Target {
             output,
             header: header(self.file, self.options),
         };
-        let expected = vec![expected(&units, 0)];
+        let size_hint = vec![size_hint(&items, 0)];
         let write = self.options.write;
-        Keeper::begin(self.file, vec![target], write, expected, self.ctx)
+        FilteredWriter::begin(self.file, vec![target], write, size_hint, self.ctx)
     }
 
     /// Writes blobs of nodes, and learns where these are.
     fn write_nodes(
         &self,
-        keeper: &mut Keeper<'f>,
+        keeper: &mut FilteredWriter<'f>,
         nodes: &[BlobEntry],
         store: &mut LocationStore,
     ) -> Result<()> {
-        let units = nodes.iter().map(|entry| (*entry, Fate::Look.into()));
-        let mark = |_: &BlobEntry, block: &ParsedBlock<'_>, marks: &mut Marks| {
+        let items = nodes
+            .iter()
+            .map(|entry| (*entry, BlobDecision::Look.into()));
+        let select = |_: &BlobEntry, block: &ParsedBlock<'_>, selection: &mut Selection| {
             let mut nodes = LocatedNodes::default();
-            mark_nodes(block, self.members, marks, |id, place| {
+            select_nodes(block, self.members, selection, |id, place| {
                 nodes.push(id, place)
             })?;
             nodes.sort();
             Ok(nodes)
         };
         let note = |nodes| store.add(&nodes);
-        keeper.pass(Pass::plain("nodes"), units.collect(), mark, note)?;
+        keeper.pass(Pass::plain("nodes"), items.collect(), select, note)?;
         store.close();
         Ok(())
     }
 
     /// What becomes of blobs of nodes that come first.
-    fn nodes(&self) -> impl Iterator<Item = Unit> + '_ {
-        let fate = match self.members {
-            Some(_) => Fate::Look,
-            None => Fate::Copy,
+    fn nodes(&self) -> impl Iterator<Item = WorkItem> + '_ {
+        let decision = match self.members {
+            Some(_) => BlobDecision::Look,
+            None => BlobDecision::Copy,
         };
         let nodes = self.parts.nodes.iter();
-        nodes.map(move |entry| (*entry, fate.into()))
+        nodes.map(move |entry| (*entry, decision.into()))
     }
 
     /// What becomes of all blobs but those of nodes that come first.
-    fn rest(&self) -> impl Iterator<Item = Unit> + '_ {
+    fn rest(&self) -> impl Iterator<Item = WorkItem> + '_ {
         self.parts.rest.iter().map(|entry| {
             let drops = self.members.is_some() && entry.kinds.contains(ObjectKind::Node);
-            let fates: Fates = if drops { Fate::Look } else { Fate::Copy }.into();
+            let decisions: BlobDecisions = if drops {
+                BlobDecision::Look
+            } else {
+                BlobDecision::Copy
+            }
+            .into();
             match entry.kinds.contains(ObjectKind::Way) {
-                true => (*entry, fates.changed()),
-                false => (*entry, fates),
+                true => (*entry, decisions.changed()),
+                false => (*entry, decisions),
             }
         })
     }
@@ -383,8 +398,8 @@ impl<'f> Job<'f> {
     /// Writes blobs, and puts places into their ways. `find` appends those of the nodes of a block.
     fn write_ways(
         &self,
-        keeper: &mut Keeper<'f>,
-        units: Vec<Unit>,
+        keeper: &mut FilteredWriter<'f>,
+        items: Vec<WorkItem>,
         find: impl Fn(&BlobEntry, &WayNodes, &mut Vec<Place>) -> Result<(), FormatError> + Sync,
     ) -> Result<()> {
         let change = |entry: &BlobEntry, payload: &[u8], out: &mut Vec<u8>| {
@@ -394,20 +409,20 @@ impl<'f> Job<'f> {
             };
             let has_locations = locate_ways(payload, find, out)?;
             if out.is_empty() {
-                return Ok(Changed::Not);
+                return Ok(Transformed::Not);
             }
             let mut entry = *entry;
             entry.flags.set(BlobFlags::LOCATIONS, has_locations);
-            Ok(Changed::Alike(entry))
+            Ok(Transformed::Alike(entry))
         };
         let pass = Pass {
             change: Some(&change),
             ..Pass::plain("ways")
         };
-        let mark = |_: &BlobEntry, block: &ParsedBlock<'_>, marks: &mut Marks| {
-            mark_nodes(block, self.members, marks, |_, _| ())
+        let select = |_: &BlobEntry, block: &ParsedBlock<'_>, selection: &mut Selection| {
+            select_nodes(block, self.members, selection, |_, _| ())
         };
-        keeper.pass(pass, units, mark, |()| ())
+        keeper.pass(pass, items, select, |()| ())
     }
 
     fn count(&self, nodes: &WayNodes, places: &[Place]) -> Result<(), FormatError> {
@@ -453,7 +468,7 @@ fn count<'e>(entries: impl IntoIterator<Item = &'e BlobEntry>) -> u64 {
     counts.sum()
 }
 
-fn finish(keeper: Keeper<'_>) -> Result<Kept> {
+fn finish(keeper: FilteredWriter<'_>) -> Result<WriteSummary> {
     let kept = keeper.finish()?.into_iter().next();
     Ok(kept.unwrap_or_default())
 }

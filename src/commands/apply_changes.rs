@@ -5,14 +5,14 @@
 
 mod edit;
 mod locations;
-mod units;
+mod work_items;
 
 use crate::engine::headers::HeaderOptions;
 use crate::engine::input;
 use crate::error::{Error, Result};
 use crate::file::{BlobPlan, PbfFile, PbfWriter, WriteOptions, Written};
 use crate::formats::{ChangeSet, read_change_files};
-use crate::io::{Expected, OutputTarget};
+use crate::io::{OutputTarget, SizeHint};
 use crate::osm::{NANO_PER_DECIMICRO, ObjectKind, format_timestamp};
 use crate::pbf::{BlobFlags, HeaderBlock, feature};
 use crate::runtime::{Context, parallel_classify_phase};
@@ -21,7 +21,7 @@ use locations::Locations;
 pub use locations::UntaggedNodes;
 use serde::Serialize;
 use std::path::PathBuf;
-use units::{Unit, plan_units};
+use work_items::{WorkItem, plan_items};
 
 /// What to apply to what, and how.
 #[derive(Debug, Clone)]
@@ -126,13 +126,13 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         locations,
     };
     let (header, header_box) = output_header(&file.header, &changes, options);
-    let units = plan_units(&plan, &changes, |entry| rules.rewrites(entry));
+    let items = plan_items(&plan, &changes, |entry| rules.rewrites(entry));
     let run = Run {
         options,
         file: &file,
         ctx,
     };
-    let summary = run.write(header, units, &mut changes, rules, &mut plan)?;
+    let summary = run.write(header, items, &mut changes, rules, &mut plan)?;
     Ok(Summary {
         header_box,
         ..summary
@@ -220,7 +220,7 @@ fn output_header(
     // An older day that comes late does not take the file back in time.
     header.replication_sequence = header.replication_sequence.max(replication.sequence);
     header.replication_timestamp = header.replication_timestamp.max(replication.timestamp);
-    if let Some(url) = &changes.preface().replication_url {
+    if let Some(url) = &changes.document_header().replication_url {
         header.replication_url = Some(url.clone());
     }
     let header_box = widen_box(&mut header, changes);
@@ -239,26 +239,31 @@ impl Run<'_> {
     fn write(
         &self,
         header: HeaderBlock,
-        mut units: Vec<Unit>,
+        mut items: Vec<WorkItem>,
         changes: &mut ChangeSet,
         mut rules: Rules,
         plan: &mut BlobPlan,
     ) -> Result<Summary> {
         let (options, ctx) = (self.options, self.ctx);
-        let expected = units
+        let size_hint = items
             .iter()
-            .map(Unit::expected)
-            .fold(Expected::default(), Expected::and);
+            .map(WorkItem::size_hint)
+            .fold(SizeHint::default(), SizeHint::and);
         let replication_sequence = header.replication_sequence;
         let replication_timestamp = header.replication_timestamp.map(format_timestamp);
-        let mut writer =
-            PbfWriter::create(options.output.clone(), header, options.write, expected, ctx)?;
+        let mut writer = PbfWriter::create(
+            options.output.clone(),
+            header,
+            options.write,
+            size_hint,
+            ctx,
+        )?;
         let mut tally = Tally::default();
         if rules.locations.is_some() {
             // Which changes of nodes count has to be known before ways are written.
-            let ways = units.partition_point(|unit| unit.is_nodes(changes));
-            let ways = units.split_off(ways);
-            let nodes = std::mem::replace(&mut units, ways);
+            let ways = items.partition_point(|item| item.is_nodes(changes));
+            let ways = items.split_off(ways);
+            let nodes = std::mem::replace(&mut items, ways);
             self.apply(nodes, changes, &rules, &mut tally, &mut writer)?;
         }
         if let Some(locations) = &mut rules.locations {
@@ -266,7 +271,7 @@ impl Run<'_> {
             locations.forget(outdated, self.file, plan, ctx)?;
             locations.locate(changes);
         }
-        self.apply(units, changes, &rules, &mut tally, &mut writer)?;
+        self.apply(items, changes, &rules, &mut tally, &mut writer)?;
         if tally.locations_dropped > 0 {
             ctx.warn(format!(
                 "{} ways lost their locations",
@@ -290,29 +295,29 @@ impl Run<'_> {
                 ways_moved: tally.ways_moved,
                 missing_references: tally.missing_references,
                 nodes_left_out: tally.left_out,
-                members_missing: locations.spared.map_or(0, |spared| spared.lost),
+                members_missing: locations.omitted.map_or(0, |omitted| omitted.lost),
             }),
         })
     }
 
-    /// Writes what becomes of some units.
+    /// Writes what becomes of some items.
     fn apply<'f>(
         &'f self,
-        units: Vec<Unit>,
+        items: Vec<WorkItem>,
         changes: &ChangeSet,
         rules: &Rules,
         tally: &mut Tally,
         writer: &mut PbfWriter<'f>,
     ) -> Result<()> {
         let (file, ctx) = (self.file, self.ctx);
-        let phase = ctx.phase("apply", units.iter().map(Unit::frame_bytes).sum());
+        let phase = ctx.phase("apply", items.iter().map(WorkItem::frame_bytes).sum());
         parallel_classify_phase(
             ctx.jobs,
             ctx.byte_budget(),
-            units.into_iter().map(Ok),
-            Unit::held_bytes,
+            items.into_iter().map(Ok),
+            WorkItem::held_bytes,
             || Editor::new(file, changes, self.options.write, rules, ctx),
-            |editor, unit| Ok((unit.frame_bytes(), editor.work(&unit)?)),
+            |editor, item| Ok((item.frame_bytes(), editor.work(&item)?)),
             |(bytes, (done, counts))| {
                 phase.advance(bytes);
                 tally.add(counts);

@@ -6,11 +6,11 @@ mod text;
 
 use crate::engine::headers::{HeaderOptions, merged_header};
 use crate::engine::rewrite::{Made, Rewrite};
-use crate::engine::{expected_copy, input};
+use crate::engine::{copy_size_hint, input};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, BlobReader, PbfFile, PbfWriter, PlanNeeds, WriteOptions, Written};
 use crate::formats::{TextCompression, TextFormat};
-use crate::io::{Expected, OutputTarget};
+use crate::io::{OutputTarget, SizeHint};
 use crate::osm::KindSet;
 use crate::pbf::{
     BlobEntry, BlobFlags, FrameEncoder, InfoFields, ParsedBlock, SourceStrings, clean_block,
@@ -90,17 +90,22 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         );
     }
     options.header.apply(&mut header);
-    let mut expected = Expected::default();
+    let mut size_hint = SizeHint::default();
     for file in &files {
-        expected = expected.and(expected_copy(file));
+        size_hint = size_hint.and(copy_size_hint(file));
     }
     if options.kinds != KindSet::ALL || !options.clean.is_empty() {
         // How much is left out is not known.
-        expected.bytes = 0;
-        expected.copied = 0;
+        size_hint.bytes = 0;
+        size_hint.copied = 0;
     }
-    let mut writer =
-        PbfWriter::create(options.output.clone(), header, options.write, expected, ctx)?;
+    let mut writer = PbfWriter::create(
+        options.output.clone(),
+        header,
+        options.write,
+        size_hint,
+        ctx,
+    )?;
     let mut summary = Summary::default();
     // Without a table nothing of a blob needs to be known but, perhaps, its kinds.
     let needs = match (options.write.toc, options.kinds == KindSet::ALL) {
@@ -222,7 +227,7 @@ fn take_kinds(
     let mut objects = block.cursor();
     while let Some(object) = objects.next()? {
         if kinds.contains(object.key.0) {
-            encoder.add_raw(&object, &block.scale, &mut strings)?;
+            encoder.add_raw(&object, &block.units, &mut strings)?;
         }
     }
     encoder.end_block()

@@ -1,15 +1,15 @@
 //! Whether a file is what other programs take for granted: ids in order and unique, references that
 //! lead somewhere.
 
-mod claims;
+mod index;
 
-pub use claims::{Finding, IndexCheck};
+pub use index::{Finding, IndexCheck};
 
 use crate::engine::input;
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, BlobReader, PbfFile, PlanNeeds};
 use crate::index::IdSet;
-use crate::osm::{KindSet, ObjectKind, OrderKey, id_from_rank};
+use crate::osm::{KindSet, ObjectKind, TypeThenId, id_from_rank};
 use crate::pbf::{BlobEntry, ParsedBlock, feature};
 use crate::runtime::{Context, parallel_classify_phase};
 use serde::Serialize;
@@ -160,7 +160,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(by_kind + u64::from(options.index));
     let file = input::open(&options.input, ctx)?;
     let index = match options.index {
-        true => Some(claims::check_claims(&file, options.max_listed, ctx)?),
+        true => Some(index::check_index(&file, options.max_listed, ctx)?),
         false => None,
     };
     let nothing_else = !options.ids && !options.refs;
@@ -201,7 +201,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 }
 
 /// First and last key of a blob, and the last one's version.
-type Ends = (OrderKey, OrderKey, i64, i64);
+type Ends = (TypeThenId, TypeThenId, i64, i64);
 
 struct Check<'a> {
     options: &'a Options,
@@ -212,7 +212,7 @@ struct Check<'a> {
     sets: [IdSet; 3],
     ends: Vec<Option<Ends>>,
     /// Violations in file order.
-    ids: BTreeMap<(usize, Place), IdViolation>,
+    ids: BTreeMap<(usize, Position), IdViolation>,
     /// Nodes and ways that relations miss, so that each counts once.
     missing_members: [IdSet; 2],
     /// References of relations to relations: they are looked up when all are known.
@@ -222,7 +222,7 @@ struct Check<'a> {
 
 /// Which object of a blob is meant: its kind, how many of that kind come before it, and whether it is
 /// a duplicate, since it can be in the wrong place as well.
-type Place = (ObjectKind, u64, bool);
+type Position = (ObjectKind, u64, bool);
 
 /// What a worker found in a blob, as far as one kind is concerned.
 #[derive(Default)]
@@ -231,7 +231,7 @@ struct Found {
     ends: Option<Ends>,
     count: u64,
     ids: Vec<i64>,
-    violations: Vec<(Place, IdViolation)>,
+    violations: Vec<(Position, IdViolation)>,
     dangling: Vec<Dangling>,
     nested: Vec<Dangling>,
 }
@@ -374,7 +374,7 @@ impl Check<'_> {
         self.nested.extend(found.nested);
     }
 
-    fn violation(&mut self, place: (usize, Place), violation: IdViolation) {
+    fn violation(&mut self, place: (usize, Position), violation: IdViolation) {
         let counter = if violation.duplicate {
             &mut self.summary.duplicates
         } else {
@@ -467,7 +467,7 @@ struct Order {
 
 impl Order {
     /// `None` where `next` may follow `last`, else whether it is the same object.
-    fn violation(self, last: (OrderKey, i64), next: (OrderKey, i64)) -> Option<bool> {
+    fn violation(self, last: (TypeThenId, i64), next: (TypeThenId, i64)) -> Option<bool> {
         match last.0.cmp(&next.0) {
             std::cmp::Ordering::Less => None,
             std::cmp::Ordering::Greater => Some(false),
@@ -496,9 +496,13 @@ impl Look<'_> {
             history: self.history,
         };
         let mut keys = block.keys();
-        let mut last: Option<(OrderKey, i64)> = None;
+        let mut last: Option<(TypeThenId, i64)> = None;
         while let Some(key) = keys.next()? {
-            let version = if self.history { keys.age()?.version } else { 0 };
+            let version = if self.history {
+                keys.version_info()?.version
+            } else {
+                0
+            };
             let is_wanted = key.0 == self.kind;
             let id = id_from_rank(key.1);
             if is_wanted {

@@ -5,7 +5,7 @@ use crate::engine::rewrite::{Made, Rewrite};
 use crate::engine::{HeaderOptions, input};
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PbfWriter, PlanNeeds, WriteOptions, Written};
-use crate::io::{Expected, OutputTarget};
+use crate::io::{OutputTarget, SizeHint};
 use crate::pbf::splice::{EditScript, SpliceOptions, splice_block};
 use crate::pbf::{
     BlobEntry, BlobFlags, FrameEncoder, ParsedBlock, RawObject, SourceStrings, feature,
@@ -96,8 +96,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         blob_index: options.write.blob_index && !harm.strip_index,
         ..options.write
     };
-    let expected = Expected::default();
-    let mut writer = PbfWriter::create(options.output.clone(), header, write, expected, ctx)?;
+    let size_hint = SizeHint::default();
+    let mut writer = PbfWriter::create(options.output.clone(), header, write, size_hint, ctx)?;
     let dropped = AtomicU64::new(0);
     let alone = entries.len() == 1;
     let rewrite = Rewrite {
@@ -179,7 +179,7 @@ fn make(
         encoder.drop_locations();
     }
     for object in objects {
-        encoder.add_raw(&object, &block.scale, &mut strings)?;
+        encoder.add_raw(&object, &block.units, &mut strings)?;
     }
     encoder.end_block()
 }

@@ -8,9 +8,9 @@ mod order;
 mod show;
 
 use crate::engine::headers::generator;
-use crate::engine::shards::{Source, Sources, Unit, are_equal, plan_units};
+use crate::engine::shards::{Source, Sources, WorkItem, are_equal, plan_items};
 use crate::error::{Error, Result};
-use crate::formats::{OscText, Preface, TextOutput};
+use crate::formats::{DocumentHeader, OscText, TextOutput};
 use crate::io::OutputTarget;
 use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::{BlobEntry, feature};
@@ -178,23 +178,23 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     };
     if let Some(Format::Osc(deletions)) = format {
         let [_, new] = &sides;
-        put(&OscText::prologue_of(&Preface {
+        put(&OscText::prologue_of(&DocumentHeader {
             generator: Some(generator(deletions.generator.as_deref())),
             bbox: None,
-            ..Preface::of(&new.file.header)
+            ..DocumentHeader::of(&new.file.header)
         }))?;
     }
     let mut summary = Summary::default();
-    let units = plan(options, &sides, &mut summary, ctx);
+    let items = plan(options, &sides, &mut summary, ctx);
     let inputs = sides.each_ref().map(|side| &side.file.input);
-    let phase = ctx.phase("compare", units.iter().map(Unit::frame_bytes).sum());
+    let phase = ctx.phase("compare", items.iter().map(WorkItem::frame_bytes).sum());
     parallel_classify_phase(
         ctx.jobs,
         ctx.byte_budget() * 4,
-        units.into_iter().map(Ok),
-        Unit::held_bytes,
+        items.into_iter().map(Ok),
+        WorkItem::held_bytes,
         || Comparison::new(Sources::new(&inputs, ctx), options, history),
-        |comparison, unit| Ok((unit.frame_bytes(), comparison.unit(unit)?)),
+        |comparison, item| Ok((item.frame_bytes(), comparison.item(item)?)),
         |(bytes, found)| {
             phase.advance(bytes);
             summary.add(&found.summary);
@@ -213,7 +213,12 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 const SHARD_BYTES: u64 = 16 << 20;
 
 /// What has to be looked at. Pairs of equal blobs are counted at once.
-fn plan(options: &Options, sides: &[Side; 2], summary: &mut Summary, ctx: &Context) -> Vec<Unit> {
+fn plan(
+    options: &Options,
+    sides: &[Side; 2],
+    summary: &mut Summary,
+    ctx: &Context,
+) -> Vec<WorkItem> {
     let shows_common = matches!(options.output, Some((Format::Text { common: true, .. }, _)));
     let is_wanted = |entry: &&BlobEntry| !entry.kinds.intersection(options.kinds).is_empty();
     let [old, new] = sides.each_ref().map(|side| {
@@ -250,5 +255,5 @@ fn plan(options: &Options, sides: &[Side; 2], summary: &mut Summary, ctx: &Conte
         file: 1,
         entry: **new,
     }));
-    plan_units(sources, SHARD_BYTES)
+    plan_items(sources, SHARD_BYTES)
 }

@@ -6,9 +6,9 @@ mod strategy;
 
 pub use strategy::{RelationTypes, Strategy};
 
+use crate::engine::filter::{Job, Target, WriteSummary, write_each};
 use crate::engine::headers::HeaderOptions;
 use crate::engine::input;
-use crate::engine::keep::{Job, Kept, Target, write_each};
 use crate::error::{Error, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions};
 use crate::geometry::{AreaIndex, Shape};
@@ -17,7 +17,7 @@ use crate::osm::{Bbox, NANO_PER_DECIMICRO};
 use crate::pbf::{BlobEntry, HeaderBlock, InfoFields};
 use crate::runtime::Context;
 use memory::Budget;
-use selection::{Limits, Selection};
+use selection::{Limits, RegionMembers};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -69,7 +69,7 @@ pub struct Extracted {
     pub output: PathBuf,
     /// What was kept.
     #[serde(flatten)]
-    pub kept: Kept,
+    pub kept: WriteSummary,
 }
 
 /// Extracts.
@@ -135,7 +135,7 @@ fn warn_of_empty(options: &Options, summary: &Summary, plan: &BlobPlan, ctx: &Co
         };
         let reason = match data.is_empty() {
             true => " (it has no nodes)".to_owned(),
-            false if !region.meets(&data) && swapped.meets(&data) => {
+            false if !region.intersects(&data) && swapped.intersects(&data) => {
                 format!("; latitude and longitude look swapped: the data lies in {data}")
             }
             false => format!(": the data lies in {data}"),
@@ -172,9 +172,9 @@ impl Pass<'_> {
         areas: &AreaIndex,
         plan: &mut BlobPlan,
         ctx: &Context,
-    ) -> Result<Option<Vec<Kept>>> {
-        let (selection, outputs) = self.find(areas, plan, ctx)?;
-        let Some(selection) = selection else {
+    ) -> Result<Option<Vec<WriteSummary>>> {
+        let (members, outputs) = self.find(areas, plan, ctx)?;
+        let Some(members) = members else {
             return Ok(None);
         };
         let targets = self.extracts.iter().zip(outputs);
@@ -184,16 +184,16 @@ impl Pass<'_> {
             name: "write objects",
             file: self.file,
             plan: plan.clone(),
-            glance: None,
-            held: Some(selection.held()),
+            prefilter: None,
+            cache: Some(members.cache()),
             clean: self.options.clean,
             outputs: targets,
             write: self.options.write,
         };
         let kept = write_each(
             job,
-            |entry: &BlobEntry| selection.fates(entry),
-            |_, block, marks| selection.mark(block, marks),
+            |entry: &BlobEntry| members.decisions(entry),
+            |_, block, selection| members.select(block, selection),
             |()| (),
             ctx,
         )?;
@@ -207,7 +207,7 @@ impl Pass<'_> {
         areas: &'i AreaIndex,
         plan: &mut BlobPlan,
         ctx: &Context,
-    ) -> Result<(Option<Selection<'i>>, Vec<Option<OpenOutput>>)> {
+    ) -> Result<(Option<RegionMembers<'i>>, Vec<Option<OpenOutput>>)> {
         std::thread::scope(|scope| {
             let targets = self.extracts.iter().map(|extract| extract.output.clone());
             let open = |target: OutputTarget| match target.is_stream() {
@@ -226,12 +226,12 @@ impl Pass<'_> {
                 ids: self.budget.for_ids(self.extracts.len()),
             };
             let (strategy, file) = (&self.options.strategy, self.file);
-            let found = Selection::find(areas, strategy, file, plan, limits, after_nodes, ctx)?;
+            let found = RegionMembers::find(areas, strategy, file, plan, limits, after_nodes, ctx)?;
             Ok((found, outputs))
         })
     }
 
-    fn extracted(&self, kept: Vec<Kept>) -> impl Iterator<Item = Extracted> {
+    fn extracted(&self, kept: Vec<WriteSummary>) -> impl Iterator<Item = Extracted> {
         let outputs = self.extracts.iter().map(|extract| extract.output.path());
         outputs.zip(kept).map(|(output, kept)| Extracted {
             output: output.to_owned(),

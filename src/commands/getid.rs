@@ -2,10 +2,10 @@
 
 use super::ids;
 use super::ids::IdSource;
+use crate::engine::filter::{BlobDecision, Job, Target, WriteSummary, select_by_id, write_kept};
 use crate::engine::headers::HeaderOptions;
-use crate::engine::keep::{Fate, Job, Kept, Target, mark_by_id, write_kept};
 use crate::engine::references::referenced;
-use crate::engine::{Keep, input};
+use crate::engine::{Selected, input};
 use crate::error::{Error, Result};
 use crate::file::{BlobPlan, PlanNeeds, WriteOptions};
 use crate::index::IdSets;
@@ -23,7 +23,7 @@ pub struct Options {
     pub input: PathBuf,
     /// Where the ids come from.
     pub ids: IdSource,
-    /// Keep everything but the objects.
+    /// Selected everything but the objects.
     pub invert: bool,
     /// Also what the objects refer to: members of relations, nodes of ways, and what these refer to.
     pub add_referenced: bool,
@@ -42,7 +42,7 @@ pub struct Options {
 pub struct Summary {
     /// What was written.
     #[serde(flatten)]
-    pub kept: Kept,
+    pub kept: WriteSummary,
     /// Ids that were asked for, each counted once.
     pub requested: u64,
     /// How many objects they refer to that were not asked for; 0 unless these were to be added.
@@ -90,38 +90,38 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let mut header = file.header.clone();
     options.header.apply(&mut header);
     let met = |entry: &BlobEntry| wanted.may_meet(entry) || added.may_meet(entry);
-    let fate = |entry: &BlobEntry| match (options.invert, met(entry)) {
-        (_, true) => Fate::Look,
-        (true, false) => Fate::Copy,
-        (false, false) => Fate::Drop,
+    let decision = |entry: &BlobEntry| match (options.invert, met(entry)) {
+        (_, true) => BlobDecision::Look,
+        (true, false) => BlobDecision::Copy,
+        (false, false) => BlobDecision::Drop,
     };
     let job = Job {
         name: "get objects",
         file: &file,
         plan,
-        glance: None,
-        held: None,
+        prefilter: None,
+        cache: None,
         clean: InfoFields::NONE,
         outputs: vec![Target { output, header }],
         write: options.write,
     };
     let only_referenced = if options.remove_tags {
-        Keep::Untagged
+        Selected::Untagged
     } else {
-        Keep::Whole
+        Selected::Whole
     };
     let mut found = IdSets::default();
     let kept = write_kept(
         job,
-        fate,
-        |_, block, marks| {
+        decision,
+        |_, block, selection| {
             let mut found = Vec::new();
-            mark_by_id(block, marks, |kind, id| {
+            select_by_id(block, selection, |kind, id| {
                 let keep = match wanted.contains(kind, id) {
-                    true => Keep::whole_if(!options.invert),
-                    false if options.invert => return Keep::Whole,
+                    true => Selected::whole_if(!options.invert),
+                    false if options.invert => return Selected::Whole,
                     false if added.contains(kind, id) => only_referenced,
-                    false => return Keep::Drop,
+                    false => return Selected::Drop,
                 };
                 found.push(ObjectId { kind, id });
                 keep

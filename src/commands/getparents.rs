@@ -2,9 +2,9 @@
 
 use super::ids;
 use super::ids::{IdSource, kinds_of_parents};
+use crate::engine::filter::{BlobDecision, Job, Target, WriteSummary, write_kept};
 use crate::engine::headers::HeaderOptions;
-use crate::engine::keep::{Fate, Job, Kept, Target, write_kept};
-use crate::engine::{Keep, Marks, input};
+use crate::engine::{Selected, Selection, input};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PlanNeeds, WriteOptions};
 use crate::index::IdSets;
@@ -37,7 +37,7 @@ pub struct Options {
 pub struct Summary {
     /// What was written.
     #[serde(flatten)]
-    pub kept: Kept,
+    pub kept: WriteSummary,
     /// Ids that were asked for, each counted once.
     pub requested: u64,
     /// The ids that were asked for.
@@ -55,28 +55,28 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let mut header = file.header.clone();
     options.header.apply(&mut header);
     let parents = kinds_of_parents(&wanted);
-    let fate = |entry: &BlobEntry| {
+    let decision = |entry: &BlobEntry| {
         let has_parents = !entry.kinds.intersection(parents).is_empty();
         let has_self = options.add_self && wanted.may_meet(entry);
         match has_parents || has_self {
-            true => Fate::Look,
-            false => Fate::Drop,
+            true => BlobDecision::Look,
+            false => BlobDecision::Drop,
         }
     };
     let job = Job {
         name: "get parents",
         file: &file,
         plan,
-        glance: None,
-        held: None,
+        prefilter: None,
+        cache: None,
         clean: InfoFields::NONE,
         outputs: vec![Target { output, header }],
         write: options.write,
     };
-    let mark = |_: &BlobEntry, block: &ParsedBlock<'_>, marks: &mut Marks| {
-        mark_parents(block, marks, &wanted, options.add_self)
+    let select = |_: &BlobEntry, block: &ParsedBlock<'_>, selection: &mut Selection| {
+        mark_parents(block, selection, &wanted, options.add_self)
     };
-    let kept = write_kept(job, fate, mark, |()| (), ctx)?;
+    let kept = write_kept(job, decision, select, |()| (), ctx)?;
     Ok(Summary {
         kept,
         requested: wanted.len(),
@@ -86,7 +86,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 
 fn mark_parents(
     block: &ParsedBlock<'_>,
-    marks: &mut Marks,
+    selection: &mut Selection,
     wanted: &IdSets,
     add_self: bool,
 ) -> Result<(), FormatError> {
@@ -99,7 +99,7 @@ fn mark_parents(
                 ObjectKind::Way => !nodes.is_empty() && object.any_ref(|id| nodes.contains(id))?,
                 ObjectKind::Relation => object.any_member(|kind, id| wanted.contains(kind, id))?,
             };
-        marks.push(Keep::whole_if(refers));
+        selection.push(Selected::whole_if(refers));
         Ok(())
     })
 }

@@ -14,7 +14,7 @@ pub use extended::{ByKind, Extended};
 use crate::engine::input;
 use crate::error::Result;
 use crate::file::{BlobPlan, BlobReader, IndexKind, PbfFile, PlanNeeds};
-use crate::osm::{Bbox, ObjectKind, OrderKey, format_timestamp, id_from_rank, id_rank};
+use crate::osm::{Bbox, ObjectKind, TypeThenId, format_timestamp, id_from_rank, id_rank};
 use crate::pbf::{BlobEntry, BlobFlags, ParsedBlock, feature, scan_payload};
 use crate::runtime::{Context, parallel_classify_phase};
 use census::Census;
@@ -450,7 +450,7 @@ fn id_ranges(plan: &BlobPlan) -> Vec<IdRange> {
         let blobs = plan.entries.iter();
         let blobs = blobs.filter(|entry| entry.kinds.single() == Some(kind));
         let mut range: Option<IdRange> = None;
-        let mut last: Option<OrderKey> = None;
+        let mut last: Option<TypeThenId> = None;
         for entry in blobs {
             let (Some(first_key), Some(last_key)) = (entry.first_key(), entry.last_key()) else {
                 continue;

@@ -6,7 +6,7 @@
 use crate::engine::headers::generator;
 use crate::error::{Error, Result};
 use crate::formats::{
-    Batch, Change, ChangeAction, ChangeSet, OscText, Preface, Replication, TextChunk,
+    Batch, Change, ChangeAction, ChangeSet, DocumentHeader, EncodedText, OscText, Replication,
     TextCompression, TextEncoder, TextFormat, TextOutput, read_change_files, read_change_state,
     read_texts,
 };
@@ -80,7 +80,7 @@ struct Merged {
 
 impl Merged {
     fn begin(&mut self, options: &Options, replication: Replication) -> Result<()> {
-        self.output.write(&OscText::prologue_of(&Preface {
+        self.output.write(&OscText::prologue_of(&DocumentHeader {
             replication,
             replication_url: None,
             bbox: None,
@@ -88,7 +88,7 @@ impl Merged {
         }))
     }
 
-    fn add(&mut self, (chunk, counts): (TextChunk, Summary)) -> Result<()> {
+    fn add(&mut self, (chunk, counts): (EncodedText, Summary)) -> Result<()> {
         self.summary.add(&counts);
         self.output.chunk(&chunk)
     }
@@ -145,7 +145,7 @@ fn told(
     encoder: &mut TextEncoder,
     set: &ChangeSet,
     changes: &[Change],
-) -> Result<(TextChunk, Summary)> {
+) -> Result<(EncodedText, Summary)> {
     let (mut text, mut counts) = (OscText::default(), Summary::default());
     let batch = Batch::new(set, changes);
     for (change, object) in changes.iter().zip(batch.objects()) {

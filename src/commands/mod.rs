@@ -23,7 +23,7 @@ pub mod tags_count;
 pub mod tags_filter;
 pub mod time_filter;
 
-pub use crate::engine::{HeaderOption, HeaderOptions, Kept};
+pub use crate::engine::{HeaderOption, HeaderOptions, WriteSummary};
 pub use ids::IdSource;
 
 use crate::error::Result;

@@ -14,12 +14,12 @@ use crate::engine::{HeaderOptions, input};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PbfWriter, PlanNeeds, WriteOptions, Written};
 use crate::index::IdSet;
-use crate::io::{Expected, OutputTarget};
+use crate::io::{OutputTarget, SizeHint};
 use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::{BlobEntry, BlobFlags, HeaderBlock, ParsedBlock, feature, patch_ids, stale_index};
 use crate::runtime::Context;
 pub use index_files::{IdPair, show_index};
-use new_ids::{Ids, Places};
+use new_ids::{Ids, NumberedNodes};
 use numbering::Numbering;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
@@ -81,10 +81,10 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let file = input::open_to_copy(&options.input, &options.write, ctx)?;
     let numberings = index_files::read(options.directory.as_deref(), options.start)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
-    let expected = Expected::default();
+    let size_hint = SizeHint::default();
     let (target, write) = (options.output.clone(), options.write);
     let header = header(&file, options, &numberings);
-    let mut writer = PbfWriter::create(target, header, write, expected, ctx)?;
+    let mut writer = PbfWriter::create(target, header, write, size_hint, ctx)?;
     let mut renumbering = Renumbering {
         file: &file,
         plan,
@@ -196,7 +196,7 @@ impl<'f> Renumbering<'f> {
             Vec::new,
             |patched, entry, payload, encoder| {
                 let start = starts.get(&entry.offset).copied().unwrap_or_default();
-                let mut ids = Places::new(known, start, entry);
+                let mut ids = NumberedNodes::new(known, start, entry);
                 patched.clear();
                 patch_ids(payload, &mut ids, patched)?;
                 if !ids.agree_with(entry) {

@@ -2,14 +2,14 @@
 //!
 //! Blobs that are as they should be are copied.
 
-use crate::engine::{Encoders, HeaderOptions, Reblocker, input};
+use crate::engine::{BlockPacker, Encoders, HeaderOptions, input};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, BlobReader, PbfFile, PbfWriter, PlanNeeds, WriteOptions, Written};
-use crate::io::{Expected, OutputTarget};
+use crate::io::{OutputTarget, SizeHint};
 use crate::osm::ObjectKind;
 use crate::pbf::{
-    Assembler, BlobEntry, BlobFlags, EncodedFrame, FrameEncoder, HeaderBlock, ParsedBlock, Part,
-    SourceStrings,
+    BlobEntry, BlobFlags, BlockBuilder, EncodedBlock, EncodedFrame, FrameEncoder, HeaderBlock,
+    ParsedBlock, SourceStrings,
 };
 use crate::runtime::{Context, parallel_classify_phase};
 use serde::Serialize;
@@ -50,18 +50,18 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
     let mut header = file.header.clone();
     options.header.apply(&mut header);
-    let units = units(plan, options.elements);
+    let items = items(plan, options.elements);
     let mut sink = sink(options, header, ctx)?;
     let mut summary = Summary::default();
     let bytes = |entry: &BlobEntry| u64::from(entry.frame_len);
-    let phase = ctx.phase("repack", units.iter().map(|(entry, _)| bytes(entry)).sum());
+    let phase = ctx.phase("repack", items.iter().map(|(entry, _)| bytes(entry)).sum());
     parallel_classify_phase(
         ctx.jobs,
         ctx.byte_budget(),
-        units.into_iter().map(Ok),
+        items.into_iter().map(Ok),
         |(entry, place)| match place {
-            Place::Fits if !options.write.is_compression_asked => 0,
-            Place::Fits | Place::Behind(_) => bytes(entry) * 4,
+            Position::Fits if !options.write.is_compression_asked => 0,
+            Position::Fits | Position::Behind(_) => bytes(entry) * 4,
         },
         || Worker::new(&file, options, ctx),
         |worker, (entry, place)| Ok((entry, worker.repack(&entry, place)?)),
@@ -78,7 +78,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
                 }
                 Done::Repacked(parts) => {
                     summary.blobs_repacked += 1;
-                    parts.into_iter().try_for_each(|part| sink.part(part))
+                    parts.into_iter().try_for_each(|part| sink.block(part))
                 }
             }
         },
@@ -92,7 +92,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 enum Done {
     Copy,
     Recompressed(Vec<EncodedFrame>),
-    Repacked(Vec<Part>),
+    Repacked(Vec<EncodedBlock>),
 }
 
 /// Looks at blobs, one after the other.
@@ -111,11 +111,11 @@ impl<'f> Worker<'f> {
         }
     }
 
-    fn repack(&mut self, entry: &BlobEntry, place: Place) -> Result<Done> {
+    fn repack(&mut self, entry: &BlobEntry, place: Position) -> Result<Done> {
         let write = &self.options.write;
         match place {
-            Place::Fits if !write.is_compression_asked => Ok(Done::Copy),
-            Place::Fits => {
+            Position::Fits if !write.is_compression_asked => Ok(Done::Copy),
+            Position::Fits => {
                 let differs = |encoding| write.compression.differs_from(encoding);
                 let Some(payload) = self.reader.payload_if(entry, differs)? else {
                     return Ok(Done::Copy);
@@ -125,7 +125,7 @@ impl<'f> Worker<'f> {
                 let frames = frames.map_err(|error| self.reader.error(entry, error))?;
                 Ok(Done::Recompressed(frames))
             }
-            Place::Behind(before) => {
+            Position::Behind(before) => {
                 let parts = parts(self.reader.payload(entry)?, before, self.options.elements);
                 let parts = parts.map_err(|error| self.reader.error(entry, error))?;
                 Ok(Done::Repacked(parts))
@@ -134,15 +134,15 @@ impl<'f> Worker<'f> {
     }
 }
 
-fn sink<'f>(options: &Options, header: HeaderBlock, ctx: &Context) -> Result<Reblocker<'f>> {
+fn sink<'f>(options: &Options, header: HeaderBlock, ctx: &Context) -> Result<BlockPacker<'f>> {
     let target = options.output.clone();
     let write = WriteOptions {
         // Blobs that are copied have the compression that was asked for.
         is_compression_asked: false,
         ..options.write
     };
-    let writer = PbfWriter::create(target, header, write, Expected::default(), ctx)?;
-    Ok(Reblocker::new(
+    let writer = PbfWriter::create(target, header, write, SizeHint::default(), ctx)?;
+    Ok(BlockPacker::new(
         writer,
         &Encoders::of_blocks(options.elements, write, ctx),
         1,
@@ -151,15 +151,15 @@ fn sink<'f>(options: &Options, header: HeaderBlock, ctx: &Context) -> Result<Reb
 
 /// Where the objects of a blob come to stand.
 #[derive(Debug, Clone, Copy)]
-enum Place {
+enum Position {
     /// Where they stand: the blob is full, or nothing that could fill it follows, and it begins where a blob has to.
     Fits,
     /// In a blob that has so many objects already, and in those behind it; `None` where that is not known beforehand.
     Behind(Option<usize>),
 }
 
-fn units(plan: BlobPlan, elements: usize) -> Vec<(BlobEntry, Place)> {
-    let mut units = Vec::with_capacity(plan.entries.len());
+fn items(plan: BlobPlan, elements: usize) -> Vec<(BlobEntry, Position)> {
+    let mut items = Vec::with_capacity(plan.entries.len());
     // The kind of the last objects, and how many of them wait for their blob to be full, where that is known.
     let mut pending: Option<(ObjectKind, Option<usize>)> = None;
     let mut entries = plan
@@ -171,7 +171,7 @@ fn units(plan: BlobPlan, elements: usize) -> Vec<(BlobEntry, Place)> {
         let count = entry.count as usize;
         let Some(kind) = entry.kinds.single() else {
             pending = entry.kinds.last().map(|kind| (kind, None));
-            units.push((entry, Place::Behind(None)));
+            items.push((entry, Position::Behind(None)));
             continue;
         };
         let before = pending
@@ -181,41 +181,47 @@ fn units(plan: BlobPlan, elements: usize) -> Vec<(BlobEntry, Place)> {
         let is_full = count == elements || (count < elements && next != Some(kind));
         let is_known = entry.flags.has(BlobFlags::HASHED);
         let place = match before == Some(0) && is_full && is_known {
-            true => Place::Fits,
-            false => Place::Behind(before),
+            true => Position::Fits,
+            false => Position::Behind(before),
         };
         pending = match place {
-            Place::Fits => None,
-            Place::Behind(before) => Some((kind, before.map(|before| (before + count) % elements))),
+            Position::Fits => None,
+            Position::Behind(before) => {
+                Some((kind, before.map(|before| (before + count) % elements)))
+            }
         };
-        units.push((entry, place));
+        items.push((entry, place));
     }
-    units
+    items
 }
 
 /// The objects of a block as blocks of one kind, cut where `before` objects and those that follow are full blocks.
-fn parts(payload: &[u8], before: Option<usize>, elements: usize) -> Result<Vec<Part>, FormatError> {
+fn parts(
+    payload: &[u8],
+    before: Option<usize>,
+    elements: usize,
+) -> Result<Vec<EncodedBlock>, FormatError> {
     let block = ParsedBlock::parse(payload)?;
     if let Some((kind, count)) = block.single_kind()
         && before.is_none_or(|before| before + count <= elements)
     {
-        return Ok(vec![Part {
+        return Ok(vec![EncodedBlock {
             payload: payload.to_vec(),
             kind,
             count,
         }]);
     }
-    let mut assembler = Assembler::default();
-    assembler.set_most(elements);
+    let mut builder = BlockBuilder::default();
+    builder.set_max_objects(elements);
     let mut strings = SourceStrings::new(&block.strings);
     let (mut objects, mut count) = (block.cursor(), 0);
     while let Some(object) = objects.next()? {
-        assembler.add_raw(&object, &block.scale, &mut strings)?;
+        builder.add_raw(&object, &block.units, &mut strings)?;
         count += 1;
         if before.is_some_and(|before| before + count == elements) {
-            assembler.end_block();
+            builder.end_block();
         }
     }
-    assembler.end_block();
-    Ok(assembler.take_parts())
+    builder.end_block();
+    Ok(builder.take_blocks())
 }

@@ -13,7 +13,7 @@ mod world;
 use crate::engine::headers::HeaderOptions;
 use crate::error::{Error, Result};
 use crate::file::{PbfWriter, WriteOptions, Written};
-use crate::io::{Expected, OutputTarget};
+use crate::io::{OutputTarget, SizeHint};
 use crate::osm::ObjectKind;
 use crate::pbf::{FrameEncoder, HeaderBlock, feature};
 use crate::runtime::{Context, parallel_classify_phase};
@@ -89,7 +89,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 
 /// A portion of the output: some towns' objects of a kind, or what was created on one day.
 #[derive(Debug, Clone, Copy)]
-enum Portion {
+enum WorkItem {
     Towns(ObjectKind, u64),
     Created(ObjectKind, u32),
 }
@@ -103,13 +103,18 @@ fn write_state(options: &Options, world: &World, ctx: &Context) -> Result<Writte
     header.replication_sequence = Some(i64::from(options.day));
     header.replication_timestamp = Some(world::day_ends(options.day));
     options.header.apply(&mut header);
-    let expected = Expected::default();
-    let mut writer =
-        PbfWriter::create(options.output.clone(), header, options.write, expected, ctx)?;
+    let size_hint = SizeHint::default();
+    let mut writer = PbfWriter::create(
+        options.output.clone(),
+        header,
+        options.write,
+        size_hint,
+        ctx,
+    )?;
     let units = world.towns().div_ceil(TOWNS_PER_UNIT);
     let portions = ObjectKind::ALL.into_iter().flat_map(|kind| {
-        let towns = (0..units).map(move |unit| Portion::Towns(kind, unit));
-        towns.chain((1..=options.day).map(move |day| Portion::Created(kind, day)))
+        let towns = (0..units).map(move |unit| WorkItem::Towns(kind, unit));
+        towns.chain((1..=options.day).map(move |day| WorkItem::Created(kind, day)))
     });
     let _phase = ctx.phase("synth", 0);
     parallel_classify_phase(
@@ -121,7 +126,7 @@ fn write_state(options: &Options, world: &World, ctx: &Context) -> Result<Writte
         |encoder, portion| {
             let mut add = |object: &town::Made| object.with(|object| encoder.add(object));
             let added = match portion {
-                Portion::Towns(kind, unit) => {
+                WorkItem::Towns(kind, unit) => {
                     let first = unit * TOWNS_PER_UNIT;
                     let towns = first..(first + TOWNS_PER_UNIT).min(world.towns());
                     towns.into_iter().try_for_each(|town| {
@@ -129,7 +134,7 @@ fn write_state(options: &Options, world: &World, ctx: &Context) -> Result<Writte
                         objects.iter().try_for_each(&mut add)
                     })
                 }
-                Portion::Created(kind, day) => (0..world.towns()).try_for_each(|town| {
+                WorkItem::Created(kind, day) => (0..world.towns()).try_for_each(|town| {
                     let created = Town::new(world, town).created_on(kind, day);
                     created.iter().try_for_each(&mut add)
                 }),

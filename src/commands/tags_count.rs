@@ -5,7 +5,7 @@ mod table;
 use crate::engine::input;
 use crate::engine::tag_match::BlockMatcher;
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPlan, BlobReader, Glanced, PlanNeeds};
+use crate::file::{BlobPlan, BlobReader, PlanNeeds, Prefiltered};
 use crate::osm::{KindSet, ObjectKind, TagExpression, TagFilter};
 use crate::pbf::{BlobEntry, ParsedBlock, StringTable};
 use crate::runtime::{Context, parallel_classify_phase};
@@ -89,9 +89,9 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         || (BlobReader::new(&file.input, ctx), Scratch::default()),
         |(reader, scratch), entry| {
             let glance = |strings: &StringTable<'_>| counter.is_hopeless(strings).then_some(());
-            let payload = match reader.payload_unless(entry, Some(glance))? {
-                Glanced::Answered(()) => return Ok(bytes(entry)),
-                Glanced::Payload(payload) => payload,
+            let payload = match reader.payload_unless_decided(entry, Some(glance))? {
+                Prefiltered::Decided(()) => return Ok(bytes(entry)),
+                Prefiltered::Payload(payload) => payload,
             };
             let counted = ParsedBlock::parse(payload)
                 .and_then(|block| counter.count(&block, scratch, &table));

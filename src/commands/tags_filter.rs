@@ -2,12 +2,12 @@
 
 pub mod changes;
 
+use crate::engine::filter::{BlobDecision, Job, Target, WriteSummary, select_by_id, write_kept};
 use crate::engine::headers::HeaderOptions;
-use crate::engine::keep::{Fate, Job, Kept, Target, mark_by_id, write_kept};
 use crate::engine::references::{each_once, referenced};
 use crate::engine::scan::Scan;
 use crate::engine::tag_match::BlockMatcher;
-use crate::engine::{Keep, Marks, input};
+use crate::engine::{Selected, Selection, input};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions};
 use crate::index::{IdSet, IdSets};
@@ -25,7 +25,7 @@ pub struct Options {
     pub input: PathBuf,
     /// Objects that match one of these are kept.
     pub expressions: Vec<TagExpression>,
-    /// Keep the objects that match none of them instead.
+    /// Selected the objects that match none of them instead.
     pub invert: bool,
     /// Leave out what the objects refer to.
     pub omit_referenced: bool,
@@ -44,7 +44,7 @@ pub struct Options {
 pub struct Summary {
     /// What was written.
     #[serde(flatten)]
-    pub kept: Kept,
+    pub kept: WriteSummary,
     /// Objects that matched.
     pub matched: u64,
     /// Objects that were referred to and are not in the file.
@@ -74,20 +74,20 @@ struct Filter {
 
 impl Filter {
     /// What can be said of a blob by the kinds of its objects.
-    fn fate_by_kind(&self, kinds: KindSet) -> Fate {
+    fn fate_by_kind(&self, kinds: KindSet) -> BlobDecision {
         match kinds.intersection(self.tags.kinds()).is_empty() {
-            true if self.invert => Fate::Copy,
-            true => Fate::Drop,
-            false => Fate::Look,
+            true if self.invert => BlobDecision::Copy,
+            true => BlobDecision::Drop,
+            false => BlobDecision::Look,
         }
     }
 
     /// What can be said of a blob by its strings.
-    fn fate_by_strings(&self, strings: &StringTable<'_>) -> Fate {
+    fn fate_by_strings(&self, strings: &StringTable<'_>) -> BlobDecision {
         match BlockMatcher::new(&self.tags, strings).is_hopeless() {
-            true if self.invert => Fate::Copy,
-            true => Fate::Drop,
-            false => Fate::Look,
+            true if self.invert => BlobDecision::Copy,
+            true => BlobDecision::Drop,
+            false => BlobDecision::Look,
         }
     }
 
@@ -113,16 +113,16 @@ impl Filter {
         ctx: &Context,
     ) -> Result<Summary> {
         let plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
-        let glance = |strings: &StringTable<'_>| self.fate_by_strings(strings);
-        let mark = |_: &BlobEntry, block: &ParsedBlock<'_>, marks: &mut Marks| {
+        let prefilter = |strings: &StringTable<'_>| self.fate_by_strings(strings);
+        let select = |_: &BlobEntry, block: &ParsedBlock<'_>, selection: &mut Selection| {
             self.for_each(block, |kept, _| {
-                marks.push(Keep::whole_if(kept));
+                selection.push(Selected::whole_if(kept));
                 Ok(())
             })
         };
-        let fate = |entry: &BlobEntry| self.fate_by_kind(entry.kinds);
-        let job = job(file, plan, output, options, Some(&glance));
-        let kept = write_kept(job, fate, mark, |()| (), ctx)?;
+        let decision = |entry: &BlobEntry| self.fate_by_kind(entry.kinds);
+        let job = job(file, plan, output, options, Some(&prefilter));
+        let kept = write_kept(job, decision, select, |()| (), ctx)?;
         Ok(Summary {
             matched: kept.written.objects.unwrap_or(0),
             missing: 0,
@@ -146,26 +146,26 @@ impl Filter {
         let nodes = Some(nodes).filter(|_| once);
         let added = referenced(file, &mut plan, &matched, nodes, ctx)?;
         let only_referenced = match options.remove_tags {
-            true => Keep::Untagged,
-            false => Keep::Whole,
+            true => Selected::Untagged,
+            false => Selected::Whole,
         };
-        let fate = |entry: &BlobEntry| match matched.may_meet(entry) || added.may_meet(entry) {
-            true => Fate::Look,
-            false => Fate::Drop,
+        let decision = |entry: &BlobEntry| match matched.may_meet(entry) || added.may_meet(entry) {
+            true => BlobDecision::Look,
+            false => BlobDecision::Drop,
         };
         // How many of those that are referred to are there, and which, where some may come again.
-        let mark = |_: &BlobEntry, block: &ParsedBlock<'_>, marks: &mut Marks| {
+        let select = |_: &BlobEntry, block: &ParsedBlock<'_>, selection: &mut Selection| {
             let (mut count, mut ids) = (0, Vec::new());
-            mark_by_id(block, marks, |kind, id| {
+            select_by_id(block, selection, |kind, id| {
                 let is_added = added.contains(kind, id);
                 count += u64::from(is_added);
                 if is_added && !once {
                     ids.push(ObjectId { kind, id });
                 }
                 match (matched.contains(kind, id), is_added) {
-                    (true, _) => Keep::Whole,
+                    (true, _) => Selected::Whole,
                     (false, true) => only_referenced,
-                    (false, false) => Keep::Drop,
+                    (false, false) => Selected::Drop,
                 }
             })?;
             Ok((count, ids))
@@ -176,7 +176,7 @@ impl Filter {
             count += more;
             found.extend(ids);
         };
-        let kept = write_kept(job, fate, mark, note, ctx)?;
+        let kept = write_kept(job, decision, select, note, ctx)?;
         let found = if once { count } else { found.len() };
         Ok(Summary {
             matched: matched.len(),
@@ -193,14 +193,14 @@ impl Filter {
         ctx: &Context,
     ) -> Result<(IdSets, IdSet)> {
         let (mut matched, mut nodes) = (IdSets::default(), IdSet::default());
-        let glance = |strings: &StringTable<'_>| match self.fate_by_strings(strings) {
-            Fate::Drop => Fate::Drop,
-            Fate::Copy | Fate::Look => Fate::Look,
+        let prefilter = |strings: &StringTable<'_>| match self.fate_by_strings(strings) {
+            BlobDecision::Drop => BlobDecision::Drop,
+            BlobDecision::Copy | BlobDecision::Look => BlobDecision::Look,
         };
         Scan::bare("find tags", file, plan, ctx)
-            .glancing(&glance)
+            .glancing(&prefilter)
             .run(
-                |entry| self.fate_by_kind(entry.kinds) != Fate::Drop,
+                |entry| self.fate_by_kind(entry.kinds) != BlobDecision::Drop,
                 |_, block| {
                     let (mut ids, mut refs) = (Vec::new(), Vec::new());
                     self.for_each(block, |kept, object| {
@@ -232,7 +232,7 @@ fn job<'a>(
     plan: BlobPlan,
     output: OpenOutput,
     options: &Options,
-    glance: Option<crate::engine::keep::Glance<'a>>,
+    prefilter: Option<crate::engine::filter::StringPrefilter<'a>>,
 ) -> Job<'a> {
     let mut header = file.header.clone();
     options.header.apply(&mut header);
@@ -240,8 +240,8 @@ fn job<'a>(
         name: "write objects",
         file,
         plan,
-        glance,
-        held: None,
+        prefilter,
+        cache: None,
         clean: InfoFields::NONE,
         outputs: vec![Target { output, header }],
         write: options.write,

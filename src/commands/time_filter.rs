@@ -3,12 +3,12 @@
 //! A version holds from its time to that of the next version of the object. Blobs of which everything is kept are
 //! copied.
 
-use crate::engine::keep::{Fate, Job, Kept, Target, write_kept};
-use crate::engine::{HeaderOptions, Keep, Marks, input};
+use crate::engine::filter::{BlobDecision, Job, Target, WriteSummary, write_kept};
+use crate::engine::{HeaderOptions, Selected, Selection, input};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, BlobReader, PbfFile, WriteOptions};
 use crate::io::{OpenOutput, OutputTarget};
-use crate::osm::OrderKey;
+use crate::osm::TypeThenId;
 use crate::pbf::{BlobEntry, BlobFlags, HeaderBlock, InfoFields, ParsedBlock, feature};
 use crate::runtime::Context;
 use rustc_hash::FxHashMap;
@@ -59,14 +59,14 @@ impl When {
 /// A version of an object.
 #[derive(Debug, Clone, Copy)]
 struct Version {
-    key: OrderKey,
+    key: TypeThenId,
     /// Seconds since 1970; 0 where that is not known.
     time: i64,
     is_deleted: bool,
 }
 
 /// Filters.
-pub fn run(options: &Options, ctx: &Context) -> Result<Kept> {
+pub fn run(options: &Options, ctx: &Context) -> Result<WriteSummary> {
     ctx.expect_phases(1);
     let file = input::open_to_copy(&options.input, &options.write, ctx)?;
     let output = OpenOutput::open(options.output.clone())?;
@@ -79,8 +79,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Kept> {
         name: "filter by time",
         file: &file,
         plan,
-        glance: None,
-        held: None,
+        prefilter: None,
+        cache: None,
         // In a file without history everything is visible.
         clean: match is_history && is_snapshot {
             true => InfoFields::VISIBLE,
@@ -92,10 +92,10 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Kept> {
         }],
         write: options.write,
     };
-    let mark = |entry: &BlobEntry, block: &ParsedBlock<'_>, marks: &mut Marks| {
-        mark_versions(block, options.when, marks, || continued.next(entry))
+    let select = |entry: &BlobEntry, block: &ParsedBlock<'_>, selection: &mut Selection| {
+        mark_versions(block, options.when, selection, || continued.next(entry))
     };
-    write_kept(job, |_| Fate::Look, mark, |()| (), ctx)
+    write_kept(job, |_| BlobDecision::Look, select, |()| (), ctx)
 }
 
 fn header(file: &PbfFile, options: &Options) -> HeaderBlock {
@@ -106,28 +106,28 @@ fn header(file: &PbfFile, options: &Options) -> HeaderBlock {
     header
 }
 
-/// Marks the versions that are wanted. `next` gives the version behind the last one, where it may be of the same
+/// Selection the versions that are wanted. `next` gives the version behind the last one, where it may be of the same
 /// object.
 fn mark_versions(
     block: &ParsedBlock<'_>,
     when: When,
-    marks: &mut Marks,
+    selection: &mut Selection,
     next: impl FnOnce() -> Option<Version>,
 ) -> Result<(), FormatError> {
     let mut versions = Versions::new(block);
     let Some(mut version) = versions.next()? else {
         return Ok(());
     };
-    let mut mark = |version: Version, next: Option<Version>| {
+    let mut select = |version: Version, next: Option<Version>| {
         let next = next.filter(|next| next.key == version.key);
         let until = next.map_or(i64::MAX, |next| next.time);
-        marks.push(Keep::whole_if(when.wants(version, until)));
+        selection.push(Selected::whole_if(when.wants(version, until)));
     };
     while let Some(next) = versions.next()? {
-        mark(version, Some(next));
+        select(version, Some(next));
         version = next;
     }
-    mark(version, next());
+    select(version, next());
     Ok(())
 }
 
@@ -149,10 +149,10 @@ impl<'b> Versions<'b> {
         let Some(key) = self.keys.next()? else {
             return Ok(None);
         };
-        let age = self.keys.age()?;
+        let age = self.keys.version_info()?;
         Ok(Some(Version {
             key,
-            time: self.block.scale.seconds(age.timestamp),
+            time: self.block.units.seconds(age.timestamp),
             is_deleted: age.is_deleted,
         }))
     }

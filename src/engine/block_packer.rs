@@ -4,8 +4,8 @@ use crate::error::{Error, FormatError, Result};
 use crate::file::{PbfWriter, WriteOptions};
 use crate::io::Input;
 use crate::pbf::{
-    BlobEntry, EncodedFrame, FrameEncoder, ParsedBlock, Part, SourceStrings, TARGET_ELEMENTS,
-    TARGET_PAYLOAD,
+    BlobEntry, EncodedBlock, EncodedFrame, FrameEncoder, ParsedBlock, SourceStrings,
+    TARGET_ELEMENTS, TARGET_PAYLOAD,
 };
 use crate::runtime::Context;
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -22,12 +22,12 @@ const MOST_WAITING: usize = 64;
 /// Those that an output may have in any case.
 const LEAST_WAITING: usize = 4;
 
-/// Some objects of a part: a part may be cut where a block is full.
-type Piece = (Arc<Part>, Range<usize>);
+/// Some objects of a block: a block may be cut where a block is full.
+type BlockSlice = (Arc<EncodedBlock>, Range<usize>);
 
 /// A block to be encoded, and where its frames go.
 struct Job {
-    pieces: Vec<Piece>,
+    slices: Vec<BlockSlice>,
     done: Sender<Result<Vec<EncodedFrame>>>,
 }
 
@@ -41,25 +41,25 @@ enum Waiting<'f> {
 /// A [`PbfWriter`] that also takes small blocks. Neighbours of one kind become one full block, which is
 /// encoded by one of a few threads while the file goes on. Where blocks are cut depends on what comes
 /// and on nothing else.
-pub(crate) struct Reblocker<'f> {
+pub(crate) struct BlockPacker<'f> {
     writer: PbfWriter<'f>,
     encoders: Rc<Encoders>,
     most_waiting: usize,
     /// What the next block has so far.
-    pieces: Vec<Piece>,
+    slices: Vec<BlockSlice>,
     count: usize,
     bytes: usize,
     waiting: VecDeque<Waiting<'f>>,
 }
 
-impl<'f> Reblocker<'f> {
+impl<'f> BlockPacker<'f> {
     /// One of `outputs` that are written at the same time and share `encoders`.
     pub(crate) fn new(writer: PbfWriter<'f>, encoders: &Rc<Encoders>, outputs: usize) -> Self {
         Self {
             writer,
             encoders: encoders.clone(),
             most_waiting: (MOST_WAITING / outputs.max(1)).max(LEAST_WAITING),
-            pieces: Vec::new(),
+            slices: Vec::new(),
             count: 0,
             bytes: 0,
             waiting: VecDeque::new(),
@@ -82,18 +82,18 @@ impl<'f> Reblocker<'f> {
     }
 
     /// Appends the objects of a small block.
-    pub(crate) fn part(&mut self, part: Part) -> Result<()> {
-        let other_kind = |(piece, _): &Piece| piece.kind != part.kind;
-        if self.pieces.first().is_some_and(other_kind) {
+    pub(crate) fn block(&mut self, block: EncodedBlock) -> Result<()> {
+        let other_kind = |(slice, _): &BlockSlice| slice.kind != block.kind;
+        if self.slices.first().is_some_and(other_kind) {
             self.end_block()?;
         }
-        let part = Arc::new(part);
+        let block = Arc::new(block);
         let mut start = 0;
-        while start < part.count {
-            let end = part.count.min(start + (self.encoders.most - self.count));
-            self.pieces.push((part.clone(), start..end));
+        while start < block.count {
+            let end = block.count.min(start + (self.encoders.most - self.count));
+            self.slices.push((block.clone(), start..end));
             self.count += end - start;
-            self.bytes += part.payload.len() * (end - start) / part.count.max(1);
+            self.bytes += block.payload.len() * (end - start) / block.count.max(1);
             start = end;
             if self.count >= self.encoders.most || self.bytes >= TARGET_PAYLOAD {
                 self.end_block()?;
@@ -102,14 +102,14 @@ impl<'f> Reblocker<'f> {
         Ok(())
     }
 
-    /// Has what was gathered for a block encoded: the next part begins another.
+    /// Has what was gathered for a block encoded: the next block begins another.
     pub(crate) fn end_block(&mut self) -> Result<()> {
-        let pieces = std::mem::take(&mut self.pieces);
+        let slices = std::mem::take(&mut self.slices);
         (self.count, self.bytes) = (0, 0);
-        if pieces.is_empty() {
+        if slices.is_empty() {
             return Ok(());
         }
-        let frames = self.encoders.encode(pieces)?;
+        let frames = self.encoders.encode(slices)?;
         self.wait(Waiting::Encoded(frames))
     }
 
@@ -178,12 +178,12 @@ impl Encoders {
         })
     }
 
-    fn encode(&self, pieces: Vec<Piece>) -> Result<Receiver<Result<Vec<EncodedFrame>>>> {
+    fn encode(&self, slices: Vec<BlockSlice>) -> Result<Receiver<Result<Vec<EncodedFrame>>>> {
         if self.pool.get().is_none() {
             let pool = EncoderPool::start(self.threads, self.most, self.options)?;
             let _ = self.pool.set(pool);
         }
-        self.pool.get().ok_or_else(stopped)?.encode(pieces)
+        self.pool.get().ok_or_else(stopped)?.encode(slices)
     }
 }
 
@@ -215,9 +215,9 @@ impl EncoderPool {
         Ok(pool)
     }
 
-    fn encode(&self, pieces: Vec<Piece>) -> Result<Receiver<Result<Vec<EncodedFrame>>>> {
+    fn encode(&self, slices: Vec<BlockSlice>) -> Result<Receiver<Result<Vec<EncodedFrame>>>> {
         let (done, frames) = bounded(1);
-        let job = Job { pieces, done };
+        let job = Job { slices, done };
         let queue = self.queue.as_ref().ok_or_else(stopped)?;
         queue.send(job).map_err(|_| stopped())?;
         Ok(frames)
@@ -235,9 +235,9 @@ impl Drop for EncoderPool {
 
 fn work(jobs: &Receiver<Job>, most: usize, options: WriteOptions) {
     let mut encoder = FrameEncoder::new(options.compression, options.blob_index);
-    encoder.set_most(most);
+    encoder.set_max_objects(most);
     for job in jobs {
-        let encoded = catch_unwind(AssertUnwindSafe(|| encode(&mut encoder, &job.pieces)));
+        let encoded = catch_unwind(AssertUnwindSafe(|| encode(&mut encoder, &job.slices)));
         let frames = match encoded {
             Ok(encoded) => encoded.map_err(|error| Error::Internal(error.to_string())),
             Err(_) => Err(stopped()),
@@ -248,22 +248,25 @@ fn work(jobs: &Receiver<Job>, most: usize, options: WriteOptions) {
 }
 
 /// Makes one block of some objects.
-fn encode(encoder: &mut FrameEncoder, pieces: &[Piece]) -> Result<Vec<EncodedFrame>, FormatError> {
-    if let [(part, range)] = pieces
-        && range.len() == part.count
+fn encode(
+    encoder: &mut FrameEncoder,
+    slices: &[BlockSlice],
+) -> Result<Vec<EncodedFrame>, FormatError> {
+    if let [(block, range)] = slices
+        && range.len() == block.count
     {
-        encoder.add_payload(&part.payload)?;
+        encoder.add_payload(&block.payload)?;
         return encoder.finish();
     }
-    for (part, range) in pieces {
-        let block = ParsedBlock::parse(&part.payload)?;
+    for (block, range) in slices {
+        let block = ParsedBlock::parse(&block.payload)?;
         let mut strings = SourceStrings::new(&block.strings);
         let mut objects = block.cursor();
         for index in 0..range.end {
             if let Some(object) = objects.next()?
                 && index >= range.start
             {
-                encoder.add_raw(&object, &block.scale, &mut strings)?;
+                encoder.add_raw(&object, &block.units, &mut strings)?;
             }
         }
     }

@@ -1,15 +1,15 @@
 //! Opening the inputs of commands. What is OSM as text becomes a temporary PBF with a table of contents first, so
 //! that every command takes it.
 
-use super::block_packer::{Encoders, Reblocker};
+use super::block_packer::{BlockPacker, Encoders};
 use super::headers::HeaderOptions;
 use crate::engine::sort::{Dedupe, SortJob, sort_files};
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PbfWriter, PlanNeeds, WriteOptions};
-use crate::formats::{Batch, ChangeSet, Preface, TextFormat, read_start, read_texts};
-use crate::io::{Expected, Input, OutputTarget, ScratchFile};
+use crate::formats::{Batch, ChangeSet, DocumentHeader, TextFormat, read_start, read_texts};
+use crate::io::{Input, OutputTarget, ScratchFile, SizeHint};
 use crate::osm::NANO_PER_DECIMICRO;
-use crate::pbf::{Assembler, Compression, HeaderBlock, Part, feature};
+use crate::pbf::{BlockBuilder, Compression, EncodedBlock, HeaderBlock, feature};
 use crate::runtime::{Context, InputFormat};
 use std::path::Path;
 
@@ -71,7 +71,7 @@ fn converted(
     ctx: &Context,
 ) -> Result<PbfFile> {
     let path = input.path().to_owned();
-    ctx.detail(format!(
+    ctx.debug(format!(
         "{}: {} is converted to a temporary PBF",
         path.display(),
         format.name()
@@ -102,7 +102,7 @@ pub(crate) fn in_order(
     if plan.is_sorted() != Some(false) {
         return Ok((file, plan));
     }
-    ctx.tell(format!(
+    ctx.info(format!(
         "{}: the objects are not in order: sorting them into a temporary file in {}",
         file.input.path().display(),
         scratch.display()
@@ -134,9 +134,9 @@ fn convert(
     write: WriteOptions,
     ctx: &Context,
 ) -> Result<()> {
-    let header = header(read_start(&input, format)?.preface());
-    let writer = PbfWriter::create(target, header, write, Expected::default(), ctx)?;
-    let mut sink = Reblocker::new(writer, &Encoders::new(write, ctx), 1);
+    let header = header(read_start(&input, format)?.document_header());
+    let writer = PbfWriter::create(target, header, write, SizeHint::default(), ctx)?;
+    let mut sink = BlockPacker::new(writer, &Encoders::new(write, ctx), 1);
     let (mut is_history, mut deleted) = (false, 0);
     let path = input.path().to_owned();
     let phase = ctx.phase("convert", 0);
@@ -144,21 +144,21 @@ fn convert(
         std::slice::from_ref(&input),
         format,
         ctx,
-        Assembler::default,
-        |assembler, _, objects| {
-            let parts = assemble(assembler, &objects);
+        BlockBuilder::default,
+        |builder, _, objects| {
+            let parts = assemble(builder, &objects);
             let parts = parts.map_err(|error| Error::file(&path, error.to_string()))?;
             Ok((parts, objects.tells_visible(), objects.deleted_in_editor()))
         },
         |(parts, tells_visible, left_out)| {
             is_history |= tells_visible;
             deleted += left_out;
-            parts.into_iter().try_for_each(|part| sink.part(part))
+            parts.into_iter().try_for_each(|part| sink.block(part))
         },
     )?;
     drop(phase);
     if deleted > 0 {
-        ctx.tell(format!(
+        ctx.info(format!(
             "{}: objects that were deleted in an editor (action=\"delete\") are left out: {deleted}",
             path.display()
         ));
@@ -171,31 +171,34 @@ fn convert(
 }
 
 /// Blocks of the objects, in their order.
-fn assemble(assembler: &mut Assembler, objects: &ChangeSet) -> Result<Vec<Part>, FormatError> {
+fn assemble(
+    builder: &mut BlockBuilder,
+    objects: &ChangeSet,
+) -> Result<Vec<EncodedBlock>, FormatError> {
     const AT_A_TIME: usize = 1024;
     for changes in objects.changes().chunks(AT_A_TIME) {
         let batch = Batch::new(objects, changes);
         for object in batch.objects() {
-            assembler.add(&object)?;
+            builder.add(&object)?;
         }
     }
-    assembler.end_block();
-    Ok(assembler.take_parts())
+    builder.end_block();
+    Ok(builder.take_blocks())
 }
 
 /// A header that says what a text says of itself.
-fn header(preface: &Preface) -> HeaderBlock {
+fn header(document_header: &DocumentHeader) -> HeaderBlock {
     let nano = |e7: i32| i64::from(e7) * NANO_PER_DECIMICRO;
     let mut header = HeaderBlock::default();
-    header.bbox_nano = preface.bbox.map(|bbox| {
+    header.bbox_nano = document_header.bbox.map(|bbox| {
         let [left, right] = [bbox.min_lon_e7, bbox.max_lon_e7].map(nano);
         let [top, bottom] = [bbox.max_lat_e7, bbox.min_lat_e7].map(nano);
         [left, right, top, bottom]
     });
-    header.writing_program = preface.generator.clone();
-    header.replication_timestamp = preface.replication.timestamp;
-    header.replication_sequence = preface.replication.sequence;
-    header.replication_url = preface.replication_url.clone();
+    header.writing_program = document_header.generator.clone();
+    header.replication_timestamp = document_header.replication.timestamp;
+    header.replication_sequence = document_header.replication.sequence;
+    header.replication_url = document_header.replication_url.clone();
     header.set_required(feature::SCHEMA, true);
     header
 }

@@ -1,10 +1,10 @@
 //! The parts that commands are made of: passes over blobs, selections of objects, references, and the sink of results.
 
 pub(crate) mod block_packer;
+pub(crate) mod filter;
 pub(crate) mod headers;
-pub(crate) mod held;
 pub(crate) mod input;
-pub(crate) mod keep;
+pub(crate) mod partial_blob_cache;
 pub(crate) mod references;
 pub(crate) mod rewrite;
 pub(crate) mod scan;
@@ -12,15 +12,15 @@ pub(crate) mod shards;
 pub(crate) mod sort;
 pub(crate) mod tag_match;
 
-pub(crate) use block_packer::{Encoders, Reblocker};
+pub(crate) use block_packer::{BlockPacker, Encoders};
+pub use filter::WriteSummary;
+pub(crate) use filter::{GroupId, Selected, Selection};
 pub use headers::{HeaderOption, HeaderOptions};
-pub use keep::Kept;
-pub(crate) use keep::{Class, Keep, Marks};
 
 use crate::file::PbfFile;
-use crate::io::Expected;
+use crate::io::SizeHint;
 
 /// The size of a copy of a file.
-pub(crate) fn expected_copy(file: &PbfFile) -> Expected {
-    Expected::copy_of(file.data_start, file.data_end - file.data_start)
+pub(crate) fn copy_size_hint(file: &PbfFile) -> SizeHint {
+    SizeHint::copy_of(file.data_start, file.data_end - file.data_start)
 }

@@ -1,8 +1,8 @@
 //! One phase over the blobs that a plan could not rule out, for what is to be learned from them.
 
-use super::keep::{Fate, Glance};
+use super::filter::{BlobDecision, StringPrefilter};
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPlan, BlobReader, Glanced, PbfFile};
+use crate::file::{BlobPlan, BlobReader, PbfFile, Prefiltered};
 use crate::pbf::{BlobEntry, ParsedBlock, StringTable};
 use crate::runtime::{Context, parallel_classify_phase};
 
@@ -12,7 +12,7 @@ pub(crate) struct Scan<'a> {
     file: &'a PbfFile,
     plan: &'a mut BlobPlan,
     /// What can be said of a blob by its strings.
-    glance: Option<Glance<'a>>,
+    prefilter: Option<StringPrefilter<'a>>,
     with_strings: bool,
     ctx: &'a Context,
 }
@@ -29,7 +29,7 @@ impl<'a> Scan<'a> {
             name,
             file,
             plan,
-            glance: None,
+            prefilter: None,
             with_strings: false,
             ctx,
         }
@@ -43,10 +43,10 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The same, but for blobs that `glance` drops by their strings.
-    pub(crate) fn glancing(self, glance: Glance<'a>) -> Self {
+    /// The same, but for blobs that `prefilter` drops by their strings.
+    pub(crate) fn glancing(self, prefilter: StringPrefilter<'a>) -> Self {
         Self {
-            glance: Some(glance),
+            prefilter: Some(prefilter),
             ..self.with_strings()
         }
     }
@@ -76,7 +76,7 @@ impl<'a> Scan<'a> {
         let blobs: Vec<&BlobEntry> = entries.filter(|entry| selected(entry)).collect();
         let bytes = |entry: &BlobEntry| u64::from(entry.frame_len);
         let phase = ctx.phase(self.name, blobs.iter().map(|entry| bytes(entry)).sum());
-        let (glance, with_strings) = (self.glance, self.with_strings);
+        let (prefilter, with_strings) = (self.prefilter, self.with_strings);
         parallel_classify_phase(
             ctx.jobs,
             ctx.byte_budget(),
@@ -85,12 +85,14 @@ impl<'a> Scan<'a> {
             |entry| bytes(entry) * 2 + u64::from(entry.count) * 16,
             || BlobReader::new(&file.input, ctx),
             |reader, entry| {
-                let is_dropped = glance.map(|glance| {
-                    move |strings: &StringTable<'_>| (glance(strings) == Fate::Drop).then_some(())
+                let is_dropped = prefilter.map(|prefilter| {
+                    move |strings: &StringTable<'_>| {
+                        (prefilter(strings) == BlobDecision::Drop).then_some(())
+                    }
                 });
-                let payload = match reader.payload_unless(entry, is_dropped)? {
-                    Glanced::Answered(()) => return Ok((bytes(entry), None)),
-                    Glanced::Payload(payload) => payload,
+                let payload = match reader.payload_unless_decided(entry, is_dropped)? {
+                    Prefiltered::Decided(()) => return Ok((bytes(entry), None)),
+                    Prefiltered::Payload(payload) => payload,
                 };
                 let block = match with_strings {
                     true => ParsedBlock::parse(payload),

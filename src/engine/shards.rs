@@ -3,8 +3,8 @@
 
 use crate::error::{Error, FormatError, Result};
 use crate::file::BlobReader;
-use crate::io::{Expected, Input};
-use crate::osm::OrderKey;
+use crate::io::{Input, SizeHint};
+use crate::osm::TypeThenId;
 use crate::pbf::{BlobEntry, BlobFlags};
 use crate::runtime::Context;
 
@@ -24,16 +24,16 @@ pub(crate) struct Shard {
     /// The blobs that reach into the range.
     pub sources: Vec<Source>,
     /// The first key of the range; `None` for everything up to its end.
-    pub from: Option<OrderKey>,
+    pub from: Option<TypeThenId>,
     /// The first key behind the range; `None` for everything from its start.
-    pub until: Option<OrderKey>,
+    pub until: Option<TypeThenId>,
     /// All blobs of the cluster, shared by its shards.
     pub cluster: Arc<Vec<Source>>,
 }
 
 /// One step of the output, in canonical order.
 #[derive(Debug, Clone)]
-pub(crate) enum Unit {
+pub(crate) enum WorkItem {
     Copy(Source),
     Merge(Shard),
 }
@@ -56,7 +56,7 @@ impl Shard {
     }
 }
 
-impl Unit {
+impl WorkItem {
     pub(crate) fn payload_bytes(&self) -> u64 {
         match self {
             Self::Copy(_) => 0,
@@ -64,7 +64,7 @@ impl Unit {
         }
     }
 
-    /// Bytes that the unit takes where all its blobs are decoded.
+    /// Bytes that the item takes where all its blobs are decoded.
     pub(crate) fn held_bytes(&self) -> u64 {
         match self {
             Self::Copy(source) => u64::from(source.entry.payload_len) * 2,
@@ -87,15 +87,15 @@ impl Unit {
         }
     }
 
-    /// The bytes that this unit adds to the output.
-    pub(crate) fn expected(&self) -> Expected {
+    /// The bytes that this item adds to the output.
+    pub(crate) fn size_hint(&self) -> SizeHint {
         match self {
             Self::Copy(source) => {
-                Expected::copy_of(source.entry.offset, source.entry.frame_len.into())
+                SizeHint::copy_of(source.entry.offset, source.entry.frame_len.into())
             }
             Self::Merge(shard) => {
                 let starting = shard.starting();
-                Expected::new_bytes(starting.map(|entry| u64::from(entry.frame_len)).sum())
+                SizeHint::new_bytes(starting.map(|entry| u64::from(entry.frame_len)).sum())
             }
         }
     }
@@ -127,38 +127,38 @@ pub(crate) fn without_equals(mut blobs: Vec<Source>) -> Vec<Source> {
     blobs
 }
 
-/// Cuts the blobs of all inputs into units.
-pub(crate) fn plan_units(blobs: Vec<Source>, shard_bytes: u64) -> Vec<Unit> {
+/// Cuts the blobs of all inputs into items.
+pub(crate) fn plan_items(blobs: Vec<Source>, shard_bytes: u64) -> Vec<WorkItem> {
     // Blobs without nodes, ways or relations have no place in the order: they go to the end.
     let (mut blobs, empty): (Vec<_>, Vec<_>) =
         blobs.into_iter().partition(|source| source.entry.count > 0);
     // Stable: blobs that start alike keep the order of the inputs.
     blobs.sort_by_key(|source| source.entry.first_key());
-    let mut units = Vec::new();
+    let mut items = Vec::new();
     let mut cluster: Vec<Source> = Vec::new();
-    let mut last: Option<OrderKey> = None;
+    let mut last: Option<TypeThenId> = None;
     for source in blobs {
         if !cluster.is_empty() && source.entry.first_key() > last {
-            end_cluster(std::mem::take(&mut cluster), shard_bytes, &mut units);
+            end_cluster(std::mem::take(&mut cluster), shard_bytes, &mut items);
         }
         last = source.entry.last_key().max(last);
         cluster.push(source);
     }
-    end_cluster(cluster, shard_bytes, &mut units);
-    units.extend(empty.into_iter().map(Unit::Copy));
-    units
+    end_cluster(cluster, shard_bytes, &mut items);
+    items.extend(empty.into_iter().map(WorkItem::Copy));
+    items
 }
 
-impl Unit {
-    /// The unit with a blob in which ids come again merged by itself, so that each comes once.
+impl WorkItem {
+    /// The item with a blob in which ids come again merged by itself, so that each comes once.
     pub(crate) fn with_each_id_once(self) -> Self {
         match self {
             Self::Copy(source) if !source.entry.flags.has(BlobFlags::STRICT) => self.encoded_anew(),
-            unit => unit,
+            item => item,
         }
     }
 
-    /// The unit with a blob that would have been copied merged by itself: what is in a temporary
+    /// The item with a blob that would have been copied merged by itself: what is in a temporary
     /// file is not in the form that was asked for.
     pub(crate) fn encoded_anew(self) -> Self {
         match self {
@@ -168,11 +168,17 @@ impl Unit {
     }
 }
 
-fn end_cluster(cluster: Vec<Source>, shard_bytes: u64, units: &mut Vec<Unit>) {
+fn end_cluster(cluster: Vec<Source>, shard_bytes: u64, items: &mut Vec<WorkItem>) {
     match cluster.as_slice() {
         [] => {}
-        [single] if single.entry.flags.has(BlobFlags::SORTED) => units.push(Unit::Copy(*single)),
-        _ => units.extend(shards(cluster, shard_bytes).into_iter().map(Unit::Merge)),
+        [single] if single.entry.flags.has(BlobFlags::SORTED) => {
+            items.push(WorkItem::Copy(*single))
+        }
+        _ => items.extend(
+            shards(cluster, shard_bytes)
+                .into_iter()
+                .map(WorkItem::Merge),
+        ),
     }
 }
 
@@ -214,9 +220,9 @@ pub(crate) fn shards(cluster: Vec<Source>, shard_bytes: u64) -> Vec<Shard> {
 ///
 /// The objects of a blob are taken to lie evenly between its smallest and its largest id, which is
 /// near enough: a cut in the wrong place costs some balance and nothing else.
-fn cuts(cluster: &[Source], shard_bytes: u64) -> Vec<OrderKey> {
+fn cuts(cluster: &[Source], shard_bytes: u64) -> Vec<TypeThenId> {
     let samples = (4096 / cluster.len().max(1)).clamp(2, 32) as u64;
-    let mut points: Vec<(OrderKey, u64)> = Vec::with_capacity(cluster.len() * samples as usize);
+    let mut points: Vec<(TypeThenId, u64)> = Vec::with_capacity(cluster.len() * samples as usize);
     for source in cluster {
         let (Some(first), Some(last)) = (source.entry.first_key(), source.entry.last_key()) else {
             continue;
@@ -234,7 +240,7 @@ fn cuts(cluster: &[Source], shard_bytes: u64) -> Vec<OrderKey> {
         }
     }
     points.sort_unstable();
-    let mut cuts: Vec<OrderKey> = Vec::new();
+    let mut cuts: Vec<TypeThenId> = Vec::new();
     let mut bytes = 0;
     for (key, more) in points {
         if bytes >= shard_bytes && Some(key) > cuts.last().copied() {

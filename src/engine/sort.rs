@@ -6,13 +6,13 @@
 
 mod merge;
 
-use crate::engine::expected_copy;
+use crate::engine::copy_size_hint;
 use crate::engine::headers::{HeaderOptions, merged_header};
-use crate::engine::shards::{Source, Sources, Unit, plan_units, without_equals};
+use crate::engine::shards::{Source, Sources, WorkItem, plan_items, without_equals};
 use crate::error::Result;
 use crate::file::{BlobPlan, PbfFile, PbfWriter, PlanNeeds, WriteOptions, Written};
-use crate::io::{Expected, Input, OutputTarget};
-use crate::osm::OrderKey;
+use crate::io::{Input, OutputTarget, SizeHint};
+use crate::osm::TypeThenId;
 use crate::pbf::{BlobFlags, EncodedFrame, FrameEncoder, HeaderBlock, feature};
 use crate::runtime::{Context, parallel_classify_phase};
 use merge::merge_shard;
@@ -39,7 +39,7 @@ pub enum Dedupe {
 
 /// As [`Dedupe`], for inputs that are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kept {
+enum KeptVersions {
     All,
     EachVersion,
     HighestVersion,
@@ -71,9 +71,9 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
     header.set_optional(feature::SORTED, true);
     job.header.apply(&mut header);
     let kept = match job.dedupe {
-        Dedupe::KeepAll => Kept::All,
-        Dedupe::HighestVersion if header.has(feature::HISTORY) => Kept::EachVersion,
-        Dedupe::HighestVersion => Kept::HighestVersion,
+        Dedupe::KeepAll => KeptVersions::All,
+        Dedupe::HighestVersion if header.has(feature::HISTORY) => KeptVersions::EachVersion,
+        Dedupe::HighestVersion => KeptVersions::HighestVersion,
     };
     let mut blobs: Vec<Source> = Vec::new();
     for (index, file) in files.iter().enumerate() {
@@ -92,24 +92,24 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
         );
     }
     let mut inputs: Vec<&Input> = files.iter().map(|file| &file.input).collect();
-    let units = match kept {
-        Kept::All => plan_units(blobs, SHARD_BYTES),
-        _ => plan_units(without_equals(blobs), SHARD_BYTES)
+    let items = match kept {
+        KeptVersions::All => plan_items(blobs, SHARD_BYTES),
+        _ => plan_items(without_equals(blobs), SHARD_BYTES)
             .into_iter()
-            .map(Unit::with_each_id_once)
+            .map(WorkItem::with_each_id_once)
             .collect(),
     };
-    let merged = units.iter().map(Unit::blobs_merged).sum();
+    let merged = items.iter().map(WorkItem::blobs_merged).sum();
     let scratch = job.output.scratch_directory();
-    let runs = merge::sorted_runs(&inputs, &units, SHARD_BYTES, &scratch, ctx)?;
-    let units = match &runs {
-        None => units,
+    let runs = merge::sorted_runs(&inputs, &items, SHARD_BYTES, &scratch, ctx)?;
+    let items = match &runs {
+        None => items,
         Some(runs) => {
             inputs.push(&runs.input);
-            runs.replace(units, inputs.len() - 1, SHARD_BYTES)
+            runs.replace(items, inputs.len() - 1, SHARD_BYTES)
         }
     };
-    write_units(job, header, &inputs, units, merged, kept, ctx)
+    write_items(job, header, &inputs, items, merged, kept, ctx)
 }
 
 /// What came of copying a file in the hope that it is sorted.
@@ -125,7 +125,7 @@ fn copy_while_sorted(
     job: &SortJob,
     file: &PbfFile,
     header: &HeaderBlock,
-    kept: Kept,
+    kept: KeptVersions,
     ctx: &Context,
 ) -> Result<Attempt> {
     let target = job.output.clone();
@@ -133,26 +133,26 @@ fn copy_while_sorted(
     let mut writer = match target.is_stream() {
         true => None,
         false => {
-            let mut expected = expected_copy(file);
+            let mut size_hint = copy_size_hint(file);
             if !file.toc.as_ref().is_some_and(|toc| toc.flags.sorted) {
                 // Perhaps nothing is copied in the end.
-                expected.copied = 0;
+                size_hint.copied = 0;
             }
             Some(PbfWriter::create(
                 target,
                 header.clone(),
                 job.write,
-                expected,
+                size_hint,
                 ctx,
             )?)
         }
     };
-    let mut last: Option<OrderKey> = None;
+    let mut last: Option<TypeThenId> = None;
     let mut blobs_copied = 0;
     let plan = BlobPlan::open_with(file, PlanNeeds::Order, ctx, |entry| {
         let order = match kept {
-            Kept::All => BlobFlags::SORTED,
-            Kept::EachVersion | Kept::HighestVersion => BlobFlags::STRICT,
+            KeptVersions::All => BlobFlags::SORTED,
+            KeptVersions::EachVersion | KeptVersions::HighestVersion => BlobFlags::STRICT,
         };
         let in_place = entry.flags.has(order) && entry.first_key() > last;
         match writer.take_if(|_| !in_place) {
@@ -177,40 +177,42 @@ fn copy_while_sorted(
     })
 }
 
-fn write_units(
+fn write_items(
     job: &SortJob,
     header: HeaderBlock,
     inputs: &[&Input],
-    units: Vec<Unit>,
+    items: Vec<WorkItem>,
     blobs_merged: u64,
-    kept: Kept,
+    kept: KeptVersions,
     ctx: &Context,
 ) -> Result<Summary> {
-    let expected = units
+    let size_hint = items
         .iter()
-        .map(Unit::expected)
-        .fold(Expected::default(), Expected::and);
+        .map(WorkItem::size_hint)
+        .fold(SizeHint::default(), SizeHint::and);
     let mut summary = Summary {
         written: Written::default(),
         blobs_copied: 0,
         blobs_merged,
     };
-    let mut writer = PbfWriter::create(job.output.clone(), header, job.write, expected, ctx)?;
-    let phase = ctx.phase("sort", units.iter().map(Unit::frame_bytes).sum());
+    let mut writer = PbfWriter::create(job.output.clone(), header, job.write, size_hint, ctx)?;
+    let phase = ctx.phase("sort", items.iter().map(WorkItem::frame_bytes).sum());
     parallel_classify_phase(
         ctx.jobs,
         MERGE_BUDGET,
-        units.into_iter().map(Ok),
-        Unit::payload_bytes,
+        items.into_iter().map(Ok),
+        WorkItem::payload_bytes,
         || {
             let encoder = FrameEncoder::new(job.write.compression, job.write.blob_index);
             (Sources::new(inputs, ctx), encoder)
         },
-        |(sources, encoder), unit| {
-            let bytes = unit.frame_bytes();
-            let done = match unit {
-                Unit::Copy(source) => Done::Copy(source),
-                Unit::Merge(shard) => Done::Frames(merge_shard(sources, encoder, &shard, kept)?),
+        |(sources, encoder), item| {
+            let bytes = item.frame_bytes();
+            let done = match item {
+                WorkItem::Copy(source) => Done::Copy(source),
+                WorkItem::Merge(shard) => {
+                    Done::Frames(merge_shard(sources, encoder, &shard, kept)?)
+                }
             };
             Ok((bytes, done))
         },

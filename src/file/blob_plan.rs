@@ -1,13 +1,13 @@
 //! What is in each blob of a file: from its table of contents, from per-blob indexes, or from one
 //! parallel pass over the blobs.
 
-use super::blob_reader::BlobReader;
+use super::blob_pass::BlobPass;
 use super::header_walker::FrameHead;
 use super::pbf_file::PbfFile;
 use crate::error::Result;
-use crate::osm::{KindSet, OrderKey};
+use crate::osm::{KindSet, TypeThenId};
 use crate::pbf::{BlobEntry, BlobFlags, decode_blob_index, scan_payload};
-use crate::runtime::{Context, parallel_classify_phase};
+use crate::runtime::{Context, WorkItem};
 
 /// The index that a file has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,12 +76,26 @@ pub struct BlobPlan {
     pub entries: Vec<BlobEntry>,
 }
 
-/// A blob on its way into a plan.
-enum Unit {
-    /// The entry says enough.
+/// A blob of which the plan needs an entry.
+enum PlanItem {
+    /// The index says enough.
     Known(BlobEntry),
     /// The blob has to be decoded.
     Scan(BlobEntry),
+}
+
+impl WorkItem for PlanItem {
+    fn input_bytes(&self) -> u64 {
+        let (Self::Known(entry) | Self::Scan(entry)) = self;
+        u64::from(entry.frame_len)
+    }
+
+    fn held_bytes(&self) -> u64 {
+        match self {
+            Self::Known(_) => 0,
+            Self::Scan(_) => self.input_bytes(),
+        }
+    }
 }
 
 impl BlobPlan {
@@ -107,7 +121,7 @@ impl BlobPlan {
                 entries: toc.entries.clone(),
             });
         }
-        let units = file.frames().map(|head| {
+        let items = file.frames().map(|head| {
             head.map(
                 |FrameHead {
                      mut entry,
@@ -115,15 +129,15 @@ impl BlobPlan {
                  }| {
                     let known = indexdata.and_then(|bytes| decode_blob_index(&bytes, &mut entry));
                     if needs == PlanNeeds::Frames || (known.is_some() && enough(&entry)) {
-                        Unit::Known(entry)
+                        PlanItem::Known(entry)
                     } else {
-                        Unit::Scan(entry)
+                        PlanItem::Scan(entry)
                     }
                 },
             )
         });
         let mut entries = Vec::new();
-        index_pass(file, units, ctx, |entry| {
+        index_pass(file, items, ctx, |entry| {
             on_entry(&entry)?;
             entries.push(entry);
             Ok(())
@@ -137,11 +151,11 @@ impl BlobPlan {
         ctx: &Context,
         mut on_entry: impl FnMut(&BlobEntry) -> Result<()>,
     ) -> Result<Self> {
-        let units = file
+        let items = file
             .frames()
-            .map(|head| head.map(|head| Unit::Scan(head.entry)));
+            .map(|head| head.map(|head| PlanItem::Scan(head.entry)));
         let mut entries = Vec::new();
-        index_pass(file, units, ctx, |entry| {
+        index_pass(file, items, ctx, |entry| {
             on_entry(&entry)?;
             entries.push(entry);
             Ok(())
@@ -180,8 +194,8 @@ impl BlobPlan {
         self.first_where(|first, last| first == last)
     }
 
-    fn first_where(&self, test: impl Fn(OrderKey, OrderKey) -> bool) -> Option<&BlobEntry> {
-        let mut last: Option<OrderKey> = None;
+    fn first_where(&self, test: impl Fn(TypeThenId, TypeThenId) -> bool) -> Option<&BlobEntry> {
+        let mut last: Option<TypeThenId> = None;
         self.entries.iter().find(|entry| {
             let found = last
                 .zip(entry.first_key())
@@ -211,36 +225,25 @@ impl BlobPlan {
     }
 }
 
-/// Turns units into entries, decoding those that need it on every core; `take` gets the entries in
+/// Turns items into entries, decoding those that need it on every core; `take` gets the entries in
 /// order.
 fn index_pass(
     file: &PbfFile,
-    units: impl Iterator<Item = Result<Unit>> + Send,
+    items: impl Iterator<Item = Result<PlanItem>> + Send,
     ctx: &Context,
-    mut take: impl FnMut(BlobEntry) -> Result<()>,
+    take: impl FnMut(BlobEntry) -> Result<()>,
 ) -> Result<()> {
     ctx.expect_phases(1);
-    let phase = ctx.phase("index", file.input.len());
-    parallel_classify_phase(
-        ctx.jobs,
-        ctx.byte_budget(),
-        units,
-        |unit| match unit {
-            Unit::Known(_) => 0,
-            Unit::Scan(entry) => u64::from(entry.frame_len),
-        },
-        || BlobReader::new(&file.input, ctx),
-        |reader, unit| match unit {
-            Unit::Known(entry) => Ok(entry),
-            Unit::Scan(mut entry) => {
-                let scanned = scan_payload(reader.payload(&entry)?, &mut entry);
-                scanned.map_err(|error| reader.error(&entry, error))?;
+    BlobPass::new("index", &file.input, ctx).run_stream(
+        items,
+        || (),
+        |reader, (), item| match item {
+            PlanItem::Known(entry) => Ok(entry),
+            PlanItem::Scan(mut entry) => {
+                reader.decode(&entry.clone(), |payload| scan_payload(payload, &mut entry))?;
                 Ok(entry)
             }
         },
-        |entry| {
-            phase.advance(u64::from(entry.frame_len));
-            take(entry)
-        },
+        take,
     )
 }

@@ -4,7 +4,7 @@ use crate::error::{Error, FormatError, Result};
 use crate::io::Input;
 use crate::pbf::{
     Blob, BlobEntry, BlobFlags, BlobHeader, BlobKind, Decompressor, Encoding, FRAME_PREFIX_LEN,
-    StringTable, check_claims, scan_payload, stale_index,
+    StringTable, scan_payload, stale_index, verify_entry,
 };
 use crate::runtime::{Context, Stats};
 use std::sync::Arc;
@@ -17,35 +17,35 @@ pub struct BlobReader<'f> {
     stats: Arc<Stats>,
     frame: Vec<u8>,
     decompressor: Decompressor,
-    glances: Glances,
+    prefilters: PrefilterRecord,
 }
 
-/// What came of a glance at the strings of a block.
+/// What came of a prefilter at the strings of a block.
 #[derive(Debug)]
-pub(crate) enum Glanced<'a, T> {
+pub(crate) enum Prefiltered<'a, T> {
     /// They were enough.
-    Answered(T),
+    Decided(T),
     /// The whole payload.
     Payload(&'a [u8]),
 }
 
-/// How often glances were enough.
+/// How often prefilters were enough.
 #[derive(Debug, Default, Clone, Copy)]
-struct Glances {
+struct PrefilterRecord {
     tried: u32,
-    answered: u32,
+    decided: u32,
 }
 
-impl Glances {
-    fn count(&mut self, answered: bool) {
+impl PrefilterRecord {
+    fn count(&mut self, decided: bool) {
         self.tried += 1;
-        self.answered += u32::from(answered);
+        self.decided += u32::from(decided);
     }
 
-    /// Whether most glances were in vain; every now and then it is tried again.
-    fn are_in_vain(&mut self) -> bool {
+    /// Whether most prefilters were in vain; every now and then it is tried again.
+    fn rarely_decide(&mut self) -> bool {
         const TRIES: u32 = 8;
-        if self.tried < TRIES || self.answered * 3 >= self.tried {
+        if self.tried < TRIES || self.decided * 3 >= self.tried {
             return false;
         }
         self.tried += 1;
@@ -65,7 +65,7 @@ impl<'f> BlobReader<'f> {
             stats: ctx.stats.clone(),
             frame: Vec::new(),
             decompressor,
-            glances: Glances::default(),
+            prefilters: PrefilterRecord::default(),
         }
     }
 
@@ -103,22 +103,22 @@ impl<'f> BlobReader<'f> {
         if entry.flags.has(BlobFlags::HASHED) && XxHash3_64::oneshot(payload) != entry.hash {
             return Err(bad(stale_index("the content differs")));
         }
-        check_claims(payload, entry).map_err(bad)?;
+        verify_entry(payload, entry).map_err(bad)?;
         Ok(payload)
     }
 
-    /// As [`payload`](Self::payload), unless `glance` can answer from the block's strings alone: then no
+    /// As [`payload`](Self::payload), unless `prefilter` can decision from the block's strings alone: then no
     /// more is decompressed than these. Where that mostly turns out to be in vain it is not tried.
-    pub(crate) fn payload_unless<T>(
+    pub(crate) fn payload_unless_decided<T>(
         &mut self,
         entry: &BlobEntry,
-        glance: Option<impl FnOnce(&StringTable<'_>) -> Option<T>>,
-    ) -> Result<Glanced<'_, T>> {
-        let Some(glance) = glance else {
-            return self.payload(entry).map(Glanced::Payload);
+        prefilter: Option<impl FnOnce(&StringTable<'_>) -> Option<T>>,
+    ) -> Result<Prefiltered<'_, T>> {
+        let Some(prefilter) = prefilter else {
+            return self.payload(entry).map(Prefiltered::Payload);
         };
-        if self.glances.are_in_vain() {
-            return self.payload(entry).map(Glanced::Payload);
+        if self.prefilters.rarely_decide() {
+            return self.payload(entry).map(Prefiltered::Payload);
         }
         let input = self.input;
         let bad = |source| input.blob_error(u64::from(entry.number), entry.offset, source);
@@ -126,15 +126,39 @@ impl<'f> BlobReader<'f> {
         let blob = blob_in_frame(&self.frame, entry).map_err(bad)?;
         let table = self.decompressor.string_table(&blob).map_err(bad)?;
         let strings = table.map(StringTable::parse).transpose().map_err(bad)?;
-        let answer = strings.and_then(|strings| glance(&strings));
+        let decision = strings.and_then(|strings| prefilter(&strings));
         self.stats
             .bytes_decoded
             .add(table.map_or(0, <[u8]>::len) as u64);
-        self.glances.count(answer.is_some());
-        match answer {
-            Some(answer) => Ok(Glanced::Answered(answer)),
-            None => self.decompress(entry).map(Glanced::Payload),
+        self.prefilters.count(decision.is_some());
+        match decision {
+            Some(decision) => Ok(Prefiltered::Decided(decision)),
+            None => self.decompress(entry).map(Prefiltered::Payload),
         }
+    }
+
+    /// Calls `work` with the payload of a blob. An error gets the file, the number of the blob and its offset.
+    pub(crate) fn decode<R>(
+        &mut self,
+        entry: &BlobEntry,
+        work: impl FnOnce(&[u8]) -> Result<R, FormatError>,
+    ) -> Result<R> {
+        let result = work(self.payload(entry)?);
+        result.map_err(|error| self.error(entry, error))
+    }
+
+    /// As [`decode`](Self::decode), unless `prefilter` decides from the block's strings alone.
+    pub(crate) fn decode_unless_decided<R>(
+        &mut self,
+        entry: &BlobEntry,
+        prefilter: Option<impl FnOnce(&StringTable<'_>) -> Option<R>>,
+        work: impl FnOnce(&[u8]) -> Result<R, FormatError>,
+    ) -> Result<R> {
+        let result = match self.payload_unless_decided(entry, prefilter)? {
+            Prefiltered::Decided(decision) => return Ok(decision),
+            Prefiltered::Payload(payload) => work(payload),
+        };
+        result.map_err(|error| self.error(entry, error))
     }
 
     /// An error about a blob of this reader's file.

@@ -1,91 +1,263 @@
-//! The library's front door: every object of a file, on one core or on all.
+//! Reading every object of a file, on one core or on all.
 
-use super::blob_reader::BlobReader;
-use super::header_walker::{FrameHead, HeaderWalker};
-use super::pbf_file::PbfFile;
-use crate::error::{FormatError, Result};
-use crate::pbf::{BlobEntry, Element, HeaderBlock, PrimitiveBlock};
-use crate::runtime::{Context, parallel_classify_phase};
+use super::{BlobPass, BlobReader, PbfFile};
+use crate::error::{Error, FormatError, Result};
+use crate::io::Input;
+use crate::osm::{Bbox, KindSet, ObjectKind};
+use crate::pbf::{BlobEntry, BlobFlags, Element, HeaderBlock, PrimitiveBlock, decode_blob_index};
+use crate::runtime::Context;
+use std::io::Read;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-/// Reads every object of a PBF file, whatever its compression, order or index.
+/// Reads the objects of a PBF file, whatever its compression, order or index.
+///
+/// Methods take `&self` and can be called again: each reads the file from its start. Memory is 8 MB, and 4 MB for each
+/// worker thread, whatever the size of the file.
 ///
 /// ```no_run
-/// let reader = pbfhogg::ElementReader::from_path("planet.osm.pbf")?;
-/// let objects = reader.par_map_reduce(|_| 1u64, || 0, |a, b| a + b)?;
-/// # let _ = objects;
+/// use pbfhogg::{Element, ElementReader};
+///
+/// let reader = ElementReader::from_path("planet.osm.pbf")?;
+/// let cafes = reader.par_map_reduce(
+///     |element| match element {
+///         Element::Node(node) => u64::from(node.tags().any(|tag| tag == ("amenity", "cafe"))),
+///         _ => 0,
+///     },
+///     || 0,
+///     |a, b| a + b,
+/// )?;
+/// # let _ = cafes;
 /// # Ok::<(), pbfhogg::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct ElementReader {
     file: PbfFile,
+    kinds: KindSet,
+    bbox: Option<Bbox>,
     ctx: Context,
 }
 
 impl ElementReader {
-    /// Opens a file; work is spread over every core.
+    /// Opens a file; `-` is standard input. Work is spread over every core.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be opened, or is no PBF file.
     pub fn from_path(path: impl AsRef<Path>) -> Result<Self> {
         Self::with_context(path, Context::default())
     }
 
-    /// Opens a file; `ctx` says how many cores to use.
+    /// Opens a file; `ctx` tells how many threads to use and who watches.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_path`](Self::from_path).
     pub fn with_context(path: impl AsRef<Path>, ctx: Context) -> Result<Self> {
+        let input = Input::open_in(path.as_ref(), &ctx)?;
+        Self::of_input(input, ctx)
+    }
+
+    /// Reads a file from a stream, which is first copied to a temporary file without a name.
+    ///
+    /// ```
+    /// # let bytes = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/table-version-1.osm.pbf"))?;
+    /// let reader = pbfhogg::ElementReader::from_reader(bytes.as_slice())?;
+    /// reader.for_each(|element| println!("{} {}", element.kind(), element.id()))?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The stream fails, the temporary file cannot be written, or the stream is no PBF file.
+    pub fn from_reader(stream: impl Read) -> Result<Self> {
+        let input = Input::spool(Path::new("the stream"), stream)?;
+        Self::of_input(input, Context::default())
+    }
+
+    fn of_input(input: Input, ctx: Context) -> Result<Self> {
         Ok(Self {
-            file: PbfFile::open(path.as_ref(), &ctx)?,
+            file: PbfFile::of_input(input, &ctx)?,
+            kinds: KindSet::ALL,
+            bbox: None,
             ctx,
         })
     }
 
-    /// What the file says of itself.
+    /// Reads objects of some kinds only. Blobs that an index tells to hold others are not read.
+    #[must_use]
+    pub fn kinds(self, kinds: KindSet) -> Self {
+        Self { kinds, ..self }
+    }
+
+    /// Of nodes reads those within a box only, its edges included. Blobs that an index tells to lie outside are not
+    /// read. Ways and relations are all read.
+    #[must_use]
+    pub fn nodes_within(self, bbox: Bbox) -> Self {
+        Self {
+            bbox: Some(bbox),
+            ..self
+        }
+    }
+
+    /// The header: what the file says about itself.
     pub const fn header(&self) -> &HeaderBlock {
         &self.file.header
     }
 
-    fn frames(&self) -> HeaderWalker<'_> {
-        self.file.frames()
+    /// The blobs that may hold objects that are asked for, in file order.
+    fn blobs(&self) -> Box<dyn Iterator<Item = Result<BlobEntry>> + Send + '_> {
+        let is_wanted = |entry: &Result<BlobEntry>| match entry {
+            Ok(entry) => self.may_select(entry),
+            Err(_) => true,
+        };
+        match &self.file.toc {
+            Some(toc) => Box::new(toc.entries.iter().copied().map(Ok).filter(is_wanted)),
+            None => {
+                let frames = self.file.frames();
+                let entries = frames.map(|head| {
+                    head.map(|mut head| {
+                        let indexdata = head.indexdata.as_deref();
+                        indexdata.and_then(|bytes| decode_blob_index(bytes, &mut head.entry));
+                        head.entry
+                    })
+                });
+                Box::new(entries.filter(is_wanted))
+            }
+        }
+    }
+
+    fn may_select(&self, entry: &BlobEntry) -> bool {
+        if entry.is_indexed() && entry.kinds.intersection(self.kinds).is_empty() {
+            return false;
+        }
+        let holds_nodes_alone = entry.kinds.single() == Some(ObjectKind::Node);
+        match &self.bbox {
+            Some(bbox) if holds_nodes_alone && !entry.bbox.is_empty() => {
+                // Indexes of other programs may be off by a unit.
+                let tolerance = i32::from(!entry.flags.has(BlobFlags::SCANNED));
+                entry.bbox.widened(tolerance).intersects(bbox)
+            }
+            _ => true,
+        }
+    }
+
+    fn selects(&self, element: &Element<'_>) -> bool {
+        let is_within = |bbox: &Bbox| match element {
+            Element::Node(node) => bbox.contains_nano(node.nano_lat(), node.nano_lon()),
+            Element::Way(_) | Element::Relation(_) => true,
+        };
+        self.kinds.contains(element.kind()) && self.bbox.as_ref().is_none_or(is_within)
     }
 
     /// Calls `visit` with every object in file order, on this thread alone.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read or a blob is damaged. Objects before the damage have been visited.
     pub fn for_each(&self, mut visit: impl FnMut(Element<'_>)) -> Result<()> {
-        let mut blobs = BlobReader::new(&self.file.input, &self.ctx);
-        for head in self.frames() {
-            let FrameHead { entry, .. } = head?;
-            let visited = visit_payload(blobs.payload(&entry)?, &mut visit);
-            visited.map_err(|error| blobs.error(&entry, error))?;
-        }
-        Ok(())
+        self.try_for_each(|element| {
+            visit(element);
+            Ok(())
+        })
     }
 
-    /// Calls `visit` with every object in file order, on this thread; the other cores read and
-    /// decompress ahead.
+    /// Calls `visit` with every object in file order, on this thread alone, until it fails.
+    ///
+    /// ```no_run
+    /// use pbfhogg::ElementReader;
+    /// use std::io::Write;
+    ///
+    /// let reader = ElementReader::from_path("berlin.osm.pbf")?;
+    /// let mut list = std::fs::File::create("ids.txt")?;
+    /// reader.try_for_each(|element| -> Result<(), Box<dyn std::error::Error>> {
+    ///     writeln!(list, "{} {}", element.kind(), element.id())?;
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`for_each`](Self::for_each), and those of `visit`.
+    pub fn try_for_each<E: From<Error>>(
+        &self,
+        mut visit: impl FnMut(Element<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let stopped = self.find_map(|element| visit(element).err())?;
+        stopped.map_or(Ok(()), Err)
+    }
+
+    /// Calls `visit` with every object in file order, on this thread alone, until it returns something.
+    ///
+    /// ```no_run
+    /// use pbfhogg::{Element, ElementReader};
+    ///
+    /// let reader = ElementReader::from_path("berlin.osm.pbf")?;
+    /// let first_pub = reader.find_map(|element| match element {
+    ///     Element::Node(node) if node.tags().any(|tag| tag == ("amenity", "pub")) => Some(node.id()),
+    ///     _ => None,
+    /// })?;
+    /// # let _ = first_pub;
+    /// # Ok::<(), pbfhogg::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`for_each`](Self::for_each).
+    pub fn find_map<B>(
+        &self,
+        mut visit: impl FnMut(Element<'_>) -> Option<B>,
+    ) -> Result<Option<B>> {
+        let mut blobs = BlobReader::new(&self.file.input, &self.ctx);
+        for entry in self.blobs() {
+            let found = blobs.decode(&entry?, |payload| self.visit(payload, &mut visit))?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Calls `visit` with every object in file order, on this thread; other threads read and decompress ahead.
+    ///
+    /// # Errors
+    ///
+    /// As [`for_each`](Self::for_each).
     pub fn for_each_pipelined(&self, mut visit: impl FnMut(Element<'_>)) -> Result<()> {
         let spare: Mutex<Vec<Vec<u8>>> = Mutex::default();
         let lock = || spare.lock().unwrap_or_else(PoisonError::into_inner);
-        parallel_classify_phase(
-            self.ctx.jobs,
-            self.ctx.byte_budget(),
-            self.frames(),
-            // Payloads are a few times as long as their frames.
-            |head| u64::from(head.entry.frame_len) * 4,
-            || BlobReader::new(&self.file.input, &self.ctx),
-            |blobs, head| {
+        // Payloads are a few times as long as their frames.
+        self.pass().holding(4).run_stream(
+            self.blobs(),
+            || (),
+            |reader, (), entry| {
                 let mut payload = lock().pop().unwrap_or_default();
                 payload.clear();
-                payload.extend_from_slice(blobs.payload(&head.entry)?);
-                Ok((head.entry, payload))
+                payload.extend_from_slice(reader.payload(&entry)?);
+                Ok((entry, payload))
             },
             |(entry, payload): (BlobEntry, Vec<u8>)| {
-                let visited = visit_payload(&payload, &mut visit);
+                let visited = self.visit(&payload, &mut |element| {
+                    visit(element);
+                    None::<()>
+                });
                 lock().push(payload);
-                visited.map_err(|error| self.error(&entry, error))
+                let error = |source| {
+                    let number = u64::from(entry.number);
+                    self.file.input.blob_error(number, entry.offset, source)
+                };
+                visited.map(drop).map_err(error)
             },
         )
     }
 
-    /// Maps every object on all cores and folds the results. Objects of one blob are folded in
-    /// file order, and blobs are folded in file order, so that the result does not depend on the
-    /// number of cores as long as `reduce` is associative.
+    /// Maps every object on all cores and reduces the results. Objects of a blob, and then blobs, are reduced in file
+    /// order: the result does not depend on the number of threads as long as `reduce` is associative.
+    ///
+    /// # Errors
+    ///
+    /// As [`for_each`](Self::for_each).
     pub fn par_map_reduce<T: Send>(
         &self,
         map: impl Fn(Element<'_>) -> T + Sync,
@@ -93,41 +265,114 @@ impl ElementReader {
         reduce: impl Fn(T, T) -> T + Sync,
     ) -> Result<T> {
         let mut total = Some(identity());
-        parallel_classify_phase(
-            self.ctx.jobs,
-            self.ctx.byte_budget(),
-            self.frames(),
-            |head| u64::from(head.entry.frame_len),
-            || BlobReader::new(&self.file.input, &self.ctx),
-            |blobs, head| {
+        self.pass().run_stream(
+            self.blobs(),
+            || (),
+            |reader, (), entry| {
                 let mut part = Some(identity());
-                let visited = visit_payload(blobs.payload(&head.entry)?, &mut |element| {
-                    part = part.take().map(|part| reduce(part, map(element)));
-                });
-                visited.map_err(|error| blobs.error(&head.entry, error))?;
+                reader.decode(&entry, |payload| {
+                    self.visit(payload, &mut |element| {
+                        part = part.take().map(|part| reduce(part, map(element)));
+                        None::<()>
+                    })
+                })?;
                 Ok(part)
             },
             |part| {
-                total = total
-                    .take()
-                    .zip(part)
-                    .map(|(total, part)| reduce(total, part));
+                let both = total.take().zip(part);
+                total = both.map(|(total, part)| reduce(total, part));
                 Ok(())
             },
         )?;
         Ok(total.unwrap_or_else(identity))
     }
 
-    fn error(&self, entry: &BlobEntry, source: FormatError) -> crate::error::Error {
-        self.file
-            .input
-            .blob_error(u64::from(entry.number), entry.offset, source)
+    /// Folds every object on all cores into a few states, at most one for each thread, and returns the states. Blobs are
+    /// folded in any order, so that merging the states must not depend on it.
+    ///
+    /// ```no_run
+    /// use pbfhogg::ElementReader;
+    /// use std::collections::HashMap;
+    ///
+    /// let reader = ElementReader::from_path("berlin.osm.pbf")?;
+    /// let states = reader.par_fold(HashMap::<String, u64>::new, |counts, element| {
+    ///     for (key, _) in element.tags() {
+    ///         match counts.get_mut(key) {
+    ///             Some(count) => *count += 1,
+    ///             None => drop(counts.insert(key.to_owned(), 1)),
+    ///         }
+    ///     }
+    /// })?;
+    /// let mut counts = HashMap::new();
+    /// for (key, count) in states.into_iter().flatten() {
+    ///     *counts.entry(key).or_insert(0) += count;
+    /// }
+    /// # Ok::<(), pbfhogg::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`for_each`](Self::for_each).
+    pub fn par_fold<S: Send>(
+        &self,
+        init: impl Fn() -> S + Sync,
+        fold: impl Fn(&mut S, Element<'_>) + Sync,
+    ) -> Result<Vec<S>> {
+        let states: Mutex<Vec<S>> = Mutex::default();
+        let lock = || states.lock().unwrap_or_else(PoisonError::into_inner);
+        self.pass().run_stream(
+            self.blobs(),
+            || (),
+            |reader, (), entry| {
+                let idle = lock().pop();
+                let mut state = idle.unwrap_or_else(&init);
+                let folded = reader.decode(&entry, |payload| {
+                    self.visit(payload, &mut |element| {
+                        fold(&mut state, element);
+                        None::<()>
+                    })
+                });
+                lock().push(state);
+                folded.map(drop)
+            },
+            |()| Ok(()),
+        )?;
+        Ok(states.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn pass(&self) -> BlobPass<'_, '_> {
+        BlobPass::new("read objects", &self.file.input, &self.ctx)
+    }
+
+    /// Visits the selected objects of a block until `visit` returns something.
+    fn visit<B>(
+        &self,
+        payload: &[u8],
+        visit: &mut impl FnMut(Element<'_>) -> Option<B>,
+    ) -> Result<Option<B>, FormatError> {
+        let stopped = PrimitiveBlock::parse(payload)?.try_for_each(|element| {
+            let found = match self.selects(&element) {
+                true => visit(element),
+                false => None,
+            };
+            found.map_or(Ok(()), |found| Err(Stop::Found(found)))
+        });
+        match stopped {
+            Ok(()) => Ok(None),
+            Err(Stop::Found(found)) => Ok(Some(found)),
+            Err(Stop::Failed(error)) => Err(error),
+        }
     }
 }
 
-fn visit_payload(payload: &[u8], visit: &mut impl FnMut(Element<'_>)) -> Result<(), FormatError> {
-    PrimitiveBlock::parse(payload)?.try_for_each(|element| {
-        visit(element);
-        Ok::<_, FormatError>(())
-    })
+/// The reason for ending the visit of a block.
+enum Stop<B> {
+    Found(B),
+    Failed(FormatError),
+}
+
+impl<B> From<FormatError> for Stop<B> {
+    fn from(error: FormatError) -> Self {
+        Self::Failed(error)
+    }
 }

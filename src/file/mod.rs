@@ -3,6 +3,7 @@
 //! [`PbfFile`] opens a file, [`BlobPlan`] lists what each of its blobs holds, [`BlobReader`] fetches and decompresses one,
 //! and [`PbfWriter`] writes blobs and a table of contents. [`ElementReader`] is the front door for users of the library.
 
+mod blob_pass;
 mod blob_plan;
 mod blob_reader;
 mod element_reader;
@@ -11,9 +12,10 @@ mod header_walker;
 mod pbf_file;
 mod pbf_writer;
 
+pub(crate) use blob_pass::BlobPass;
 pub use blob_plan::{BlobPlan, IndexKind, PlanNeeds};
 pub use blob_reader::BlobReader;
-pub(crate) use blob_reader::{Glanced, complete};
+pub(crate) use blob_reader::{Prefiltered, complete};
 pub use element_reader::ElementReader;
 pub use header_walker::{FrameHead, HeaderWalker};
 pub use pbf_file::PbfFile;

@@ -3,15 +3,15 @@
 use super::blob_reader::BlobReader;
 use crate::error::{Error, FormatError, Result};
 use crate::io::{
-    Backend, Expected, Input, OpenOutput, Output, OutputTarget, check_space, open_backend,
+    Backend, Input, OpenOutput, Output, OutputTarget, SizeHint, check_space, open_backend,
 };
-use crate::osm::OrderKey;
+use crate::osm::TypeThenId;
 use crate::pbf::{
     BlobEntry, BlobFlags, BlobKind, Compression, EncodedFrame, HeaderBlock, Toc, TocFlags,
     TocPointer, encode_blob_header, encode_blob_index, encode_toc, encode_toc_frames, feature,
     header_frame, plain_header_len, reserved_header_len, stream_header_frame,
 };
-use crate::runtime::{Context, parallel_classify_phase};
+use crate::runtime::{Context, Pass};
 use serde::Serialize;
 
 /// How a file is to be written.
@@ -102,7 +102,7 @@ impl std::fmt::Debug for PbfWriter<'_> {
 /// What is known of the order of everything written so far.
 #[derive(Debug, Clone, Copy, Default)]
 struct OrderSoFar {
-    last: Option<OrderKey>,
+    last: Option<TypeThenId>,
     broken: bool,
     unknown: bool,
 }
@@ -129,15 +129,15 @@ impl OrderSoFar {
 }
 
 impl<'f> PbfWriter<'f> {
-    /// Begins a file. Fails where there is too little space for what is expected.
+    /// Begins a file. Fails where there is too little space for what is size_hint.
     pub fn create(
         target: OutputTarget,
         header: HeaderBlock,
         options: WriteOptions,
-        expected: Expected,
+        size_hint: SizeHint,
         ctx: &Context,
     ) -> Result<Self> {
-        Self::begun(OpenOutput::open(target)?, header, options, expected, ctx)
+        Self::begun(OpenOutput::open(target)?, header, options, size_hint, ctx)
     }
 
     /// As [`create`](Self::create), to an output that was begun before.
@@ -145,7 +145,7 @@ impl<'f> PbfWriter<'f> {
         output: OpenOutput,
         header: HeaderBlock,
         options: WriteOptions,
-        expected: Expected,
+        size_hint: SizeHint,
         ctx: &Context,
     ) -> Result<Self> {
         let OpenOutput {
@@ -154,9 +154,9 @@ impl<'f> PbfWriter<'f> {
             is_stream,
         } = output;
         if !is_stream {
-            check_space(&output, &file, &expected, ctx)?;
+            check_space(&output, &file, &size_hint, ctx)?;
         }
-        let backend = open_backend(&output, file, is_stream, &expected, ctx)?;
+        let backend = open_backend(&output, file, is_stream, &size_hint, ctx)?;
         let mut writer = Self {
             output,
             backend,
@@ -175,12 +175,12 @@ impl<'f> PbfWriter<'f> {
             unverified: Vec::new(),
             ctx: ctx.clone(),
         };
-        writer.begin(&expected)?;
+        writer.begin(&size_hint)?;
         Ok(writer)
     }
 
     /// Writes the header of a stream, or keeps room for that of a file.
-    fn begin(&mut self, expected: &Expected) -> Result<()> {
+    fn begin(&mut self, size_hint: &SizeHint) -> Result<()> {
         // Nearly all files have dense nodes, and some readers expect them to be declared where there are none.
         self.header.set_required(feature::SCHEMA, true);
         self.header.set_required(feature::DENSE_NODES, true);
@@ -189,9 +189,9 @@ impl<'f> PbfWriter<'f> {
             frame.map_err(|error| self.failed(&error))?
         } else {
             // Padding for the sake of shared blocks pays where there are some.
-            let alike = expected
+            let alike = size_hint
                 .first_copy
-                .filter(|_| expected.bytes >= LEAST_ALIGNED);
+                .filter(|_| size_hint.bytes >= LEAST_ALIGNED);
             vec![0; reserved_header_len(&self.header, alike)]
         };
         self.backend.write(&start)?;
@@ -309,7 +309,7 @@ impl<'f> PbfWriter<'f> {
         drop(self.backend);
         if self.options.is_compression_asked && self.written.blobs_copied > 0 {
             let (path, copied) = (self.output.path().display(), self.written.blobs_copied);
-            self.ctx.tell(format!(
+            self.ctx.info(format!(
                 "{path}: {copied} of {} blobs were copied and keep the compression that they had; \
                  `pbfhogg repack --compression` changes all of them",
                 self.written.blobs
@@ -323,30 +323,23 @@ impl<'f> PbfWriter<'f> {
     /// that is damaged, in the order of the output, is the error.
     fn verify_copies(&mut self) -> Result<()> {
         let copies = std::mem::take(&mut self.unverified);
-        let bytes = |entry: &BlobEntry| u64::from(entry.frame_len);
         let is_unhashed = |(_, entry): &&(&Input, BlobEntry)| !entry.flags.has(BlobFlags::HASHED);
         let unhashed = copies.iter().filter(is_unhashed).count();
         if copies.is_empty() {
             return Ok(());
         }
-        let phase = (self.ctx).phase("verify", copies.iter().map(|(_, entry)| bytes(entry)).sum());
-        parallel_classify_phase(
-            self.ctx.jobs,
-            self.ctx.byte_budget(),
-            copies.into_iter().map(Ok),
-            |(_, entry)| bytes(entry),
+        let copies = copies.into_iter().map(|(input, entry)| (entry, input));
+        Pass::new("verify", &self.ctx).run(
+            copies.collect(),
             || None,
-            |reader: &mut Option<(&Input, BlobReader<'_>)>, (input, entry)| {
+            |reader: &mut Option<(&Input, BlobReader<'_>)>, (entry, input)| {
                 let reader = match reader.take() {
                     Some((of, known)) if of.is(input) => reader.insert((of, known)),
                     _ => reader.insert((input, BlobReader::new(input, &self.ctx))),
                 };
-                reader.1.payload(&entry).map(|_| bytes(&entry))
+                reader.1.payload(&entry).map(drop)
             },
-            |bytes| {
-                phase.advance(bytes);
-                Ok(())
-            },
+            |()| Ok(()),
         )?;
         if unhashed > 0 {
             self.ctx.warn(format!(

@@ -2,7 +2,7 @@
 
 use super::NO_PLACE;
 use super::write_osc::ChangeAction;
-use crate::osm::{Bbox, ObjectKind, OrderKey, Place, StringPool, id_rank};
+use crate::osm::{Bbox, ObjectKind, Place, StringPool, TypeThenId, id_rank};
 use crate::pbf::{Info, Member, Object, ObjectBody};
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use std::ops::Range;
 #[derive(Debug, Clone, Copy)]
 pub struct Change {
     /// The place of the object in canonical order.
-    pub key: OrderKey,
+    pub key: TypeThenId,
     /// The id of the object.
     pub id: i64,
     /// What becomes of the object.
@@ -90,7 +90,7 @@ pub struct Replication {
 
 /// What a text says of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Preface {
+pub struct DocumentHeader {
     /// The state of the data.
     pub replication: Replication,
     /// Where change files come from.
@@ -109,7 +109,7 @@ impl Replication {
     }
 }
 
-impl Preface {
+impl DocumentHeader {
     fn add(&mut self, other: Self) {
         self.replication.add(&other.replication);
         self.replication_url = self.replication_url.take().or(other.replication_url);
@@ -131,7 +131,7 @@ pub struct ChangeSet {
     pub(super) roles: Vec<(ObjectKind, u32)>,
     /// Latitude and longitude of nodes of ways, in 1e-7 degree.
     pub(super) places: Vec<(i32, i32)>,
-    pub(super) preface: Preface,
+    pub(super) document_header: DocumentHeader,
     /// Whether any object says if it is visible, as those of history files do.
     pub(super) tells_visible: bool,
     /// Objects that the user of an editor deleted, and that were left out.
@@ -146,12 +146,12 @@ impl ChangeSet {
 
     /// What the change files tell of the state of the data after them.
     pub const fn replication(&self) -> &Replication {
-        &self.preface.replication
+        &self.document_header.replication
     }
 
     /// What the text says of itself.
-    pub const fn preface(&self) -> &Preface {
-        &self.preface
+    pub const fn document_header(&self) -> &DocumentHeader {
+        &self.document_header
     }
 
     /// Whether any object says if it is visible, as those of history files do.
@@ -166,14 +166,14 @@ impl ChangeSet {
     }
 
     pub(super) fn note_replication(&mut self, replication: Replication) {
-        self.preface.replication.add(&replication);
+        self.document_header.replication.add(&replication);
     }
 
     /// Adds the changes of another set behind those of this one.
     pub(super) fn append(&mut self, other: Self) -> Result<(), String> {
         if self.changes.is_empty() && self.strings.is_empty() {
             let empty = std::mem::replace(self, other);
-            self.preface.add(empty.preface);
+            self.document_header.add(empty.document_header);
             self.tells_visible |= empty.tells_visible;
             self.deleted_in_editor += empty.deleted_in_editor;
             return Ok(());
@@ -202,14 +202,14 @@ impl ChangeSet {
                 places: change.places.behind(places),
                 ..*change
             }));
-        self.preface.add(other.preface);
+        self.document_header.add(other.document_header);
         self.tells_visible |= other.tells_visible;
         self.deleted_in_editor += other.deleted_in_editor;
         Ok(())
     }
 
     /// Brings the changes into canonical order and keeps the winner for each object.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn sort_and_keep_last(&mut self) {
         // Stable: changes of one object keep the order in which they came.
         self.changes.sort_by_key(|change| change.key);
         self.changes.dedup_by(|later, kept| {
@@ -223,7 +223,7 @@ impl ChangeSet {
     }
 
     /// Which of the changes lie between two keys, both included.
-    pub fn range(&self, first: OrderKey, last: OrderKey) -> Range<usize> {
+    pub fn range(&self, first: TypeThenId, last: TypeThenId) -> Range<usize> {
         let start = self.changes.partition_point(|change| change.key < first);
         let end = self.changes.partition_point(|change| change.key <= last);
         start..end.max(start)
@@ -491,7 +491,7 @@ mod tests {
             changes: changes.to_vec(),
             ..ChangeSet::default()
         };
-        set.settle();
+        set.sort_and_keep_last();
         set.changes()[0].uid
     }
 

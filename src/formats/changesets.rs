@@ -86,7 +86,7 @@ pub(crate) fn holds_changesets(input: &Input, format: TextFormat) -> Result<bool
 }
 
 /// The error for changesets where none can be.
-pub(super) const NO_PLACE_FOR_CHANGESETS: &str = "there are changesets in the file, which PBF cannot hold; a file of \
+pub(super) const CHANGESETS_ARE_NO_OBJECTS: &str = "there are changesets in the file, which PBF cannot hold; a file of \
      changesets alone is read by `pbfhogg cat`, which writes it as osm or opl";
 
 /// Calls `take` with each changeset of a text, in file order. Any other object is an error.

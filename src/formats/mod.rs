@@ -5,8 +5,8 @@ mod changesets;
 mod format;
 mod numbers;
 mod opl;
-mod portions;
 mod read;
+mod text_chunks;
 mod text_encoder;
 mod text_output;
 mod write_opl;
@@ -14,13 +14,13 @@ mod write_osc;
 mod write_xml;
 mod xml;
 
-pub use change_set::{Batch, Change, ChangeSet, Preface, Replication};
+pub use change_set::{Batch, Change, ChangeSet, DocumentHeader, Replication};
 pub(crate) use changesets::holds_changesets;
 pub use changesets::{Changeset, ChangesetText, Comment, read_changesets};
 pub use format::TextFormat;
 pub(crate) use read::read_start;
 pub use read::read_texts;
-pub use text_encoder::{TextChunk, TextCompression, TextEncoder};
+pub use text_encoder::{EncodedText, TextCompression, TextEncoder};
 pub use text_output::TextOutput;
 pub use write_opl::OplText;
 pub use write_osc::{ChangeAction, OscText, OscWriter};
@@ -40,7 +40,7 @@ pub fn read_change_files<P: AsRef<Path>>(paths: &[P], ctx: &Context) -> Result<C
     let inputs = inputs.collect::<Result<Vec<_>>>()?;
     let mut changes = read::read_all(&inputs, TextFormat::OsmChange, ctx)?;
     changes.note_replication(read::sidecar_state(paths));
-    changes.settle();
+    changes.sort_and_keep_last();
     Ok(changes)
 }
 
@@ -65,7 +65,7 @@ pub fn read_osm_file(path: &Path) -> Result<ChangeSet> {
         _ => TextFormat::Osm,
     };
     let mut objects = read::read_all(&[input], format, &Context::default())?;
-    objects.settle();
+    objects.sort_and_keep_last();
     Ok(objects)
 }
 

@@ -3,21 +3,21 @@
 
 use super::NO_PLACE;
 use super::change_set::{ChangeSet, Draft};
-use super::changesets::NO_PLACE_FOR_CHANGESETS;
-use super::portions::{Portion, lines};
+use super::changesets::CHANGESETS_ARE_NO_OBJECTS;
+use super::text_chunks::{TextChunk, lines};
 use super::write_osc::ChangeAction;
 use crate::osm::{ObjectKind, parse_e7, parse_timestamp};
 
-/// Parses a portion of a file: whole lines.
-pub(super) fn parse(portion: &Portion) -> Result<ChangeSet, (usize, String)> {
+/// Parses a chunk of a file: whole lines.
+pub(super) fn parse(chunk: &TextChunk) -> Result<ChangeSet, (usize, String)> {
     let mut parser = Parser {
         objects: ChangeSet::default(),
         text: String::new(),
     };
-    for (start, line) in lines(&portion.bytes) {
+    for (start, line) in lines(&chunk.bytes) {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let line = match line.strip_prefix(b"\xef\xbb\xbf") {
-            Some(line) if start == 0 && portion.is_first() => line,
+            Some(line) if start == 0 && chunk.is_first() => line,
             _ => line,
         };
         let parsed = match std::str::from_utf8(line) {
@@ -40,7 +40,7 @@ impl Parser {
     fn line(&mut self, line: &str) -> Result<(), (usize, String)> {
         let kind = match line.chars().next() {
             None | Some('#') => return Ok(()),
-            Some('c') => return Err((0, NO_PLACE_FOR_CHANGESETS.into())),
+            Some('c') => return Err((0, CHANGESETS_ARE_NO_OBJECTS.into())),
             Some(letter) => ObjectKind::from_letter(letter),
         };
         let kind = kind.ok_or((0, "a line begins with n, w, r, c or #".to_owned()))?;

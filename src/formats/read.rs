@@ -1,8 +1,8 @@
-//! Reading text: portions are parsed on every core and handed on in file order.
+//! Reading text: text_chunks are parsed on every core and handed on in file order.
 
 use super::change_set::{ChangeSet, Replication};
 use super::format::TextFormat;
-use super::portions::{Portion, Portions};
+use super::text_chunks::{TextChunk, TextChunks};
 use super::{opl, xml};
 use crate::error::{Error, Result};
 use crate::file::binary_kind;
@@ -16,7 +16,7 @@ const BUDGET: u64 = 24 << 20;
 /// Bytes that the objects of a byte of text take, with what is made of them.
 const OF_A_BYTE: u64 = 3;
 
-impl Portion {
+impl TextChunk {
     fn parse(&self, path: &Path, format: TextFormat) -> Result<ChangeSet> {
         let parsed = match format {
             TextFormat::Opl => opl::parse(self),
@@ -26,7 +26,7 @@ impl Portion {
     }
 }
 
-/// Parses texts, one behind the other. `work` gets the objects of a portion, in file order, and the number of
+/// Parses texts, one behind the other. `work` gets the objects of a chunk, in file order, and the number of
 /// the input; what it makes of them goes to `merge`, in order.
 pub fn read_texts<S, T: Send>(
     inputs: &[Input],
@@ -39,25 +39,25 @@ pub fn read_texts<S, T: Send>(
     for input in inputs {
         check(input, format)?;
     }
-    let portions = inputs.iter().enumerate().flat_map(|(number, input)| {
-        let (portions, failed) = match Portions::new(input, format) {
-            Ok(portions) => (Some(portions), None),
+    let text_chunks = inputs.iter().enumerate().flat_map(|(number, input)| {
+        let (text_chunks, failed) = match TextChunks::new(input, format) {
+            Ok(text_chunks) => (Some(text_chunks), None),
             Err(error) => (None, Some(Err(error))),
         };
-        let portions = portions.into_iter().flatten().chain(failed);
-        portions.map(move |portion| portion.map(|portion| (number, portion)))
+        let text_chunks = text_chunks.into_iter().flatten().chain(failed);
+        text_chunks.map(move |chunk| chunk.map(|chunk| (number, chunk)))
     });
     parallel_classify_phase(
         ctx.jobs,
         BUDGET,
-        portions,
-        |(_, portion)| portion.bytes.len() as u64 * OF_A_BYTE,
+        text_chunks,
+        |(_, chunk)| chunk.bytes.len() as u64 * OF_A_BYTE,
         init,
-        |scratch, (number, portion)| {
+        |scratch, (number, chunk)| {
             let path = inputs.get(number).map_or(Path::new(""), Input::path);
-            let objects = portion.parse(path, format)?;
+            let objects = chunk.parse(path, format)?;
             // The text is not needed any more.
-            drop(portion);
+            drop(chunk);
             work(scratch, number, objects)
         },
         merge,
@@ -67,8 +67,8 @@ pub fn read_texts<S, T: Send>(
 /// The objects that a text begins with, and what it says of itself.
 pub(crate) fn read_start(input: &Input, format: TextFormat) -> Result<ChangeSet> {
     check(input, format)?;
-    match Portions::new(input, format)?.next() {
-        Some(portion) => portion?.parse(input.path(), format),
+    match TextChunks::new(input, format)?.next() {
+        Some(chunk) => chunk?.parse(input.path(), format),
         None => Ok(ChangeSet::default()),
     }
 }

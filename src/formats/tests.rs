@@ -100,7 +100,7 @@ fn broken_osm_files_are_refused() {
     for (text, cause) in [
         (
             &b"<html></html>"[..],
-            "line 1, column 7: expected <osm>, not <html>",
+            "line 1, column 7: size_hint <osm>, not <html>",
         ),
         (
             b"<osm>\n<node id='1' lat='1' lon='1'/>",

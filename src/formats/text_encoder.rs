@@ -37,7 +37,7 @@ impl TextCompression {
 
 /// A compressed piece of text. A file is a head, any number of chunks, and a tail.
 #[derive(Debug)]
-pub struct TextChunk {
+pub struct EncodedText {
     pub(super) bytes: Vec<u8>,
     /// Of the text of a gzip file, what its end has to say.
     crc: Option<Crc>,
@@ -76,14 +76,14 @@ impl TextEncoder {
     }
 
     /// Compresses a piece of text.
-    pub fn encode(&mut self, text: String) -> io::Result<TextChunk> {
+    pub fn encode(&mut self, text: String) -> io::Result<EncodedText> {
         let bytes = match self.compression {
             // Some readers stop at the end of the first of several bzip2 streams: one stream, by one thread.
             TextCompression::None | TextCompression::Bzip2 => text.into_bytes(),
             TextCompression::Gzip => {
                 let mut crc = Crc::new();
                 crc.update(text.as_bytes());
-                return Ok(TextChunk {
+                return Ok(EncodedText {
                     bytes: self.deflate(text.as_bytes())?,
                     crc: Some(crc),
                 });
@@ -95,7 +95,7 @@ impl TextEncoder {
                 zstd.compress(text.as_bytes())?
             }
         };
-        Ok(TextChunk { bytes, crc: None })
+        Ok(EncodedText { bytes, crc: None })
     }
 
     /// Deflate blocks that end at a byte and refer to nothing before them.
@@ -126,7 +126,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    pub(super) fn add(&mut self, chunk: &TextChunk) {
+    pub(super) fn add(&mut self, chunk: &EncodedText) {
         match (&mut self.crc, &chunk.crc) {
             (Some(all), Some(crc)) => all.combine(crc),
             (None, Some(_)) => {

@@ -1,6 +1,6 @@
 //! Text as output: complete or not at all, compressed where its name says so.
 
-use super::text_encoder::{Tally, TextChunk, TextCompression, TextEncoder};
+use super::text_encoder::{EncodedText, Tally, TextCompression, TextEncoder};
 use crate::error::{Error, Result};
 use crate::io::{Output, OutputTarget, system};
 use bzip2::write::BzEncoder;
@@ -78,13 +78,13 @@ impl TextOutput {
     }
 
     /// Appends text that was compressed by a worker.
-    pub fn chunk(&mut self, chunk: &TextChunk) -> Result<()> {
+    pub fn chunk(&mut self, chunk: &EncodedText) -> Result<()> {
         self.end_chunk()?;
         self.put(chunk)
     }
 
     /// Bytes handed to the system or about to be.
-    fn put(&mut self, chunk: &TextChunk) -> Result<()> {
+    fn put(&mut self, chunk: &EncodedText) -> Result<()> {
         self.tally.add(chunk);
         match &mut self.bzip2 {
             None => self.bytes.extend_from_slice(&chunk.bytes),

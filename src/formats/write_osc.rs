@@ -1,6 +1,6 @@
 //! Writing change files.
 
-use super::change_set::Preface;
+use super::change_set::DocumentHeader;
 use super::write_xml::{Elements, Visibility, document};
 use crate::osm::{ObjectId, format_timestamp};
 use crate::pbf::Object;
@@ -51,15 +51,15 @@ impl Default for OscText {
 impl OscText {
     /// What stands before the changes; `generator` names the program.
     pub fn prologue(generator: &str) -> String {
-        Self::prologue_of(&Preface {
+        Self::prologue_of(&DocumentHeader {
             generator: Some(generator.to_owned()),
-            ..Preface::default()
+            ..DocumentHeader::default()
         })
     }
 
     /// As [`prologue`](Self::prologue), with all that is to be said of the changes.
-    pub fn prologue_of(preface: &Preface) -> String {
-        document("osmChange", preface)
+    pub fn prologue_of(document_header: &DocumentHeader) -> String {
+        document("osmChange", document_header)
     }
 
     /// What stands behind the changes.

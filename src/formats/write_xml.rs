@@ -1,7 +1,7 @@
 //! Writing OSM XML.
 
 use super::NO_PLACE;
-use super::change_set::Preface;
+use super::change_set::DocumentHeader;
 use super::numbers::{Times, put_e7, put_number};
 use crate::osm::{format_e7, format_timestamp};
 use crate::pbf::{HeaderBlock, Object, ObjectBody};
@@ -15,9 +15,9 @@ pub struct XmlText {
 
 impl XmlText {
     /// What stands before the objects; `generator` names the program.
-    pub fn prologue(preface: &Preface) -> String {
-        let mut text = document("osm", preface);
-        if let Some(bbox) = preface.bbox {
+    pub fn prologue(document_header: &DocumentHeader) -> String {
+        let mut text = document("osm", document_header);
+        if let Some(bbox) = document_header.bbox {
             let [minlat, minlon, maxlat, maxlon] = [
                 bbox.min_lat_e7,
                 bbox.min_lon_e7,
@@ -61,7 +61,7 @@ impl XmlText {
     }
 }
 
-impl Preface {
+impl DocumentHeader {
     /// What a file says of itself in its header.
     pub fn of(header: &HeaderBlock) -> Self {
         Self {
@@ -77,7 +77,7 @@ impl Preface {
 }
 
 /// The start of a document with that root.
-pub(super) fn document(root: &str, preface: &Preface) -> String {
+pub(super) fn document(root: &str, document_header: &DocumentHeader) -> String {
     let mut text = format!("<?xml version='1.0' encoding='UTF-8'?>\n<{root} version=\"0.6\"");
     let mut attribute = |name: &str, value: Option<String>| {
         if let Some(value) = value {
@@ -86,9 +86,9 @@ pub(super) fn document(root: &str, preface: &Preface) -> String {
             text.push('"');
         }
     };
-    let state = &preface.replication;
-    attribute("generator", preface.generator.clone());
-    let url = preface.replication_url.clone();
+    let state = &document_header.replication;
+    attribute("generator", document_header.generator.clone());
+    let url = document_header.replication_url.clone();
     attribute("osmosis_replication_base_url", url);
     let sequence = state.sequence.map(|number| number.to_string());
     attribute("osmosis_replication_sequence_number", sequence);

@@ -1,19 +1,19 @@
 //! The parser of OSM XML: change files (`<osmChange>`) and plain files (`<osm>`).
 
 use super::NO_PLACE;
-use super::change_set::{ChangeSet, Draft, Preface};
-use super::changesets::NO_PLACE_FOR_CHANGESETS;
+use super::change_set::{ChangeSet, DocumentHeader, Draft};
+use super::changesets::CHANGESETS_ARE_NO_OBJECTS;
 use super::format::TextFormat;
-use super::portions::Portion;
+use super::text_chunks::TextChunk;
 use super::write_osc::ChangeAction;
 use crate::osm::{Bbox, ObjectKind, parse_e7, parse_timestamp};
 use quick_xml::XmlVersion;
 use quick_xml::events::{BytesStart, Event};
 use std::borrow::Cow;
 
-/// Parses a portion of a document.
-pub(super) fn parse(portion: &Portion, format: TextFormat) -> Result<ChangeSet, (usize, String)> {
-    let text = match std::str::from_utf8(&portion.bytes) {
+/// Parses a chunk of a document.
+pub(super) fn parse(chunk: &TextChunk, format: TextFormat) -> Result<ChangeSet, (usize, String)> {
+    let text = match std::str::from_utf8(&chunk.bytes) {
         Ok(text) => text,
         Err(error) => return Err((error.valid_up_to(), "the text is not UTF-8".into())),
     };
@@ -24,13 +24,13 @@ pub(super) fn parse(portion: &Portion, format: TextFormat) -> Result<ChangeSet, 
         stack: Vec::new(),
         draft: None,
         seen_root: false,
-        is_last: portion.is_last,
+        is_last: chunk.is_last,
     };
     match parser.read(&mut reader) {
         Ok(()) => Ok(parser.objects),
         Err(cause) => {
             let at = usize::try_from(reader.buffer_position()).unwrap_or(usize::MAX);
-            Err((at.clamp(portion.prefix, portion.bytes.len()), cause))
+            Err((at.clamp(chunk.prefix, chunk.bytes.len()), cause))
         }
     }
 }
@@ -46,12 +46,12 @@ fn other_root(format: TextFormat, found: &str) -> String {
         let (this, wanted) = (other.name(), format.name());
         return format!("this is {this} (<{found}>), not {wanted} (<{root}>)");
     }
-    format!("expected <{root}>, not <{found}>")
+    format!("size_hint <{root}>, not <{found}>")
 }
 
 /// Where in the document the parser is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Ancestor {
     Root,
     Section(ChangeAction),
     Object,
@@ -62,7 +62,7 @@ enum Place {
 struct Parser {
     format: TextFormat,
     objects: ChangeSet,
-    stack: Vec<Place>,
+    stack: Vec<Ancestor>,
     draft: Option<Draft>,
     seen_root: bool,
     /// Whether the document ends where the text does.
@@ -113,12 +113,12 @@ impl Parser {
         let root = self.format.root();
         match (stray, self.seen_root) {
             (true, true) => Err(format!("there is text behind </{root}>")),
-            (true, false) => Err(format!("expected <{root}>, not text")),
+            (true, false) => Err(format!("size_hint <{root}>, not text")),
             (false, _) => Ok(()),
         }
     }
 
-    fn open(&mut self, element: &BytesStart<'_>) -> Result<Place, String> {
+    fn open(&mut self, element: &BytesStart<'_>) -> Result<Ancestor, String> {
         let name = element.name();
         let name: &str = name.as_ref();
         match (self.stack.last().copied(), name) {
@@ -128,26 +128,26 @@ impl Parser {
                 self.format.root()
             )),
             (None, other) => Err(other_root(self.format, other)),
-            (Some(Place::Root), "bounds") => self.bounds(element),
-            (Some(Place::Root), name) => match (self.format, name) {
-                (TextFormat::OsmChange, "create") => Ok(Place::Section(ChangeAction::Create)),
-                (TextFormat::OsmChange, "modify") => Ok(Place::Section(ChangeAction::Modify)),
-                (TextFormat::OsmChange, "delete") => Ok(Place::Section(ChangeAction::Delete)),
-                (TextFormat::OsmChange, _) => Ok(Place::Other),
-                (_, "changeset") => Err(NO_PLACE_FOR_CHANGESETS.into()),
+            (Some(Ancestor::Root), "bounds") => self.bounds(element),
+            (Some(Ancestor::Root), name) => match (self.format, name) {
+                (TextFormat::OsmChange, "create") => Ok(Ancestor::Section(ChangeAction::Create)),
+                (TextFormat::OsmChange, "modify") => Ok(Ancestor::Section(ChangeAction::Modify)),
+                (TextFormat::OsmChange, "delete") => Ok(Ancestor::Section(ChangeAction::Delete)),
+                (TextFormat::OsmChange, _) => Ok(Ancestor::Other),
+                (_, "changeset") => Err(CHANGESETS_ARE_NO_OBJECTS.into()),
                 _ => self.object_or_other(element, name, ChangeAction::Create),
             },
-            (Some(Place::Section(action)), name) => self.object_or_other(element, name, action),
-            (Some(Place::Object), "tag") => self.tag(element),
-            (Some(Place::Object), "nd") => self.node_ref(element),
-            (Some(Place::Object), "member") => self.member(element),
-            _ => Ok(Place::Other),
+            (Some(Ancestor::Section(action)), name) => self.object_or_other(element, name, action),
+            (Some(Ancestor::Object), "tag") => self.tag(element),
+            (Some(Ancestor::Object), "nd") => self.node_ref(element),
+            (Some(Ancestor::Object), "member") => self.member(element),
+            _ => Ok(Ancestor::Other),
         }
     }
 
-    fn close(&mut self, place: Place) -> Result<(), String> {
-        match (place, self.draft.take_if(|_| place == Place::Object)) {
-            (Place::Object, Some(draft)) => {
+    fn close(&mut self, place: Ancestor) -> Result<(), String> {
+        match (place, self.draft.take_if(|_| place == Ancestor::Object)) {
+            (Ancestor::Object, Some(draft)) => {
                 // Where a way says the places of some of its nodes, it has room for all.
                 let nodes = self.objects.refs.len() - draft.refs_start;
                 let places = &mut self.objects.places;
@@ -160,10 +160,10 @@ impl Parser {
         }
     }
 
-    fn root(&mut self, element: &BytesStart<'_>) -> Result<Place, String> {
+    fn root(&mut self, element: &BytesStart<'_>) -> Result<Ancestor, String> {
         self.seen_root = true;
-        let mut preface = Preface::default();
-        let state = &mut preface.replication;
+        let mut document_header = DocumentHeader::default();
+        let state = &mut document_header.replication;
         for_each_attribute(element, |key, value| {
             match key {
                 "sequence" | "sequence_number" | "osmosis_replication_sequence_number" => {
@@ -172,18 +172,20 @@ impl Parser {
                 "timestamp" | "osmosis_replication_timestamp" => {
                     state.timestamp = parse_timestamp(value);
                 }
-                "osmosis_replication_base_url" => preface.replication_url = Some(value.into()),
-                "generator" if !value.is_empty() => preface.generator = Some(value.into()),
+                "osmosis_replication_base_url" => {
+                    document_header.replication_url = Some(value.into())
+                }
+                "generator" if !value.is_empty() => document_header.generator = Some(value.into()),
                 _ => {}
             }
             Ok(())
         })?;
-        self.objects.preface = preface;
-        Ok(Place::Root)
+        self.objects.document_header = document_header;
+        Ok(Ancestor::Root)
     }
 
     /// Bounds that make no sense are no reason to refuse a file.
-    fn bounds(&mut self, element: &BytesStart<'_>) -> Result<Place, String> {
+    fn bounds(&mut self, element: &BytesStart<'_>) -> Result<Ancestor, String> {
         let mut sides = [None; 4];
         for_each_attribute(element, |key, value| {
             let names = ["minlat", "maxlat", "minlon", "maxlon"];
@@ -202,14 +204,14 @@ impl Parser {
             Some(max_lon_e7),
         ] = sides
         {
-            self.objects.preface.bbox = Some(Bbox {
+            self.objects.document_header.bbox = Some(Bbox {
                 min_lat_e7,
                 max_lat_e7,
                 min_lon_e7,
                 max_lon_e7,
             });
         }
-        Ok(Place::Other)
+        Ok(Ancestor::Other)
     }
 
     fn object_or_other(
@@ -217,11 +219,11 @@ impl Parser {
         element: &BytesStart<'_>,
         name: &str,
         action: ChangeAction,
-    ) -> Result<Place, String> {
+    ) -> Result<Ancestor, String> {
         let mut kinds = ObjectKind::ALL.into_iter();
         match kinds.find(|kind| kind.name() == name) {
             Some(kind) => self.object(element, kind, action),
-            None => Ok(Place::Other),
+            None => Ok(Ancestor::Other),
         }
     }
 
@@ -230,7 +232,7 @@ impl Parser {
         element: &BytesStart<'_>,
         kind: ObjectKind,
         action: ChangeAction,
-    ) -> Result<Place, String> {
+    ) -> Result<Ancestor, String> {
         let mut draft = Draft::new(&mut self.objects, kind, action);
         let (mut id, mut lat, mut lon) = (None, None, None);
         for_each_attribute(element, |key, value| {
@@ -272,10 +274,10 @@ impl Parser {
             _ => NO_PLACE,
         };
         self.draft = Some(draft);
-        Ok(Place::Object)
+        Ok(Ancestor::Object)
     }
 
-    fn tag(&mut self, element: &BytesStart<'_>) -> Result<Place, String> {
+    fn tag(&mut self, element: &BytesStart<'_>) -> Result<Ancestor, String> {
         let (mut tag_key, mut tag_value) = (None, None);
         for_each_attribute(element, |key, value| {
             match key {
@@ -289,10 +291,10 @@ impl Parser {
             (Some(key), Some(value)) => self.objects.tags.extend([key, value]),
             _ => return Err("tag without k or v".into()),
         }
-        Ok(Place::Other)
+        Ok(Ancestor::Other)
     }
 
-    fn node_ref(&mut self, element: &BytesStart<'_>) -> Result<Place, String> {
+    fn node_ref(&mut self, element: &BytesStart<'_>) -> Result<Ancestor, String> {
         let (mut node, mut lat, mut lon) = (None, None, None);
         for_each_attribute(element, |key, value| {
             match key {
@@ -310,10 +312,10 @@ impl Parser {
             places.push((lat, lon));
         }
         self.push_ref(ObjectKind::Node, node.ok_or("nd without ref")?, 0);
-        Ok(Place::Other)
+        Ok(Ancestor::Other)
     }
 
-    fn member(&mut self, element: &BytesStart<'_>) -> Result<Place, String> {
+    fn member(&mut self, element: &BytesStart<'_>) -> Result<Ancestor, String> {
         let (mut kind, mut id) = (None, None);
         let mut role = self.objects.strings.add("");
         for_each_attribute(element, |key, value| {
@@ -336,7 +338,7 @@ impl Parser {
             (Some(kind), Some(id)) => self.push_ref(kind, id, role),
             _ => return Err("member without type or ref".into()),
         }
-        Ok(Place::Other)
+        Ok(Ancestor::Other)
     }
 
     fn push_ref(&mut self, kind: ObjectKind, id: i64, role: u32) {

@@ -1,8 +1,8 @@
 //! Which of many regions hold a point, or a box.
 
 use super::edge;
-use super::edge::{Spot, SpotBox};
-use super::quadtree::{Cell, Leaf, Node, Part, Quadtree};
+use super::edge::{HalfUnitBox, HalfUnitPoint};
+use super::quadtree::{Cell, Leaf, Node, Quadtree, RegionEdges};
 use super::shape::{Point, Shape};
 use crate::osm::Bbox;
 
@@ -103,9 +103,9 @@ impl AreaIndex {
     /// How the edges of each region lie to a box.
     fn contacts(&self, bbox: &Bbox) -> Vec<Contact> {
         let mut contacts = vec![Contact::None; self.regions];
-        let bounds = SpotBox {
-            min: Spot::of(corner_of(bbox)),
-            max: Spot::of(Point {
+        let bounds = HalfUnitBox {
+            min: HalfUnitPoint::of(corner_of(bbox)),
+            max: HalfUnitPoint::of(Point {
                 lat_e7: bbox.max_lat_e7,
                 lon_e7: bbox.max_lon_e7,
             }),
@@ -150,7 +150,7 @@ impl AreaIndex {
     }
 
     /// How the edges of a part lie to a box.
-    fn contact_of(&self, part: &Part, bounds: &SpotBox) -> Contact {
+    fn contact_of(&self, part: &RegionEdges, bounds: &HalfUnitBox) -> Contact {
         let mut contact = Contact::None;
         for edge in self.tree.edges_of(part) {
             if edge.meets_inside(bounds) {
@@ -164,15 +164,15 @@ impl AreaIndex {
     }
 
     /// The regions that hold a box with an area: without an edge within it, it is held all or not at
-    /// all, and any spot within it tells which.
+    /// all, and any point within it tells which.
     fn inside(&self, bbox: &Bbox, contacts: &[Contact]) -> Vec<u32> {
-        let corner = Spot::of(corner_of(bbox));
-        let spot = Spot {
+        let corner = HalfUnitPoint::of(corner_of(bbox));
+        let point = HalfUnitPoint {
             x: corner.x + 1,
             y: corner.y + 1,
         };
         let mut regions = self.regions_at(bbox, |cell, part| {
-            is_open(contacts, part.group) && self.tree.winding_at(cell, part, spot) > 0
+            is_open(contacts, part.group) && self.tree.winding_at(cell, part, point) > 0
         });
         regions.retain(|&region| is_open(contacts, region));
         regions
@@ -189,7 +189,7 @@ impl AreaIndex {
 
     /// The regions that cover the leaf with the south-western corner of a box, and those with edges in
     /// the leaf that `is_held` accepts.
-    fn regions_at(&self, bbox: &Bbox, is_held: impl Fn(&Cell, &Part) -> bool) -> Vec<u32> {
+    fn regions_at(&self, bbox: &Bbox, is_held: impl Fn(&Cell, &RegionEdges) -> bool) -> Vec<u32> {
         let (x, y) = (i64::from(bbox.min_lon_e7), i64::from(bbox.min_lat_e7));
         let Some((cell, leaf)) = self.tree.leaf_at(x, y) else {
             return Vec::new();
@@ -211,11 +211,11 @@ fn corner_of(bbox: &Bbox) -> Point {
     }
 }
 
-fn overlap(a: &SpotBox, b: &SpotBox) -> bool {
+fn overlap(a: &HalfUnitBox, b: &HalfUnitBox) -> bool {
     a.min.x <= b.max.x && b.min.x <= a.max.x && a.min.y <= b.max.y && b.min.y <= a.max.y
 }
 
-fn is_within(a: &SpotBox, b: &SpotBox) -> bool {
+fn is_within(a: &HalfUnitBox, b: &HalfUnitBox) -> bool {
     a.min.x >= b.min.x && a.max.x <= b.max.x && a.min.y >= b.min.y && a.max.y <= b.max.y
 }
 
@@ -250,7 +250,7 @@ pub struct Locator<'a> {
     /// The leaf of the last point.
     cell: Cell,
     set: u32,
-    parts: &'a [Part],
+    parts: &'a [RegionEdges],
 }
 
 impl Locator<'_> {

@@ -8,7 +8,7 @@
 //! that nothing touches the sides stay the same, so one edge answers for it.
 
 use super::edge;
-use super::edge::{Edge, Meeting, Spot};
+use super::edge::{Edge, HalfUnitPoint, Meeting};
 use super::quadtree::{Cell, Leaf, Quadtree};
 use super::shape::{Point, Ring, Shape, ShapeError};
 use crate::osm::{DECIMICRO_PER_DEGREE, format_e7};
@@ -81,7 +81,7 @@ fn check_points(ring: &Ring) -> Result<(), ShapeError> {
         return error(None, "has fewer than three different points".into());
     };
     let mut others = std::iter::once(third).chain(others);
-    if others.all(|point| line.side(Spot::of(point)) == 0) {
+    if others.all(|point| line.side(HalfUnitPoint::of(point)) == 0) {
         return error(None, "has no area: its points lie on one line".into());
     }
     Ok(())
@@ -284,30 +284,30 @@ impl<'a> Polygons<'a> {
         group: u32,
         last: &mut Option<(Cell, Leaf)>,
     ) -> Option<i32> {
-        let (from, to) = (Spot::of(edge.from), Spot::of(edge.to));
+        let (from, to) = (HalfUnitPoint::of(edge.from), HalfUnitPoint::of(edge.to));
         let lower = if from.y < to.y { from } else { to };
-        let middle = Spot {
+        let middle = HalfUnitPoint {
             x: (from.x + to.x) / 2,
             y: (from.y + to.y) / 2,
         };
-        [lower, middle].into_iter().find_map(|spot| {
-            let (left, right) = self.windings_beside(edge, group, spot, last)?;
+        [lower, middle].into_iter().find_map(|point| {
+            let (left, right) = self.windings_beside(edge, group, point, last)?;
             [left, right]
                 .into_iter()
                 .find(|winding| !(0..=1).contains(winding))
         })
     }
 
-    /// The winding numbers of a polygon just west and just east of a spot infinitely little above
-    /// `spot` on one of its edges.
+    /// The winding numbers of a polygon just west and just east of a point infinitely little above
+    /// `point` on one of its edges.
     fn windings_beside(
         &self,
         edge: &Edge,
         group: u32,
-        spot: Spot,
+        point: HalfUnitPoint,
         last: &mut Option<(Cell, Leaf)>,
     ) -> Option<(i32, i32)> {
-        let (x, y) = (spot.x.div_euclid(2), spot.y.div_euclid(2));
+        let (x, y) = (point.x.div_euclid(2), point.y.div_euclid(2));
         if last.is_none_or(|(cell, _)| !cell.holds(x, y)) {
             *last = self.tree.leaf_at(x, y);
         }
@@ -315,17 +315,17 @@ impl<'a> Polygons<'a> {
         let mut parts = self.tree.parts_of(leaf).iter();
         let part = parts.find(|part| part.group == group)?;
         let start = cell.corner();
-        let turn = Spot {
+        let turn = HalfUnitPoint {
             x: start.x,
-            y: spot.y,
+            y: point.y,
         };
         let (mut left, mut step) = (part.winding, 0);
         for other in self.tree.edges_of(part) {
             left += other.winding_up(start, turn);
-            if !other.is_crossed_at(spot.y) || !other.starts_left(turn) {
+            if !other.is_crossed_at(point.y) || !other.starts_left(turn) {
                 continue;
             }
-            match place_beside(edge, other, spot) {
+            match place_beside(edge, other, point) {
                 1.. => left += other.winding_rightwards(),
                 0 => step += other.winding_rightwards(),
                 _ => {}
@@ -350,11 +350,11 @@ impl<'a> Polygons<'a> {
     }
 }
 
-/// Where an edge lies beside another infinitely little above a spot of that one: above zero west of it,
+/// Where an edge lies beside another infinitely little above a point of that one: above zero west of it,
 /// below zero east of it, zero where the two run together. None is level.
-fn place_beside(edge: &Edge, other: &Edge, spot: Spot) -> i128 {
+fn place_beside(edge: &Edge, other: &Edge, point: HalfUnitPoint) -> i128 {
     let upwards = |edge: &Edge| if edge.height() > 0 { 1 } else { -1 };
-    match other.side(spot) * upwards(other) {
+    match other.side(point) * upwards(other) {
         0 => {
             let cross = i128::from(edge.width()) * i128::from(other.height())
                 - i128::from(edge.height()) * i128::from(other.width());
@@ -366,8 +366,8 @@ fn place_beside(edge: &Edge, other: &Edge, spot: Spot) -> i128 {
 
 /// About where two edges cross.
 fn crossing_of(edge: &Edge, other: &Edge) -> Point {
-    let from = other.side(Spot::of(edge.from)) as f64;
-    let to = other.side(Spot::of(edge.to)) as f64;
+    let from = other.side(HalfUnitPoint::of(edge.from)) as f64;
+    let to = other.side(HalfUnitPoint::of(edge.to)) as f64;
     let share = from / (from - to);
     let at = |start: i32, length: i64| (f64::from(start) + share * length as f64).round() as i32;
     Point {

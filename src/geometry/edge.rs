@@ -8,7 +8,7 @@ use super::shape::{Point, Ring};
 
 /// A position in half units of 1e-7 degree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Spot {
+pub struct HalfUnitPoint {
     /// Twice the longitude.
     pub x: i64,
     /// Twice the latitude.
@@ -17,11 +17,11 @@ pub struct Spot {
 
 /// A closed box in half units.
 #[derive(Debug, Clone, Copy)]
-pub struct SpotBox {
+pub struct HalfUnitBox {
     /// The corner in the south-west.
-    pub min: Spot,
+    pub min: HalfUnitPoint,
     /// The corner in the north-east.
-    pub max: Spot,
+    pub max: HalfUnitPoint,
 }
 
 /// A directed edge, with what its polygon covers at its left.
@@ -44,7 +44,7 @@ pub enum Meeting {
     Crossing,
 }
 
-impl Spot {
+impl HalfUnitPoint {
     /// The position of a point.
     #[inline]
     pub fn of(point: Point) -> Self {
@@ -75,10 +75,10 @@ impl Edge {
 
     /// Above zero left of the edge, below zero right of it, zero on its line.
     #[inline]
-    pub fn side(&self, spot: Spot) -> i128 {
-        let from = Spot::of(self.from);
-        i128::from(self.width()) * i128::from(spot.y - from.y)
-            - i128::from(self.height()) * i128::from(spot.x - from.x)
+    pub fn side(&self, point: HalfUnitPoint) -> i128 {
+        let from = HalfUnitPoint::of(self.from);
+        i128::from(self.width()) * i128::from(point.y - from.y)
+            - i128::from(self.height()) * i128::from(point.x - from.x)
     }
 
     /// Whether a point lies on it, ends included.
@@ -89,7 +89,7 @@ impl Edge {
             && point.lon_e7 <= a.lon_e7.max(b.lon_e7)
             && point.lat_e7 >= a.lat_e7.min(b.lat_e7)
             && point.lat_e7 <= a.lat_e7.max(b.lat_e7)
-            && self.side(Spot::of(point)) == 0
+            && self.side(HalfUnitPoint::of(point)) == 0
     }
 
     /// What the winding number grows by at this edge on the way from `start` straight up, then
@@ -99,8 +99,8 @@ impl Edge {
     /// is the corner of a cell, so none lies on the upright leg. `end` is no point of the edge, or on
     /// the borders of cells, and neither west nor south of `start`.
     #[inline]
-    pub fn winding_between(&self, start: Spot, end: Spot) -> i32 {
-        let (a, b) = (Spot::of(self.from), Spot::of(self.to));
+    pub fn winding_between(&self, start: HalfUnitPoint, end: HalfUnitPoint) -> i32 {
+        let (a, b) = (HalfUnitPoint::of(self.from), HalfUnitPoint::of(self.to));
         if a.y.min(b.y) > end.y
             || a.x.min(b.x) > end.x
             || a.x.max(b.x) < start.x
@@ -108,7 +108,7 @@ impl Edge {
         {
             return 0;
         }
-        let turn = Spot {
+        let turn = HalfUnitPoint {
             x: start.x,
             y: end.y,
         };
@@ -124,13 +124,13 @@ impl Edge {
 
     /// What the winding number grows by from `start` straight up to `turn`.
     #[inline]
-    pub fn winding_up(&self, start: Spot, turn: Spot) -> i32 {
-        let (a, b) = (Spot::of(self.from), Spot::of(self.to));
+    pub fn winding_up(&self, start: HalfUnitPoint, turn: HalfUnitPoint) -> i32 {
+        let (a, b) = (HalfUnitPoint::of(self.from), HalfUnitPoint::of(self.to));
         if (a.x < start.x) == (b.x < start.x) {
             return 0;
         }
         let direction = if a.x < b.x { 1 } else { -1 };
-        let is_above = |spot| self.side(spot) * i128::from(direction) >= 0;
+        let is_above = |point| self.side(point) * i128::from(direction) >= 0;
         if is_above(turn) && !is_above(start) {
             direction
         } else {
@@ -147,27 +147,31 @@ impl Edge {
     /// Whether it meets the level infinitely little above `y`.
     #[inline]
     pub fn is_crossed_at(&self, y: i64) -> bool {
-        (Spot::of(self.from).y <= y) != (Spot::of(self.to).y <= y)
+        (HalfUnitPoint::of(self.from).y <= y) != (HalfUnitPoint::of(self.to).y <= y)
     }
 
-    /// Whether a spot at the height of the edge lies west of it.
+    /// Whether a point at the height of the edge lies west of it.
     #[inline]
-    pub fn starts_left(&self, spot: Spot) -> bool {
-        Spot::of(self.from).x.min(Spot::of(self.to).x) > spot.x || self.is_left(spot)
+    pub fn starts_left(&self, point: HalfUnitPoint) -> bool {
+        HalfUnitPoint::of(self.from)
+            .x
+            .min(HalfUnitPoint::of(self.to).x)
+            > point.x
+            || self.is_left(point)
     }
 
-    /// Whether what lies infinitely little above a spot lies west of the line of the edge.
+    /// Whether what lies infinitely little above a point lies west of the line of the edge.
     #[inline]
-    fn is_left(&self, spot: Spot) -> bool {
+    fn is_left(&self, point: HalfUnitPoint) -> bool {
         let upwards = if self.height() > 0 { 1 } else { -1 };
-        let side = self.side(spot) * upwards;
+        let side = self.side(point) * upwards;
         side > 0 || (side == 0 && self.width() * upwards as i64 > 0)
     }
 
     /// Whether it shares a point with a closed box.
     #[inline]
-    pub fn meets(&self, bounds: &SpotBox) -> bool {
-        let (a, b) = (Spot::of(self.from), Spot::of(self.to));
+    pub fn meets(&self, bounds: &HalfUnitBox) -> bool {
+        let (a, b) = (HalfUnitPoint::of(self.from), HalfUnitPoint::of(self.to));
         if a.x.max(b.x) < bounds.min.x
             || a.x.min(b.x) > bounds.max.x
             || a.y.max(b.y) < bounds.min.y
@@ -180,8 +184,8 @@ impl Edge {
     }
 
     /// Whether it shares a point with the inside of a box, its border left out.
-    pub fn meets_inside(&self, bounds: &SpotBox) -> bool {
-        let (a, b) = (Spot::of(self.from), Spot::of(self.to));
+    pub fn meets_inside(&self, bounds: &HalfUnitBox) -> bool {
+        let (a, b) = (HalfUnitPoint::of(self.from), HalfUnitPoint::of(self.to));
         if a.x.max(b.x) <= bounds.min.x
             || a.x.min(b.x) >= bounds.max.x
             || a.y.max(b.y) <= bounds.min.y
@@ -195,7 +199,7 @@ impl Edge {
 
     /// The least and the greatest [`Edge::side`] of the corners of a box.
     #[inline]
-    fn sides_of(&self, bounds: &SpotBox) -> (i128, i128) {
+    fn sides_of(&self, bounds: &HalfUnitBox) -> (i128, i128) {
         let (low, high) = if self.width() >= 0 {
             (bounds.min.y, bounds.max.y)
         } else {
@@ -206,8 +210,8 @@ impl Edge {
         } else {
             (bounds.max.x, bounds.min.x)
         };
-        let least = self.side(Spot { x: right, y: low });
-        let most = self.side(Spot { x: left, y: high });
+        let least = self.side(HalfUnitPoint { x: right, y: low });
+        let most = self.side(HalfUnitPoint { x: left, y: high });
         (least, most)
     }
 
@@ -224,8 +228,8 @@ impl Edge {
             return Meeting::Apart;
         }
         let sides = |edge: &Self, of: &Self| {
-            let from = edge.side(Spot::of(of.from)).signum();
-            let to = edge.side(Spot::of(of.to)).signum();
+            let from = edge.side(HalfUnitPoint::of(of.from)).signum();
+            let to = edge.side(HalfUnitPoint::of(of.to)).signum();
             from * to
         };
         let (there, here) = (sides(self, other), sides(other, self));

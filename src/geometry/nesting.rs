@@ -13,9 +13,9 @@ enum Side {
 }
 
 /// Twice the coordinates of a point, so that the middle of an edge is whole too: x, then y.
-type Doubled = (i64, i64);
+type HalfUnitPoint = (i64, i64);
 
-fn doubled(point: Point) -> Doubled {
+fn doubled(point: Point) -> HalfUnitPoint {
     (i64::from(point.lon_e7) * 2, i64::from(point.lat_e7) * 2)
 }
 
@@ -26,14 +26,14 @@ fn edges(points: &[Point]) -> impl Iterator<Item = (Point, Point)> + '_ {
 }
 
 /// On which side of the line from `a` to `b` a point lies: greater is left.
-fn turn(a: Doubled, b: Doubled, point: Doubled) -> Ordering {
+fn turn(a: HalfUnitPoint, b: HalfUnitPoint, point: HalfUnitPoint) -> Ordering {
     let wide = i128::from;
     let left = wide(b.0 - a.0) * wide(point.1 - a.1);
     let right = wide(b.1 - a.1) * wide(point.0 - a.0);
     left.cmp(&right)
 }
 
-fn side(ring: &[Point], point: Doubled) -> Side {
+fn side(ring: &[Point], point: HalfUnitPoint) -> Side {
     let mut inside = false;
     for (a, b) in edges(ring) {
         let (a, b) = (doubled(a), doubled(b));

@@ -1,11 +1,11 @@
-//! A quadtree over the edges of many groups that tells which group holds a spot.
+//! A quadtree over the edges of many groups that tells which group holds a point.
 //!
 //! A group is whatever has a winding number of its own: a region, or one polygon of it. The borders of
 //! cells run between the whole numbers, so each point lies in exactly one leaf. A leaf knows the groups
 //! that cover all of it and, for each group with edges in it, those edges and the winding number at
 //! its south-western corner; the winding number anywhere in the leaf follows from these alone.
 
-use super::edge::{Edge, Spot, SpotBox};
+use super::edge::{Edge, HalfUnitBox, HalfUnitPoint};
 use super::shape::Point;
 use std::ops::Range;
 
@@ -29,21 +29,21 @@ impl Cell {
 
     /// Its south-western corner.
     #[inline]
-    pub fn corner(&self) -> Spot {
-        Spot {
+    pub fn corner(&self) -> HalfUnitPoint {
+        HalfUnitPoint {
             x: 2 * self.x - 1,
             y: 2 * self.y - 1,
         }
     }
 
     /// All of it, border included.
-    pub fn bounds(&self) -> SpotBox {
+    pub fn bounds(&self) -> HalfUnitBox {
         let min = self.corner();
-        let max = Spot {
+        let max = HalfUnitPoint {
             x: min.x + 2 * self.side(),
             y: min.y + 2 * self.side(),
         };
-        SpotBox { min, max }
+        HalfUnitBox { min, max }
     }
 
     /// Its quarters: south-west, south-east, north-west, north-east. It is larger than one unit.
@@ -67,7 +67,7 @@ impl Cell {
 
 /// The edges of a group in a leaf.
 #[derive(Debug, Clone, Copy)]
-pub struct Part {
+pub struct RegionEdges {
     /// Whose edges they are.
     pub group: u32,
     /// The winding number of the group at the corner of the leaf.
@@ -115,7 +115,7 @@ pub struct Quadtree {
     /// For the inner nodes: the groups with edges in them.
     pub crossing: Vec<u32>,
     /// For the leaves: the groups with edges in them.
-    pub parts: Vec<Part>,
+    pub parts: Vec<RegionEdges>,
     /// For the parts: which edges are in them.
     pub references: Vec<u32>,
     /// The edges of all groups.
@@ -161,7 +161,7 @@ impl Quadtree {
 
     /// The groups with edges in a leaf.
     #[inline]
-    pub fn parts_of(&self, leaf: Leaf) -> &[Part] {
+    pub fn parts_of(&self, leaf: Leaf) -> &[RegionEdges] {
         stored(&self.parts, leaf.first, leaf.end)
     }
 
@@ -172,36 +172,36 @@ impl Quadtree {
 
     /// The numbers of the edges of a part.
     #[inline]
-    pub fn references_of(&self, part: &Part) -> &[u32] {
+    pub fn references_of(&self, part: &RegionEdges) -> &[u32] {
         stored(&self.references, part.first, part.end)
     }
 
     /// The edges of a part.
     #[inline]
-    pub fn edges_of(&self, part: &Part) -> impl Iterator<Item = &Edge> {
+    pub fn edges_of(&self, part: &RegionEdges) -> impl Iterator<Item = &Edge> {
         let references = self.references_of(part).iter();
         references.filter_map(|&number| self.edges.get(number as usize))
     }
 
-    /// The winding number of a group at a spot of a leaf, or of its border in the north or east, that
+    /// The winding number of a group at a point of a leaf, or of its border in the north or east, that
     /// is no point of an edge.
-    pub fn winding_at(&self, cell: &Cell, part: &Part, spot: Spot) -> i32 {
+    pub fn winding_at(&self, cell: &Cell, part: &RegionEdges, point: HalfUnitPoint) -> i32 {
         let corner = cell.corner();
         self.edges_of(part).fold(part.winding, |winding, edge| {
-            winding + edge.winding_between(corner, spot)
+            winding + edge.winding_between(corner, point)
         })
     }
 
     /// Whether a point of a leaf belongs to a group, by its inside or by an edge.
     #[inline]
-    pub fn contains(&self, cell: &Cell, part: &Part, point: Point) -> bool {
-        let (corner, spot) = (cell.corner(), Spot::of(point));
+    pub fn contains(&self, cell: &Cell, part: &RegionEdges, point: Point) -> bool {
+        let (corner, at) = (cell.corner(), HalfUnitPoint::of(point));
         let mut winding = part.winding;
         for edge in self.edges_of(part) {
             if edge.holds(point) {
                 return true;
             }
-            winding += edge.winding_between(corner, spot);
+            winding += edge.winding_between(corner, at);
         }
         winding > 0
     }

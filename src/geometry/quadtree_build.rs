@@ -1,7 +1,7 @@
 //! How a quadtree is made: level by level, so that a limit on its size leaves all of it equally coarse.
 
-use super::edge::{Edge, Spot};
-use super::quadtree::{Cell, Leaf, Node, Part, Quadtree};
+use super::edge::{Edge, HalfUnitPoint};
+use super::quadtree::{Cell, Leaf, Node, Quadtree, RegionEdges};
 use rustc_hash::FxHashMap;
 
 /// A leaf with more edges is divided.
@@ -30,14 +30,14 @@ struct Pending {
 #[derive(Default)]
 struct Level {
     pending: Vec<Pending>,
-    parts: Vec<Part>,
+    parts: Vec<RegionEdges>,
     references: Vec<u32>,
 }
 
 /// What falls to a quarter of the cell at work.
 #[derive(Default)]
 struct Quarter {
-    parts: Vec<Part>,
+    parts: Vec<RegionEdges>,
     references: Vec<u32>,
     covering: Vec<u32>,
 }
@@ -81,7 +81,7 @@ impl Quadtree {
         while !level.pending.is_empty() {
             let mut below = Level::default();
             for pending in &level.pending {
-                builder.settle(pending, &level, &mut below);
+                builder.split_or_end(pending, &level, &mut below);
             }
             level = below;
         }
@@ -125,7 +125,7 @@ impl Builder {
             level.references.extend(drawn.map(|(number, _)| number));
             let end_reference = number(level.references.len());
             if end_reference > first {
-                level.parts.push(Part {
+                level.parts.push(RegionEdges {
                     group: number(group),
                     winding: 0,
                     first,
@@ -145,7 +145,7 @@ impl Builder {
     }
 
     /// Makes a node an inner node, its quarters pending in the level below, or a leaf.
-    fn settle(&mut self, pending: &Pending, level: &Level, below: &mut Level) {
+    fn split_or_end(&mut self, pending: &Pending, level: &Level, below: &mut Level) {
         let (first, end) = pending.parts;
         let parts = level.parts.get(first..end).unwrap_or_default();
         let edges: usize = parts
@@ -167,7 +167,7 @@ impl Builder {
         }
     }
 
-    fn leaf(&mut self, set: u32, parts: &[Part], references: &[u32]) -> Leaf {
+    fn leaf(&mut self, set: u32, parts: &[RegionEdges], references: &[u32]) -> Leaf {
         let first = number(self.tree.parts.len());
         for part in parts {
             let edges = references.get(part.first as usize..part.end as usize);
@@ -175,7 +175,7 @@ impl Builder {
             self.tree
                 .references
                 .extend_from_slice(edges.unwrap_or_default());
-            self.tree.parts.push(Part {
+            self.tree.parts.push(RegionEdges {
                 first,
                 end: number(self.tree.references.len()),
                 ..*part
@@ -191,7 +191,7 @@ impl Builder {
     fn divide(
         &mut self,
         pending: &Pending,
-        parts: &[Part],
+        parts: &[RegionEdges],
         references: &[u32],
         below: &mut Level,
     ) -> Node {
@@ -213,7 +213,13 @@ impl Builder {
     }
 
     /// Gives the edges of a part to the quarters they meet.
-    fn divide_part(&mut self, part: &Part, references: &[u32], cell: &Cell, cells: &[Cell; 4]) {
+    fn divide_part(
+        &mut self,
+        part: &RegionEdges,
+        references: &[u32],
+        cell: &Cell,
+        cells: &[Cell; 4],
+    ) {
         let middle = cells[3].corner();
         let corner = cell.corner();
         let bounds = cells.map(|cell| cell.bounds());
@@ -226,10 +232,11 @@ impl Builder {
             for (winding, cell) in windings.iter_mut().zip(cells).skip(1) {
                 *winding += edge.winding_between(corner, cell.corner());
             }
-            let quarter_of =
-                |spot: Spot| usize::from(spot.x > middle.x) | usize::from(spot.y > middle.y) << 1;
-            let quarter = quarter_of(Spot::of(edge.from));
-            if quarter == quarter_of(Spot::of(edge.to)) {
+            let quarter_of = |point: HalfUnitPoint| {
+                usize::from(point.x > middle.x) | usize::from(point.y > middle.y) << 1
+            };
+            let quarter = quarter_of(HalfUnitPoint::of(edge.from));
+            if quarter == quarter_of(HalfUnitPoint::of(edge.to)) {
                 self.quarters[quarter].references.push(reference);
                 continue;
             }
@@ -241,7 +248,7 @@ impl Builder {
         }
         for ((quarter, first), winding) in self.quarters.iter_mut().zip(firsts).zip(windings) {
             if quarter.references.len() > first {
-                quarter.parts.push(Part {
+                quarter.parts.push(RegionEdges {
                     group: part.group,
                     winding,
                     first: number(first),
@@ -255,7 +262,7 @@ impl Builder {
 
     /// Where the groups with edges in a node are listed. They are among those of the node above, so
     /// as many are the same.
-    fn crossing(&mut self, parts: &[Part], above: (u32, u32)) -> (u32, u32) {
+    fn crossing(&mut self, parts: &[RegionEdges], above: (u32, u32)) -> (u32, u32) {
         if (above.1 - above.0) as usize == parts.len() {
             return above;
         }
@@ -288,7 +295,7 @@ impl Builder {
         self.weight += references.len() + 1;
         if !parts.is_empty() {
             let (first, moved) = (below.parts.len(), number(below.references.len()));
-            below.parts.extend(parts.iter().map(|part| Part {
+            below.parts.extend(parts.iter().map(|part| RegionEdges {
                 first: part.first + moved,
                 end: part.end + moved,
                 ..*part

@@ -18,28 +18,28 @@ pub(super) enum Chunk {
     #[default]
     Empty,
     /// The places, ascending.
-    Listed(Vec<u16>),
+    Array(Vec<u16>),
     /// A bit a place.
-    Mapped(Box<[u64]>),
+    Bitmap(Box<[u64]>),
 }
 
 /// The memory that says whether a place is there.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) enum Spot<'a> {
+pub(super) enum Slot<'a> {
     #[default]
     Nowhere,
     /// The list, and the part of it where the place should be if places lie evenly.
-    Listed(&'a [u16], &'a [u16]),
+    Array(&'a [u16], &'a [u16]),
     Word(&'a u64),
 }
 
-impl Spot<'_> {
+impl Slot<'_> {
     /// Has the memory fetched, so that several can be under way at a time.
     #[inline]
     pub(super) fn fetch(&self) {
         match self {
             Self::Nowhere => {}
-            Self::Listed(_, window) => {
+            Self::Array(_, window) => {
                 let _ = black_box((window.first().copied(), window.last().copied()));
             }
             Self::Word(word) => {
@@ -52,7 +52,7 @@ impl Spot<'_> {
     pub(super) fn contains(&self, place: u16) -> bool {
         match self {
             Self::Nowhere => false,
-            Self::Listed(list, window) => {
+            Self::Array(list, window) => {
                 let is_there = window.first() <= Some(&place) && window.last() >= Some(&place);
                 match window.first_chunk::<WINDOW>() {
                     // Without a way out in the middle the compiler compares many at a time.
@@ -70,13 +70,13 @@ impl Spot<'_> {
 impl Chunk {
     /// Where to look for a place.
     #[inline]
-    pub(super) fn spot(&self, place: u16) -> Spot<'_> {
+    pub(super) fn slot(&self, place: u16) -> Slot<'_> {
         match self {
-            Self::Empty => Spot::Nowhere,
-            Self::Listed(list) => Spot::Listed(list, window(list, place).1),
-            Self::Mapped(words) => words
+            Self::Empty => Slot::Nowhere,
+            Self::Array(list) => Slot::Array(list, window(list, place).1),
+            Self::Bitmap(words) => words
                 .get(usize::from(place >> 6))
-                .map_or(Spot::Nowhere, Spot::Word),
+                .map_or(Slot::Nowhere, Slot::Word),
         }
     }
 
@@ -84,10 +84,10 @@ impl Chunk {
     pub(super) fn insert(&mut self, place: u16) -> bool {
         match self {
             Self::Empty => {
-                *self = Self::Listed(vec![place]);
+                *self = Self::Array(vec![place]);
                 true
             }
-            Self::Listed(list) => {
+            Self::Array(list) => {
                 let at = match list.last() {
                     // Ids mostly come in order.
                     Some(&last) if last < place => list.len(),
@@ -107,7 +107,7 @@ impl Chunk {
                 *self = self.mapped();
                 self.insert(place)
             }
-            Self::Mapped(words) => set(words, place),
+            Self::Bitmap(words) => set(words, place),
         }
     }
 
@@ -116,15 +116,15 @@ impl Chunk {
         for place in self.places() {
             set(&mut words, place);
         }
-        Self::Mapped(words)
+        Self::Bitmap(words)
     }
 
     /// Places in ascending order.
     pub(super) fn places(&self) -> impl DoubleEndedIterator<Item = u16> + '_ {
         let (listed, words): (&[u16], &[u64]) = match self {
             Self::Empty => (&[], &[]),
-            Self::Listed(listed) => (listed, &[]),
-            Self::Mapped(words) => (&[], words),
+            Self::Array(listed) => (listed, &[]),
+            Self::Bitmap(words) => (&[], words),
         };
         let in_word = |(number, word): (usize, &u64)| {
             let (number, word) = (number as u16, *word);
@@ -141,10 +141,10 @@ impl Chunk {
     /// A chunk of places that ascend.
     pub(super) fn of_ascending(mut places: Vec<u16>) -> Self {
         places.shrink_to_fit();
-        let list = Self::Listed(places);
+        let list = Self::Array(places);
         match &list {
-            Self::Listed(places) if places.is_empty() => Self::Empty,
-            Self::Listed(places) if places.len() > MOST_LISTED => list.mapped(),
+            Self::Array(places) if places.is_empty() => Self::Empty,
+            Self::Array(places) if places.len() > MOST_LISTED => list.mapped(),
             _ => list,
         }
     }
@@ -179,11 +179,11 @@ impl Places for Chunk {
     fn meets(&self, low: u16, high: u16) -> bool {
         match self {
             Self::Empty => false,
-            Self::Listed(list) => {
+            Self::Array(list) => {
                 let at = list.partition_point(|place| *place < low);
                 list.get(at).is_some_and(|place| *place <= high)
             }
-            Self::Mapped(_) => self.places().any(|place| (low..=high).contains(&place)),
+            Self::Bitmap(_) => self.places().any(|place| (low..=high).contains(&place)),
         }
     }
 }
@@ -204,8 +204,8 @@ impl RunCounts {
         let (mut before, mut count) = (Vec::new(), 0);
         match chunk {
             Chunk::Empty => {}
-            Chunk::Listed(list) => count = list.len() as u64,
-            Chunk::Mapped(words) => {
+            Chunk::Array(list) => count = list.len() as u64,
+            Chunk::Bitmap(words) => {
                 for words in words.chunks(Self::STRIDE) {
                     before.push(count as u16);
                     count += words
@@ -224,7 +224,7 @@ impl RunCounts {
     pub(super) fn rank(&self, chunk: &Chunk, place: u16, at: &mut usize) -> Option<u64> {
         match chunk {
             Chunk::Empty => None,
-            Chunk::Listed(list) => {
+            Chunk::Array(list) => {
                 // Mostly it is the next, or the one before.
                 let next = *at + 1;
                 *at = match list.get(next) {
@@ -234,7 +234,7 @@ impl RunCounts {
                 };
                 Some(*at as u64)
             }
-            Chunk::Mapped(words) => {
+            Chunk::Bitmap(words) => {
                 let (at, bit) = (usize::from(place >> 6), place & 63);
                 let word = words.get(at)?;
                 if word >> bit & 1 == 0 {

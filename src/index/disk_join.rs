@@ -332,7 +332,7 @@ struct Scratch {
     buffer: Vec<u8>,
     written: u64,
     /// Bytes at the front that were given back.
-    released: Mutex<u64>,
+    freed_bytes: Mutex<u64>,
 }
 
 impl Scratch {
@@ -343,7 +343,7 @@ impl Scratch {
             ends: Vec::new(),
             buffer: Vec::new(),
             written: 0,
-            released: Mutex::new(0),
+            freed_bytes: Mutex::new(0),
         })
     }
 
@@ -406,20 +406,26 @@ impl Scratch {
 
     /// Bytes that were not given back.
     fn left(&self) -> u64 {
-        let released = self.released.lock().unwrap_or_else(PoisonError::into_inner);
-        self.len() - *released
+        let freed_bytes = self
+            .freed_bytes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        self.len() - *freed_bytes
     }
 
     /// Gives back the space of the first lists, when it is much. Returns how many bytes that were.
     fn release(&self, lists: usize) -> u64 {
         let end = self.span(&(0..lists)).end;
-        let mut released = self.released.lock().unwrap_or_else(PoisonError::into_inner);
-        let more = end.saturating_sub(*released);
+        let mut freed_bytes = self
+            .freed_bytes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let more = end.saturating_sub(*freed_bytes);
         if more < RELEASED {
             return 0;
         }
-        system::punch_hole(&self.file, *released, more);
-        *released = end;
+        system::punch_hole(&self.file, *freed_bytes, more);
+        *freed_bytes = end;
         more
     }
 }
@@ -491,7 +497,7 @@ mod tests {
             for (number, list) in lists.iter().enumerate() {
                 let mut found = Vec::new();
                 join.places(number, list, &mut found).unwrap();
-                let expected = |id: &i64| {
+                let size_hint = |id: &i64| {
                     if known.contains(id) {
                         place(*id)
                     } else {
@@ -499,7 +505,7 @@ mod tests {
                     }
                 };
                 if number < 30 {
-                    assert_eq!(found, list.iter().map(expected).collect::<Vec<_>>());
+                    assert_eq!(found, list.iter().map(size_hint).collect::<Vec<_>>());
                 }
             }
             let mut other = lists[8].clone();

@@ -1,6 +1,6 @@
 //! A set of ids that costs bits per id in use, whatever the ids are.
 
-use super::chunk::{Chunk, Spot};
+use super::chunk::{Chunk, Slot};
 use super::table::{ChunkTable, join, split};
 
 /// A set of ids of one kind of objects: any `i64`, close together or far apart, in any order.
@@ -25,7 +25,7 @@ impl IdSet {
 
     /// Whether the id is in the set.
     pub fn contains(&self, id: i64) -> bool {
-        self.spot(id).contains(id as u16)
+        self.slot(id).contains(id as u16)
     }
 
     /// Calls `absent` with the index of each id that is not in the set, in order.
@@ -50,23 +50,23 @@ impl IdSet {
     #[inline(always)]
     fn look_up(&self, ids: &[i64], mut look: impl FnMut(usize, bool)) {
         const AT_A_TIME: usize = 64;
-        let mut spots = [Spot::default(); AT_A_TIME];
+        let mut spots = [Slot::default(); AT_A_TIME];
         for (batch, ids) in ids.chunks(AT_A_TIME).enumerate() {
-            for (spot, id) in spots.iter_mut().zip(ids) {
-                *spot = self.spot(*id);
+            for (slot, id) in spots.iter_mut().zip(ids) {
+                *slot = self.slot(*id);
             }
-            spots.iter().take(ids.len()).for_each(Spot::fetch);
-            for (index, (spot, id)) in spots.iter().zip(ids).enumerate() {
-                look(batch * AT_A_TIME + index, spot.contains(*id as u16));
+            spots.iter().take(ids.len()).for_each(Slot::fetch);
+            for (index, (slot, id)) in spots.iter().zip(ids).enumerate() {
+                look(batch * AT_A_TIME + index, slot.contains(*id as u16));
             }
         }
     }
 
     #[inline]
-    fn spot(&self, id: i64) -> Spot<'_> {
+    fn slot(&self, id: i64) -> Slot<'_> {
         let (number, place) = split(id);
         let chunk = self.chunks.chunk(number);
-        chunk.map_or(Spot::Nowhere, |chunk| chunk.spot(place))
+        chunk.map_or(Slot::Nowhere, |chunk| chunk.slot(place))
     }
 
     /// The chunks that the set was made of.

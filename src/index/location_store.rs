@@ -184,7 +184,7 @@ impl Located {
     #[inline]
     fn fetch(&self, offset: u16) {
         if let Self::Closed(closed) = self {
-            closed.ids.spot(offset).fetch();
+            closed.ids.slot(offset).fetch();
         }
     }
 
@@ -424,10 +424,10 @@ mod tests {
                 let mut found = Vec::new();
                 store.get_all(&asked, &mut found);
                 for (id, found) in asked.iter().zip(found) {
-                    let expected = plain.get(id).copied().unwrap_or_default();
-                    assert_eq!(found, expected, "{id} {form:?}");
-                    assert_eq!(store.get(*id), expected);
-                    assert_eq!(filled.get(*id), expected);
+                    let size_hint = plain.get(id).copied().unwrap_or_default();
+                    assert_eq!(found, size_hint, "{id} {form:?}");
+                    assert_eq!(store.get(*id), size_hint);
+                    assert_eq!(filled.get(*id), size_hint);
                 }
             }
         }

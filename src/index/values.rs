@@ -17,7 +17,7 @@ pub(super) enum Values {
     /// Places, ascending, which all have the same number.
     Alike(Vec<u16>, u32),
     /// Places, ascending, and the number of each.
-    Listed(Vec<u16>, Vec<u32>),
+    Array(Vec<u16>, Vec<u32>),
     Packed(Packed),
 }
 
@@ -125,7 +125,7 @@ impl Values {
         match self {
             Self::Empty => 0,
             Self::Alike(places, number) => find_listed(places, place).map_or(0, |_| *number),
-            Self::Listed(places, numbers) => find_listed(places, place)
+            Self::Array(places, numbers) => find_listed(places, place)
                 .and_then(|at| numbers.get(at))
                 .copied()
                 .unwrap_or_default(),
@@ -136,7 +136,7 @@ impl Values {
     /// As [`get`](Self::get), beginning to look at `at`, which becomes where the place is or should be.
     #[inline]
     pub(super) fn get_near(&self, place: u16, at: &mut usize) -> u32 {
-        let (Self::Alike(places, _) | Self::Listed(places, _)) = self else {
+        let (Self::Alike(places, _) | Self::Array(places, _)) = self else {
             return self.get(place);
         };
         if at.checked_sub(1).and_then(|before| places.get(before)) >= Some(&place) {
@@ -155,7 +155,7 @@ impl Values {
         };
         match (self, places.get(*at) == Some(&place)) {
             (Self::Alike(_, number), true) => *number,
-            (Self::Listed(_, numbers), true) => numbers.get(*at).copied().unwrap_or_default(),
+            (Self::Array(_, numbers), true) => numbers.get(*at).copied().unwrap_or_default(),
             _ => 0,
         }
     }
@@ -171,10 +171,10 @@ impl Values {
             }
             Self::Alike(places, all) => {
                 let numbers = vec![*all; places.len()];
-                *self = Self::Listed(std::mem::take(places), numbers);
+                *self = Self::Array(std::mem::take(places), numbers);
                 self.set(place, number);
             }
-            Self::Listed(places, numbers) => {
+            Self::Array(places, numbers) => {
                 match insert(places, place) {
                     Some(at) => {
                         numbers.reserve_exact(places.capacity() - numbers.len());
@@ -201,7 +201,7 @@ impl Values {
     /// Bytes that places with a palette would take.
     fn packed_bytes(&self) -> u64 {
         let mut numbers: Vec<u32> = match self {
-            Self::Listed(_, numbers) => numbers.clone(),
+            Self::Array(_, numbers) => numbers.clone(),
             _ => Vec::new(),
         };
         numbers.sort_unstable();
@@ -220,7 +220,7 @@ impl Values {
         match self {
             Self::Empty => {}
             Self::Alike(places, number) => places.iter().for_each(|place| look(*place, *number)),
-            Self::Listed(places, numbers) => places
+            Self::Array(places, numbers) => places
                 .iter()
                 .zip(numbers)
                 .for_each(|(place, number)| look(*place, *number)),
@@ -243,7 +243,7 @@ impl Values {
                     ones.sum(),
                 );
             }
-            Self::Listed(..) | Self::Packed(_) => self.each(|_, number| look(number, 1)),
+            Self::Array(..) | Self::Packed(_) => self.each(|_, number| look(number, 1)),
         }
     }
 
@@ -252,7 +252,7 @@ impl Values {
         let bytes = match self {
             Self::Empty => 0,
             Self::Alike(places, _) => 2 * places.capacity(),
-            Self::Listed(places, numbers) => 2 * places.capacity() + 4 * numbers.capacity(),
+            Self::Array(places, numbers) => 2 * places.capacity() + 4 * numbers.capacity(),
             Self::Packed(packed) => 8 * packed.words.capacity() + 4 * packed.palette.capacity(),
         };
         bytes as u64
@@ -263,7 +263,7 @@ impl Places for Values {
     fn meets(&self, low: u16, high: u16) -> bool {
         match self {
             Self::Empty => false,
-            Self::Alike(places, _) | Self::Listed(places, _) => {
+            Self::Alike(places, _) | Self::Array(places, _) => {
                 let at = places.partition_point(|place| *place < low);
                 places.get(at).is_some_and(|place| *place <= high)
             }

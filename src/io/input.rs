@@ -82,7 +82,7 @@ impl Input {
     }
 
     /// Copies a stream to a temporary file that has no name, so that it can be read at will.
-    fn spool(path: &Path, mut stream: impl io::Read) -> Result<Self> {
+    pub(crate) fn spool(path: &Path, mut stream: impl io::Read) -> Result<Self> {
         let directory = std::env::temp_dir();
         let mut file = tempfile::tempfile_in(&directory)
             .map_err(|error| Error::io(&directory, "cannot make a temporary file there", error))?;

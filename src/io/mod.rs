@@ -13,5 +13,5 @@ pub(crate) use backends::{Backend, check_space, open_backend};
 pub(crate) use input::FIRST_READ;
 pub use input::Input;
 pub use output::{OpenOutput, Output, OutputTarget, ScratchFile};
-pub use size_hint::Expected;
+pub use size_hint::SizeHint;
 pub use unfinished::abandon_unfinished;

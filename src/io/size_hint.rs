@@ -5,7 +5,7 @@ const MOST_SHARES: u64 = 8;
 
 /// What is known of an output before its first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Expected {
+pub struct SizeHint {
     /// About how many bytes; 0 where that is not known.
     pub bytes: u64,
     /// Of them, those that are copied from inputs as they are, so that the output is no shorter.
@@ -16,7 +16,7 @@ pub struct Expected {
     pub others: usize,
 }
 
-impl Expected {
+impl SizeHint {
     /// About so many bytes, all of them new.
     pub const fn new_bytes(bytes: u64) -> Self {
         Self {

@@ -57,20 +57,38 @@ impl Bbox {
         self
     }
 
+    /// The box with its edges moved outwards by `margin`.
+    #[must_use]
+    pub const fn widened(&self, margin: i32) -> Self {
+        Self {
+            min_lat_e7: self.min_lat_e7.saturating_sub(margin),
+            max_lat_e7: self.max_lat_e7.saturating_add(margin),
+            min_lon_e7: self.min_lon_e7.saturating_sub(margin),
+            max_lon_e7: self.max_lon_e7.saturating_add(margin),
+        }
+    }
+
+    /// Whether a point, in nanodegrees, lies in the box or on its edge.
+    pub fn contains_nano(&self, lat: i64, lon: i64) -> bool {
+        let nano = |e7: i32| i64::from(e7) * NANO_PER_DECIMICRO;
+        (nano(self.min_lat_e7)..=nano(self.max_lat_e7)).contains(&lat)
+            && (nano(self.min_lon_e7)..=nano(self.max_lon_e7)).contains(&lon)
+    }
+
     /// Whether the two have a point in common; edges belong to a box.
-    pub const fn meets(&self, other: &Self) -> bool {
+    pub const fn intersects(&self, other: &Self) -> bool {
         self.min_lat_e7 <= other.max_lat_e7
             && other.min_lat_e7 <= self.max_lat_e7
             && self.min_lon_e7 <= other.max_lon_e7
             && other.min_lon_e7 <= self.max_lon_e7
     }
 
-    /// Whether another box lies in this one, or out of it by no more than a margin.
-    pub const fn holds(&self, other: &Self, margin: i32) -> bool {
-        self.min_lat_e7.saturating_sub(margin) <= other.min_lat_e7
-            && self.max_lat_e7.saturating_add(margin) >= other.max_lat_e7
-            && self.min_lon_e7.saturating_sub(margin) <= other.min_lon_e7
-            && self.max_lon_e7.saturating_add(margin) >= other.max_lon_e7
+    /// Whether another box lies within this one, its edges included.
+    pub const fn encloses(&self, other: &Self) -> bool {
+        self.min_lat_e7 <= other.min_lat_e7
+            && self.max_lat_e7 >= other.max_lat_e7
+            && self.min_lon_e7 <= other.min_lon_e7
+            && self.max_lon_e7 >= other.max_lon_e7
     }
 }
 

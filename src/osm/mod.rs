@@ -12,7 +12,7 @@ mod time;
 pub use bbox::{Bbox, DECIMICRO_PER_DEGREE, Degrees, NANO_PER_DECIMICRO, format_e7, parse_e7};
 pub use kind::{KindSet, ObjectKind};
 pub use object_id::{ObjectId, parse_object_ids};
-pub use order::{OrderKey, id_from_rank, id_rank};
+pub use order::{TypeThenId, id_from_rank, id_rank};
 pub use place::Place;
 pub use strings::StringPool;
 pub use tag_filter::{StringMatcher, TagExpression, TagFilter};

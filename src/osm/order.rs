@@ -1,7 +1,7 @@
 use super::kind::ObjectKind;
 
 /// The place of an object in the canonical order "Sort.Type_then_ID": kind, then id rank.
-pub type OrderKey = (ObjectKind, u64);
+pub type TypeThenId = (ObjectKind, u64);
 
 const SIGN: u64 = 1 << 63;
 

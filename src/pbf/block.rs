@@ -86,7 +86,7 @@ pub(super) fn string_out_of_range(index: u64, count: u64) -> FormatError {
 
 /// How the integers of a block become coordinates and times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Scale {
+pub struct BlockUnits {
     /// Nanodegrees a unit of latitude or longitude.
     pub granularity: i64,
     /// Nanodegrees added to every latitude.
@@ -97,7 +97,7 @@ pub struct Scale {
     pub date_granularity: i64,
 }
 
-impl Default for Scale {
+impl Default for BlockUnits {
     fn default() -> Self {
         Self {
             granularity: 100,
@@ -108,7 +108,7 @@ impl Default for Scale {
     }
 }
 
-impl Scale {
+impl BlockUnits {
     /// Nanodegrees of a stored latitude.
     #[inline]
     pub const fn nano_lat(&self, value: i64) -> i64 {
@@ -129,7 +129,7 @@ impl Scale {
         self.granularity == 100 && self.lat_offset == 0 && self.lon_offset == 0
     }
 
-    /// Whether this is the scale that new blocks have.
+    /// Whether this is the units that new blocks have.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
@@ -204,7 +204,7 @@ impl<'a> Group<'a> {
 pub(crate) struct BlockOutline<'a> {
     pub string_table: &'a [u8],
     pub groups: Vec<Group<'a>>,
-    pub scale: Scale,
+    pub units: BlockUnits,
     /// Every field but the string table and the groups, as found.
     pub other_fields: Vec<&'a [u8]>,
 }
@@ -229,13 +229,13 @@ impl<'a> BlockOutline<'a> {
                 number => {
                     block.other_fields.push(field.raw);
                     match number {
-                        17 => block.scale.granularity = positive(field.varint()?, "granularity")?,
+                        17 => block.units.granularity = positive(field.varint()?, "granularity")?,
                         18 => {
-                            block.scale.date_granularity =
+                            block.units.date_granularity =
                                 positive(field.varint()?, "date_granularity")?
                         }
-                        19 => block.scale.lat_offset = field.varint()? as i64,
-                        20 => block.scale.lon_offset = field.varint()? as i64,
+                        19 => block.units.lat_offset = field.varint()? as i64,
+                        20 => block.units.lon_offset = field.varint()? as i64,
                         _ => {}
                     }
                 }
@@ -260,7 +260,7 @@ fn positive(value: u64, name: &str) -> Result<i64, FormatError> {
 pub struct PrimitiveBlock<'a> {
     pub(super) strings: StringTable<'a>,
     groups: Vec<Group<'a>>,
-    pub(super) scale: Scale,
+    pub(super) units: BlockUnits,
 }
 
 impl<'a> PrimitiveBlock<'a> {
@@ -271,7 +271,7 @@ impl<'a> PrimitiveBlock<'a> {
         Ok(Self {
             strings,
             groups: outline.groups,
-            scale: outline.scale,
+            units: outline.units,
         })
     }
 
@@ -281,8 +281,8 @@ impl<'a> PrimitiveBlock<'a> {
     }
 
     /// How stored integers become coordinates and times.
-    pub const fn scale(&self) -> Scale {
-        self.scale
+    pub const fn scale(&self) -> BlockUnits {
+        self.units
     }
 
     /// Calls `visit` with each message of each group, in order.

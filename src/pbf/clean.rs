@@ -1,7 +1,7 @@
 //! Taking metadata out of a block on the wire: everything else is copied as it stands.
 
 use super::block::{Group, Message, StringTable};
-use super::builder::InfoColumn;
+use super::block_encoder::InfoColumn;
 use super::dense::{DenseNodes, put_no_tags};
 use super::wire::{Fields, put_bytes_field, put_packed_field, put_varint_field};
 use crate::error::FormatError;

@@ -1,7 +1,7 @@
 //! Walking the objects of a block one by one without interpreting them: for merging and patching.
 
-use super::block::{BlockOutline, Group, Message, Scale, StringTable};
-use super::builder::BlockBuilder;
+use super::block::{BlockOutline, BlockUnits, Group, Message, StringTable};
+use super::block_encoder::BlockEncoder;
 use super::dense::{Delta, DenseNodes, RawNode, RawNodes};
 use super::intern::SourceStrings;
 use super::keys::KeyCursor;
@@ -11,14 +11,14 @@ use super::messages::{
 use super::object::exact_quotient;
 use super::view::ObjectView;
 use crate::error::FormatError;
-use crate::osm::{ObjectKind, OrderKey, id_rank};
+use crate::osm::{ObjectKind, TypeThenId, id_rank};
 use crate::pbf::wire::Packed;
 
 /// A block whose messages were found and whose dense columns were checked.
 #[derive(Debug)]
 pub(crate) struct ParsedBlock<'a> {
     pub strings: StringTable<'a>,
-    pub scale: Scale,
+    pub units: BlockUnits,
     payload: &'a [u8],
     string_table: &'a [u8],
     messages: Vec<ParsedMessage<'a>>,
@@ -58,7 +58,7 @@ impl<'a> ParsedBlock<'a> {
         }
         Ok(Self {
             strings: StringTable::default(),
-            scale: outline.scale,
+            units: outline.units,
             payload,
             string_table: outline.string_table,
             messages,
@@ -67,9 +67,9 @@ impl<'a> ParsedBlock<'a> {
 
     /// Whether an index means the same string in both blocks, and a number the same place and time, as far
     /// as both blocks have it.
-    pub(crate) fn speaks_like(&self, other: &Self) -> bool {
+    pub(crate) fn shares_string_table(&self, other: &Self) -> bool {
         let (one, two) = (self.string_table, other.string_table);
-        self.scale == other.scale && (one.starts_with(two) || two.starts_with(one))
+        self.units == other.units && (one.starts_with(two) || two.starts_with(one))
     }
 
     /// What the block was read from.
@@ -86,7 +86,7 @@ impl<'a> ParsedBlock<'a> {
         find_messages(&Group(group), &mut messages)?;
         Ok(ParsedBlock {
             strings: self.strings.clone(),
-            scale: self.scale,
+            units: self.units,
             payload: self.payload,
             string_table: self.string_table,
             messages,
@@ -226,7 +226,7 @@ fn find_messages<'a>(
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RawObject<'a> {
     /// The place in canonical order.
-    pub key: OrderKey,
+    pub key: TypeThenId,
     /// Version, or 0.
     pub version: i64,
     pub(super) form: RawForm<'a>,
@@ -241,22 +241,25 @@ pub(super) enum RawForm<'a> {
 
 impl<'a> RawObject<'a> {
     /// The object in the units of new blocks, where it can be expressed in them exactly, and the
-    /// scale that it has then. What has no coordinates has no scale but that of time.
-    pub(crate) fn in_default_scale(mut self, scale: &Scale) -> Result<(Self, Scale), FormatError> {
-        let default = Scale::default();
-        if scale.is_default() {
+    /// units that it has then. What has no coordinates has no units but that of time.
+    pub(crate) fn in_default_units(
+        mut self,
+        units: &BlockUnits,
+    ) -> Result<(Self, BlockUnits), FormatError> {
+        let default = BlockUnits::default();
+        if units.is_default() {
             return Ok((self, default));
         }
         let rescaled = match &mut self.form {
-            RawForm::Dense(node) => rescale(node, scale),
+            RawForm::Dense(node) => rescale(node, units),
             RawForm::Message(message) => {
                 let scaled = self.key.0 == ObjectKind::Node
-                    || scale.date_granularity != default.date_granularity
+                    || units.date_granularity != default.date_granularity
                     || ObjectOutline::parse(message)?.has_locations;
                 !scaled
             }
         };
-        Ok((self, if rescaled { default } else { *scale }))
+        Ok((self, if rescaled { default } else { *units }))
     }
 
     /// The metadata, in the block's units.
@@ -312,10 +315,10 @@ impl<'a> RawObject<'a> {
         }
     }
 
-    /// Adds the object to a block of the same scale.
+    /// Adds the object to a block of the same units.
     pub(crate) fn add_to(
         &self,
-        builder: &mut BlockBuilder,
+        builder: &mut BlockEncoder,
         source: &mut SourceStrings<'_>,
     ) -> Result<(), FormatError> {
         let tagged = self.tagged;
@@ -352,11 +355,11 @@ fn drop_unless(tagged: bool, keys: &mut Packed<'_>, values: &mut Packed<'_>) {
 }
 
 /// Brings a node into the units of new blocks. `false`, and nothing done, where that is not exact.
-fn rescale(node: &mut RawNode<'_>, scale: &Scale) -> bool {
-    let default = Scale::default();
-    let lat = exact_quotient(scale.nano_lat(node.lat), default.granularity);
-    let lon = exact_quotient(scale.nano_lon(node.lon), default.granularity);
-    let time = node.info.timestamp.checked_mul(scale.date_granularity);
+fn rescale(node: &mut RawNode<'_>, units: &BlockUnits) -> bool {
+    let default = BlockUnits::default();
+    let lat = exact_quotient(units.nano_lat(node.lat), default.granularity);
+    let lon = exact_quotient(units.nano_lon(node.lon), default.granularity);
+    let time = node.info.timestamp.checked_mul(units.date_granularity);
     let time = time.and_then(|millis| exact_quotient(millis, default.date_granularity));
     match (lat, lon, time) {
         (Some(lat), Some(lon), Some(time)) => {

@@ -1,6 +1,6 @@
 //! DenseNodes: many nodes, column by column, delta coded (osmformat.proto).
 
-use super::block::{Scale, StringTable};
+use super::block::{BlockUnits, StringTable};
 use super::element::{Info, Node, Tags};
 use super::messages::{RawInfo, string_id};
 use super::wire::{Fields, put_packed_field};
@@ -125,11 +125,15 @@ impl<'a> DenseNodes<'a> {
     }
 
     /// The nodes in order.
-    pub fn iter<'b>(&'b self, strings: &'b StringTable<'b>, scale: Scale) -> DenseNodesIter<'b> {
+    pub fn iter<'b>(
+        &'b self,
+        strings: &'b StringTable<'b>,
+        units: BlockUnits,
+    ) -> DenseNodesIter<'b> {
         DenseNodesIter {
             nodes: self.raw_nodes(),
             strings,
-            scale,
+            units,
         }
     }
 }
@@ -329,7 +333,7 @@ pub(crate) fn next_tag_run<'a>(keys_vals: &mut Varints<'a>) -> Result<&'a [u8], 
 pub struct DenseNodesIter<'b> {
     nodes: RawNodes<'b>,
     strings: &'b StringTable<'b>,
-    scale: Scale,
+    units: BlockUnits,
 }
 
 impl<'b> DenseNodesIter<'b> {
@@ -340,10 +344,10 @@ impl<'b> DenseNodesIter<'b> {
         }
         Ok(Node {
             id: raw.id,
-            nano_lat: self.scale.nano_lat(raw.lat),
-            nano_lon: self.scale.nano_lon(raw.lon),
+            nano_lat: self.units.nano_lat(raw.lat),
+            nano_lon: self.units.nano_lon(raw.lon),
             tags: Tags::alternating(self.strings, raw.keys_vals),
-            info: Info::resolve(&raw.info, &self.scale, self.strings)?,
+            info: Info::resolve(&raw.info, &self.units, self.strings)?,
         })
     }
 }
@@ -372,7 +376,7 @@ mod tests {
         let message = b"\x0a\x01\x02\x42\x01\x02\x4a\x01\x02\x52\x02\x00\x00";
         let dense = DenseNodes::parse(message).unwrap();
         let strings = StringTable::default();
-        let mut nodes = dense.iter(&strings, Scale::default());
+        let mut nodes = dense.iter(&strings, BlockUnits::default());
         assert_eq!(nodes.next().unwrap().unwrap().id, 1);
         assert!(nodes.next().unwrap().is_err());
         assert!(nodes.next().is_none());

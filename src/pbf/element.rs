@@ -1,6 +1,6 @@
 //! Nodes, ways and relations as borrowed views, checked before they are handed out.
 
-use super::block::{Message, PrimitiveBlock, Scale, StringTable};
+use super::block::{BlockUnits, Message, PrimitiveBlock, StringTable};
 use super::dense::DenseNodes;
 use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage, version_number};
 use super::wire::zigzag_decode;
@@ -29,7 +29,7 @@ impl<'a> Info<'a> {
     /// The meaning of stored metadata: 0 and -1 are old writers' "absent".
     pub(crate) fn resolve(
         raw: &RawInfo,
-        scale: &Scale,
+        units: &BlockUnits,
         strings: &StringTable<'a>,
     ) -> Result<Self, FormatError> {
         let user = strings.get(u64::from(raw.user_sid)).or_else(|error| {
@@ -41,7 +41,7 @@ impl<'a> Info<'a> {
         })?;
         Ok(Self {
             version: version_number(raw.version),
-            timestamp: (raw.timestamp != 0).then(|| scale.seconds(raw.timestamp)),
+            timestamp: (raw.timestamp != 0).then(|| units.seconds(raw.timestamp)),
             changeset: (raw.changeset > 0).then_some(raw.changeset),
             uid: i32::try_from(raw.uid).ok().filter(|&uid| uid > 0),
             user: (!user.is_empty()).then_some(user),
@@ -199,7 +199,7 @@ impl Iterator for Refs<'_> {
 #[derive(Debug)]
 pub struct Way<'b> {
     pub(crate) message: &'b WayMessage<'b>,
-    pub(crate) scale: Scale,
+    pub(crate) units: BlockUnits,
     pub(crate) tags: Tags<'b>,
     pub(crate) info: Info<'b>,
 }
@@ -218,11 +218,11 @@ impl<'b> Way<'b> {
     /// Latitude and longitude of the way's nodes in nanodegrees, beside [`refs`](Self::refs);
     /// empty in a file without LocationsOnWays.
     pub fn nano_locations(&self) -> impl Iterator<Item = (i64, i64)> + use<'b> {
-        let scale = self.scale;
+        let units = self.units;
         let lats = Refs::new(self.message.lats.as_bytes());
         let lons = Refs::new(self.message.lons.as_bytes());
         lats.zip(lons)
-            .map(move |(lat, lon)| (scale.nano_lat(lat), scale.nano_lon(lon)))
+            .map(move |(lat, lon)| (units.nano_lat(lat), units.nano_lon(lon)))
     }
 
     /// The tags in file order.
@@ -335,6 +335,26 @@ impl Element<'_> {
     }
 }
 
+impl<'b> Element<'b> {
+    /// The tags in file order.
+    pub fn tags(&self) -> Tags<'b> {
+        match self {
+            Self::Node(node) => node.tags(),
+            Self::Way(way) => way.tags(),
+            Self::Relation(relation) => relation.tags(),
+        }
+    }
+
+    /// The metadata.
+    pub const fn info(&self) -> Info<'b> {
+        match self {
+            Self::Node(node) => node.info(),
+            Self::Way(way) => way.info(),
+            Self::Relation(relation) => relation.info(),
+        }
+    }
+}
+
 impl PrimitiveBlock<'_> {
     /// Calls `visit` with every object of the block, in order. Objects are checked before they are
     /// handed out: string indexes, column lengths and varints.
@@ -346,17 +366,17 @@ impl PrimitiveBlock<'_> {
             Message::Dense(bytes) => {
                 let dense = DenseNodes::parse(bytes)?;
                 dense
-                    .iter(&self.strings, self.scale)
+                    .iter(&self.strings, self.units)
                     .try_for_each(|node| visit(Element::Node(node?)))
             }
             Message::Node(bytes) => {
                 let message = NodeMessage::parse(bytes)?;
                 visit(Element::Node(Node {
                     id: message.id,
-                    nano_lat: self.scale.nano_lat(message.lat),
-                    nano_lon: self.scale.nano_lon(message.lon),
+                    nano_lat: self.units.nano_lat(message.lat),
+                    nano_lon: self.units.nano_lon(message.lon),
                     tags: Tags::beside(&self.strings, &message.keys, &message.values)?,
-                    info: Info::resolve(&message.info, &self.scale, &self.strings)?,
+                    info: Info::resolve(&message.info, &self.units, &self.strings)?,
                 }))
             }
             Message::Way(bytes) => {
@@ -364,7 +384,7 @@ impl PrimitiveBlock<'_> {
                 message.check()?;
                 visit(Element::Way(Way {
                     message: &message,
-                    scale: self.scale,
+                    units: self.units,
                     tags: Tags::beside(&self.strings, &message.keys, &message.values)?,
                     info: self.resolve_info(message.info)?,
                 }))
@@ -385,6 +405,6 @@ impl PrimitiveBlock<'_> {
 
     fn resolve_info(&self, message: Option<&[u8]>) -> Result<Info<'_>, FormatError> {
         let raw = message.map_or(Ok(RawInfo::default()), RawInfo::parse)?;
-        Info::resolve(&raw, &self.scale, &self.strings)
+        Info::resolve(&raw, &self.units, &self.strings)
     }
 }

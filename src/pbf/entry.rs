@@ -1,6 +1,6 @@
 //! What is known of one data blob without reading it.
 
-use crate::osm::{Bbox, KindSet, OrderKey, id_rank};
+use crate::osm::{Bbox, KindSet, TypeThenId, id_rank};
 
 /// Facts about a blob's contents, as bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -105,12 +105,12 @@ impl BlobEntry {
     }
 
     /// The place of the first object in canonical order; `None` without objects.
-    pub fn first_key(&self) -> Option<OrderKey> {
+    pub fn first_key(&self) -> Option<TypeThenId> {
         self.kinds.first().map(|kind| (kind, id_rank(self.min_id)))
     }
 
     /// The place of the last object in canonical order; `None` without objects.
-    pub fn last_key(&self) -> Option<OrderKey> {
+    pub fn last_key(&self) -> Option<TypeThenId> {
         self.kinds.last().map(|kind| (kind, id_rank(self.max_id)))
     }
 
@@ -125,7 +125,7 @@ impl BlobEntry {
     }
 
     /// What this entry says of ids that `found`, read from the blob itself, does not bear out.
-    pub fn false_id_claim(&self, found: &Self) -> Option<&'static str> {
+    pub fn id_mismatch(&self, found: &Self) -> Option<&'static str> {
         let claims = |flag| self.flags.has(flag) && !found.flags.has(flag);
         if self.kinds != found.kinds {
             Some("the kinds of objects differ")
@@ -141,11 +141,11 @@ impl BlobEntry {
     }
 
     /// Everything that this entry says of the contents that `found`, read from the blob itself, does not bear out.
-    pub fn false_claims(&self, found: &Self) -> Vec<&'static str> {
+    pub fn mismatches(&self, found: &Self) -> Vec<&'static str> {
         if !self.is_indexed() {
             return Vec::new();
         }
-        let mut claims: Vec<_> = self.false_id_claim(found).into_iter().collect();
+        let mut claims: Vec<_> = self.id_mismatch(found).into_iter().collect();
         let mut differ = |is_false: bool, what| {
             if is_false {
                 claims.push(what);
@@ -157,7 +157,8 @@ impl BlobEntry {
             true => self.bbox != found.bbox,
             // Other programs round places between two units in their own way.
             false => {
-                let alike = self.bbox.holds(&found.bbox, 1) && found.bbox.holds(&self.bbox, 1);
+                let alike = self.bbox.widened(1).encloses(&found.bbox)
+                    && found.bbox.widened(1).encloses(&self.bbox);
                 !self.bbox.is_empty() && !alike
             }
         };

@@ -1,8 +1,8 @@
 //! Objects in, compressed frames out: what a worker does with content that must be written anew.
 
-use super::assembler::Assembler;
 use super::blob_index::encode_blob_index;
-use super::block::Scale;
+use super::block::BlockUnits;
+use super::block_builder::BlockBuilder;
 use super::codec::{Compression, Compressor};
 use super::cursor::RawObject;
 use super::entry::{BlobEntry, BlobFlags};
@@ -25,7 +25,7 @@ pub struct EncodedFrame {
 /// Makes frames of objects: a new block where the kind changes or a block is full. One a worker.
 #[derive(Debug)]
 pub struct FrameEncoder {
-    assembler: Assembler,
+    builder: BlockBuilder,
     compressor: Compressor,
     blob_index: bool,
     frames: Vec<EncodedFrame>,
@@ -35,7 +35,7 @@ impl FrameEncoder {
     /// An encoder; `blob_index` puts an index into every BlobHeader.
     pub fn new(compression: Compression, blob_index: bool) -> Self {
         Self {
-            assembler: Assembler::default(),
+            builder: BlockBuilder::default(),
             compressor: Compressor::new(compression),
             blob_index,
             frames: Vec::new(),
@@ -44,45 +44,45 @@ impl FrameEncoder {
 
     /// Leaves the coordinates of ways out of all blocks from here on.
     pub fn drop_locations(&mut self) {
-        self.assembler.drop_locations();
+        self.builder.drop_locations();
     }
 
     /// Makes blocks of so many objects from here on.
-    pub(crate) fn set_most(&mut self, most: usize) {
-        self.assembler.set_most(most);
+    pub(crate) fn set_max_objects(&mut self, most: usize) {
+        self.builder.set_max_objects(most);
     }
 
     /// Adds an object.
     pub fn add(&mut self, object: &Object<'_>) -> Result<(), FormatError> {
-        self.assembler.add(object)?;
+        self.builder.add(object)?;
         self.compress()
     }
 
-    /// Adds an object of another block, whose scale and strings are given.
+    /// Adds an object of another block, whose units and strings are given.
     pub(crate) fn add_raw(
         &mut self,
         object: &RawObject<'_>,
-        scale: &Scale,
+        units: &BlockUnits,
         strings: &mut SourceStrings<'_>,
     ) -> Result<(), FormatError> {
-        self.assembler.add_raw(object, scale, strings)?;
+        self.builder.add_raw(object, units, strings)?;
         self.compress()
     }
 
     /// Ends the block, if one is begun.
     pub fn end_block(&mut self) -> Result<(), FormatError> {
-        self.assembler.end_block();
+        self.builder.end_block();
         self.compress()
     }
 
     /// Makes frames of the blocks that are full.
     fn compress(&mut self) -> Result<(), FormatError> {
-        if !self.assembler.has_parts() {
+        if !self.builder.has_blocks() {
             return Ok(());
         }
-        for part in self.assembler.take_parts() {
+        for part in self.builder.take_blocks() {
             self.add_payload(&part.payload)?;
-            self.assembler.reuse(part.payload);
+            self.builder.reuse(part.payload);
         }
         Ok(())
     }

@@ -235,12 +235,12 @@ mod tests {
             bbox_nano: Some([-150, 150, 250, 50]),
             ..Default::default()
         };
-        let expected = Bbox {
+        let size_hint = Bbox {
             min_lat_e7: 0,
             max_lat_e7: 3,
             min_lon_e7: -2,
             max_lon_e7: 2,
         };
-        assert_eq!(header.bbox(), Some(expected));
+        assert_eq!(header.bbox(), Some(size_hint));
     }
 }

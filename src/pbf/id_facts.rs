@@ -2,14 +2,14 @@
 
 use super::entry::{BlobEntry, BlobFlags};
 use crate::error::FormatError;
-use crate::osm::{KindSet, ObjectKind, OrderKey, id_from_rank, id_rank};
+use crate::osm::{KindSet, ObjectKind, TypeThenId, id_from_rank, id_rank};
 use crate::pbf::wire::Varints;
 
 /// What the ids that were added have in common.
 #[derive(Debug)]
 pub(super) struct IdFacts {
     kinds: [Ids; 3],
-    last: Option<OrderKey>,
+    last: Option<TypeThenId>,
     /// The last object's version: it matters where an id comes again.
     last_version: i64,
     sorted: bool,

@@ -5,7 +5,7 @@ use super::dense::{Delta, DenseNodes, STRIDE};
 use super::messages;
 use super::messages::{ObjectOutline, RawInfo};
 use crate::error::FormatError;
-use crate::osm::{ObjectKind, OrderKey, id_rank};
+use crate::osm::{ObjectKind, TypeThenId, id_rank};
 use crate::pbf::wire::Varints;
 
 /// Walks the keys of a [`ParsedBlock`]'s objects in file order. Of metadata only what is asked for
@@ -38,13 +38,13 @@ struct DenseKeys<'a> {
 /// Version and time of an object as they stand in the block; 0 where there is none. And whether it is a deleted
 /// version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct RawAge {
+pub(crate) struct VersionInfo {
     pub version: i64,
     pub timestamp: i64,
     pub is_deleted: bool,
 }
 
-impl RawAge {
+impl VersionInfo {
     /// The version, where there is one.
     pub(crate) fn version_number(self) -> Option<u32> {
         messages::version_number(self.version)
@@ -61,7 +61,7 @@ impl<'a> KeyCursor<'a> {
 
     /// The next object's key.
     #[inline]
-    pub(crate) fn next(&mut self) -> Result<Option<OrderKey>, FormatError> {
+    pub(crate) fn next(&mut self) -> Result<Option<TypeThenId>, FormatError> {
         loop {
             if let Current::Dense(nodes) = &mut self.current
                 && nodes.left > 0
@@ -85,13 +85,13 @@ impl<'a> KeyCursor<'a> {
     }
 
     /// Version and time of the object whose key came last.
-    pub(crate) fn age(&mut self) -> Result<RawAge, FormatError> {
+    pub(crate) fn version_info(&mut self) -> Result<VersionInfo, FormatError> {
         match &mut self.current {
-            Current::None => Ok(RawAge::default()),
-            Current::Dense(nodes) => nodes.age(),
+            Current::None => Ok(VersionInfo::default()),
+            Current::Dense(nodes) => nodes.version_info(),
             Current::Message(message) => {
                 let info = RawInfo::parse(ObjectOutline::parse(message)?.info)?;
-                Ok(RawAge {
+                Ok(VersionInfo {
                     version: info.version,
                     timestamp: info.timestamp,
                     is_deleted: info.visible == Some(false),
@@ -142,16 +142,16 @@ impl<'a> DenseKeys<'a> {
     }
 
     /// Follows versions and times up to the id that was read last, which is not asked for twice.
-    fn age(&mut self) -> Result<RawAge, FormatError> {
-        let mut age = RawAge::default();
+    fn version_info(&mut self) -> Result<VersionInfo, FormatError> {
+        let mut version = VersionInfo::default();
         while self.followed < self.read {
             self.followed += 1;
             if !self.versions.is_done() {
-                age.version = i64::from(self.versions.read()? as i32);
+                version.version = i64::from(self.versions.read()? as i32);
             }
-            age.timestamp = self.timestamps.read_or_zero()?;
-            age.is_deleted = !self.visible.is_done() && self.visible.read()? == 0;
+            version.timestamp = self.timestamps.read_or_zero()?;
+            version.is_deleted = !self.visible.is_done() && self.visible.read()? == 0;
         }
-        Ok(age)
+        Ok(version)
     }
 }

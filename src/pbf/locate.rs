@@ -1,6 +1,6 @@
 //! Putting the places of nodes into the ways of a block on the wire: everything else is copied as it stands.
 
-use super::block::Scale;
+use super::block::BlockUnits;
 use super::cursor::ParsedBlock;
 use super::object::raw_location;
 use super::wire::{
@@ -88,7 +88,7 @@ pub(crate) fn relocate_ways(
         .for_each(|node| *node = nodes.number_at(*node));
     numbers.dedup();
     // Where the units change, all ways have to be written in the new ones.
-    let is_same_scale = scale_of_ways(block) == block.scale;
+    let is_same_scale = scale_of_ways(block) == block.units;
     let is_wanted = |way: usize| !is_same_scale || numbers.binary_search(&way).is_ok();
     let (mut relocated, mut places) = (Relocated::default(), Vec::new());
     // The ways that are written, and where their places are.
@@ -122,12 +122,12 @@ pub(crate) fn relocate_ways(
 
 /// The units for the places in ways: those of the block where nodes are measured in them, else those that can say every
 /// place.
-fn scale_of_ways(block: &ParsedBlock<'_>) -> Scale {
-    match block.has_nodes() || block.scale.is_decimicro() {
-        true => block.scale,
-        false => Scale {
-            date_granularity: block.scale.date_granularity,
-            ..Scale::default()
+fn scale_of_ways(block: &ParsedBlock<'_>) -> BlockUnits {
+    match block.has_nodes() || block.units.is_decimicro() {
+        true => block.units,
+        false => BlockUnits {
+            date_granularity: block.units.date_granularity,
+            ..BlockUnits::default()
         },
     }
 }
@@ -139,7 +139,7 @@ fn put_places<'p>(
     out: &mut Vec<u8>,
 ) -> Result<(), FormatError> {
     let payload = block.payload();
-    let scale = scale_of_ways(block);
+    let units = scale_of_ways(block);
     let (mut group, mut runs, mut number) = (Vec::with_capacity(payload.len()), Runs::default(), 0);
     out.reserve(payload.len() / 2 * 3);
     let mut fields = Fields::new(payload);
@@ -152,7 +152,7 @@ fn put_places<'p>(
                     let is_way = message.number == 3;
                     match places_of(number).filter(|_| is_way) {
                         Some(places) => {
-                            runs.put_way(message.bytes()?, places, &scale, &mut group)?
+                            runs.put_way(message.bytes()?, places, &units, &mut group)?
                         }
                         None => group.extend_from_slice(message.raw),
                     }
@@ -160,7 +160,7 @@ fn put_places<'p>(
                 }
                 put_bytes_field(out, 2, &group);
             }
-            17 | 19 | 20 if scale != block.scale => {}
+            17 | 19 | 20 if units != block.units => {}
             _ => out.extend_from_slice(field.raw),
         }
     }
@@ -180,23 +180,23 @@ impl Runs {
         &mut self,
         message: &[u8],
         places: &[Place],
-        scale: &Scale,
+        units: &BlockUnits,
         out: &mut Vec<u8>,
     ) -> Result<(), FormatError> {
-        self.fill(places, scale)?;
+        self.fill(places, units)?;
         put_way(message, [&self.lats, &self.lons], out)
     }
 
-    fn fill(&mut self, places: &[Place], scale: &Scale) -> Result<(), FormatError> {
+    fn fill(&mut self, places: &[Place], units: &BlockUnits) -> Result<(), FormatError> {
         self.lats.clear();
         self.lons.clear();
         let (mut last_lat, mut last_lon) = (0i64, 0i64);
-        let is_decimicro = scale.is_decimicro();
+        let is_decimicro = units.is_decimicro();
         for place in places {
             let (lat_e7, lon_e7) = place.lat_lon_e7();
             let (lat, lon) = match is_decimicro {
                 true => (i64::from(lat_e7), i64::from(lon_e7)),
-                false => raw_location(scale, lat_e7, lon_e7).ok_or_else(|| inexact(scale))?,
+                false => raw_location(units, lat_e7, lon_e7).ok_or_else(|| inexact(units))?,
             };
             put_sint(&mut self.lats, lat.wrapping_sub(last_lat));
             put_sint(&mut self.lons, lon.wrapping_sub(last_lon));
@@ -237,11 +237,11 @@ pub(super) fn put_way(
     Ok(())
 }
 
-fn inexact(scale: &Scale) -> FormatError {
+fn inexact(units: &BlockUnits) -> FormatError {
     FormatError::with(format!(
         "the block holds nodes beside ways and measures in units of {} nanodegrees, which cannot say where all nodes \
          of the ways are; run `pbfhogg sort` first",
-        scale.granularity
+        units.granularity
     ))
 }
 

@@ -124,9 +124,9 @@ impl ParsedBlock<'_> {
     #[inline]
     fn place(&self, lat: i64, lon: i64) -> Place {
         let (mut lat, mut lon) = (lat, lon);
-        if !self.scale.is_decimicro() {
-            lat = self.scale.nano_lat(lat) / NANO_PER_DECIMICRO;
-            lon = self.scale.nano_lon(lon) / NANO_PER_DECIMICRO;
+        if !self.units.is_decimicro() {
+            lat = self.units.nano_lat(lat) / NANO_PER_DECIMICRO;
+            lon = self.units.nano_lon(lon) / NANO_PER_DECIMICRO;
         }
         match (i32::try_from(lat), i32::try_from(lon)) {
             (Ok(lat), Ok(lon)) => Place::new(lat, lon),

@@ -4,11 +4,10 @@
 //! plain bytes. The format is defined by `fileformat.proto` and `osmformat.proto` and described on
 //! the OSM wiki page "PBF Format"; `reference/format.md` says what this crate adds to it.
 
-mod assembler;
 mod blob_index;
 mod block;
-mod builder;
-mod claims;
+mod block_builder;
+mod block_encoder;
 mod clean;
 mod codec;
 mod cursor;
@@ -33,15 +32,15 @@ mod scan;
 pub mod splice;
 mod toc;
 mod toc_blob;
+mod verify;
 mod view;
 pub mod wire;
 mod zlib_stored;
 
-pub(crate) use assembler::{Assembler, Part};
 pub use blob_index::{BLOB_INDEX_LEN, decode_blob_index, encode_blob_index};
-pub use block::{Group, Message, PrimitiveBlock, Scale, StringTable};
-pub use builder::{BlockBuilder, TARGET_ELEMENTS, TARGET_PAYLOAD};
-pub(crate) use claims::{check_claims, stale_index};
+pub use block::{BlockUnits, Group, Message, PrimitiveBlock, StringTable};
+pub(crate) use block_builder::{BlockBuilder, EncodedBlock};
+pub use block_encoder::{BlockEncoder, TARGET_ELEMENTS, TARGET_PAYLOAD};
 pub use clean::{InfoFields, clean_block};
 pub use codec::{Compression, Compressor, Decompressor};
 pub(crate) use cursor::{BlockCursor, ParsedBlock, RawObject};
@@ -57,7 +56,8 @@ pub use frame_encoder::{EncodedFrame, FrameEncoder};
 pub use header::{HeaderBlock, REQUIRED_FEATURES_KNOWN, feature};
 pub use header_frame::{header_frame, reserved_header_len, stream_header_frame};
 pub use intern::{Interner, SourceStrings};
-pub(crate) use keys::{KeyCursor, RawAge};
+pub(crate) use keys::{KeyCursor, VersionInfo};
+pub(crate) use verify::{stale_index, verify_entry};
 
 pub(crate) use locate::{Relocated, WayNodes, locate_ways, relocate_ways};
 pub use object::{Object, ObjectBody};

@@ -1,10 +1,10 @@
 //! Objects in plain form: what a change file or a generator has, and what blocks are made of.
 
-use super::block::Scale;
+use super::block::BlockUnits;
 use super::element::{Info, Member};
 use super::messages::RawInfo;
 use super::wire::put_sint;
-use crate::osm::{NANO_PER_DECIMICRO, ObjectKind, OrderKey, id_rank};
+use crate::osm::{NANO_PER_DECIMICRO, ObjectKind, TypeThenId, id_rank};
 
 /// An object to be written.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,17 +54,17 @@ impl Object<'_> {
     }
 
     /// The place of the object in canonical order.
-    pub const fn key(&self) -> OrderKey {
+    pub const fn key(&self) -> TypeThenId {
         (self.kind(), id_rank(self.id))
     }
 
-    /// The metadata as a block of that scale stores it; `None` where the time cannot be expressed.
-    pub(crate) fn raw_info(&self, scale: &Scale, user_sid: u32) -> Option<RawInfo> {
+    /// The metadata as a block of that units stores it; `None` where the time cannot be expressed.
+    pub(crate) fn raw_info(&self, units: &BlockUnits, user_sid: u32) -> Option<RawInfo> {
         let info = &self.info;
         let millis = info.timestamp.unwrap_or(0).checked_mul(1000)?;
         Some(RawInfo {
             version: i64::from(info.version.unwrap_or(0)),
-            timestamp: exact_quotient(millis, scale.date_granularity)?,
+            timestamp: exact_quotient(millis, units.date_granularity)?,
             changeset: info.changeset.unwrap_or(0),
             uid: i64::from(info.uid.unwrap_or(0)),
             user_sid,
@@ -73,16 +73,16 @@ impl Object<'_> {
     }
 }
 
-/// A coordinate in 1e-7 degree as a block of that scale stores it: latitude, longitude. `None`
+/// A coordinate in 1e-7 degree as a block of that units stores it: latitude, longitude. `None`
 /// where it cannot be expressed exactly.
-pub(crate) fn raw_location(scale: &Scale, lat_e7: i32, lon_e7: i32) -> Option<(i64, i64)> {
+pub(crate) fn raw_location(units: &BlockUnits, lat_e7: i32, lon_e7: i32) -> Option<(i64, i64)> {
     let raw = |value_e7: i32, offset: i64| {
         let nano = i64::from(value_e7) * NANO_PER_DECIMICRO;
-        exact_quotient(nano.checked_sub(offset)?, scale.granularity)
+        exact_quotient(nano.checked_sub(offset)?, units.granularity)
     };
     Some((
-        raw(lat_e7, scale.lat_offset)?,
-        raw(lon_e7, scale.lon_offset)?,
+        raw(lat_e7, units.lat_offset)?,
+        raw(lon_e7, units.lon_offset)?,
     ))
 }
 

@@ -1,6 +1,6 @@
 //! Objects of a block in plain form: strings instead of their indexes, nanodegrees instead of units.
 
-use super::block::{Scale, StringTable};
+use super::block::{BlockUnits, StringTable};
 use super::cursor::{ParsedBlock, RawForm, RawObject};
 use super::dense::Delta;
 use super::element::{Info, Member};
@@ -68,14 +68,14 @@ impl<'a> PlainObject<'a> {
                     let (key, value) = (run.read()?, run.read()?);
                     self.tags.push((strings.get(key)?, strings.get(value)?));
                 }
-                self.set_location(node.lat, node.lon, &block.scale);
-                self.info = Info::resolve(&node.info, &block.scale, strings)?;
+                self.set_location(node.lat, node.lon, &block.units);
+                self.info = Info::resolve(&node.info, &block.units, strings)?;
             }
             (RawForm::Message(message), ObjectKind::Node) => {
                 let node = NodeMessage::parse(message)?;
                 self.set_tags(&node.keys, &node.values, strings)?;
-                self.set_location(node.lat, node.lon, &block.scale);
-                self.info = Info::resolve(&node.info, &block.scale, strings)?;
+                self.set_location(node.lat, node.lon, &block.units);
+                self.info = Info::resolve(&node.info, &block.units, strings)?;
             }
             (RawForm::Message(message), ObjectKind::Way) => {
                 let way = WayMessage::parse(message)?;
@@ -88,9 +88,9 @@ impl<'a> PlainObject<'a> {
                 }
                 let (mut lats, mut lons) = (Delta::new(&way.lats), Delta::new(&way.lons));
                 while !lats.is_done() {
-                    let lat = nearest_e7(block.scale.nano_lat(lats.read()?));
+                    let lat = nearest_e7(block.units.nano_lat(lats.read()?));
                     self.locations_e7
-                        .push((lat, nearest_e7(block.scale.nano_lon(lons.read()?))));
+                        .push((lat, nearest_e7(block.units.nano_lon(lons.read()?))));
                 }
             }
             (RawForm::Message(message), ObjectKind::Relation) => {
@@ -114,8 +114,8 @@ impl<'a> PlainObject<'a> {
         Ok(())
     }
 
-    fn set_location(&mut self, lat: i64, lon: i64, scale: &Scale) {
-        self.nano_location = (scale.nano_lat(lat), scale.nano_lon(lon));
+    fn set_location(&mut self, lat: i64, lon: i64, units: &BlockUnits) {
+        self.nano_location = (units.nano_lat(lat), units.nano_lon(lon));
     }
 
     fn set_tags(
@@ -142,7 +142,7 @@ impl<'a> PlainObject<'a> {
         block: &ParsedBlock<'a>,
     ) -> Result<(), FormatError> {
         let raw = message.map_or(Ok(RawInfo::default()), RawInfo::parse)?;
-        self.info = Info::resolve(&raw, &block.scale, &block.strings)?;
+        self.info = Info::resolve(&raw, &block.units, &block.strings)?;
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! Reading of one payload just what a [`BlobEntry`] says of it: ids, coordinates, order, hash.
 
-use super::block::{BlockOutline, Message, Scale, check_string_count, string_out_of_range};
+use super::block::{BlockOutline, BlockUnits, Message, check_string_count, string_out_of_range};
 use super::dense::{DenseNodes, OVERFLOW, check_tags};
 use super::entry::{BlobEntry, BlobFlags};
 use super::id_facts::IdFacts;
@@ -14,7 +14,7 @@ use twox_hash::XxHash3_64;
 /// Fills in what an entry says of a blob's contents. Where the blob lies in the file is left alone.
 pub fn scan_payload(payload: &[u8], entry: &mut BlobEntry) -> Result<(), FormatError> {
     let block = BlockOutline::parse(payload)?;
-    let mut scan = Scan::new(block.scale, count_strings(block.string_table)?);
+    let mut scan = Scan::new(block.units, count_strings(block.string_table)?);
     for group in &block.groups {
         group.try_for_each(|message| scan.message(message))?;
     }
@@ -26,7 +26,7 @@ pub fn scan_payload(payload: &[u8], entry: &mut BlobEntry) -> Result<(), FormatE
 }
 
 struct Scan {
-    scale: Scale,
+    units: BlockUnits,
     /// How many strings the block has.
     strings: u64,
     ids: IdFacts,
@@ -35,9 +35,9 @@ struct Scan {
 }
 
 impl Scan {
-    fn new(scale: Scale, strings: u64) -> Self {
+    fn new(units: BlockUnits, strings: u64) -> Self {
         Self {
-            scale,
+            units,
             strings,
             ids: IdFacts::default(),
             bounds: Bounds::default(),
@@ -50,7 +50,7 @@ impl Scan {
             Message::Dense(bytes) => self.dense(&DenseNodes::parse(bytes)?),
             Message::Node(bytes) => {
                 let node = NodeMessage::parse(bytes)?;
-                self.bounds.add(node.lat, node.lon, &self.scale);
+                self.bounds.add(node.lat, node.lon, &self.units);
                 self.object(ObjectKind::Node, bytes)
             }
             Message::Way(bytes) => self.object(ObjectKind::Way, bytes),
@@ -118,7 +118,7 @@ impl Scan {
             return Ok(());
         }
         self.flags.set(BlobFlags::DENSE, true);
-        self.bounds.dense(dense, &self.scale)?;
+        self.bounds.dense(dense, &self.units)?;
         let [least, most] = extremes(dense.info.user_sids.values())?;
         if !dense.info.user_sids.is_empty() {
             // A negative index is a very large one.
@@ -252,23 +252,23 @@ impl Default for Bounds {
 }
 
 impl Bounds {
-    pub(super) fn add(&mut self, lat: i64, lon: i64, scale: &Scale) {
-        self.add_box([lat, lat], [lon, lon], scale);
+    pub(super) fn add(&mut self, lat: i64, lon: i64, units: &BlockUnits) {
+        self.add_box([lat, lat], [lon, lon], units);
     }
 
     /// Adds smallest and largest stored values. `false`, and nothing added, where they lie outside
     /// the world.
-    fn add_box(&mut self, lats: [i64; 2], lons: [i64; 2], scale: &Scale) -> bool {
+    fn add_box(&mut self, lats: [i64; 2], lons: [i64; 2], units: &BlockUnits) -> bool {
         let down = |nano: i64| nano.div_euclid(NANO_PER_DECIMICRO);
         let up = |nano: i64| {
             nano.saturating_add(NANO_PER_DECIMICRO - 1)
                 .div_euclid(NANO_PER_DECIMICRO)
         };
         let edges = [
-            down(scale.nano_lat(lats[0])),
-            up(scale.nano_lat(lats[1])),
-            down(scale.nano_lon(lons[0])),
-            up(scale.nano_lon(lons[1])),
+            down(units.nano_lat(lats[0])),
+            up(units.nano_lat(lats[1])),
+            down(units.nano_lon(lons[0])),
+            up(units.nano_lon(lons[1])),
         ];
         const WORLD: i64 = 1_800_000_000;
         if edges.iter().any(|edge| edge.abs() > WORLD) {
@@ -283,14 +283,14 @@ impl Bounds {
     pub(super) fn dense(
         &mut self,
         dense: &DenseNodes<'_>,
-        scale: &Scale,
+        units: &BlockUnits,
     ) -> Result<(), FormatError> {
         let lats = extremes(dense.lats.values())?;
         let lons = extremes(dense.lons.values())?;
-        if !self.add_box(lats, lons, scale) {
+        if !self.add_box(lats, lons, units) {
             let mut nodes = dense.raw_nodes();
             while let Some(node) = nodes.next()? {
-                self.add(node.lat, node.lon, scale);
+                self.add(node.lat, node.lon, units);
             }
         }
         Ok(())

@@ -4,8 +4,8 @@
 //! it), the messages of ways and relations, and the spans of the dense columns between changes, of
 //! which only the first delta behind a change is written anew.
 
-use super::block::{BlockOutline, Group, Message, Scale, StringTable};
-use super::builder::{DenseColumns, InfoColumn};
+use super::block::{BlockOutline, BlockUnits, Group, Message, StringTable};
+use super::block_encoder::{DenseColumns, InfoColumn};
 use super::dense::{DenseNodes, next_tag_run};
 use super::frame::MAX_PAYLOAD_LEN;
 use super::locate::put_way;
@@ -130,7 +130,7 @@ pub fn splice_block(
     let Some(mut strings) = GrowingTable::new(block.string_table)? else {
         return Ok(false);
     };
-    let Some(new) = NewObjects::prepare(new, &block.scale, options, &mut strings) else {
+    let Some(new) = NewObjects::prepare(new, &block.units, options, &mut strings) else {
         return Ok(false);
     };
     let mut spliced = Vec::with_capacity(group.0.len() + 4096);
@@ -317,7 +317,7 @@ impl<'a> NewObjects<'a> {
     /// `None` where the block's units cannot express an object.
     fn prepare(
         objects: &'a [Object<'a>],
-        scale: &Scale,
+        units: &BlockUnits,
         options: SpliceOptions,
         strings: &mut GrowingTable<'_>,
     ) -> Option<Self> {
@@ -325,17 +325,17 @@ impl<'a> NewObjects<'a> {
         let (mut roles, mut locations, mut places) = (Vec::new(), Vec::new(), Vec::new());
         for object in objects {
             let user_sid = strings.id_or_empty(object.info.user.unwrap_or(""));
-            infos.push(object.raw_info(scale, user_sid)?);
+            infos.push(object.raw_info(units, user_sid)?);
             let pairs = object.tags.iter().flat_map(|(key, value)| [key, value]);
             tags.push(pairs.map(|text| strings.id(text)).collect());
             let (mut object_roles, mut location) = (Vec::new(), (0, 0));
             let mut way_places = Vec::new();
             match object.body {
                 ObjectBody::Node { lat_e7, lon_e7 } => {
-                    location = raw_location(scale, lat_e7, lon_e7)?;
+                    location = raw_location(units, lat_e7, lon_e7)?;
                 }
                 ObjectBody::Way { locations_e7, .. } if options.new_locations => {
-                    let raw = |&(lat, lon): &(i32, i32)| raw_location(scale, lat, lon);
+                    let raw = |&(lat, lon): &(i32, i32)| raw_location(units, lat, lon);
                     way_places = locations_e7.iter().map(raw).collect::<Option<_>>()?;
                 }
                 ObjectBody::Way { .. } => {}

@@ -94,13 +94,13 @@ impl Context {
     }
 
     /// Tells the user something that may be of interest.
-    pub fn tell(&self, message: impl AsRef<str>) {
-        self.observer.tell(message.as_ref());
+    pub fn info(&self, message: impl AsRef<str>) {
+        self.observer.info(message.as_ref());
     }
 
     /// Tells the user something that is a detail.
-    pub fn detail(&self, message: impl AsRef<str>) {
-        self.observer.detail(message.as_ref());
+    pub fn debug(&self, message: impl AsRef<str>) {
+        self.observer.debug(message.as_ref());
     }
 
     /// Says that the command goes through so many more phases, so that progress can be shown of the whole.

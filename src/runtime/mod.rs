@@ -2,6 +2,7 @@
 
 mod context;
 mod observer;
+mod pass;
 mod phase;
 #[cfg(test)]
 mod phase_tests;
@@ -10,5 +11,6 @@ mod threads;
 
 pub use context::{Context, InputFormat, IoMode};
 pub use observer::{NoObserver, Observer, human_bytes};
+pub(crate) use pass::{Pass, WorkItem};
 pub use phase::parallel_classify_phase;
 pub use stats::{Counter, Phase, PhaseTimes, Stats, StatsReport};

@@ -5,9 +5,9 @@ pub trait Observer: Send + Sync {
     /// Something that the user should know and that is no error.
     fn warn(&self, _message: &str) {}
     /// Something that the user may want to know.
-    fn tell(&self, _message: &str) {}
+    fn info(&self, _message: &str) {}
     /// Something that only a user who asked for details wants to know.
-    fn detail(&self, _message: &str) {}
+    fn debug(&self, _message: &str) {}
     /// The command will go through so many more phases than it was known to.
     fn phases_expected(&self, _more: u64) {}
     /// A phase begins that will take in `total_bytes` bytes of input.

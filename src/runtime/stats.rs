@@ -39,7 +39,7 @@ pub struct Stats {
     /// Blobs that were passed over.
     pub blobs_skipped: Counter,
     /// Of these, those of which only an index told what they hold.
-    pub blobs_believed: Counter,
+    pub blobs_trusted: Counter,
     /// Blobs that were copied as they are.
     pub blobs_copied: Counter,
     /// Blobs that were decoded.
@@ -81,8 +81,8 @@ pub struct StatsReport {
     pub bytes_shared: u64,
     /// See [`Stats::blobs_skipped`].
     pub blobs_skipped: u64,
-    /// See [`Stats::blobs_believed`].
-    pub blobs_believed: u64,
+    /// See [`Stats::blobs_trusted`].
+    pub blobs_trusted: u64,
     /// See [`Stats::blobs_copied`].
     pub blobs_copied: u64,
     /// See [`Stats::blobs_decoded`].
@@ -96,7 +96,7 @@ impl Stats {
     pub(crate) fn skip_blob(&self, verified: bool) {
         self.blobs_skipped.add(1);
         if !verified {
-            self.blobs_believed.add(1);
+            self.blobs_trusted.add(1);
         }
     }
 
@@ -117,7 +117,7 @@ impl Stats {
             bytes_copied: self.bytes_copied.get(),
             bytes_shared: self.bytes_shared.get(),
             blobs_skipped: self.blobs_skipped.get(),
-            blobs_believed: self.blobs_believed.get(),
+            blobs_trusted: self.blobs_trusted.get(),
             blobs_copied: self.blobs_copied.get(),
             blobs_decoded: self.blobs_decoded.get(),
             blobs_rewritten: self.blobs_rewritten.get(),

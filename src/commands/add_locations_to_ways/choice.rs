@@ -48,7 +48,7 @@ impl Choice {
             IndexType::Auto => memory.suits(),
             asked => (asked, "as asked for"),
         };
-        ctx.detail(format!(
+        ctx.debug(format!(
             "index type {}: {reason} ({} nodes: dense {}, sparse {}, of {} to be had)",
             choice.name(),
             memory.nodes,
@@ -208,7 +208,7 @@ fn check_space(
         1 => "one range of ids".into(),
         ranges => format!("{ranges} ranges of ids"),
     };
-    ctx.tell(format!(
+    ctx.info(format!(
         "join of about {references} references in {ranges}: temporary files of about {} in {}{there}",
         human_bytes(needed),
         directory.display(),

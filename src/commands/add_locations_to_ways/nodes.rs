@@ -1,7 +1,7 @@
 //! Nodes: where they are, and which of them stay.
 
 use crate::engine::scan::Scan;
-use crate::engine::{Keep, Marks};
+use crate::engine::{Selected, Selection};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile};
 use crate::index::{IdSet, LocatedNodes, LocationStore};
@@ -10,15 +10,15 @@ use crate::pbf::{BlobEntry, ParsedBlock};
 use crate::runtime::Context;
 use std::ops::RangeInclusive;
 
-/// Marks what stays of a block: everything but nodes without tags that are not among `members`. Says of each node
+/// Selection what stays of a block: everything but nodes without tags that are not among `members`. Says of each node
 /// where it is.
-pub(super) fn mark_nodes(
+pub(super) fn select_nodes(
     block: &ParsedBlock<'_>,
     members: Option<&IdSet>,
-    marks: &mut Marks,
+    selection: &mut Selection,
     mut learn: impl FnMut(i64, Place),
 ) -> Result<(), FormatError> {
-    marks.start_one_output();
+    selection.start_one_output();
     let stays = |id, has_tags| has_tags || members.is_none_or(|members| members.contains(id));
     if block
         .single_kind()
@@ -26,7 +26,7 @@ pub(super) fn mark_nodes(
     {
         return block.for_each_node(|id, place, has_tags| {
             learn(id, place);
-            marks.push(Keep::whole_if(stays(id, has_tags)));
+            selection.push(Selected::whole_if(stays(id, has_tags)));
         });
     }
     let mut nodes = Vec::new();
@@ -37,7 +37,7 @@ pub(super) fn mark_nodes(
     let mut nodes = nodes.into_iter();
     block.for_each_id(|kind, _| {
         let stays = kind != ObjectKind::Node || nodes.next().unwrap_or_default();
-        marks.push(Keep::whole_if(stays));
+        selection.push(Selected::whole_if(stays));
     })
 }
 

@@ -1,20 +1,20 @@
 //! What a worker does with one blob and its changes.
 
-use super::locations::{Locations, SparedNodes};
-use super::units::Unit;
+use super::locations::{Locations, OmittedNodes};
+use super::work_items::WorkItem;
 use crate::error::{FormatError, Result};
 use crate::file::{BlobReader, PbfFile, WriteOptions};
 use crate::formats::{Batch, Change, ChangeSet, NO_PLACE};
 use crate::index::IdSet;
-use crate::osm::{ObjectKind, OrderKey, id_from_rank};
+use crate::osm::{ObjectKind, TypeThenId, id_from_rank};
 use crate::pbf::splice::{Edit as Step, EditScript, SpliceOptions, splice_block};
 use crate::pbf::{
-    BlobEntry, BlobFlags, EncodedFrame, FrameEncoder, Object, ObjectBody, ParsedBlock, RawAge,
-    Relocated, Scale, SourceStrings, TARGET_ELEMENTS, relocate_ways,
+    BlobEntry, BlobFlags, BlockUnits, EncodedFrame, FrameEncoder, Object, ObjectBody, ParsedBlock,
+    Relocated, SourceStrings, TARGET_ELEMENTS, VersionInfo, relocate_ways,
 };
 use crate::runtime::Context;
 
-/// What became of a unit.
+/// What became of a item.
 pub(super) enum Done {
     /// Nothing changes: the blob is copied.
     Copy(BlobEntry),
@@ -42,17 +42,17 @@ impl Rules {
         self.drops_locations && may_have_locations(entry)
             || self.locations.as_ref().is_some_and(moves)
             || self
-                .spared()
-                .is_some_and(|spared| spared.may_release(entry))
+                .omitted()
+                .is_some_and(|omitted| omitted.may_omit(entry))
     }
 
-    fn spared(&self) -> Option<&SparedNodes> {
-        self.locations.as_ref()?.spared.as_ref()
+    fn omitted(&self) -> Option<&OmittedNodes> {
+        self.locations.as_ref()?.omitted.as_ref()
     }
 
     /// Whether the object of a change is not wanted.
     fn leaves_out(&self, change: &Change) -> bool {
-        self.spared().is_some_and(|spared| spared.drops(change))
+        self.omitted().is_some_and(|omitted| omitted.drops(change))
     }
 }
 
@@ -140,23 +140,23 @@ impl<'a> Editor<'a> {
             .unwrap_or_default()
     }
 
-    pub(super) fn work(&mut self, unit: &Unit) -> Result<(Done, Tally)> {
-        match unit {
-            Unit::Copy(entry) => Ok((Done::Copy(*entry), Tally::default())),
-            Unit::Insert(range) => {
+    pub(super) fn work(&mut self, item: &WorkItem) -> Result<(Done, Tally)> {
+        match item {
+            WorkItem::Copy(entry) => Ok((Done::Copy(*entry), Tally::default())),
+            WorkItem::Insert(range) => {
                 let changes = self.slice(range);
                 let done = insert_all(&mut self.encoder, self.changes, changes, self.rules);
                 let (frames, tally) =
                     done.map_err(|error| crate::error::Error::Internal(error.to_string()))?;
                 Ok((Done::New(frames), tally))
             }
-            Unit::Edit(entry, range) => {
+            WorkItem::Edit(entry, range) => {
                 let changes = self.slice(range);
                 let (edit, reader, relocated) = self.edit(entry);
                 let done = edit.run(reader.payload(entry)?, changes, relocated);
                 done.map_err(|error| reader.error(entry, error))
             }
-            Unit::Join(blobs) => {
+            WorkItem::Join(blobs) => {
                 let (mut all, mut any_changes) = (Tally::default(), false);
                 for (entry, range) in blobs {
                     let changes = self.slice(range);
@@ -311,11 +311,11 @@ impl Edit<'_> {
         } else {
             // Blocks of equal size: a small rest would stay small.
             let blocks = count.div_ceil(TARGET_ELEMENTS);
-            self.encoder.set_most(count.div_ceil(blocks));
+            self.encoder.set_max_objects(count.div_ceil(blocks));
             self.rebuild(&block, &script.edits, &objects)?;
         }
         let frames = self.encoder.finish()?;
-        self.encoder.set_most(TARGET_ELEMENTS);
+        self.encoder.set_max_objects(TARGET_ELEMENTS);
         Ok((Done::Rewritten(frames, 1), script.tally))
     }
 
@@ -371,13 +371,13 @@ impl Edit<'_> {
         Self: 'c,
     {
         let mut script = Script::new(self.rules);
-        let released = match self.rules.spared() {
-            Some(spared) if spared.may_release(self.entry) => spared.released_in(block)?,
+        let no_longer_needed = match self.rules.omitted() {
+            Some(omitted) if omitted.may_omit(self.entry) => omitted.omitted_in(block)?,
             _ => IdSet::default(),
         };
         let mut changes = changes.iter().peekable();
         let mut keys = block.keys();
-        let mut last: Option<OrderKey> = None;
+        let mut last: Option<TypeThenId> = None;
         while let Some(key) = keys.next()? {
             check_order(last, key)?;
             last = Some(key);
@@ -385,10 +385,10 @@ impl Edit<'_> {
                 script.absent(change);
             }
             match changes.next_if(|change| change.key == key) {
-                None => script.stay(is_released(key, &released)),
+                None => script.stay(is_omitted(key, &no_longer_needed)),
                 Some(change) => {
-                    let is_released = is_released(key, &released);
-                    script.present(change, keys.age()?, &block.scale, is_released);
+                    let is_omitted = is_omitted(key, &no_longer_needed);
+                    script.present(change, keys.version_info()?, &block.units, is_omitted);
                 }
             }
         }
@@ -415,7 +415,7 @@ impl Edit<'_> {
                 Step::Keep(count) => {
                     for _ in 0..count {
                         if let Some(object) = objects.next()? {
-                            self.encoder.add_raw(&object, &block.scale, &mut strings)?;
+                            self.encoder.add_raw(&object, &block.units, &mut strings)?;
                         }
                     }
                 }
@@ -442,8 +442,10 @@ fn missing_references(objects: &[Object<'_>]) -> u64 {
     missing.sum()
 }
 
-fn is_released(key: OrderKey, released: &IdSet) -> bool {
-    !released.is_empty() && key.0 == ObjectKind::Node && released.contains(id_from_rank(key.1))
+fn is_omitted(key: TypeThenId, no_longer_needed: &IdSet) -> bool {
+    !no_longer_needed.is_empty()
+        && key.0 == ObjectKind::Node
+        && no_longer_needed.contains(id_from_rank(key.1))
 }
 
 /// Of each way of a block, whether a script keeps it.
@@ -463,7 +465,7 @@ fn ways_that_stay(block: &ParsedBlock<'_>, edits: &EditScript) -> Result<Vec<boo
     Ok(ways)
 }
 
-fn check_order(last: Option<OrderKey>, key: OrderKey) -> Result<(), FormatError> {
+fn check_order(last: Option<TypeThenId>, key: TypeThenId) -> Result<(), FormatError> {
     match last {
         Some(last) if last >= key => {
             let (kind, id) = (key.0, id_from_rank(key.1));
@@ -495,8 +497,8 @@ impl<'c> Script<'c> {
     }
 
     /// The object is not changed, and stays unless it is not wanted any more.
-    fn stay(&mut self, is_released: bool) {
-        match is_released {
+    fn stay(&mut self, is_omitted: bool) {
+        match is_omitted {
             true => self.edits.remove(),
             false => self.edits.keep(),
         }
@@ -515,14 +517,20 @@ impl<'c> Script<'c> {
     }
 
     /// The base has the object.
-    fn present(&mut self, change: &'c Change, age: RawAge, scale: &Scale, is_released: bool) {
-        let timestamp = (age.timestamp != 0).then(|| scale.seconds(age.timestamp));
+    fn present(
+        &mut self,
+        change: &'c Change,
+        age: VersionInfo,
+        units: &BlockUnits,
+        is_omitted: bool,
+    ) {
+        let timestamp = (age.timestamp != 0).then(|| units.seconds(age.timestamp));
         if !change.replaces(age.version_number(), timestamp) {
             self.tally.outdated += 1;
             if change.key.0 == ObjectKind::Node && self.rules.locations.is_some() {
                 self.tally.outdated_nodes.push(change.id);
             }
-            self.stay(is_released);
+            self.stay(is_omitted);
             return;
         }
         self.edits.remove();

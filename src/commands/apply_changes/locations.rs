@@ -35,21 +35,21 @@ pub(super) struct Locations {
     /// Where the blobs of ways stand of which some have a node that moves; `None` where each blob has to be asked.
     touched: Option<FxHashSet<u64>>,
     /// What goes from a base that has no nodes which nothing but ways needs.
-    pub spared: Option<SparedNodes>,
+    pub omitted: Option<OmittedNodes>,
 }
 
 /// Which nodes a base has that holds those alone that have tags or are members of relations.
 #[derive(Debug, Default)]
-pub(super) struct SparedNodes {
+pub(super) struct OmittedNodes {
     /// Members of relations after the changes.
     members: IdSet,
     /// Nodes that were members before, and are no more.
-    released: IdSet,
+    no_longer_needed: IdSet,
     /// Nodes that are members now and that the base has not.
     pub lost: u64,
 }
 
-impl SparedNodes {
+impl OmittedNodes {
     /// Whether a change leaves nothing of its node.
     pub(super) fn drops(&self, change: &Change) -> bool {
         change.key.0 == ObjectKind::Node
@@ -59,22 +59,23 @@ impl SparedNodes {
     }
 
     /// Whether a blob may hold a node that goes although it is not changed.
-    pub(super) fn may_release(&self, entry: &BlobEntry) -> bool {
+    pub(super) fn may_omit(&self, entry: &BlobEntry) -> bool {
         let first = entry.min_id;
         entry.kinds.contains(ObjectKind::Node)
-            && !self.released.is_empty()
-            && (entry.kinds.single().is_none() || self.released.may_meet(first, entry.max_id))
+            && !self.no_longer_needed.is_empty()
+            && (entry.kinds.single().is_none()
+                || self.no_longer_needed.may_meet(first, entry.max_id))
     }
 
     /// The nodes of a block that go although they are not changed.
-    pub(super) fn released_in(&self, block: &ParsedBlock<'_>) -> Result<IdSet, FormatError> {
-        let mut released = IdSet::default();
+    pub(super) fn omitted_in(&self, block: &ParsedBlock<'_>) -> Result<IdSet, FormatError> {
+        let mut no_longer_needed = IdSet::default();
         block.for_each_node(|id, _, has_tags| {
-            if !has_tags && self.released.contains(id) {
-                released.insert(id);
+            if !has_tags && self.no_longer_needed.contains(id) {
+                no_longer_needed.insert(id);
             }
         })?;
-        Ok(released)
+        Ok(no_longer_needed)
     }
 }
 
@@ -194,15 +195,15 @@ impl Locations {
         unknown.extend(wanted.ids().filter(|id| !found.known.contains_key(id)));
         unknown.extend(members.iter().flat_map(|members| members.new.ids()));
         let there = look_up(file, plan, &unknown, ctx)?;
-        found.spared = members.map(|members| {
+        found.omitted = members.map(|members| {
             let lost = |id: &i64| !there.contains_key(id) && !found.moved.contains_key(id);
-            SparedNodes {
+            OmittedNodes {
                 lost: members.new.ids().filter(lost).count() as u64,
                 members: members.now,
-                released: members.released,
+                no_longer_needed: members.no_longer_needed,
             }
         });
-        ctx.detail(match found.spared {
+        ctx.debug(match found.omitted {
             Some(_) => "the base has no nodes that only ways need: none are added",
             None => "nodes that only ways need are kept",
         });
@@ -319,7 +320,7 @@ struct Members {
     /// After the changes.
     now: IdSet,
     /// Before them, and not after.
-    released: IdSet,
+    no_longer_needed: IdSet,
     /// After them, and not before by the same relations.
     new: IdSet,
 }
@@ -356,8 +357,12 @@ impl Members {
             }
             now.insert(id);
         }
-        let released = before.ids().filter(|id| !now.contains(*id)).collect();
-        Ok(Self { now, released, new })
+        let no_longer_needed = before.ids().filter(|id| !now.contains(*id)).collect();
+        Ok(Self {
+            now,
+            no_longer_needed,
+            new,
+        })
     }
 }
 
@@ -449,8 +454,8 @@ fn for_each_changed(
         match changes {
             [] => break,
             [change, ..] if change.key == key => {
-                let age = keys.age()?;
-                let seconds = block.scale.seconds(age.timestamp);
+                let age = keys.version_info()?;
+                let seconds = block.units.seconds(age.timestamp);
                 let timestamp = (age.timestamp != 0).then_some(seconds);
                 look(change, change.replaces(age.version_number(), timestamp));
             }

@@ -4,7 +4,8 @@ use super::{Format, Options, Summary};
 use crate::engine::headers::generator;
 use crate::error::{Error, Result};
 use crate::formats::{
-    ChangesetText, Preface, TextFormat, TextOutput, XmlText, holds_changesets, read_changesets,
+    ChangesetText, DocumentHeader, TextFormat, TextOutput, XmlText, holds_changesets,
+    read_changesets,
 };
 use crate::io::Input;
 use crate::runtime::Context;
@@ -50,9 +51,9 @@ pub(super) fn write(
     };
     let mut output = TextOutput::compressed(options.output.clone(), compression)?;
     if format != TextFormat::Opl {
-        output.write(&XmlText::prologue(&Preface {
+        output.write(&XmlText::prologue(&DocumentHeader {
             generator: Some(generator(options.header.generator.as_deref())),
-            ..Preface::default()
+            ..DocumentHeader::default()
         }))?;
     }
     let mut summary = Summary::default();

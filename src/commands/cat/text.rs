@@ -4,7 +4,8 @@ use super::{Options, Summary, wanted_entries};
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobReader, PbfFile};
 use crate::formats::{
-    OplText, Preface, TextChunk, TextCompression, TextEncoder, TextFormat, TextOutput, XmlText,
+    DocumentHeader, EncodedText, OplText, TextCompression, TextEncoder, TextFormat, TextOutput,
+    XmlText,
 };
 use crate::osm::KindSet;
 use crate::pbf::{
@@ -24,7 +25,7 @@ pub(super) fn write(
     options.header.apply(&mut header);
     let mut output = TextOutput::compressed(options.output.clone(), compression)?;
     if format == TextFormat::Osm {
-        output.write(&XmlText::prologue(&Preface::of(&header)))?;
+        output.write(&XmlText::prologue(&DocumentHeader::of(&header)))?;
     }
     let mut summary = Summary::default();
     let (mut losses, mut count) = (Losses::default(), 0);
@@ -38,8 +39,8 @@ pub(super) fn write(
             wanted.into_iter().map(Ok),
             // Text takes about twenty times what a blob does.
             |entry| bytes(entry) * 20,
-            || Teller::new(file, &header, format, compression, options, ctx),
-            |teller, entry| Ok((bytes(&entry), teller.tell(&entry)?)),
+            || TextWorker::new(file, &header, format, compression, options, ctx),
+            |worker, entry| Ok((bytes(&entry), worker.encode_blob(&entry)?)),
             |(bytes, (chunk, objects, lost))| {
                 phase.advance(bytes);
                 summary.blobs_rewritten += 1;
@@ -99,7 +100,7 @@ impl Losses {
 }
 
 /// Makes text of blobs. One a worker.
-struct Teller<'f> {
+struct TextWorker<'f> {
     reader: BlobReader<'f>,
     encoder: TextEncoder,
     format: TextFormat,
@@ -109,7 +110,7 @@ struct Teller<'f> {
     is_history: bool,
 }
 
-impl<'f> Teller<'f> {
+impl<'f> TextWorker<'f> {
     fn new(
         file: &'f PbfFile,
         header: &HeaderBlock,
@@ -130,7 +131,7 @@ impl<'f> Teller<'f> {
     }
 
     /// The text of a blob's objects, how many there are, and what is lost.
-    fn tell(&mut self, entry: &BlobEntry) -> Result<(TextChunk, u64, Losses)> {
+    fn encode_blob(&mut self, entry: &BlobEntry) -> Result<(EncodedText, u64, Losses)> {
         let payload = self.reader.payload(entry)?;
         let cleaned = match self.clean.is_empty() {
             true => Ok(payload),
@@ -141,7 +142,7 @@ impl<'f> Teller<'f> {
             }
         };
         let told =
-            cleaned.and_then(|payload| tell(payload, self.format, self.kinds, self.is_history));
+            cleaned.and_then(|payload| text_of(payload, self.format, self.kinds, self.is_history));
         let (text, objects, losses) = told.map_err(|error| self.reader.error(entry, error))?;
         let chunk = self.encoder.encode(text);
         let chunk = chunk.map_err(|error| Error::Internal(error.to_string()))?;
@@ -149,7 +150,7 @@ impl<'f> Teller<'f> {
     }
 }
 
-fn tell(
+fn text_of(
     payload: &[u8],
     format: TextFormat,
     kinds: KindSet,

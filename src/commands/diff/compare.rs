@@ -2,10 +2,10 @@
 
 use super::show::{Report, put_details, put_line};
 use super::{Equality, Format, Options, Summary};
-use crate::engine::shards::{Shard, Source, Sources, Unit};
+use crate::engine::shards::{Shard, Source, Sources, WorkItem};
 use crate::error::{Error, FormatError, Result};
 use crate::formats::{ChangeAction, OscText};
-use crate::osm::{KindSet, ObjectId, OrderKey, id_from_rank};
+use crate::osm::{KindSet, ObjectId, TypeThenId, id_from_rank};
 use crate::pbf::{BlobFlags, BlockCursor, ParsedBlock, PlainObject, RawObject};
 use std::cmp::Ordering;
 
@@ -38,9 +38,9 @@ struct Head<'a> {
 struct Stream<'a> {
     blocks: std::slice::Iter<'a, (Source, ParsedBlock<'a>)>,
     current: Option<(Source, &'a ParsedBlock<'a>, BlockCursor<'a>)>,
-    last: Option<OrderKey>,
-    from: Option<OrderKey>,
-    until: Option<OrderKey>,
+    last: Option<TypeThenId>,
+    from: Option<TypeThenId>,
+    until: Option<TypeThenId>,
     kinds: KindSet,
     head: Option<Head<'a>>,
 }
@@ -104,10 +104,10 @@ impl<'f> Comparison<'f> {
     }
 
     /// Compares a range.
-    pub(super) fn unit(&mut self, unit: Unit) -> Result<Found> {
-        let shard = match unit {
-            Unit::Merge(shard) => shard,
-            Unit::Copy(source) => Shard::of(source),
+    pub(super) fn item(&mut self, item: WorkItem) -> Result<Found> {
+        let shard = match item {
+            WorkItem::Merge(shard) => shard,
+            WorkItem::Copy(source) => Shard::of(source),
         };
         if let Some(found) = self.equal_pair(&shard)? {
             return Ok(found);
@@ -207,7 +207,7 @@ impl<'f> Comparison<'f> {
         Ok(pair.finish())
     }
 
-    fn rank(&self, head: &Head<'_>) -> (OrderKey, i64) {
+    fn rank(&self, head: &Head<'_>) -> (TypeThenId, i64) {
         let version = if self.history { head.object.version } else { 0 };
         (head.object.key, version)
     }
@@ -298,7 +298,7 @@ impl<'c, 'a> Pair<'c, 'a> {
         match self.blocks {
             Some((known, alike)) if known == blocks => alike,
             _ => {
-                let alike = old.speaks_like(new);
+                let alike = old.shares_string_table(new);
                 self.blocks = Some((blocks, alike));
                 alike
             }

@@ -127,7 +127,7 @@ impl Budget {
             1 => "one pass".into(),
             count => format!("{count} passes"),
         };
-        ctx.tell(format!(
+        ctx.info(format!(
             "{regions} regions in {passes}; at most {} MB of memory: {} MB + {} outputs x {} MB + {} MB of edges \
              + {} MB for the ids of about {} nodes and what comes with them",
             megabytes(largest.0),

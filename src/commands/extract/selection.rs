@@ -4,10 +4,10 @@ mod located;
 mod relations;
 
 use super::strategy::Strategy;
-use crate::engine::held::Held;
-use crate::engine::keep::Fates;
+use crate::engine::filter::BlobDecisions;
+use crate::engine::partial_blob_cache::PartialBlobCache;
 use crate::engine::scan::Scan;
-use crate::engine::{Class, Marks};
+use crate::engine::{GroupId, Selection};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile};
 use crate::geometry::AreaIndex;
@@ -24,7 +24,7 @@ use rustc_hash::FxHashMap;
 type Found = Vec<(i64, SetNumber)>;
 
 /// For each object the set of regions that keep it.
-pub(super) struct Selection<'a> {
+pub(super) struct RegionMembers<'a> {
     areas: &'a AreaIndex,
     sets: SetTable,
     /// Whether no object comes twice.
@@ -48,7 +48,7 @@ pub(super) struct Selection<'a> {
     /// The memory that ids may take.
     room: Room,
     /// What is kept of blobs, as far as there was room for it.
-    held: Held,
+    held: PartialBlobCache,
 }
 
 /// A file on its way through the phases.
@@ -73,7 +73,7 @@ pub(super) struct Limits {
     pub ids: u64,
 }
 
-impl<'a> Selection<'a> {
+impl<'a> RegionMembers<'a> {
     /// Finds out in one pass over nodes, ways, relations, and over a few ways again. `None` where the ids take more
     /// bytes than they may. `after_nodes` is called when the nodes are known.
     pub(super) fn find(
@@ -101,7 +101,7 @@ impl<'a> Selection<'a> {
             parents: IdSet::default(),
             room: Room::new(limits.ids),
             // Of an object that comes again every version is kept, also where another one was found.
-            held: Held::new(if each_once { limits.held } else { 0 }),
+            held: PartialBlobCache::new(if each_once { limits.held } else { 0 }),
         };
         let mut source = Source { file, plan, ctx };
         selection.find_nodes(!strategy.completes_ways(), &mut source)?;
@@ -362,7 +362,7 @@ impl<'a> Selection<'a> {
     }
 
     /// What becomes of a blob in each region.
-    pub(super) fn fates(&self, entry: &BlobEntry) -> Fates {
+    pub(super) fn decisions(&self, entry: &BlobEntry) -> BlobDecisions {
         let meets = |map: &IdMap| match entry.kinds.single() {
             Some(_) => map.may_meet(entry.min_id, entry.max_id),
             None => !map.is_empty(),
@@ -370,7 +370,7 @@ impl<'a> Selection<'a> {
         let has = |kind| entry.kinds.contains(kind);
         let more_nodes = has(ObjectKind::Node) && meets(&self.more_nodes);
         if let Some(around) = self.regions_around(entry) {
-            return Fates {
+            return BlobDecisions {
                 copies: around.to_vec(),
                 look: more_nodes,
                 change: false,
@@ -379,20 +379,20 @@ impl<'a> Selection<'a> {
         let nodes = has(ObjectKind::Node) && meets(&self.nodes);
         let ways = has(ObjectKind::Way) && meets(&self.ways);
         let relations = has(ObjectKind::Relation) && meets(&self.relations);
-        Fates {
+        BlobDecisions {
             copies: Vec::new(),
             look: nodes || ways || relations,
             change: false,
         }
     }
 
-    /// Marks the objects of a block for the regions that keep them.
-    pub(super) fn mark(
+    /// Selection the objects of a block for the regions that keep them.
+    pub(super) fn select(
         &self,
         block: &ParsedBlock<'_>,
-        marks: &mut Marks,
+        selection: &mut Selection,
     ) -> Result<(), FormatError> {
-        let mut classes = Vec::<(SetNumber, Class)>::new();
+        let mut groups = Vec::<(SetNumber, GroupId)>::new();
         let mut last = None;
         let (mut nodes, mut ways) = (self.nodes.walk(), self.ways.walk());
         block.for_each_id(|kind, id| {
@@ -401,24 +401,24 @@ impl<'a> Selection<'a> {
                 ObjectKind::Way => ways.get(id),
                 ObjectKind::Relation => self.relations.get(id),
             };
-            let class = match last {
-                Some((last, class)) if last == set => class,
-                _ => match classes.iter().find(|(known, _)| *known == set) {
-                    Some((_, class)) => *class,
+            let group = match last {
+                Some((last, group)) if last == set => group,
+                _ => match groups.iter().find(|(known, _)| *known == set) {
+                    Some((_, group)) => *group,
                     None => {
-                        let class = marks.add_class(self.sets.members(set));
-                        classes.push((set, class));
-                        class
+                        let group = selection.add_group(self.sets.members(set));
+                        groups.push((set, group));
+                        group
                     }
                 },
             };
-            last = Some((set, class));
-            marks.push_class(class);
+            last = Some((set, group));
+            selection.push_in_group(group);
         })
     }
 
     /// What is kept of some blobs.
-    pub(super) const fn held(&self) -> &Held {
+    pub(super) const fn cache(&self) -> &PartialBlobCache {
         &self.held
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn note_object(
                 found("nodes that are not dense");
             }
             if let Some((lat, lon)) = object.location()? {
-                let (lat, lon) = (block.scale.nano_lat(lat), block.scale.nano_lon(lon));
+                let (lat, lon) = (block.units.nano_lat(lat), block.units.nano_lon(lon));
                 if is_outside(lat, lon) {
                     found("nodes outside of the world");
                 }

@@ -56,7 +56,7 @@ impl NodeStatistics {
         if object.info()?.visible == Some(false) {
             return Ok(());
         }
-        let (lat, lon) = (block.scale.nano_lat(lat), block.scale.nano_lon(lon));
+        let (lat, lon) = (block.units.nano_lat(lat), block.units.nano_lon(lon));
         self.nodes += 1;
         self.tagged += u64::from(object.view().any_tag(|_, _| true)?);
         self.at_zero += u64::from((lat, lon) == (0, 0));

@@ -1,7 +1,7 @@
 //! Metadata and sizes of objects.
 
 use crate::error::FormatError;
-use crate::osm::{ObjectKind, OrderKey, format_timestamp};
+use crate::osm::{ObjectKind, TypeThenId, format_timestamp};
 use crate::pbf::{BlobEntry, BlobFlags, ParsedBlock};
 use serde::Serialize;
 
@@ -80,7 +80,7 @@ pub struct Extended {
     times: Option<(i64, i64)>,
     /// The first and the last object, where they stand in order.
     #[serde(skip)]
-    ends: Option<(OrderKey, OrderKey)>,
+    ends: Option<(TypeThenId, TypeThenId)>,
 }
 
 impl Extended {
@@ -107,8 +107,8 @@ impl Extended {
             self.with_user += facts.with_user;
             self.deleted += facts.deleted;
             if let Some((first, last)) = facts.times {
-                self.add_times(block.scale.seconds(first));
-                self.add_times(block.scale.seconds(last));
+                self.add_times(block.units.seconds(first));
+                self.add_times(block.units.seconds(last));
             }
         }
         let ends = entry.first_key().zip(entry.last_key());

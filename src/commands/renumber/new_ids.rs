@@ -5,14 +5,14 @@ use crate::osm::{KindSet, ObjectKind, id_rank};
 use crate::pbf::{BlobEntry, NewIds};
 
 /// The new ids of nodes that stand in order: one after the other.
-pub(super) struct Places<'n> {
+pub(super) struct NumberedNodes<'n> {
     numbering: &'n Numbering,
     next: u64,
     /// Their old ids.
     old: Vec<i64>,
 }
 
-impl<'n> Places<'n> {
+impl<'n> NumberedNodes<'n> {
     /// The numbers of a blob's nodes, the first of which is given.
     pub(super) fn new(numbering: &'n Numbering, first: u64, entry: &BlobEntry) -> Self {
         Self {
@@ -38,7 +38,7 @@ impl<'n> Places<'n> {
     }
 }
 
-impl NewIds for Places<'_> {
+impl NewIds for NumberedNodes<'_> {
     fn objects(&mut self, _: ObjectKind, ids: &mut [i64]) {
         self.old.extend_from_slice(ids);
         for id in ids {

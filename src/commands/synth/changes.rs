@@ -1,7 +1,7 @@
 //! The change files of a synthetic world, with the state files that replication servers add.
 
 use super::town::{Made, Town};
-use super::world::{Fate, World, day_ends};
+use super::world::{Lifetime, World, day_ends};
 use crate::error::{Error, Result};
 use crate::formats::{ChangeAction, OscWriter};
 use crate::io::{Output, OutputTarget};
@@ -75,13 +75,13 @@ fn collect(world: &World, days: u32) -> Vec<Day> {
             }
         }
         for mut object in town.into_objects() {
-            let (Fate::Changes(day) | Fate::Goes(day)) = object.fate else {
+            let (Lifetime::Changes(day) | Lifetime::Goes(day)) = object.fate else {
                 continue;
             };
             let Some(changes) = by_day.get_mut(day as usize - 1) else {
                 continue;
             };
-            if matches!(object.fate, Fate::Changes(_)) {
+            if matches!(object.fate, Lifetime::Changes(_)) {
                 object.change_on(day);
                 changes.modified.push(object);
             } else {

@@ -1,7 +1,7 @@
 //! One town: a grid of streets with houses, places, a boundary and bus lines.
 
 use super::names;
-use super::world::{Fate, Mapper, World, day_ends, mapper};
+use super::world::{Lifetime, Mapper, World, day_ends, mapper};
 use crate::commands::random::Random;
 use crate::osm::ObjectKind;
 use crate::pbf::{Info, Member, Object, ObjectBody};
@@ -13,7 +13,7 @@ type Text = Cow<'static, str>;
 #[derive(Debug, Clone)]
 pub(super) struct Made {
     pub(super) id: i64,
-    pub(super) fate: Fate,
+    pub(super) fate: Lifetime,
     version: u32,
     timestamp: i64,
     mapper: Mapper,
@@ -84,11 +84,11 @@ impl Made {
     /// The object as it is after some days; `None` where it is gone.
     fn after(mut self, day: u32) -> Option<Self> {
         match self.fate {
-            Fate::Changes(changes) if changes <= day => {
+            Lifetime::Changes(changes) if changes <= day => {
                 self.change_on(changes);
                 Some(self)
             }
-            Fate::Goes(goes) if goes <= day => None,
+            Lifetime::Goes(goes) if goes <= day => None,
             _ => Some(self),
         }
     }
@@ -180,7 +180,7 @@ impl Town {
     pub(super) fn created_on(&self, kind: ObjectKind, day: u32) -> Vec<Made> {
         let houses = self.made[ObjectKind::Way as usize]
             .iter()
-            .filter(|way| way.fate == Fate::Neighbour(day));
+            .filter(|way| way.fate == Lifetime::Neighbour(day));
         let mut created = Vec::new();
         let mut node = self
             .world
@@ -197,7 +197,7 @@ impl Town {
                 let mapper = mapper.clone();
                 Made {
                     id,
-                    fate: Fate::Stays,
+                    fate: Lifetime::Stays,
                     version: 1,
                     timestamp,
                     mapper,
@@ -229,7 +229,7 @@ impl Town {
         )
     }
 
-    fn add(&mut self, fate: Fate, tags: Vec<(&'static str, Text)>, body: MadeBody) -> i64 {
+    fn add(&mut self, fate: Lifetime, tags: Vec<(&'static str, Text)>, body: MadeBody) -> i64 {
         let kind = match body {
             MadeBody::Node(..) => ObjectKind::Node,
             MadeBody::Way(_) => ObjectKind::Way,
@@ -264,7 +264,7 @@ impl Town {
         id
     }
 
-    fn node(&mut self, fate: Fate, lat: i32, lon: i32, tags: Vec<(&'static str, Text)>) -> i64 {
+    fn node(&mut self, fate: Lifetime, lat: i32, lon: i32, tags: Vec<(&'static str, Text)>) -> i64 {
         self.add(fate, tags, MadeBody::Node(lat, lon))
     }
 
@@ -300,7 +300,7 @@ impl Town {
                     1 => vec![("highway", "crossing".into()), ("crossing", "zebra".into())],
                     _ => Vec::new(),
                 };
-                crossings.push((self.node(Fate::Stays, lat, lon, tags), lat, lon));
+                crossings.push((self.node(Lifetime::Stays, lat, lon, tags), lat, lon));
             }
         }
         let at = |row: i32, column: i32| (row * (size + 1) + column) as usize;
@@ -328,7 +328,7 @@ impl Town {
                 for bend in 1..5 {
                     let lat = lat + (to_lat - lat) / 5 * bend + self.random.around(150);
                     let lon = lon + (to_lon - lon) / 5 * bend + self.random.around(150);
-                    refs.push(self.node(Fate::Stays, lat, lon, Vec::new()));
+                    refs.push(self.node(Lifetime::Stays, lat, lon, Vec::new()));
                 }
             }
         }
@@ -350,7 +350,7 @@ impl Town {
         if self.random.percent(10) {
             tags.push(("oneway", "yes".into()));
         }
-        self.add(Fate::Stays, tags, MadeBody::Way(refs))
+        self.add(Lifetime::Stays, tags, MadeBody::Way(refs))
     }
 
     fn street_name(&mut self) -> Text {
@@ -362,12 +362,12 @@ impl Town {
     fn house(&mut self, number: u64, row: i32, column: i32, house: i32) -> i64 {
         // Every sixteenth house is part of a relation and stays.
         let fate = if number.is_multiple_of(16) {
-            Fate::Stays
+            Lifetime::Stays
         } else {
             self.world.fate(self.number, number)
         };
         let corner_fate = match fate {
-            Fate::Neighbour(_) => Fate::Stays,
+            Lifetime::Neighbour(_) => Lifetime::Stays,
             other => other,
         };
         let (height, width) = self.block_e7;
@@ -449,7 +449,7 @@ impl Town {
                 ("addr:street", self.street_name()),
             ],
         };
-        self.node(Fate::Stays, lat, lon, tags);
+        self.node(Lifetime::Stays, lat, lon, tags);
     }
 
     fn park(&mut self, size: i32) {
@@ -458,7 +458,7 @@ impl Town {
         let mut refs = Vec::new();
         for (north, east) in [(0, 0), (0, size * width), (2000, size * width), (2000, 0)] {
             refs.push(self.node(
-                Fate::Stays,
+                Lifetime::Stays,
                 lat + north,
                 lon + east + height / 8,
                 Vec::new(),
@@ -466,7 +466,7 @@ impl Town {
         }
         refs.extend(refs.first().copied());
         let tags = vec![("landuse", Text::Borrowed(self.random.pick(&names::LANDUSE)))];
-        self.add(Fate::Stays, tags, MadeBody::Way(refs));
+        self.add(Lifetime::Stays, tags, MadeBody::Way(refs));
     }
 
     fn relations(&mut self, size: i32, streets: &[i64], houses: &[i64]) {
@@ -483,7 +483,7 @@ impl Town {
             .into_iter()
             .map(|way| (ObjectKind::Way, way, "outer"))
             .collect();
-        self.add(Fate::Stays, tags, MadeBody::Relation(members));
+        self.add(Lifetime::Stays, tags, MadeBody::Relation(members));
         for line in 1..=4u64 {
             let mut members = Vec::new();
             for step in 0..3 {
@@ -493,7 +493,7 @@ impl Town {
                 let stop = vec![("highway", "bus_stop".into()), ("name", self.street_name())];
                 members.push((
                     ObjectKind::Node,
-                    self.node(Fate::Stays, lat, lon, stop),
+                    self.node(Lifetime::Stays, lat, lon, stop),
                     "stop",
                 ));
             }
@@ -504,7 +504,7 @@ impl Town {
                 ("ref", line.to_string().into()),
                 ("name", name.into()),
             ];
-            self.add(Fate::Stays, tags, MadeBody::Relation(members));
+            self.add(Lifetime::Stays, tags, MadeBody::Relation(members));
         }
         for house in houses.iter().step_by(16).copied().collect::<Vec<_>>() {
             if self.random.percent(30) {
@@ -513,7 +513,7 @@ impl Town {
                     ("building", "yes".into()),
                 ];
                 let body = MadeBody::Relation(vec![(ObjectKind::Way, house, "outer")]);
-                self.add(Fate::Stays, tags, body);
+                self.add(Lifetime::Stays, tags, body);
             }
         }
     }
@@ -525,7 +525,7 @@ impl Town {
         let (north, east) = (south + size * height + 12_000, west + size * width + 12_000);
         let corners: Vec<i64> = [(south, west), (south, east), (north, east), (north, west)]
             .into_iter()
-            .map(|(lat, lon)| self.node(Fate::Stays, lat, lon, Vec::new()))
+            .map(|(lat, lon)| self.node(Lifetime::Stays, lat, lon, Vec::new()))
             .collect();
         let next = corners.iter().cycle().skip(1);
         let sides: Vec<Vec<i64>> = corners
@@ -541,7 +541,7 @@ impl Town {
         };
         sides
             .into_iter()
-            .map(|refs| self.add(Fate::Stays, tags(), MadeBody::Way(refs)))
+            .map(|refs| self.add(Lifetime::Stays, tags(), MadeBody::Way(refs)))
             .collect()
     }
 }

@@ -24,7 +24,7 @@ const NODE_IDS_PER_TOWN_AND_DAY: i64 = 1 << 13;
 
 /// What happens to something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum Lifetime {
     Stays,
     /// Gets a new version on that day.
     Changes(u32),
@@ -85,14 +85,14 @@ impl World {
 
     /// What happens to the building or place with that number. Edits come in groups: whoever maps
     /// one house maps its neighbours on the same day.
-    pub(super) fn fate(&self, town: u64, number: u64) -> Fate {
+    pub(super) fn fate(&self, town: u64, number: u64) -> Lifetime {
         let mut group = Random::of(&[self.seed, 1, town, number / 12]);
         let day = 1 + group.below(u64::from(DAYS)) as u32;
         match Random::of(&[self.seed, 2, town, number]).below(20) {
-            0..=4 => Fate::Changes(day),
-            5 => Fate::Goes(day),
-            6..=9 => Fate::Neighbour(day),
-            _ => Fate::Stays,
+            0..=4 => Lifetime::Changes(day),
+            5 => Lifetime::Goes(day),
+            6..=9 => Lifetime::Neighbour(day),
+            _ => Lifetime::Stays,
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Merging the objects of overlapping blobs.
 
-use super::Kept;
-use crate::engine::shards::{Shard, Source, Sources, Unit, plan_units};
+use super::KeptVersions;
+use crate::engine::shards::{Shard, Source, Sources, WorkItem, plan_items};
 use crate::error::{Error, FormatError, Result};
 use crate::io::{Input, system};
-use crate::osm::OrderKey;
+use crate::osm::TypeThenId;
 use crate::pbf::{
     BlobEntry, BlobFlags, BlockCursor, Compression, EncodedFrame, FrameEncoder, ParsedBlock,
     RawObject, SourceStrings,
@@ -46,7 +46,7 @@ impl<'a> Stream<'a> {
     }
 
     /// The first object at or behind `from`.
-    fn first(&mut self, from: Option<OrderKey>) -> Result<Option<RawObject<'a>>, FormatError> {
+    fn first(&mut self, from: Option<TypeThenId>) -> Result<Option<RawObject<'a>>, FormatError> {
         loop {
             match self.next()? {
                 Some(object) if from.is_some_and(|from| object.key < from) => {}
@@ -58,7 +58,7 @@ impl<'a> Stream<'a> {
 
 /// What orders the heads of streams: key, version, then the place in the inputs (file, offset); the
 /// number of the stream comes along.
-type HeadKey = Reverse<(OrderKey, i64, (usize, u64), usize)>;
+type HeadKey = Reverse<(TypeThenId, i64, (usize, u64), usize)>;
 
 fn head_key(object: &RawObject<'_>, source: &Source, stream: usize) -> HeadKey {
     Reverse((
@@ -69,7 +69,7 @@ fn head_key(object: &RawObject<'_>, source: &Source, stream: usize) -> HeadKey {
     ))
 }
 
-impl Kept {
+impl KeptVersions {
     /// Whether an object takes the place of the one before it, which is not kept then.
     fn replaces(self, before: &RawObject<'_>, object: &RawObject<'_>) -> bool {
         self == Self::HighestVersion && before.key == object.key && before.version < object.version
@@ -86,7 +86,7 @@ pub(crate) fn merge_shard(
     sources: &mut Sources<'_>,
     encoder: &mut FrameEncoder,
     shard: &Shard,
-    kept: Kept,
+    kept: KeptVersions,
 ) -> Result<Vec<EncodedFrame>> {
     let payloads: Vec<Vec<u8>> = shard
         .sources
@@ -124,7 +124,7 @@ pub(crate) fn merge_shard(
     let mut add =
         |index: usize, object: &RawObject<'_>| match (blocks.get(index), strings.get_mut(index)) {
             (Some(block), Some(strings)) => encoder
-                .add_raw(object, &block.scale, strings)
+                .add_raw(object, &block.units, strings)
                 .map_err(failed(index)),
             _ => Ok(()),
         };
@@ -140,7 +140,7 @@ pub(crate) fn merge_shard(
         ) else {
             break;
         };
-        if kept == Kept::All {
+        if kept == KeptVersions::All {
             add(index, object)?;
         } else {
             match last {
@@ -186,12 +186,12 @@ const MOST_DECODES: u64 = 3;
 /// portions of it into runs in a temporary file in `directory`. `None` where no cluster needs it.
 pub(crate) fn sorted_runs(
     inputs: &[&Input],
-    units: &[Unit],
+    items: &[WorkItem],
     shard_bytes: u64,
     directory: &Path,
     ctx: &Context,
 ) -> Result<Option<Runs>> {
-    let clusters = overlapping_clusters(units);
+    let clusters = overlapping_clusters(items);
     if clusters.is_empty() {
         return Ok(None);
     }
@@ -211,7 +211,7 @@ pub(crate) fn sorted_runs(
             ctx.jobs,
             super::MERGE_BUDGET,
             portions.into_iter().map(Ok),
-            |shard| Unit::Merge(shard.clone()).payload_bytes(),
+            |shard| WorkItem::Merge(shard.clone()).payload_bytes(),
             || {
                 (
                     Sources::new(inputs, ctx),
@@ -219,8 +219,11 @@ pub(crate) fn sorted_runs(
                 )
             },
             |(sources, encoder), shard| {
-                let bytes = Unit::Merge(shard.clone()).frame_bytes();
-                Ok((bytes, merge_shard(sources, encoder, &shard, Kept::All)?))
+                let bytes = WorkItem::Merge(shard.clone()).frame_bytes();
+                Ok((
+                    bytes,
+                    merge_shard(sources, encoder, &shard, KeptVersions::All)?,
+                ))
             },
             |(bytes, frames)| {
                 phase.advance(bytes);
@@ -245,11 +248,11 @@ pub(crate) fn sorted_runs(
 }
 
 /// The clusters whose shards together decode far more than the cluster has.
-fn overlapping_clusters(units: &[Unit]) -> Vec<Arc<Vec<Source>>> {
+fn overlapping_clusters(items: &[WorkItem]) -> Vec<Arc<Vec<Source>>> {
     let mut found: Vec<(Arc<Vec<Source>>, u64)> = Vec::new();
-    for unit in units {
-        if let Unit::Merge(shard) = unit {
-            let bytes = unit.payload_bytes();
+    for item in items {
+        if let WorkItem::Merge(shard) = item {
+            let bytes = item.payload_bytes();
             match found.last_mut() {
                 Some((cluster, sum)) if Arc::ptr_eq(cluster, &shard.cluster) => *sum += bytes,
                 _ => found.push((shard.cluster.clone(), bytes)),
@@ -294,15 +297,20 @@ fn portions(cluster: &Arc<Vec<Source>>, shard_bytes: u64) -> Vec<Shard> {
 }
 
 impl Runs {
-    /// The units with the clusters that were sorted into runs replaced by their runs, which lie in
+    /// The items with the clusters that were sorted into runs replaced by their runs, which lie in
     /// the input with number `file`.
-    pub(crate) fn replace(&self, units: Vec<Unit>, file: usize, shard_bytes: u64) -> Vec<Unit> {
-        let mut replaced: Vec<Unit> = Vec::with_capacity(units.len());
+    pub(crate) fn replace(
+        &self,
+        items: Vec<WorkItem>,
+        file: usize,
+        shard_bytes: u64,
+    ) -> Vec<WorkItem> {
+        let mut replaced: Vec<WorkItem> = Vec::with_capacity(items.len());
         let mut last: Option<Arc<Vec<Source>>> = None;
-        for unit in units {
-            let cluster = match &unit {
-                Unit::Merge(shard) => Some(shard.cluster.clone()),
-                Unit::Copy(_) => None,
+        for item in items {
+            let cluster = match &item {
+                WorkItem::Merge(shard) => Some(shard.cluster.clone()),
+                WorkItem::Copy(_) => None,
             };
             let runs = cluster.as_ref().and_then(|cluster| {
                 self.clusters
@@ -310,15 +318,15 @@ impl Runs {
                     .find(|(sorted, _)| Arc::ptr_eq(sorted, cluster))
             });
             match runs {
-                None => replaced.push(unit),
+                None => replaced.push(item),
                 Some((sorted, entries)) => {
                     if !last.as_ref().is_some_and(|last| Arc::ptr_eq(last, sorted)) {
                         let blobs = entries
                             .iter()
                             .map(|&entry| Source { file, entry })
                             .collect();
-                        let units = plan_units(blobs, shard_bytes).into_iter();
-                        replaced.extend(units.map(Unit::encoded_anew));
+                        let items = plan_items(blobs, shard_bytes).into_iter();
+                        replaced.extend(items.map(WorkItem::encoded_anew));
                         last = Some(sorted.clone());
                     }
                 }

@@ -1,7 +1,7 @@
 //! Ordinary writes through the page cache, and copies within the kernel.
 
 use super::Backend;
-use super::destination::{Destination, SETTLE_LEN};
+use super::destination::{Destination, WRITEBACK_LEN};
 use crate::error::Result;
 use crate::io::input::Input;
 use crate::io::system::Transfer;
@@ -13,7 +13,7 @@ pub(crate) struct Buffered {
     /// Bytes handed to the operating system.
     position: u64,
     /// How many of them the disk was set to work on.
-    settled: u64,
+    writeback_started: u64,
 }
 
 impl Buffered {
@@ -23,23 +23,25 @@ impl Buffered {
             destination,
             buffer: Vec::with_capacity(buffer_len),
             position: 0,
-            settled: 0,
+            writeback_started: 0,
         }
     }
 
     fn write_through(&mut self, bytes: &[u8]) -> Result<()> {
         self.destination.write_at(bytes, self.position)?;
         self.position += bytes.len() as u64;
-        if self.position - self.settled >= SETTLE_LEN {
-            self.settle();
+        if self.position - self.writeback_started >= WRITEBACK_LEN {
+            self.start_writeback();
         }
         Ok(())
     }
 
-    fn settle(&mut self) {
-        self.destination
-            .settle(self.settled, self.position - self.settled);
-        self.settled = self.position;
+    fn start_writeback(&mut self) {
+        self.destination.start_writeback(
+            self.writeback_started,
+            self.position - self.writeback_started,
+        );
+        self.writeback_started = self.position;
     }
 
     fn flush(&mut self) -> Result<()> {
@@ -69,7 +71,7 @@ impl Backend for Buffered {
 
     fn copy(&mut self, input: &Input, offset: u64, len: u64) -> Result<()> {
         self.flush()?;
-        self.settle();
+        self.start_writeback();
         self.destination.stats().bytes_copied.add(len);
         let transfer = Transfer {
             from: offset,
@@ -78,7 +80,7 @@ impl Backend for Buffered {
         };
         self.destination.copy(input, transfer)?;
         self.position += len;
-        self.settled = self.position;
+        self.writeback_started = self.position;
         Ok(())
     }
 

@@ -15,12 +15,12 @@ const COPY_LEN: u64 = 16 << 20;
 const LEAST_COPY: u64 = 256 << 10;
 
 /// Where the bytes of a chunk come from.
-pub(crate) enum Piece {
+pub(crate) enum Segment {
     Bytes(Vec<u8>),
     Range(Input, u64, usize),
 }
 
-impl Piece {
+impl Segment {
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Bytes(bytes) => bytes.len(),
@@ -33,12 +33,12 @@ impl Piece {
 #[derive(Default)]
 pub(crate) struct Chunk {
     pub offset: u64,
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<Segment>,
 }
 
 impl Chunk {
     pub(super) fn len(&self) -> usize {
-        self.pieces.iter().map(Piece::len).sum()
+        self.pieces.iter().map(Segment::len).sum()
     }
 
     /// Puts the pieces side by side; `buffer` is as long as the chunk.
@@ -47,8 +47,8 @@ impl Chunk {
         for piece in &self.pieces {
             let (place, behind) = rest.split_at_mut(piece.len().min(rest.len()));
             match piece {
-                Piece::Bytes(bytes) => place.copy_from_slice(bytes),
-                Piece::Range(input, from, _) => input.read_all_at(place, *from)?,
+                Segment::Bytes(bytes) => place.copy_from_slice(bytes),
+                Segment::Range(input, from, _) => input.read_all_at(place, *from)?,
             }
             rest = behind;
         }
@@ -137,7 +137,7 @@ impl<E: Executor> Chunked<E> {
             let len = usize::try_from(left.len)
                 .unwrap_or(CHUNK_LEN)
                 .min(self.room());
-            let piece = Piece::Range(input.clone(), left.from, len);
+            let piece = Segment::Range(input.clone(), left.from, len);
             self.current.pieces.push(piece);
             self.advance(len)?;
             left = left.skip(len as u64);
@@ -156,7 +156,7 @@ impl<E: Executor> Backend for Chunked<E> {
         while !rest.is_empty() {
             let (part, behind) = rest.split_at(rest.len().min(self.room()));
             match self.current.pieces.last_mut() {
-                Some(Piece::Bytes(gathered)) => gathered.extend_from_slice(part),
+                Some(Segment::Bytes(gathered)) => gathered.extend_from_slice(part),
                 _ => {
                     // Most chunks are of one piece.
                     let len = match self.current.pieces.is_empty() {
@@ -165,7 +165,7 @@ impl<E: Executor> Backend for Chunked<E> {
                     };
                     let mut gathered = Vec::with_capacity(len);
                     gathered.extend_from_slice(part);
-                    self.current.pieces.push(Piece::Bytes(gathered));
+                    self.current.pieces.push(Segment::Bytes(gathered));
                 }
             }
             self.advance(part.len())?;

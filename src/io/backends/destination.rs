@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Most bytes that one kernel copy is asked for, so that the disk is set to work on them soon.
 const COPY_LEN: u64 = 16 << 20;
 /// Written bytes after which the disk is set to work on them.
-pub(super) const SETTLE_LEN: u64 = 16 << 20;
+pub(super) const WRITEBACK_LEN: u64 = 16 << 20;
 /// Bytes of a copy by reading and writing.
 const CHUNK_LEN: usize = 1 << 20;
 /// Ranges shorter than this are not worth sharing blocks for.
@@ -94,7 +94,7 @@ impl Destination {
     /// Sets the disk to work on a range that was written, so that it is busy while we are and the
     /// final `fsync` finds little to do. Of a large output, what lies well behind is dropped from
     /// memory, so that the machine keeps what it held before.
-    pub(super) fn settle(&self, from: u64, len: u64) {
+    pub(super) fn start_writeback(&self, from: u64, len: u64) {
         if !self.is_file {
             return;
         }
@@ -113,12 +113,12 @@ impl Destination {
         self.file.set_len(len).map_err(|error| self.failed(error))
     }
 
-    /// As [`settle`](Self::settle) for chunks that are written in any order: the disk is told of many
+    /// As [`start_writeback`](Self::start_writeback) for chunks that are written in any order: the disk is told of many
     /// at a time.
-    pub(super) fn settle_chunk(&self, from: u64, len: u64) {
+    pub(super) fn start_writeback_of_chunk(&self, from: u64, len: u64) {
         let end = from + len;
-        if end.is_multiple_of(SETTLE_LEN) {
-            self.settle(end - SETTLE_LEN, SETTLE_LEN);
+        if end.is_multiple_of(WRITEBACK_LEN) {
+            self.start_writeback(end - WRITEBACK_LEN, WRITEBACK_LEN);
         }
     }
 
@@ -173,7 +173,7 @@ impl Destination {
                 // The end of the input, or a file system that only pretends to copy.
                 Ok(0) => break,
                 Ok(count) => {
-                    self.settle(part.to, count);
+                    self.start_writeback(part.to, count);
                     input.release(part.from, count);
                     left = left.skip(count);
                 }
@@ -201,7 +201,7 @@ impl Destination {
             let bytes = chunk.get_mut(..len).unwrap_or_default();
             input.read_all_at(bytes, left.from)?;
             self.write_at(bytes, left.to)?;
-            self.settle(left.to, len as u64);
+            self.start_writeback(left.to, len as u64);
             left = left.skip(len as u64);
         }
         Ok(())

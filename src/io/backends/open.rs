@@ -3,7 +3,7 @@
 use super::{Backend, Buffered, Chunked, Destination, Pool, Ring};
 use crate::error::{Error, Result};
 use crate::io::output::Output;
-use crate::io::size_hint::Expected;
+use crate::io::size_hint::SizeHint;
 use crate::io::system;
 use crate::runtime::{Context, IoMode, human_bytes};
 use std::fs::File;
@@ -18,7 +18,7 @@ const LEAST_PARALLEL: u64 = 256 << 20;
 pub(crate) fn check_space(
     output: &Output,
     file: &File,
-    expected: &Expected,
+    size_hint: &SizeHint,
     ctx: &Context,
 ) -> Result<()> {
     // A copy that shares blocks takes no space.
@@ -35,14 +35,14 @@ pub(crate) fn check_space(
             human_bytes(free)
         )
     };
-    if free < expected.copied {
-        return Err(Error::file(output.path(), message(expected.copied)));
+    if free < size_hint.copied {
+        return Err(Error::file(output.path(), message(size_hint.copied)));
     }
-    if free < expected.bytes {
+    if free < size_hint.bytes {
         ctx.warn(format!(
             "{}: this may fail: {}",
             output.path().display(),
-            message(expected.bytes)
+            message(size_hint.bytes)
         ));
     }
     Ok(())
@@ -53,12 +53,12 @@ pub(crate) fn open_backend(
     output: &Output,
     file: File,
     is_stream: bool,
-    expected: &Expected,
+    size_hint: &SizeHint,
     ctx: &Context,
 ) -> Result<Box<dyn Backend>> {
     let path = output.path();
-    if !is_stream && expected.copied > 0 && !system::shares_blocks(&file) {
-        match system::reserve(&file, expected.copied) {
+    if !is_stream && size_hint.copied > 0 && !system::shares_blocks(&file) {
+        match system::reserve(&file, size_hint.copied) {
             Err(error) if error.kind() == std::io::ErrorKind::StorageFull => {
                 return Err(Error::io(path, "cannot reserve space", error));
             }
@@ -68,8 +68,8 @@ pub(crate) fn open_backend(
     }
     let mode = match ctx.io {
         _ if is_stream => IoMode::Buffered,
-        IoMode::Auto | IoMode::Parallel if expected.others > 0 => IoMode::Buffered,
-        IoMode::Auto if expected.bytes >= LEAST_PARALLEL => IoMode::Parallel,
+        IoMode::Auto | IoMode::Parallel if size_hint.others > 0 => IoMode::Buffered,
+        IoMode::Auto if size_hint.bytes >= LEAST_PARALLEL => IoMode::Parallel,
         IoMode::Auto => IoMode::Buffered,
         asked => asked,
     };
@@ -77,9 +77,9 @@ pub(crate) fn open_backend(
         IoMode::Direct => output.direct_file(ctx),
         _ => None,
     };
-    let destination = Destination::new(path.to_owned(), file, !is_stream, expected.bytes, ctx);
+    let destination = Destination::new(path.to_owned(), file, !is_stream, size_hint.bytes, ctx);
     if matches!(mode, IoMode::Auto | IoMode::Buffered) {
-        let buffer_len = expected.share_of(BUFFER_LEN) as usize;
+        let buffer_len = size_hint.share_of(BUFFER_LEN) as usize;
         return Ok(Box::new(Buffered::new(destination, buffer_len)));
     }
     let destination = Arc::new(destination);

@@ -1,7 +1,7 @@
 //! A small pool of threads that write chunks, through the page cache or past it.
 
 use super::aligned::{ALIGNMENT, AlignedBuffer};
-use super::chunked::{Chunk, Executor, Job, Piece};
+use super::chunked::{Chunk, Executor, Job, Segment};
 use super::destination::Destination;
 use crate::error::{Error, Result};
 use crate::io::system;
@@ -170,14 +170,15 @@ impl Shared {
             chunk.fill(bytes)?;
             return self.write_direct(direct, bytes, chunk.offset);
         }
-        if let [Piece::Bytes(bytes)] = chunk.pieces.as_slice() {
+        if let [Segment::Bytes(bytes)] = chunk.pieces.as_slice() {
             self.destination.write_at(bytes, chunk.offset)?;
         } else {
             let bytes = buffer.slice(len);
             chunk.fill(bytes)?;
             self.destination.write_at(bytes, chunk.offset)?;
         }
-        self.destination.settle_chunk(chunk.offset, len as u64);
+        self.destination
+            .start_writeback_of_chunk(chunk.offset, len as u64);
         Ok(())
     }
 

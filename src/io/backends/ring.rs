@@ -6,7 +6,7 @@
 //! of its own.
 #![allow(unsafe_code)]
 
-use super::chunked::{CHUNK_LEN, Chunk, Executor, Job, Piece};
+use super::chunked::{CHUNK_LEN, Chunk, Executor, Job, Segment};
 use super::destination::Destination;
 use crate::error::Result;
 use crate::io::system;
@@ -42,7 +42,7 @@ struct Slot {
     buffer: Box<[u8]>,
     chunk: Option<Chunk>,
     /// What each operation of the chain must return.
-    expected: Vec<u32>,
+    size_hint: Vec<u32>,
     /// Operations whose completion has not come.
     waiting: usize,
     incomplete: bool,
@@ -56,7 +56,7 @@ impl Ring {
             .map(|_| Slot {
                 buffer: vec![0; CHUNK_LEN].into_boxed_slice(),
                 chunk: None,
-                expected: Vec::new(),
+                size_hint: Vec::new(),
                 waiting: 0,
                 incomplete: false,
             })
@@ -112,21 +112,22 @@ impl Ring {
             let Some(slot) = self.slots.get_mut(index) else {
                 continue;
             };
-            let expected = slot.expected.get(operation).copied();
-            let is_write = operation + 1 == slot.expected.len();
+            let size_hint = slot.size_hint.get(operation).copied();
+            let is_write = operation + 1 == slot.size_hint.len();
             let call = if is_write { Call::Write } else { Call::Read };
             let admitted = system::admit(call, 2).is_ok_and(|len| len == 2);
-            slot.incomplete |= u32::try_from(result).ok() != expected || !admitted;
+            slot.incomplete |= u32::try_from(result).ok() != size_hint || !admitted;
             slot.waiting -= 1;
             if slot.waiting == 0 {
                 done.push(index);
             }
         }
-        done.into_iter().try_for_each(|index| self.settle(index))
+        done.into_iter()
+            .try_for_each(|index| self.finish_slot(index))
     }
 
     /// Ends a slot whose operations are all completed.
-    fn settle(&mut self, index: usize) -> Result<()> {
+    fn finish_slot(&mut self, index: usize) -> Result<()> {
         let Some(slot) = self.slots.get_mut(index) else {
             return Ok(());
         };
@@ -140,11 +141,12 @@ impl Ring {
             self.destination.write_at(buffer, chunk.offset)?;
         }
         for piece in &chunk.pieces {
-            if let Piece::Range(input, from, len) = piece {
+            if let Segment::Range(input, from, len) = piece {
                 input.release(*from, *len as u64);
             }
         }
-        self.destination.settle_chunk(chunk.offset, len as u64);
+        self.destination
+            .start_writeback_of_chunk(chunk.offset, len as u64);
         Ok(())
     }
 
@@ -158,7 +160,7 @@ impl Ring {
         };
         let buffer_index = index as u16;
         let mut chain: Vec<squeue::Entry> = Vec::new();
-        slot.expected.clear();
+        slot.size_hint.clear();
         if too_many {
             chunk.fill(slot.buffer.get_mut(..len).unwrap_or_default())?;
         } else {
@@ -166,8 +168,8 @@ impl Ring {
             for piece in &chunk.pieces {
                 let (place, behind) = rest.split_at_mut(piece.len().min(rest.len()));
                 match piece {
-                    Piece::Bytes(bytes) => place.copy_from_slice(bytes),
-                    Piece::Range(input, from, _) => {
+                    Segment::Bytes(bytes) => place.copy_from_slice(bytes),
+                    Segment::Range(input, from, _) => {
                         let source = types::Fd(input.file().as_raw_fd());
                         let wanted = place.len() as u32;
                         let read = opcode::ReadFixed::new(
@@ -177,7 +179,7 @@ impl Ring {
                             buffer_index,
                         );
                         chain.push(read.offset(*from).build().flags(squeue::Flags::IO_LINK));
-                        slot.expected.push(wanted);
+                        slot.size_hint.push(wanted);
                     }
                 }
                 rest = behind;
@@ -185,7 +187,7 @@ impl Ring {
         }
         let write = opcode::WriteFixed::new(fd, slot.buffer.as_ptr(), len as u32, buffer_index);
         chain.push(write.offset(chunk.offset).build());
-        slot.expected.push(len as u32);
+        slot.size_hint.push(len as u32);
         slot.waiting = chain.len();
         slot.incomplete = false;
         slot.chunk = Some(chunk);
@@ -204,7 +206,7 @@ impl Ring {
             if let Some(slot) = self.slots.get_mut(index) {
                 (slot.waiting, slot.incomplete) = (0, true);
             }
-            return self.settle(index);
+            return self.finish_slot(index);
         }
         self.untold += 1;
         if self.untold >= BATCH {

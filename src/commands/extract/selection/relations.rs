@@ -1,6 +1,6 @@
 //! The relations that regions keep, and what comes along with them.
 
-use super::{Found, Selection, Source, add, add_all, keep_places};
+use super::{Found, RegionMembers, Source, add, add_all, keep_places};
 use crate::commands::extract::strategy::{RelationTypes, Strategy};
 use crate::error::{FormatError, Result};
 use crate::index::{EMPTY_SET, IdMap, IdSet, SetAlgebra, SetNumber};
@@ -8,7 +8,7 @@ use crate::osm::ObjectKind;
 use crate::pbf::{BlobEntry, ObjectView, ParsedBlock};
 use rustc_hash::FxHashMap;
 
-impl Selection<'_> {
+impl RegionMembers<'_> {
     pub(super) fn find_relations(
         &mut self,
         strategy: &Strategy,

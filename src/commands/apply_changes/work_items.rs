@@ -2,15 +2,15 @@
 
 use crate::file::BlobPlan;
 use crate::formats::ChangeSet;
-use crate::osm::{ObjectKind, OrderKey};
+use crate::osm::{ObjectKind, TypeThenId};
 use crate::pbf::{BlobEntry, TARGET_ELEMENTS, TARGET_PAYLOAD};
 
-use crate::io::Expected;
+use crate::io::SizeHint;
 use std::ops::Range;
 
 /// One step of the output, in canonical order.
 #[derive(Debug, Clone)]
-pub(super) enum Unit {
+pub(super) enum WorkItem {
     /// A blob that no change concerns.
     Copy(BlobEntry),
     /// A blob, and the changes that fall into it.
@@ -21,7 +21,7 @@ pub(super) enum Unit {
     Insert(Range<usize>),
 }
 
-impl Unit {
+impl WorkItem {
     pub(super) fn frame_bytes(&self) -> u64 {
         match self {
             Self::Copy(entry) | Self::Edit(entry, _) => u64::from(entry.frame_len),
@@ -33,7 +33,7 @@ impl Unit {
         }
     }
 
-    /// Whether the unit is about nodes alone.
+    /// Whether the item is about nodes alone.
     pub(super) fn is_nodes(&self, changes: &ChangeSet) -> bool {
         let kind = match self {
             Self::Copy(entry) | Self::Edit(entry, _) => entry.kinds.single(),
@@ -46,16 +46,16 @@ impl Unit {
         kind == Some(ObjectKind::Node)
     }
 
-    /// What the output gets of this unit.
-    pub(super) fn expected(&self) -> Expected {
+    /// What the output gets of this item.
+    pub(super) fn size_hint(&self) -> SizeHint {
         match self {
-            Self::Copy(entry) => Expected::copy_of(entry.offset, entry.frame_len.into()),
-            Self::Edit(..) | Self::Join(_) => Expected::new_bytes(self.frame_bytes()),
-            Self::Insert(_) => Expected::default(),
+            Self::Copy(entry) => SizeHint::copy_of(entry.offset, entry.frame_len.into()),
+            Self::Edit(..) | Self::Join(_) => SizeHint::new_bytes(self.frame_bytes()),
+            Self::Insert(_) => SizeHint::default(),
         }
     }
 
-    /// Bytes that the unit holds in memory until it is written: its own frame and the new one.
+    /// Bytes that the item holds in memory until it is written: its own frame and the new one.
     pub(super) fn held_bytes(&self) -> u64 {
         match self {
             Self::Copy(_) => 0,
@@ -69,14 +69,14 @@ impl Unit {
 struct Slot {
     entry: BlobEntry,
     changes: Range<usize>,
-    first: OrderKey,
-    last: OrderKey,
+    first: TypeThenId,
+    last: TypeThenId,
 }
 
 impl Slot {
     /// Whether `more` objects of `kind` may join the blob at its edge. A blob that has to be
     /// written anyway takes more of them than one that could have been copied.
-    fn has_room(&self, edge: OrderKey, kind: ObjectKind, more: usize) -> bool {
+    fn has_room(&self, edge: TypeThenId, kind: ObjectKind, more: usize) -> bool {
         let limit = if self.changes.is_empty() {
             TARGET_ELEMENTS
         } else {
@@ -88,13 +88,13 @@ impl Slot {
 
 /// Assigns every change to a blob or to a place between blobs. `is_rewritten` says which blobs have to be looked at
 /// without changes.
-pub(super) fn plan_units(
+pub(super) fn plan_items(
     plan: &BlobPlan,
     changes: &ChangeSet,
     is_rewritten: impl Fn(&BlobEntry) -> bool,
-) -> Vec<Unit> {
+) -> Vec<WorkItem> {
     let mut slots: Vec<Slot> = Vec::with_capacity(plan.entries.len());
-    let mut empty: Vec<Unit> = Vec::new();
+    let mut empty: Vec<WorkItem> = Vec::new();
     for entry in &plan.entries {
         match (entry.first_key(), entry.last_key()) {
             (Some(first), Some(last)) => {
@@ -106,10 +106,10 @@ pub(super) fn plan_units(
                 });
             }
             // Without nodes, ways or relations a blob has no place in the order.
-            _ => empty.push(Unit::Copy(*entry)),
+            _ => empty.push(WorkItem::Copy(*entry)),
         }
     }
-    let mut units = Vec::with_capacity(slots.len() + 8);
+    let mut items = Vec::with_capacity(slots.len() + 8);
     let mut next_change = 0;
     // New blobs that come before the slot with that index.
     let mut inserts: Vec<(usize, Range<usize>)> = Vec::new();
@@ -129,17 +129,17 @@ pub(super) fn plan_units(
     let mut inserts = inserts.into_iter().peekable();
     for (index, slot) in slots.into_iter().enumerate() {
         while let Some((_, part)) = inserts.next_if(|(before, _)| *before == index) {
-            units.push(Unit::Insert(part));
+            items.push(WorkItem::Insert(part));
         }
         if slot.changes.is_empty() && !is_rewritten(&slot.entry) {
-            units.push(Unit::Copy(slot.entry));
+            items.push(WorkItem::Copy(slot.entry));
         } else {
-            units.push(Unit::Edit(slot.entry, slot.changes));
+            items.push(WorkItem::Edit(slot.entry, slot.changes));
         }
     }
-    units.extend(inserts.map(|(_, part)| Unit::Insert(part)));
-    units.extend(empty);
-    join_small(units, &Fullness::of(plan))
+    items.extend(inserts.map(|(_, part)| WorkItem::Insert(part)));
+    items.extend(empty);
+    join_small(items, &Fullness::of(plan))
 }
 
 /// A blob of fewer objects than this has room for more, whatever the file's other blobs are like.
@@ -183,7 +183,7 @@ fn content_bytes(entry: &BlobEntry) -> u64 {
 /// Neighbours that may become one blob.
 #[derive(Default)]
 struct Neighbours {
-    units: Vec<Unit>,
+    items: Vec<WorkItem>,
     kind: Option<ObjectKind>,
     /// Objects at most.
     count: u32,
@@ -193,41 +193,41 @@ struct Neighbours {
 }
 
 impl Neighbours {
-    /// The unit for these, or the units that they are.
-    fn end(&mut self, out: &mut Vec<Unit>) {
+    /// The item for these, or the items that they are.
+    fn end(&mut self, out: &mut Vec<WorkItem>) {
         let Self {
-            units, any_edited, ..
+            items, any_edited, ..
         } = std::mem::take(self);
-        if units.len() < 2 || !any_edited {
-            out.extend(units);
+        if items.len() < 2 || !any_edited {
+            out.extend(items);
             return;
         }
-        let blobs = units.into_iter().filter_map(|unit| match unit {
-            Unit::Copy(entry) => Some((entry, 0..0)),
-            Unit::Edit(entry, changes) => Some((entry, changes)),
-            Unit::Join(_) | Unit::Insert(_) => None,
+        let blobs = items.into_iter().filter_map(|item| match item {
+            WorkItem::Copy(entry) => Some((entry, 0..0)),
+            WorkItem::Edit(entry, changes) => Some((entry, changes)),
+            WorkItem::Join(_) | WorkItem::Insert(_) => None,
         });
-        out.push(Unit::Join(blobs.collect()));
+        out.push(WorkItem::Join(blobs.collect()));
     }
 }
 
 /// Joins blobs that have become small to neighbours that have room, where one of them is written anew anyway: edits
 /// leave small blobs behind, and without end they would become many.
-fn join_small(units: Vec<Unit>, fullness: &Fullness) -> Vec<Unit> {
-    let mut joined = Vec::with_capacity(units.len());
+fn join_small(items: Vec<WorkItem>, fullness: &Fullness) -> Vec<WorkItem> {
+    let mut joined = Vec::with_capacity(items.len());
     let mut run = Neighbours::default();
-    for unit in units {
-        let (entry, more) = match &unit {
-            Unit::Copy(entry) => (entry, 0),
-            Unit::Edit(entry, changes) => (entry, changes.len()),
-            Unit::Join(_) | Unit::Insert(_) => (&BlobEntry::default(), 0),
+    for item in items {
+        let (entry, more) = match &item {
+            WorkItem::Copy(entry) => (entry, 0),
+            WorkItem::Edit(entry, changes) => (entry, changes.len()),
+            WorkItem::Join(_) | WorkItem::Insert(_) => (&BlobEntry::default(), 0),
         };
         let Some(kind) = entry.kinds.single() else {
             run.end(&mut joined);
-            joined.push(unit);
+            joined.push(item);
             continue;
         };
-        let is_edited = matches!(unit, Unit::Edit(..));
+        let is_edited = matches!(item, WorkItem::Edit(..));
         let count = entry.count.saturating_add(more as u32);
         let all = run.count.saturating_add(count);
         let bytes = content_bytes(entry);
@@ -244,9 +244,9 @@ fn join_small(units: Vec<Unit>, fullness: &Fullness) -> Vec<Unit> {
             run.count = run.count.saturating_add(count);
             run.bytes += bytes;
             run.any_edited |= is_edited;
-            run.units.push(unit);
+            run.items.push(item);
         } else {
-            joined.push(unit);
+            joined.push(item);
         }
     }
     run.end(&mut joined);
@@ -316,7 +316,7 @@ mod tests {
     use super::*;
     use crate::osm::KindSet;
 
-    fn edited(number: u64, count: u32, payload_len: u32) -> Unit {
+    fn edited(number: u64, count: u32, payload_len: u32) -> WorkItem {
         let entry = BlobEntry {
             offset: number * 1000,
             frame_len: 1000,
@@ -325,16 +325,16 @@ mod tests {
             kinds: KindSet::of(ObjectKind::Way),
             ..BlobEntry::default()
         };
-        Unit::Edit(entry, 0..1)
+        WorkItem::Edit(entry, 0..1)
     }
 
     #[test]
     fn blobs_of_few_objects_are_joined_unless_these_are_large() {
         let fullness = Fullness([8000; 3]);
-        for (payload_len, expected) in [(50_000, 1), (0, 1), (3 << 20, 4), (900_000, 2)] {
-            let units = (0..4).map(|number| edited(number, 400, payload_len));
-            let joined = join_small(units.collect(), &fullness);
-            assert_eq!(joined.len(), expected, "{payload_len}");
+        for (payload_len, size_hint) in [(50_000, 1), (0, 1), (3 << 20, 4), (900_000, 2)] {
+            let items = (0..4).map(|number| edited(number, 400, payload_len));
+            let joined = join_small(items.collect(), &fullness);
+            assert_eq!(joined.len(), size_hint, "{payload_len}");
         }
     }
 }

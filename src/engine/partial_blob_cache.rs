@@ -8,22 +8,22 @@ use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Of how many objects one is kept at most, in a blob that is held.
+/// Of how many objects one is kept at most, in a blob that is cache.
 const LEAST_OF: usize = 4;
-/// Bytes a blob that is held, beside what is held of it.
+/// Bytes a blob that is cache, beside what is cache of it.
 const A_BLOB: u64 = (size_of::<(BlobEntry, Vec<u8>)>() * 2) as u64;
 
 /// Blobs without the objects that nobody keeps, by where they were in the file. Several threads may add
 /// to it at a time.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct PartialBlobCache {
     blobs: Mutex<FxHashMap<u64, (BlobEntry, Vec<u8>)>>,
     /// Bytes that may still be taken.
     left: AtomicU64,
 }
 
-impl Held {
-    /// Takes no more than so many bytes of memory: what does not fit is not held.
+impl PartialBlobCache {
+    /// Takes no more than so many bytes of memory: what does not fit is not cache.
     pub(crate) fn new(limit: u64) -> Self {
         Self {
             blobs: Mutex::default(),

@@ -1,12 +1,12 @@
 //! Making of a block what outputs keep of it.
 
-use super::marks::{Class, Keep, Marks, OutputMarks};
-use super::{Change, Changed, Done, Fate, Fates, Pass};
+use super::selection::{GroupId, OutputSelection, Selected, Selection};
+use super::{BlobDecision, BlobDecisions, Done, Pass, Transform, Transformed};
 use crate::error::{FormatError, Result};
-use crate::file::{BlobReader, Glanced, PbfFile, WriteOptions, complete};
+use crate::file::{BlobReader, PbfFile, Prefiltered, WriteOptions, complete};
 use crate::pbf::splice::{EditScript, SpliceOptions, keep_objects, splice_block};
 use crate::pbf::{
-    Assembler, BlobEntry, BlobFlags, EncodedFrame, FrameEncoder, MAX_PAYLOAD_LEN, ParsedBlock,
+    BlobEntry, BlobFlags, BlockBuilder, EncodedFrame, FrameEncoder, MAX_PAYLOAD_LEN, ParsedBlock,
     SourceStrings, StringTable, TARGET_ELEMENTS, TARGET_PAYLOAD,
 };
 use crate::runtime::Context;
@@ -15,15 +15,15 @@ use crate::runtime::Context;
 type Looked<T> = (Vec<(u32, Done)>, Option<T>);
 
 /// A worker's scratch.
-pub(crate) struct Looker<'f> {
+pub(crate) struct FilterWorker<'f> {
     reader: BlobReader<'f>,
     pass: &'f Pass<'f>,
     changed: Vec<u8>,
-    marks: Marks,
+    selection: Selection,
     rewriter: Rewriter,
 }
 
-impl<'f> Looker<'f> {
+impl<'f> FilterWorker<'f> {
     pub(crate) fn new(
         file: &'f PbfFile,
         pass: &'f Pass<'f>,
@@ -34,10 +34,10 @@ impl<'f> Looker<'f> {
             reader: BlobReader::new(&file.input, ctx),
             pass,
             changed: Vec::new(),
-            marks: Marks::default(),
+            selection: Selection::default(),
             rewriter: Rewriter {
                 encoder: FrameEncoder::new(write.compression, write.blob_index),
-                assemblers: Vec::new(),
+                builders: Vec::new(),
                 spliced: Vec::new(),
             },
         }
@@ -46,37 +46,39 @@ impl<'f> Looker<'f> {
     pub(crate) fn look<T>(
         &mut self,
         entry: BlobEntry,
-        fates: &Fates,
-        mark: impl Fn(&BlobEntry, &ParsedBlock<'_>, &mut Marks) -> Result<T, FormatError>,
+        decisions: &BlobDecisions,
+        select: impl Fn(&BlobEntry, &ParsedBlock<'_>, &mut Selection) -> Result<T, FormatError>,
     ) -> Result<Looked<T>> {
         // To be copied unread, a blob has to be known as well as if it was read: whether it is read depends
         // on the worker.
         let has = |flag| entry.flags.has(flag);
-        let is_known = has(BlobFlags::SCANNED) && has(BlobFlags::HASHED) && !fates.change;
-        let glance = self.pass.glance.map(|glance| {
-            move |strings: &StringTable<'_>| match glance(strings) {
-                Fate::Drop => Some(Vec::new()),
-                Fate::Copy if is_known => Some(Done::copies(entry, &Fate::Copy.into())),
-                Fate::Copy | Fate::Look => None,
+        let is_known = has(BlobFlags::SCANNED) && has(BlobFlags::HASHED) && !decisions.change;
+        let prefilter = self.pass.prefilter.map(|prefilter| {
+            move |strings: &StringTable<'_>| match prefilter(strings) {
+                BlobDecision::Drop => Some(Vec::new()),
+                BlobDecision::Copy if is_known => {
+                    Some(Done::copies(entry, &BlobDecision::Copy.into()))
+                }
+                BlobDecision::Copy | BlobDecision::Look => None,
             }
         });
-        let held = self.pass.held.filter(|_| fates.copies.is_empty());
-        let held = held.and_then(|held| held.take(&entry));
-        let payload = match &held {
-            Some(held) => held.as_slice(),
-            None => match self.reader.payload_unless(&entry, glance)? {
-                Glanced::Answered(done) => return Ok((done, None)),
-                Glanced::Payload(payload) => payload,
+        let cache = self.pass.cache.filter(|_| decisions.copies.is_empty());
+        let cache = cache.and_then(|cache| cache.take(&entry));
+        let payload = match &cache {
+            Some(cache) => cache.as_slice(),
+            None => match self.reader.payload_unless_decided(&entry, prefilter)? {
+                Prefiltered::Decided(done) => return Ok((done, None)),
+                Prefiltered::Payload(payload) => payload,
             },
         };
         let mut blob = Blob {
             entry,
             payload,
-            is_whole: held.is_none(),
-            change: self.pass.change.filter(|_| fates.change),
+            is_whole: cache.is_none(),
+            change: self.pass.change.filter(|_| decisions.change),
             changed: &mut self.changed,
         };
-        blob.look(fates, &mut self.marks, &mut self.rewriter, mark)
+        blob.look(decisions, &mut self.selection, &mut self.rewriter, select)
             .map_err(|error| self.reader.error(&entry, error))
     }
 }
@@ -87,7 +89,7 @@ struct Blob<'a> {
     payload: &'a [u8],
     /// Whether the payload is all there is in the blob.
     is_whole: bool,
-    change: Option<Change<'a>>,
+    change: Option<Transform<'a>>,
     /// Where another payload goes.
     changed: &'a mut Vec<u8>,
 }
@@ -95,37 +97,39 @@ struct Blob<'a> {
 impl Blob<'_> {
     fn look<T>(
         &mut self,
-        fates: &Fates,
-        marks: &mut Marks,
+        decisions: &BlobDecisions,
+        selection: &mut Selection,
         rewriter: &mut Rewriter,
-        mark: impl Fn(&BlobEntry, &ParsedBlock<'_>, &mut Marks) -> Result<T, FormatError>,
+        select: impl Fn(&BlobEntry, &ParsedBlock<'_>, &mut Selection) -> Result<T, FormatError>,
     ) -> Result<Looked<T>, FormatError> {
-        marks.clear();
+        selection.clear();
         // What is taken out may be what decides.
         let (mut block, mut noted) = (None, None);
-        if fates.look {
+        if decisions.look {
             let parsed = block.insert(ParsedBlock::parse(self.payload)?);
-            noted = Some(mark(&self.entry, parsed, marks)?);
+            noted = Some(select(&self.entry, parsed, selection)?);
         }
         self.changed.clear();
         let change = match self.change {
             Some(change) => change(&self.entry, self.payload, self.changed)?,
-            None => Changed::Not,
+            None => Transformed::Not,
         };
         let payload = match change {
-            Changed::Not => self.payload,
-            Changed::Alike(_) | Changed::Anew => self.changed.as_slice(),
+            Transformed::Not => self.payload,
+            Transformed::Alike(_) | Transformed::Anew => self.changed.as_slice(),
         };
-        let outputs = marks.outputs();
-        let (count, is_whole) = (marks.objects().len(), self.is_whole);
-        let keeps_all = |marks: &OutputMarks| is_whole && marks.kept == count && !marks.strips_tags;
-        let any_whole = !fates.copies.is_empty() || outputs.iter().any(keeps_all);
+        let outputs = selection.outputs();
+        let (count, is_whole) = (selection.objects().len(), self.is_whole);
+        let keeps_all = |selection: &OutputSelection| {
+            is_whole && selection.kept == count && !selection.strips_tags
+        };
+        let any_whole = !decisions.copies.is_empty() || outputs.iter().any(keeps_all);
         if any_whole {
             complete(&mut self.entry, self.payload)?;
         }
         let mut frames = None;
         let mut whole = |rewriter: &mut Rewriter| {
-            if change == Changed::Not {
+            if change == Transformed::Not {
                 return Ok(Done::Copy(self.entry));
             }
             if frames.is_none() {
@@ -137,12 +141,12 @@ impl Blob<'_> {
             ))
         };
         let mut done = Vec::new();
-        for output in &fates.copies {
+        for output in &decisions.copies {
             done.push((*output, whole(rewriter)?));
         }
         let mut partial = Vec::new();
         for output in outputs {
-            if fates.copies.contains(&output.output) {
+            if decisions.copies.contains(&output.output) {
                 continue;
             }
             match keeps_all(&output) {
@@ -153,7 +157,7 @@ impl Blob<'_> {
         if partial.is_empty() {
             return Ok((done, noted));
         }
-        let block = match block.filter(|_| change == Changed::Not) {
+        let block = match block.filter(|_| change == Transformed::Not) {
             Some(block) => block,
             None => ParsedBlock::parse(payload)?,
         };
@@ -161,7 +165,7 @@ impl Blob<'_> {
             payload,
             block,
             is_whole,
-            marks,
+            selection,
         };
         rewriter.parts(&source, partial, &mut done)?;
         Ok((done, noted))
@@ -174,31 +178,35 @@ struct Source<'a> {
     block: ParsedBlock<'a>,
     /// Whether the payload is all there is in the blob.
     is_whole: bool,
-    marks: &'a Marks,
+    selection: &'a Selection,
 }
 
 /// Makes parts of blocks anew.
 struct Rewriter {
     encoder: FrameEncoder,
     /// As many as there were outputs that kept a part of a block.
-    assemblers: Vec<Assembler>,
+    builders: Vec<BlockBuilder>,
     spliced: Vec<u8>,
 }
 
 impl Rewriter {
     /// Frames of all that is in a payload.
-    fn whole(&mut self, payload: &[u8], change: Changed) -> Result<Vec<EncodedFrame>, FormatError> {
+    fn whole(
+        &mut self,
+        payload: &[u8],
+        change: Transformed,
+    ) -> Result<Vec<EncodedFrame>, FormatError> {
         match change {
             _ if payload.len() > MAX_PAYLOAD_LEN as usize => {
                 let block = ParsedBlock::parse(payload)?;
                 let mut strings = SourceStrings::new(&block.strings);
                 let mut objects = block.cursor();
                 while let Some(object) = objects.next()? {
-                    self.encoder.add_raw(&object, &block.scale, &mut strings)?;
+                    self.encoder.add_raw(&object, &block.units, &mut strings)?;
                 }
             }
-            Changed::Alike(entry) => self.encoder.add_payload_like(payload, &entry)?,
-            Changed::Not | Changed::Anew => self.encoder.add_payload(payload)?,
+            Transformed::Alike(entry) => self.encoder.add_payload_like(payload, &entry)?,
+            Transformed::Not | Transformed::Anew => self.encoder.add_payload(payload)?,
         }
         self.encoder.finish()
     }
@@ -207,7 +215,7 @@ impl Rewriter {
     fn parts(
         &mut self,
         source: &Source<'_>,
-        outputs: Vec<OutputMarks>,
+        outputs: Vec<OutputSelection>,
         done: &mut Vec<(u32, Done)>,
     ) -> Result<(), FormatError> {
         let mut small = Vec::new();
@@ -224,13 +232,13 @@ impl Rewriter {
         if small.is_empty() {
             return Ok(());
         }
-        while self.assemblers.len() < small.len() {
-            self.assemblers.push(Assembler::default());
+        while self.builders.len() < small.len() {
+            self.builders.push(BlockBuilder::default());
         }
         self.rebuild(source, &small)?;
-        for (output, assembler) in small.iter().zip(&mut self.assemblers) {
-            assembler.end_block();
-            let parts = assembler.take_parts();
+        for (output, builder) in small.iter().zip(&mut self.builders) {
+            builder.end_block();
+            let parts = builder.take_blocks();
             // What is large enough is compressed here. That depends on nothing but what is kept.
             let bytes: usize = parts.iter().map(|part| part.payload.len()).sum();
             let is_large = output.kept >= TARGET_ELEMENTS / 2 || bytes >= TARGET_PAYLOAD / 2;
@@ -249,54 +257,64 @@ impl Rewriter {
 
     /// Splices a block where most of it is kept. A splice keeps the strings of what is gone; where much goes,
     /// a new block is smaller.
-    fn spliced(&mut self, source: &Source<'_>, output: &OutputMarks) -> Result<bool, FormatError> {
-        let objects = source.marks.objects();
+    fn spliced(
+        &mut self,
+        source: &Source<'_>,
+        output: &OutputSelection,
+    ) -> Result<bool, FormatError> {
+        let objects = source.selection.objects();
         let is_most = output.kept * 4 >= objects.len() * 3;
         if !source.is_whole || output.strips_tags || !is_most {
             return Ok(false);
         }
         self.spliced.clear();
-        let kept = objects.iter().map(|class| output.of(*class) != Keep::Drop);
+        let kept = objects
+            .iter()
+            .map(|group| output.of(*group) != Selected::Drop);
         let script = EditScript::keeping(kept);
         let options = SpliceOptions::default();
         splice_block(source.payload, &script, &[], options, &mut self.spliced)
     }
 
-    /// Gives an assembler for each of some outputs what that keeps. What none of them keeps is cut out on the
+    /// Gives an builder for each of some outputs what that keeps. What none of them keeps is cut out on the
     /// wire first, which is quicker than to pass over it object by object.
-    fn rebuild(&mut self, source: &Source<'_>, outputs: &[OutputMarks]) -> Result<(), FormatError> {
-        let by_class = source.marks.by_class(outputs);
-        let keeping = |class: Class| {
-            let keeping = by_class.get(class as usize);
+    fn rebuild(
+        &mut self,
+        source: &Source<'_>,
+        outputs: &[OutputSelection],
+    ) -> Result<(), FormatError> {
+        let by_group = source.selection.by_group(outputs);
+        let keeping = |group: GroupId| {
+            let keeping = by_group.get(group as usize);
             keeping.map(Vec::as_slice).unwrap_or_default()
         };
-        let is_kept = |class: Class| !keeping(class).is_empty();
+        let is_kept = |group: GroupId| !keeping(group).is_empty();
         let (objects, kept, cut);
-        let (mut classes, mut block) = (source.marks.objects(), &source.block);
+        let (mut groups, mut block) = (source.selection.objects(), &source.block);
         if source.is_whole {
-            objects = EditScript::keeping(classes.iter().map(|class| is_kept(*class)));
+            objects = EditScript::keeping(groups.iter().map(|group| is_kept(*group)));
             self.spliced.clear();
             if keep_objects(source.payload, &objects, &mut self.spliced)? {
-                let classes_kept = classes.iter().copied().filter(|class| is_kept(*class));
+                let classes_kept = groups.iter().copied().filter(|group| is_kept(*group));
                 kept = classes_kept.collect::<Vec<_>>();
                 cut = block.with_group(&self.spliced)?;
-                (classes, block) = (kept.as_slice(), &cut);
+                (groups, block) = (kept.as_slice(), &cut);
             }
         }
         let strings = outputs.iter().map(|_| SourceStrings::new(&block.strings));
-        let mut targets: Vec<_> = self.assemblers.iter_mut().zip(strings).collect();
-        let (mut cursor, mut classes) = (block.cursor(), classes.iter());
+        let mut targets: Vec<_> = self.builders.iter_mut().zip(strings).collect();
+        let (mut cursor, mut groups) = (block.cursor(), groups.iter());
         while let Some(object) = cursor.next()? {
-            let class = classes.next().copied().unwrap_or(Class::MAX);
-            for &(target, keep) in keeping(class) {
-                let Some((assembler, strings)) = targets.get_mut(target) else {
+            let group = groups.next().copied().unwrap_or(GroupId::MAX);
+            for &(target, keep) in keeping(group) {
+                let Some((builder, strings)) = targets.get_mut(target) else {
                     continue;
                 };
                 let object = match keep {
-                    Keep::Untagged => object.without_tags(),
-                    Keep::Drop | Keep::Whole => object,
+                    Selected::Untagged => object.without_tags(),
+                    Selected::Drop | Selected::Whole => object,
                 };
-                assembler.add_raw(&object, &block.scale, strings)?;
+                builder.add_raw(&object, &block.units, strings)?;
             }
         }
         Ok(())

@@ -1,26 +1,27 @@
 //! Writing what a command keeps of a file: whole blobs as they are, parts of blobs anew. Into one output,
 //! or into several in one pass.
 
-mod marks;
-mod rewrite;
+mod selection;
+mod worker;
 
-use super::block_packer::{Encoders, Reblocker};
-use super::held::Held;
+use super::block_packer::{BlockPacker, Encoders};
+use super::partial_blob_cache::PartialBlobCache;
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PbfWriter, WriteOptions, Written};
-use crate::io::{Expected, OpenOutput};
+use crate::io::{OpenOutput, SizeHint};
 use crate::osm::ObjectKind;
 use crate::pbf::{
-    BlobEntry, EncodedFrame, HeaderBlock, InfoFields, ParsedBlock, Part, StringTable, clean_block,
+    BlobEntry, EncodedBlock, EncodedFrame, HeaderBlock, InfoFields, ParsedBlock, StringTable,
+    clean_block,
 };
 use crate::runtime::{Context, parallel_classify_phase};
-pub(crate) use marks::{Class, Keep, Marks};
-use rewrite::Looker;
+pub(crate) use selection::{GroupId, Selected, Selection};
 use serde::Serialize;
+use worker::FilterWorker;
 
 /// What is known to become of a blob before it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum BlobDecision {
     /// Nothing of it is kept.
     Drop,
     /// All of it is kept.
@@ -31,7 +32,7 @@ pub(crate) enum Fate {
 
 /// What is known to become of a blob in several outputs.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Fates {
+pub(crate) struct BlobDecisions {
     /// The outputs that keep all of it.
     pub copies: Vec<u32>,
     /// Whether its objects decide in others.
@@ -40,7 +41,7 @@ pub(crate) struct Fates {
     pub change: bool,
 }
 
-impl Fates {
+impl BlobDecisions {
     /// Whether the blob has to be decoded.
     const fn is_decoded(&self) -> bool {
         self.look || self.change
@@ -55,26 +56,26 @@ impl Fates {
     }
 }
 
-impl From<Fate> for Fates {
-    fn from(fate: Fate) -> Self {
+impl From<BlobDecision> for BlobDecisions {
+    fn from(decision: BlobDecision) -> Self {
         Self {
-            copies: if fate == Fate::Copy {
+            copies: if decision == BlobDecision::Copy {
                 vec![0]
             } else {
                 Vec::new()
             },
-            look: fate == Fate::Look,
+            look: decision == BlobDecision::Look,
             change: false,
         }
     }
 }
 
 /// What can be said of a blob by its strings alone.
-pub(crate) type Glance<'a> = &'a (dyn Fn(&StringTable<'_>) -> Fate + Sync);
+pub(crate) type StringPrefilter<'a> = &'a (dyn Fn(&StringTable<'_>) -> BlobDecision + Sync);
 
 /// What a payload becomes before it is looked at what is kept of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Changed {
+pub(crate) enum Transformed {
     /// It stays as it is.
     Not,
     /// There is another in its place, of which all that the entry of the blob says is true, but for what this one
@@ -85,8 +86,8 @@ pub(crate) enum Changed {
 }
 
 /// Makes another payload of that of a blob, with as many objects in the same order.
-pub(crate) type Change<'a> =
-    &'a (dyn Fn(&BlobEntry, &[u8], &mut Vec<u8>) -> Result<Changed, FormatError> + Sync);
+pub(crate) type Transform<'a> =
+    &'a (dyn Fn(&BlobEntry, &[u8], &mut Vec<u8>) -> Result<Transformed, FormatError> + Sync);
 
 /// An output and what its header says.
 pub(crate) struct Target {
@@ -101,9 +102,9 @@ pub(crate) struct Job<'a> {
     pub file: &'a PbfFile,
     pub plan: BlobPlan,
     /// Asked before a blob is decompressed as a whole. Only where there is one output.
-    pub glance: Option<Glance<'a>>,
+    pub prefilter: Option<StringPrefilter<'a>>,
     /// What is kept of some blobs, which need not be read again.
-    pub held: Option<&'a Held>,
+    pub cache: Option<&'a PartialBlobCache>,
     /// Metadata that nothing keeps.
     pub clean: InfoFields,
     pub outputs: Vec<Target>,
@@ -112,7 +113,7 @@ pub(crate) struct Job<'a> {
 
 /// What was kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Kept {
+pub struct WriteSummary {
     /// The file that was written.
     pub written: Written,
     /// Blobs that were copied as they were.
@@ -125,22 +126,22 @@ pub struct Kept {
 
 /// Writes what is kept of a file to one output, in file order.
 ///
-/// `fate` says what is known of a blob by its entry; a blob of which the plan knows nothing is looked at
-/// in any case. `mark` decides for each object of a block that is looked at, in order, and returns what
+/// `decision` says what is known of a blob by its entry; a blob of which the plan knows nothing is looked at
+/// in any case. `select` decides for each object of a block that is looked at, in order, and returns what
 /// `note` is to learn, in file order.
 pub(crate) fn write_kept<T: Send>(
     job: Job<'_>,
-    fate: impl Fn(&BlobEntry) -> Fate,
-    mark: impl Fn(&BlobEntry, &ParsedBlock<'_>, &mut Marks) -> Result<T, FormatError> + Sync,
+    decision: impl Fn(&BlobEntry) -> BlobDecision,
+    select: impl Fn(&BlobEntry, &ParsedBlock<'_>, &mut Selection) -> Result<T, FormatError> + Sync,
     note: impl FnMut(T),
     ctx: &Context,
-) -> Result<Kept> {
+) -> Result<WriteSummary> {
     let kept = write_each(
         job,
-        |entry| fate(entry).into(),
-        |entry, block, marks| {
-            marks.start_one_output();
-            mark(entry, block, marks)
+        |entry| decision(entry).into(),
+        |entry, block, selection| {
+            selection.start_one_output();
+            select(entry, block, selection)
         },
         note,
         ctx,
@@ -151,66 +152,67 @@ pub(crate) fn write_kept<T: Send>(
 /// As [`write_kept`], to any number of outputs in one pass.
 pub(crate) fn write_each<T: Send>(
     job: Job<'_>,
-    fates: impl Fn(&BlobEntry) -> Fates,
-    mark: impl Fn(&BlobEntry, &ParsedBlock<'_>, &mut Marks) -> Result<T, FormatError> + Sync,
+    decisions: impl Fn(&BlobEntry) -> BlobDecisions,
+    select: impl Fn(&BlobEntry, &ParsedBlock<'_>, &mut Selection) -> Result<T, FormatError> + Sync,
     note: impl FnMut(T),
     ctx: &Context,
-) -> Result<Vec<Kept>> {
+) -> Result<Vec<WriteSummary>> {
     let (file, plan) = (job.file, job.plan);
     // What is cleaned is never copied, and so needs to be known blob by blob.
     let cleans = !job.clean.is_empty();
     let clean = |_: &BlobEntry, payload: &[u8], out: &mut Vec<u8>| {
-        clean_block(payload, job.clean, out).map(|()| Changed::Anew)
+        clean_block(payload, job.clean, out).map(|()| Transformed::Anew)
     };
-    let change: Option<Change<'_>> = if cleans { Some(&clean) } else { None };
-    let fates = |entry: &BlobEntry| {
-        let fates = match entry.is_indexed() {
-            true => fates(entry),
-            false => Fate::Look.into(),
+    let change: Option<Transform<'_>> = if cleans { Some(&clean) } else { None };
+    let decisions = |entry: &BlobEntry| {
+        let decisions = match entry.is_indexed() {
+            true => decisions(entry),
+            false => BlobDecision::Look.into(),
         };
         match cleans {
-            true => fates.changed(),
-            false => fates,
+            true => decisions.changed(),
+            false => decisions,
         }
     };
-    let units = plan.entries.into_iter();
-    let units: Vec<Unit> = units.map(|entry| (entry, fates(&entry))).collect();
+    let items = plan.entries.into_iter();
+    let items: Vec<WorkItem> = items.map(|entry| (entry, decisions(&entry))).collect();
     let outputs = job.outputs.len();
-    let expected = (0..outputs).map(|output| expected(&units, output as u32));
-    let expected = expected.collect();
-    let mut keeper = Keeper::begin(file, job.outputs, job.write, expected, ctx)?;
+    let size_hint = (0..outputs).map(|output| size_hint(&items, output as u32));
+    let size_hint = size_hint.collect();
+    let mut writer = FilteredWriter::begin(file, job.outputs, job.write, size_hint, ctx)?;
     let pass = Pass {
         name: job.name,
-        glance: job.glance,
-        held: job.held,
+        prefilter: job.prefilter,
+        cache: job.cache,
         change,
     };
-    keeper.pass(pass, units, mark, note)?;
-    keeper.finish()
+    writer.pass(pass, items, select, note)?;
+    writer.finish()
 }
 
 /// A blob, and what is known to become of it.
-pub(crate) type Unit = (BlobEntry, Fates);
+pub(crate) type WorkItem = (BlobEntry, BlobDecisions);
 
-/// The bytes that an output is expected to take.
-pub(crate) fn expected(units: &[Unit], output: u32) -> Expected {
-    let copied = |(_, fates): &&Unit| !fates.change && fates.copies.contains(&output);
-    let copies = units.iter().filter(copied);
-    copies.fold(Expected::default(), |expected, (entry, _)| {
-        expected.and(Expected::copy_of(entry.offset, entry.frame_len.into()))
+/// The bytes that an output is size_hint to take.
+pub(crate) fn size_hint(items: &[WorkItem], output: u32) -> SizeHint {
+    let copied =
+        |(_, decisions): &&WorkItem| !decisions.change && decisions.copies.contains(&output);
+    let copies = items.iter().filter(copied);
+    copies.fold(SizeHint::default(), |size_hint, (entry, _)| {
+        size_hint.and(SizeHint::copy_of(entry.offset, entry.frame_len.into()))
     })
 }
 
-/// A pass over blobs of a file, all of which go to the outputs of a [`Keeper`].
+/// A pass over blobs of a file, all of which go to the outputs of a [`FilteredWriter`].
 pub(crate) struct Pass<'a> {
     /// The name of the phase.
     pub name: &'static str,
     /// Asked before a blob is decompressed as a whole. Only where there is one output.
-    pub glance: Option<Glance<'a>>,
+    pub prefilter: Option<StringPrefilter<'a>>,
     /// What is kept of some blobs, which need not be read again.
-    pub held: Option<&'a Held>,
+    pub cache: Option<&'a PartialBlobCache>,
     /// Makes the payloads that take the place of others.
-    pub change: Option<Change<'a>>,
+    pub change: Option<Transform<'a>>,
 }
 
 impl Pass<'_> {
@@ -218,59 +220,59 @@ impl Pass<'_> {
     pub(crate) const fn plain(name: &'static str) -> Self {
         Self {
             name,
-            glance: None,
-            held: None,
+            prefilter: None,
+            cache: None,
             change: None,
         }
     }
 }
 
 /// Writes what is kept of a file, in one pass or in several.
-pub(crate) struct Keeper<'f> {
+pub(crate) struct FilteredWriter<'f> {
     file: &'f PbfFile,
     write: WriteOptions,
     ctx: &'f Context,
-    sinks: Vec<Reblocker<'f>>,
-    kept: Vec<Kept>,
+    sinks: Vec<BlockPacker<'f>>,
+    kept: Vec<WriteSummary>,
 }
 
-impl<'f> Keeper<'f> {
+impl<'f> FilteredWriter<'f> {
     /// Begins the outputs.
     pub(crate) fn begin(
         file: &'f PbfFile,
         outputs: Vec<Target>,
         write: WriteOptions,
-        expected: Vec<Expected>,
+        size_hint: Vec<SizeHint>,
         ctx: &'f Context,
     ) -> Result<Self> {
         let (count, encoders) = (outputs.len(), Encoders::new(write, ctx));
         let mut sinks = Vec::with_capacity(count);
-        for (target, mut expected) in outputs.into_iter().zip(expected) {
-            expected.others = count - 1;
-            let writer = PbfWriter::begun(target.output, target.header, write, expected, ctx)?;
-            sinks.push(Reblocker::new(writer, &encoders, count));
+        for (target, mut size_hint) in outputs.into_iter().zip(size_hint) {
+            size_hint.others = count - 1;
+            let writer = PbfWriter::begun(target.output, target.header, write, size_hint, ctx)?;
+            sinks.push(BlockPacker::new(writer, &encoders, count));
         }
         Ok(Self {
             file,
             write,
             ctx,
             sinks,
-            kept: vec![Kept::default(); count],
+            kept: vec![WriteSummary::default(); count],
         })
     }
 
-    /// Appends what is kept of some blobs. `mark` and `note` are as in [`write_each`].
+    /// Appends what is kept of some blobs. `select` and `note` are as in [`write_each`].
     pub(crate) fn pass<T: Send>(
         &mut self,
         pass: Pass<'_>,
-        mut units: Vec<Unit>,
-        mark: impl Fn(&BlobEntry, &ParsedBlock<'_>, &mut Marks) -> Result<T, FormatError> + Sync,
+        mut items: Vec<WorkItem>,
+        select: impl Fn(&BlobEntry, &ParsedBlock<'_>, &mut Selection) -> Result<T, FormatError> + Sync,
         mut note: impl FnMut(T),
     ) -> Result<()> {
         let (file, ctx) = (self.file, self.ctx);
         let (sinks, all_kept) = (&mut self.sinks, &mut self.kept);
-        units.retain(|(entry, fates)| {
-            let stays = !fates.copies.is_empty() || fates.look;
+        items.retain(|(entry, decisions)| {
+            let stays = !decisions.copies.is_empty() || decisions.look;
             if !stays {
                 ctx.stats.skip_blob(entry.is_verified());
                 all_kept.iter_mut().for_each(|kept| kept.blobs_skipped += 1);
@@ -278,23 +280,23 @@ impl<'f> Keeper<'f> {
             stays
         });
         let bytes = |entry: &BlobEntry| u64::from(entry.frame_len);
-        let phase = ctx.phase(pass.name, units.iter().map(|(entry, _)| bytes(entry)).sum());
+        let phase = ctx.phase(pass.name, items.iter().map(|(entry, _)| bytes(entry)).sum());
         parallel_classify_phase(
             ctx.jobs,
             ctx.byte_budget(),
-            units.into_iter().map(Ok),
-            |(entry, fates)| {
-                if fates.is_decoded() {
+            items.into_iter().map(Ok),
+            |(entry, decisions)| {
+                if decisions.is_decoded() {
                     bytes(entry) * 4
                 } else {
                     0
                 }
             },
-            || Looker::new(file, &pass, self.write, ctx),
-            |looker, (entry, fates)| {
-                let (done, noted) = match fates.is_decoded() {
-                    true => looker.look(entry, &fates, &mark)?,
-                    false => (Done::copies(entry, &fates), None),
+            || FilterWorker::new(file, &pass, self.write, ctx),
+            |looker, (entry, decisions)| {
+                let (done, noted) = match decisions.is_decoded() {
+                    true => looker.look(entry, &decisions, &select)?,
+                    false => (Done::copies(entry, &decisions), None),
                 };
                 Ok((bytes(&entry), done, noted))
             },
@@ -318,7 +320,7 @@ impl<'f> Keeper<'f> {
                             if !frames.is_empty() {
                                 sink.frames(frames)?;
                             }
-                            parts.into_iter().try_for_each(|part| sink.part(part))?;
+                            parts.into_iter().try_for_each(|part| sink.block(part))?;
                         }
                     }
                 }
@@ -328,10 +330,10 @@ impl<'f> Keeper<'f> {
     }
 
     /// Ends all outputs: encoding what is left, and waiting for the disk, are done for several at once.
-    pub(crate) fn finish(mut self) -> Result<Vec<Kept>> {
+    pub(crate) fn finish(mut self) -> Result<Vec<WriteSummary>> {
         const AT_ONCE: usize = 16;
-        self.sinks.iter_mut().try_for_each(Reblocker::end_block)?;
-        let writers: Result<Vec<_>> = self.sinks.into_iter().map(Reblocker::finish).collect();
+        self.sinks.iter_mut().try_for_each(BlockPacker::end_block)?;
+        let writers: Result<Vec<_>> = self.sinks.into_iter().map(BlockPacker::finish).collect();
         let mut kept = self.kept.iter_mut();
         let _phase = self.ctx.phase("flush", 0);
         parallel_classify_phase(
@@ -355,21 +357,21 @@ impl<'f> Keeper<'f> {
 /// What an output gets of a blob.
 enum Done {
     Copy(BlobEntry),
-    Rewritten(Vec<EncodedFrame>, Vec<Part>),
+    Rewritten(Vec<EncodedFrame>, Vec<EncodedBlock>),
 }
 
 impl Done {
-    fn copies(entry: BlobEntry, fates: &Fates) -> Vec<(u32, Self)> {
-        let copies = fates.copies.iter();
+    fn copies(entry: BlobEntry, decisions: &BlobDecisions) -> Vec<(u32, Self)> {
+        let copies = decisions.copies.iter();
         copies.map(|output| (*output, Self::Copy(entry))).collect()
     }
 }
 
-/// Marks each object of a block by its kind and id.
-pub(crate) fn mark_by_id(
+/// Selection each object of a block by its kind and id.
+pub(crate) fn select_by_id(
     block: &ParsedBlock<'_>,
-    marks: &mut Marks,
-    mut keep: impl FnMut(ObjectKind, i64) -> Keep,
+    selection: &mut Selection,
+    mut keep: impl FnMut(ObjectKind, i64) -> Selected,
 ) -> Result<(), FormatError> {
-    block.for_each_id(|kind, id| marks.push(keep(kind, id)))
+    block.for_each_id(|kind, id| selection.push(keep(kind, id)))
 }

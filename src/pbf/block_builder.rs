@@ -1,7 +1,7 @@
 //! Objects in, blocks out: uncompressed, so that small ones can still be joined.
 
-use super::block::Scale;
-use super::builder::BlockBuilder;
+use super::block::BlockUnits;
+use super::block_encoder::BlockEncoder;
 use super::cursor::RawObject;
 use super::intern::SourceStrings;
 use super::object::Object;
@@ -10,7 +10,7 @@ use crate::osm::ObjectKind;
 
 /// A block of objects of one kind that was built and not yet compressed.
 #[derive(Debug)]
-pub struct Part {
+pub struct EncodedBlock {
     /// The payload.
     pub payload: Vec<u8>,
     /// The kind of its objects.
@@ -21,49 +21,49 @@ pub struct Part {
 
 /// Builds blocks of objects: a new one where the kind changes or a block is full.
 #[derive(Debug, Default)]
-pub(crate) struct Assembler {
-    builder: BlockBuilder,
+pub(crate) struct BlockBuilder {
+    builder: BlockEncoder,
     /// The kind of the objects in the builder.
     kind: Option<ObjectKind>,
-    parts: Vec<Part>,
+    blocks: Vec<EncodedBlock>,
     spare: Vec<u8>,
 }
 
-impl Assembler {
+impl BlockBuilder {
     /// Leaves the coordinates of ways out of all blocks from here on.
     pub(super) fn drop_locations(&mut self) {
         self.builder.drop_locations();
     }
 
     /// Makes blocks of so many objects from here on.
-    pub(crate) fn set_most(&mut self, most: usize) {
-        self.builder.set_most(most);
+    pub(crate) fn set_max_objects(&mut self, most: usize) {
+        self.builder.set_max_objects(most);
     }
 
     /// Adds an object.
     pub(crate) fn add(&mut self, object: &Object<'_>) -> Result<(), FormatError> {
-        self.make_room(object.kind(), &Scale::default());
+        self.make_room(object.kind(), &BlockUnits::default());
         self.builder.add(object)
     }
 
-    /// Adds an object of another block, whose scale and strings are given.
+    /// Adds an object of another block, whose units and strings are given.
     pub(crate) fn add_raw(
         &mut self,
         object: &RawObject<'_>,
-        scale: &Scale,
+        units: &BlockUnits,
         strings: &mut SourceStrings<'_>,
     ) -> Result<(), FormatError> {
-        let (object, scale) = object.in_default_scale(scale)?;
-        self.make_room(object.key.0, &scale);
+        let (object, units) = object.in_default_units(units)?;
+        self.make_room(object.key.0, &units);
         object.add_to(&mut self.builder, strings)
     }
 
-    fn make_room(&mut self, kind: ObjectKind, scale: &Scale) {
-        if self.builder.wants_flush(kind) || !self.builder.accepts_scale(scale) {
+    fn make_room(&mut self, kind: ObjectKind, units: &BlockUnits) {
+        if self.builder.wants_flush(kind) || !self.builder.accepts_units(units) {
             self.end_block();
         }
         if self.builder.is_empty() {
-            self.builder.set_scale(scale);
+            self.builder.set_units(units);
         }
         self.kind = Some(kind);
     }
@@ -75,7 +75,7 @@ impl Assembler {
             let mut payload = std::mem::take(&mut self.spare);
             payload.clear();
             self.builder.finish(&mut payload);
-            self.parts.push(Part {
+            self.blocks.push(EncodedBlock {
                 payload,
                 kind,
                 count,
@@ -84,13 +84,13 @@ impl Assembler {
     }
 
     /// Whether a block was ended that was not taken yet.
-    pub(super) fn has_parts(&self) -> bool {
-        !self.parts.is_empty()
+    pub(super) fn has_blocks(&self) -> bool {
+        !self.blocks.is_empty()
     }
 
     /// The blocks that were ended since the last call.
-    pub(crate) fn take_parts(&mut self) -> Vec<Part> {
-        std::mem::take(&mut self.parts)
+    pub(crate) fn take_blocks(&mut self) -> Vec<EncodedBlock> {
+        std::mem::take(&mut self.blocks)
     }
 
     /// Takes back the memory of a block that was compressed.

@@ -52,7 +52,7 @@ struct Looked {
 }
 
 /// Decodes every blob and compares it with all that is said of it.
-pub(super) fn check_claims(file: &PbfFile, max_listed: usize, ctx: &Context) -> Result<IndexCheck> {
+pub(super) fn check_index(file: &PbfFile, max_listed: usize, ctx: &Context) -> Result<IndexCheck> {
     let mut claims = Claims::new(file, max_listed);
     let phase = ctx.phase("check index", file.input.len());
     parallel_classify_phase(
@@ -172,7 +172,7 @@ impl<'f> Claims<'f> {
                 &format!("{source}: the length of the frame differs"),
             );
         }
-        for claim in claimed.false_claims(found) {
+        for claim in claimed.mismatches(found) {
             self.is_false(found, &format!("{source}: {claim}"));
         }
     }

@@ -1,4 +1,4 @@
-//! Cutting a text into portions that can be parsed each for itself.
+//! Cutting a text into text_chunks that can be parsed each for itself.
 
 use super::format::{TextFormat, decompressed};
 use crate::error::{Error, Result};
@@ -7,14 +7,14 @@ use memchr::{memchr, memchr_iter, memchr3, memmem, memrchr};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Bytes that a portion has at least, but for the last one of a text.
+/// Bytes that a chunk has at least, but for the last one of a text.
 const PORTION: usize = 512 << 10;
 /// Bytes of text that may pass without a place where it can be cut: what takes more does not fit a block.
 const MOST: usize = 24 << 20;
 
 /// Some objects of a text, and the markup between and around them.
 #[derive(Debug, Default)]
-pub(super) struct Portion {
+pub(super) struct TextChunk {
     /// What has to stand before the text so that it can be parsed, and the text.
     pub bytes: Vec<u8>,
     /// How long the former is.
@@ -25,7 +25,7 @@ pub(super) struct Portion {
     pub is_last: bool,
 }
 
-impl Portion {
+impl TextChunk {
     /// Whether the file begins with it.
     pub(super) fn is_first(&self) -> bool {
         self.before == (0, 0)
@@ -61,8 +61,8 @@ fn moved((lines, column): (u64, u64), text: &[u8]) -> (u64, u64) {
     }
 }
 
-/// The portions of a text, from its start to its end.
-pub(super) struct Portions {
+/// The text_chunks of a text, from its start to its end.
+pub(super) struct TextChunks {
     path: PathBuf,
     reader: Box<dyn Read + Send>,
     cutter: Cutter,
@@ -73,7 +73,7 @@ pub(super) struct Portions {
     is_done: bool,
 }
 
-impl Portions {
+impl TextChunks {
     pub(super) fn new(input: &Input, format: TextFormat) -> Result<Self> {
         Ok(Self {
             path: input.path().to_owned(),
@@ -88,7 +88,7 @@ impl Portions {
         })
     }
 
-    fn read_portion(&mut self) -> Result<Portion> {
+    fn read_portion(&mut self) -> Result<TextChunk> {
         let mut ends = false;
         loop {
             if !ends {
@@ -97,14 +97,14 @@ impl Portions {
             if ends && self.pending.len() <= MOST {
                 let (text, prefix) = (std::mem::take(&mut self.pending), self.cutter.prefix());
                 self.is_done = true;
-                return Ok(self.portion(text, prefix));
+                return Ok(self.chunk(text, prefix));
             }
             let prefix = self.cutter.prefix();
             let cut = self.cutter.cut(&self.pending);
             if let Some(cut) = cut.filter(|cut| *cut <= MOST) {
                 let rest = self.pending.split_off(cut);
                 let text = std::mem::replace(&mut self.pending, rest);
-                return Ok(self.portion(text, prefix));
+                return Ok(self.chunk(text, prefix));
             }
             if self.pending.len() > MOST {
                 let cause = format!("an object takes more than {} MB of text", MOST >> 20);
@@ -114,7 +114,7 @@ impl Portions {
         }
     }
 
-    /// Reads as much as a portion has, or half as much as there is; `false` at the end of the file.
+    /// Reads as much as a chunk has, or half as much as there is; `false` at the end of the file.
     fn read_more(&mut self) -> Result<bool> {
         let wanted = PORTION.saturating_sub(self.pending.len());
         let wanted = wanted.max(self.pending.len() / 2).max(1 << 16);
@@ -128,7 +128,7 @@ impl Portions {
         }
     }
 
-    fn portion(&mut self, text: Vec<u8>, prefix: String) -> Portion {
+    fn chunk(&mut self, text: Vec<u8>, prefix: String) -> TextChunk {
         let before = self.before;
         self.before = moved(before, &text);
         let mut bytes = prefix.into_bytes();
@@ -137,7 +137,7 @@ impl Portions {
             0 => bytes = text,
             _ => bytes.extend_from_slice(&text),
         }
-        Portion {
+        TextChunk {
             bytes,
             prefix,
             before,
@@ -157,16 +157,16 @@ impl Portions {
     }
 }
 
-impl Iterator for Portions {
-    type Item = Result<Portion>;
+impl Iterator for TextChunks {
+    type Item = Result<TextChunk>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.is_done {
             return None;
         }
-        let portion = self.read_portion();
-        self.is_done |= portion.is_err();
-        Some(portion)
+        let chunk = self.read_portion();
+        self.is_done |= chunk.is_err();
+        Some(chunk)
     }
 }
 
@@ -345,8 +345,8 @@ pub(super) fn lines(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
 mod tests {
     use super::*;
 
-    /// The portions of a text of which the cutter sees `step` bytes more at a time.
-    fn portions(text: &str, format: TextFormat, step: usize) -> Vec<String> {
+    /// The text_chunks of a text of which the cutter sees `step` bytes more at a time.
+    fn text_chunks(text: &str, format: TextFormat, step: usize) -> Vec<String> {
         let mut cutter = XmlCutter::new(format);
         let (mut found, mut start, mut end) = (Vec::new(), 0, 0);
         while end < text.len() {
@@ -367,9 +367,9 @@ mod tests {
             <node id='1' lat='>/>'/><![CDATA[<node/>]]><way id='2'><nd ref='1'/><node/></way>\
             </create><bounds/><other><node/></other><delete><relation id=\"'>\"/></delete></osmChange>";
         for step in 1..text.len() {
-            let portions = portions(text, TextFormat::OsmChange, step);
-            for portion in portions.iter().skip(1) {
-                let rest = portion.strip_prefix("<osmChange>").unwrap();
+            let text_chunks = text_chunks(text, TextFormat::OsmChange, step);
+            for chunk in text_chunks.iter().skip(1) {
+                let rest = chunk.strip_prefix("<osmChange>").unwrap();
                 let begins = [
                     "<create><node id",
                     "<create><way id",
@@ -377,14 +377,14 @@ mod tests {
                 ];
                 assert!(
                     begins.iter().any(|start| rest.starts_with(start)),
-                    "{step}: {portion}"
+                    "{step}: {chunk}"
                 );
             }
         }
-        assert_eq!(portions(text, TextFormat::OsmChange, 1).len(), 4);
+        assert_eq!(text_chunks(text, TextFormat::OsmChange, 1).len(), 4);
         let text = "<osm><node id='1'/><way id='2'><nd/></way><foo><node/></foo></osm>";
         assert_eq!(
-            portions(text, TextFormat::Osm, 1),
+            text_chunks(text, TextFormat::Osm, 1),
             [
                 "<osm>",
                 "<osm><node id='1'/>",

@@ -16,7 +16,7 @@ use crate::pbf::wire::Packed;
 
 /// Fails where the blob's objects are not of the kinds, as many, of the ids or in the order that the entry says. What
 /// this run has read itself is not compared.
-pub(crate) fn check_claims(payload: &[u8], entry: &BlobEntry) -> Result<(), FormatError> {
+pub(crate) fn verify_entry(payload: &[u8], entry: &BlobEntry) -> Result<(), FormatError> {
     if entry.flags.has(BlobFlags::VERIFIED) || !entry.is_indexed() {
         return Ok(());
     }
@@ -32,7 +32,7 @@ pub(crate) fn check_claims(payload: &[u8], entry: &BlobEntry) -> Result<(), Form
         // The order of versions is claimed as well.
         scan_payload(payload, &mut found)?;
     }
-    match entry.false_id_claim(&found) {
+    match entry.id_mismatch(&found) {
         Some(claim) => Err(stale_index(claim)),
         None => Ok(()),
     }
@@ -78,16 +78,16 @@ impl ParsedBlock<'_> {
         let mut bounds = Bounds::default();
         for message in self.messages() {
             match message {
-                ParsedMessage::Dense(dense) => bounds.dense(dense, &self.scale)?,
+                ParsedMessage::Dense(dense) => bounds.dense(dense, &self.units)?,
                 ParsedMessage::Single(ObjectKind::Node, message) => {
                     let node = NodeMessage::parse(message)?;
-                    bounds.add(node.lat, node.lon, &self.scale);
+                    bounds.add(node.lat, node.lon, &self.units);
                 }
                 ParsedMessage::Single(..) => {}
             }
         }
         // Other programs round places between two units in their own way.
-        match bounds.0.is_empty() || entry.bbox.holds(&bounds.0, 1) {
+        match bounds.0.is_empty() || entry.bbox.widened(1).encloses(&bounds.0) {
             true => Ok(()),
             false => Err(stale_index("nodes lie outside of the box")),
         }

@@ -1,6 +1,6 @@
 //! Building a PrimitiveBlock object by object: one kind, one group, strings ordered by use.
 
-use super::block::Scale;
+use super::block::BlockUnits;
 use super::dense::RawNode;
 use super::intern::{Interner, SourceStrings};
 use super::messages::{
@@ -21,8 +21,8 @@ pub const TARGET_PAYLOAD: usize = 4 * 1024 * 1024;
 /// Builds blocks. Take the payload with [`finish`](Self::finish) when
 /// [`wants_flush`](Self::wants_flush) says so; the builder can then be used again.
 #[derive(Debug, Default)]
-pub struct BlockBuilder {
-    scale: Scale,
+pub struct BlockEncoder {
+    units: BlockUnits,
     kind: Option<ObjectKind>,
     drop_locations: bool,
     /// Objects in a full block; 0 for as many as usual.
@@ -49,7 +49,7 @@ struct Pending {
     runs: [Range<usize>; 3],
 }
 
-impl BlockBuilder {
+impl BlockEncoder {
     /// How many objects are in the block so far.
     pub fn len(&self) -> usize {
         self.objects.len()
@@ -73,13 +73,13 @@ impl BlockBuilder {
                 || self.payload_estimate() >= TARGET_PAYLOAD)
     }
 
-    /// Whether objects of a block with that scale can be added to this one as they are.
-    pub(crate) fn accepts_scale(&self, scale: &Scale) -> bool {
-        self.is_empty() || self.scale == *scale
+    /// Whether objects of a block with that units can be added to this one as they are.
+    pub(crate) fn accepts_units(&self, units: &BlockUnits) -> bool {
+        self.is_empty() || self.units == *units
     }
 
     /// Makes blocks of so many objects from here on.
-    pub(crate) const fn set_most(&mut self, most: usize) {
+    pub(crate) const fn set_max_objects(&mut self, most: usize) {
         self.most = most;
     }
 
@@ -95,21 +95,21 @@ impl BlockBuilder {
         self.drop_locations = true;
     }
 
-    /// Begins a block with that scale.
-    pub(crate) fn set_scale(&mut self, scale: &Scale) {
+    /// Begins a block with that units.
+    pub(crate) fn set_units(&mut self, units: &BlockUnits) {
         debug_assert!(self.is_empty());
-        self.scale = *scale;
+        self.units = *units;
     }
 
     /// Adds an object. Fails where the block's units cannot express it.
     pub fn add(&mut self, object: &Object<'_>) -> Result<(), FormatError> {
         if self.is_empty() {
-            self.scale = Scale::default();
+            self.units = BlockUnits::default();
         }
         let user_sid = self.interner.add_or_empty(object.info.user.unwrap_or(""));
         let inexact =
             || FormatError::with(format!("{} {}: inexact units", object.kind(), object.id));
-        let info = object.raw_info(&self.scale, user_sid).ok_or_else(inexact)?;
+        let info = object.raw_info(&self.units, user_sid).ok_or_else(inexact)?;
         let tags_start = self.tags.len();
         for (key, value) in object.tags {
             self.tags.push(self.interner.add(key));
@@ -118,14 +118,14 @@ impl BlockBuilder {
         let mut head = self.head(object.kind(), object.id, info, tags_start);
         match object.body {
             ObjectBody::Node { lat_e7, lon_e7 } => {
-                let (lat, lon) = raw_location(&self.scale, lat_e7, lon_e7).ok_or_else(inexact)?;
+                let (lat, lon) = raw_location(&self.units, lat_e7, lon_e7).ok_or_else(inexact)?;
                 self.lats.push(lat);
                 self.lons.push(lon);
             }
             ObjectBody::Way { refs, locations_e7 } => {
                 let located = !self.drop_locations && locations_e7.len() == refs.len();
                 let places = if located { locations_e7 } else { &[] };
-                let raw = |&(lat, lon): &(i32, i32)| raw_location(&self.scale, lat, lon);
+                let raw = |&(lat, lon): &(i32, i32)| raw_location(&self.units, lat, lon);
                 let places: Option<Vec<_>> = places.iter().map(raw).collect();
                 let places = places.ok_or_else(inexact)?;
                 let (lats, lons) = (places.iter().map(|at| at.0), places.iter().map(|at| at.1));
@@ -175,7 +175,7 @@ impl BlockBuilder {
         self.objects.push(head);
     }
 
-    /// Adds a dense node of a block with the same scale.
+    /// Adds a dense node of a block with the same units.
     pub(crate) fn add_raw_node(
         &mut self,
         node: &RawNode<'_>,
@@ -191,7 +191,7 @@ impl BlockBuilder {
         Ok(())
     }
 
-    /// Adds a plain node of a block with the same scale.
+    /// Adds a plain node of a block with the same units.
     pub(crate) fn add_node_message(
         &mut self,
         node: &NodeMessage<'_>,
@@ -203,7 +203,7 @@ impl BlockBuilder {
         Ok(())
     }
 
-    /// Adds a way of a block with the same scale.
+    /// Adds a way of a block with the same units.
     pub(crate) fn add_way_message(
         &mut self,
         way: &WayMessage<'_>,
@@ -231,7 +231,7 @@ impl BlockBuilder {
         Ok(())
     }
 
-    /// Adds a relation of a block with the same scale.
+    /// Adds a relation of a block with the same units.
     pub(crate) fn add_relation_message(
         &mut self,
         relation: &RelationMessage<'_>,
@@ -309,7 +309,7 @@ impl BlockBuilder {
         }
         put_bytes_field(out, 1, &table);
         put_bytes_field(out, 2, &group);
-        put_scale(out, &self.scale);
+        put_units(out, &self.units);
         self.clear();
     }
 
@@ -376,14 +376,14 @@ impl BlockBuilder {
     }
 }
 
-/// Appends what of a scale is not the default.
-fn put_scale(out: &mut Vec<u8>, scale: &Scale) {
-    let default = Scale::default();
+/// Appends what of a units is not the default.
+fn put_units(out: &mut Vec<u8>, units: &BlockUnits) {
+    let default = BlockUnits::default();
     let fields = [
-        (17, scale.granularity, default.granularity),
-        (18, scale.date_granularity, default.date_granularity),
-        (19, scale.lat_offset, default.lat_offset),
-        (20, scale.lon_offset, default.lon_offset),
+        (17, units.granularity, default.granularity),
+        (18, units.date_granularity, default.date_granularity),
+        (19, units.lat_offset, default.lat_offset),
+        (20, units.lon_offset, default.lon_offset),
     ];
     for (number, value, default) in fields {
         if value != default {

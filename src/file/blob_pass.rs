@@ -1,0 +1,93 @@
+//! A parallel pass over the blobs of a file: each worker reads and decodes blobs with a reader of its own.
+
+use super::BlobReader;
+use crate::error::Result;
+use crate::io::Input;
+use crate::pbf::BlobEntry;
+use crate::runtime::{Context, Pass, WorkItem};
+
+impl WorkItem for BlobEntry {
+    fn input_bytes(&self) -> u64 {
+        u64::from(self.frame_len)
+    }
+}
+
+impl WorkItem for &BlobEntry {
+    fn input_bytes(&self) -> u64 {
+        u64::from(self.frame_len)
+    }
+}
+
+/// An item with something that is known about it.
+impl<T: WorkItem, N: Send> WorkItem for (T, N) {
+    fn input_bytes(&self) -> u64 {
+        self.0.input_bytes()
+    }
+
+    fn held_bytes(&self) -> u64 {
+        self.0.held_bytes()
+    }
+}
+
+/// A pass over blobs of one file. See [`Pass`] for its options.
+pub(crate) struct BlobPass<'f, 'c> {
+    pass: Pass<'c>,
+    input: &'f Input,
+    ctx: &'c Context,
+}
+
+impl<'f, 'c> BlobPass<'f, 'c> {
+    /// A pass that is shown as `name`.
+    pub(crate) fn new(name: &'static str, input: &'f Input, ctx: &'c Context) -> Self {
+        Self {
+            pass: Pass::new(name, ctx),
+            input,
+            ctx,
+        }
+    }
+
+    /// As [`Pass::with_budget`].
+    pub(crate) fn with_budget(self, budget: u64) -> Self {
+        Self {
+            pass: self.pass.with_budget(budget),
+            ..self
+        }
+    }
+
+    /// As [`Pass::holding`]: for blobs, how many times their compressed length.
+    pub(crate) fn holding(self, memory_factor: u64) -> Self {
+        Self {
+            pass: self.pass.holding(memory_factor),
+            ..self
+        }
+    }
+
+    /// Runs `work` over the items on every core, and hands the results to `merge` in the order of the items.
+    pub(crate) fn run<T: WorkItem, S, R: Send>(
+        self,
+        items: Vec<T>,
+        init: impl Fn() -> S + Sync,
+        work: impl Fn(&mut BlobReader<'f>, &mut S, T) -> Result<R> + Sync,
+        merge: impl FnMut(R) -> Result<()>,
+    ) -> Result<()> {
+        let (input, ctx) = (self.input, self.ctx);
+        let init = || (BlobReader::new(input, ctx), init());
+        let work = |(reader, scratch): &mut (BlobReader<'f>, S), item| work(reader, scratch, item);
+        self.pass.run(items, init, work, merge)
+    }
+
+    /// Runs `work` over items that are found on the way, as [`run`](Self::run) does. Progress is counted against the
+    /// length of the file.
+    pub(crate) fn run_stream<T: WorkItem, S, R: Send>(
+        self,
+        items: impl Iterator<Item = Result<T>> + Send,
+        init: impl Fn() -> S + Sync,
+        work: impl Fn(&mut BlobReader<'f>, &mut S, T) -> Result<R> + Sync,
+        merge: impl FnMut(R) -> Result<()>,
+    ) -> Result<()> {
+        let (input, ctx) = (self.input, self.ctx);
+        let init = || (BlobReader::new(input, ctx), init());
+        let work = |(reader, scratch): &mut (BlobReader<'f>, S), item| work(reader, scratch, item);
+        self.pass.run_stream(input.len(), items, init, work, merge)
+    }
+}
