@@ -1,9 +1,8 @@
 //! What can go wrong, said in one line that names the file, the place and the cause.
 
 use std::borrow::Cow;
-use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 /// The result of everything that reads or writes files.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

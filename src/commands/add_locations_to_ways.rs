@@ -9,10 +9,10 @@ mod nodes;
 mod partitions;
 
 use crate::engine::filter::{
-    BlobDecision, BlobDecisions, FilteredWriter, Pass, Target, Transformed, WorkItem, WriteSummary,
-    size_hint,
+    BlobDecision, FilterItem, FilterOutput, FilterPass, FilteredWriter, Transformed, size_hint,
 };
 use crate::engine::scan::Scan;
+use crate::engine::sink::WriteSummary;
 use crate::engine::{HeaderOptions, Selection, input};
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions};
@@ -121,7 +121,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(3);
     let file = input::open_to_copy(&options.input, &options.write, ctx)?;
     let output = OpenOutput::open(options.output.clone())?;
-    let mut plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
+    let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     if file.header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED) {
         let cause = "this is a history file: a node has a place of its own in each version; \
                      run `pbfhogg time-filter` first";
@@ -134,7 +134,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     }
     let members = match options.keep_untagged_nodes {
         true => None,
-        false => Some(member_nodes(&file, &mut plan, ctx)?),
+        false => Some(member_nodes(&file, &plan, ctx)?),
     };
     let parts = Parts::of(&plan.entries);
     let choice = Choice::make(&file, &parts, options, ctx)?;
@@ -147,9 +147,9 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         ctx,
     };
     let (kept, scratch) = match &choice {
-        Choice::InMemory(form) => (job.in_memory(*form, &mut plan, output)?, None),
+        Choice::InMemory(form) => (job.in_memory(*form, &plan, output)?, None),
         Choice::OnDisk(partitions, directory) => {
-            let (kept, bytes) = job.on_disk(partitions, directory, &mut plan, output)?;
+            let (kept, bytes) = job.on_disk(partitions, directory, &plan, output)?;
             (kept, Some((partitions.len() as u64, bytes)))
         }
     };
@@ -173,7 +173,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 }
 
 /// The nodes that are members of relations.
-fn member_nodes(file: &PbfFile, plan: &mut BlobPlan, ctx: &Context) -> Result<IdSet> {
+fn member_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<IdSet> {
     let mut members = IdSet::default();
     Scan::bare("members", file, plan, ctx).run(
         |entry| entry.kinds.contains(ObjectKind::Relation),
@@ -269,7 +269,7 @@ impl<'f> Job<'f> {
     fn in_memory(
         &self,
         form: StoreForm,
-        plan: &mut BlobPlan,
+        plan: &BlobPlan,
         output: OpenOutput,
     ) -> Result<WriteSummary> {
         let every_rank = 0..=u64::MAX;
@@ -278,16 +278,16 @@ impl<'f> Job<'f> {
             // Every place has its room before the first node comes: they come in any order.
             false => LocationStore::of_ids(node_ids(self.file, plan, &every_rank, self.ctx)?),
         };
-        let mut keeper = self.begin(output)?;
+        let mut writer = self.begin(output)?;
         match self.parts.is_mixed {
             true => learn(self.file, plan, &every_rank, &mut store, self.ctx)?,
-            false => self.write_nodes(&mut keeper, &self.parts.nodes, &mut store)?,
+            false => self.write_nodes(&mut writer, &self.parts.nodes, &mut store)?,
         }
-        self.write_ways(&mut keeper, self.rest().collect(), |_, nodes, places| {
+        self.write_ways(&mut writer, self.rest().collect(), |_, nodes, places| {
             store.get_all(&nodes.refs, places);
             Ok(())
         })?;
-        finish(keeper)
+        finish(writer)
     }
 
     /// Locations of one range of ids after the other. Returns also how many bytes there were on the disk.
@@ -295,7 +295,7 @@ impl<'f> Job<'f> {
         &self,
         partitions: &Partitions,
         directory: &Path,
-        plan: &mut BlobPlan,
+        plan: &BlobPlan,
         output: OpenOutput,
     ) -> Result<(WriteSummary, u64)> {
         let (file, ctx) = (self.file, self.ctx);
@@ -303,13 +303,13 @@ impl<'f> Job<'f> {
         let ways = self.parts.with_ways().enumerate();
         let lists: FxHashMap<u64, usize> = ways.map(|(list, entry)| (entry.offset, list)).collect();
         partitions::split_references(file, plan, &mut join, ctx)?;
-        let mut keeper = self.begin(output)?;
+        let mut writer = self.begin(output)?;
         for number in 0..partitions.len() {
             let store = match partitions.blobs(number) {
                 Some(blobs) => {
                     let nodes = self.parts.nodes.get(blobs).unwrap_or_default();
                     let mut store = LocationStore::new(StoreForm::Sparse, count(nodes));
-                    self.write_nodes(&mut keeper, nodes, &mut store)?;
+                    self.write_nodes(&mut writer, nodes, &mut store)?;
                     store
                 }
                 None => {
@@ -326,34 +326,34 @@ impl<'f> Job<'f> {
             // Nodes that are not in order were learned, and not written yet.
             None => self.nodes().chain(self.rest()).collect(),
         };
-        self.write_ways(&mut keeper, items, |entry, nodes, places| {
+        self.write_ways(&mut writer, items, |entry, nodes, places| {
             let list = lists.get(&entry.offset).copied().unwrap_or(usize::MAX);
             join.places(list, &nodes.refs, places)
         })?;
-        Ok((finish(keeper)?, join.most_bytes()))
+        Ok((finish(writer)?, join.most_bytes()))
     }
 
     fn begin(&self, output: OpenOutput) -> Result<FilteredWriter<'f>> {
-        let items: Vec<WorkItem> = self.nodes().chain(self.rest()).collect();
-        let target = Target {
+        let items: Vec<FilterItem> = self.nodes().chain(self.rest()).collect();
+        let output = FilterOutput {
             output,
             header: header(self.file, self.options),
         };
-        let size_hint = vec![size_hint(&items, 0)];
+        let size_hints = vec![size_hint(&items, 0)];
         let write = self.options.write;
-        FilteredWriter::begin(self.file, vec![target], write, size_hint, self.ctx)
+        FilteredWriter::begin(self.file, vec![output], write, size_hints, self.ctx)
     }
 
     /// Writes blobs of nodes, and learns where these are.
     fn write_nodes(
         &self,
-        keeper: &mut FilteredWriter<'f>,
+        writer: &mut FilteredWriter<'f>,
         nodes: &[BlobEntry],
         store: &mut LocationStore,
     ) -> Result<()> {
         let items = nodes
             .iter()
-            .map(|entry| (*entry, BlobDecision::Look.into()));
+            .map(|entry| FilterItem::new(*entry, BlobDecision::Visit));
         let select = |_: &BlobEntry, block: &ParsedBlock<'_>, selection: &mut Selection| {
             let mut nodes = LocatedNodes::default();
             select_nodes(block, self.members, selection, |id, place| {
@@ -363,34 +363,33 @@ impl<'f> Job<'f> {
             Ok(nodes)
         };
         let note = |nodes| store.add(&nodes);
-        keeper.pass(Pass::plain("nodes"), items.collect(), select, note)?;
+        writer.pass(FilterPass::plain("nodes"), items.collect(), select, note)?;
         store.close();
         Ok(())
     }
 
     /// What becomes of blobs of nodes that come first.
-    fn nodes(&self) -> impl Iterator<Item = WorkItem> + '_ {
+    fn nodes(&self) -> impl Iterator<Item = FilterItem> + '_ {
         let decision = match self.members {
-            Some(_) => BlobDecision::Look,
+            Some(_) => BlobDecision::Visit,
             None => BlobDecision::Copy,
         };
         let nodes = self.parts.nodes.iter();
-        nodes.map(move |entry| (*entry, decision.into()))
+        nodes.map(move |entry| FilterItem::new(*entry, decision))
     }
 
     /// What becomes of all blobs but those of nodes that come first.
-    fn rest(&self) -> impl Iterator<Item = WorkItem> + '_ {
+    fn rest(&self) -> impl Iterator<Item = FilterItem> + '_ {
         self.parts.rest.iter().map(|entry| {
             let drops = self.members.is_some() && entry.kinds.contains(ObjectKind::Node);
-            let decisions: BlobDecisions = if drops {
-                BlobDecision::Look
-            } else {
-                BlobDecision::Copy
-            }
-            .into();
+            let decision = match drops {
+                true => BlobDecision::Visit,
+                false => BlobDecision::Copy,
+            };
+            let item = FilterItem::new(*entry, decision);
             match entry.kinds.contains(ObjectKind::Way) {
-                true => (*entry, decisions.changed()),
-                false => (*entry, decisions),
+                true => item.transformed(),
+                false => item,
             }
         })
     }
@@ -398,31 +397,31 @@ impl<'f> Job<'f> {
     /// Writes blobs, and puts places into their ways. `find` appends those of the nodes of a block.
     fn write_ways(
         &self,
-        keeper: &mut FilteredWriter<'f>,
-        items: Vec<WorkItem>,
+        writer: &mut FilteredWriter<'f>,
+        items: Vec<FilterItem>,
         find: impl Fn(&BlobEntry, &WayNodes, &mut Vec<Place>) -> Result<(), FormatError> + Sync,
     ) -> Result<()> {
-        let change = |entry: &BlobEntry, payload: &[u8], out: &mut Vec<u8>| {
+        let transform = |entry: &BlobEntry, payload: &[u8], out: &mut Vec<u8>| {
             let find = |nodes: &WayNodes, places: &mut Vec<Place>| {
                 find(entry, nodes, places)?;
                 self.count(nodes, places)
             };
             let has_locations = locate_ways(payload, find, out)?;
             if out.is_empty() {
-                return Ok(Transformed::Not);
+                return Ok(Transformed::No);
             }
             let mut entry = *entry;
             entry.flags.set(BlobFlags::LOCATIONS, has_locations);
-            Ok(Transformed::Alike(entry))
+            Ok(Transformed::WithEntry(entry))
         };
-        let pass = Pass {
-            change: Some(&change),
-            ..Pass::plain("ways")
+        let pass = FilterPass {
+            transform: Some(&transform),
+            ..FilterPass::plain("ways")
         };
         let select = |_: &BlobEntry, block: &ParsedBlock<'_>, selection: &mut Selection| {
             select_nodes(block, self.members, selection, |_, _| ())
         };
-        keeper.pass(pass, items, select, |()| ())
+        writer.pass(pass, items, select, |()| ())
     }
 
     fn count(&self, nodes: &WayNodes, places: &[Place]) -> Result<(), FormatError> {
@@ -468,8 +467,8 @@ fn count<'e>(entries: impl IntoIterator<Item = &'e BlobEntry>) -> u64 {
     counts.sum()
 }
 
-fn finish(keeper: FilteredWriter<'_>) -> Result<WriteSummary> {
-    let kept = keeper.finish()?.into_iter().next();
+fn finish(writer: FilteredWriter<'_>) -> Result<WriteSummary> {
+    let kept = writer.finish()?.into_iter().next();
     Ok(kept.unwrap_or_default())
 }
 

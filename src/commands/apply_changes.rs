@@ -5,23 +5,24 @@
 
 mod edit;
 mod locations;
-mod work_items;
+mod steps;
 
 use crate::engine::headers::HeaderOptions;
 use crate::engine::input;
+use crate::engine::sink::Sink;
 use crate::error::{Error, Result};
-use crate::file::{BlobPlan, PbfFile, PbfWriter, WriteOptions, Written};
+use crate::file::{BlobPass, BlobPlan, PbfFile, WriteOptions, Written};
 use crate::formats::{ChangeSet, read_change_files};
 use crate::io::{OutputTarget, SizeHint};
 use crate::osm::{NANO_PER_DECIMICRO, ObjectKind, format_timestamp};
 use crate::pbf::{BlobFlags, HeaderBlock, feature};
-use crate::runtime::{Context, parallel_classify_phase};
-use edit::{Done, Editor, Rules, Tally};
+use crate::runtime::Context;
+use edit::{Applied, Editor, Rules, Tally};
 use locations::Locations;
 pub use locations::UntaggedNodes;
 use serde::Serialize;
 use std::path::PathBuf;
-use work_items::{WorkItem, plan_items};
+use steps::{ApplyStep, plan_steps};
 
 /// What to apply to what, and how.
 #[derive(Debug, Clone)]
@@ -107,11 +108,11 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         read_change_files(&options.changes, ctx)?
     };
     let scratch = options.output.scratch_directory();
-    let (file, mut plan) = input::in_order(file, &options.write, &scratch, ctx)?;
+    let (file, plan) = input::in_order(file, &options.write, &scratch, ctx)?;
     check_base(&file, &plan)?;
     let has_locations = plan.any(BlobFlags::LOCATIONS) || file.header.has(feature::LOCATIONS);
     let locations = match options.locations_on_ways {
-        Some(untagged) => Some(Locations::find(&file, &mut plan, &changes, untagged, ctx)?),
+        Some(untagged) => Some(Locations::find(&file, &plan, &changes, untagged, ctx)?),
         None => None,
     };
     if has_locations && locations.is_none() {
@@ -126,13 +127,13 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         locations,
     };
     let (header, header_box) = output_header(&file.header, &changes, options);
-    let items = plan_items(&plan, &changes, |entry| rules.rewrites(entry));
+    let steps = plan_steps(&plan, &changes, |entry| rules.rewrites(entry));
     let run = Run {
         options,
         file: &file,
         ctx,
     };
-    let summary = run.write(header, items, &mut changes, rules, &mut plan)?;
+    let summary = run.write(header, steps, &mut changes, rules, &plan)?;
     Ok(Summary {
         header_box,
         ..summary
@@ -239,55 +240,51 @@ impl Run<'_> {
     fn write(
         &self,
         header: HeaderBlock,
-        mut items: Vec<WorkItem>,
+        mut steps: Vec<ApplyStep>,
         changes: &mut ChangeSet,
         mut rules: Rules,
-        plan: &mut BlobPlan,
+        plan: &BlobPlan,
     ) -> Result<Summary> {
         let (options, ctx) = (self.options, self.ctx);
-        let size_hint = items
+        let size_hint = steps
             .iter()
-            .map(WorkItem::size_hint)
+            .map(ApplyStep::size_hint)
             .fold(SizeHint::default(), SizeHint::and);
         let replication_sequence = header.replication_sequence;
         let replication_timestamp = header.replication_timestamp.map(format_timestamp);
-        let mut writer = PbfWriter::create(
-            options.output.clone(),
-            header,
-            options.write,
-            size_hint,
-            ctx,
-        )?;
+        let target = options.output.clone();
+        let mut sink = Sink::create(target, header, options.write, size_hint, ctx)?;
         let mut tally = Tally::default();
         if rules.locations.is_some() {
             // Which changes of nodes count has to be known before ways are written.
-            let ways = items.partition_point(|item| item.is_nodes(changes));
-            let ways = items.split_off(ways);
-            let nodes = std::mem::replace(&mut items, ways);
-            self.apply(nodes, changes, &rules, &mut tally, &mut writer)?;
+            let ways = steps.partition_point(|step| step.is_nodes(changes));
+            let ways = steps.split_off(ways);
+            let nodes = std::mem::replace(&mut steps, ways);
+            self.apply(nodes, changes, &rules, &mut tally, &mut sink)?;
         }
         if let Some(locations) = &mut rules.locations {
             let outdated = std::mem::take(&mut tally.outdated_nodes);
             locations.forget(outdated, self.file, plan, ctx)?;
             locations.locate(changes);
         }
-        self.apply(items, changes, &rules, &mut tally, &mut writer)?;
+        self.apply(steps, changes, &rules, &mut tally, &mut sink)?;
         if tally.locations_dropped > 0 {
             ctx.warn(format!(
                 "{} ways lost their locations",
                 tally.locations_dropped
             ));
         }
+        let summary = sink.finish()?;
         Ok(Summary {
-            written: writer.finish()?,
+            written: summary.written,
             changes: changes.changes().len() as u64,
             created: tally.created,
             modified: tally.modified,
             deleted: tally.deleted,
             outdated: tally.outdated,
             absent: tally.absent,
-            blobs_copied: tally.blobs_copied,
-            blobs_rewritten: tally.blobs_rewritten,
+            blobs_copied: summary.blobs_copied,
+            blobs_rewritten: summary.blobs_rewritten + tally.blobs_joined,
             replication_sequence,
             replication_timestamp,
             header_box: HeaderBox::Kept,
@@ -300,42 +297,32 @@ impl Run<'_> {
         })
     }
 
-    /// Writes what becomes of some items.
+    /// Applies some steps and writes what becomes of their blobs.
     fn apply<'f>(
         &'f self,
-        items: Vec<WorkItem>,
+        steps: Vec<ApplyStep>,
         changes: &ChangeSet,
         rules: &Rules,
         tally: &mut Tally,
-        writer: &mut PbfWriter<'f>,
+        sink: &mut Sink<'f>,
     ) -> Result<()> {
-        let (file, ctx) = (self.file, self.ctx);
-        let phase = ctx.phase("apply", items.iter().map(WorkItem::frame_bytes).sum());
-        parallel_classify_phase(
-            ctx.jobs,
-            ctx.byte_budget(),
-            items.into_iter().map(Ok),
-            WorkItem::held_bytes,
-            || Editor::new(file, changes, self.options.write, rules, ctx),
-            |editor, item| Ok((item.frame_bytes(), editor.work(&item)?)),
-            |(bytes, (done, counts))| {
-                phase.advance(bytes);
+        let input = &self.file.input;
+        BlobPass::new("apply", input, self.ctx).run(
+            steps,
+            || Editor::new(changes, self.options.write, rules),
+            |reader, editor, step| editor.apply(reader, &step),
+            |(outcomes, counts)| {
                 tally.add(counts);
-                match done {
-                    Done::Copy(entry) => {
-                        tally.blobs_copied += 1;
-                        writer.copy(&file.input, &entry)
+                match outcomes {
+                    Applied::Blobs(outcomes) => {
+                        let mut outcomes = outcomes.into_iter();
+                        outcomes.try_for_each(|outcome| sink.add(input, outcome))
                     }
-                    Done::CopyAll(entries) => {
-                        tally.blobs_copied += entries.len() as u64;
-                        let mut entries = entries.iter();
-                        entries.try_for_each(|entry| writer.copy(&file.input, entry))
+                    Applied::Joined(frames, blobs) => {
+                        tally.blobs_joined += blobs;
+                        sink.append(frames)
                     }
-                    Done::Rewritten(frames, blobs) => {
-                        tally.blobs_rewritten += blobs;
-                        frames.iter().try_for_each(|frame| writer.frame(frame))
-                    }
-                    Done::New(frames) => frames.iter().try_for_each(|frame| writer.frame(frame)),
+                    Applied::Inserted(frames) => sink.append(frames),
                 }
             },
         )

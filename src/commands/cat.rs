@@ -5,10 +5,11 @@ mod changesets;
 mod text;
 
 use crate::engine::headers::{HeaderOptions, merged_header};
-use crate::engine::rewrite::{Made, Rewrite};
+use crate::engine::rewrite::{Rewrite, Rewritten};
+use crate::engine::sink::{BlobOutcome, Sink, WriteSummary};
 use crate::engine::{copy_size_hint, input};
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPlan, BlobReader, PbfFile, PbfWriter, PlanNeeds, WriteOptions, Written};
+use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, WriteOptions};
 use crate::formats::{TextCompression, TextFormat};
 use crate::io::{OutputTarget, SizeHint};
 use crate::osm::KindSet;
@@ -17,7 +18,6 @@ use crate::pbf::{
     feature,
 };
 use crate::runtime::Context;
-use serde::Serialize;
 use std::path::PathBuf;
 
 /// What to concatenate, and how.
@@ -51,18 +51,8 @@ pub enum Format {
     Text(TextFormat, TextCompression),
 }
 
-/// What `cat` did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Summary {
-    /// The file that was written.
-    pub written: Written,
-    /// Blobs that were copied as they were.
-    pub blobs_copied: u64,
-    /// Blobs that were passed over: they hold no object of the kinds wanted.
-    pub blobs_skipped: u64,
-    /// Blobs of several kinds that had to be taken apart, and those of which metadata was left out.
-    pub blobs_rewritten: u64,
-}
+/// What `cat` wrote.
+pub type Summary = WriteSummary;
 
 /// Concatenates.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
@@ -99,121 +89,111 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         size_hint.bytes = 0;
         size_hint.copied = 0;
     }
-    let mut writer = PbfWriter::create(
-        options.output.clone(),
-        header,
-        options.write,
-        size_hint,
-        ctx,
-    )?;
-    let mut summary = Summary::default();
+    let target = options.output.clone();
+    let mut sink = Sink::create(target, header, options.write, size_hint, ctx)?;
+    for file in &files {
+        match options.clean.is_empty() {
+            true => copy(file, options, &mut sink, ctx)?,
+            false => write_clean(file, options, &mut sink, ctx)?,
+        }
+    }
+    sink.finish()
+}
+
+/// Copies the blobs of a file as soon as it is known what they hold. Of a blob that also holds other kinds of objects the
+/// wanted ones are written.
+fn copy<'f>(
+    file: &'f PbfFile,
+    options: &Options,
+    sink: &mut Sink<'f>,
+    ctx: &Context,
+) -> Result<()> {
     // Without a table nothing of a blob needs to be known but, perhaps, its kinds.
     let needs = match (options.write.toc, options.kinds == KindSet::ALL) {
+        _ if options.rescan => PlanNeeds::Rescan,
         (false, true) if !options.write.blob_index => PlanNeeds::Frames,
         (false, _) => PlanNeeds::Ranges,
         (true, _) => PlanNeeds::Order,
     };
-    for file in &files {
-        if !options.clean.is_empty() {
-            write_clean(file, options, &mut writer, &mut summary, ctx)?;
-            continue;
-        }
-        let mut pick = Pick {
-            file,
-            writer: &mut writer,
-            kinds: options.kinds,
-            reader: BlobReader::new(&file.input, ctx),
-            encoder: FrameEncoder::new(options.write.compression, options.write.blob_index),
-            summary: &mut summary,
-            ctx,
-        };
-        if options.rescan {
-            BlobPlan::rescan(file, ctx, |entry| pick.blob(entry))?;
-        } else {
-            BlobPlan::open_with(file, needs, ctx, |entry| pick.blob(entry))?;
-        }
-    }
-    summary.written = writer.finish()?;
-    Ok(summary)
+    ctx.expect_phases(1);
+    BlobPass::new("copy", &file.input, ctx).run_stream(
+        BlobPlan::items(file, needs),
+        || FrameEncoder::new(options.write.compression, options.write.blob_index),
+        |reader, encoder, item| {
+            let entry = item.resolve(reader)?;
+            let wanted = entry.kinds.intersection(options.kinds);
+            if wanted == entry.kinds {
+                return Ok((entry, BlobOutcome::Copy(entry)));
+            }
+            if wanted.is_empty() {
+                return Ok((entry, BlobOutcome::Drop));
+            }
+            let frames = reader.decode(&entry, |payload| {
+                take_kinds(payload, options.kinds, encoder)?;
+                encoder.finish()
+            })?;
+            Ok((entry, BlobOutcome::Frames(frames)))
+        },
+        |(entry, outcome)| {
+            if matches!(outcome, BlobOutcome::Drop) {
+                skip(&entry, sink, ctx);
+            }
+            sink.add(&file.input, outcome)
+        },
+    )
+}
+
+fn skip(entry: &BlobEntry, sink: &mut Sink<'_>, ctx: &Context) {
+    ctx.stats.skip_blob(entry.is_verified());
+    sink.skip();
 }
 
 /// Writes a file without some metadata: every blob anew.
 fn write_clean<'f>(
     file: &'f PbfFile,
     options: &Options,
-    writer: &mut PbfWriter<'f>,
-    summary: &mut Summary,
+    sink: &mut Sink<'f>,
     ctx: &Context,
 ) -> Result<()> {
     let rewrite = Rewrite {
         name: "clean",
         file,
-        entries: wanted_entries(file, options.kinds, summary, ctx)?,
+        entries: wanted_entries(file, options.kinds, ctx, |entry| skip(entry, sink, ctx))?,
         write: options.write,
     };
-    summary.blobs_rewritten +=
-        rewrite.run(writer, ctx, Vec::new, |cleaned, entry, payload, encoder| {
+    rewrite.run(
+        sink,
+        ctx,
+        Vec::new,
+        |cleaned, entry, payload, encoder| {
             cleaned.clear();
             clean_block(payload, options.clean, cleaned)?;
-            // Versions that were not in order are when there are none.
+            // Versions that were out of order are in order once they are left out.
             let is_same = entry.flags.has(BlobFlags::SORTED);
             match options.kinds == KindSet::ALL {
                 true if is_same => encoder.add_payload_like(cleaned, entry)?,
                 true => encoder.add_payload(cleaned)?,
                 false => take_kinds(cleaned, options.kinds, encoder)?,
             }
-            Ok(Made::New)
-        })?;
-    Ok(())
+            Ok((Rewritten::Yes, ()))
+        },
+        |()| (),
+    )
 }
 
-/// The blobs of a file that may have objects of some kinds.
+/// The blobs of a file that may hold objects of some kinds; `skip` is called with each of the others.
 fn wanted_entries(
     file: &PbfFile,
     kinds: KindSet,
-    summary: &mut Summary,
     ctx: &Context,
+    skip: impl FnMut(&BlobEntry),
 ) -> Result<Vec<BlobEntry>> {
     let plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
     let may_be_wanted =
         |entry: &BlobEntry| !entry.is_indexed() || !entry.kinds.intersection(kinds).is_empty();
     let (wanted, rest): (Vec<_>, Vec<_>) = plan.entries.into_iter().partition(may_be_wanted);
-    summary.blobs_skipped += rest.len() as u64;
-    rest.iter()
-        .for_each(|entry| ctx.stats.skip_blob(entry.is_verified()));
+    rest.iter().for_each(skip);
     Ok(wanted)
-}
-
-/// Decides blob by blob.
-struct Pick<'a, 'f> {
-    file: &'f PbfFile,
-    writer: &'a mut PbfWriter<'f>,
-    kinds: KindSet,
-    reader: BlobReader<'f>,
-    encoder: FrameEncoder,
-    summary: &'a mut Summary,
-    ctx: &'a Context,
-}
-
-impl Pick<'_, '_> {
-    fn blob(&mut self, entry: &BlobEntry) -> Result<()> {
-        let wanted = entry.kinds.intersection(self.kinds);
-        if wanted == entry.kinds {
-            self.summary.blobs_copied += 1;
-            self.writer.copy(&self.file.input, entry)
-        } else if wanted.is_empty() {
-            self.summary.blobs_skipped += 1;
-            self.ctx.stats.skip_blob(entry.is_verified());
-            Ok(())
-        } else {
-            self.summary.blobs_rewritten += 1;
-            let payload = self.reader.payload(entry)?;
-            let taken = take_kinds(payload, self.kinds, &mut self.encoder);
-            let frames = taken.and_then(|()| self.encoder.finish());
-            let frames = frames.map_err(|error| self.reader.error(entry, error))?;
-            frames.iter().try_for_each(|frame| self.writer.frame(frame))
-        }
-    }
 }
 
 /// Gives an encoder the objects of some kinds in a block.

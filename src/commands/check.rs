@@ -7,11 +7,11 @@ pub use index::{Finding, IndexCheck};
 
 use crate::engine::input;
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPlan, BlobReader, PbfFile, PlanNeeds};
+use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds};
 use crate::index::IdSet;
 use crate::osm::{KindSet, ObjectKind, TypeThenId, id_from_rank};
 use crate::pbf::{BlobEntry, ParsedBlock, feature};
-use crate::runtime::{Context, parallel_classify_phase};
+use crate::runtime::Context;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -257,19 +257,19 @@ impl Check<'_> {
         let collects = self.needs_set(kind);
         let refs = self.checks_refs_of(kind);
         let plan = self.plan;
-        let blobs: Vec<(usize, &BlobEntry)> = plan
+        let blobs: Vec<(&BlobEntry, usize)> = plan
             .entries
             .iter()
-            .enumerate()
-            .filter(|(_, entry)| entry.kinds.contains(kind))
+            .zip(0..)
+            .filter(|(entry, _)| entry.kinds.contains(kind))
             .collect();
         let is_known = |entry: &BlobEntry| entry.kinds.single().is_some();
         if !checks_ids && !collects && !refs {
             // Nothing but their number is asked for.
-            let counted = blobs.iter().filter(|(_, entry)| is_known(entry));
-            let count: u64 = counted.map(|(_, entry)| u64::from(entry.count)).sum();
+            let counted = blobs.iter().filter(|(entry, _)| is_known(entry));
+            let count: u64 = counted.map(|(entry, _)| u64::from(entry.count)).sum();
             *self.counter(kind) += count;
-            if blobs.iter().all(|(_, entry)| is_known(entry)) {
+            if blobs.iter().all(|(entry, _)| is_known(entry)) {
                 return Ok(());
             }
         }
@@ -282,24 +282,15 @@ impl Check<'_> {
             ObjectKind::Way => "check ways",
             ObjectKind::Relation => "check relations",
         };
-        let bytes = blobs
-            .iter()
-            .map(|(_, entry)| u64::from(entry.frame_len))
-            .sum();
-        let phase = ctx.phase(name, bytes);
         let mut last_id: Option<i64> = None;
-        parallel_classify_phase(
-            ctx.jobs,
-            ctx.byte_budget(),
-            blobs
-                .into_iter()
-                .filter(|(_, entry)| !(counts_only && is_known(entry)))
-                .map(Ok),
-            |(_, entry)| u64::from(entry.frame_len) * 2,
-            || BlobReader::new(&file.input, ctx),
-            |reader, (index, entry)| {
-                let payload = reader.payload(entry)?;
-                let looked = ParsedBlock::parse_bare(payload).and_then(|block| {
+        let blobs = blobs.into_iter();
+        let blobs = blobs.filter(|(entry, _)| !(counts_only && is_known(entry)));
+        BlobPass::new(name, &file.input, ctx).holding(2).run(
+            blobs.collect(),
+            || (),
+            |reader, (), (entry, index)| {
+                reader.decode(entry, |payload| {
+                    let block = ParsedBlock::parse_bare(payload)?;
                     let look = Look {
                         kind,
                         entry,
@@ -318,13 +309,10 @@ impl Check<'_> {
                     if refs {
                         look.refs(&block, &others, &mut found)?;
                     }
-                    Ok(found)
-                });
-                let found = looked.map_err(|error| reader.error(entry, error))?;
-                Ok((u64::from(entry.frame_len), Found { index, ..found }))
+                    Ok(Found { index, ..found })
+                })
             },
-            |(bytes, mut found)| {
-                phase.advance(bytes);
+            |mut found| {
                 for (place, id) in (0..).zip(std::mem::take(&mut found.ids)) {
                     let is_new = own.insert(id);
                     // Versions of one object follow each other.

@@ -1,10 +1,11 @@
 //! `degrade`: valid files that are awkward in ways that real ones are, for tests.
 
 use super::random::Random;
-use crate::engine::rewrite::{Made, Rewrite};
+use crate::engine::rewrite::{Rewrite, Rewritten};
+use crate::engine::sink::Sink;
 use crate::engine::{HeaderOptions, input};
 use crate::error::{Error, FormatError, Result};
-use crate::file::{BlobPlan, PbfWriter, PlanNeeds, WriteOptions, Written};
+use crate::file::{BlobPlan, PlanNeeds, WriteOptions, Written};
 use crate::io::{OutputTarget, SizeHint};
 use crate::pbf::splice::{EditScript, SpliceOptions, splice_block};
 use crate::pbf::{
@@ -97,7 +98,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         ..options.write
     };
     let size_hint = SizeHint::default();
-    let mut writer = PbfWriter::create(options.output.clone(), header, write, size_hint, ctx)?;
+    let mut sink = Sink::create(options.output.clone(), header, write, size_hint, ctx)?;
     let dropped = AtomicU64::new(0);
     let alone = entries.len() == 1;
     let rewrite = Rewrite {
@@ -107,7 +108,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         write,
     };
     rewrite.run(
-        &mut writer,
+        &mut sink,
         ctx,
         || (),
         |(), entry, payload, encoder| {
@@ -116,7 +117,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
             let has_locations = entry.flags.has(BlobFlags::LOCATIONS) && harm.strip_locations;
             let is_shuffled = harm.unsort_intra || (harm.unsort && alone);
             if positions.is_empty() && !has_locations && !is_shuffled {
-                return Ok(Made::Same);
+                return Ok((Rewritten::No, ()));
             }
             make(
                 entry,
@@ -126,11 +127,12 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
                 is_shuffled,
                 encoder,
             )?;
-            Ok(Made::New)
+            Ok((Rewritten::Yes, ()))
         },
+        |()| (),
     )?;
     Ok(Summary {
-        written: writer.finish()?,
+        written: sink.finish()?.written,
         dropped: dropped.into_inner(),
     })
 }

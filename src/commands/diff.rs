@@ -8,13 +8,13 @@ mod order;
 mod show;
 
 use crate::engine::headers::generator;
-use crate::engine::shards::{Source, Sources, WorkItem, are_equal, plan_items};
+use crate::engine::shards::{MergeStep, Source, Sources, are_equal, plan_steps};
 use crate::error::{Error, Result};
 use crate::formats::{DocumentHeader, OscText, TextOutput};
 use crate::io::OutputTarget;
 use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::{BlobEntry, feature};
-use crate::runtime::{Context, parallel_classify_phase};
+use crate::runtime::{Context, Pass, WorkItem};
 use compare::Comparison;
 use order::{Side, in_order};
 use serde::Serialize;
@@ -185,28 +185,40 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         }))?;
     }
     let mut summary = Summary::default();
-    let items = plan(options, &sides, &mut summary, ctx);
+    let steps = plan(options, &sides, &mut summary, ctx);
     let inputs = sides.each_ref().map(|side| &side.file.input);
-    let phase = ctx.phase("compare", items.iter().map(WorkItem::frame_bytes).sum());
-    parallel_classify_phase(
-        ctx.jobs,
-        ctx.byte_budget() * 4,
-        items.into_iter().map(Ok),
-        WorkItem::held_bytes,
-        || Comparison::new(Sources::new(&inputs, ctx), options, history),
-        |comparison, item| Ok((item.frame_bytes(), comparison.item(item)?)),
-        |(bytes, found)| {
-            phase.advance(bytes);
-            summary.add(&found.summary);
-            put(&found.text)
-        },
-    )?;
-    drop(phase);
+    Pass::new("compare", ctx)
+        .with_budget(ctx.byte_budget() * 4)
+        .run(
+            steps.into_iter().map(Decoded).collect(),
+            || Comparison::new(Sources::new(&inputs, ctx), options, history),
+            |comparison, Decoded(step)| comparison.step(step),
+            |found| {
+                summary.add(&found.summary);
+                put(&found.text)
+            },
+        )?;
     if let Some(Format::Osc(_)) = format {
         put(OscText::EPILOGUE)?;
     }
     output.map(TextOutput::finish).transpose()?;
     Ok(summary)
+}
+
+/// A step all of whose blobs are decoded.
+struct Decoded(MergeStep);
+
+impl WorkItem for Decoded {
+    fn input_bytes(&self) -> u64 {
+        self.0.input_bytes()
+    }
+
+    fn held_bytes(&self) -> u64 {
+        2 * match &self.0 {
+            MergeStep::Copy(source) => u64::from(source.entry.payload_len),
+            MergeStep::Merge(shard) => shard.held_bytes(),
+        }
+    }
 }
 
 /// Bytes of payload that one worker takes at a time, of both files together.
@@ -218,7 +230,7 @@ fn plan(
     sides: &[Side; 2],
     summary: &mut Summary,
     ctx: &Context,
-) -> Vec<WorkItem> {
+) -> Vec<MergeStep> {
     let shows_common = matches!(options.output, Some((Format::Text { common: true, .. }, _)));
     let is_wanted = |entry: &&BlobEntry| !entry.kinds.intersection(options.kinds).is_empty();
     let [old, new] = sides.each_ref().map(|side| {
@@ -255,5 +267,5 @@ fn plan(
         file: 1,
         entry: **new,
     }));
-    plan_items(sources, SHARD_BYTES)
+    plan_steps(sources, SHARD_BYTES)
 }

@@ -6,9 +6,10 @@ mod strategy;
 
 pub use strategy::{RelationTypes, Strategy};
 
-use crate::engine::filter::{Job, Target, WriteSummary, write_each};
+use crate::engine::filter::{FilterJob, FilterOutput, write_outputs};
 use crate::engine::headers::HeaderOptions;
 use crate::engine::input;
+use crate::engine::sink::WriteSummary;
 use crate::error::{Error, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions};
 use crate::geometry::{AreaIndex, Shape};
@@ -82,9 +83,9 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let file = input::open_to_copy(&options.input, &options.write, ctx)?;
     let mut outputs = options.extracts.iter().map(|extract| &extract.output);
     outputs.try_for_each(OutputTarget::check)?;
-    let mut plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
+    let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     let areas = areas_of(&options.extracts);
-    let budget = Budget::estimate(options, &areas, &file, &mut plan, ctx)?;
+    let budget = Budget::estimate(options, &areas, &file, &plan, ctx)?;
     budget.check(options)?;
     let mut passes = budget.passes();
     budget.tell(&passes, ctx);
@@ -101,7 +102,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
             budget: &budget,
         };
         let areas = areas_of(pass.extracts);
-        match pass.run(&areas, &mut plan, ctx)? {
+        match pass.run(&areas, &plan, ctx)? {
             Some(kept) => {
                 summary.passes += 1;
                 summary.extracts.extend(pass.extracted(kept));
@@ -170,7 +171,7 @@ impl Pass<'_> {
     fn run(
         &self,
         areas: &AreaIndex,
-        plan: &mut BlobPlan,
+        plan: &BlobPlan,
         ctx: &Context,
     ) -> Result<Option<Vec<WriteSummary>>> {
         let (members, outputs) = self.find(areas, plan, ctx)?;
@@ -180,7 +181,7 @@ impl Pass<'_> {
         let targets = self.extracts.iter().zip(outputs);
         let targets = targets.map(|(extract, output)| self.target(extract, output));
         let targets = targets.collect::<Result<_>>()?;
-        let job = Job {
+        let job = FilterJob {
             name: "write objects",
             file: self.file,
             plan: plan.clone(),
@@ -190,9 +191,9 @@ impl Pass<'_> {
             outputs: targets,
             write: self.options.write,
         };
-        let kept = write_each(
+        let kept = write_outputs(
             job,
-            |entry: &BlobEntry| members.decisions(entry),
+            |entry: &BlobEntry| members.decide(entry),
             |_, block, selection| members.select(block, selection),
             |()| (),
             ctx,
@@ -205,7 +206,7 @@ impl Pass<'_> {
     fn find<'i>(
         &self,
         areas: &'i AreaIndex,
-        plan: &mut BlobPlan,
+        plan: &BlobPlan,
         ctx: &Context,
     ) -> Result<(Option<RegionMembers<'i>>, Vec<Option<OpenOutput>>)> {
         std::thread::scope(|scope| {
@@ -239,7 +240,7 @@ impl Pass<'_> {
         })
     }
 
-    fn target(&self, extract: &Extract, output: Option<OpenOutput>) -> Result<Target> {
+    fn target(&self, extract: &Extract, output: Option<OpenOutput>) -> Result<FilterOutput> {
         let mut header: HeaderBlock = self.file.header.clone();
         header.bbox_nano = self.options.set_bounds.then(|| {
             let bounds = extract.shape.envelope();
@@ -256,6 +257,6 @@ impl Pass<'_> {
             Some(output) => output,
             None => OpenOutput::open(extract.output.clone())?,
         };
-        Ok(Target { output, header })
+        Ok(FilterOutput { output, header })
     }
 }

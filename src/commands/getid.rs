@@ -2,9 +2,10 @@
 
 use super::ids;
 use super::ids::IdSource;
-use crate::engine::filter::{BlobDecision, Job, Target, WriteSummary, select_by_id, write_kept};
+use crate::engine::filter::{BlobDecision, FilterJob, FilterOutput, select_by_id, write_selected};
 use crate::engine::headers::HeaderOptions;
 use crate::engine::references::referenced;
+use crate::engine::sink::WriteSummary;
 use crate::engine::{Selected, input};
 use crate::error::{Error, Result};
 use crate::file::{BlobPlan, PlanNeeds, WriteOptions};
@@ -81,9 +82,9 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     } else {
         PlanNeeds::Frames
     };
-    let mut plan = BlobPlan::open(&file, needs, ctx)?;
+    let plan = BlobPlan::open(&file, needs, ctx)?;
     let added = if options.add_referenced {
-        referenced(&file, &mut plan, &wanted, None, ctx)?
+        referenced(&file, &plan, &wanted, None, ctx)?
     } else {
         IdSets::default()
     };
@@ -91,18 +92,18 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     options.header.apply(&mut header);
     let met = |entry: &BlobEntry| wanted.may_meet(entry) || added.may_meet(entry);
     let decision = |entry: &BlobEntry| match (options.invert, met(entry)) {
-        (_, true) => BlobDecision::Look,
+        (_, true) => BlobDecision::Visit,
         (true, false) => BlobDecision::Copy,
         (false, false) => BlobDecision::Drop,
     };
-    let job = Job {
+    let job = FilterJob {
         name: "get objects",
         file: &file,
         plan,
         prefilter: None,
         cache: None,
         clean: InfoFields::NONE,
-        outputs: vec![Target { output, header }],
+        outputs: vec![FilterOutput { output, header }],
         write: options.write,
     };
     let only_referenced = if options.remove_tags {
@@ -111,7 +112,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         Selected::Whole
     };
     let mut found = IdSets::default();
-    let kept = write_kept(
+    let kept = write_selected(
         job,
         decision,
         |_, block, selection| {

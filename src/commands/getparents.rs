@@ -2,8 +2,9 @@
 
 use super::ids;
 use super::ids::{IdSource, kinds_of_parents};
-use crate::engine::filter::{BlobDecision, Job, Target, WriteSummary, write_kept};
+use crate::engine::filter::{BlobDecision, FilterJob, FilterOutput, write_selected};
 use crate::engine::headers::HeaderOptions;
+use crate::engine::sink::WriteSummary;
 use crate::engine::{Selected, Selection, input};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PlanNeeds, WriteOptions};
@@ -59,24 +60,24 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         let has_parents = !entry.kinds.intersection(parents).is_empty();
         let has_self = options.add_self && wanted.may_meet(entry);
         match has_parents || has_self {
-            true => BlobDecision::Look,
+            true => BlobDecision::Visit,
             false => BlobDecision::Drop,
         }
     };
-    let job = Job {
+    let job = FilterJob {
         name: "get parents",
         file: &file,
         plan,
         prefilter: None,
         cache: None,
         clean: InfoFields::NONE,
-        outputs: vec![Target { output, header }],
+        outputs: vec![FilterOutput { output, header }],
         write: options.write,
     };
     let select = |_: &BlobEntry, block: &ParsedBlock<'_>, selection: &mut Selection| {
-        mark_parents(block, selection, &wanted, options.add_self)
+        select_parents(block, selection, &wanted, options.add_self)
     };
-    let kept = write_kept(job, decision, select, |()| (), ctx)?;
+    let kept = write_selected(job, decision, select, |()| (), ctx)?;
     Ok(Summary {
         kept,
         requested: wanted.len(),
@@ -84,7 +85,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     })
 }
 
-fn mark_parents(
+fn select_parents(
     block: &ParsedBlock<'_>,
     selection: &mut Selection,
     wanted: &IdSets,

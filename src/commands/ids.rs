@@ -72,8 +72,8 @@ fn read_lines(path: &Path, default: ObjectKind, ids: &mut IdSets) -> Result<()> 
 
 fn read_objects(path: &Path, ids: &mut IdSets, ctx: &Context) -> Result<()> {
     let file = input::open(path, ctx)?;
-    let mut plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;
-    Scan::bare("read ids", &file, &mut plan, ctx).run(
+    let plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;
+    Scan::bare("read ids", &file, &plan, ctx).run(
         |_| true,
         |_, block| {
             let (mut keys, mut found) = (block.keys(), Vec::new());

@@ -13,10 +13,10 @@ pub use extended::{ByKind, Extended};
 
 use crate::engine::input;
 use crate::error::Result;
-use crate::file::{BlobPlan, BlobReader, IndexKind, PbfFile, PlanNeeds};
+use crate::file::{BlobPass, BlobPlan, BlobReader, IndexKind, PbfFile, PlanNeeds};
 use crate::osm::{Bbox, ObjectKind, TypeThenId, format_timestamp, id_from_rank, id_rank};
 use crate::pbf::{BlobEntry, BlobFlags, ParsedBlock, feature, scan_payload};
-use crate::runtime::{Context, parallel_classify_phase};
+use crate::runtime::Context;
 use census::Census;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -399,32 +399,28 @@ fn take_census(file: &PbfFile, asked: Questions, ctx: &Context) -> Result<(BlobP
     let known = |entry: &BlobEntry| entry.flags.has(BlobFlags::SCANNED);
     let mut census = Census::default();
     let mut entries = Vec::with_capacity(plan.entries.len());
-    let phase = ctx.phase("look at objects", file.input.len());
-    parallel_classify_phase(
-        ctx.jobs,
-        ctx.byte_budget(),
-        plan.entries.into_iter().map(Ok),
-        |entry| u64::from(entry.frame_len) * 2,
-        || BlobReader::new(&file.input, ctx),
-        |reader, mut entry| {
-            let payload = reader.payload(&entry)?;
-            let mut census = Census::default();
-            let looked = ParsedBlock::parse(payload).and_then(|block| {
-                if !known(&entry) {
-                    scan_payload(payload, &mut entry)?;
-                }
-                census.add_block(asked, &entry, &block)
-            });
-            looked.map_err(|error| reader.error(&entry, error))?;
-            Ok((entry, census))
-        },
-        |(entry, found)| {
-            phase.advance(u64::from(entry.frame_len));
-            entries.push(entry);
-            census.merge(found);
-            Ok(())
-        },
-    )?;
+    BlobPass::new("look at objects", &file.input, ctx)
+        .holding(2)
+        .run(
+            plan.entries,
+            || (),
+            |reader, (), mut entry| {
+                let mut census = Census::default();
+                reader.decode(&entry.clone(), |payload| {
+                    let block = ParsedBlock::parse(payload)?;
+                    if !known(&entry) {
+                        scan_payload(payload, &mut entry)?;
+                    }
+                    census.add_block(asked, &entry, &block)
+                })?;
+                Ok((entry, census))
+            },
+            |(entry, found)| {
+                entries.push(entry);
+                census.merge(found);
+                Ok(())
+            },
+        )?;
     let plan = BlobPlan { entries };
     census.finish(plan.is_sorted() == Some(false));
     Ok((plan, census))

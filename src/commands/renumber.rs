@@ -8,11 +8,12 @@ mod index_files;
 mod new_ids;
 mod numbering;
 
-use crate::engine::rewrite::{Made, Rewrite};
+use crate::engine::rewrite::{Rewrite, Rewritten};
 use crate::engine::scan::Scan;
+use crate::engine::sink::Sink;
 use crate::engine::{HeaderOptions, input};
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPlan, PbfFile, PbfWriter, PlanNeeds, WriteOptions, Written};
+use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions, Written};
 use crate::index::IdSet;
 use crate::io::{OutputTarget, SizeHint};
 use crate::osm::{KindSet, ObjectKind};
@@ -84,7 +85,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let size_hint = SizeHint::default();
     let (target, write) = (options.output.clone(), options.write);
     let header = header(&file, options, &numberings);
-    let mut writer = PbfWriter::create(target, header, write, size_hint, ctx)?;
+    let mut sink = Sink::create(target, header, write, size_hint, ctx)?;
     let mut renumbering = Renumbering {
         file: &file,
         plan,
@@ -94,14 +95,14 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         ctx,
     };
     if let Some(nodes) = renumbering.take_nodes_in_order() {
-        renumbering.write_nodes(nodes, &mut writer)?;
+        renumbering.write_nodes(nodes, &mut sink)?;
     } else {
         renumbering.number(ObjectKind::Node)?;
     }
     renumbering.number(ObjectKind::Way)?;
     renumbering.number(ObjectKind::Relation)?;
     let orphans = renumbering.number_orphans()?;
-    let mistaken = renumbering.write_rest(&mut writer)?;
+    let mistaken = renumbering.write_rest(&mut sink)?;
     let numberings = renumbering.numberings;
     // The map first: it may know more than the file needs, but not less.
     if let Some(directory) = &options.directory {
@@ -109,7 +110,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     }
     let [nodes, ways, relations] = numberings.each_ref().map(Numbering::len);
     Ok(Summary {
-        written: writer.finish()?,
+        written: sink.finish()?.written,
         nodes,
         ways,
         relations,
@@ -171,7 +172,7 @@ impl<'f> Renumbering<'f> {
     }
 
     /// Numbers nodes by their places, and writes them.
-    fn write_nodes(&mut self, nodes: Vec<BlobEntry>, writer: &mut PbfWriter<'f>) -> Result<()> {
+    fn write_nodes(&mut self, nodes: Vec<BlobEntry>, sink: &mut Sink<'f>) -> Result<()> {
         let numbering = &mut self.numberings[ObjectKind::Node as usize];
         let mut first = 0;
         let starts: FxHashMap<u64, u64> = nodes
@@ -190,8 +191,8 @@ impl<'f> Renumbering<'f> {
             write: self.options.write,
         };
         let (mut set, known) = (IdSet::default(), &*numbering);
-        rewrite.run_noting(
-            writer,
+        rewrite.run(
+            sink,
             self.ctx,
             Vec::new,
             |patched, entry, payload, encoder| {
@@ -209,7 +210,7 @@ impl<'f> Renumbering<'f> {
                     ..*entry
                 };
                 encoder.add_payload_like(patched, &entry)?;
-                Ok((Made::New, ids.into_old()))
+                Ok((Rewritten::Yes, ids.into_old()))
             },
             |old| set.extend(old),
         )?;
@@ -230,7 +231,7 @@ impl<'f> Renumbering<'f> {
             Way => "read ways",
             Relation => "read relations",
         };
-        Scan::bare(name, self.file, &mut self.plan, self.ctx).run(
+        Scan::bare(name, self.file, &self.plan, self.ctx).run(
             |entry| entry.kinds.contains(kind) && (is_renumbered || refers),
             |_, block| {
                 let mut ids = Vec::new();
@@ -283,7 +284,7 @@ impl<'f> Renumbering<'f> {
     }
 
     /// Writes what was not written yet; returns how many references now mean another object.
-    fn write_rest(&mut self, writer: &mut PbfWriter<'f>) -> Result<u64> {
+    fn write_rest(&mut self, sink: &mut Sink<'f>) -> Result<u64> {
         let (numberings, kinds) = (&self.numberings, self.options.kinds);
         let rewrite = Rewrite {
             name: "renumber",
@@ -292,8 +293,8 @@ impl<'f> Renumbering<'f> {
             write: self.options.write,
         };
         let mut mistaken = 0;
-        rewrite.run_noting(
-            writer,
+        rewrite.run(
+            sink,
             self.ctx,
             Vec::new,
             |patched, entry, payload, encoder| {
@@ -304,7 +305,7 @@ impl<'f> Renumbering<'f> {
                     Some(entry) => encoder.add_payload_like(patched, &entry)?,
                     None => encoder.add_payload(patched)?,
                 }
-                Ok((Made::New, ids.mistaken))
+                Ok((Rewritten::Yes, ids.mistaken))
             },
             |more| mistaken += more,
         )?;

@@ -2,16 +2,17 @@
 //!
 //! Blobs that are as they should be are copied.
 
-use crate::engine::{BlockPacker, Encoders, HeaderOptions, input};
+use crate::engine::sink::{BlobOutcome, Sink};
+use crate::engine::{Encoders, HeaderOptions, input};
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPlan, BlobReader, PbfFile, PbfWriter, PlanNeeds, WriteOptions, Written};
+use crate::file::{BlobPass, BlobPlan, BlobReader, PbfWriter, PlanNeeds, WriteOptions, Written};
 use crate::io::{OutputTarget, SizeHint};
 use crate::osm::ObjectKind;
 use crate::pbf::{
-    BlobEntry, BlobFlags, BlockBuilder, EncodedBlock, EncodedFrame, FrameEncoder, HeaderBlock,
-    ParsedBlock, SourceStrings,
+    BlobEntry, BlobFlags, BlockBuilder, EncodedBlock, FrameEncoder, HeaderBlock, ParsedBlock,
+    SourceStrings,
 };
-use crate::runtime::{Context, parallel_classify_phase};
+use crate::runtime::{Context, WorkItem};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -43,114 +44,109 @@ pub struct Summary {
     pub blobs_repacked: u64,
 }
 
-/// Repacks.
+/// Writes the same objects in the same order, in blobs of `options.elements` objects. Blobs that fit are copied.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(1);
     let file = input::open_to_copy(&options.input, &options.write, ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
     let mut header = file.header.clone();
     options.header.apply(&mut header);
-    let items = items(plan, options.elements);
+    let recompresses = options.write.is_compression_asked;
+    let items = items(plan, options.elements, recompresses);
     let mut sink = sink(options, header, ctx)?;
     let mut summary = Summary::default();
-    let bytes = |entry: &BlobEntry| u64::from(entry.frame_len);
-    let phase = ctx.phase("repack", items.iter().map(|(entry, _)| bytes(entry)).sum());
-    parallel_classify_phase(
-        ctx.jobs,
-        ctx.byte_budget(),
-        items.into_iter().map(Ok),
-        |(entry, place)| match place {
-            Position::Fits if !options.write.is_compression_asked => 0,
-            Position::Fits | Position::Behind(_) => bytes(entry) * 4,
+    BlobPass::new("repack", &file.input, ctx).run(
+        items,
+        || Worker::new(options),
+        |reader, worker, item| {
+            let outcome = worker.repack(reader, &item)?;
+            Ok((item.position, outcome))
         },
-        || Worker::new(&file, options, ctx),
-        |worker, (entry, place)| Ok((entry, worker.repack(&entry, place)?)),
-        |(entry, done)| {
-            phase.advance(bytes(&entry));
-            match done {
-                Done::Copy => {
-                    summary.blobs_copied += 1;
-                    sink.copy(&file.input, entry)
-                }
-                Done::Recompressed(frames) => {
-                    summary.blobs_recompressed += 1;
-                    sink.frames(frames)
-                }
-                Done::Repacked(parts) => {
-                    summary.blobs_repacked += 1;
-                    parts.into_iter().try_for_each(|part| sink.block(part))
-                }
+        |(position, outcome)| {
+            match (&outcome, position) {
+                (BlobOutcome::Drop | BlobOutcome::Copy(_), _) => summary.blobs_copied += 1,
+                (_, Position::Fits) => summary.blobs_recompressed += 1,
+                (_, Position::Behind(_)) => summary.blobs_repacked += 1,
             }
+            sink.add(&file.input, outcome)
         },
     )?;
-    drop(phase);
-    summary.written = sink.finish()?.finish()?;
+    summary.written = sink.finish()?.written;
     Ok(summary)
 }
 
-/// The result of repacking a blob.
-enum Done {
-    Copy,
-    Recompressed(Vec<EncodedFrame>),
-    Repacked(Vec<EncodedBlock>),
+/// A blob, and where its objects go.
+struct RepackItem {
+    entry: BlobEntry,
+    position: Position,
+    /// Whether the blob is read, even if it fits.
+    is_read: bool,
 }
 
-/// Looks at blobs, one after the other.
-struct Worker<'f> {
-    options: &'f Options,
-    reader: BlobReader<'f>,
+impl WorkItem for RepackItem {
+    fn input_bytes(&self) -> u64 {
+        u64::from(self.entry.frame_len)
+    }
+
+    fn held_bytes(&self) -> u64 {
+        match self.is_read {
+            true => self.input_bytes() * 4,
+            false => 0,
+        }
+    }
+}
+
+/// A worker's scratch.
+struct Worker<'o> {
+    options: &'o Options,
     encoder: FrameEncoder,
 }
 
-impl<'f> Worker<'f> {
-    fn new(file: &'f PbfFile, options: &'f Options, ctx: &Context) -> Self {
+impl<'o> Worker<'o> {
+    fn new(options: &'o Options) -> Self {
         Self {
             options,
-            reader: BlobReader::new(&file.input, ctx),
             encoder: FrameEncoder::new(options.write.compression, options.write.blob_index),
         }
     }
 
-    fn repack(&mut self, entry: &BlobEntry, place: Position) -> Result<Done> {
-        let write = &self.options.write;
-        match place {
-            Position::Fits if !write.is_compression_asked => Ok(Done::Copy),
+    fn repack(&mut self, reader: &mut BlobReader<'_>, item: &RepackItem) -> Result<BlobOutcome> {
+        let (write, entry) = (&self.options.write, &item.entry);
+        match item.position {
+            Position::Fits if !item.is_read => Ok(BlobOutcome::Copy(*entry)),
             Position::Fits => {
                 let differs = |encoding| write.compression.differs_from(encoding);
-                let Some(payload) = self.reader.payload_if(entry, differs)? else {
-                    return Ok(Done::Copy);
+                let Some(payload) = reader.payload_if(entry, differs)? else {
+                    return Ok(BlobOutcome::Copy(*entry));
                 };
                 let frames = self.encoder.add_payload_like(payload, entry);
                 let frames = frames.and_then(|()| self.encoder.finish());
-                let frames = frames.map_err(|error| self.reader.error(entry, error))?;
-                Ok(Done::Recompressed(frames))
+                let frames = frames.map_err(|error| reader.error(entry, error))?;
+                Ok(BlobOutcome::Frames(frames))
             }
             Position::Behind(before) => {
-                let parts = parts(self.reader.payload(entry)?, before, self.options.elements);
-                let parts = parts.map_err(|error| self.reader.error(entry, error))?;
-                Ok(Done::Repacked(parts))
+                let elements = self.options.elements;
+                let cut = |payload: &[u8]| blocks(payload, before, elements);
+                reader.decode(entry, cut).map(BlobOutcome::Blocks)
             }
         }
     }
 }
 
-fn sink<'f>(options: &Options, header: HeaderBlock, ctx: &Context) -> Result<BlockPacker<'f>> {
-    let target = options.output.clone();
+fn sink<'f>(options: &Options, header: HeaderBlock, ctx: &Context) -> Result<Sink<'f>> {
     let write = WriteOptions {
         // Blobs that are copied have the compression that was asked for.
         is_compression_asked: false,
         ..options.write
     };
+    let target = options.output.clone();
     let writer = PbfWriter::create(target, header, write, SizeHint::default(), ctx)?;
-    Ok(BlockPacker::new(
-        writer,
-        &Encoders::of_blocks(options.elements, write, ctx),
-        1,
-    ))
+    let encoders = Encoders::of_blocks(options.elements, write, ctx);
+    Ok(Sink::of_writer(writer, &encoders, 1))
 }
 
 /// Where the objects of a blob come to stand.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Position {
     /// Where they stand: the blob is full, or nothing that could fill it follows, and it begins where a blob has to.
     Fits,
@@ -158,7 +154,7 @@ enum Position {
     Behind(Option<usize>),
 }
 
-fn items(plan: BlobPlan, elements: usize) -> Vec<(BlobEntry, Position)> {
+fn items(plan: BlobPlan, elements: usize, recompresses: bool) -> Vec<RepackItem> {
     let mut items = Vec::with_capacity(plan.entries.len());
     // The kind of the last objects, and how many of them wait for their blob to be full, where that is known.
     let mut pending: Option<(ObjectKind, Option<usize>)> = None;
@@ -171,7 +167,11 @@ fn items(plan: BlobPlan, elements: usize) -> Vec<(BlobEntry, Position)> {
         let count = entry.count as usize;
         let Some(kind) = entry.kinds.single() else {
             pending = entry.kinds.last().map(|kind| (kind, None));
-            items.push((entry, Position::Behind(None)));
+            items.push(RepackItem {
+                entry,
+                position: Position::Behind(None),
+                is_read: true,
+            });
             continue;
         };
         let before = pending
@@ -180,23 +180,27 @@ fn items(plan: BlobPlan, elements: usize) -> Vec<(BlobEntry, Position)> {
         let next = entries.peek().and_then(|next| next.kinds.first());
         let is_full = count == elements || (count < elements && next != Some(kind));
         let is_known = entry.flags.has(BlobFlags::HASHED);
-        let place = match before == Some(0) && is_full && is_known {
+        let position = match before == Some(0) && is_full && is_known {
             true => Position::Fits,
             false => Position::Behind(before),
         };
-        pending = match place {
+        pending = match position {
             Position::Fits => None,
             Position::Behind(before) => {
                 Some((kind, before.map(|before| (before + count) % elements)))
             }
         };
-        items.push((entry, place));
+        items.push(RepackItem {
+            entry,
+            position,
+            is_read: recompresses || position != Position::Fits,
+        });
     }
     items
 }
 
 /// The objects of a block as blocks of one kind, cut where `before` objects and those that follow are full blocks.
-fn parts(
+fn blocks(
     payload: &[u8],
     before: Option<usize>,
     elements: usize,

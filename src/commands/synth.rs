@@ -11,8 +11,9 @@ mod town;
 mod world;
 
 use crate::engine::headers::HeaderOptions;
+use crate::engine::sink::Sink;
 use crate::error::{Error, Result};
-use crate::file::{PbfWriter, WriteOptions, Written};
+use crate::file::{WriteOptions, Written};
 use crate::io::{OutputTarget, SizeHint};
 use crate::osm::ObjectKind;
 use crate::pbf::{FrameEncoder, HeaderBlock, feature};
@@ -104,7 +105,7 @@ fn write_state(options: &Options, world: &World, ctx: &Context) -> Result<Writte
     header.replication_timestamp = Some(world::day_ends(options.day));
     options.header.apply(&mut header);
     let size_hint = SizeHint::default();
-    let mut writer = PbfWriter::create(
+    let mut sink = Sink::create(
         options.output.clone(),
         header,
         options.write,
@@ -142,7 +143,7 @@ fn write_state(options: &Options, world: &World, ctx: &Context) -> Result<Writte
             let frames = added.and_then(|()| encoder.finish());
             frames.map_err(|error| Error::Internal(error.to_string()))
         },
-        |frames| frames.iter().try_for_each(|frame| writer.frame(frame)),
+        |frames| sink.append(frames),
     )?;
-    writer.finish()
+    Ok(sink.finish()?.written)
 }

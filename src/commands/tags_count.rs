@@ -5,10 +5,10 @@ mod table;
 use crate::engine::input;
 use crate::engine::tag_match::BlockMatcher;
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPlan, BlobReader, PlanNeeds, Prefiltered};
+use crate::file::{BlobPass, BlobPlan, PlanNeeds};
 use crate::osm::{KindSet, ObjectKind, TagExpression, TagFilter};
 use crate::pbf::{BlobEntry, ParsedBlock, StringTable};
-use crate::runtime::{Context, parallel_classify_phase};
+use crate::runtime::Context;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -73,38 +73,24 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let file = input::open(&options.input, ctx)?;
     let counter = Counter::new(options);
     let plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;
-    let blobs: Vec<&BlobEntry> = plan
-        .entries
-        .iter()
-        .filter(|entry| counter.selects(entry))
-        .collect();
-    let bytes = |entry: &BlobEntry| u64::from(entry.frame_len);
-    let phase = ctx.phase("count tags", blobs.iter().map(|entry| bytes(entry)).sum());
+    let blobs = plan.entries.iter().filter(|entry| counter.selects(entry));
     let table = CountTable::new(options.max_memory);
-    parallel_classify_phase(
-        ctx.jobs,
-        ctx.byte_budget(),
-        blobs.into_iter().map(Ok),
-        |entry| bytes(entry) * 2,
-        || (BlobReader::new(&file.input, ctx), Scratch::default()),
-        |(reader, scratch), entry| {
-            let glance = |strings: &StringTable<'_>| counter.is_hopeless(strings).then_some(());
-            let payload = match reader.payload_unless_decided(entry, Some(glance))? {
-                Prefiltered::Decided(()) => return Ok(bytes(entry)),
-                Prefiltered::Payload(payload) => payload,
-            };
-            let counted = ParsedBlock::parse(payload)
-                .and_then(|block| counter.count(&block, scratch, &table));
-            counted.map_err(|error| reader.error(entry, error))?;
-            table.spill_if_large()?;
-            Ok(bytes(entry))
-        },
-        |bytes| {
-            phase.advance(bytes);
-            Ok(())
-        },
-    )?;
-    drop(phase);
+    BlobPass::new("count tags", &file.input, ctx)
+        .holding(2)
+        .run(
+            blobs.collect(),
+            Scratch::default,
+            |reader, scratch, entry: &BlobEntry| {
+                let prefilter =
+                    |strings: &StringTable<'_>| counter.is_hopeless(strings).then_some(());
+                reader.decode_unless_decided(entry, Some(prefilter), |payload| {
+                    let block = ParsedBlock::parse(payload)?;
+                    counter.count(&block, scratch, &table)
+                })?;
+                table.spill_if_large()
+            },
+            |()| Ok(()),
+        )?;
     let kept = options.min_count..=options.max_count;
     let (mut tags, distinct) = table.finish(|count| kept.contains(&count))?;
     let by_name = |a: &TagCount, b: &TagCount| (&a.key, &a.value).cmp(&(&b.key, &b.value));

@@ -2,10 +2,11 @@
 
 pub mod changes;
 
-use crate::engine::filter::{BlobDecision, Job, Target, WriteSummary, select_by_id, write_kept};
+use crate::engine::filter::{BlobDecision, FilterJob, FilterOutput, select_by_id, write_selected};
 use crate::engine::headers::HeaderOptions;
 use crate::engine::references::{each_once, referenced};
 use crate::engine::scan::Scan;
+use crate::engine::sink::WriteSummary;
 use crate::engine::tag_match::BlockMatcher;
 use crate::engine::{Selected, Selection, input};
 use crate::error::{FormatError, Result};
@@ -74,20 +75,20 @@ struct Filter {
 
 impl Filter {
     /// What can be said of a blob by the kinds of its objects.
-    fn fate_by_kind(&self, kinds: KindSet) -> BlobDecision {
+    fn decide_by_kinds(&self, kinds: KindSet) -> BlobDecision {
         match kinds.intersection(self.tags.kinds()).is_empty() {
             true if self.invert => BlobDecision::Copy,
             true => BlobDecision::Drop,
-            false => BlobDecision::Look,
+            false => BlobDecision::Visit,
         }
     }
 
     /// What can be said of a blob by its strings.
-    fn fate_by_strings(&self, strings: &StringTable<'_>) -> BlobDecision {
+    fn decide_by_strings(&self, strings: &StringTable<'_>) -> BlobDecision {
         match BlockMatcher::new(&self.tags, strings).is_hopeless() {
             true if self.invert => BlobDecision::Copy,
             true => BlobDecision::Drop,
-            false => BlobDecision::Look,
+            false => BlobDecision::Visit,
         }
     }
 
@@ -113,16 +114,16 @@ impl Filter {
         ctx: &Context,
     ) -> Result<Summary> {
         let plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
-        let prefilter = |strings: &StringTable<'_>| self.fate_by_strings(strings);
+        let prefilter = |strings: &StringTable<'_>| self.decide_by_strings(strings);
         let select = |_: &BlobEntry, block: &ParsedBlock<'_>, selection: &mut Selection| {
             self.for_each(block, |kept, _| {
                 selection.push(Selected::whole_if(kept));
                 Ok(())
             })
         };
-        let decision = |entry: &BlobEntry| self.fate_by_kind(entry.kinds);
+        let decision = |entry: &BlobEntry| self.decide_by_kinds(entry.kinds);
         let job = job(file, plan, output, options, Some(&prefilter));
-        let kept = write_kept(job, decision, select, |()| (), ctx)?;
+        let kept = write_selected(job, decision, select, |()| (), ctx)?;
         Ok(Summary {
             matched: kept.written.objects.unwrap_or(0),
             missing: 0,
@@ -138,19 +139,19 @@ impl Filter {
         options: &Options,
         ctx: &Context,
     ) -> Result<Summary> {
-        let mut plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
-        let (matched, nodes) = self.matching(file, &mut plan, ctx)?;
+        let plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
+        let (matched, nodes) = self.matching(file, &plan, ctx)?;
         let once = plan.has_each_object_once();
         // Where a way comes in several versions, all are kept, and so are the nodes of those that do not
         // match.
         let nodes = Some(nodes).filter(|_| once);
-        let added = referenced(file, &mut plan, &matched, nodes, ctx)?;
+        let added = referenced(file, &plan, &matched, nodes, ctx)?;
         let only_referenced = match options.remove_tags {
             true => Selected::Untagged,
             false => Selected::Whole,
         };
         let decision = |entry: &BlobEntry| match matched.may_meet(entry) || added.may_meet(entry) {
-            true => BlobDecision::Look,
+            true => BlobDecision::Visit,
             false => BlobDecision::Drop,
         };
         // How many of those that are referred to are there, and which, where some may come again.
@@ -176,7 +177,7 @@ impl Filter {
             count += more;
             found.extend(ids);
         };
-        let kept = write_kept(job, decision, select, note, ctx)?;
+        let kept = write_selected(job, decision, select, note, ctx)?;
         let found = if once { count } else { found.len() };
         Ok(Summary {
             matched: matched.len(),
@@ -186,21 +187,16 @@ impl Filter {
     }
 
     /// The ids of what matches, and the nodes of the ways among that.
-    fn matching(
-        &self,
-        file: &PbfFile,
-        plan: &mut BlobPlan,
-        ctx: &Context,
-    ) -> Result<(IdSets, IdSet)> {
+    fn matching(&self, file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<(IdSets, IdSet)> {
         let (mut matched, mut nodes) = (IdSets::default(), IdSet::default());
-        let prefilter = |strings: &StringTable<'_>| match self.fate_by_strings(strings) {
+        let prefilter = |strings: &StringTable<'_>| match self.decide_by_strings(strings) {
             BlobDecision::Drop => BlobDecision::Drop,
-            BlobDecision::Copy | BlobDecision::Look => BlobDecision::Look,
+            BlobDecision::Copy | BlobDecision::Visit => BlobDecision::Visit,
         };
         Scan::bare("find tags", file, plan, ctx)
-            .glancing(&prefilter)
+            .prefiltered(&prefilter)
             .run(
-                |entry| self.fate_by_kind(entry.kinds) != BlobDecision::Drop,
+                |entry| self.decide_by_kinds(entry.kinds) != BlobDecision::Drop,
                 |_, block| {
                     let (mut ids, mut refs) = (Vec::new(), Vec::new());
                     self.for_each(block, |kept, object| {
@@ -233,17 +229,17 @@ fn job<'a>(
     output: OpenOutput,
     options: &Options,
     prefilter: Option<crate::engine::filter::StringPrefilter<'a>>,
-) -> Job<'a> {
+) -> FilterJob<'a> {
     let mut header = file.header.clone();
     options.header.apply(&mut header);
-    Job {
+    FilterJob {
         name: "write objects",
         file,
         plan,
         prefilter,
         cache: None,
         clean: InfoFields::NONE,
-        outputs: vec![Target { output, header }],
+        outputs: vec![FilterOutput { output, header }],
         write: options.write,
     }
 }

@@ -3,7 +3,8 @@
 //! A version holds from its time to that of the next version of the object. Blobs of which everything is kept are
 //! copied.
 
-use crate::engine::filter::{BlobDecision, Job, Target, WriteSummary, write_kept};
+use crate::engine::filter::{BlobDecision, FilterJob, FilterOutput, write_selected};
+use crate::engine::sink::WriteSummary;
 use crate::engine::{HeaderOptions, Selected, Selection, input};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, BlobReader, PbfFile, WriteOptions};
@@ -75,7 +76,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<WriteSummary> {
     let is_history = file.header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED);
     let is_snapshot = matches!(options.when, When::At(_));
     let continued = Continued::new(&file, &plan, ctx);
-    let job = Job {
+    let job = FilterJob {
         name: "filter by time",
         file: &file,
         plan,
@@ -86,16 +87,16 @@ pub fn run(options: &Options, ctx: &Context) -> Result<WriteSummary> {
             true => InfoFields::VISIBLE,
             false => InfoFields::NONE,
         },
-        outputs: vec![Target {
+        outputs: vec![FilterOutput {
             output,
             header: header(&file, options),
         }],
         write: options.write,
     };
     let select = |entry: &BlobEntry, block: &ParsedBlock<'_>, selection: &mut Selection| {
-        mark_versions(block, options.when, selection, || continued.next(entry))
+        select_versions(block, options.when, selection, || continued.next(entry))
     };
-    write_kept(job, |_| BlobDecision::Look, select, |()| (), ctx)
+    write_selected(job, |_| BlobDecision::Visit, select, |()| (), ctx)
 }
 
 fn header(file: &PbfFile, options: &Options) -> HeaderBlock {
@@ -108,7 +109,7 @@ fn header(file: &PbfFile, options: &Options) -> HeaderBlock {
 
 /// Selection the versions that are wanted. `next` gives the version behind the last one, where it may be of the same
 /// object.
-fn mark_versions(
+fn select_versions(
     block: &ParsedBlock<'_>,
     when: When,
     selection: &mut Selection,

@@ -1,144 +1,150 @@
-//! Writing what a command keeps of a file: whole blobs as they are, parts of blobs anew. Into one output,
-//! or into several in one pass.
+//! Writing the selected objects of a file, to one output or to several in one pass.
+//!
+//! For each blob a [`BlobDecision`] says what is known before it is read. A blob that has to be visited is parsed, and a
+//! closure fills a [`Selection`]: which outputs keep which of its objects.
 
 mod selection;
 mod worker;
 
-use super::block_packer::{BlockPacker, Encoders};
+use super::block_packer::Encoders;
 use super::partial_blob_cache::PartialBlobCache;
+use super::sink::{BlobOutcome, Sink, WriteSummary};
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPlan, PbfFile, PbfWriter, WriteOptions, Written};
+use crate::file::{BlobPass, BlobPlan, PbfFile, WriteOptions};
 use crate::io::{OpenOutput, SizeHint};
 use crate::osm::ObjectKind;
-use crate::pbf::{
-    BlobEntry, EncodedBlock, EncodedFrame, HeaderBlock, InfoFields, ParsedBlock, StringTable,
-    clean_block,
-};
-use crate::runtime::{Context, parallel_classify_phase};
+use crate::pbf::{BlobEntry, HeaderBlock, InfoFields, ParsedBlock, StringTable, clean_block};
+use crate::runtime::{Context, WorkItem, parallel_classify_phase};
 pub(crate) use selection::{GroupId, Selected, Selection};
-use serde::Serialize;
 use worker::FilterWorker;
 
 /// What is known to become of a blob before it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BlobDecision {
-    /// Nothing of it is kept.
+    /// No object is kept.
     Drop,
-    /// All of it is kept.
+    /// All objects are kept.
     Copy,
-    /// Its objects decide.
-    Look,
+    /// The objects have to be visited.
+    Visit,
 }
 
-/// What is known to become of a blob in several outputs.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct BlobDecisions {
-    /// The outputs that keep all of it.
-    pub copies: Vec<u32>,
-    /// Whether its objects decide in others.
-    pub look: bool,
-    /// Whether there is another payload in its place first.
-    pub change: bool,
+/// A blob, and what is known to become of it in each output.
+#[derive(Debug, Clone)]
+pub(crate) struct FilterItem {
+    pub entry: BlobEntry,
+    /// The outputs that keep all of the blob.
+    pub copied_to: Vec<u32>,
+    /// Whether its objects decide about the other outputs.
+    pub is_visited: bool,
+    /// Whether the payload is transformed before it is written.
+    pub is_transformed: bool,
 }
 
-impl BlobDecisions {
-    /// Whether the blob has to be decoded.
-    const fn is_decoded(&self) -> bool {
-        self.look || self.change
+impl FilterItem {
+    /// A blob whose decision is the same in the only output.
+    pub(crate) fn new(entry: BlobEntry, decision: BlobDecision) -> Self {
+        Self {
+            entry,
+            copied_to: match decision {
+                BlobDecision::Copy => vec![0],
+                BlobDecision::Drop | BlobDecision::Visit => Vec::new(),
+            },
+            is_visited: decision == BlobDecision::Visit,
+            is_transformed: false,
+        }
     }
 
-    /// The same for another payload in the blob's place.
-    pub(crate) fn changed(self) -> Self {
+    /// The same blob, transformed before it is written.
+    pub(crate) fn transformed(self) -> Self {
         Self {
-            change: true,
+            is_transformed: true,
             ..self
         }
     }
+
+    fn is_dropped(&self) -> bool {
+        self.copied_to.is_empty() && !self.is_visited
+    }
+
+    const fn is_decoded(&self) -> bool {
+        self.is_visited || self.is_transformed
+    }
+
+    fn copies(&self) -> Vec<(u32, BlobOutcome)> {
+        let outputs = self.copied_to.iter();
+        let copies = outputs.map(|output| (*output, BlobOutcome::Copy(self.entry)));
+        copies.collect()
+    }
 }
 
-impl From<BlobDecision> for BlobDecisions {
-    fn from(decision: BlobDecision) -> Self {
-        Self {
-            copies: if decision == BlobDecision::Copy {
-                vec![0]
-            } else {
-                Vec::new()
-            },
-            look: decision == BlobDecision::Look,
-            change: false,
+impl WorkItem for FilterItem {
+    fn input_bytes(&self) -> u64 {
+        self.entry.input_bytes()
+    }
+
+    fn held_bytes(&self) -> u64 {
+        match self.is_decoded() {
+            true => self.entry.input_bytes() * 4,
+            false => 0,
         }
     }
 }
 
-/// What can be said of a blob by its strings alone.
+/// Decides about a blob by its strings alone, before the rest is decompressed.
 pub(crate) type StringPrefilter<'a> = &'a (dyn Fn(&StringTable<'_>) -> BlobDecision + Sync);
 
-/// What a payload becomes before it is looked at what is kept of it.
+/// What became of a payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Transformed {
-    /// It stays as it is.
-    Not,
-    /// There is another in its place, of which all that the entry of the blob says is true, but for what this one
-    /// says.
-    Alike(BlobEntry),
-    /// There is another in its place.
-    Anew,
+    /// It is unchanged.
+    No,
+    /// It is new, and this entry describes it but for its length and hash.
+    WithEntry(BlobEntry),
+    /// It is new.
+    Yes,
 }
 
-/// Makes another payload of that of a blob, with as many objects in the same order.
+/// Writes a transformed payload, with as many objects in the same order.
 pub(crate) type Transform<'a> =
     &'a (dyn Fn(&BlobEntry, &[u8], &mut Vec<u8>) -> Result<Transformed, FormatError> + Sync);
 
-/// An output and what its header says.
-pub(crate) struct Target {
+/// An output that is open, and its header.
+pub(crate) struct FilterOutput {
     pub output: OpenOutput,
     pub header: HeaderBlock,
 }
 
-/// Where objects are taken from and where they go.
-pub(crate) struct Job<'a> {
-    /// The name of the phase.
+/// A file, and the outputs that its selected objects go to.
+pub(crate) struct FilterJob<'a> {
+    /// The name of the pass.
     pub name: &'static str,
     pub file: &'a PbfFile,
     pub plan: BlobPlan,
-    /// Asked before a blob is decompressed as a whole. Only where there is one output.
+    /// Only where there is one output.
     pub prefilter: Option<StringPrefilter<'a>>,
-    /// What is kept of some blobs, which need not be read again.
+    /// Blobs whose kept part is in memory already.
     pub cache: Option<&'a PartialBlobCache>,
-    /// Metadata that nothing keeps.
+    /// Metadata that is left out.
     pub clean: InfoFields,
-    pub outputs: Vec<Target>,
+    pub outputs: Vec<FilterOutput>,
     pub write: WriteOptions,
 }
 
-/// What was kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct WriteSummary {
-    /// The file that was written.
-    pub written: Written,
-    /// Blobs that were copied as they were.
-    pub blobs_copied: u64,
-    /// Blobs that were passed over without being read.
-    pub blobs_skipped: u64,
-    /// Blobs of which a part was kept.
-    pub blobs_rewritten: u64,
-}
-
-/// Writes what is kept of a file to one output, in file order.
+/// Writes the selected objects of a file to one output, in file order.
 ///
-/// `decision` says what is known of a blob by its entry; a blob of which the plan knows nothing is looked at
-/// in any case. `select` decides for each object of a block that is looked at, in order, and returns what
-/// `note` is to learn, in file order.
-pub(crate) fn write_kept<T: Send>(
-    job: Job<'_>,
-    decision: impl Fn(&BlobEntry) -> BlobDecision,
+/// `decide` tells about a blob by its entry; a blob without an index is visited in any case. `select` selects among the
+/// objects of a block, in order. What it returns goes to `note`, in file order.
+pub(crate) fn write_selected<T: Send>(
+    job: FilterJob<'_>,
+    decide: impl Fn(&BlobEntry) -> BlobDecision,
     select: impl Fn(&BlobEntry, &ParsedBlock<'_>, &mut Selection) -> Result<T, FormatError> + Sync,
     note: impl FnMut(T),
     ctx: &Context,
 ) -> Result<WriteSummary> {
-    let kept = write_each(
+    let summaries = write_outputs(
         job,
-        |entry| decision(entry).into(),
+        |entry| FilterItem::new(*entry, decide(entry)),
         |entry, block, selection| {
             selection.start_one_output();
             select(entry, block, selection)
@@ -146,232 +152,182 @@ pub(crate) fn write_kept<T: Send>(
         note,
         ctx,
     )?;
-    Ok(kept.into_iter().next().unwrap_or_default())
+    Ok(summaries.into_iter().next().unwrap_or_default())
 }
 
-/// As [`write_kept`], to any number of outputs in one pass.
-pub(crate) fn write_each<T: Send>(
-    job: Job<'_>,
-    decisions: impl Fn(&BlobEntry) -> BlobDecisions,
+/// Writes the selected objects of a file to any number of outputs in one pass, as [`write_selected`] does to one.
+pub(crate) fn write_outputs<T: Send>(
+    job: FilterJob<'_>,
+    decide: impl Fn(&BlobEntry) -> FilterItem,
     select: impl Fn(&BlobEntry, &ParsedBlock<'_>, &mut Selection) -> Result<T, FormatError> + Sync,
     note: impl FnMut(T),
     ctx: &Context,
 ) -> Result<Vec<WriteSummary>> {
-    let (file, plan) = (job.file, job.plan);
-    // What is cleaned is never copied, and so needs to be known blob by blob.
     let cleans = !job.clean.is_empty();
     let clean = |_: &BlobEntry, payload: &[u8], out: &mut Vec<u8>| {
-        clean_block(payload, job.clean, out).map(|()| Transformed::Anew)
+        clean_block(payload, job.clean, out).map(|()| Transformed::Yes)
     };
-    let change: Option<Transform<'_>> = if cleans { Some(&clean) } else { None };
-    let decisions = |entry: &BlobEntry| {
-        let decisions = match entry.is_indexed() {
-            true => decisions(entry),
-            false => BlobDecision::Look.into(),
+    let transform: Option<Transform<'_>> = if cleans { Some(&clean) } else { None };
+    let entries = job.plan.entries.into_iter();
+    let items = entries.map(|entry| {
+        let item = match entry.is_indexed() {
+            true => decide(&entry),
+            false => FilterItem::new(entry, BlobDecision::Visit),
         };
         match cleans {
-            true => decisions.changed(),
-            false => decisions,
+            true => item.transformed(),
+            false => item,
         }
-    };
-    let items = plan.entries.into_iter();
-    let items: Vec<WorkItem> = items.map(|entry| (entry, decisions(&entry))).collect();
-    let outputs = job.outputs.len();
-    let size_hint = (0..outputs).map(|output| size_hint(&items, output as u32));
-    let size_hint = size_hint.collect();
-    let mut writer = FilteredWriter::begin(file, job.outputs, job.write, size_hint, ctx)?;
-    let pass = Pass {
+    });
+    let items: Vec<FilterItem> = items.collect();
+    let outputs = 0..job.outputs.len() as u32;
+    let size_hints = outputs.map(|output| size_hint(&items, output)).collect();
+    let mut writer = FilteredWriter::begin(job.file, job.outputs, job.write, size_hints, ctx)?;
+    let pass = FilterPass {
         name: job.name,
         prefilter: job.prefilter,
         cache: job.cache,
-        change,
+        transform,
     };
     writer.pass(pass, items, select, note)?;
     writer.finish()
 }
 
-/// A blob, and what is known to become of it.
-pub(crate) type WorkItem = (BlobEntry, BlobDecisions);
-
-/// The bytes that an output is size_hint to take.
-pub(crate) fn size_hint(items: &[WorkItem], output: u32) -> SizeHint {
-    let copied =
-        |(_, decisions): &&WorkItem| !decisions.change && decisions.copies.contains(&output);
-    let copies = items.iter().filter(copied);
-    copies.fold(SizeHint::default(), |size_hint, (entry, _)| {
-        size_hint.and(SizeHint::copy_of(entry.offset, entry.frame_len.into()))
+/// The bytes that an output copies from the input.
+pub(crate) fn size_hint(items: &[FilterItem], output: u32) -> SizeHint {
+    let is_copied = |item: &&FilterItem| !item.is_transformed && item.copied_to.contains(&output);
+    let copies = items.iter().filter(is_copied).map(|item| &item.entry);
+    copies.fold(SizeHint::default(), |hint, entry| {
+        hint.and(SizeHint::copy_of(entry.offset, entry.frame_len.into()))
     })
 }
 
-/// A pass over blobs of a file, all of which go to the outputs of a [`FilteredWriter`].
-pub(crate) struct Pass<'a> {
-    /// The name of the phase.
+/// A pass over some blobs of the file of a [`FilteredWriter`].
+pub(crate) struct FilterPass<'a> {
+    /// The name of the pass.
     pub name: &'static str,
-    /// Asked before a blob is decompressed as a whole. Only where there is one output.
+    /// Only where there is one output.
     pub prefilter: Option<StringPrefilter<'a>>,
-    /// What is kept of some blobs, which need not be read again.
+    /// Blobs whose kept part is in memory already.
     pub cache: Option<&'a PartialBlobCache>,
-    /// Makes the payloads that take the place of others.
-    pub change: Option<Transform<'a>>,
+    /// Transforms the payloads of the items that ask for it.
+    pub transform: Option<Transform<'a>>,
 }
 
-impl Pass<'_> {
-    /// A pass over blobs as they are.
+impl FilterPass<'_> {
+    /// A pass without prefilter, cache and transform.
     pub(crate) const fn plain(name: &'static str) -> Self {
         Self {
             name,
             prefilter: None,
             cache: None,
-            change: None,
+            transform: None,
         }
     }
 }
 
-/// Writes what is kept of a file, in one pass or in several.
+/// Writes selected objects of a file, in one pass or in several.
 pub(crate) struct FilteredWriter<'f> {
     file: &'f PbfFile,
     write: WriteOptions,
     ctx: &'f Context,
-    sinks: Vec<BlockPacker<'f>>,
-    kept: Vec<WriteSummary>,
+    sinks: Vec<Sink<'f>>,
 }
 
 impl<'f> FilteredWriter<'f> {
     /// Begins the outputs.
     pub(crate) fn begin(
         file: &'f PbfFile,
-        outputs: Vec<Target>,
+        outputs: Vec<FilterOutput>,
         write: WriteOptions,
-        size_hint: Vec<SizeHint>,
+        size_hints: Vec<SizeHint>,
         ctx: &'f Context,
     ) -> Result<Self> {
         let (count, encoders) = (outputs.len(), Encoders::new(write, ctx));
-        let mut sinks = Vec::with_capacity(count);
-        for (target, mut size_hint) in outputs.into_iter().zip(size_hint) {
-            size_hint.others = count - 1;
-            let writer = PbfWriter::begun(target.output, target.header, write, size_hint, ctx)?;
-            sinks.push(BlockPacker::new(writer, &encoders, count));
-        }
+        let sinks = outputs.into_iter().zip(size_hints).map(|(output, hint)| {
+            let hint = SizeHint {
+                others: count - 1,
+                ..hint
+            };
+            let FilterOutput { output, header } = output;
+            Sink::in_output(output, header, write, hint, &encoders, count, ctx)
+        });
         Ok(Self {
             file,
             write,
             ctx,
-            sinks,
-            kept: vec![WriteSummary::default(); count],
+            sinks: sinks.collect::<Result<_>>()?,
         })
     }
 
-    /// Appends what is kept of some blobs. `select` and `note` are as in [`write_each`].
+    /// Appends the selected objects of some blobs. `select` and `note` are as in [`write_outputs`].
     pub(crate) fn pass<T: Send>(
         &mut self,
-        pass: Pass<'_>,
-        mut items: Vec<WorkItem>,
+        pass: FilterPass<'_>,
+        mut items: Vec<FilterItem>,
         select: impl Fn(&BlobEntry, &ParsedBlock<'_>, &mut Selection) -> Result<T, FormatError> + Sync,
         mut note: impl FnMut(T),
     ) -> Result<()> {
-        let (file, ctx) = (self.file, self.ctx);
-        let (sinks, all_kept) = (&mut self.sinks, &mut self.kept);
-        items.retain(|(entry, decisions)| {
-            let stays = !decisions.copies.is_empty() || decisions.look;
-            if !stays {
-                ctx.stats.skip_blob(entry.is_verified());
-                all_kept.iter_mut().for_each(|kept| kept.blobs_skipped += 1);
+        let (input, ctx, write) = (&self.file.input, self.ctx, self.write);
+        let sinks = &mut self.sinks;
+        items.retain(|item| {
+            if item.is_dropped() {
+                ctx.stats.skip_blob(item.entry.is_verified());
+                sinks.iter_mut().for_each(Sink::skip);
             }
-            stays
+            !item.is_dropped()
         });
-        let bytes = |entry: &BlobEntry| u64::from(entry.frame_len);
-        let phase = ctx.phase(pass.name, items.iter().map(|(entry, _)| bytes(entry)).sum());
-        parallel_classify_phase(
-            ctx.jobs,
-            ctx.byte_budget(),
-            items.into_iter().map(Ok),
-            |(entry, decisions)| {
-                if decisions.is_decoded() {
-                    bytes(entry) * 4
-                } else {
-                    0
-                }
+        BlobPass::new(pass.name, input, ctx).run(
+            items,
+            || FilterWorker::new(&pass, write),
+            |reader, worker, item| match item.is_decoded() {
+                true => worker.filter(reader, &item, &select),
+                false => Ok((item.copies(), None)),
             },
-            || FilterWorker::new(file, &pass, self.write, ctx),
-            |looker, (entry, decisions)| {
-                let (done, noted) = match decisions.is_decoded() {
-                    true => looker.look(entry, &decisions, &select)?,
-                    false => (Done::copies(entry, &decisions), None),
-                };
-                Ok((bytes(&entry), done, noted))
-            },
-            |(bytes, done, noted)| {
-                phase.advance(bytes);
+            |(outcomes, noted)| {
                 noted.into_iter().for_each(&mut note);
-                for (output, done) in done {
-                    let output = output as usize;
-                    let (Some(sink), Some(kept)) =
-                        (sinks.get_mut(output), all_kept.get_mut(output))
-                    else {
-                        continue;
-                    };
-                    match done {
-                        Done::Copy(entry) => {
-                            kept.blobs_copied += 1;
-                            sink.copy(&file.input, entry)?;
-                        }
-                        Done::Rewritten(frames, parts) => {
-                            kept.blobs_rewritten += 1;
-                            if !frames.is_empty() {
-                                sink.frames(frames)?;
-                            }
-                            parts.into_iter().try_for_each(|part| sink.block(part))?;
-                        }
-                    }
-                }
-                Ok(())
+                outcomes.into_iter().try_for_each(|(output, outcome)| {
+                    let sink = sinks.get_mut(output as usize);
+                    sink.map_or(Ok(()), |sink| sink.add(input, outcome))
+                })
             },
         )
     }
 
-    /// Ends all outputs: encoding what is left, and waiting for the disk, are done for several at once.
+    /// Ends all outputs. Encoding the last blocks, and waiting for the disk, are done for several at once.
     pub(crate) fn finish(mut self) -> Result<Vec<WriteSummary>> {
         const AT_ONCE: usize = 16;
-        self.sinks.iter_mut().try_for_each(BlockPacker::end_block)?;
-        let writers: Result<Vec<_>> = self.sinks.into_iter().map(BlockPacker::finish).collect();
-        let mut kept = self.kept.iter_mut();
+        self.sinks.iter_mut().try_for_each(Sink::end_block)?;
+        let writers: Result<Vec<_>> = self.sinks.into_iter().map(Sink::into_writer).collect();
+        let writers = writers?;
+        let mut summaries = Vec::with_capacity(writers.len());
         let _phase = self.ctx.phase("flush", 0);
         parallel_classify_phase(
-            AT_ONCE.min(kept.len()),
+            AT_ONCE.min(writers.len()),
             u64::MAX,
-            writers?.into_iter().map(Ok),
+            writers.into_iter().map(Ok),
             |_| 0,
             || (),
-            |(), writer| writer.finish(),
-            |written| {
-                if let Some(kept) = kept.next() {
-                    kept.written = written;
-                }
+            |(), (writer, summary)| {
+                Ok(WriteSummary {
+                    written: writer.finish()?,
+                    ..summary
+                })
+            },
+            |summary| {
+                summaries.push(summary);
                 Ok(())
             },
         )?;
-        Ok(self.kept)
+        Ok(summaries)
     }
 }
 
-/// What an output gets of a blob.
-enum Done {
-    Copy(BlobEntry),
-    Rewritten(Vec<EncodedFrame>, Vec<EncodedBlock>),
-}
-
-impl Done {
-    fn copies(entry: BlobEntry, decisions: &BlobDecisions) -> Vec<(u32, Self)> {
-        let copies = decisions.copies.iter();
-        copies.map(|output| (*output, Self::Copy(entry))).collect()
-    }
-}
-
-/// Selection each object of a block by its kind and id.
+/// Selects among the objects of a block by their kind and id.
 pub(crate) fn select_by_id(
     block: &ParsedBlock<'_>,
     selection: &mut Selection,
-    mut keep: impl FnMut(ObjectKind, i64) -> Selected,
+    mut select: impl FnMut(ObjectKind, i64) -> Selected,
 ) -> Result<(), FormatError> {
-    block.for_each_id(|kind, id| selection.push(keep(kind, id)))
+    block.for_each_id(|kind, id| selection.push(select(kind, id)))
 }

@@ -1,11 +1,11 @@
 //! Opening the inputs of commands. What is OSM as text becomes a temporary PBF with a table of contents first, so
 //! that every command takes it.
 
-use super::block_packer::{BlockPacker, Encoders};
 use super::headers::HeaderOptions;
+use crate::engine::sink::{BlobOutcome, Sink};
 use crate::engine::sort::{Dedupe, SortJob, sort_files};
 use crate::error::{Error, FormatError, Result};
-use crate::file::{BlobPlan, PbfFile, PbfWriter, PlanNeeds, WriteOptions};
+use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions};
 use crate::formats::{Batch, ChangeSet, DocumentHeader, TextFormat, read_start, read_texts};
 use crate::io::{Input, OutputTarget, ScratchFile, SizeHint};
 use crate::osm::NANO_PER_DECIMICRO;
@@ -135,8 +135,7 @@ fn convert(
     ctx: &Context,
 ) -> Result<()> {
     let header = header(read_start(&input, format)?.document_header());
-    let writer = PbfWriter::create(target, header, write, SizeHint::default(), ctx)?;
-    let mut sink = BlockPacker::new(writer, &Encoders::new(write, ctx), 1);
+    let mut sink = Sink::create(target, header, write, SizeHint::default(), ctx)?;
     let (mut is_history, mut deleted) = (false, 0);
     let path = input.path().to_owned();
     let phase = ctx.phase("convert", 0);
@@ -153,7 +152,7 @@ fn convert(
         |(parts, tells_visible, left_out)| {
             is_history |= tells_visible;
             deleted += left_out;
-            parts.into_iter().try_for_each(|part| sink.block(part))
+            sink.add(&input, BlobOutcome::Blocks(parts))
         },
     )?;
     drop(phase);
@@ -163,7 +162,7 @@ fn convert(
             path.display()
         ));
     }
-    let mut writer = sink.finish()?;
+    let (mut writer, _) = sink.into_writer()?;
     if is_history {
         writer.require(feature::HISTORY);
     }

@@ -9,13 +9,14 @@ pub(crate) mod references;
 pub(crate) mod rewrite;
 pub(crate) mod scan;
 pub(crate) mod shards;
+pub(crate) mod sink;
 pub(crate) mod sort;
 pub(crate) mod tag_match;
 
-pub(crate) use block_packer::{BlockPacker, Encoders};
-pub use filter::WriteSummary;
+pub(crate) use block_packer::Encoders;
 pub(crate) use filter::{GroupId, Selected, Selection};
 pub use headers::{HeaderOption, HeaderOptions};
+pub use sink::WriteSummary;
 
 use crate::file::PbfFile;
 use crate::io::SizeHint;

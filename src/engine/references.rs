@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 /// The nodes of the wanted ways are not looked for where `nodes_of_wanted` has them already.
 pub(crate) fn referenced(
     file: &PbfFile,
-    plan: &mut BlobPlan,
+    plan: &BlobPlan,
     wanted: &IdSets,
     nodes_of_wanted: Option<IdSet>,
     ctx: &Context,
@@ -95,7 +95,7 @@ fn members(
 
 fn relations(
     file: &PbfFile,
-    plan: &mut BlobPlan,
+    plan: &BlobPlan,
     wanted: &IdSets,
     found: &mut IdSets,
     ctx: &Context,

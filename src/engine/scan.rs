@@ -1,28 +1,41 @@
-//! One phase over the blobs that a plan could not rule out, for what is to be learned from them.
+//! A pass that learns something from the blobs that a plan could not rule out.
 
 use super::filter::{BlobDecision, StringPrefilter};
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPlan, BlobReader, PbfFile, Prefiltered};
+use crate::file::{BlobPass, BlobPlan, PbfFile};
 use crate::pbf::{BlobEntry, ParsedBlock, StringTable};
-use crate::runtime::{Context, parallel_classify_phase};
+use crate::runtime::{Context, WorkItem};
 
-/// What is looked at, and how deeply.
+/// A pass over blobs of a file, and how much of each block it parses.
 pub(crate) struct Scan<'a> {
     name: &'static str,
     file: &'a PbfFile,
-    plan: &'a mut BlobPlan,
-    /// What can be said of a blob by its strings.
+    plan: &'a BlobPlan,
     prefilter: Option<StringPrefilter<'a>>,
     with_strings: bool,
     ctx: &'a Context,
 }
 
+/// A blob of which something is to be found.
+struct ScanItem<'e>(&'e BlobEntry);
+
+impl WorkItem for ScanItem<'_> {
+    fn input_bytes(&self) -> u64 {
+        self.0.input_bytes()
+    }
+
+    fn held_bytes(&self) -> u64 {
+        // A closure returns up to 16 bytes for each object.
+        self.0.input_bytes() * 2 + u64::from(self.0.count) * 16
+    }
+}
+
 impl<'a> Scan<'a> {
-    /// A phase that looks at ids, places and references, and not at strings.
+    /// A pass over ids, locations and references, without strings.
     pub(crate) fn bare(
         name: &'static str,
         file: &'a PbfFile,
-        plan: &'a mut BlobPlan,
+        plan: &'a BlobPlan,
         ctx: &'a Context,
     ) -> Self {
         Self {
@@ -35,7 +48,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The same, with the strings of each block.
+    /// The same pass with the strings of each block.
     pub(crate) fn with_strings(self) -> Self {
         Self {
             with_strings: true,
@@ -43,22 +56,22 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The same, but for blobs that `prefilter` drops by their strings.
-    pub(crate) fn glancing(self, prefilter: StringPrefilter<'a>) -> Self {
+    /// The same pass with strings, without the blobs that `prefilter` drops.
+    pub(crate) fn prefiltered(self, prefilter: StringPrefilter<'a>) -> Self {
         Self {
             prefilter: Some(prefilter),
             ..self.with_strings()
         }
     }
 
-    /// Reads the blobs that `selected` picks and hands what `look` makes of each to `take`, in file order.
+    /// Parses the blobs that `picks` selects and hands what `find` returns for each to `take`, in file order.
     pub(crate) fn run<T: Send>(
         self,
-        selected: impl Fn(&BlobEntry) -> bool,
-        look: impl Fn(&BlobEntry, &ParsedBlock<'_>) -> Result<T, FormatError> + Sync,
+        picks: impl Fn(&BlobEntry) -> bool,
+        find: impl Fn(&BlobEntry, &ParsedBlock<'_>) -> Result<T, FormatError> + Sync,
         mut take: impl FnMut(T),
     ) -> Result<()> {
-        self.try_run(selected, look, |found| {
+        self.try_run(picks, find, |found| {
             take(found);
             Ok(())
         })
@@ -67,45 +80,30 @@ impl<'a> Scan<'a> {
     /// As [`run`](Self::run), with a `take` that may fail.
     pub(crate) fn try_run<T: Send>(
         self,
-        selected: impl Fn(&BlobEntry) -> bool,
-        look: impl Fn(&BlobEntry, &ParsedBlock<'_>) -> Result<T, FormatError> + Sync,
+        picks: impl Fn(&BlobEntry) -> bool,
+        find: impl Fn(&BlobEntry, &ParsedBlock<'_>) -> Result<T, FormatError> + Sync,
         mut take: impl FnMut(T) -> Result<()>,
     ) -> Result<()> {
-        let (file, ctx) = (self.file, self.ctx);
-        let entries = self.plan.entries.iter();
-        let blobs: Vec<&BlobEntry> = entries.filter(|entry| selected(entry)).collect();
-        let bytes = |entry: &BlobEntry| u64::from(entry.frame_len);
-        let phase = ctx.phase(self.name, blobs.iter().map(|entry| bytes(entry)).sum());
+        let entries = self.plan.entries.iter().filter(|entry| picks(entry));
         let (prefilter, with_strings) = (self.prefilter, self.with_strings);
-        parallel_classify_phase(
-            ctx.jobs,
-            ctx.byte_budget(),
-            blobs.into_iter().map(Ok),
-            // What is found takes up to 16 bytes an object.
-            |entry| bytes(entry) * 2 + u64::from(entry.count) * 16,
-            || BlobReader::new(&file.input, ctx),
-            |reader, entry| {
+        BlobPass::new(self.name, &self.file.input, self.ctx).run(
+            entries.map(ScanItem).collect(),
+            || (),
+            |reader, (), ScanItem(entry)| {
                 let is_dropped = prefilter.map(|prefilter| {
                     move |strings: &StringTable<'_>| {
-                        (prefilter(strings) == BlobDecision::Drop).then_some(())
+                        (prefilter(strings) == BlobDecision::Drop).then_some(None)
                     }
                 });
-                let payload = match reader.payload_unless_decided(entry, is_dropped)? {
-                    Prefiltered::Decided(()) => return Ok((bytes(entry), None)),
-                    Prefiltered::Payload(payload) => payload,
-                };
-                let block = match with_strings {
-                    true => ParsedBlock::parse(payload),
-                    false => ParsedBlock::parse_bare(payload),
-                };
-                let looked = block.and_then(|block| look(entry, &block));
-                let looked = looked.map_err(|error| reader.error(entry, error))?;
-                Ok((bytes(entry), Some(looked)))
+                reader.decode_unless_decided(entry, is_dropped, |payload| {
+                    let block = match with_strings {
+                        true => ParsedBlock::parse(payload)?,
+                        false => ParsedBlock::parse_bare(payload)?,
+                    };
+                    find(entry, &block).map(Some)
+                })
             },
-            |(bytes, looked)| {
-                phase.advance(bytes);
-                looked.into_iter().try_for_each(&mut take)
-            },
+            |found| found.into_iter().try_for_each(&mut take),
         )
     }
 }

@@ -6,7 +6,7 @@ use crate::file::BlobReader;
 use crate::io::{Input, SizeHint};
 use crate::osm::TypeThenId;
 use crate::pbf::{BlobEntry, BlobFlags};
-use crate::runtime::Context;
+use crate::runtime::{Context, WorkItem};
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub(crate) struct Shard {
 
 /// One step of the output, in canonical order.
 #[derive(Debug, Clone)]
-pub(crate) enum WorkItem {
+pub(crate) enum MergeStep {
     Copy(Source),
     Merge(Shard),
 }
@@ -56,29 +56,34 @@ impl Shard {
     }
 }
 
-impl WorkItem {
-    pub(crate) fn payload_bytes(&self) -> u64 {
-        match self {
-            Self::Copy(_) => 0,
-            Self::Merge(shard) => total(&shard.sources, |entry| entry.payload_len),
-        }
+impl WorkItem for Shard {
+    fn input_bytes(&self) -> u64 {
+        total(&self.sources, |entry| entry.frame_len)
     }
 
-    /// Bytes that the item takes where all its blobs are decoded.
-    pub(crate) fn held_bytes(&self) -> u64 {
-        match self {
-            Self::Copy(source) => u64::from(source.entry.payload_len) * 2,
-            Self::Merge(_) => self.payload_bytes() * 2,
-        }
+    fn held_bytes(&self) -> u64 {
+        total(&self.sources, |entry| entry.payload_len)
     }
+}
 
-    pub(crate) fn frame_bytes(&self) -> u64 {
+impl WorkItem for MergeStep {
+    fn input_bytes(&self) -> u64 {
         match self {
             Self::Copy(source) => u64::from(source.entry.frame_len),
-            Self::Merge(shard) => total(&shard.sources, |entry| entry.frame_len),
+            Self::Merge(shard) => shard.input_bytes(),
         }
     }
 
+    /// The payloads of the blobs that are merged.
+    fn held_bytes(&self) -> u64 {
+        match self {
+            Self::Copy(_) => 0,
+            Self::Merge(shard) => shard.held_bytes(),
+        }
+    }
+}
+
+impl MergeStep {
     /// Blobs of the input that are merged, each counted in the shard it starts in.
     pub(crate) fn blobs_merged(&self) -> u64 {
         match self {
@@ -87,7 +92,7 @@ impl WorkItem {
         }
     }
 
-    /// The bytes that this item adds to the output.
+    /// The bytes that this step adds to the output.
     pub(crate) fn size_hint(&self) -> SizeHint {
         match self {
             Self::Copy(source) => {
@@ -127,38 +132,38 @@ pub(crate) fn without_equals(mut blobs: Vec<Source>) -> Vec<Source> {
     blobs
 }
 
-/// Cuts the blobs of all inputs into items.
-pub(crate) fn plan_items(blobs: Vec<Source>, shard_bytes: u64) -> Vec<WorkItem> {
+/// Cuts the blobs of all inputs into steps.
+pub(crate) fn plan_steps(blobs: Vec<Source>, shard_bytes: u64) -> Vec<MergeStep> {
     // Blobs without nodes, ways or relations have no place in the order: they go to the end.
     let (mut blobs, empty): (Vec<_>, Vec<_>) =
         blobs.into_iter().partition(|source| source.entry.count > 0);
     // Stable: blobs that start alike keep the order of the inputs.
     blobs.sort_by_key(|source| source.entry.first_key());
-    let mut items = Vec::new();
+    let mut steps = Vec::new();
     let mut cluster: Vec<Source> = Vec::new();
     let mut last: Option<TypeThenId> = None;
     for source in blobs {
         if !cluster.is_empty() && source.entry.first_key() > last {
-            end_cluster(std::mem::take(&mut cluster), shard_bytes, &mut items);
+            end_cluster(std::mem::take(&mut cluster), shard_bytes, &mut steps);
         }
         last = source.entry.last_key().max(last);
         cluster.push(source);
     }
-    end_cluster(cluster, shard_bytes, &mut items);
-    items.extend(empty.into_iter().map(WorkItem::Copy));
-    items
+    end_cluster(cluster, shard_bytes, &mut steps);
+    steps.extend(empty.into_iter().map(MergeStep::Copy));
+    steps
 }
 
-impl WorkItem {
-    /// The item with a blob in which ids come again merged by itself, so that each comes once.
+impl MergeStep {
+    /// The step with a blob in which ids come again merged by itself, so that each comes once.
     pub(crate) fn with_each_id_once(self) -> Self {
         match self {
             Self::Copy(source) if !source.entry.flags.has(BlobFlags::STRICT) => self.encoded_anew(),
-            item => item,
+            step => step,
         }
     }
 
-    /// The item with a blob that would have been copied merged by itself: what is in a temporary
+    /// The step with a blob that would have been copied merged by itself: what is in a temporary
     /// file is not in the form that was asked for.
     pub(crate) fn encoded_anew(self) -> Self {
         match self {
@@ -168,16 +173,16 @@ impl WorkItem {
     }
 }
 
-fn end_cluster(cluster: Vec<Source>, shard_bytes: u64, items: &mut Vec<WorkItem>) {
+fn end_cluster(cluster: Vec<Source>, shard_bytes: u64, steps: &mut Vec<MergeStep>) {
     match cluster.as_slice() {
         [] => {}
         [single] if single.entry.flags.has(BlobFlags::SORTED) => {
-            items.push(WorkItem::Copy(*single))
+            steps.push(MergeStep::Copy(*single))
         }
-        _ => items.extend(
+        _ => steps.extend(
             shards(cluster, shard_bytes)
                 .into_iter()
-                .map(WorkItem::Merge),
+                .map(MergeStep::Merge),
         ),
     }
 }

@@ -6,15 +6,16 @@
 
 mod merge;
 
-use crate::engine::copy_size_hint;
 use crate::engine::headers::{HeaderOptions, merged_header};
-use crate::engine::shards::{Source, Sources, WorkItem, plan_items, without_equals};
+use crate::engine::shards::{MergeStep, Source, Sources, plan_steps, without_equals};
+use crate::engine::sink::{BlobOutcome, Sink};
+use crate::engine::{WriteSummary, copy_size_hint};
 use crate::error::Result;
-use crate::file::{BlobPlan, PbfFile, PbfWriter, PlanNeeds, WriteOptions, Written};
+use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, WriteOptions, Written};
 use crate::io::{Input, OutputTarget, SizeHint};
 use crate::osm::TypeThenId;
-use crate::pbf::{BlobFlags, EncodedFrame, FrameEncoder, HeaderBlock, feature};
-use crate::runtime::{Context, parallel_classify_phase};
+use crate::pbf::{BlobFlags, FrameEncoder, HeaderBlock, feature};
+use crate::runtime::{Context, Pass};
 use merge::merge_shard;
 use serde::Serialize;
 
@@ -56,6 +57,16 @@ pub struct Summary {
     pub blobs_merged: u64,
 }
 
+impl Summary {
+    fn of(summary: WriteSummary, blobs_merged: u64) -> Self {
+        Self {
+            written: summary.written,
+            blobs_copied: summary.blobs_copied,
+            blobs_merged,
+        }
+    }
+}
+
 /// Bytes of payload that are merged at a time, all workers together.
 const MERGE_BUDGET: u64 = 256 << 20;
 
@@ -92,24 +103,24 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
         );
     }
     let mut inputs: Vec<&Input> = files.iter().map(|file| &file.input).collect();
-    let items = match kept {
-        KeptVersions::All => plan_items(blobs, SHARD_BYTES),
-        _ => plan_items(without_equals(blobs), SHARD_BYTES)
+    let steps = match kept {
+        KeptVersions::All => plan_steps(blobs, SHARD_BYTES),
+        _ => plan_steps(without_equals(blobs), SHARD_BYTES)
             .into_iter()
-            .map(WorkItem::with_each_id_once)
+            .map(MergeStep::with_each_id_once)
             .collect(),
     };
-    let merged = items.iter().map(WorkItem::blobs_merged).sum();
+    let merged = steps.iter().map(MergeStep::blobs_merged).sum();
     let scratch = job.output.scratch_directory();
-    let runs = merge::sorted_runs(&inputs, &items, SHARD_BYTES, &scratch, ctx)?;
-    let items = match &runs {
-        None => items,
+    let runs = merge::sorted_runs(&inputs, &steps, SHARD_BYTES, &scratch, ctx)?;
+    let steps = match &runs {
+        None => steps,
         Some(runs) => {
             inputs.push(&runs.input);
-            runs.replace(items, inputs.len() - 1, SHARD_BYTES)
+            runs.replace(steps, inputs.len() - 1, SHARD_BYTES)
         }
     };
-    write_items(job, header, &inputs, items, merged, kept, ctx)
+    write_steps(job, header, &inputs, steps, merged, kept, ctx)
 }
 
 /// What came of copying a file in the hope that it is sorted.
@@ -130,7 +141,7 @@ fn copy_while_sorted(
 ) -> Result<Attempt> {
     let target = job.output.clone();
     // A stream cannot take back what it was given.
-    let mut writer = match target.is_stream() {
+    let mut sink = match target.is_stream() {
         true => None,
         false => {
             let mut size_hint = copy_size_hint(file);
@@ -138,7 +149,7 @@ fn copy_while_sorted(
                 // Perhaps nothing is copied in the end.
                 size_hint.copied = 0;
             }
-            Some(PbfWriter::create(
+            Some(Sink::create(
                 target,
                 header.clone(),
                 job.write,
@@ -148,94 +159,66 @@ fn copy_while_sorted(
         }
     };
     let mut last: Option<TypeThenId> = None;
-    let mut blobs_copied = 0;
-    let plan = BlobPlan::open_with(file, PlanNeeds::Order, ctx, |entry| {
-        let order = match kept {
-            KeptVersions::All => BlobFlags::SORTED,
-            KeptVersions::EachVersion | KeptVersions::HighestVersion => BlobFlags::STRICT,
-        };
-        let in_place = entry.flags.has(order) && entry.first_key() > last;
-        match writer.take_if(|_| !in_place) {
-            Some(_) => return Ok(()),
-            None => last = entry.last_key().max(last),
-        }
-        match &mut writer {
-            Some(writer) => {
-                blobs_copied += 1;
-                writer.copy(&file.input, entry)
+    let mut entries = Vec::new();
+    ctx.expect_phases(1);
+    BlobPass::new("index", &file.input, ctx).run_stream(
+        BlobPlan::items(file, PlanNeeds::Order),
+        || (),
+        |reader, (), step| step.resolve(reader),
+        |entry| {
+            let order = match kept {
+                KeptVersions::All => BlobFlags::SORTED,
+                KeptVersions::EachVersion | KeptVersions::HighestVersion => BlobFlags::STRICT,
+            };
+            let in_place = entry.flags.has(order) && entry.first_key() > last;
+            last = entry.last_key().max(last);
+            entries.push(entry);
+            if !in_place {
+                sink = None;
             }
-            None => Ok(()),
-        }
-    })?;
-    Ok(match writer {
-        None => Attempt::Unsorted(plan),
-        Some(writer) => Attempt::Sorted(Summary {
-            written: writer.finish()?,
-            blobs_copied,
-            blobs_merged: 0,
-        }),
+            match &mut sink {
+                Some(sink) => sink.add(&file.input, BlobOutcome::Copy(entry)),
+                None => Ok(()),
+            }
+        },
+    )?;
+    Ok(match sink {
+        None => Attempt::Unsorted(BlobPlan { entries }),
+        Some(sink) => Attempt::Sorted(Summary::of(sink.finish()?, 0)),
     })
 }
 
-fn write_items(
+fn write_steps(
     job: &SortJob,
     header: HeaderBlock,
     inputs: &[&Input],
-    items: Vec<WorkItem>,
+    steps: Vec<MergeStep>,
     blobs_merged: u64,
     kept: KeptVersions,
     ctx: &Context,
 ) -> Result<Summary> {
-    let size_hint = items
+    let size_hint = steps
         .iter()
-        .map(WorkItem::size_hint)
+        .map(MergeStep::size_hint)
         .fold(SizeHint::default(), SizeHint::and);
-    let mut summary = Summary {
-        written: Written::default(),
-        blobs_copied: 0,
-        blobs_merged,
-    };
-    let mut writer = PbfWriter::create(job.output.clone(), header, job.write, size_hint, ctx)?;
-    let phase = ctx.phase("sort", items.iter().map(WorkItem::frame_bytes).sum());
-    parallel_classify_phase(
-        ctx.jobs,
-        MERGE_BUDGET,
-        items.into_iter().map(Ok),
-        WorkItem::payload_bytes,
+    let mut sink = Sink::create(job.output.clone(), header, job.write, size_hint, ctx)?;
+    Pass::new("sort", ctx).with_budget(MERGE_BUDGET).run(
+        steps,
         || {
             let encoder = FrameEncoder::new(job.write.compression, job.write.blob_index);
             (Sources::new(inputs, ctx), encoder)
         },
-        |(sources, encoder), item| {
-            let bytes = item.frame_bytes();
-            let done = match item {
-                WorkItem::Copy(source) => Done::Copy(source),
-                WorkItem::Merge(shard) => {
-                    Done::Frames(merge_shard(sources, encoder, &shard, kept)?)
-                }
-            };
-            Ok((bytes, done))
-        },
-        |(bytes, done)| {
-            phase.advance(bytes);
-            match done {
-                Done::Frames(frames) => frames.iter().try_for_each(|frame| writer.frame(frame)),
-                Done::Copy(source) => match inputs.get(source.file) {
-                    Some(input) => {
-                        summary.blobs_copied += 1;
-                        writer.copy(input, &source.entry)
-                    }
-                    None => Ok(()),
-                },
+        |(sources, encoder), step| match step {
+            MergeStep::Copy(source) => Ok((source.file, BlobOutcome::Copy(source.entry))),
+            MergeStep::Merge(shard) => {
+                let frames = merge_shard(sources, encoder, &shard, kept)?;
+                Ok((0, BlobOutcome::Frames(frames)))
             }
         },
+        |(file, outcome)| {
+            let input = inputs.get(file);
+            input.map_or(Ok(()), |input| sink.add(input, outcome))
+        },
     )?;
-    drop(phase);
-    summary.written = writer.finish()?;
-    Ok(summary)
-}
-
-enum Done {
-    Copy(Source),
-    Frames(Vec<EncodedFrame>),
+    Ok(Summary::of(sink.finish()?, blobs_merged))
 }

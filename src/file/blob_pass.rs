@@ -1,6 +1,6 @@
 //! A parallel pass over the blobs of a file: each worker reads and decodes blobs with a reader of its own.
 
-use super::BlobReader;
+use super::{BlobReader, FrameHead};
 use crate::error::Result;
 use crate::io::Input;
 use crate::pbf::BlobEntry;
@@ -15,6 +15,12 @@ impl WorkItem for BlobEntry {
 impl WorkItem for &BlobEntry {
     fn input_bytes(&self) -> u64 {
         u64::from(self.frame_len)
+    }
+}
+
+impl WorkItem for FrameHead {
+    fn input_bytes(&self) -> u64 {
+        u64::from(self.entry.frame_len)
     }
 }
 

@@ -2,6 +2,7 @@
 //! parallel pass over the blobs.
 
 use super::blob_pass::BlobPass;
+use super::blob_reader::BlobReader;
 use super::header_walker::FrameHead;
 use super::pbf_file::PbfFile;
 use crate::error::Result;
@@ -67,6 +68,19 @@ pub enum PlanNeeds {
     Ranges,
     /// Also whether the objects within the blob stand in order, which per-blob indexes do not say.
     Order,
+    /// The same, decoded from every blob, whatever index the file has.
+    Rescan,
+}
+
+impl PlanNeeds {
+    /// Whether an entry of an index says enough.
+    fn are_met_by(self, entry: &BlobEntry) -> bool {
+        match self {
+            Self::Ranges => true,
+            Self::Frames | Self::Order => entry.flags.has(BlobFlags::SCANNED),
+            Self::Rescan => false,
+        }
+    }
 }
 
 /// What is in each data blob of a file, in file order.
@@ -76,12 +90,26 @@ pub struct BlobPlan {
     pub entries: Vec<BlobEntry>,
 }
 
-/// A blob of which the plan needs an entry.
-enum PlanItem {
+/// A blob on its way into a plan.
+pub(crate) enum PlanItem {
     /// The index says enough.
     Known(BlobEntry),
     /// The blob has to be decoded.
     Scan(BlobEntry),
+}
+
+impl PlanItem {
+    /// The entry of the blob, which is decoded where its index does not say enough.
+    pub(crate) fn resolve(self, reader: &mut BlobReader<'_>) -> Result<BlobEntry> {
+        match self {
+            Self::Known(entry) => Ok(entry),
+            Self::Scan(entry) => {
+                let mut scanned = entry;
+                reader.decode(&entry, |payload| scan_payload(payload, &mut scanned))?;
+                Ok(scanned)
+            }
+        }
+    }
 }
 
 impl WorkItem for PlanItem {
@@ -101,66 +129,48 @@ impl WorkItem for PlanItem {
 impl BlobPlan {
     /// Finds out what is in each blob, in the cheapest way that the file allows.
     pub fn open(file: &PbfFile, needs: PlanNeeds, ctx: &Context) -> Result<Self> {
-        Self::open_with(file, needs, ctx, |_| Ok(()))
+        if let Some(toc) = &file.toc
+            && toc.entries.iter().all(|entry| needs.are_met_by(entry))
+        {
+            let entries = toc.entries.clone();
+            return Ok(Self { entries });
+        }
+        let mut entries = Vec::new();
+        ctx.expect_phases(1);
+        BlobPass::new("index", &file.input, ctx).run_stream(
+            Self::items(file, needs),
+            || (),
+            |reader, (), item| item.resolve(reader),
+            |entry| {
+                entries.push(entry);
+                Ok(())
+            },
+        )?;
+        Ok(Self { entries })
     }
 
-    /// As [`open`](Self::open); `on_entry` sees each entry, in file order, as soon as it is known.
-    pub fn open_with(
+    /// The blobs of a file in file order, for a pass that works on each as soon as its entry is known.
+    pub(crate) fn items(
         file: &PbfFile,
         needs: PlanNeeds,
-        ctx: &Context,
-        mut on_entry: impl FnMut(&BlobEntry) -> Result<()>,
-    ) -> Result<Self> {
-        let enough =
-            |entry: &BlobEntry| needs == PlanNeeds::Ranges || entry.flags.has(BlobFlags::SCANNED);
+    ) -> Box<dyn Iterator<Item = Result<PlanItem>> + Send + '_> {
         if let Some(toc) = &file.toc
-            && toc.entries.iter().all(enough)
+            && toc.entries.iter().all(|entry| needs.are_met_by(entry))
         {
-            toc.entries.iter().try_for_each(&mut on_entry)?;
-            return Ok(Self {
-                entries: toc.entries.clone(),
-            });
+            let entries = toc.entries.iter().copied();
+            return Box::new(entries.map(|entry| Ok(PlanItem::Known(entry))));
         }
-        let items = file.frames().map(|head| {
-            head.map(
-                |FrameHead {
-                     mut entry,
-                     indexdata,
-                 }| {
-                    let known = indexdata.and_then(|bytes| decode_blob_index(&bytes, &mut entry));
-                    if needs == PlanNeeds::Frames || (known.is_some() && enough(&entry)) {
-                        PlanItem::Known(entry)
-                    } else {
-                        PlanItem::Scan(entry)
-                    }
-                },
-            )
-        });
-        let mut entries = Vec::new();
-        index_pass(file, items, ctx, |entry| {
-            on_entry(&entry)?;
-            entries.push(entry);
-            Ok(())
-        })?;
-        Ok(Self { entries })
-    }
-
-    /// Decodes every blob, whatever index the file has.
-    pub fn rescan(
-        file: &PbfFile,
-        ctx: &Context,
-        mut on_entry: impl FnMut(&BlobEntry) -> Result<()>,
-    ) -> Result<Self> {
-        let items = file
-            .frames()
-            .map(|head| head.map(|head| PlanItem::Scan(head.entry)));
-        let mut entries = Vec::new();
-        index_pass(file, items, ctx, |entry| {
-            on_entry(&entry)?;
-            entries.push(entry);
-            Ok(())
-        })?;
-        Ok(Self { entries })
+        let item_of = move |head: FrameHead| {
+            let mut entry = head.entry;
+            let indexdata = head.indexdata.filter(|_| needs != PlanNeeds::Rescan);
+            let known = indexdata.and_then(|bytes| decode_blob_index(&bytes, &mut entry));
+            let is_enough = known.is_some() && needs.are_met_by(&entry);
+            match needs == PlanNeeds::Frames || is_enough {
+                true => PlanItem::Known(entry),
+                false => PlanItem::Scan(entry),
+            }
+        };
+        Box::new(file.frames().map(move |head| head.map(item_of)))
     }
 
     /// The kinds of objects in the file.
@@ -223,27 +233,4 @@ impl BlobPlan {
             self.entries.iter().all(|entry| scanned(&entry)) && self.first_continued().is_none();
         known.then_some(true)
     }
-}
-
-/// Turns items into entries, decoding those that need it on every core; `take` gets the entries in
-/// order.
-fn index_pass(
-    file: &PbfFile,
-    items: impl Iterator<Item = Result<PlanItem>> + Send,
-    ctx: &Context,
-    take: impl FnMut(BlobEntry) -> Result<()>,
-) -> Result<()> {
-    ctx.expect_phases(1);
-    BlobPass::new("index", &file.input, ctx).run_stream(
-        items,
-        || (),
-        |reader, (), item| match item {
-            PlanItem::Known(entry) => Ok(entry),
-            PlanItem::Scan(mut entry) => {
-                reader.decode(&entry.clone(), |payload| scan_payload(payload, &mut entry))?;
-                Ok(entry)
-            }
-        },
-        take,
-    )
 }

@@ -182,13 +182,16 @@ fn read_frame(input: &Input, frame: &mut Vec<u8>, entry: &BlobEntry, stats: &Sta
     Ok(())
 }
 
-/// Fills in what an entry does not say of its blob. An entry with the content's hash says everything; what of that is
-/// not compared where a blob is decoded goes along as it was said, as it does where a blob is copied.
-pub(crate) fn complete(entry: &mut BlobEntry, payload: &[u8]) -> Result<(), FormatError> {
-    match entry.flags.has(BlobFlags::HASHED) {
-        true => Ok(()),
-        false => scan_payload(payload, entry),
+/// An entry that says everything about its blob. One with the content's hash does already: what of it is not compared
+/// when a blob is decoded is taken over as it is, as where a blob is copied.
+pub(crate) fn completed_entry(
+    mut entry: BlobEntry,
+    payload: &[u8],
+) -> Result<BlobEntry, FormatError> {
+    if !entry.flags.has(BlobFlags::HASHED) {
+        scan_payload(payload, &mut entry)?;
     }
+    Ok(entry)
 }
 
 /// The Blob in a frame, which must be as long as the entry says.

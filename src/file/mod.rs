@@ -15,7 +15,7 @@ mod pbf_writer;
 pub(crate) use blob_pass::BlobPass;
 pub use blob_plan::{BlobPlan, IndexKind, PlanNeeds};
 pub use blob_reader::BlobReader;
-pub(crate) use blob_reader::{Prefiltered, complete};
+pub(crate) use blob_reader::completed_entry;
 pub use element_reader::ElementReader;
 pub use header_walker::{FrameHead, HeaderWalker};
 pub use pbf_file::PbfFile;

@@ -10,7 +10,7 @@ use crate::pbf::{BlobEntry, ParsedBlock};
 use crate::runtime::Context;
 use std::ops::RangeInclusive;
 
-/// Selection what stays of a block: everything but nodes without tags that are not among `members`. Says of each node
+/// Selects what stays of a block: everything but nodes without tags that are not among `members`. Says of each node
 /// where it is.
 pub(super) fn select_nodes(
     block: &ParsedBlock<'_>,
@@ -44,7 +44,7 @@ pub(super) fn select_nodes(
 /// The ids of the nodes whose ranks lie in a range.
 pub(super) fn node_ids(
     file: &PbfFile,
-    plan: &mut BlobPlan,
+    plan: &BlobPlan,
     ranks: &RangeInclusive<u64>,
     ctx: &Context,
 ) -> Result<IdSet> {
@@ -77,7 +77,7 @@ fn may_meet(entry: &BlobEntry, ranks: &RangeInclusive<u64>) -> bool {
 /// Learns where the nodes are whose ranks lie in a range.
 pub(super) fn learn(
     file: &PbfFile,
-    plan: &mut BlobPlan,
+    plan: &BlobPlan,
     ranks: &RangeInclusive<u64>,
     store: &mut LocationStore,
     ctx: &Context,

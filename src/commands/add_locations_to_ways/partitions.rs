@@ -109,7 +109,7 @@ fn bytes_of(entry: &BlobEntry) -> u64 {
 /// Reads what ways refer to, and gives it to a join, a list for each blob.
 pub(super) fn split_references(
     file: &PbfFile,
-    plan: &mut BlobPlan,
+    plan: &BlobPlan,
     join: &mut DiskJoin,
     ctx: &Context,
 ) -> Result<()> {

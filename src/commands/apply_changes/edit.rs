@@ -1,9 +1,10 @@
 //! What a worker does with one blob and its changes.
 
 use super::locations::{Locations, OmittedNodes};
-use super::work_items::WorkItem;
-use crate::error::{FormatError, Result};
-use crate::file::{BlobReader, PbfFile, WriteOptions};
+use super::steps::ApplyStep;
+use crate::engine::sink::BlobOutcome;
+use crate::error::{Error, FormatError, Result};
+use crate::file::{BlobReader, WriteOptions};
 use crate::formats::{Batch, Change, ChangeSet, NO_PLACE};
 use crate::index::IdSet;
 use crate::osm::{ObjectKind, TypeThenId, id_from_rank};
@@ -12,19 +13,6 @@ use crate::pbf::{
     BlobEntry, BlobFlags, BlockUnits, EncodedFrame, FrameEncoder, Object, ObjectBody, ParsedBlock,
     Relocated, SourceStrings, TARGET_ELEMENTS, VersionInfo, relocate_ways,
 };
-use crate::runtime::Context;
-
-/// What became of a item.
-pub(super) enum Done {
-    /// Nothing changes: the blob is copied.
-    Copy(BlobEntry),
-    /// The same of blobs that would have become one.
-    CopyAll(Vec<BlobEntry>),
-    /// What so many blobs hold now; nothing where all their objects are gone.
-    Rewritten(Vec<EncodedFrame>, u64),
-    /// Blobs that were not there before.
-    New(Vec<EncodedFrame>),
-}
 
 /// What is done beside the changes.
 #[derive(Debug, Default)]
@@ -78,8 +66,8 @@ pub(super) struct Tally {
     /// Changed nodes that are not wanted.
     pub left_out: u64,
     pub outdated_nodes: Vec<i64>,
-    pub blobs_copied: u64,
-    pub blobs_rewritten: u64,
+    /// Blobs that were joined with their neighbours.
+    pub blobs_joined: u64,
 }
 
 impl Tally {
@@ -94,14 +82,12 @@ impl Tally {
         self.missing_references += other.missing_references;
         self.left_out += other.left_out;
         self.outdated_nodes.extend(other.outdated_nodes);
-        self.blobs_copied += other.blobs_copied;
-        self.blobs_rewritten += other.blobs_rewritten;
+        self.blobs_joined += other.blobs_joined;
     }
 }
 
 /// A worker's scratch.
 pub(super) struct Editor<'a> {
-    reader: BlobReader<'a>,
     encoder: FrameEncoder,
     changes: &'a ChangeSet,
     rules: &'a Rules,
@@ -110,21 +96,13 @@ pub(super) struct Editor<'a> {
 }
 
 impl<'a> Editor<'a> {
-    pub(super) fn new(
-        file: &'a PbfFile,
-        changes: &'a ChangeSet,
-        options: WriteOptions,
-        rules: &'a Rules,
-        ctx: &Context,
-    ) -> Self {
+    pub(super) fn new(changes: &'a ChangeSet, options: WriteOptions, rules: &'a Rules) -> Self {
         let mut encoder = FrameEncoder::new(options.compression, options.blob_index);
         if rules.locations.is_none() {
             // Not even those of changes: they would not be kept up to date.
             encoder.drop_locations();
         }
-        let reader = BlobReader::new(&file.input, ctx);
         Self {
-            reader,
             encoder,
             changes,
             rules,
@@ -140,49 +118,58 @@ impl<'a> Editor<'a> {
             .unwrap_or_default()
     }
 
-    pub(super) fn work(&mut self, item: &WorkItem) -> Result<(Done, Tally)> {
-        match item {
-            WorkItem::Copy(entry) => Ok((Done::Copy(*entry), Tally::default())),
-            WorkItem::Insert(range) => {
+    /// Applies the changes of a step to its blobs.
+    pub(super) fn apply(
+        &mut self,
+        reader: &mut BlobReader<'_>,
+        step: &ApplyStep,
+    ) -> Result<(Applied, Tally)> {
+        match step {
+            ApplyStep::Copy(entry) => {
+                let copy = vec![BlobOutcome::Copy(*entry)];
+                Ok((Applied::Blobs(copy), Tally::default()))
+            }
+            ApplyStep::Insert(range) => {
                 let changes = self.slice(range);
                 let done = insert_all(&mut self.encoder, self.changes, changes, self.rules);
-                let (frames, tally) =
-                    done.map_err(|error| crate::error::Error::Internal(error.to_string()))?;
-                Ok((Done::New(frames), tally))
+                let (frames, tally) = done.map_err(|error| Error::Internal(error.to_string()))?;
+                Ok((Applied::Inserted(frames), tally))
             }
-            WorkItem::Edit(entry, range) => {
+            ApplyStep::Edit(entry, range) => {
                 let changes = self.slice(range);
-                let (edit, reader, relocated) = self.edit(entry);
-                let done = edit.run(reader.payload(entry)?, changes, relocated);
-                done.map_err(|error| reader.error(entry, error))
+                reader.decode(entry, |payload| {
+                    let (edit, relocated) = self.edit(entry);
+                    let (outcome, tally) = edit.run(payload, changes, relocated)?;
+                    Ok((Applied::Blobs(vec![outcome]), tally))
+                })
             }
-            WorkItem::Join(blobs) => {
+            ApplyStep::Join(blobs) => {
                 let (mut all, mut any_changes) = (Tally::default(), false);
                 for (entry, range) in blobs {
                     let changes = self.slice(range);
-                    let (mut edit, reader, relocated) = self.edit(entry);
-                    let added = edit.append(reader.payload(entry)?, changes, relocated);
-                    let (changes, tally) = added.map_err(|error| reader.error(entry, error))?;
+                    let (changes, tally) = reader.decode(entry, |payload| {
+                        let (mut edit, relocated) = self.edit(entry);
+                        edit.append(payload, changes, relocated)
+                    })?;
                     any_changes |= changes;
                     all.add(tally);
                 }
                 let frames = self.encoder.finish();
-                let frames =
-                    frames.map_err(|error| crate::error::Error::Internal(error.to_string()))?;
-                let done = match any_changes {
-                    true => Done::Rewritten(frames, blobs.len() as u64),
-                    false => Done::CopyAll(blobs.iter().map(|(entry, _)| *entry).collect()),
+                let frames = frames.map_err(|error| Error::Internal(error.to_string()))?;
+                let entries = blobs.iter().map(|(entry, _)| entry);
+                let applied = match any_changes {
+                    true => Applied::Joined(frames, blobs.len() as u64),
+                    false => {
+                        Applied::Blobs(entries.map(|entry| BlobOutcome::Copy(*entry)).collect())
+                    }
                 };
-                Ok((done, all))
+                Ok((applied, all))
             }
         }
     }
 
-    /// What is needed to change a blob: the tool, where blobs come from, and room for ways that move.
-    fn edit<'s>(
-        &'s mut self,
-        entry: &'s BlobEntry,
-    ) -> (Edit<'s>, &'s mut BlobReader<'a>, &'s mut Vec<u8>) {
+    /// The tool that changes a blob, and room for a block with relocated ways.
+    fn edit<'s>(&'s mut self, entry: &'s BlobEntry) -> (Edit<'s>, &'s mut Vec<u8>) {
         let edit = Edit {
             entry,
             encoder: &mut self.encoder,
@@ -190,8 +177,19 @@ impl<'a> Editor<'a> {
             rules: self.rules,
             spliced: &mut self.spliced,
         };
-        (edit, &mut self.reader, &mut self.relocated)
+        (edit, &mut self.relocated)
     }
+}
+
+/// What the output gets for a step.
+#[derive(Debug)]
+pub(super) enum Applied {
+    /// The outcome of each blob.
+    Blobs(Vec<BlobOutcome>),
+    /// New blobs in place of a number of neighbouring blobs.
+    Joined(Vec<EncodedFrame>, u64),
+    /// New blobs between those of the base.
+    Inserted(Vec<EncodedFrame>),
 }
 
 /// New blobs of changes that fall between blobs.
@@ -282,7 +280,7 @@ impl Edit<'_> {
         payload: &[u8],
         changes: &[Change],
         relocated: &mut Vec<u8>,
-    ) -> Result<(Done, Tally), FormatError> {
+    ) -> Result<(BlobOutcome, Tally), FormatError> {
         let Edited {
             payload,
             block,
@@ -291,11 +289,11 @@ impl Edit<'_> {
             moves,
         } = self.prepare(payload, changes, relocated)?;
         if script.edits.is_unchanged() && !moves {
-            return Ok((Done::Copy(*self.entry), script.tally));
+            return Ok((BlobOutcome::Copy(*self.entry), script.tally));
         }
         let count = script.edits.count_after();
         if count == 0 {
-            return Ok((Done::Rewritten(Vec::new(), 1), script.tally));
+            return Ok((BlobOutcome::Frames(Vec::new()), script.tally));
         }
         let batch = Batch::new(self.set, script.inserted.iter().copied());
         let objects = batch.objects();
@@ -316,7 +314,7 @@ impl Edit<'_> {
         }
         let frames = self.encoder.finish()?;
         self.encoder.set_max_objects(TARGET_ELEMENTS);
-        Ok((Done::Rewritten(frames, 1), script.tally))
+        Ok((BlobOutcome::Frames(frames), script.tally))
     }
 
     /// Adds the blob's objects to the block that is begun, and tells whether any of them changes.

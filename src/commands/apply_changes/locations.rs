@@ -92,7 +92,7 @@ enum Nodes {
 
 impl Nodes {
     /// What the header says; of files of other programs, what a sample says.
-    fn of_base(file: &PbfFile, plan: &mut BlobPlan, ctx: &Context) -> Result<Self> {
+    fn of_base(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<Self> {
         const LEAST: u64 = 16;
         match (
             file.header.has(feature::ALL_NODES),
@@ -160,7 +160,7 @@ impl Locations {
     /// Finds out what the changes do to the ways of a base.
     pub(super) fn find(
         file: &PbfFile,
-        plan: &mut BlobPlan,
+        plan: &BlobPlan,
         changes: &ChangeSet,
         untagged: UntaggedNodes,
         ctx: &Context,
@@ -215,7 +215,7 @@ impl Locations {
     fn look_through_ways(
         &mut self,
         file: &PbfFile,
-        plan: &mut BlobPlan,
+        plan: &BlobPlan,
         wanted: &IdSet,
         ctx: &Context,
     ) -> Result<()> {
@@ -289,7 +289,7 @@ impl Locations {
         &mut self,
         outdated: Vec<i64>,
         file: &PbfFile,
-        plan: &mut BlobPlan,
+        plan: &BlobPlan,
         ctx: &Context,
     ) -> Result<()> {
         if outdated.is_empty() {
@@ -326,12 +326,7 @@ struct Members {
 }
 
 impl Members {
-    fn find(
-        file: &PbfFile,
-        plan: &mut BlobPlan,
-        changes: &ChangeSet,
-        ctx: &Context,
-    ) -> Result<Self> {
+    fn find(file: &PbfFile, plan: &BlobPlan, changes: &ChangeSet, ctx: &Context) -> Result<Self> {
         let (mut now, mut before) = (IdSet::default(), IdSet::default());
         let mut outdated = FxHashSet::default();
         let of_relation = |entry: &BlobEntry| entry.kinds.contains(ObjectKind::Relation);
@@ -408,7 +403,7 @@ impl Replaced {
 /// out when they are written, before ways are.
 fn outdated_in_mixed_blobs(
     file: &PbfFile,
-    plan: &mut BlobPlan,
+    plan: &BlobPlan,
     changes: &ChangeSet,
     ctx: &Context,
 ) -> Result<Vec<i64>> {
@@ -496,7 +491,7 @@ fn sample_of_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<IdS
 /// Which of some nodes a file has, and where they are.
 fn look_up(
     file: &PbfFile,
-    plan: &mut BlobPlan,
+    plan: &BlobPlan,
     ids: &IdSet,
     ctx: &Context,
 ) -> Result<FxHashMap<i64, Place>> {

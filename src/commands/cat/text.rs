@@ -2,7 +2,7 @@
 
 use super::{Options, Summary, wanted_entries};
 use crate::error::{Error, FormatError, Result};
-use crate::file::{BlobReader, PbfFile};
+use crate::file::{BlobPass, BlobReader, PbfFile};
 use crate::formats::{
     DocumentHeader, EncodedText, OplText, TextCompression, TextEncoder, TextFormat, TextOutput,
     XmlText,
@@ -11,7 +11,7 @@ use crate::osm::KindSet;
 use crate::pbf::{
     BlobEntry, HeaderBlock, InfoFields, ParsedBlock, PlainObject, clean_block, feature,
 };
-use crate::runtime::{Context, parallel_classify_phase};
+use crate::runtime::Context;
 
 /// Writes files behind each other as text.
 pub(super) fn write(
@@ -30,19 +30,19 @@ pub(super) fn write(
     let mut summary = Summary::default();
     let (mut losses, mut count) = (Losses::default(), 0);
     for file in files {
-        let wanted = wanted_entries(file, options.kinds, &mut summary, ctx)?;
-        let bytes = |entry: &BlobEntry| u64::from(entry.frame_len);
-        let phase = ctx.phase("write text", wanted.iter().map(bytes).sum());
-        parallel_classify_phase(
-            ctx.jobs,
-            ctx.byte_budget() * 4,
-            wanted.into_iter().map(Ok),
-            // Text takes about twenty times what a blob does.
-            |entry| bytes(entry) * 20,
-            || TextWorker::new(file, &header, format, compression, options, ctx),
-            |worker, entry| Ok((bytes(&entry), worker.encode_blob(&entry)?)),
-            |(bytes, (chunk, objects, lost))| {
-                phase.advance(bytes);
+        let wanted = wanted_entries(file, options.kinds, ctx, |entry| {
+            ctx.stats.skip_blob(entry.is_verified());
+            summary.blobs_skipped += 1;
+        })?;
+        // Text takes about twenty times what a blob does.
+        let pass = BlobPass::new("write text", &file.input, ctx)
+            .with_budget(ctx.byte_budget() * 4)
+            .holding(20);
+        pass.run(
+            wanted,
+            || TextWorker::new(&header, format, compression, options),
+            |reader, worker, entry| worker.encode_blob(reader, &entry),
+            |(chunk, objects, lost)| {
                 summary.blobs_rewritten += 1;
                 count += objects;
                 losses.add(&lost);
@@ -100,8 +100,7 @@ impl Losses {
 }
 
 /// Makes text of blobs. One a worker.
-struct TextWorker<'f> {
-    reader: BlobReader<'f>,
+struct TextWorker {
     encoder: TextEncoder,
     format: TextFormat,
     kinds: KindSet,
@@ -110,17 +109,14 @@ struct TextWorker<'f> {
     is_history: bool,
 }
 
-impl<'f> TextWorker<'f> {
+impl TextWorker {
     fn new(
-        file: &'f PbfFile,
         header: &HeaderBlock,
         format: TextFormat,
         compression: TextCompression,
         options: &Options,
-        ctx: &Context,
     ) -> Self {
         Self {
-            reader: BlobReader::new(&file.input, ctx),
             encoder: TextEncoder::new(compression),
             format,
             kinds: options.kinds,
@@ -130,20 +126,23 @@ impl<'f> TextWorker<'f> {
         }
     }
 
-    /// The text of a blob's objects, how many there are, and what is lost.
-    fn encode_blob(&mut self, entry: &BlobEntry) -> Result<(EncodedText, u64, Losses)> {
-        let payload = self.reader.payload(entry)?;
-        let cleaned = match self.clean.is_empty() {
-            true => Ok(payload),
-            false => {
-                self.cleaned.clear();
-                clean_block(payload, self.clean, &mut self.cleaned)
-                    .map(|()| self.cleaned.as_slice())
-            }
-        };
-        let told =
-            cleaned.and_then(|payload| text_of(payload, self.format, self.kinds, self.is_history));
-        let (text, objects, losses) = told.map_err(|error| self.reader.error(entry, error))?;
+    /// The text of a blob's objects, their number, and what text cannot say of them.
+    fn encode_blob(
+        &mut self,
+        reader: &mut BlobReader<'_>,
+        entry: &BlobEntry,
+    ) -> Result<(EncodedText, u64, Losses)> {
+        let (text, objects, losses) = reader.decode(entry, |payload| {
+            let cleaned = match self.clean.is_empty() {
+                true => payload,
+                false => {
+                    self.cleaned.clear();
+                    clean_block(payload, self.clean, &mut self.cleaned)?;
+                    &self.cleaned
+                }
+            };
+            text_of(cleaned, self.format, self.kinds, self.is_history)
+        })?;
         let chunk = self.encoder.encode(text);
         let chunk = chunk.map_err(|error| Error::Internal(error.to_string()))?;
         Ok((chunk, objects, losses))

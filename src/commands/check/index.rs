@@ -1,9 +1,9 @@
 //! Whether blobs hold what the indexes of a file say, and can be read at all.
 
 use crate::error::{Error, FormatError, Result};
-use crate::file::{BlobPlan, BlobReader, FrameHead, PbfFile};
+use crate::file::{BlobPass, BlobPlan, FrameHead, PbfFile};
 use crate::pbf::{BlobEntry, BlobFlags, Toc, decode_blob_index, feature, scan_payload};
-use crate::runtime::{Context, parallel_classify_phase};
+use crate::runtime::Context;
 use serde::Serialize;
 
 /// What came of a look at every blob and every claim.
@@ -54,36 +54,32 @@ struct Looked {
 /// Decodes every blob and compares it with all that is said of it.
 pub(super) fn check_index(file: &PbfFile, max_listed: usize, ctx: &Context) -> Result<IndexCheck> {
     let mut claims = Claims::new(file, max_listed);
-    let phase = ctx.phase("check index", file.input.len());
-    parallel_classify_phase(
-        ctx.jobs,
-        ctx.byte_budget(),
-        file.frames(),
-        |head| u64::from(head.entry.frame_len) * 2,
-        || BlobReader::new(&file.input, ctx),
-        |reader, FrameHead { entry, indexdata }| {
-            let mut claimed = entry;
-            let claimed = indexdata
-                .and_then(|bytes| decode_blob_index(&bytes, &mut claimed))
-                .map(|()| claimed);
-            let mut found = entry;
-            let scanned = match reader.payload(&entry) {
-                Ok(payload) => scan_payload(payload, &mut found),
-                Err(Error::Blob { source, .. }) => Err(source),
-                Err(error) => return Err(error),
-            };
-            Ok(Looked {
-                found: scanned.map(|()| found).map_err(|error| (entry, error)),
-                claimed,
-            })
-        },
-        |looked| {
-            let (Ok(entry) | Err((entry, _))) = &looked.found;
-            phase.advance(u64::from(entry.frame_len));
-            claims.blob(looked);
-            Ok(())
-        },
-    )?;
+    BlobPass::new("check index", &file.input, ctx)
+        .holding(2)
+        .run_stream(
+            file.frames(),
+            || (),
+            |reader, (), FrameHead { entry, indexdata }| {
+                let mut claimed = entry;
+                let claimed = indexdata
+                    .and_then(|bytes| decode_blob_index(&bytes, &mut claimed))
+                    .map(|()| claimed);
+                let mut found = entry;
+                let scanned = match reader.payload(&entry) {
+                    Ok(payload) => scan_payload(payload, &mut found),
+                    Err(Error::Blob { source, .. }) => Err(source),
+                    Err(error) => return Err(error),
+                };
+                Ok(Looked {
+                    found: scanned.map(|()| found).map_err(|error| (entry, error)),
+                    claimed,
+                })
+            },
+            |looked| {
+                claims.blob(looked);
+                Ok(())
+            },
+        )?;
     Ok(claims.finish())
 }
 

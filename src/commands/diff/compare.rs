@@ -2,7 +2,7 @@
 
 use super::show::{Report, put_details, put_line};
 use super::{Equality, Format, Options, Summary};
-use crate::engine::shards::{Shard, Source, Sources, WorkItem};
+use crate::engine::shards::{MergeStep, Shard, Source, Sources};
 use crate::error::{Error, FormatError, Result};
 use crate::formats::{ChangeAction, OscText};
 use crate::osm::{KindSet, ObjectId, TypeThenId, id_from_rank};
@@ -104,10 +104,10 @@ impl<'f> Comparison<'f> {
     }
 
     /// Compares a range.
-    pub(super) fn item(&mut self, item: WorkItem) -> Result<Found> {
-        let shard = match item {
-            WorkItem::Merge(shard) => shard,
-            WorkItem::Copy(source) => Shard::of(source),
+    pub(super) fn step(&mut self, step: MergeStep) -> Result<Found> {
+        let shard = match step {
+            MergeStep::Merge(shard) => shard,
+            MergeStep::Copy(source) => Shard::of(source),
         };
         if let Some(found) = self.equal_pair(&shard)? {
             return Ok(found);

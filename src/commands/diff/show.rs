@@ -130,8 +130,8 @@ fn put_lists(out: &mut String, name: &str, old: Vec<String>, new: Vec<String>) {
     );
 }
 
-fn list<T>(items: &[T], shown: impl Fn(&T) -> String) -> Vec<String> {
-    items.iter().map(shown).collect()
+fn list<T>(steps: &[T], shown: impl Fn(&T) -> String) -> Vec<String> {
+    steps.iter().map(shown).collect()
 }
 
 /// Text with control characters as escapes.

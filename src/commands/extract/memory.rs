@@ -51,7 +51,7 @@ impl Budget {
         options: &Options,
         areas: &AreaIndex,
         file: &PbfFile,
-        plan: &mut BlobPlan,
+        plan: &BlobPlan,
         ctx: &Context,
     ) -> Result<Self> {
         let regions = options.extracts.len();
@@ -181,7 +181,7 @@ fn nodes_in(
     areas: &AreaIndex,
     regions: usize,
     file: &PbfFile,
-    plan: &mut BlobPlan,
+    plan: &BlobPlan,
     ctx: &Context,
 ) -> Result<Vec<u64>> {
     let mut nodes = vec![0; regions];

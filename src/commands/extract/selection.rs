@@ -4,7 +4,7 @@ mod located;
 mod relations;
 
 use super::strategy::Strategy;
-use crate::engine::filter::BlobDecisions;
+use crate::engine::filter::{BlobDecision, FilterItem};
 use crate::engine::partial_blob_cache::PartialBlobCache;
 use crate::engine::scan::Scan;
 use crate::engine::{GroupId, Selection};
@@ -54,7 +54,7 @@ pub(super) struct RegionMembers<'a> {
 /// A file on its way through the phases.
 struct Source<'a> {
     file: &'a PbfFile,
-    plan: &'a mut BlobPlan,
+    plan: &'a BlobPlan,
     ctx: &'a Context,
 }
 
@@ -80,7 +80,7 @@ impl<'a> RegionMembers<'a> {
         areas: &'a AreaIndex,
         strategy: &Strategy,
         file: &PbfFile,
-        plan: &mut BlobPlan,
+        plan: &BlobPlan,
         limits: Limits,
         after_nodes: impl FnOnce() -> Result<()>,
         ctx: &Context,
@@ -362,7 +362,7 @@ impl<'a> RegionMembers<'a> {
     }
 
     /// What becomes of a blob in each region.
-    pub(super) fn decisions(&self, entry: &BlobEntry) -> BlobDecisions {
+    pub(super) fn decide(&self, entry: &BlobEntry) -> FilterItem {
         let meets = |map: &IdMap| match entry.kinds.single() {
             Some(_) => map.may_meet(entry.min_id, entry.max_id),
             None => !map.is_empty(),
@@ -370,23 +370,25 @@ impl<'a> RegionMembers<'a> {
         let has = |kind| entry.kinds.contains(kind);
         let more_nodes = has(ObjectKind::Node) && meets(&self.more_nodes);
         if let Some(around) = self.regions_around(entry) {
-            return BlobDecisions {
-                copies: around.to_vec(),
-                look: more_nodes,
-                change: false,
+            return FilterItem {
+                entry: *entry,
+                copied_to: around.to_vec(),
+                is_visited: more_nodes,
+                is_transformed: false,
             };
         }
         let nodes = has(ObjectKind::Node) && meets(&self.nodes);
         let ways = has(ObjectKind::Way) && meets(&self.ways);
         let relations = has(ObjectKind::Relation) && meets(&self.relations);
-        BlobDecisions {
-            copies: Vec::new(),
-            look: nodes || ways || relations,
-            change: false,
-        }
+        let is_visited = nodes || ways || relations;
+        let decision = match is_visited {
+            true => BlobDecision::Visit,
+            false => BlobDecision::Drop,
+        };
+        FilterItem::new(*entry, decision)
     }
 
-    /// Selection the objects of a block for the regions that keep them.
+    /// Selects the objects of a block for the regions that keep them.
     pub(super) fn select(
         &self,
         block: &ParsedBlock<'_>,

@@ -75,9 +75,9 @@ pub struct Summary {
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let wanted: IdSets = options.ids.iter().copied().collect();
     let file = input::open(&options.input, ctx)?;
-    let mut plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;
+    let plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;
     let mut objects = Vec::new();
-    Scan::bare("find objects", &file, &mut plan, ctx).run(
+    Scan::bare("find objects", &file, &plan, ctx).run(
         |entry| entry.kinds.is_empty() || wanted.may_meet(entry),
         |_, block| {
             let mut is_here = false;

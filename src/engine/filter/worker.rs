@@ -1,39 +1,32 @@
-//! Making of a block what outputs keep of it.
+//! Making the outcome of a blob for each output that keeps objects of it.
 
-use super::selection::{GroupId, OutputSelection, Selected, Selection};
-use super::{BlobDecision, BlobDecisions, Done, Pass, Transform, Transformed};
+use super::selection::OutputSelection;
+use super::{BlobDecision, FilterItem, FilterPass, GroupId, Selected, Selection, Transformed};
+use crate::engine::sink::BlobOutcome;
 use crate::error::{FormatError, Result};
-use crate::file::{BlobReader, PbfFile, Prefiltered, WriteOptions, complete};
+use crate::file::{BlobReader, WriteOptions, completed_entry};
 use crate::pbf::splice::{EditScript, SpliceOptions, keep_objects, splice_block};
 use crate::pbf::{
     BlobEntry, BlobFlags, BlockBuilder, EncodedFrame, FrameEncoder, MAX_PAYLOAD_LEN, ParsedBlock,
     SourceStrings, StringTable, TARGET_ELEMENTS, TARGET_PAYLOAD,
 };
-use crate::runtime::Context;
 
-/// What the outputs get of a blob, and what is to be noted of it.
-type Looked<T> = (Vec<(u32, Done)>, Option<T>);
+/// The outcomes of a blob by output, and what the selecting closure returned where it was called.
+type Filtered<T> = (Vec<(u32, BlobOutcome)>, Option<T>);
 
 /// A worker's scratch.
-pub(crate) struct FilterWorker<'f> {
-    reader: BlobReader<'f>,
-    pass: &'f Pass<'f>,
-    changed: Vec<u8>,
+pub(super) struct FilterWorker<'a> {
+    pass: &'a FilterPass<'a>,
+    transformed: Vec<u8>,
     selection: Selection,
     rewriter: Rewriter,
 }
 
-impl<'f> FilterWorker<'f> {
-    pub(crate) fn new(
-        file: &'f PbfFile,
-        pass: &'f Pass<'f>,
-        write: WriteOptions,
-        ctx: &Context,
-    ) -> Self {
+impl<'a> FilterWorker<'a> {
+    pub(super) fn new(pass: &'a FilterPass<'a>, write: WriteOptions) -> Self {
         Self {
-            reader: BlobReader::new(&file.input, ctx),
             pass,
-            changed: Vec::new(),
+            transformed: Vec::new(),
             selection: Selection::default(),
             rewriter: Rewriter {
                 encoder: FrameEncoder::new(write.compression, write.blob_index),
@@ -43,121 +36,106 @@ impl<'f> FilterWorker<'f> {
         }
     }
 
-    pub(crate) fn look<T>(
+    /// Makes the outcomes of a blob.
+    pub(super) fn filter<T>(
         &mut self,
-        entry: BlobEntry,
-        decisions: &BlobDecisions,
+        reader: &mut BlobReader<'_>,
+        item: &FilterItem,
         select: impl Fn(&BlobEntry, &ParsedBlock<'_>, &mut Selection) -> Result<T, FormatError>,
-    ) -> Result<Looked<T>> {
-        // To be copied unread, a blob has to be known as well as if it was read: whether it is read depends
-        // on the worker.
+    ) -> Result<Filtered<T>> {
+        let entry = &item.entry;
+        // Whether a prefilter is asked depends on the worker, so the entry of a blob that is copied unread must say as
+        // much as one that was read.
         let has = |flag| entry.flags.has(flag);
-        let is_known = has(BlobFlags::SCANNED) && has(BlobFlags::HASHED) && !decisions.change;
+        let is_known = has(BlobFlags::SCANNED) && has(BlobFlags::HASHED) && !item.is_transformed;
         let prefilter = self.pass.prefilter.map(|prefilter| {
             move |strings: &StringTable<'_>| match prefilter(strings) {
-                BlobDecision::Drop => Some(Vec::new()),
+                BlobDecision::Drop => Some((Vec::new(), None)),
                 BlobDecision::Copy if is_known => {
-                    Some(Done::copies(entry, &BlobDecision::Copy.into()))
+                    Some((vec![(0, BlobOutcome::Copy(*entry))], None))
                 }
-                BlobDecision::Copy | BlobDecision::Look => None,
+                BlobDecision::Copy | BlobDecision::Visit => None,
             }
         });
-        let cache = self.pass.cache.filter(|_| decisions.copies.is_empty());
-        let cache = cache.and_then(|cache| cache.take(&entry));
-        let payload = match &cache {
-            Some(cache) => cache.as_slice(),
-            None => match self.reader.payload_unless_decided(&entry, prefilter)? {
-                Prefiltered::Decided(done) => return Ok((done, None)),
-                Prefiltered::Payload(payload) => payload,
-            },
+        let cache = self.pass.cache.filter(|_| item.copied_to.is_empty());
+        let cached = cache.and_then(|cache| cache.take(entry));
+        let filtered = match &cached {
+            Some(payload) => self.filter_payload(item, payload, false, select),
+            None => {
+                return reader.decode_unless_decided(entry, prefilter, |payload| {
+                    self.filter_payload(item, payload, true, select)
+                });
+            }
         };
-        let mut blob = Blob {
-            entry,
-            payload,
-            is_whole: cache.is_none(),
-            change: self.pass.change.filter(|_| decisions.change),
-            changed: &mut self.changed,
-        };
-        blob.look(decisions, &mut self.selection, &mut self.rewriter, select)
-            .map_err(|error| self.reader.error(&entry, error))
+        filtered.map_err(|error| reader.error(entry, error))
     }
-}
 
-/// A blob that is looked at.
-struct Blob<'a> {
-    entry: BlobEntry,
-    payload: &'a [u8],
-    /// Whether the payload is all there is in the blob.
-    is_whole: bool,
-    change: Option<Transform<'a>>,
-    /// Where another payload goes.
-    changed: &'a mut Vec<u8>,
-}
-
-impl Blob<'_> {
-    fn look<T>(
+    /// Makes the outcomes of a blob from its payload, which `is_whole` unless it is the part that a cache held.
+    fn filter_payload<T>(
         &mut self,
-        decisions: &BlobDecisions,
-        selection: &mut Selection,
-        rewriter: &mut Rewriter,
+        item: &FilterItem,
+        payload: &[u8],
+        is_whole: bool,
         select: impl Fn(&BlobEntry, &ParsedBlock<'_>, &mut Selection) -> Result<T, FormatError>,
-    ) -> Result<Looked<T>, FormatError> {
+    ) -> Result<Filtered<T>, FormatError> {
+        let Self {
+            selection,
+            rewriter,
+            transformed,
+            ..
+        } = self;
         selection.clear();
-        // What is taken out may be what decides.
+        // Objects are selected before the transform, which may take out what the selection depends on.
         let (mut block, mut noted) = (None, None);
-        if decisions.look {
-            let parsed = block.insert(ParsedBlock::parse(self.payload)?);
-            noted = Some(select(&self.entry, parsed, selection)?);
+        if item.is_visited {
+            let parsed = block.insert(ParsedBlock::parse(payload)?);
+            noted = Some(select(&item.entry, parsed, selection)?);
         }
-        self.changed.clear();
-        let change = match self.change {
-            Some(change) => change(&self.entry, self.payload, self.changed)?,
-            None => Transformed::Not,
-        };
-        let payload = match change {
-            Transformed::Not => self.payload,
-            Transformed::Alike(_) | Transformed::Anew => self.changed.as_slice(),
+        transformed.clear();
+        let change = match self.pass.transform.filter(|_| item.is_transformed) {
+            Some(transform) => transform(&item.entry, payload, transformed)?,
+            None => Transformed::No,
         };
         let outputs = selection.outputs();
-        let (count, is_whole) = (selection.objects().len(), self.is_whole);
-        let keeps_all = |selection: &OutputSelection| {
-            is_whole && selection.kept == count && !selection.strips_tags
-        };
-        let any_whole = !decisions.copies.is_empty() || outputs.iter().any(keeps_all);
-        if any_whole {
-            complete(&mut self.entry, self.payload)?;
+        let count = selection.objects().len();
+        let keeps_all =
+            |output: &OutputSelection| is_whole && output.kept == count && !output.strips_tags;
+        let mut entry = item.entry;
+        if !item.copied_to.is_empty() || outputs.iter().any(keeps_all) {
+            entry = completed_entry(entry, payload)?;
         }
+        let payload = match change {
+            Transformed::No => payload,
+            Transformed::WithEntry(_) | Transformed::Yes => transformed.as_slice(),
+        };
         let mut frames = None;
         let mut whole = |rewriter: &mut Rewriter| {
-            if change == Transformed::Not {
-                return Ok(Done::Copy(self.entry));
+            if change == Transformed::No {
+                return Ok(BlobOutcome::Copy(entry));
             }
             if frames.is_none() {
                 frames = Some(rewriter.whole(payload, change)?);
             }
-            Ok::<_, FormatError>(Done::Rewritten(
-                frames.clone().unwrap_or_default(),
-                Vec::new(),
-            ))
+            Ok::<_, FormatError>(BlobOutcome::Frames(frames.clone().unwrap_or_default()))
         };
-        let mut done = Vec::new();
-        for output in &decisions.copies {
-            done.push((*output, whole(rewriter)?));
+        let mut outcomes = Vec::new();
+        for output in &item.copied_to {
+            outcomes.push((*output, whole(rewriter)?));
         }
         let mut partial = Vec::new();
         for output in outputs {
-            if decisions.copies.contains(&output.output) {
+            if item.copied_to.contains(&output.output) {
                 continue;
             }
             match keeps_all(&output) {
-                true => done.push((output.output, whole(rewriter)?)),
+                true => outcomes.push((output.output, whole(rewriter)?)),
                 false => partial.push(output),
             }
         }
         if partial.is_empty() {
-            return Ok((done, noted));
+            return Ok((outcomes, noted));
         }
-        let block = match block.filter(|_| change == Transformed::Not) {
+        let block = match block.filter(|_| change == Transformed::No) {
             Some(block) => block,
             None => ParsedBlock::parse(payload)?,
         };
@@ -167,8 +145,8 @@ impl Blob<'_> {
             is_whole,
             selection,
         };
-        rewriter.parts(&source, partial, &mut done)?;
-        Ok((done, noted))
+        rewriter.parts(&source, partial, &mut outcomes)?;
+        Ok((outcomes, noted))
     }
 }
 
@@ -205,8 +183,8 @@ impl Rewriter {
                     self.encoder.add_raw(&object, &block.units, &mut strings)?;
                 }
             }
-            Transformed::Alike(entry) => self.encoder.add_payload_like(payload, &entry)?,
-            Transformed::Not | Transformed::Anew => self.encoder.add_payload(payload)?,
+            Transformed::WithEntry(entry) => self.encoder.add_payload_like(payload, &entry)?,
+            Transformed::No | Transformed::Yes => self.encoder.add_payload(payload)?,
         }
         self.encoder.finish()
     }
@@ -216,7 +194,7 @@ impl Rewriter {
         &mut self,
         source: &Source<'_>,
         outputs: Vec<OutputSelection>,
-        done: &mut Vec<(u32, Done)>,
+        outcomes: &mut Vec<(u32, BlobOutcome)>,
     ) -> Result<(), FormatError> {
         let mut small = Vec::new();
         for output in outputs {
@@ -224,7 +202,7 @@ impl Rewriter {
                 true => {
                     self.encoder.add_payload(&self.spliced)?;
                     let frames = self.encoder.finish()?;
-                    done.push((output.output, Done::Rewritten(frames, Vec::new())));
+                    outcomes.push((output.output, BlobOutcome::Frames(frames)));
                 }
                 false => small.push(output),
             }
@@ -246,11 +224,11 @@ impl Rewriter {
                 for part in &parts {
                     self.encoder.add_payload(&part.payload)?;
                 }
-                Done::Rewritten(self.encoder.finish()?, Vec::new())
+                BlobOutcome::Frames(self.encoder.finish()?)
             } else {
-                Done::Rewritten(Vec::new(), parts)
+                BlobOutcome::Blocks(parts)
             };
-            done.push((output.output, part));
+            outcomes.push((output.output, part));
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Merging the objects of overlapping blobs.
 
 use super::KeptVersions;
-use crate::engine::shards::{Shard, Source, Sources, WorkItem, plan_items};
+use crate::engine::shards::{MergeStep, Shard, Source, Sources, plan_steps};
 use crate::error::{Error, FormatError, Result};
 use crate::io::{Input, system};
 use crate::osm::TypeThenId;
@@ -9,7 +9,7 @@ use crate::pbf::{
     BlobEntry, BlobFlags, BlockCursor, Compression, EncodedFrame, FrameEncoder, ParsedBlock,
     RawObject, SourceStrings,
 };
-use crate::runtime::{Context, parallel_classify_phase};
+use crate::runtime::{Context, Pass, WorkItem};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
@@ -186,12 +186,12 @@ const MOST_DECODES: u64 = 3;
 /// portions of it into runs in a temporary file in `directory`. `None` where no cluster needs it.
 pub(crate) fn sorted_runs(
     inputs: &[&Input],
-    items: &[WorkItem],
+    steps: &[MergeStep],
     shard_bytes: u64,
     directory: &Path,
     ctx: &Context,
 ) -> Result<Option<Runs>> {
-    let clusters = overlapping_clusters(items);
+    let clusters = overlapping_clusters(steps);
     if clusters.is_empty() {
         return Ok(None);
     }
@@ -201,43 +201,32 @@ pub(crate) fn sorted_runs(
     let mut offset = 0u64;
     for cluster in clusters {
         let portions = portions(&cluster, shard_bytes);
-        let bytes = cluster
-            .iter()
-            .map(|source| u64::from(source.entry.frame_len))
-            .sum();
-        let phase = ctx.phase("sort runs", bytes);
         let mut entries: Vec<BlobEntry> = Vec::new();
-        parallel_classify_phase(
-            ctx.jobs,
-            super::MERGE_BUDGET,
-            portions.into_iter().map(Ok),
-            |shard| WorkItem::Merge(shard.clone()).payload_bytes(),
-            || {
-                (
-                    Sources::new(inputs, ctx),
-                    FrameEncoder::new(Compression::Lz4, false),
-                )
-            },
-            |(sources, encoder), shard| {
-                let bytes = WorkItem::Merge(shard.clone()).frame_bytes();
-                Ok((
-                    bytes,
-                    merge_shard(sources, encoder, &shard, KeptVersions::All)?,
-                ))
-            },
-            |(bytes, frames)| {
-                phase.advance(bytes);
-                for frame in frames {
-                    system::write(&file, &frame.bytes).map_err(failed)?;
-                    entries.push(BlobEntry {
-                        offset,
-                        ..frame.entry
-                    });
-                    offset += frame.bytes.len() as u64;
-                }
-                Ok(())
-            },
-        )?;
+        Pass::new("sort runs", ctx)
+            .with_budget(super::MERGE_BUDGET)
+            .run(
+                portions,
+                || {
+                    (
+                        Sources::new(inputs, ctx),
+                        FrameEncoder::new(Compression::Lz4, false),
+                    )
+                },
+                |(sources, encoder), shard| {
+                    merge_shard(sources, encoder, &shard, KeptVersions::All)
+                },
+                |frames| {
+                    for frame in frames {
+                        system::write(&file, &frame.bytes).map_err(failed)?;
+                        entries.push(BlobEntry {
+                            offset,
+                            ..frame.entry
+                        });
+                        offset += frame.bytes.len() as u64;
+                    }
+                    Ok(())
+                },
+            )?;
         runs.push((cluster, entries));
     }
     let input = Input::from_temporary(file, Path::new("temporary file"))?;
@@ -248,11 +237,11 @@ pub(crate) fn sorted_runs(
 }
 
 /// The clusters whose shards together decode far more than the cluster has.
-fn overlapping_clusters(items: &[WorkItem]) -> Vec<Arc<Vec<Source>>> {
+fn overlapping_clusters(steps: &[MergeStep]) -> Vec<Arc<Vec<Source>>> {
     let mut found: Vec<(Arc<Vec<Source>>, u64)> = Vec::new();
-    for item in items {
-        if let WorkItem::Merge(shard) = item {
-            let bytes = item.payload_bytes();
+    for step in steps {
+        if let MergeStep::Merge(shard) = step {
+            let bytes = step.held_bytes();
             match found.last_mut() {
                 Some((cluster, sum)) if Arc::ptr_eq(cluster, &shard.cluster) => *sum += bytes,
                 _ => found.push((shard.cluster.clone(), bytes)),
@@ -297,20 +286,20 @@ fn portions(cluster: &Arc<Vec<Source>>, shard_bytes: u64) -> Vec<Shard> {
 }
 
 impl Runs {
-    /// The items with the clusters that were sorted into runs replaced by their runs, which lie in
+    /// The steps with the clusters that were sorted into runs replaced by their runs, which lie in
     /// the input with number `file`.
     pub(crate) fn replace(
         &self,
-        items: Vec<WorkItem>,
+        steps: Vec<MergeStep>,
         file: usize,
         shard_bytes: u64,
-    ) -> Vec<WorkItem> {
-        let mut replaced: Vec<WorkItem> = Vec::with_capacity(items.len());
+    ) -> Vec<MergeStep> {
+        let mut replaced: Vec<MergeStep> = Vec::with_capacity(steps.len());
         let mut last: Option<Arc<Vec<Source>>> = None;
-        for item in items {
-            let cluster = match &item {
-                WorkItem::Merge(shard) => Some(shard.cluster.clone()),
-                WorkItem::Copy(_) => None,
+        for step in steps {
+            let cluster = match &step {
+                MergeStep::Merge(shard) => Some(shard.cluster.clone()),
+                MergeStep::Copy(_) => None,
             };
             let runs = cluster.as_ref().and_then(|cluster| {
                 self.clusters
@@ -318,15 +307,15 @@ impl Runs {
                     .find(|(sorted, _)| Arc::ptr_eq(sorted, cluster))
             });
             match runs {
-                None => replaced.push(item),
+                None => replaced.push(step),
                 Some((sorted, entries)) => {
                     if !last.as_ref().is_some_and(|last| Arc::ptr_eq(last, sorted)) {
                         let blobs = entries
                             .iter()
                             .map(|&entry| Source { file, entry })
                             .collect();
-                        let items = plan_items(blobs, shard_bytes).into_iter();
-                        replaced.extend(items.map(WorkItem::encoded_anew));
+                        let steps = plan_steps(blobs, shard_bytes).into_iter();
+                        replaced.extend(steps.map(MergeStep::encoded_anew));
                         last = Some(sorted.clone());
                     }
                 }

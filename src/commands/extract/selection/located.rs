@@ -54,7 +54,7 @@ pub(in crate::commands::extract) fn count_nodes(
     areas: &AreaIndex,
     offsets: &[u64],
     file: &PbfFile,
-    plan: &mut BlobPlan,
+    plan: &BlobPlan,
     ctx: &Context,
     mut take: impl FnMut(u32, u64),
 ) -> Result<()> {

@@ -6,11 +6,12 @@ use crate::osm::{ObjectKind, TypeThenId};
 use crate::pbf::{BlobEntry, TARGET_ELEMENTS, TARGET_PAYLOAD};
 
 use crate::io::SizeHint;
+use crate::runtime::WorkItem;
 use std::ops::Range;
 
 /// One step of the output, in canonical order.
 #[derive(Debug, Clone)]
-pub(super) enum WorkItem {
+pub(super) enum ApplyStep {
     /// A blob that no change concerns.
     Copy(BlobEntry),
     /// A blob, and the changes that fall into it.
@@ -21,8 +22,8 @@ pub(super) enum WorkItem {
     Insert(Range<usize>),
 }
 
-impl WorkItem {
-    pub(super) fn frame_bytes(&self) -> u64 {
+impl WorkItem for ApplyStep {
+    fn input_bytes(&self) -> u64 {
         match self {
             Self::Copy(entry) | Self::Edit(entry, _) => u64::from(entry.frame_len),
             Self::Join(blobs) => blobs
@@ -33,7 +34,18 @@ impl WorkItem {
         }
     }
 
-    /// Whether the item is about nodes alone.
+    /// The frames of the input and of the output.
+    fn held_bytes(&self) -> u64 {
+        match self {
+            Self::Copy(_) => 0,
+            Self::Edit(..) | Self::Join(_) => self.input_bytes() * 2,
+            Self::Insert(changes) => changes.len() as u64 * 64,
+        }
+    }
+}
+
+impl ApplyStep {
+    /// Whether the step is about nodes alone.
     pub(super) fn is_nodes(&self, changes: &ChangeSet) -> bool {
         let kind = match self {
             Self::Copy(entry) | Self::Edit(entry, _) => entry.kinds.single(),
@@ -46,21 +58,12 @@ impl WorkItem {
         kind == Some(ObjectKind::Node)
     }
 
-    /// What the output gets of this item.
+    /// What the output gets of this step.
     pub(super) fn size_hint(&self) -> SizeHint {
         match self {
             Self::Copy(entry) => SizeHint::copy_of(entry.offset, entry.frame_len.into()),
-            Self::Edit(..) | Self::Join(_) => SizeHint::new_bytes(self.frame_bytes()),
+            Self::Edit(..) | Self::Join(_) => SizeHint::new_bytes(self.input_bytes()),
             Self::Insert(_) => SizeHint::default(),
-        }
-    }
-
-    /// Bytes that the item holds in memory until it is written: its own frame and the new one.
-    pub(super) fn held_bytes(&self) -> u64 {
-        match self {
-            Self::Copy(_) => 0,
-            Self::Edit(..) | Self::Join(_) => self.frame_bytes() * 2,
-            Self::Insert(changes) => changes.len() as u64 * 64,
         }
     }
 }
@@ -88,13 +91,13 @@ impl Slot {
 
 /// Assigns every change to a blob or to a place between blobs. `is_rewritten` says which blobs have to be looked at
 /// without changes.
-pub(super) fn plan_items(
+pub(super) fn plan_steps(
     plan: &BlobPlan,
     changes: &ChangeSet,
     is_rewritten: impl Fn(&BlobEntry) -> bool,
-) -> Vec<WorkItem> {
+) -> Vec<ApplyStep> {
     let mut slots: Vec<Slot> = Vec::with_capacity(plan.entries.len());
-    let mut empty: Vec<WorkItem> = Vec::new();
+    let mut empty: Vec<ApplyStep> = Vec::new();
     for entry in &plan.entries {
         match (entry.first_key(), entry.last_key()) {
             (Some(first), Some(last)) => {
@@ -106,10 +109,10 @@ pub(super) fn plan_items(
                 });
             }
             // Without nodes, ways or relations a blob has no place in the order.
-            _ => empty.push(WorkItem::Copy(*entry)),
+            _ => empty.push(ApplyStep::Copy(*entry)),
         }
     }
-    let mut items = Vec::with_capacity(slots.len() + 8);
+    let mut steps = Vec::with_capacity(slots.len() + 8);
     let mut next_change = 0;
     // New blobs that come before the slot with that index.
     let mut inserts: Vec<(usize, Range<usize>)> = Vec::new();
@@ -129,17 +132,17 @@ pub(super) fn plan_items(
     let mut inserts = inserts.into_iter().peekable();
     for (index, slot) in slots.into_iter().enumerate() {
         while let Some((_, part)) = inserts.next_if(|(before, _)| *before == index) {
-            items.push(WorkItem::Insert(part));
+            steps.push(ApplyStep::Insert(part));
         }
         if slot.changes.is_empty() && !is_rewritten(&slot.entry) {
-            items.push(WorkItem::Copy(slot.entry));
+            steps.push(ApplyStep::Copy(slot.entry));
         } else {
-            items.push(WorkItem::Edit(slot.entry, slot.changes));
+            steps.push(ApplyStep::Edit(slot.entry, slot.changes));
         }
     }
-    items.extend(inserts.map(|(_, part)| WorkItem::Insert(part)));
-    items.extend(empty);
-    join_small(items, &Fullness::of(plan))
+    steps.extend(inserts.map(|(_, part)| ApplyStep::Insert(part)));
+    steps.extend(empty);
+    join_small(steps, &Fullness::of(plan))
 }
 
 /// A blob of fewer objects than this has room for more, whatever the file's other blobs are like.
@@ -183,7 +186,7 @@ fn content_bytes(entry: &BlobEntry) -> u64 {
 /// Neighbours that may become one blob.
 #[derive(Default)]
 struct Neighbours {
-    items: Vec<WorkItem>,
+    steps: Vec<ApplyStep>,
     kind: Option<ObjectKind>,
     /// Objects at most.
     count: u32,
@@ -193,41 +196,41 @@ struct Neighbours {
 }
 
 impl Neighbours {
-    /// The item for these, or the items that they are.
-    fn end(&mut self, out: &mut Vec<WorkItem>) {
+    /// The step for these, or the steps that they are.
+    fn end(&mut self, out: &mut Vec<ApplyStep>) {
         let Self {
-            items, any_edited, ..
+            steps, any_edited, ..
         } = std::mem::take(self);
-        if items.len() < 2 || !any_edited {
-            out.extend(items);
+        if steps.len() < 2 || !any_edited {
+            out.extend(steps);
             return;
         }
-        let blobs = items.into_iter().filter_map(|item| match item {
-            WorkItem::Copy(entry) => Some((entry, 0..0)),
-            WorkItem::Edit(entry, changes) => Some((entry, changes)),
-            WorkItem::Join(_) | WorkItem::Insert(_) => None,
+        let blobs = steps.into_iter().filter_map(|step| match step {
+            ApplyStep::Copy(entry) => Some((entry, 0..0)),
+            ApplyStep::Edit(entry, changes) => Some((entry, changes)),
+            ApplyStep::Join(_) | ApplyStep::Insert(_) => None,
         });
-        out.push(WorkItem::Join(blobs.collect()));
+        out.push(ApplyStep::Join(blobs.collect()));
     }
 }
 
 /// Joins blobs that have become small to neighbours that have room, where one of them is written anew anyway: edits
 /// leave small blobs behind, and without end they would become many.
-fn join_small(items: Vec<WorkItem>, fullness: &Fullness) -> Vec<WorkItem> {
-    let mut joined = Vec::with_capacity(items.len());
+fn join_small(steps: Vec<ApplyStep>, fullness: &Fullness) -> Vec<ApplyStep> {
+    let mut joined = Vec::with_capacity(steps.len());
     let mut run = Neighbours::default();
-    for item in items {
-        let (entry, more) = match &item {
-            WorkItem::Copy(entry) => (entry, 0),
-            WorkItem::Edit(entry, changes) => (entry, changes.len()),
-            WorkItem::Join(_) | WorkItem::Insert(_) => (&BlobEntry::default(), 0),
+    for step in steps {
+        let (entry, more) = match &step {
+            ApplyStep::Copy(entry) => (entry, 0),
+            ApplyStep::Edit(entry, changes) => (entry, changes.len()),
+            ApplyStep::Join(_) | ApplyStep::Insert(_) => (&BlobEntry::default(), 0),
         };
         let Some(kind) = entry.kinds.single() else {
             run.end(&mut joined);
-            joined.push(item);
+            joined.push(step);
             continue;
         };
-        let is_edited = matches!(item, WorkItem::Edit(..));
+        let is_edited = matches!(step, ApplyStep::Edit(..));
         let count = entry.count.saturating_add(more as u32);
         let all = run.count.saturating_add(count);
         let bytes = content_bytes(entry);
@@ -244,9 +247,9 @@ fn join_small(items: Vec<WorkItem>, fullness: &Fullness) -> Vec<WorkItem> {
             run.count = run.count.saturating_add(count);
             run.bytes += bytes;
             run.any_edited |= is_edited;
-            run.items.push(item);
+            run.steps.push(step);
         } else {
-            joined.push(item);
+            joined.push(step);
         }
     }
     run.end(&mut joined);
@@ -316,7 +319,7 @@ mod tests {
     use super::*;
     use crate::osm::KindSet;
 
-    fn edited(number: u64, count: u32, payload_len: u32) -> WorkItem {
+    fn edited(number: u64, count: u32, payload_len: u32) -> ApplyStep {
         let entry = BlobEntry {
             offset: number * 1000,
             frame_len: 1000,
@@ -325,15 +328,15 @@ mod tests {
             kinds: KindSet::of(ObjectKind::Way),
             ..BlobEntry::default()
         };
-        WorkItem::Edit(entry, 0..1)
+        ApplyStep::Edit(entry, 0..1)
     }
 
     #[test]
     fn blobs_of_few_objects_are_joined_unless_these_are_large() {
         let fullness = Fullness([8000; 3]);
         for (payload_len, size_hint) in [(50_000, 1), (0, 1), (3 << 20, 4), (900_000, 2)] {
-            let items = (0..4).map(|number| edited(number, 400, payload_len));
-            let joined = join_small(items.collect(), &fullness);
+            let steps = (0..4).map(|number| edited(number, 400, payload_len));
+            let joined = join_small(steps.collect(), &fullness);
             assert_eq!(joined.len(), size_hint, "{payload_len}");
         }
     }
