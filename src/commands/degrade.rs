@@ -7,9 +7,9 @@ use crate::engine::{HeaderOptions, input};
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PlanNeeds, WriteOptions, Written};
 use crate::io::{OutputTarget, SizeHint};
-use crate::pbf::splice::{EditScript, SpliceOptions, splice_block};
 use crate::pbf::{
-    BlobEntry, BlobFlags, FrameEncoder, ParsedBlock, RawObject, SourceStrings, feature,
+    BlobEntry, BlobFlags, EditScript, FrameEncoder, ParsedBlock, RawObject, SourceStrings,
+    SpliceOptions, feature, splice_block,
 };
 use crate::runtime::Context;
 use rustc_hash::FxHashSet;

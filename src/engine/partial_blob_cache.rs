@@ -2,8 +2,7 @@
 //! not be read a second time.
 
 use crate::error::FormatError;
-use crate::pbf::splice::{EditScript, cut_block};
-use crate::pbf::{BlobEntry, BlobFlags, ParsedBlock};
+use crate::pbf::{BlobEntry, BlobFlags, EditScript, ParsedBlock, cut_block};
 use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};

@@ -1,5 +1,6 @@
 //! PrimitiveBlock as borrowed views (osmformat.proto): nothing is copied but the list of strings.
 
+use super::schema::{primitive_block, primitive_group, string_table};
 use super::wire::Fields;
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
@@ -27,7 +28,7 @@ impl<'a> StringTable<'a> {
         let mut strings = Vec::with_capacity(message.len() / 12);
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next().map_err(|error| error.within("StringTable"))? {
-            if field.number == 1 {
+            if field.number == string_table::S {
                 let text = std::str::from_utf8(field.bytes()?).map_err(|_| {
                     FormatError::with(format!("string {} is not UTF-8", strings.len()))
                 })?;
@@ -188,10 +189,10 @@ impl<'a> Group<'a> {
             .map_err(|error| error.within("PrimitiveGroup"))?
         {
             visit(match field.number {
-                1 => Message::Node(field.bytes()?),
-                2 => Message::Dense(field.bytes()?),
-                3 => Message::Way(field.bytes()?),
-                4 => Message::Relation(field.bytes()?),
+                primitive_group::NODES => Message::Node(field.bytes()?),
+                primitive_group::DENSE => Message::Dense(field.bytes()?),
+                primitive_group::WAYS => Message::Way(field.bytes()?),
+                primitive_group::RELATIONS => Message::Relation(field.bytes()?),
                 _ => Message::Other,
             })?;
         }
@@ -218,24 +219,30 @@ impl<'a> BlockOutline<'a> {
             .map_err(|error| error.within("PrimitiveBlock"))?
         {
             match field.number {
-                1 if std::mem::replace(&mut has_strings, true) => {
+                primitive_block::STRINGTABLE if std::mem::replace(&mut has_strings, true) => {
                     return Err(FormatError::new("a block with several string tables"));
                 }
-                1 => block.string_table = field.bytes()?,
-                2 => match field.bytes()? {
+                primitive_block::STRINGTABLE => block.string_table = field.bytes()?,
+                primitive_block::PRIMITIVEGROUP => match field.bytes()? {
                     [] => {}
                     group => block.groups.push(Group(group)),
                 },
                 number => {
                     block.other_fields.push(field.raw);
                     match number {
-                        17 => block.units.granularity = positive(field.varint()?, "granularity")?,
-                        18 => {
+                        primitive_block::GRANULARITY => {
+                            block.units.granularity = positive(field.varint()?, "granularity")?
+                        }
+                        primitive_block::DATE_GRANULARITY => {
                             block.units.date_granularity =
                                 positive(field.varint()?, "date_granularity")?
                         }
-                        19 => block.units.lat_offset = field.varint()? as i64,
-                        20 => block.units.lon_offset = field.varint()? as i64,
+                        primitive_block::LAT_OFFSET => {
+                            block.units.lat_offset = field.varint()? as i64
+                        }
+                        primitive_block::LON_OFFSET => {
+                            block.units.lon_offset = field.varint()? as i64
+                        }
                         _ => {}
                     }
                 }

@@ -7,6 +7,7 @@ use super::messages::{
     Head, NodeMessage, RawInfo, RelationMessage, WayMessage, encode_relation, encode_way,
 };
 use super::object::{Object, ObjectBody, put_deltas, raw_location};
+use super::schema::{dense_nodes, info, primitive_block, primitive_group};
 use super::wire::{put_bytes_field, put_packed_field, put_varint, put_varint_field};
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
@@ -307,8 +308,8 @@ impl BlockEncoder {
             Some(kind) => self.encode_messages(kind, &mut group),
             None => {}
         }
-        put_bytes_field(out, 1, &table);
-        put_bytes_field(out, 2, &group);
+        put_bytes_field(out, primitive_block::STRINGTABLE, &table);
+        put_bytes_field(out, primitive_block::PRIMITIVEGROUP, &group);
         put_units(out, &self.units);
         self.clear();
     }
@@ -339,11 +340,11 @@ impl BlockEncoder {
             message.clear();
             if kind == ObjectKind::Way {
                 encode_way(&mut message, &mut scratch, &head, runs);
-                put_bytes_field(group, 3, &message);
+                put_bytes_field(group, primitive_group::WAYS, &message);
             } else {
                 let roles = self.roles.get(object.roles.clone()).unwrap_or_default();
                 encode_relation(&mut message, &mut scratch, &head, roles, [runs[0], runs[1]]);
-                put_bytes_field(group, 4, &message);
+                put_bytes_field(group, primitive_group::RELATIONS, &message);
             }
         }
     }
@@ -372,7 +373,7 @@ impl BlockEncoder {
         }
         let mut message = Vec::new();
         columns.encode(&mut message);
-        put_bytes_field(group, 2, &message);
+        put_bytes_field(group, primitive_group::DENSE, &message);
     }
 }
 
@@ -380,10 +381,26 @@ impl BlockEncoder {
 fn put_units(out: &mut Vec<u8>, units: &BlockUnits) {
     let default = BlockUnits::default();
     let fields = [
-        (17, units.granularity, default.granularity),
-        (18, units.date_granularity, default.date_granularity),
-        (19, units.lat_offset, default.lat_offset),
-        (20, units.lon_offset, default.lon_offset),
+        (
+            primitive_block::GRANULARITY,
+            units.granularity,
+            default.granularity,
+        ),
+        (
+            primitive_block::DATE_GRANULARITY,
+            units.date_granularity,
+            default.date_granularity,
+        ),
+        (
+            primitive_block::LAT_OFFSET,
+            units.lat_offset,
+            default.lat_offset,
+        ),
+        (
+            primitive_block::LON_OFFSET,
+            units.lon_offset,
+            default.lon_offset,
+        ),
     ];
     for (number, value, default) in fields {
         if value != default {
@@ -478,14 +495,14 @@ impl DenseColumns {
 
     /// Appends the message; empty columns are left out.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        put_packed_field(out, 1, &self.ids);
+        put_packed_field(out, dense_nodes::ID, &self.ids);
         let mut info = Vec::new();
-        for (column, number) in self.info.iter().zip(1..) {
+        for (column, number) in self.info.iter().zip(info::VERSION..) {
             put_packed_field(&mut info, number, column);
         }
-        put_packed_field(out, 5, &info);
-        put_packed_field(out, 8, &self.lats);
-        put_packed_field(out, 9, &self.lons);
-        put_packed_field(out, 10, &self.keys_vals);
+        put_packed_field(out, dense_nodes::DENSEINFO, &info);
+        put_packed_field(out, dense_nodes::LAT, &self.lats);
+        put_packed_field(out, dense_nodes::LON, &self.lons);
+        put_packed_field(out, dense_nodes::KEYS_VALS, &self.keys_vals);
     }
 }

@@ -3,6 +3,7 @@
 use super::block::{BlockUnits, StringTable};
 use super::element::{Info, Node, Tags};
 use super::messages::{RawInfo, string_id};
+use super::schema::{dense_nodes, info};
 use super::wire::{Fields, put_packed_field};
 use crate::error::FormatError;
 use crate::pbf::wire::{Packed, Varints};
@@ -34,12 +35,12 @@ impl<'a> DenseInfo<'a> {
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next().map_err(|error| error.within("DenseInfo"))? {
             match field.number {
-                1 => self.versions.add(&field)?,
-                2 => self.timestamps.add(&field)?,
-                3 => self.changesets.add(&field)?,
-                4 => self.uids.add(&field)?,
-                5 => self.user_sids.add(&field)?,
-                6 => self.visible.add(&field)?,
+                info::VERSION => self.versions.add(&field)?,
+                info::TIMESTAMP => self.timestamps.add(&field)?,
+                info::CHANGESET => self.changesets.add(&field)?,
+                info::UID => self.uids.add(&field)?,
+                info::USER_SID => self.user_sids.add(&field)?,
+                info::VISIBLE => self.visible.add(&field)?,
                 _ => {}
             }
         }
@@ -65,11 +66,11 @@ impl<'a> DenseNodes<'a> {
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next().map_err(|error| error.within("DenseNodes"))? {
             match field.number {
-                1 => dense.ids.add(&field)?,
-                5 => dense.info.add(field.bytes()?)?,
-                8 => dense.lats.add(&field)?,
-                9 => dense.lons.add(&field)?,
-                10 => dense.keys_vals.add(&field)?,
+                dense_nodes::ID => dense.ids.add(&field)?,
+                dense_nodes::DENSEINFO => dense.info.add(field.bytes()?)?,
+                dense_nodes::LAT => dense.lats.add(&field)?,
+                dense_nodes::LON => dense.lons.add(&field)?,
+                dense_nodes::KEYS_VALS => dense.keys_vals.add(&field)?,
                 _ => {}
             }
         }
@@ -302,7 +303,7 @@ fn tags_of_nobody() -> FormatError {
 
 /// Appends the field `keys_vals` of nodes without tags. It may be left out, but some readers lose the nodes then.
 pub(super) fn put_no_tags(nodes: usize, out: &mut Vec<u8>) {
-    put_packed_field(out, 10, &vec![0; nodes]);
+    put_packed_field(out, dense_nodes::KEYS_VALS, &vec![0; nodes]);
 }
 
 /// The next node's part of `keys_vals`, without the closing 0. A run may be absent when no node

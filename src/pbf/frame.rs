@@ -1,5 +1,6 @@
 //! Frames: a big-endian length, a `BlobHeader`, a `Blob` (fileformat.proto).
 
+use super::schema::{blob, blob_header};
 use super::wire::{Fields, put_bytes_field, put_bytes_head, put_varint_field, varint_len};
 use crate::error::FormatError;
 
@@ -62,15 +63,15 @@ impl<'a> BlobHeader<'a> {
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next().map_err(|error| error.within("BlobHeader"))? {
             match field.number {
-                1 => {
+                blob_header::TYPE => {
                     kind = Some(match field.bytes()? {
                         b"OSMHeader" => BlobKind::Header,
                         b"OSMData" => BlobKind::Data,
                         _ => BlobKind::Unknown,
                     });
                 }
-                2 => indexdata = Some(field.bytes()?),
-                3 => blob_len = Some(field.varint()?),
+                blob_header::INDEXDATA => indexdata = Some(field.bytes()?),
+                blob_header::DATASIZE => blob_len = Some(field.varint()?),
                 _ => {}
             }
         }
@@ -143,17 +144,17 @@ impl<'a> Blob<'a> {
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next().map_err(|error| error.within("Blob"))? {
             match field.number {
-                1 => stored = Some((Encoding::Raw, field.bytes()?)),
-                2 => raw_size = Some(field.varint()?),
-                3 => stored = Some((Encoding::Zlib, field.bytes()?)),
-                6 => stored = Some((Encoding::Lz4, field.bytes()?)),
-                7 => stored = Some((Encoding::Zstd, field.bytes()?)),
-                4 => {
+                blob::RAW => stored = Some((Encoding::Raw, field.bytes()?)),
+                blob::RAW_SIZE => raw_size = Some(field.varint()?),
+                blob::ZLIB_DATA => stored = Some((Encoding::Zlib, field.bytes()?)),
+                blob::LZ4_DATA => stored = Some((Encoding::Lz4, field.bytes()?)),
+                blob::ZSTD_DATA => stored = Some((Encoding::Zstd, field.bytes()?)),
+                blob::LZMA_DATA => {
                     return Err(FormatError::new(
                         "the blob is compressed with lzma, which is not supported",
                     ));
                 }
-                5 => {
+                blob::BZIP2_DATA => {
                     return Err(FormatError::new(
                         "the blob is compressed with bzip2, which is obsolete and not supported",
                     ));
@@ -202,7 +203,7 @@ pub fn encode_frame(
 ) -> Result<(), FormatError> {
     let mut blob_head = Vec::with_capacity(24);
     if blob.encoding != Encoding::Raw {
-        put_varint_field(&mut blob_head, 2, u64::from(blob.payload_len));
+        put_varint_field(&mut blob_head, blob::RAW_SIZE, u64::from(blob.payload_len));
     }
     put_bytes_head(&mut blob_head, blob.encoding.field(), blob.data.len());
     let blob_len = blob_head.len() + blob.data.len();
@@ -225,11 +226,11 @@ pub(crate) fn encode_blob_header(
     blob_len: u32,
 ) {
     let mut header = Vec::with_capacity(32 + indexdata.map_or(0, <[u8]>::len));
-    put_bytes_field(&mut header, 1, kind.type_name().as_bytes());
+    put_bytes_field(&mut header, blob_header::TYPE, kind.type_name().as_bytes());
     if let Some(indexdata) = indexdata {
-        put_bytes_field(&mut header, 2, indexdata);
+        put_bytes_field(&mut header, blob_header::INDEXDATA, indexdata);
     }
-    put_varint_field(&mut header, 3, u64::from(blob_len));
+    put_varint_field(&mut header, blob_header::DATASIZE, u64::from(blob_len));
     out.extend_from_slice(&(header.len() as u32).to_be_bytes());
     out.extend_from_slice(&header);
 }

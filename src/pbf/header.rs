@@ -1,5 +1,6 @@
 //! HeaderBlock: what a file says of itself (osmformat.proto).
 
+use super::schema::header_block;
 use super::wire::{Fields, put_bytes_field, put_sint_field, put_varint_field, zigzag_decode};
 use crate::error::FormatError;
 use crate::osm::{Bbox, NANO_PER_DECIMICRO};
@@ -64,14 +65,26 @@ impl HeaderBlock {
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next().map_err(|error| error.within("HeaderBlock"))? {
             match field.number {
-                1 => header.bbox_nano = Some(parse_bbox(field.bytes()?)?),
-                4 => header.required_features.push(field.text()?.to_owned()),
-                5 => header.optional_features.push(field.text()?.to_owned()),
-                16 => header.writing_program = Some(field.text()?.to_owned()),
-                17 => header.source = Some(field.text()?.to_owned()),
-                32 => header.replication_timestamp = Some(field.varint()? as i64),
-                33 => header.replication_sequence = Some(field.varint()? as i64),
-                34 => header.replication_url = Some(field.text()?.to_owned()),
+                header_block::BBOX => header.bbox_nano = Some(parse_bbox(field.bytes()?)?),
+                header_block::REQUIRED_FEATURES => {
+                    header.required_features.push(field.text()?.to_owned())
+                }
+                header_block::OPTIONAL_FEATURES => {
+                    header.optional_features.push(field.text()?.to_owned())
+                }
+                header_block::WRITINGPROGRAM => {
+                    header.writing_program = Some(field.text()?.to_owned())
+                }
+                header_block::SOURCE => header.source = Some(field.text()?.to_owned()),
+                header_block::REPLICATION_TIMESTAMP => {
+                    header.replication_timestamp = Some(field.varint()? as i64)
+                }
+                header_block::REPLICATION_SEQUENCE_NUMBER => {
+                    header.replication_sequence = Some(field.varint()? as i64)
+                }
+                header_block::REPLICATION_BASE_URL => {
+                    header.replication_url = Some(field.text()?.to_owned())
+                }
                 TOC_FIELD => toc = Some(field.bytes()?),
                 PADDING_FIELD => {}
                 _ => header.unknown.extend_from_slice(field.raw),
@@ -98,29 +111,41 @@ impl HeaderBlock {
             for (number, value) in [(1, left), (2, right), (3, top), (4, bottom)] {
                 put_sint_field(&mut bbox, number, value);
             }
-            put_bytes_field(out, 1, &bbox);
+            put_bytes_field(out, header_block::BBOX, &bbox);
         }
-        let texts = [(4, &self.required_features), (5, &self.optional_features)];
+        let texts = [
+            (header_block::REQUIRED_FEATURES, &self.required_features),
+            (header_block::OPTIONAL_FEATURES, &self.optional_features),
+        ];
         for (number, names) in texts {
             names
                 .iter()
                 .for_each(|name| put_bytes_field(out, number, name.as_bytes()));
         }
-        for (number, text) in [(16, &self.writing_program), (17, &self.source)] {
+        for (number, text) in [
+            (header_block::WRITINGPROGRAM, &self.writing_program),
+            (header_block::SOURCE, &self.source),
+        ] {
             if let Some(text) = text {
                 put_bytes_field(out, number, text.as_bytes());
             }
         }
         for (number, value) in [
-            (32, self.replication_timestamp),
-            (33, self.replication_sequence),
+            (
+                header_block::REPLICATION_TIMESTAMP,
+                self.replication_timestamp,
+            ),
+            (
+                header_block::REPLICATION_SEQUENCE_NUMBER,
+                self.replication_sequence,
+            ),
         ] {
             if let Some(value) = value {
                 put_varint_field(out, number, value as u64);
             }
         }
         if let Some(url) = &self.replication_url {
-            put_bytes_field(out, 34, url.as_bytes());
+            put_bytes_field(out, header_block::REPLICATION_BASE_URL, url.as_bytes());
         }
         out.extend_from_slice(&self.unknown);
     }

@@ -1,6 +1,7 @@
 //! Strings on their way into a block.
 
 use super::block::StringTable;
+use super::schema::string_table;
 use super::wire::put_bytes_field;
 use crate::error::FormatError;
 use crate::osm::StringPool;
@@ -52,9 +53,9 @@ impl Interner {
         // The sort is stable: equal use keeps the order of first appearance.
         order.sort_by_key(|id| std::cmp::Reverse(uses(id)));
         let mut final_ids = vec![0; self.pool.len() + 1];
-        put_bytes_field(out, 1, b"");
+        put_bytes_field(out, string_table::S, b"");
         for (index, &id) in order.iter().enumerate() {
-            put_bytes_field(out, 1, self.pool.get(id).as_bytes());
+            put_bytes_field(out, string_table::S, self.pool.get(id).as_bytes());
             if let Some(final_id) = final_ids.get_mut(id as usize + 1) {
                 *final_id = index as u32 + 1;
             }

@@ -2,6 +2,7 @@
 //!
 //! These are what commands that work on the wire use; the views of `block` are made from them.
 
+use super::schema::{info, node, object, relation, way};
 use super::wire::{Fields, put_packed_field, put_varint, put_varint_field};
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
@@ -24,12 +25,12 @@ impl RawInfo {
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next().map_err(|error| error.within("Info"))? {
             match field.number {
-                1 => info.version = i64::from(field.varint()? as i32),
-                2 => info.timestamp = field.varint()? as i64,
-                3 => info.changeset = field.varint()? as i64,
-                4 => info.uid = i64::from(field.varint()? as i32),
-                5 => info.user_sid = string_id(field.varint()?)?,
-                6 => info.visible = Some(field.varint()? != 0),
+                info::VERSION => info.version = i64::from(field.varint()? as i32),
+                info::TIMESTAMP => info.timestamp = field.varint()? as i64,
+                info::CHANGESET => info.changeset = field.varint()? as i64,
+                info::UID => info.uid = i64::from(field.varint()? as i32),
+                info::USER_SID => info.user_sid = string_id(field.varint()?)?,
+                info::VISIBLE => info.visible = Some(field.varint()? != 0),
                 _ => {}
             }
         }
@@ -39,7 +40,9 @@ impl RawInfo {
     /// The version in an Info message, read no further than that where it stands first.
     pub(crate) fn version_in(message: &[u8]) -> Result<i64, FormatError> {
         match Fields::new(message).next() {
-            Ok(Some(field)) if field.number == 1 => Ok(i64::from(field.varint()? as i32)),
+            Ok(Some(field)) if field.number == info::VERSION => {
+                Ok(i64::from(field.varint()? as i32))
+            }
             _ => Ok(Self::parse(message)?.version),
         }
     }
@@ -51,17 +54,17 @@ impl RawInfo {
             return;
         }
         let values = [
-            (1, self.version),
-            (2, self.timestamp),
-            (3, self.changeset),
-            (4, self.uid),
-            (5, i64::from(self.user_sid)),
+            (info::VERSION, self.version),
+            (info::TIMESTAMP, self.timestamp),
+            (info::CHANGESET, self.changeset),
+            (info::UID, self.uid),
+            (info::USER_SID, i64::from(self.user_sid)),
         ];
         for (number, value) in values {
             put_varint_field(out, number, value as u64);
         }
         if let Some(visible) = self.visible {
-            put_varint_field(out, 6, u64::from(visible));
+            put_varint_field(out, info::VISIBLE, u64::from(visible));
         }
     }
 }
@@ -113,12 +116,12 @@ impl<'a> NodeMessage<'a> {
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next().map_err(|error| error.within("Node"))? {
             match field.number {
-                1 => id.set(field.sint()?)?,
-                2 => node.keys.add(&field)?,
-                3 => node.values.add(&field)?,
-                4 => node.info = RawInfo::parse(field.bytes()?)?,
-                8 => node.lat = field.sint()?,
-                9 => node.lon = field.sint()?,
+                object::ID => id.set(field.sint()?)?,
+                object::KEYS => node.keys.add(&field)?,
+                object::VALS => node.values.add(&field)?,
+                object::INFO => node.info = RawInfo::parse(field.bytes()?)?,
+                node::LAT => node.lat = field.sint()?,
+                node::LON => node.lon = field.sint()?,
                 _ => {}
             }
         }
@@ -145,13 +148,13 @@ impl<'a> WayMessage<'a> {
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next().map_err(|error| error.within("Way"))? {
             match field.number {
-                1 => id.set(field.varint()? as i64)?,
-                2 => way.keys.add(&field)?,
-                3 => way.values.add(&field)?,
-                4 => way.info = Some(field.bytes()?),
-                8 => way.refs.add(&field)?,
-                9 => way.lats.add(&field)?,
-                10 => way.lons.add(&field)?,
+                object::ID => id.set(field.varint()? as i64)?,
+                object::KEYS => way.keys.add(&field)?,
+                object::VALS => way.values.add(&field)?,
+                object::INFO => way.info = Some(field.bytes()?),
+                way::REFS => way.refs.add(&field)?,
+                way::LAT => way.lats.add(&field)?,
+                way::LON => way.lons.add(&field)?,
                 _ => {}
             }
         }
@@ -193,8 +196,8 @@ impl<'a> WayRefs<'a> {
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next().map_err(|error| error.within("Way"))? {
             match field.number {
-                1 => id.set(field.varint()? as i64)?,
-                8 => way.refs.add(&field)?,
+                object::ID => id.set(field.varint()? as i64)?,
+                way::REFS => way.refs.add(&field)?,
                 _ => {}
             }
         }
@@ -221,13 +224,13 @@ impl<'a> RelationMessage<'a> {
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next().map_err(|error| error.within("Relation"))? {
             match field.number {
-                1 => id.set(field.varint()? as i64)?,
-                2 => relation.keys.add(&field)?,
-                3 => relation.values.add(&field)?,
-                4 => relation.info = Some(field.bytes()?),
-                8 => relation.roles.add(&field)?,
-                9 => relation.member_ids.add(&field)?,
-                10 => relation.member_kinds.add(&field)?,
+                object::ID => id.set(field.varint()? as i64)?,
+                object::KEYS => relation.keys.add(&field)?,
+                object::VALS => relation.values.add(&field)?,
+                object::INFO => relation.info = Some(field.bytes()?),
+                relation::ROLES_SID => relation.roles.add(&field)?,
+                relation::MEMIDS => relation.member_ids.add(&field)?,
+                relation::TYPES => relation.member_kinds.add(&field)?,
                 _ => {}
             }
         }
@@ -281,8 +284,8 @@ impl<'a> ObjectOutline<'a> {
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next()? {
             match field.number {
-                4 => outline.info = field.bytes()?,
-                9 | 10 => outline.has_locations = true,
+                object::INFO => outline.info = field.bytes()?,
+                way::LAT | way::LON => outline.has_locations = true,
                 _ => {}
             }
         }
@@ -295,7 +298,7 @@ impl<'a> ObjectOutline<'a> {
 pub(crate) fn object_id(message: &[u8], kind: ObjectKind) -> Result<i64, FormatError> {
     let mut fields = Fields::new(message);
     while let Some(field) = fields.next()? {
-        if field.number == 1 {
+        if field.number == object::ID {
             // Zigzag coded in nodes only.
             return match kind {
                 ObjectKind::Node => field.sint(),
@@ -316,8 +319,8 @@ pub(crate) struct Head<'a> {
 
 impl Head<'_> {
     fn encode(&self, out: &mut Vec<u8>, scratch: &mut Vec<u8>) {
-        put_varint_field(out, 1, self.id as u64);
-        for (number, skip) in [(2, 0), (3, 1)] {
+        put_varint_field(out, object::ID, self.id as u64);
+        for (number, skip) in [(object::KEYS, 0), (object::VALS, 1)] {
             scratch.clear();
             self.tags
                 .iter()
@@ -328,7 +331,7 @@ impl Head<'_> {
         }
         scratch.clear();
         self.info.encode(scratch);
-        put_packed_field(out, 4, scratch);
+        put_packed_field(out, object::INFO, scratch);
     }
 }
 
@@ -340,9 +343,9 @@ pub(crate) fn encode_way(
     [refs, lats, lons]: [&[u8]; 3],
 ) {
     head.encode(out, scratch);
-    put_packed_field(out, 8, refs);
-    put_packed_field(out, 9, lats);
-    put_packed_field(out, 10, lons);
+    put_packed_field(out, way::REFS, refs);
+    put_packed_field(out, way::LAT, lats);
+    put_packed_field(out, way::LON, lons);
 }
 
 /// Appends a Relation message; `roles` are final string ids, ids and kinds are packed runs.
@@ -358,7 +361,7 @@ pub(crate) fn encode_relation(
     roles
         .iter()
         .for_each(|&role| put_varint(scratch, u64::from(role)));
-    put_packed_field(out, 8, scratch);
-    put_packed_field(out, 9, member_ids);
-    put_packed_field(out, 10, member_kinds);
+    put_packed_field(out, relation::ROLES_SID, scratch);
+    put_packed_field(out, relation::MEMIDS, member_ids);
+    put_packed_field(out, relation::TYPES, member_kinds);
 }

@@ -8,7 +8,6 @@ mod blob_index;
 mod block;
 mod block_builder;
 mod block_encoder;
-mod clean;
 mod codec;
 mod cursor;
 mod dense;
@@ -22,14 +21,13 @@ mod header_frame;
 mod id_facts;
 mod intern;
 mod keys;
-mod locate;
 mod locations;
 mod messages;
 mod object;
-mod patch_ids;
 mod resolve;
+mod rewrite;
 mod scan;
-pub mod splice;
+mod schema;
 mod toc;
 mod toc_blob;
 mod verify;
@@ -41,7 +39,6 @@ pub use blob_index::{BLOB_INDEX_LEN, decode_blob_index, encode_blob_index};
 pub use block::{BlockUnits, Group, Message, PrimitiveBlock, StringTable};
 pub(crate) use block_builder::{BlockBuilder, EncodedBlock};
 pub use block_encoder::{BlockEncoder, TARGET_ELEMENTS, TARGET_PAYLOAD};
-pub use clean::{InfoFields, clean_block};
 pub use codec::{Compression, Compressor, Decompressor};
 pub(crate) use cursor::{BlockCursor, ParsedBlock, RawObject};
 pub use dense::{DenseNodes, DenseNodesIter};
@@ -59,10 +56,13 @@ pub use intern::{Interner, SourceStrings};
 pub(crate) use keys::{KeyCursor, VersionInfo};
 pub(crate) use verify::{stale_index, verify_entry};
 
-pub(crate) use locate::{Relocated, WayNodes, locate_ways, relocate_ways};
 pub use object::{Object, ObjectBody};
-pub(crate) use patch_ids::{NewIds, patch_ids};
 pub(crate) use resolve::PlainObject;
+pub(crate) use rewrite::{
+    Edit, EditScript, NewIds, Relocated, SpliceOptions, WayNodes, cut_block, keep_objects,
+    locate_ways, patch_ids, relocate_ways, splice_block,
+};
+pub use rewrite::{InfoFields, clean_block};
 pub use scan::scan_payload;
 pub use toc::{Toc, TocFlags, encode_toc};
 pub use toc_blob::{

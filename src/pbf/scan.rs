@@ -5,6 +5,7 @@ use super::dense::{DenseNodes, OVERFLOW, check_tags};
 use super::entry::{BlobEntry, BlobFlags};
 use super::id_facts::IdFacts;
 use super::messages::{NodeMessage, OnlyId, RawInfo};
+use super::schema::{object, relation, string_table, way};
 use super::wire::{Field, Fields, Value};
 use crate::error::FormatError;
 use crate::osm::{Bbox, NANO_PER_DECIMICRO, ObjectKind};
@@ -66,19 +67,21 @@ impl Scan {
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next()? {
             match field.number {
-                1 => id.set(match kind {
+                object::ID => id.set(match kind {
                     ObjectKind::Node => field.sint()?,
                     ObjectKind::Way | ObjectKind::Relation => field.varint()? as i64,
                 })?,
                 // Keys, values, and the roles of members.
-                2 => largest_string = largest_string.max(columns.keys.add(&field)?),
-                3 => largest_string = largest_string.max(columns.values.add(&field)?),
-                8 if kind == ObjectKind::Relation => {
+                object::KEYS => largest_string = largest_string.max(columns.keys.add(&field)?),
+                object::VALS => largest_string = largest_string.max(columns.values.add(&field)?),
+                relation::ROLES_SID if kind == ObjectKind::Relation => {
                     largest_string = largest_string.max(columns.roles.add(&field)?)
                 }
-                9 if kind == ObjectKind::Relation => columns.members.count(&field)?,
-                10 if kind == ObjectKind::Relation => drop(columns.kinds.add(&field)?),
-                4 => {
+                relation::MEMIDS if kind == ObjectKind::Relation => {
+                    columns.members.count(&field)?
+                }
+                relation::TYPES if kind == ObjectKind::Relation => drop(columns.kinds.add(&field)?),
+                object::INFO => {
                     let info = RawInfo::parse(field.bytes()?)?;
                     largest_string = largest_string.max(u64::from(info.user_sid));
                     version = info.version;
@@ -86,11 +89,11 @@ impl Scan {
                         self.flags.set(BlobFlags::DELETED, true);
                     }
                 }
-                8 if kind == ObjectKind::Way => columns.refs.count(&field)?,
-                9 | 10 if kind == ObjectKind::Way => {
+                way::REFS if kind == ObjectKind::Way => columns.refs.count(&field)?,
+                way::LAT | way::LON if kind == ObjectKind::Way => {
                     self.flags.set(BlobFlags::LOCATIONS, true);
                     match field.number {
-                        9 => columns.lats.count(&field)?,
+                        way::LAT => columns.lats.count(&field)?,
                         _ => columns.lons.count(&field)?,
                     }
                 }
@@ -154,7 +157,7 @@ fn count_strings(table: &[u8]) -> Result<u64, FormatError> {
     let mut count = 0;
     let mut fields = Fields::new(table);
     while let Some(field) = fields.next().map_err(|error| error.within("StringTable"))? {
-        count += usize::from(field.number == 1);
+        count += usize::from(field.number == string_table::S);
     }
     check_string_count(count)?;
     Ok(count as u64)

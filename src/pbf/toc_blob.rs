@@ -7,6 +7,7 @@
 use super::block::StringTable;
 use super::codec::Decompressor;
 use super::frame::{Blob, BlobHeader, BlobKind, Encoding, FRAME_PREFIX_LEN, encode_frame};
+use super::schema::{primitive_block, string_table};
 use super::toc::{MAGIC, VERSION};
 use super::wire::{Fields, put_bytes_field, put_bytes_head, varint_len};
 use super::zlib_stored::{CHECKSUM_LEN, zlib_stored};
@@ -107,9 +108,9 @@ fn put_toc_frame(strings: &[&str], out: &mut Vec<u8>) -> Result<(), FormatError>
     let field_len = |text: &&str| 1 + varint_len(text.len() as u64) + text.len();
     let table_len = strings.iter().map(field_len).sum();
     let mut payload = Vec::with_capacity(table_len + 8);
-    put_bytes_head(&mut payload, 1, table_len);
+    put_bytes_head(&mut payload, primitive_block::STRINGTABLE, table_len);
     for text in strings {
-        put_bytes_field(&mut payload, 1, text.as_bytes());
+        put_bytes_field(&mut payload, string_table::S, text.as_bytes());
     }
     let last_len = strings.last().map_or(0, |text| text.len());
     let blob = Blob {
@@ -253,7 +254,10 @@ fn data_blob(frames: &[u8]) -> Option<(&[u8], &[u8])> {
 /// The strings of a block that has nothing else.
 fn lone_string_table(payload: &[u8]) -> Result<Option<StringTable<'_>>, FormatError> {
     let mut fields = Fields::new(payload);
-    let Some(table) = fields.next()?.filter(|field| field.number == 1) else {
+    let Some(table) = fields
+        .next()?
+        .filter(|field| field.number == primitive_block::STRINGTABLE)
+    else {
         return Ok(None);
     };
     if fields.next()?.is_some() {

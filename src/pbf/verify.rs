@@ -9,6 +9,7 @@ use super::entry::{BlobEntry, BlobFlags};
 use super::id_facts::IdFacts;
 use super::messages::{NodeMessage, object_id};
 use super::scan::{Bounds, scan_payload};
+use super::schema::dense_nodes;
 use super::wire::Fields;
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
@@ -54,7 +55,7 @@ fn add_ids(message: Message<'_>, ids: &mut IdFacts) -> Result<(), FormatError> {
 fn add_dense_ids(message: &[u8], ids: &mut IdFacts) -> Result<(), FormatError> {
     let (mut fields, mut column) = (Fields::new(message), Packed::default());
     while let Some(field) = fields.next()? {
-        if field.number == 1 {
+        if field.number == dense_nodes::ID {
             column.add(&field)?;
         }
     }

@@ -4,6 +4,7 @@
 use super::cursor::{ParsedBlock, ParsedMessage};
 use super::dense::{Delta, next_tag_run};
 use super::messages::{RelationMessage, WayRefs, object_id};
+use super::schema::object;
 use super::wire::Fields;
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
@@ -118,8 +119,8 @@ impl<'a> ObjectView<'a> {
                 let mut fields = Fields::new(message);
                 while let Some(field) = fields.next()? {
                     match field.number {
-                        2 => keys.add(&field)?,
-                        3 => values.add(&field)?,
+                        object::KEYS => keys.add(&field)?,
+                        object::VALS => values.add(&field)?,
                         _ => {}
                     }
                 }

@@ -8,11 +8,11 @@ use crate::file::{BlobReader, WriteOptions};
 use crate::formats::{Batch, Change, ChangeSet, NO_PLACE};
 use crate::index::IdSet;
 use crate::osm::{ObjectKind, TypeThenId, id_from_rank};
-use crate::pbf::splice::{Edit as Step, EditScript, SpliceOptions, splice_block};
 use crate::pbf::{
     BlobEntry, BlobFlags, BlockUnits, EncodedFrame, FrameEncoder, Object, ObjectBody, ParsedBlock,
     Relocated, SourceStrings, TARGET_ELEMENTS, VersionInfo, relocate_ways,
 };
+use crate::pbf::{Edit as Step, EditScript, SpliceOptions, splice_block};
 
 /// What is done beside the changes.
 #[derive(Debug, Default)]

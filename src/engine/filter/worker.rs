@@ -5,10 +5,10 @@ use super::{BlobDecision, FilterItem, FilterPass, GroupId, Selected, Selection, 
 use crate::engine::sink::BlobOutcome;
 use crate::error::{FormatError, Result};
 use crate::file::{BlobReader, WriteOptions, completed_entry};
-use crate::pbf::splice::{EditScript, SpliceOptions, keep_objects, splice_block};
 use crate::pbf::{
-    BlobEntry, BlobFlags, BlockBuilder, EncodedFrame, FrameEncoder, MAX_PAYLOAD_LEN, ParsedBlock,
-    SourceStrings, StringTable, TARGET_ELEMENTS, TARGET_PAYLOAD,
+    BlobEntry, BlobFlags, BlockBuilder, EditScript, EncodedFrame, FrameEncoder, MAX_PAYLOAD_LEN,
+    ParsedBlock, SourceStrings, SpliceOptions, StringTable, TARGET_ELEMENTS, TARGET_PAYLOAD,
+    keep_objects, splice_block,
 };
 
 /// The outcomes of a blob by output, and what the selecting closure returned where it was called.

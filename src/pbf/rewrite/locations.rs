@@ -1,13 +1,14 @@
 //! Putting the places of nodes into the ways of a block on the wire: everything else is copied as it stands.
 
-use super::block::BlockUnits;
-use super::cursor::ParsedBlock;
-use super::object::raw_location;
-use super::wire::{
-    Fields, put_bytes_field, put_bytes_head, put_packed_field, put_sint, varint_len,
-};
 use crate::error::FormatError;
 use crate::osm::Place;
+use crate::pbf::block::BlockUnits;
+use crate::pbf::cursor::ParsedBlock;
+use crate::pbf::object::raw_location;
+use crate::pbf::schema::{primitive_block, primitive_group, way};
+use crate::pbf::wire::{
+    Fields, put_bytes_field, put_bytes_head, put_packed_field, put_sint, varint_len,
+};
 
 /// The nodes of all ways of a block.
 pub(crate) struct WayNodes {
@@ -145,11 +146,11 @@ fn put_places<'p>(
     let mut fields = Fields::new(payload);
     while let Some(field) = fields.next()? {
         match field.number {
-            2 => {
+            primitive_block::PRIMITIVEGROUP => {
                 group.clear();
                 let mut messages = Fields::new(field.bytes()?);
                 while let Some(message) = messages.next()? {
-                    let is_way = message.number == 3;
+                    let is_way = message.number == primitive_group::WAYS;
                     match places_of(number).filter(|_| is_way) {
                         Some(places) => {
                             runs.put_way(message.bytes()?, places, &units, &mut group)?
@@ -158,9 +159,12 @@ fn put_places<'p>(
                     }
                     number += usize::from(is_way);
                 }
-                put_bytes_field(out, 2, &group);
+                put_bytes_field(out, primitive_block::PRIMITIVEGROUP, &group);
             }
-            17 | 19 | 20 if units != block.units => {}
+            primitive_block::GRANULARITY
+            | primitive_block::LAT_OFFSET
+            | primitive_block::LON_OFFSET
+                if units != block.units => {}
             _ => out.extend_from_slice(field.raw),
         }
     }
@@ -216,24 +220,24 @@ pub(super) fn put_way(
     let mut old = 0;
     let mut fields = Fields::new(message);
     while let Some(field) = fields.next()? {
-        if matches!(field.number, 9 | 10) {
+        if matches!(field.number, way::LAT | way::LON) {
             old += field.raw.len();
         }
     }
     let new = packed_field_len(lats) + packed_field_len(lons);
-    put_bytes_head(out, 3, message.len() - old + new);
+    put_bytes_head(out, primitive_group::WAYS, message.len() - old + new);
     if old == 0 {
         out.extend_from_slice(message);
     } else {
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next()? {
-            if !matches!(field.number, 9 | 10) {
+            if !matches!(field.number, way::LAT | way::LON) {
                 out.extend_from_slice(field.raw);
             }
         }
     }
-    put_packed_field(out, 9, lats);
-    put_packed_field(out, 10, lons);
+    put_packed_field(out, way::LAT, lats);
+    put_packed_field(out, way::LON, lons);
     Ok(())
 }
 

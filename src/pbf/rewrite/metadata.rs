@@ -1,11 +1,13 @@
 //! Taking metadata out of a block on the wire: everything else is copied as it stands.
 
-use super::block::{Group, Message, StringTable};
-use super::block_encoder::InfoColumn;
-use super::dense::{DenseNodes, put_no_tags};
-use super::wire::{Fields, put_bytes_field, put_packed_field, put_varint_field};
 use crate::error::FormatError;
-use crate::pbf::wire::Packed;
+use crate::pbf::block::{Group, Message, StringTable};
+use crate::pbf::block_encoder::InfoColumn;
+use crate::pbf::dense::{DenseNodes, put_no_tags};
+use crate::pbf::schema::{
+    dense_nodes, info, object, primitive_block, primitive_group, relation, string_table,
+};
+use crate::pbf::wire::{Fields, Packed, put_bytes_field, put_packed_field, put_varint_field};
 
 /// Attributes of metadata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -58,14 +60,18 @@ pub fn clean_block(
         .map_err(|error| error.within("PrimitiveBlock"))?
     {
         match field.number {
-            1 if without.has(InfoFields::USER) => {
+            primitive_block::STRINGTABLE if without.has(InfoFields::USER) => {
                 let used = used_strings(payload)?;
-                put_bytes_field(out, 1, &without_unused(field.bytes()?, &used)?);
+                put_bytes_field(
+                    out,
+                    primitive_block::STRINGTABLE,
+                    &without_unused(field.bytes()?, &used)?,
+                );
             }
-            2 => {
+            primitive_block::PRIMITIVEGROUP => {
                 group_out.clear();
                 clean_group(field.bytes()?, without, &mut group_out)?;
-                put_bytes_field(out, 2, &group_out);
+                put_bytes_field(out, primitive_block::PRIMITIVEGROUP, &group_out);
             }
             _ => out.extend_from_slice(field.raw),
         }
@@ -78,13 +84,17 @@ fn used_strings(payload: &[u8]) -> Result<Vec<bool>, FormatError> {
     let mut used = Vec::new();
     let mut fields = Fields::new(payload);
     while let Some(field) = fields.next()? {
-        if field.number == 2 {
+        if field.number == primitive_block::PRIMITIVEGROUP {
             Group(field.bytes()?).try_for_each(|message| match message {
                 Message::Dense(bytes) => note(&DenseNodes::parse(bytes)?.keys_vals, &mut used),
                 Message::Node(bytes) | Message::Way(bytes) => {
-                    note_strings(bytes, &[2, 3], &mut used)
+                    note_strings(bytes, &[object::KEYS, object::VALS], &mut used)
                 }
-                Message::Relation(bytes) => note_strings(bytes, &[2, 3, 8], &mut used),
+                Message::Relation(bytes) => note_strings(
+                    bytes,
+                    &[object::KEYS, object::VALS, relation::ROLES_SID],
+                    &mut used,
+                ),
                 Message::Other => Ok(()),
             })?;
         }
@@ -109,7 +119,7 @@ fn note(run: &Packed<'_>, used: &mut Vec<bool>) -> Result<(), FormatError> {
     while !values.is_done() {
         let index = usize::try_from(values.read()?).unwrap_or(usize::MAX);
         // No payload holds that many strings: who uses the index finds out.
-        if index >= used.len() && index < super::MAX_PAYLOAD_LEN as usize {
+        if index >= used.len() && index < crate::pbf::MAX_PAYLOAD_LEN as usize {
             used.resize(index + 1, false);
         }
         if let Some(used) = used.get_mut(index) {
@@ -125,7 +135,11 @@ fn without_unused(message: &[u8], used: &[bool]) -> Result<Vec<u8>, FormatError>
     let mut table = Vec::with_capacity(message.len());
     for (index, text) in strings.iter().enumerate() {
         let is_used = used.get(index).copied().unwrap_or_default();
-        put_bytes_field(&mut table, 1, if is_used { text.as_bytes() } else { b"" });
+        put_bytes_field(
+            &mut table,
+            string_table::S,
+            if is_used { text.as_bytes() } else { b"" },
+        );
     }
     Ok(table)
 }
@@ -139,8 +153,10 @@ fn clean_group(group: &[u8], without: InfoFields, out: &mut Vec<u8>) -> Result<(
     {
         message.clear();
         match field.number {
-            1 | 3 | 4 => clean_object(field.bytes()?, without, &mut message)?,
-            2 => clean_dense(field.bytes()?, without, &mut message)?,
+            primitive_group::NODES | primitive_group::WAYS | primitive_group::RELATIONS => {
+                clean_object(field.bytes()?, without, &mut message)?
+            }
+            primitive_group::DENSE => clean_dense(field.bytes()?, without, &mut message)?,
             _ => {
                 out.extend_from_slice(field.raw);
                 continue;
@@ -155,11 +171,11 @@ fn clean_group(group: &[u8], without: InfoFields, out: &mut Vec<u8>) -> Result<(
 fn clean_object(message: &[u8], without: InfoFields, out: &mut Vec<u8>) -> Result<(), FormatError> {
     let mut fields = Fields::new(message);
     while let Some(field) = fields.next()? {
-        if field.number != 4 {
+        if field.number != object::INFO {
             out.extend_from_slice(field.raw);
             continue;
         }
-        put_packed_field(out, 4, &clean_info(field.bytes()?, without)?);
+        put_packed_field(out, object::INFO, &clean_info(field.bytes()?, without)?);
     }
     Ok(())
 }
@@ -172,10 +188,10 @@ fn clean_info(message: &[u8], without: InfoFields) -> Result<Vec<u8>, FormatErro
     let mut attributes = Fields::new(message);
     while let Some(attribute) = attributes.next().map_err(|error| error.within("Info"))? {
         match attribute.number {
-            number @ 1..=5 if without.has(number) => gone.push(number),
+            number @ info::VERSION..=info::USER_SID if without.has(number) => gone.push(number),
             number if without.has(number) => {}
             number => {
-                stays |= number <= 5;
+                stays |= number <= info::USER_SID;
                 info.extend_from_slice(attribute.raw);
             }
         }
@@ -194,7 +210,7 @@ fn clean_dense(message: &[u8], without: InfoFields, out: &mut Vec<u8>) -> Result
     let dense = DenseNodes::parse(message)?;
     let columns = dense.info.columns();
     let stays = |(number, column): (u32, &(&Packed<'_>, _))| {
-        !without.has(number) && number <= 5 && !column.0.is_empty()
+        !without.has(number) && number <= info::USER_SID && !column.0.is_empty()
     };
     let any_stays = (1..).zip(&columns).any(stays);
     let mut info = Vec::new();
@@ -207,11 +223,11 @@ fn clean_dense(message: &[u8], without: InfoFields, out: &mut Vec<u8>) -> Result
     }
     let mut fields = Fields::new(message);
     while let Some(field) = fields.next()? {
-        if field.number != 5 {
+        if field.number != dense_nodes::DENSEINFO {
             out.extend_from_slice(field.raw);
         }
     }
-    put_packed_field(out, 5, &info);
+    put_packed_field(out, dense_nodes::DENSEINFO, &info);
     if dense.keys_vals.is_empty() {
         put_no_tags(dense.len(), out);
     }

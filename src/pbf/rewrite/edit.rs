@@ -4,16 +4,16 @@
 //! it), the messages of ways and relations, and the spans of the dense columns between changes, of
 //! which only the first delta behind a change is written anew.
 
-use super::block::{BlockOutline, BlockUnits, Group, Message, StringTable};
-use super::block_encoder::{DenseColumns, InfoColumn};
-use super::dense::{DenseNodes, next_tag_run};
-use super::frame::MAX_PAYLOAD_LEN;
-use super::locate::put_way;
-use super::messages::{Head, RawInfo, encode_relation, encode_way};
-use super::object::{Object, ObjectBody, put_deltas, raw_location};
-use super::wire::{Fields, put_bytes_field, put_sint, put_varint};
+use super::locations::put_way;
 use crate::error::FormatError;
-use crate::pbf::wire::Varints;
+use crate::pbf::block::{BlockOutline, BlockUnits, Group, Message, StringTable};
+use crate::pbf::block_encoder::{DenseColumns, InfoColumn};
+use crate::pbf::dense::{DenseNodes, next_tag_run};
+use crate::pbf::frame::MAX_PAYLOAD_LEN;
+use crate::pbf::messages::{Head, RawInfo, encode_relation, encode_way};
+use crate::pbf::object::{Object, ObjectBody, put_deltas, raw_location};
+use crate::pbf::schema::{primitive_block, primitive_group, string_table};
+use crate::pbf::wire::{Fields, Varints, put_bytes_field, put_sint, put_varint};
 use rustc_hash::FxHashMap;
 
 /// One step of an edit script: what happens to the next objects of a block.
@@ -136,8 +136,8 @@ pub fn splice_block(
     let mut spliced = Vec::with_capacity(group.0.len() + 4096);
     splice_group(group, form, script, &new, options, &mut spliced)?;
     let start = out.len();
-    put_bytes_field(out, 1, &strings.encoded);
-    put_bytes_field(out, 2, &spliced);
+    put_bytes_field(out, primitive_block::STRINGTABLE, &strings.encoded);
+    put_bytes_field(out, primitive_block::PRIMITIVEGROUP, &spliced);
     block
         .other_fields
         .iter()
@@ -187,8 +187,8 @@ pub(crate) fn cut_block(
     }
     let block = BlockOutline::parse(payload)?;
     out.reserve(block.string_table.len() + group.len() + 64);
-    put_bytes_field(out, 1, block.string_table);
-    put_bytes_field(out, 2, &group);
+    put_bytes_field(out, primitive_block::STRINGTABLE, block.string_table);
+    put_bytes_field(out, primitive_block::PRIMITIVEGROUP, &group);
     for field in block.other_fields {
         out.extend_from_slice(field);
     }
@@ -210,7 +210,7 @@ fn splice_group(
             splice_dense(&dense, script, new, &mut columns)?;
             let mut message = Vec::with_capacity(columns.len() + 64);
             columns.encode(&mut message);
-            put_bytes_field(out, 2, &message);
+            put_bytes_field(out, primitive_group::DENSE, &message);
             Ok(())
         }
         GroupForm::Messages => splice_messages(group, script, new, options, out),
@@ -260,7 +260,7 @@ impl<'a> GrowingTable<'a> {
         let mut encoded = Vec::with_capacity(message.len() + 4096);
         encoded.extend_from_slice(message);
         if strings.is_empty() {
-            put_bytes_field(&mut encoded, 1, b"");
+            put_bytes_field(&mut encoded, string_table::S, b"");
         }
         // Index 0 is the delimiter and never stands for a tag.
         let lookup = (0..)
@@ -282,7 +282,7 @@ impl<'a> GrowingTable<'a> {
             return id;
         }
         let id = self.len;
-        put_bytes_field(&mut self.encoded, 1, text.as_bytes());
+        put_bytes_field(&mut self.encoded, string_table::S, text.as_bytes());
         self.appended.insert(text.to_owned(), id);
         self.len += 1;
         id
@@ -385,7 +385,7 @@ impl<'a> NewObjects<'a> {
                 put_deltas(&mut lats, places.iter().map(|place| place.0));
                 put_deltas(&mut lons, places.iter().map(|place| place.1));
                 encode_way(&mut message, &mut scratch, &head, [&run, &lats, &lons]);
-                put_bytes_field(group, 3, &message);
+                put_bytes_field(group, primitive_group::WAYS, &message);
             }
             ObjectBody::Relation { members } => {
                 let mut ids = Vec::new();
@@ -393,7 +393,7 @@ impl<'a> NewObjects<'a> {
                 let kinds: Vec<u8> = members.iter().map(|member| member.kind.number()).collect();
                 let roles = self.roles.get(index).map(Vec::as_slice).unwrap_or_default();
                 encode_relation(&mut message, &mut scratch, &head, roles, [&ids, &kinds]);
-                put_bytes_field(group, 4, &message);
+                put_bytes_field(group, primitive_group::RELATIONS, &message);
             }
         }
     }
@@ -413,7 +413,7 @@ fn splice_messages(
             Edit::Keep(count) => {
                 for _ in 0..count {
                     let field = fields.next()?.ok_or(SHORT)?;
-                    if options.drop_locations && field.number == 3 {
+                    if options.drop_locations && field.number == primitive_group::WAYS {
                         put_way(field.bytes()?, [&[], &[]], out)?;
                     } else {
                         out.extend_from_slice(field.raw);

@@ -1,12 +1,12 @@
 //! Giving the objects of a block other ids on the wire: everything else is copied as it stands.
 
-use super::dense::{Delta, put_no_tags};
-use super::messages::{RelationMessage, WayRefs, object_id};
-use super::object::put_deltas;
-use super::wire::{Fields, put_bytes_field, put_sint_field, put_varint_field};
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
-use crate::pbf::wire::Packed;
+use crate::pbf::dense::{Delta, put_no_tags};
+use crate::pbf::messages::{RelationMessage, WayRefs, object_id};
+use crate::pbf::object::put_deltas;
+use crate::pbf::schema::{dense_nodes, object, primitive_block, primitive_group, relation, way};
+use crate::pbf::wire::{Fields, Packed, put_bytes_field, put_sint_field, put_varint_field};
 
 /// Says which ids there are to be.
 pub(crate) trait NewIds {
@@ -29,10 +29,10 @@ pub(crate) fn patch_ids(
         .next()
         .map_err(|error| error.within("PrimitiveBlock"))?
     {
-        if field.number == 2 {
+        if field.number == primitive_block::PRIMITIVEGROUP {
             group.clear();
             patch_group(field.bytes()?, new, &mut scratch, &mut group)?;
-            put_bytes_field(out, 2, &group);
+            put_bytes_field(out, primitive_block::PRIMITIVEGROUP, &group);
         } else {
             out.extend_from_slice(field.raw);
         }
@@ -60,10 +60,10 @@ fn patch_group(
     {
         scratch.message.clear();
         match field.number {
-            1 => patch_node(field.bytes()?, new, scratch)?,
-            2 => patch_dense(field.bytes()?, new, scratch)?,
-            3 => patch_way(field.bytes()?, new, scratch)?,
-            4 => patch_relation(field.bytes()?, new, scratch)?,
+            primitive_group::NODES => patch_node(field.bytes()?, new, scratch)?,
+            primitive_group::DENSE => patch_dense(field.bytes()?, new, scratch)?,
+            primitive_group::WAYS => patch_way(field.bytes()?, new, scratch)?,
+            primitive_group::RELATIONS => patch_relation(field.bytes()?, new, scratch)?,
             _ => {
                 out.extend_from_slice(field.raw);
                 continue;
@@ -108,7 +108,7 @@ fn patch_node(
 ) -> Result<(), FormatError> {
     let id = object_id(message, ObjectKind::Node)?;
     let id = new_id(new, ObjectKind::Node, id);
-    replace(message, &[1], scratch, |number, scratch| {
+    replace(message, &[object::ID], scratch, |number, scratch| {
         put_sint_field(&mut scratch.message, number, id);
         Ok(())
     })
@@ -123,8 +123,8 @@ fn patch_dense(
     let mut fields = Fields::new(message);
     while let Some(field) = fields.next().map_err(|error| error.within("DenseNodes"))? {
         match field.number {
-            1 => ids.add(&field)?,
-            10 => has_tags = true,
+            dense_nodes::ID => ids.add(&field)?,
+            dense_nodes::KEYS_VALS => has_tags = true,
             _ => {}
         }
     }
@@ -132,7 +132,7 @@ fn patch_dense(
     scratch.ids.resize(ids.count(), 0);
     Delta::new(&ids).fill(&mut scratch.ids)?;
     new.objects(ObjectKind::Node, &mut scratch.ids);
-    replace(message, &[1], scratch, put_ids)?;
+    replace(message, &[dense_nodes::ID], scratch, put_ids)?;
     if !has_tags {
         put_no_tags(ids.count(), &mut scratch.message);
     }
@@ -160,13 +160,18 @@ fn patch_way(
     }
     new.references(ObjectKind::Node, &mut scratch.ids);
     let id = new_id(new, ObjectKind::Way, object_id(message, ObjectKind::Way)?);
-    replace(message, &[1, 8], scratch, |number, scratch| match number {
-        1 => {
-            put_varint_field(&mut scratch.message, number, id as u64);
-            Ok(())
-        }
-        _ => put_ids(number, scratch),
-    })
+    replace(
+        message,
+        &[object::ID, way::REFS],
+        scratch,
+        |number, scratch| match number {
+            object::ID => {
+                put_varint_field(&mut scratch.message, number, id as u64);
+                Ok(())
+            }
+            _ => put_ids(number, scratch),
+        },
+    )
 }
 
 fn patch_relation(
@@ -188,11 +193,16 @@ fn patch_relation(
     }
     let id = object_id(message, ObjectKind::Relation)?;
     let id = new_id(new, ObjectKind::Relation, id);
-    replace(message, &[1, 9], scratch, |number, scratch| match number {
-        1 => {
-            put_varint_field(&mut scratch.message, number, id as u64);
-            Ok(())
-        }
-        _ => put_ids(number, scratch),
-    })
+    replace(
+        message,
+        &[object::ID, relation::MEMIDS],
+        scratch,
+        |number, scratch| match number {
+            object::ID => {
+                put_varint_field(&mut scratch.message, number, id as u64);
+                Ok(())
+            }
+            _ => put_ids(number, scratch),
+        },
+    )
 }

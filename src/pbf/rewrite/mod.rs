@@ -1,0 +1,11 @@
+//! Rewriting blocks on the wire: what does not change is copied byte for byte.
+
+mod edit;
+mod ids;
+mod locations;
+mod metadata;
+
+pub(crate) use edit::{Edit, EditScript, SpliceOptions, cut_block, keep_objects, splice_block};
+pub(crate) use ids::{NewIds, patch_ids};
+pub(crate) use locations::{Relocated, WayNodes, locate_ways, relocate_ways};
+pub use metadata::{InfoFields, clean_block};
