@@ -100,8 +100,7 @@ fn building(criterion: &mut Criterion) {
                 };
                 let tags = if id % 10 == 0 { &tags[..] } else { &[] };
                 let body = ObjectBody::Node {
-                    lat_e7: id as i32 * 31,
-                    lon_e7: id as i32 * -17,
+                    location: pbfhogg::osm::Location::new(id as i32 * 31, id as i32 * -17),
                 };
                 builder
                     .add(&Object {

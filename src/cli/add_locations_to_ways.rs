@@ -121,6 +121,6 @@ fn parse_index_type(text: &str) -> Result<IndexType, String> {
         "external" => Ok(IndexType::External),
         _ if name.starts_with("dense_") => Ok(IndexType::Dense),
         _ if name.starts_with("sparse_") => Ok(IndexType::Sparse),
-        _ => Err("size_hint auto, dense, sparse or external".into()),
+        _ => Err("expected auto, dense, sparse or external".into()),
     }
 }

@@ -77,6 +77,6 @@ fn parse_drop(text: &str) -> Result<(u64, u64), String> {
     let (count, seed) = text.split_once(':').unwrap_or((text, "0"));
     match (count.parse(), seed.parse()) {
         (Ok(count), Ok(seed)) => Ok((count, seed)),
-        _ => Err("size_hint a number of objects, and perhaps a colon and a seed".into()),
+        _ => Err("expected a number of objects, and perhaps a colon and a seed".into()),
     }
 }

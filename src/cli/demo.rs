@@ -209,14 +209,14 @@ impl Job {
             }
         );
         if outcome_known {
-            let size_hint = self.folder.join("size_hint.osm.pbf");
-            synth::run(&self.world("size_hint.osm.pbf", DAYS, 0), &self.ctx)?;
-            let same = digest(updated)? == digest(&size_hint)?;
+            let expected = self.folder.join("expected.osm.pbf");
+            synth::run(&self.world("expected.osm.pbf", DAYS, 0), &self.ctx)?;
+            let same = digest(updated)? == digest(&expected)?;
             good &= same;
             text += if same {
                 "; every object is as it should be after three days"
             } else {
-                "; OBJECTS DIFFER from what was size_hint"
+                "; OBJECTS DIFFER from what was expected"
             };
         }
         step("checked", started, &text)?;

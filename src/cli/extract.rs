@@ -111,7 +111,7 @@ fn parse_strategy(text: &str) -> Result<Strategy, String> {
         "simple" => Ok(Strategy::Simple),
         "complete-ways" | "complete_ways" => Ok(Strategy::default()),
         "smart" => Ok(Strategy::smart()),
-        _ => Err("size_hint simple, complete-ways or smart".into()),
+        _ => Err("expected simple, complete-ways or smart".into()),
     }
 }
 
@@ -129,20 +129,20 @@ impl StrategyArgs {
                 ("complete-partial-relations", Strategy::Smart { least_percent, .. }) => {
                     match value.parse() {
                         Ok(percent @ 1..=100) => *least_percent = Some(percent),
-                        _ => bail!("-S {option}: size_hint a whole number from 1 to 100"),
+                        _ => bail!("-S {option}: expected a whole number from 1 to 100"),
                     }
                 }
                 ("relations", Strategy::CompleteWays { relations }) => match value {
                     "false" | "no" => *relations = false,
                     "true" | "yes" => *relations = true,
-                    _ => bail!("-S {option}: size_hint true or false"),
+                    _ => bail!("-S {option}: expected true or false"),
                 },
                 ("types" | "complete-partial-relations", _) => {
                     bail!("-S {name} is an option of the strategy smart")
                 }
                 ("relations", _) => bail!("-S {name} is an option of the strategy complete-ways"),
                 _ => bail!(
-                    "-S {option}: size_hint types=…, complete-partial-relations=PERCENT or relations=false"
+                    "-S {option}: expected types=…, complete-partial-relations=PERCENT or relations=false"
                 ),
             }
         }

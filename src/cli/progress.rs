@@ -25,7 +25,7 @@ pub struct Terminal {
 #[derive(Default)]
 struct Job {
     bar: Option<ProgressBar>,
-    /// Phases that are size_hint, and those that are over.
+    /// Phases that are expected, and those that are over.
     phases: u64,
     ended: u64,
     /// The phase at work: its name, and how many bytes of input it has taken in and will.

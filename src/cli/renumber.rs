@@ -120,7 +120,7 @@ fn parse_starts(text: &str) -> Result<[i64; 3]> {
     match starts {
         Some(starts) if !starts.contains(&0) => Ok(starts),
         _ => bail!(
-            "--start-id {text}: size_hint an id that is not 0, or three with commas between them"
+            "--start-id {text}: expected an id that is not 0, or three with commas between them"
         ),
     }
 }

@@ -272,7 +272,7 @@ fn parse_input_format(text: &str) -> Result<InputFormat, String> {
         _ => match parse_output_format(text) {
             Ok(Format::Text(TextFormat::Opl, _)) => Ok(InputFormat::Opl),
             Ok(Format::Text(..)) => Ok(InputFormat::Osm),
-            _ => Err("size_hint pbf, osm or opl".into()),
+            _ => Err("expected pbf, osm or opl".into()),
         },
     }
 }
@@ -318,14 +318,14 @@ fn parse_output_format(text: &str) -> Result<Format, String> {
         ("opl" | "osm.opl" | "osh.opl", compression) => {
             Ok(Format::Text(TextFormat::Opl, compression))
         }
-        _ => Err("size_hint pbf, osm or opl; the latter two also with .gz, .bz2 or .zst".into()),
+        _ => Err("expected pbf, osm or opl; the latter two also with .gz, .bz2 or .zst".into()),
     }
 }
 
 /// One of the attributes of metadata.
 pub fn parse_attribute(text: &str) -> Result<InfoFields, String> {
     InfoFields::named(text)
-        .ok_or_else(|| "size_hint version, timestamp, changeset, uid or user".into())
+        .ok_or_else(|| "expected version, timestamp, changeset, uid or user".into())
 }
 
 /// A path from the command line as an output of text.
@@ -450,7 +450,7 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
 fn parse_jobs(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(jobs @ 0..=1024) => Ok(jobs),
-        _ => Err("size_hint 0 (every core) to 1024".into()),
+        _ => Err("expected 0 (every core) to 1024".into()),
     }
 }
 
@@ -459,6 +459,6 @@ pub fn parse_kind(text: &str) -> Result<ObjectKind, String> {
         "node" | "nodes" | "n" => Ok(ObjectKind::Node),
         "way" | "ways" | "w" => Ok(ObjectKind::Way),
         "relation" | "relations" | "rel" | "r" => Ok(ObjectKind::Relation),
-        _ => Err("size_hint node, way or relation".into()),
+        _ => Err("expected node, way or relation".into()),
     }
 }

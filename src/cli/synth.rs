@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "Examples:
   pbfhogg synth -o world.osm.pbf
   pbfhogg synth --elements 1000000 --changes 3 --changes-dir days -o world.osm.pbf
-  pbfhogg synth --elements 1000000 --day 3 -o size_hint.osm.pbf")]
+  pbfhogg synth --elements 1000000 --day 3 -o expected.osm.pbf")]
 pub struct Args {
     /// About how many objects to make
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]

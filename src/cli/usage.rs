@@ -154,7 +154,7 @@ pub fn mistake(error: &clap::Error) -> Option<String> {
             };
             let values = match error.get(ContextKind::ValidValue) {
                 Some(ContextValue::Strings(values)) if !values.is_empty() => {
-                    format!(" (size_hint {})", values.join(", "))
+                    format!(" (expected {})", values.join(", "))
                 }
                 _ => String::new(),
             };

@@ -18,7 +18,7 @@ use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions};
 use crate::index::{DiskJoin, IdSet, LocatedNodes, LocationStore, StoreForm};
 use crate::io::{OpenOutput, OutputTarget};
-use crate::osm::{ObjectKind, Place, id_rank};
+use crate::osm::{Location, ObjectKind, id_rank};
 use crate::pbf::{BlobEntry, BlobFlags, HeaderBlock, ParsedBlock, WayNodes, feature, locate_ways};
 use crate::runtime::Context;
 use choice::Choice;
@@ -123,7 +123,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let output = OpenOutput::open(options.output.clone())?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     if file.header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED) {
-        let cause = "this is a history file: a node has a place of its own in each version; \
+        let cause = "this is a history file: a node has a location of its own in each version; \
                      run `pbfhogg time-filter` first";
         return Err(Error::file(&options.input, cause));
     }
@@ -275,7 +275,7 @@ impl<'f> Job<'f> {
         let every_rank = 0..=u64::MAX;
         let mut store = match form == StoreForm::Dense || self.parts.is_in_order() {
             true => LocationStore::new(form, count(self.parts.with_nodes())),
-            // Every place has its room before the first node comes: they come in any order.
+            // Every location has its room before the first node comes: they come in any order.
             false => LocationStore::of_ids(node_ids(self.file, plan, &every_rank, self.ctx)?),
         };
         let mut writer = self.begin(output)?;
@@ -283,8 +283,8 @@ impl<'f> Job<'f> {
             true => learn(self.file, plan, &every_rank, &mut store, self.ctx)?,
             false => self.write_nodes(&mut writer, &self.parts.nodes, &mut store)?,
         }
-        self.write_ways(&mut writer, self.rest().collect(), |_, nodes, places| {
-            store.get_all(&nodes.refs, places);
+        self.write_ways(&mut writer, self.rest().collect(), |_, nodes, locations| {
+            store.get_all(&nodes.refs, locations);
             Ok(())
         })?;
         finish(writer)
@@ -326,9 +326,9 @@ impl<'f> Job<'f> {
             // Nodes that are not in order were learned, and not written yet.
             None => self.nodes().chain(self.rest()).collect(),
         };
-        self.write_ways(&mut writer, items, |entry, nodes, places| {
+        self.write_ways(&mut writer, items, |entry, nodes, locations| {
             let list = lists.get(&entry.offset).copied().unwrap_or(usize::MAX);
-            join.places(list, &nodes.refs, places)
+            join.locations(list, &nodes.refs, locations)
         })?;
         Ok((finish(writer)?, join.most_bytes()))
     }
@@ -356,8 +356,8 @@ impl<'f> Job<'f> {
             .map(|entry| FilterItem::new(*entry, BlobDecision::Visit));
         let select = |_: &BlobEntry, block: &ParsedBlock<'_>, selection: &mut Selection| {
             let mut nodes = LocatedNodes::default();
-            select_nodes(block, self.members, selection, |id, place| {
-                nodes.push(id, place)
+            select_nodes(block, self.members, selection, |id, location| {
+                nodes.push(id, location)
             })?;
             nodes.sort();
             Ok(nodes)
@@ -394,17 +394,18 @@ impl<'f> Job<'f> {
         })
     }
 
-    /// Writes blobs, and puts places into their ways. `find` appends those of the nodes of a block.
+    /// Writes blobs, and puts locations into their ways. `find` appends those of the nodes of a block.
     fn write_ways(
         &self,
         writer: &mut FilteredWriter<'f>,
         items: Vec<FilterItem>,
-        find: impl Fn(&BlobEntry, &WayNodes, &mut Vec<Place>) -> Result<(), FormatError> + Sync,
+        find: impl Fn(&BlobEntry, &WayNodes, &mut Vec<Option<Location>>) -> Result<(), FormatError>
+        + Sync,
     ) -> Result<()> {
         let transform = |entry: &BlobEntry, payload: &[u8], out: &mut Vec<u8>| {
-            let find = |nodes: &WayNodes, places: &mut Vec<Place>| {
-                find(entry, nodes, places)?;
-                self.count(nodes, places)
+            let find = |nodes: &WayNodes, locations: &mut Vec<Option<Location>>| {
+                find(entry, nodes, locations)?;
+                self.count(nodes, locations)
             };
             let has_locations = locate_ways(payload, find, out)?;
             if out.is_empty() {
@@ -424,7 +425,7 @@ impl<'f> Job<'f> {
         writer.pass(pass, items, select, |()| ())
     }
 
-    fn count(&self, nodes: &WayNodes, places: &[Place]) -> Result<(), FormatError> {
+    fn count(&self, nodes: &WayNodes, locations: &[Option<Location>]) -> Result<(), FormatError> {
         let add = |counter: &AtomicU64, more: usize| {
             counter.fetch_add(more as u64, Ordering::Relaxed);
         };
@@ -434,12 +435,18 @@ impl<'f> Job<'f> {
             &self.tally.ways,
             nodes.ways.iter().filter(with_nodes).count(),
         );
-        add(&self.tally.references, places.len());
-        if !places.contains(&Place::NONE) {
+        add(&self.tally.references, locations.len());
+        if !locations.contains(&None) {
             return Ok(());
         }
-        let is_missing = |(_, (_, place)): &(usize, (&i64, &Place))| place.is_none();
-        let missing = nodes.refs.iter().zip(places).enumerate().filter(is_missing);
+        let is_missing =
+            |(_, (_, location)): &(usize, (&i64, &Option<Location>))| location.is_none();
+        let missing = nodes
+            .refs
+            .iter()
+            .zip(locations)
+            .enumerate()
+            .filter(is_missing);
         let mut missing = missing.map(|(at, (node, _))| (at, *node)).peekable();
         if let (true, Some((at, node))) = (self.options.strict, missing.peek()) {
             return Err(FormatError::with(format!(

@@ -181,10 +181,10 @@ fn widen_box(header: &mut HeaderBlock, changes: &ChangeSet) -> HeaderBox {
         .changes()
         .iter()
         .filter(|change| change.key.0 == ObjectKind::Node);
-    let places = nodes.filter_map(|change| ChangeSet::place(change).get());
-    let places = places.map(|(lat_e7, lon_e7)| (nano(lat_e7), nano(lon_e7)));
+    let locations = nodes.filter_map(ChangeSet::location);
+    let locations = locations.map(|at| (nano(at.lat_e7()), nano(at.lon_e7())));
     let mut wide = [left, right, top, bottom];
-    for (lat, lon) in places {
+    for (lat, lon) in locations {
         let [left, right, top, bottom] = wide;
         if header
             .bbox_nano

@@ -23,7 +23,7 @@ pub enum HeaderOption {
 impl HeaderOption {
     /// Reads `KEY=VALUE`.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let (key, value) = text.split_once('=').ok_or("size_hint KEY=VALUE")?;
+        let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;
         match key {
             "osmosis_replication_timestamp" => parse_timestamp(value)
                 .map(Self::ReplicationTimestamp)

@@ -179,23 +179,23 @@ impl PbfFile {
     }
 
     /// Whether the file is as long as its table of contents says. One that is shorter is an error: its end is missing.
-    fn has_length(&mut self, size_hint: u64) -> Result<bool> {
+    fn has_length(&mut self, expected: u64) -> Result<bool> {
         let found = self.input.len();
-        if size_hint > found {
+        if expected > found {
             return Err(Error::file(
                 self.input.path(),
                 format!(
-                    "the file is truncated: it has {found} bytes, its table of contents says {size_hint}"
+                    "the file is truncated: it has {found} bytes, its table of contents says {expected}"
                 ),
             ));
         }
-        if size_hint < found {
+        if expected < found {
             self.toc_problem = Some(format!(
                 "the table of contents is stale: the file became longer by {}",
-                human_bytes(found - size_hint)
+                human_bytes(found - expected)
             ));
         }
-        Ok(size_hint == found)
+        Ok(expected == found)
     }
 
     fn reject_toc(&mut self, problem: &FormatError) {

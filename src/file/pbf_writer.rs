@@ -129,7 +129,7 @@ impl OrderSoFar {
 }
 
 impl<'f> PbfWriter<'f> {
-    /// Begins a file. Fails where there is too little space for what is size_hint.
+    /// Begins a file. Fails where there is too little space for what is expected.
     pub fn create(
         target: OutputTarget,
         header: HeaderBlock,

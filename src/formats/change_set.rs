@@ -1,8 +1,7 @@
 //! The changes of one or more change files, one per object, in canonical order.
 
-use super::NO_PLACE;
 use super::write_osc::ChangeAction;
-use crate::osm::{Bbox, ObjectKind, Place, StringPool, TypeThenId, id_rank};
+use crate::osm::{Bbox, Location, ObjectKind, StringPool, TypeThenId, id_rank};
 use crate::pbf::{Info, Member, Object, ObjectBody};
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -23,11 +22,11 @@ pub struct Change {
     pub(super) changeset: Option<i64>,
     pub(super) uid: Option<i32>,
     pub(super) user: u32,
-    pub(super) location_e7: (i32, i32),
+    pub(super) location: Option<Location>,
     pub(super) tags: Span,
     pub(super) refs: Span,
     /// Where the nodes of a way are; empty where that is not said.
-    pub(super) places: Span,
+    pub(super) locations: Span,
 }
 
 /// A range of one of the lists of a [`ChangeSet`].
@@ -127,10 +126,10 @@ pub struct ChangeSet {
     pub(super) tags: Vec<u32>,
     /// Node ids of ways, member ids of relations.
     pub(super) refs: Vec<i64>,
-    /// Kind and role of each of `refs` that is a member; other places are filled with nodes.
+    /// Kind and role of each of `refs` that is a member; other locations are filled with nodes.
     pub(super) roles: Vec<(ObjectKind, u32)>,
     /// Latitude and longitude of nodes of ways, in 1e-7 degree.
-    pub(super) places: Vec<(i32, i32)>,
+    pub(super) locations: Vec<Option<Location>>,
     pub(super) document_header: DocumentHeader,
     /// Whether any object says if it is visible, as those of history files do.
     pub(super) tells_visible: bool,
@@ -182,7 +181,7 @@ impl ChangeSet {
             .map(|id| self.strings.add(other.strings.get(id)))
             .collect();
         let string = |id: u32| strings.get(id as usize).copied().unwrap_or_default();
-        let starts = [self.tags.len(), self.refs.len(), self.places.len()];
+        let starts = [self.tags.len(), self.refs.len(), self.locations.len()];
         self.tags.extend(other.tags.iter().map(|id| string(*id)));
         self.refs.extend_from_slice(&other.refs);
         let roles = other
@@ -190,16 +189,16 @@ impl ChangeSet {
             .iter()
             .map(|(kind, role)| (*kind, string(*role)));
         self.roles.extend(roles);
-        self.places.extend_from_slice(&other.places);
-        let lens = [self.tags.len(), self.refs.len(), self.places.len()];
+        self.locations.extend_from_slice(&other.locations);
+        let lens = [self.tags.len(), self.refs.len(), self.locations.len()];
         check_lens(&self.strings, lens)?;
-        let [tags, refs, places] = starts.map(|start| start as u32);
+        let [tags, refs, locations] = starts.map(|start| start as u32);
         self.changes
             .extend(other.changes.iter().map(|change| Change {
                 user: string(change.user),
                 tags: change.tags.behind(tags),
                 refs: change.refs.behind(refs),
-                places: change.places.behind(places),
+                locations: change.locations.behind(locations),
                 ..*change
             }));
         self.document_header.add(other.document_header);
@@ -229,11 +228,11 @@ impl ChangeSet {
         start..end.max(start)
     }
 
-    /// Where a change says that its node is; none for one that is gone.
-    pub(crate) fn place(change: &Change) -> Place {
+    /// The location that a change gives its node; `None` for a deletion.
+    pub(crate) fn location(change: &Change) -> Option<Location> {
         match change.is_deletion() {
-            true => Place::NONE,
-            false => Place::new(change.location_e7.0, change.location_e7.1),
+            true => None,
+            false => change.location,
         }
     }
 
@@ -264,25 +263,29 @@ impl ChangeSet {
     }
 
     /// Says where the nodes of changed ways are. `find` gets the id of each and where the change file says that it is.
-    pub(crate) fn locate_ways(&mut self, mut find: impl FnMut(i64, Place) -> Place) {
-        let mut places = Vec::new();
+    pub(crate) fn locate_ways(
+        &mut self,
+        mut find: impl FnMut(i64, Option<Location>) -> Option<Location>,
+    ) {
+        let mut locations = Vec::new();
         for change in &mut self.changes {
             if change.key.0 != ObjectKind::Way || change.is_deletion() {
                 continue;
             }
             let refs = change.refs.of(&self.refs);
-            let given = change.places.of(&self.places);
-            let start = places.len() as u32;
-            places.extend(refs.iter().enumerate().map(|(at, id)| {
-                let given = given.get(at).map(|(lat, lon)| Place::new(*lat, *lon));
-                find(*id, given.unwrap_or_default()).lat_lon_e7()
-            }));
-            change.places = Span {
+            let given = change.locations.of(&self.locations);
+            let start = locations.len() as u32;
+            locations.extend(
+                refs.iter()
+                    .enumerate()
+                    .map(|(at, id)| find(*id, given.get(at).copied().flatten())),
+            );
+            change.locations = Span {
                 start,
-                end: places.len() as u32,
+                end: locations.len() as u32,
             };
         }
-        self.places = places;
+        self.locations = locations;
     }
 
     fn string(&self, id: u32) -> &str {
@@ -363,13 +366,12 @@ impl<'a> Batch<'a> {
             },
             tags,
             body: match change.key.0 {
-                ObjectKind::Node => {
-                    let (lat_e7, lon_e7) = change.location_e7;
-                    ObjectBody::Node { lat_e7, lon_e7 }
-                }
+                ObjectKind::Node => ObjectBody::Node {
+                    location: change.location,
+                },
                 ObjectKind::Way => ObjectBody::Way {
                     refs: change.refs.of(&self.set.refs),
-                    locations_e7: change.places.of(&self.set.places),
+                    locations: change.locations.of(&self.set.locations),
                 },
                 ObjectKind::Relation => ObjectBody::Relation { members },
             },
@@ -388,10 +390,10 @@ pub(super) struct Draft {
     pub changeset: Option<i64>,
     pub uid: Option<i32>,
     pub user: u32,
-    pub location_e7: (i32, i32),
+    pub location: Option<Location>,
     pub tags_start: usize,
     pub refs_start: usize,
-    pub places_start: usize,
+    pub locations_start: usize,
     /// Whether the object is none of the file: the user of an editor deleted it.
     pub is_left_out: bool,
 }
@@ -408,16 +410,16 @@ impl Draft {
             changeset: None,
             uid: None,
             user: set.strings.add(""),
-            location_e7: NO_PLACE,
+            location: None,
             tags_start: set.tags.len(),
             refs_start: set.refs.len(),
-            places_start: set.places.len(),
+            locations_start: set.locations.len(),
             is_left_out: false,
         }
     }
 }
 
-/// Fails where lists have become longer than their places can be told.
+/// Fails where lists have become longer than their locations can be told.
 fn check_lens(strings: &StringPool, lens: [usize; 3]) -> Result<(), String> {
     if strings.text_len() > u32::MAX as usize {
         return Err("more than 4 GB of distinct text".to_owned());
@@ -435,11 +437,11 @@ impl ChangeSet {
             self.tags.truncate(draft.tags_start);
             self.refs.truncate(draft.refs_start);
             self.roles.truncate(draft.refs_start);
-            self.places.truncate(draft.places_start);
+            self.locations.truncate(draft.locations_start);
             self.deleted_in_editor += 1;
             return Ok(());
         }
-        let lens = [self.tags.len(), self.refs.len(), self.places.len()];
+        let lens = [self.tags.len(), self.refs.len(), self.locations.len()];
         check_lens(&self.strings, lens)?;
         let span = |start: usize, end: usize| Span {
             start: start as u32,
@@ -454,10 +456,10 @@ impl ChangeSet {
             changeset: draft.changeset,
             uid: draft.uid,
             user: draft.user,
-            location_e7: draft.location_e7,
+            location: draft.location,
             tags: span(draft.tags_start, self.tags.len()),
             refs: span(draft.refs_start, self.refs.len()),
-            places: span(draft.places_start, self.places.len()),
+            locations: span(draft.locations_start, self.locations.len()),
         };
         self.changes.push(change);
         Ok(())
@@ -478,10 +480,10 @@ mod tests {
             changeset: None,
             uid: Some(uid),
             user: 0,
-            location_e7: (0, 0),
+            location: Location::new(0, 0),
             tags: Span::default(),
             refs: Span::default(),
-            places: Span::default(),
+            locations: Span::default(),
         }
     }
 

@@ -31,9 +31,6 @@ use crate::io::Input;
 use crate::runtime::Context;
 use std::path::Path;
 
-/// Latitude and longitude of what has no place, as deleted nodes do not: no place on earth.
-pub const NO_PLACE: (i32, i32) = crate::osm::Place::NONE.lat_lon_e7();
-
 /// Reads change files in the given order; the last version of an object wins.
 pub fn read_change_files<P: AsRef<Path>>(paths: &[P], ctx: &Context) -> Result<ChangeSet> {
     let inputs = paths.iter().map(|path| Input::open(path.as_ref()));

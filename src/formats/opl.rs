@@ -1,12 +1,18 @@
 //! The parser of OPL ("Object Per Line"): a line an object, fields that begin with a letter, text with
 //! `%hex%` for characters that have a meaning. See the OPL File Format Manual of osmcode.org.
 
-use super::NO_PLACE;
 use super::change_set::{ChangeSet, Draft};
 use super::changesets::CHANGESETS_ARE_NO_OBJECTS;
 use super::text_chunks::{TextChunk, lines};
 use super::write_osc::ChangeAction;
-use crate::osm::{ObjectKind, parse_e7, parse_timestamp};
+use crate::osm::{Location, ObjectKind, parse_e7, parse_timestamp};
+
+/// The coordinates of a node, each in units of 1e-7 degree, as its fields come.
+#[derive(Default)]
+struct Coordinates {
+    lat: Option<i32>,
+    lon: Option<i32>,
+}
 
 /// Parses a chunk of a file: whole lines.
 pub(super) fn parse(chunk: &TextChunk) -> Result<ChangeSet, (usize, String)> {
@@ -45,18 +51,17 @@ impl Parser {
         };
         let kind = kind.ok_or((0, "a line begins with n, w, r, c or #".to_owned()))?;
         let mut draft = Draft::new(&mut self.objects, kind, ChangeAction::Create);
-        let (mut at, mut lon) = (0, None);
+        let (mut at, mut coordinates) = (0, Coordinates::default());
         for field in line.split([' ', '\t']) {
             if !field.is_empty() {
-                let parsed = self.field(field, at == 0, &mut draft, &mut lon);
+                let parsed = self.field(field, at == 0, &mut draft, &mut coordinates);
                 parsed.map_err(|cause| (at, cause))?;
             }
             at += field.len() + 1;
         }
-        let (lat, lon) = (draft.location_e7.0, lon.unwrap_or(NO_PLACE.1));
-        draft.location_e7 = match (lat == NO_PLACE.0, lon == NO_PLACE.1) {
-            (false, false) => (lat, lon),
-            (true, true) => NO_PLACE,
+        draft.location = match (coordinates.lat, coordinates.lon) {
+            (Some(lat), Some(lon)) => Location::new(lat, lon),
+            (None, None) => None,
             _ => return Err((0, "a node with one coordinate".into())),
         };
         self.objects.finish(&draft).map_err(|cause| (0, cause))
@@ -67,7 +72,7 @@ impl Parser {
         field: &str,
         is_id: bool,
         draft: &mut Draft,
-        lon: &mut Option<i32>,
+        coordinates: &mut Coordinates,
     ) -> Result<(), String> {
         let mut chars = field.chars();
         let letter = chars.next().unwrap_or_default();
@@ -102,16 +107,19 @@ impl Parser {
                 draft.uid = uid.transpose()?.filter(|uid| *uid > 0);
             }
             'u' => draft.user = self.string(value)?,
-            'x' => *lon = given(value).map(|value| degrees(value, 180)).transpose()?,
+            'x' => {
+                let lon = given(value).map(|value| degrees(value, 180));
+                coordinates.lon = lon.transpose()?;
+            }
             'y' => {
-                let lat = given(value).map(|value| degrees(value, 90)).transpose()?;
-                draft.location_e7.0 = lat.unwrap_or(NO_PLACE.0);
+                let lat = given(value).map(|value| degrees(value, 90));
+                coordinates.lat = lat.transpose()?;
             }
             'T' => self.tags(value)?,
             'N' | 'M' if self.objects.refs.len() > draft.refs_start => {
                 return Err(format!("a second field {letter}"));
             }
-            'N' if draft.kind == ObjectKind::Way => self.nodes(value, draft.places_start)?,
+            'N' if draft.kind == ObjectKind::Way => self.nodes(value, draft.locations_start)?,
             'M' if draft.kind == ObjectKind::Relation => self.members(value)?,
             _ => return Err(format!("'{field}' is not a field of a {}", draft.kind)),
         }
@@ -134,7 +142,7 @@ impl Parser {
         Ok(())
     }
 
-    fn nodes(&mut self, text: &str, places_start: usize) -> Result<(), String> {
+    fn nodes(&mut self, text: &str, locations_start: usize) -> Result<(), String> {
         let mut count = 0;
         for node in text.split(',').filter(|node| !node.is_empty()) {
             let bad = || format!("'{node}' is not a node of a way");
@@ -144,17 +152,17 @@ impl Parser {
                 Some((id, place)) => (id, Some(place.split_once('y').ok_or_else(bad)?)),
             };
             if let Some((lon, lat)) = place.filter(|place| *place != ("", "")) {
-                let place = (degrees(lat, 90)?, degrees(lon, 180)?);
-                self.objects.places.resize(places_start + count, NO_PLACE);
-                self.objects.places.push(place);
+                let location = Location::new(degrees(lat, 90)?, degrees(lon, 180)?);
+                self.objects.locations.resize(locations_start + count, None);
+                self.objects.locations.push(location);
             }
             self.objects.refs.push(number(node, id)?);
             self.objects.roles.push((ObjectKind::Node, 0));
             count += 1;
         }
-        let places = &mut self.objects.places;
-        if places.len() > places_start {
-            places.resize(places_start + count, NO_PLACE);
+        let locations = &mut self.objects.locations;
+        if locations.len() > locations_start {
+            locations.resize(locations_start + count, None);
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Plain OSM files, and files of the wrong kind.
 
 use super::*;
+use crate::osm::Location;
 use crate::pbf::ObjectBody;
 use std::io::Write;
 
@@ -43,14 +44,14 @@ fn an_osm_file_gives_its_objects_in_canonical_order() {
     assert_eq!(set.deleted_in_editor(), 1);
     let batch = Batch::new(&set, set.changes().iter().filter(|c| !c.is_deletion()));
     let objects = batch.objects();
-    let (lat_e7, lon_e7) = (15_000_000, -22_500_000);
-    assert_eq!(objects[1].body, ObjectBody::Node { lat_e7, lon_e7 });
+    let location = Location::new(15_000_000, -22_500_000);
+    assert_eq!(objects[1].body, ObjectBody::Node { location });
     assert_eq!(objects[1].tags, [("a", "<b>")]);
     assert_eq!(
         objects[2].body,
         ObjectBody::Way {
             refs: &[1, -2],
-            locations_e7: &[]
+            locations: &[]
         }
     );
     let ObjectBody::Relation { members } = objects[3].body else {
@@ -100,7 +101,7 @@ fn broken_osm_files_are_refused() {
     for (text, cause) in [
         (
             &b"<html></html>"[..],
-            "line 1, column 7: size_hint <osm>, not <html>",
+            "line 1, column 7: expected <osm>, not <html>",
         ),
         (
             b"<osm>\n<node id='1' lat='1' lon='1'/>",

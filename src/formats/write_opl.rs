@@ -1,7 +1,7 @@
 //! Writing OPL, byte for byte as osmium does.
 
-use super::NO_PLACE;
 use super::numbers::{Times, put_e7, put_number};
+use crate::osm::Location;
 use crate::pbf::{Object, ObjectBody};
 use std::fmt::Write as _;
 
@@ -40,17 +40,17 @@ impl OplText {
             put_escaped(text, value);
         }
         match object.body {
-            ObjectBody::Node { lat_e7, lon_e7 } => {
+            ObjectBody::Node { location } => {
                 text.push(' ');
-                put_place(text, (lat_e7, lon_e7), " ");
+                put_location(text, location, " ");
             }
-            ObjectBody::Way { refs, locations_e7 } => {
+            ObjectBody::Way { refs, locations } => {
                 text.push_str(" N");
                 for (index, id) in refs.iter().enumerate() {
                     text.push_str(if index > 0 { ",n" } else { "n" });
                     put_number(text, *id);
-                    if let Some(place) = locations_e7.get(index) {
-                        put_place(text, *place, "");
+                    if let Some(location) = locations.get(index) {
+                        put_location(text, *location, "");
                     }
                 }
             }
@@ -76,16 +76,16 @@ impl OplText {
     }
 }
 
-fn put_place(text: &mut String, (lat_e7, lon_e7): (i32, i32), between: &str) {
-    let is_known = (lat_e7, lon_e7) != NO_PLACE;
+/// Appends the fields x and y, which are empty for an undefined location.
+fn put_location(text: &mut String, location: Option<Location>, between: &str) {
     text.push('x');
-    if is_known {
-        put_e7(text, lon_e7);
+    if let Some(location) = location {
+        put_e7(text, location.lon_e7());
     }
     text.push_str(between);
     text.push('y');
-    if is_known {
-        put_e7(text, lat_e7);
+    if let Some(location) = location {
+        put_e7(text, location.lat_e7());
     }
 }
 

@@ -1,9 +1,8 @@
 //! Writing OSM XML.
 
-use super::NO_PLACE;
 use super::change_set::DocumentHeader;
 use super::numbers::{Times, put_e7, put_number};
-use crate::osm::{format_e7, format_timestamp};
+use crate::osm::{Location, format_e7, format_timestamp};
 use crate::pbf::{HeaderBlock, Object, ObjectBody};
 use std::fmt::Write as _;
 
@@ -154,8 +153,8 @@ impl Elements {
         if tells_visible {
             let _ = write!(text, " visible=\"{}\"", info.visible);
         }
-        if let ObjectBody::Node { lat_e7, lon_e7 } = object.body {
-            put_place(text, (lat_e7, lon_e7));
+        if let ObjectBody::Node { location } = object.body {
+            put_location(text, location);
         }
         let start = text.len();
         text.push_str(">\n");
@@ -185,14 +184,14 @@ impl Elements {
         let text = &mut self.text;
         match object.body {
             ObjectBody::Node { .. } => {}
-            ObjectBody::Way { refs, locations_e7 } => {
+            ObjectBody::Way { refs, locations } => {
                 for (index, id) in refs.iter().enumerate() {
                     text.push_str(indent);
                     text.push_str("  <nd ref=\"");
                     put_number(text, *id);
                     text.push('"');
-                    if let Some(place) = locations_e7.get(index) {
-                        put_place(text, *place);
+                    if let Some(location) = locations.get(index) {
+                        put_location(text, *location);
                     }
                     text.push_str("/>\n");
                 }
@@ -221,13 +220,13 @@ fn put_attribute(text: &mut String, name: &str, value: i64) {
     text.push('"');
 }
 
-/// Appends lat and lon; nothing where there is no place.
-fn put_place(text: &mut String, (lat_e7, lon_e7): (i32, i32)) {
-    if (lat_e7, lon_e7) != NO_PLACE {
+/// Appends the attributes lat and lon of a location.
+fn put_location(text: &mut String, location: Option<Location>) {
+    if let Some(location) = location {
         text.push_str(" lat=\"");
-        put_e7(text, lat_e7);
+        put_e7(text, location.lat_e7());
         text.push_str("\" lon=\"");
-        put_e7(text, lon_e7);
+        put_e7(text, location.lon_e7());
         text.push('"');
     }
 }

@@ -1,12 +1,11 @@
 //! The parser of OSM XML: change files (`<osmChange>`) and plain files (`<osm>`).
 
-use super::NO_PLACE;
 use super::change_set::{ChangeSet, DocumentHeader, Draft};
 use super::changesets::CHANGESETS_ARE_NO_OBJECTS;
 use super::format::TextFormat;
 use super::text_chunks::TextChunk;
 use super::write_osc::ChangeAction;
-use crate::osm::{Bbox, ObjectKind, parse_e7, parse_timestamp};
+use crate::osm::{Bbox, Location, ObjectKind, parse_e7, parse_timestamp};
 use quick_xml::XmlVersion;
 use quick_xml::events::{BytesStart, Event};
 use std::borrow::Cow;
@@ -46,7 +45,7 @@ fn other_root(format: TextFormat, found: &str) -> String {
         let (this, wanted) = (other.name(), format.name());
         return format!("this is {this} (<{found}>), not {wanted} (<{root}>)");
     }
-    format!("size_hint <{root}>, not <{found}>")
+    format!("expected <{root}>, not <{found}>")
 }
 
 /// Where in the document the parser is.
@@ -113,7 +112,7 @@ impl Parser {
         let root = self.format.root();
         match (stray, self.seen_root) {
             (true, true) => Err(format!("there is text behind </{root}>")),
-            (true, false) => Err(format!("size_hint <{root}>, not text")),
+            (true, false) => Err(format!("expected <{root}>, not text")),
             (false, _) => Ok(()),
         }
     }
@@ -148,11 +147,11 @@ impl Parser {
     fn close(&mut self, place: Ancestor) -> Result<(), String> {
         match (place, self.draft.take_if(|_| place == Ancestor::Object)) {
             (Ancestor::Object, Some(draft)) => {
-                // Where a way says the places of some of its nodes, it has room for all.
+                // Where a way says the locations of some of its nodes, it has room for all.
                 let nodes = self.objects.refs.len() - draft.refs_start;
-                let places = &mut self.objects.places;
-                if places.len() > draft.places_start {
-                    places.resize(draft.places_start + nodes, NO_PLACE);
+                let locations = &mut self.objects.locations;
+                if locations.len() > draft.locations_start {
+                    locations.resize(draft.locations_start + nodes, None);
                 }
                 self.objects.finish(&draft)
             }
@@ -264,14 +263,14 @@ impl Parser {
             Ok(())
         })?;
         draft.id = id.ok_or_else(|| format!("{kind} without id"))?;
-        draft.location_e7 = match (kind, lat, lon) {
-            (ObjectKind::Node, Some(lat), Some(lon)) => (lat, lon),
+        draft.location = match (kind, lat, lon) {
+            (ObjectKind::Node, Some(lat), Some(lon)) => Location::new(lat, lon),
             (ObjectKind::Node, _, _)
                 if draft.action != ChangeAction::Delete && !draft.is_left_out =>
             {
                 return Err(format!("node {} without lat and lon", draft.id));
             }
-            _ => NO_PLACE,
+            _ => None,
         };
         self.draft = Some(draft);
         Ok(Ancestor::Object)
@@ -307,9 +306,9 @@ impl Parser {
         })?;
         if let (Some(lat), Some(lon), Some(draft)) = (lat, lon, &self.draft) {
             let before = self.objects.refs.len() - draft.refs_start;
-            let places = &mut self.objects.places;
-            places.resize(draft.places_start + before, NO_PLACE);
-            places.push((lat, lon));
+            let locations = &mut self.objects.locations;
+            locations.resize(draft.locations_start + before, None);
+            locations.push(Location::new(lat, lon));
         }
         self.push_ref(ObjectKind::Node, node.ok_or("nd without ref")?, 0);
         Ok(Ancestor::Other)

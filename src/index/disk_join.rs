@@ -2,13 +2,13 @@
 //!
 //! Ids that are asked for come in lists, in order. They are written to as many files as there are ranges of ids, each of
 //! which fits into memory. Range by range they are then read again, beside a [`LocationStore`] of that range, and where
-//! each node is goes to another file. In the end each list finds its places at the head of what is left of these
+//! each node is goes to another file. In the end each list finds its locations at the head of what is left of these
 //! files: everything is read and written from beginning to end, and what was read is given back to the disk.
 
 use super::location_store::LocationStore;
 use crate::error::{Error, FormatError, Result};
 use crate::io::system;
-use crate::osm::{Place, id_rank};
+use crate::osm::{Location, id_rank};
 use crate::pbf::wire::{Varints, put_sint, put_varint, zigzag_encode};
 use crate::runtime::{Context, parallel_classify_phase};
 use std::collections::{BTreeSet, VecDeque};
@@ -32,7 +32,7 @@ pub(crate) struct DiskJoin {
     /// Of the ranges that were not looked up yet.
     ids: VecDeque<Scratch>,
     /// Of those that were.
-    places: Vec<Scratch>,
+    locations: Vec<Scratch>,
     bytes: u64,
     most_bytes: u64,
     read: Mutex<ReadLists>,
@@ -90,7 +90,7 @@ impl DiskJoin {
         let file = |_: &u64| Scratch::create(directory);
         Ok(Self {
             ids: starts.iter().map(file).collect::<Result<_>>()?,
-            places: Vec::new(),
+            locations: Vec::new(),
             directory: directory.to_owned(),
             starts,
             bytes: 0,
@@ -132,7 +132,7 @@ impl DiskJoin {
         };
         let failed = |error| cannot_write(&self.directory, error);
         ids.flush().map_err(failed)?;
-        let mut places = Scratch::create(&self.directory)?;
+        let mut locations = Scratch::create(&self.directory)?;
         let (bytes, most_bytes) = (&mut self.bytes, &mut self.most_bytes);
         let phase = ctx.phase("look up", ids.len());
         parallel_classify_phase(
@@ -151,28 +151,28 @@ impl DiskJoin {
                 *bytes -= ids.release(group.end);
                 for part in found {
                     *bytes += part.len() as u64;
-                    places.append(&part).map_err(failed)?;
+                    locations.append(&part).map_err(failed)?;
                 }
                 *most_bytes = (*most_bytes).max(*bytes);
                 Ok(())
             },
         )?;
-        places.flush().map_err(failed)?;
+        locations.flush().map_err(failed)?;
         self.bytes -= ids.left();
-        self.places.push(places);
+        self.locations.push(locations);
         Ok(())
     }
 
     /// Appends where the ids of a list are, which have to be the same again. Each list is read once, and several may be at
     /// the same time.
-    pub(crate) fn places(
+    pub(crate) fn locations(
         &self,
         list: usize,
         ids: &[i64],
-        out: &mut Vec<Place>,
+        out: &mut Vec<Option<Location>>,
     ) -> Result<(), FormatError> {
-        let mut parts = Vec::with_capacity(self.places.len());
-        for file in &self.places {
+        let mut parts = Vec::with_capacity(self.locations.len());
+        for file in &self.locations {
             let mut part = Vec::new();
             let read = file.read(list..list + 1, &mut part);
             read.map_err(|error| FormatError::with(self.unreadable(&error)))?;
@@ -183,7 +183,7 @@ impl DiskJoin {
             let found = parts.get_mut(at.find(*id));
             let (part, position, last) = found.ok_or_else(lost)?;
             let mut rest = Varints::new(part.get(*position..).unwrap_or_default());
-            out.push(read_place(&mut rest, last).map_err(|_| lost())?);
+            out.push(read_location(&mut rest, last).map_err(|_| lost())?);
             *position += rest.position();
         }
         let is_done = |(part, position, _): &(Vec<u8>, usize, _)| part.len() == *position;
@@ -197,7 +197,7 @@ impl DiskJoin {
     /// Notes that a list was read, and gives the space back of those before which none is left.
     fn note_read(&self, list: usize) {
         let end = lock(&self.read).note(list);
-        for file in &self.places {
+        for file in &self.locations {
             file.release(end);
         }
     }
@@ -248,13 +248,13 @@ impl<'s> RangeFinder<'s> {
     }
 }
 
-/// Appends a place: 0 for none, else the differences to the last one, of which the first is one more.
+/// Appends a location: 0 for none, else the differences to the last one, of which the first is one more.
 #[inline]
-fn put_place(out: &mut Vec<u8>, place: Place, last: &mut [i64; 2]) {
-    match place.get() {
+fn put_location(out: &mut Vec<u8>, location: Option<Location>, last: &mut [i64; 2]) {
+    match location {
         None => out.push(0),
-        Some((lat, lon)) => {
-            let (lat, lon) = (i64::from(lat), i64::from(lon));
+        Some(location) => {
+            let (lat, lon) = (i64::from(location.lat_e7()), i64::from(location.lon_e7()));
             put_varint(out, zigzag_encode(lat - last[0]) + 1);
             put_sint(out, lon - last[1]);
             *last = [lat, lon];
@@ -263,13 +263,16 @@ fn put_place(out: &mut Vec<u8>, place: Place, last: &mut [i64; 2]) {
 }
 
 #[inline]
-fn read_place(places: &mut Varints<'_>, last: &mut [i64; 2]) -> Result<Place, FormatError> {
-    let Some(lat) = places.read()?.checked_sub(1) else {
-        return Ok(Place::NONE);
+fn read_location(
+    locations: &mut Varints<'_>,
+    last: &mut [i64; 2],
+) -> Result<Option<Location>, FormatError> {
+    let Some(lat) = locations.read()?.checked_sub(1) else {
+        return Ok(None);
     };
     last[0] = last[0].wrapping_add(crate::pbf::wire::zigzag_decode(lat));
-    last[1] = last[1].wrapping_add(places.read_sint()?);
-    Ok(Place::new(last[0] as i32, last[1] as i32))
+    last[1] = last[1].wrapping_add(locations.read_sint()?);
+    Ok(Location::new(last[0] as i32, last[1] as i32))
 }
 
 /// A worker's scratch.
@@ -277,7 +280,7 @@ fn read_place(places: &mut Varints<'_>, last: &mut [i64; 2]) -> Result<Place, Fo
 struct Lookup {
     bytes: Vec<u8>,
     ids: Vec<i64>,
-    places: Vec<Place>,
+    locations: Vec<Option<Location>>,
 }
 
 impl Lookup {
@@ -313,11 +316,11 @@ impl Lookup {
             last = last.wrapping_add(deltas.read_sint()?);
             self.ids.push(last);
         }
-        self.places.clear();
-        store.get_all(&self.ids, &mut self.places);
+        self.locations.clear();
+        store.get_all(&self.ids, &mut self.locations);
         let (mut out, mut last) = (Vec::with_capacity(self.ids.len() * 5), [0; 2]);
-        for place in &self.places {
-            put_place(&mut out, *place, &mut last);
+        for location in &self.locations {
+            put_location(&mut out, *location, &mut last);
         }
         Ok(out)
     }
@@ -445,9 +448,9 @@ mod tests {
     #[test]
     fn every_list_finds_its_places_however_many_ranges_there_are() {
         let ctx = Context::new(2);
-        let place = |id: i64| match id % 7 {
-            0 => Place::NONE,
-            _ => Place::new(id as i32, (id >> 3) as i32),
+        let location = |id: i64| match id % 7 {
+            0 => None,
+            _ => Location::new(id as i32, (id >> 3) as i32),
         };
         let known: Vec<i64> = (-50..200_000)
             .chain([1 << 40, i64::MIN, i64::MAX])
@@ -489,28 +492,28 @@ mod tests {
                 known
                     .iter()
                     .filter(in_range)
-                    .for_each(|id| nodes.push(*id, place(*id)));
+                    .for_each(|id| nodes.push(*id, location(*id)));
                 store.add(&nodes);
                 store.close();
                 join.resolve_next(&store, &ctx).unwrap();
             }
             for (number, list) in lists.iter().enumerate() {
                 let mut found = Vec::new();
-                join.places(number, list, &mut found).unwrap();
-                let size_hint = |id: &i64| {
+                join.locations(number, list, &mut found).unwrap();
+                let expected = |id: &i64| {
                     if known.contains(id) {
-                        place(*id)
+                        location(*id)
                     } else {
-                        Place::NONE
+                        None
                     }
                 };
                 if number < 30 {
-                    assert_eq!(found, list.iter().map(size_hint).collect::<Vec<_>>());
+                    assert_eq!(found, list.iter().map(expected).collect::<Vec<_>>());
                 }
             }
             let mut other = lists[8].clone();
             other.pop();
-            assert!(join.places(8, &other, &mut Vec::new()).is_err());
+            assert!(join.locations(8, &other, &mut Vec::new()).is_err());
             assert!(join.most_bytes() > 0);
         }
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);

@@ -3,7 +3,7 @@
 use super::chunk::{CHUNK_BITS, Chunk, RunCounts};
 use super::id_set::IdSet;
 use super::table::{ChunkTable, Places, join, split};
-use crate::osm::{Place, id_rank};
+use crate::osm::{Location, id_rank};
 
 /// Ids that share a chunk.
 const CHUNK: usize = 1 << CHUNK_BITS;
@@ -32,11 +32,11 @@ pub enum StoreForm {
 #[derive(Debug)]
 pub struct LocationStore {
     form: StoreForm,
-    /// Whether all ids are known and every place has its room: nodes only fill it.
+    /// Whether all ids are known and every location has its room: nodes only fill it.
     has_all_ids: bool,
     chunks: ChunkTable<Located>,
-    /// The places of chunks that were put in order.
-    places: Vec<Place>,
+    /// The locations of chunks that were put in order.
+    locations: Vec<Option<Location>>,
     /// The chunk that was added to last, which is not closed yet.
     open: Option<u64>,
 }
@@ -45,7 +45,7 @@ pub struct LocationStore {
 #[derive(Debug, Default)]
 pub struct LocatedNodes {
     offsets: Vec<u16>,
-    places: Vec<Place>,
+    locations: Vec<Option<Location>>,
     /// The chunks that nodes belong to, and where the nodes of each end.
     runs: Vec<(u64, usize)>,
     /// Whether a chunk comes again behind another.
@@ -55,10 +55,10 @@ pub struct LocatedNodes {
 impl LocatedNodes {
     /// Adds a node.
     #[inline]
-    pub fn push(&mut self, id: i64, place: Place) {
+    pub fn push(&mut self, id: i64, location: Option<Location>) {
         let (chunk, offset) = split(id);
         self.offsets.push(offset);
-        self.places.push(place);
+        self.locations.push(location);
         let end = self.offsets.len();
         match self.runs.last_mut() {
             Some((last, run)) if *last == chunk => *run = end,
@@ -78,15 +78,15 @@ impl LocatedNodes {
         let (mut nodes, mut start) = (Vec::with_capacity(unsorted.offsets.len()), 0);
         for (chunk, end) in unsorted.runs {
             let offsets = unsorted.offsets.get(start..end).unwrap_or_default();
-            let places = unsorted.places.get(start..end).unwrap_or_default();
-            let pairs = offsets.iter().zip(places);
-            nodes.extend(pairs.map(|(offset, place)| (join(chunk, *offset), *place)));
+            let locations = unsorted.locations.get(start..end).unwrap_or_default();
+            let pairs = offsets.iter().zip(locations);
+            nodes.extend(pairs.map(|(offset, location)| (join(chunk, *offset), *location)));
             start = end;
         }
         nodes.sort_by_key(|(id, _)| split(*id));
         nodes
             .into_iter()
-            .for_each(|(id, place)| self.push(id, place));
+            .for_each(|(id, location)| self.push(id, location));
     }
 }
 
@@ -102,16 +102,16 @@ enum Located {
 }
 
 /// The locations of neighbouring ids.
-type Page = Box<[Place; PAGE]>;
+type Page = Box<[Option<Location>; PAGE]>;
 
 /// Nodes as they came.
 #[derive(Debug, Default)]
 struct Open {
     offsets: Vec<u16>,
-    places: Vec<Place>,
+    locations: Vec<Option<Location>>,
 }
 
-/// The ids that are there, and where in the store their places stand, in ascending order.
+/// The ids that are there, and where in the store their locations stand, in ascending order.
 #[derive(Debug)]
 struct Closed {
     ids: Chunk,
@@ -131,29 +131,29 @@ impl Located {
         Self::Full(Box::new([const { None }; PAGES]))
     }
 
-    /// Adds nodes. `known` are the places of those that were put in order.
-    fn add(&mut self, offsets: &[u16], places: &[Place], known: &[Place]) {
+    /// Adds nodes. `known` are the locations of those that were put in order.
+    fn add(&mut self, offsets: &[u16], locations: &[Option<Location>], known: &[Option<Location>]) {
         match self {
             Self::Empty => *self = Self::Open(Box::default()),
             Self::Closed(closed) => {
                 let offsets: Vec<u16> = closed.ids.places().collect();
                 let known = known.iter().skip(closed.start);
-                let places = known.take(offsets.len()).copied().collect();
-                *self = Self::Open(Box::new(Open { offsets, places }));
+                let locations = known.take(offsets.len()).copied().collect();
+                *self = Self::Open(Box::new(Open { offsets, locations }));
             }
             Self::Open(_) | Self::Full(_) => {}
         }
         match self {
             Self::Open(known) => {
                 known.offsets.extend_from_slice(offsets);
-                known.places.extend_from_slice(places);
+                known.locations.extend_from_slice(locations);
             }
             Self::Full(pages) => {
-                for (offset, place) in offsets.iter().zip(places) {
+                for (offset, location) in offsets.iter().zip(locations) {
                     let (page, at) = page_of(*offset);
                     if let Some(page) = pages.get_mut(page) {
-                        let page = page.get_or_insert_with(|| Box::new([Place::NONE; PAGE]));
-                        page[at] = *place;
+                        let page = page.get_or_insert_with(|| Box::new([None; PAGE]));
+                        page[at] = *location;
                     }
                 }
             }
@@ -162,21 +162,21 @@ impl Located {
     }
 
     /// Puts nodes in order, so that they can be found.
-    fn close(&mut self, known: &mut Vec<Place>) {
+    fn close(&mut self, known: &mut Vec<Option<Location>>) {
         let Self::Open(open) = self else {
             return;
         };
         let Open {
             mut offsets,
-            mut places,
+            mut locations,
         } = std::mem::take(&mut **open);
         if !offsets.is_sorted_by(|one, next| one < next) {
-            (offsets, places) = in_order(&offsets, &places);
+            (offsets, locations) = in_order(&offsets, &locations);
         }
         let ids = Chunk::of_ascending(offsets);
         let (counts, _) = RunCounts::new(&ids);
         let start = known.len();
-        known.extend_from_slice(&places);
+        known.extend_from_slice(&locations);
         *self = Self::Closed(Box::new(Closed { ids, counts, start }));
     }
 
@@ -190,7 +190,12 @@ impl Located {
 
     /// Where a location is kept.
     #[inline]
-    fn find<'s>(&'s self, offset: u16, at: &mut usize, known: &'s [Place]) -> Option<&'s Place> {
+    fn find<'s>(
+        &'s self,
+        offset: u16,
+        at: &mut usize,
+        known: &'s [Option<Location>],
+    ) -> Option<&'s Option<Location>> {
         match self {
             Self::Empty | Self::Open(_) => None,
             Self::Closed(closed) => {
@@ -205,17 +210,17 @@ impl Located {
     }
 }
 
-/// The page of an id, and its place there.
+/// The page of an id, and its location there.
 const fn page_of(offset: u16) -> (usize, usize) {
     (offset as usize / PAGE, offset as usize % PAGE)
 }
 
 /// Nodes by their ids, of each the last.
-fn in_order(offsets: &[u16], places: &[Place]) -> (Vec<u16>, Vec<Place>) {
+fn in_order(offsets: &[u16], locations: &[Option<Location>]) -> (Vec<u16>, Vec<Option<Location>>) {
     let mut nodes: Vec<_> = offsets
         .iter()
         .copied()
-        .zip(places.iter().copied())
+        .zip(locations.iter().copied())
         .collect();
     nodes.sort_by_key(|(offset, _)| *offset);
     // What is dropped is the later one of two.
@@ -232,7 +237,7 @@ fn in_order(offsets: &[u16], places: &[Place]) -> (Vec<u16>, Vec<Place>) {
 impl LocationStore {
     /// An empty store, with room for so many nodes.
     pub fn new(form: StoreForm, nodes: u64) -> Self {
-        let places = match form {
+        let locations = match form {
             StoreForm::Dense => 0,
             StoreForm::Sparse => usize::try_from(nodes).unwrap_or_default(),
         };
@@ -240,14 +245,14 @@ impl LocationStore {
             form,
             has_all_ids: false,
             chunks: ChunkTable::default(),
-            places: Vec::with_capacity(places),
+            locations: Vec::with_capacity(locations),
             open: None,
         }
     }
 
     /// A sparse store of nodes with these ids, and no others, which may be added in any order.
     pub fn of_ids(ids: IdSet) -> Self {
-        let places = vec![Place::NONE; usize::try_from(ids.len()).unwrap_or_default()];
+        let locations = vec![None; usize::try_from(ids.len()).unwrap_or_default()];
         let mut start = 0;
         let chunks = ids.into_chunks().map(|ids| {
             let (counts, count) = RunCounts::new(&ids);
@@ -262,7 +267,7 @@ impl LocationStore {
             form: StoreForm::Sparse,
             has_all_ids: true,
             chunks,
-            places,
+            locations,
             open: None,
         }
     }
@@ -297,60 +302,60 @@ impl LocationStore {
         let mut start = 0;
         for &(number, end) in &nodes.runs {
             let offsets = nodes.offsets.get(start..end).unwrap_or_default();
-            let places = nodes.places.get(start..end).unwrap_or_default();
+            let locations = nodes.locations.get(start..end).unwrap_or_default();
             start = end;
             if self.has_all_ids {
-                self.fill(number, offsets, places);
+                self.fill(number, offsets, locations);
                 continue;
             }
             let is_dense = self.form == StoreForm::Dense;
             if let Some(open) = self.open.filter(|open| *open < number) {
                 // In order: nothing will be added to that one.
-                self.chunks.chunk_mut(open).close(&mut self.places);
+                self.chunks.chunk_mut(open).close(&mut self.locations);
             }
             self.open = Some(number);
             let chunk = self.chunks.chunk_mut(number);
             if is_dense && matches!(chunk, Located::Empty) {
                 *chunk = Located::full();
             }
-            chunk.add(offsets, places, &self.places);
+            chunk.add(offsets, locations, &self.locations);
         }
     }
 
     /// Notes where nodes are whose ids are known.
-    fn fill(&mut self, number: u64, offsets: &[u16], found: &[Place]) {
+    fn fill(&mut self, number: u64, offsets: &[u16], found: &[Option<Location>]) {
         let Some(Located::Closed(chunk)) = self.chunks.chunk(number) else {
             return;
         };
         let mut at = 0;
-        for (offset, place) in offsets.iter().zip(found) {
+        for (offset, location) in offsets.iter().zip(found) {
             let rank = chunk.counts.rank(&chunk.ids, *offset, &mut at);
-            let known = rank.and_then(|rank| self.places.get_mut(chunk.start + rank as usize));
+            let known = rank.and_then(|rank| self.locations.get_mut(chunk.start + rank as usize));
             if let Some(known) = known {
-                *known = *place;
+                *known = *location;
             }
         }
     }
 
     /// Ends adding: nodes are found from here on.
     pub fn close(&mut self) {
-        let places = &mut self.places;
-        self.chunks.for_each_mut(|chunk| chunk.close(places));
+        let locations = &mut self.locations;
+        self.chunks.for_each_mut(|chunk| chunk.close(locations));
     }
 
     /// Where a node is.
-    pub fn get(&self, id: i64) -> Place {
+    pub fn get(&self, id: i64) -> Option<Location> {
         let (number, offset) = split(id);
         let chunk = self.chunks.chunk(number);
-        let place = chunk.and_then(|chunk| chunk.find(offset, &mut 0, &self.places));
-        place.copied().unwrap_or_default()
+        let location = chunk.and_then(|chunk| chunk.find(offset, &mut 0, &self.locations));
+        location.copied().unwrap_or_default()
     }
 
     /// Appends where nodes are. Many look-ups wait for memory at the same time, which makes them several times as fast
     /// as one by one: what each needs next is fetched for all before it is used.
-    pub fn get_all(&self, ids: &[i64], places: &mut Vec<Place>) {
+    pub fn get_all(&self, ids: &[i64], locations: &mut Vec<Option<Location>>) {
         const AT_A_TIME: usize = 64;
-        const NONE: &Place = &Place::NONE;
+        const NONE: &Option<Location> = &None;
         let mut chunks = [&Located::Empty; AT_A_TIME];
         let mut found = [NONE; AT_A_TIME];
         let mut at = 0;
@@ -364,10 +369,10 @@ impl LocationStore {
             }
             for ((found, chunk), id) in found.iter_mut().zip(&chunks).zip(ids) {
                 *found = chunk
-                    .find(split(*id).1, &mut at, &self.places)
+                    .find(split(*id).1, &mut at, &self.locations)
                     .unwrap_or(NONE);
             }
-            places.extend(found.iter().take(ids.len()).map(|place| **place));
+            locations.extend(found.iter().take(ids.len()).map(|location| **location));
         }
     }
 }
@@ -405,13 +410,13 @@ mod tests {
                 for ids in ids.chunks(700) {
                     let mut nodes = LocatedNodes::default();
                     for id in ids {
-                        let place = match next(20) {
-                            0 => Place::NONE,
-                            1 => Place::new(0, 0),
-                            _ => Place::new(next(1 << 30) as i32, -(next(1 << 30) as i32)),
+                        let location = match next(20) {
+                            0 => None,
+                            1 => Location::new(0, 0),
+                            _ => Location::new(next(1 << 30) as i32, -(next(1 << 30) as i32)),
                         };
-                        nodes.push(*id, place);
-                        plain.insert(*id, place);
+                        nodes.push(*id, location);
+                        plain.insert(*id, location);
                     }
                     filled.add(&nodes);
                     nodes.sort();
@@ -424,10 +429,10 @@ mod tests {
                 let mut found = Vec::new();
                 store.get_all(&asked, &mut found);
                 for (id, found) in asked.iter().zip(found) {
-                    let size_hint = plain.get(id).copied().unwrap_or_default();
-                    assert_eq!(found, size_hint, "{id} {form:?}");
-                    assert_eq!(store.get(*id), size_hint);
-                    assert_eq!(filled.get(*id), size_hint);
+                    let expected = plain.get(id).copied().unwrap_or_default();
+                    assert_eq!(found, expected, "{id} {form:?}");
+                    assert_eq!(store.get(*id), expected);
+                    assert_eq!(filled.get(*id), expected);
                 }
             }
         }

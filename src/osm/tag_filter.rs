@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn keys_and_values_match_as_the_field_writes_them() {
-        for (expression, key, value, size_hint) in [
+        for (expression, key, value, expected) in [
             ("highway", "highway", "primary", true),
             ("highway=primary", "highway", "primary", true),
             ("highway=primary", "highway", "primary_link", false),
@@ -242,7 +242,7 @@ mod tests {
         ] {
             assert_eq!(
                 matches(expression, key, value),
-                size_hint,
+                expected,
                 "{expression} {key}={value}"
             );
         }

@@ -10,7 +10,7 @@ use super::object::{Object, ObjectBody, put_deltas, raw_location};
 use super::schema::{dense_nodes, info, primitive_block, primitive_group};
 use super::wire::{put_bytes_field, put_packed_field, put_varint, put_varint_field};
 use crate::error::FormatError;
-use crate::osm::ObjectKind;
+use crate::osm::{Location, ObjectKind};
 use crate::pbf::wire::{Packed, Varints};
 use std::ops::Range;
 
@@ -118,18 +118,18 @@ impl BlockEncoder {
         }
         let mut head = self.head(object.kind(), object.id, info, tags_start);
         match object.body {
-            ObjectBody::Node { lat_e7, lon_e7 } => {
-                let (lat, lon) = raw_location(&self.units, lat_e7, lon_e7).ok_or_else(inexact)?;
+            ObjectBody::Node { location } => {
+                let (lat, lon) = raw_location(&self.units, location).ok_or_else(inexact)?;
                 self.lats.push(lat);
                 self.lons.push(lon);
             }
-            ObjectBody::Way { refs, locations_e7 } => {
-                let located = !self.drop_locations && locations_e7.len() == refs.len();
-                let places = if located { locations_e7 } else { &[] };
-                let raw = |&(lat, lon): &(i32, i32)| raw_location(&self.units, lat, lon);
-                let places: Option<Vec<_>> = places.iter().map(raw).collect();
-                let places = places.ok_or_else(inexact)?;
-                let (lats, lons) = (places.iter().map(|at| at.0), places.iter().map(|at| at.1));
+            ObjectBody::Way { refs, locations } => {
+                let located = !self.drop_locations && locations.len() == refs.len();
+                let locations = if located { locations } else { &[] };
+                let raw = |location: &Option<Location>| raw_location(&self.units, *location);
+                let raw: Option<Vec<_>> = locations.iter().map(raw).collect();
+                let raw = raw.ok_or_else(inexact)?;
+                let (lats, lons) = (raw.iter().map(|at| at.0), raw.iter().map(|at| at.1));
                 head.runs = [
                     self.add_run(|run| put_deltas(run, refs.iter().copied())),
                     self.add_run(|run| put_deltas(run, lats)),

@@ -69,7 +69,7 @@ impl FromStr for Compression {
             ("lz4", None) => Ok(Self::Lz4),
             ("zlib", _) => in_range(6, 12).map(Self::Zlib),
             ("zstd", _) => in_range(3, 22).map(Self::Zstd),
-            _ => Err("size_hint none, zlib[:1-12], zstd[:1-22] or lz4".into()),
+            _ => Err("expected none, zlib[:1-12], zstd[:1-22] or lz4".into()),
         }
     }
 }

@@ -260,12 +260,12 @@ mod tests {
             bbox_nano: Some([-150, 150, 250, 50]),
             ..Default::default()
         };
-        let size_hint = Bbox {
+        let expected = Bbox {
             min_lat_e7: 0,
             max_lat_e7: 3,
             min_lon_e7: -2,
             max_lon_e7: 2,
         };
-        assert_eq!(header.bbox(), Some(size_hint));
+        assert_eq!(header.bbox(), Some(expected));
     }
 }

@@ -4,7 +4,7 @@ use super::block::BlockUnits;
 use super::element::{Info, Member};
 use super::messages::RawInfo;
 use super::wire::put_sint;
-use crate::osm::{NANO_PER_DECIMICRO, ObjectKind, TypeThenId, id_rank};
+use crate::osm::{Location, NANO_PER_DECIMICRO, ObjectKind, TypeThenId, id_rank};
 
 /// An object to be written.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,19 +22,17 @@ pub struct Object<'a> {
 /// The part of an [`Object`] that depends on its kind.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ObjectBody<'a> {
-    /// A coordinate in units of 1e-7 degree.
+    /// A location.
     Node {
-        /// Latitude.
-        lat_e7: i32,
-        /// Longitude.
-        lon_e7: i32,
+        /// The location; a deleted node has none.
+        location: Option<Location>,
     },
     /// The ids of the nodes, in order.
     Way {
         /// Node ids.
         refs: &'a [i64],
-        /// Latitude and longitude of each node in units of 1e-7 degree; empty where they are not known.
-        locations_e7: &'a [(i32, i32)],
+        /// The location of each node; empty where they are not known.
+        locations: &'a [Option<Location>],
     },
     /// The members, in order.
     Relation {
@@ -73,9 +71,10 @@ impl Object<'_> {
     }
 }
 
-/// A coordinate in 1e-7 degree as a block of that units stores it: latitude, longitude. `None`
-/// where it cannot be expressed exactly.
-pub(crate) fn raw_location(units: &BlockUnits, lat_e7: i32, lon_e7: i32) -> Option<(i64, i64)> {
+/// Latitude and longitude of a location as a block with these units stores them; `None` where they cannot be expressed
+/// exactly.
+pub(crate) fn raw_location(units: &BlockUnits, location: Option<Location>) -> Option<(i64, i64)> {
+    let (lat_e7, lon_e7) = Location::stored_e7(location);
     let raw = |value_e7: i32, offset: i64| {
         let nano = i64::from(value_e7) * NANO_PER_DECIMICRO;
         exact_quotient(nano.checked_sub(offset)?, units.granularity)

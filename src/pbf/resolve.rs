@@ -7,7 +7,7 @@ use super::element::{Info, Member};
 use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage};
 use super::object::{Object, ObjectBody};
 use crate::error::FormatError;
-use crate::osm::{NANO_PER_DECIMICRO, ObjectKind, id_from_rank};
+use crate::osm::{Location, NANO_PER_DECIMICRO, ObjectKind, id_from_rank};
 use crate::pbf::wire::{Packed, Varints};
 
 /// An object in plain form. Can be filled again and again, so that its lists keep their memory.
@@ -20,8 +20,8 @@ pub(crate) struct PlainObject<'a> {
     pub nano_location: (i64, i64),
     pub tags: Vec<(&'a str, &'a str)>,
     pub refs: Vec<i64>,
-    /// Latitude and longitude of the nodes of a way that has them, in units of 1e-7 degree.
-    pub locations_e7: Vec<(i32, i32)>,
+    /// The locations of the nodes of a way; empty where the way has none.
+    pub locations: Vec<Option<Location>>,
     pub members: Vec<Member<'a>>,
 }
 
@@ -41,7 +41,7 @@ impl Default for PlainObject<'_> {
             nano_location: (0, 0),
             tags: Vec::new(),
             refs: Vec::new(),
-            locations_e7: Vec::new(),
+            locations: Vec::new(),
             members: Vec::new(),
         }
     }
@@ -58,7 +58,7 @@ impl<'a> PlainObject<'a> {
         (self.kind, self.id) = (object.key.0, id_from_rank(object.key.1));
         self.tags.clear();
         self.refs.clear();
-        self.locations_e7.clear();
+        self.locations.clear();
         self.members.clear();
         self.nano_location = (0, 0);
         match (&object.form, self.kind) {
@@ -89,8 +89,8 @@ impl<'a> PlainObject<'a> {
                 let (mut lats, mut lons) = (Delta::new(&way.lats), Delta::new(&way.lons));
                 while !lats.is_done() {
                     let lat = nearest_e7(block.units.nano_lat(lats.read()?));
-                    self.locations_e7
-                        .push((lat, nearest_e7(block.units.nano_lon(lons.read()?))));
+                    let lon = nearest_e7(block.units.nano_lon(lons.read()?));
+                    self.locations.push(Location::new(lat, lon));
                 }
             }
             (RawForm::Message(message), ObjectKind::Relation) => {
@@ -163,12 +163,14 @@ impl<'a> PlainObject<'a> {
             tags: &self.tags,
             body: match self.kind {
                 ObjectKind::Node => ObjectBody::Node {
-                    lat_e7: nearest_e7(self.nano_location.0),
-                    lon_e7: nearest_e7(self.nano_location.1),
+                    location: Location::new(
+                        nearest_e7(self.nano_location.0),
+                        nearest_e7(self.nano_location.1),
+                    ),
                 },
                 ObjectKind::Way => ObjectBody::Way {
                     refs: &self.refs,
-                    locations_e7: &self.locations_e7,
+                    locations: &self.locations,
                 },
                 ObjectKind::Relation => ObjectBody::Relation {
                     members: &self.members,

@@ -139,7 +139,7 @@ pub struct TocReader {
     text: Vec<u8>,
     /// Parts so far, and how many there are by what the first one says.
     parts: u64,
-    size_hint: u64,
+    expected: u64,
     /// Where the table begins, as its last part says.
     start: Option<u64>,
 }
@@ -163,10 +163,10 @@ impl TocReader {
     fn add_part(&mut self, part: &TocPart) -> Result<(), FormatError> {
         self.parts += 1;
         if self.parts == 1 {
-            self.size_hint = part.of;
+            self.expected = part.of;
         }
-        let is_next = (part.number, part.of) == (self.parts, self.size_hint);
-        if !is_next || part.start.is_some() != (self.parts == self.size_hint) {
+        let is_next = (part.number, part.of) == (self.parts, self.expected);
+        if !is_next || part.start.is_some() != (self.parts == self.expected) {
             return Err(damaged());
         }
         self.start = part.start;

@@ -157,7 +157,7 @@ fn filled_array<'a>(value: &'a Value, place: &str, what: &str) -> Result<&'a [Va
         Some(array) if array.is_empty() => Err(within(place, format!("has no {what}"))),
         Some(array) => Ok(array),
         None => {
-            let cause = format!("size_hint an array of {what}, not {}", shown(value));
+            let cause = format!("expected an array of {what}, not {}", shown(value));
             Err(within(place, cause))
         }
     }
@@ -263,7 +263,7 @@ mod tests {
             (r#"{"type":"Polygon","coordinates":[]}"#, "has no rings"),
             (
                 r#"{"type":"Polygon","coordinates":null}"#,
-                "size_hint an array of rings, not null",
+                "expected an array of rings, not null",
             ),
             (
                 r#"{"type":"MultiPolygon","coordinates":[]}"#,
@@ -279,7 +279,7 @@ mod tests {
             ),
             (
                 "{\"type\":\n}",
-                "line 2, column 1: this is not JSON: size_hint value",
+                "line 2, column 1: this is not JSON: expected value",
             ),
         ] {
             let message = parse_text(text).unwrap_err();

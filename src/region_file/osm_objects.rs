@@ -5,7 +5,7 @@ use crate::file::ElementReader;
 use crate::formats::{Batch, Change, ChangeSet, read_osm_file};
 use crate::geometry::{Point, point_of_e7};
 use crate::io::Input;
-use crate::osm::ObjectKind;
+use crate::osm::{Location, ObjectKind};
 use crate::pbf::{Element, Member, Object, ObjectBody};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::Path;
@@ -140,7 +140,8 @@ impl Source {
     fn nodes(&self, mut visit: impl FnMut(i64, i32, i32)) -> Result<()> {
         match self {
             Self::Xml(set) => for_each(set, ObjectKind::Node, |object| {
-                if let ObjectBody::Node { lat_e7, lon_e7 } = object.body {
+                if let ObjectBody::Node { location } = object.body {
+                    let (lat_e7, lon_e7) = Location::stored_e7(location);
                     visit(object.id, lon_e7, lat_e7);
                 }
             }),

@@ -5,7 +5,7 @@ use crate::engine::{Selected, Selection};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile};
 use crate::index::{IdSet, LocatedNodes, LocationStore};
-use crate::osm::{ObjectKind, Place, id_rank};
+use crate::osm::{Location, ObjectKind, id_rank};
 use crate::pbf::{BlobEntry, ParsedBlock};
 use crate::runtime::Context;
 use std::ops::RangeInclusive;
@@ -16,7 +16,7 @@ pub(super) fn select_nodes(
     block: &ParsedBlock<'_>,
     members: Option<&IdSet>,
     selection: &mut Selection,
-    mut learn: impl FnMut(i64, Place),
+    mut learn: impl FnMut(i64, Option<Location>),
 ) -> Result<(), FormatError> {
     selection.start_one_output();
     let stays = |id, has_tags| has_tags || members.is_none_or(|members| members.contains(id));
@@ -24,14 +24,14 @@ pub(super) fn select_nodes(
         .single_kind()
         .is_some_and(|(kind, _)| kind == ObjectKind::Node)
     {
-        return block.for_each_node(|id, place, has_tags| {
-            learn(id, place);
+        return block.for_each_node(|id, location, has_tags| {
+            learn(id, location);
             selection.push(Selected::whole_if(stays(id, has_tags)));
         });
     }
     let mut nodes = Vec::new();
-    block.for_each_node(|id, place, has_tags| {
-        learn(id, place);
+    block.for_each_node(|id, location, has_tags| {
+        learn(id, location);
         nodes.push(stays(id, has_tags));
     })?;
     let mut nodes = nodes.into_iter();
@@ -86,10 +86,10 @@ pub(super) fn learn(
         |entry| may_meet(entry, ranks),
         |_, block| {
             let mut nodes = LocatedNodes::default();
-            block.for_each_node(|id, place, _| {
+            block.for_each_node(|id, location, _| {
                 let rank = id_rank(id);
                 if ranks.contains(&rank) {
-                    nodes.push(id, place);
+                    nodes.push(id, location);
                 }
             })?;
             Ok(nodes)

@@ -5,7 +5,7 @@ use super::steps::ApplyStep;
 use crate::engine::sink::BlobOutcome;
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobReader, WriteOptions};
-use crate::formats::{Batch, Change, ChangeSet, NO_PLACE};
+use crate::formats::{Batch, Change, ChangeSet};
 use crate::index::IdSet;
 use crate::osm::{ObjectKind, TypeThenId, id_from_rank};
 use crate::pbf::{
@@ -354,7 +354,7 @@ impl Edit<'_> {
                 }
                 Ok(moved)
             },
-            |id| locations.new_place(id),
+            |id| locations.new_location(id),
             out,
         )
     }
@@ -431,8 +431,8 @@ impl Edit<'_> {
 /// How many nodes of ways are nowhere.
 fn missing_references(objects: &[Object<'_>]) -> u64 {
     let missing = objects.iter().map(|object| match object.body {
-        ObjectBody::Way { locations_e7, .. } => {
-            let nowhere = locations_e7.iter().filter(|place| **place == NO_PLACE);
+        ObjectBody::Way { locations, .. } => {
+            let nowhere = locations.iter().filter(|location| location.is_none());
             nowhere.count() as u64
         }
         ObjectBody::Node { .. } | ObjectBody::Relation { .. } => 0,

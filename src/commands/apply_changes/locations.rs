@@ -9,7 +9,7 @@ use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, BlobReader, PbfFile};
 use crate::formats::{Change, ChangeSet};
 use crate::index::IdSet;
-use crate::osm::{ObjectKind, Place};
+use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, BlobFlags, ParsedBlock, WayNodes, feature};
 use crate::runtime::Context;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -28,10 +28,10 @@ pub enum UntaggedNodes {
 #[derive(Debug, Default)]
 pub(super) struct Locations {
     /// Changed nodes.
-    moved: FxHashMap<i64, Place>,
+    moved: FxHashMap<i64, Option<Location>>,
     moved_ids: IdSet,
     /// Nodes that changed ways refer to and that are not changed.
-    known: FxHashMap<i64, Place>,
+    known: FxHashMap<i64, Option<Location>>,
     /// Where the blobs of ways stand of which some have a node that moves; `None` where each blob has to be asked.
     touched: Option<FxHashSet<u64>>,
     /// What goes from a base that has no nodes which nothing but ways needs.
@@ -169,7 +169,7 @@ impl Locations {
         let mut found = Self::default();
         for change in changes.changes() {
             if change.key.0 == ObjectKind::Node {
-                found.moved.insert(change.id, ChangeSet::place(change));
+                found.moved.insert(change.id, ChangeSet::location(change));
                 found.moved_ids.insert(change.id);
             }
         }
@@ -234,29 +234,29 @@ impl Locations {
                         ways.push(way);
                     }
                 });
-                let (mut is_touched, mut places) = (false, Vec::new());
+                let (mut is_touched, mut locations) = (false, Vec::new());
                 if ways.is_empty() {
-                    return Ok((entry.offset, false, places));
+                    return Ok((entry.offset, false, locations));
                 }
                 let is_wanted = |way: usize| ways.binary_search(&way).is_ok();
-                block.for_each_way_place(is_wanted, |_, refs, old| {
-                    for (id, place) in refs.iter().zip(old.unwrap_or_default()) {
+                block.for_each_way_location(is_wanted, |_, refs, old| {
+                    for (id, location) in refs.iter().zip(old.unwrap_or_default()) {
                         if wanted.contains(*id) {
-                            places.push((*id, *place));
+                            locations.push((*id, *location));
                         } else if let Some(new) = moved.get(id) {
-                            is_touched |= new != place;
+                            is_touched |= new != location;
                         }
                     }
                 })?;
-                Ok((entry.offset, is_touched, places))
+                Ok((entry.offset, is_touched, locations))
             },
-            |(offset, is_touched, places)| {
+            |(offset, is_touched, locations)| {
                 if is_touched {
                     touched.insert(offset);
                 }
-                for (id, place) in places {
-                    if !place.is_none() {
-                        known.entry(id).or_insert(place);
+                for (id, location) in locations {
+                    if location.is_some() {
+                        known.entry(id).or_insert(location);
                     }
                 }
             },
@@ -271,7 +271,7 @@ impl Locations {
             && self.touched.as_ref().is_none_or(is_touched)
     }
 
-    /// Which of the nodes of a block's ways are changed, by their places among all.
+    /// Which of the nodes of a block's ways are changed, by their locations among all.
     pub(super) fn moved_among(&self, nodes: &WayNodes) -> Vec<usize> {
         let mut moved = Vec::new();
         self.moved_ids
@@ -280,7 +280,7 @@ impl Locations {
     }
 
     /// Where a changed node is now.
-    pub(super) fn new_place(&self, id: i64) -> Option<Place> {
+    pub(super) fn new_location(&self, id: i64) -> Option<Option<Location>> {
         self.moved.get(&id).copied()
     }
 
@@ -296,11 +296,11 @@ impl Locations {
             return Ok(());
         }
         let ids: IdSet = outdated.into_iter().collect();
-        let places = look_up(file, plan, &ids, ctx)?;
+        let locations = look_up(file, plan, &ids, ctx)?;
         for id in ids.ids() {
-            // A way may have another place for it, if it was not told of the change that the node has.
-            let place = places.get(&id).copied().unwrap_or_default();
-            self.moved.insert(id, place);
+            // A way may have another location for it, if it was not told of the change that the node has.
+            let location = locations.get(&id).copied().unwrap_or_default();
+            self.moved.insert(id, location);
         }
         Ok(())
     }
@@ -472,11 +472,11 @@ fn sample_of_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<IdS
         let payload = reader.payload(entry)?;
         let mut nodes = Vec::new();
         let looked = ParsedBlock::parse_bare(payload).and_then(|block| {
-            block.for_each_way_place(
+            block.for_each_way_location(
                 |_| true,
-                |_, refs, places| {
-                    let places = refs.iter().zip(places.unwrap_or_default());
-                    let located = places.filter(|(_, place)| !place.is_none());
+                |_, refs, locations| {
+                    let locations = refs.iter().zip(locations.unwrap_or_default());
+                    let located = locations.filter(|(_, location)| !location.is_none());
                     nodes.extend(located.map(|(id, _)| *id));
                 },
             )
@@ -494,8 +494,8 @@ fn look_up(
     plan: &BlobPlan,
     ids: &IdSet,
     ctx: &Context,
-) -> Result<FxHashMap<i64, Place>> {
-    let mut places = FxHashMap::default();
+) -> Result<FxHashMap<i64, Option<Location>>> {
+    let mut locations = FxHashMap::default();
     let may_have = |entry: &BlobEntry| {
         entry.kinds.contains(ObjectKind::Node)
             && !ids.is_empty()
@@ -505,14 +505,14 @@ fn look_up(
         may_have,
         |_, block| {
             let mut found = Vec::new();
-            block.for_each_node(|id, place, _| {
+            block.for_each_node(|id, location, _| {
                 if ids.contains(id) {
-                    found.push((id, place));
+                    found.push((id, location));
                 }
             })?;
             Ok(found)
         },
-        |found| places.extend(found),
+        |found| locations.extend(found),
     )?;
-    Ok(places)
+    Ok(locations)
 }

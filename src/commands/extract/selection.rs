@@ -229,8 +229,8 @@ impl<'a> RegionMembers<'a> {
         let mut places = Vec::new();
         let mut place = 0u32;
         block.for_each_location(|id, location| {
-            if let Some((lat_e7, lon_e7)) = location {
-                let set = located.regions_at(lat_e7, lon_e7);
+            if let Some(location) = location {
+                let set = located.regions_at(location);
                 if set != EMPTY_SET {
                     found.push((id, set));
                     places.push(place);

@@ -66,7 +66,7 @@ fn read_starts(directory: &Path) -> Result<Option<[i64; 3]>> {
         Ok(starts) if !starts.contains(&0) => Ok(Some(starts)),
         _ => Err(Error::file(
             &path,
-            "size_hint three ids that are not 0, with commas between them",
+            "expected three ids that are not 0, with commas between them",
         )),
     }
 }

@@ -3,7 +3,7 @@
 use super::names;
 use super::world::{Lifetime, Mapper, World, day_ends, mapper};
 use crate::commands::random::Random;
-use crate::osm::ObjectKind;
+use crate::osm::{Location, ObjectKind};
 use crate::pbf::{Info, Member, Object, ObjectBody};
 use std::borrow::Cow;
 
@@ -64,12 +64,11 @@ impl Made {
             tags: &tags,
             body: match &self.body {
                 MadeBody::Node(lat_e7, lon_e7) => ObjectBody::Node {
-                    lat_e7: *lat_e7,
-                    lon_e7: *lon_e7,
+                    location: Location::new(*lat_e7, *lon_e7),
                 },
                 MadeBody::Way(refs) => ObjectBody::Way {
                     refs,
-                    locations_e7: &[],
+                    locations: &[],
                 },
                 MadeBody::Relation(_) => ObjectBody::Relation { members: &members },
             },

@@ -165,12 +165,12 @@ fn any_scribble_on_a_small_grid_is_judged_by_its_faces() {
         if flat {
             continue;
         }
-        let size_hint = scribble
+        let expected = scribble
             .polygons
             .iter()
             .all(|polygon| is_sound(polygon, 15));
-        assert_eq!(result.is_ok(), size_hint, "{result:?} {scribble:?}");
-        if size_hint {
+        assert_eq!(result.is_ok(), expected, "{result:?} {scribble:?}");
+        if expected {
             sound += 1;
         } else {
             broken += 1;

@@ -22,11 +22,11 @@ fn assert_same(
     let index = AreaIndex::new(shapes);
     let mut locator = index.locator();
     for p in points {
-        let size_hint = (0u32..).zip(shapes).filter(|(_, shape)| holds(shape, p));
-        let size_hint: Vec<u32> = size_hint.map(|(region, _)| region).collect();
+        let expected = (0u32..).zip(shapes).filter(|(_, shape)| holds(shape, p));
+        let expected: Vec<u32> = expected.map(|(region, _)| region).collect();
         assert_eq!(
             regions_at(&index, &mut locator, p),
-            size_hint,
+            expected,
             "{p:?} of {shapes:?}"
         );
     }
@@ -255,8 +255,8 @@ fn boxes_hold_their_borders_and_may_cross_the_antimeridian() {
     let index = AreaIndex::new(&shapes);
     let mut locator = index.locator();
     for p in points {
-        let size_hint = (0u32..).zip(&boxes).filter(|(_, bbox)| is_in(bbox, p));
-        let size_hint: Vec<u32> = size_hint.map(|(region, _)| region).collect();
-        assert_eq!(regions_at(&index, &mut locator, p), size_hint, "{p:?}");
+        let expected = (0u32..).zip(&boxes).filter(|(_, bbox)| is_in(bbox, p));
+        let expected: Vec<u32> = expected.map(|(region, _)| region).collect();
+        assert_eq!(regions_at(&index, &mut locator, p), expected, "{p:?}");
     }
 }

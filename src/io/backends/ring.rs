@@ -42,7 +42,7 @@ struct Slot {
     buffer: Box<[u8]>,
     chunk: Option<Chunk>,
     /// What each operation of the chain must return.
-    size_hint: Vec<u32>,
+    expected: Vec<u32>,
     /// Operations whose completion has not come.
     waiting: usize,
     incomplete: bool,
@@ -56,7 +56,7 @@ impl Ring {
             .map(|_| Slot {
                 buffer: vec![0; CHUNK_LEN].into_boxed_slice(),
                 chunk: None,
-                size_hint: Vec::new(),
+                expected: Vec::new(),
                 waiting: 0,
                 incomplete: false,
             })
@@ -112,11 +112,11 @@ impl Ring {
             let Some(slot) = self.slots.get_mut(index) else {
                 continue;
             };
-            let size_hint = slot.size_hint.get(operation).copied();
-            let is_write = operation + 1 == slot.size_hint.len();
+            let expected = slot.expected.get(operation).copied();
+            let is_write = operation + 1 == slot.expected.len();
             let call = if is_write { Call::Write } else { Call::Read };
             let admitted = system::admit(call, 2).is_ok_and(|len| len == 2);
-            slot.incomplete |= u32::try_from(result).ok() != size_hint || !admitted;
+            slot.incomplete |= u32::try_from(result).ok() != expected || !admitted;
             slot.waiting -= 1;
             if slot.waiting == 0 {
                 done.push(index);
@@ -160,7 +160,7 @@ impl Ring {
         };
         let buffer_index = index as u16;
         let mut chain: Vec<squeue::Entry> = Vec::new();
-        slot.size_hint.clear();
+        slot.expected.clear();
         if too_many {
             chunk.fill(slot.buffer.get_mut(..len).unwrap_or_default())?;
         } else {
@@ -179,7 +179,7 @@ impl Ring {
                             buffer_index,
                         );
                         chain.push(read.offset(*from).build().flags(squeue::Flags::IO_LINK));
-                        slot.size_hint.push(wanted);
+                        slot.expected.push(wanted);
                     }
                 }
                 rest = behind;
@@ -187,7 +187,7 @@ impl Ring {
         }
         let write = opcode::WriteFixed::new(fd, slot.buffer.as_ptr(), len as u32, buffer_index);
         chain.push(write.offset(chunk.offset).build());
-        slot.size_hint.push(len as u32);
+        slot.expected.push(len as u32);
         slot.waiting = chain.len();
         slot.incomplete = false;
         slot.chunk = Some(chunk);

@@ -6,6 +6,7 @@
 
 use super::locations::put_way;
 use crate::error::FormatError;
+use crate::osm::Location;
 use crate::pbf::block::{BlockOutline, BlockUnits, Group, Message, StringTable};
 use crate::pbf::block_encoder::{DenseColumns, InfoColumn};
 use crate::pbf::dense::{DenseNodes, next_tag_run};
@@ -331,12 +332,12 @@ impl<'a> NewObjects<'a> {
             let (mut object_roles, mut location) = (Vec::new(), (0, 0));
             let mut way_places = Vec::new();
             match object.body {
-                ObjectBody::Node { lat_e7, lon_e7 } => {
-                    location = raw_location(units, lat_e7, lon_e7)?;
+                ObjectBody::Node { location: at } => {
+                    location = raw_location(units, at)?;
                 }
-                ObjectBody::Way { locations_e7, .. } if options.new_locations => {
-                    let raw = |&(lat, lon): &(i32, i32)| raw_location(units, lat, lon);
-                    way_places = locations_e7.iter().map(raw).collect::<Option<_>>()?;
+                ObjectBody::Way { locations, .. } if options.new_locations => {
+                    let raw = |location: &Option<Location>| raw_location(units, *location);
+                    way_places = locations.iter().map(raw).collect::<Option<_>>()?;
                 }
                 ObjectBody::Way { .. } => {}
                 ObjectBody::Relation { members } => {

@@ -1,7 +1,7 @@
-//! Putting the places of nodes into the ways of a block on the wire: everything else is copied as it stands.
+//! Putting the locations of nodes into the ways of a block on the wire: everything else is copied as it stands.
 
 use crate::error::FormatError;
-use crate::osm::Place;
+use crate::osm::Location;
 use crate::pbf::block::BlockUnits;
 use crate::pbf::cursor::ParsedBlock;
 use crate::pbf::object::raw_location;
@@ -26,7 +26,7 @@ impl WayNodes {
         Ok(Self { refs, ways })
     }
 
-    /// The number of the way that a node belongs to, by the place of the node among all.
+    /// The number of the way that a node belongs to, by the location of the node among all.
     pub(crate) fn number_at(&self, node: usize) -> usize {
         self.ways.partition_point(|(_, end)| *end <= node)
     }
@@ -38,11 +38,11 @@ impl WayNodes {
     }
 }
 
-/// Appends the block in `payload` with the places of their nodes in its ways, instead of those that they have. `find`
+/// Appends the block in `payload` with the locations of their nodes in its ways, instead of those that they have. `find`
 /// is asked once, for the nodes of all ways. Whether there is any; if not, nothing is appended.
 pub(crate) fn locate_ways(
     payload: &[u8],
-    find: impl FnOnce(&WayNodes, &mut Vec<Place>) -> Result<(), FormatError>,
+    find: impl FnOnce(&WayNodes, &mut Vec<Option<Location>>) -> Result<(), FormatError>,
     out: &mut Vec<u8>,
 ) -> Result<bool, FormatError> {
     let block = ParsedBlock::parse_bare(payload)?;
@@ -50,36 +50,36 @@ pub(crate) fn locate_ways(
     if nodes.ways.is_empty() {
         return Ok(false);
     }
-    let mut places = Vec::with_capacity(nodes.refs.len());
-    find(&nodes, &mut places)?;
+    let mut locations = Vec::with_capacity(nodes.refs.len());
+    find(&nodes, &mut locations)?;
     let start_of = |way: usize| match way {
         0 => 0,
         way => nodes.ways.get(way - 1).map_or(0, |(_, end)| *end),
     };
-    put_places(
+    put_locations(
         &block,
-        |way| places.get(start_of(way)..start_of(way + 1)),
+        |way| locations.get(start_of(way)..start_of(way + 1)),
         out,
     )?;
-    Ok(!places.is_empty())
+    Ok(!locations.is_empty())
 }
 
 /// What became of the ways of a block some of whose nodes moved.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Relocated {
-    /// Ways that have other places.
+    /// Ways that have other locations.
     pub ways: u64,
     /// Of their nodes, those that are nowhere now.
     pub lost: u64,
 }
 
-/// Appends a block with other places in its ways. `find_moved` is asked once which of the nodes of all ways
-/// may be elsewhere now, by their places among all; `place_of` says where such a node is, `None` where it is where it
+/// Appends a block with other locations in its ways. `find_moved` is asked once which of the nodes of all ways
+/// may be elsewhere now, by their locations among all; `location_of` says where such a node is, `None` where it is where it
 /// was. Where that is so of all, nothing is appended.
 pub(crate) fn relocate_ways(
     block: &ParsedBlock<'_>,
     find_moved: impl FnOnce(&WayNodes) -> Result<Vec<usize>, FormatError>,
-    place_of: impl Fn(i64) -> Option<Place>,
+    location_of: impl Fn(i64) -> Option<Option<Location>>,
     out: &mut Vec<u8>,
 ) -> Result<Relocated, FormatError> {
     let nodes = WayNodes::of(block)?;
@@ -91,38 +91,38 @@ pub(crate) fn relocate_ways(
     // Where the units change, all ways have to be written in the new ones.
     let is_same_scale = scale_of_ways(block) == block.units;
     let is_wanted = |way: usize| !is_same_scale || numbers.binary_search(&way).is_ok();
-    let (mut relocated, mut places) = (Relocated::default(), Vec::new());
-    // The ways that are written, and where their places are.
+    let (mut relocated, mut locations) = (Relocated::default(), Vec::new());
+    // The ways that are written, and where their locations are.
     let mut ways: Vec<(usize, std::ops::Range<usize>)> = Vec::new();
-    block.for_each_way_place(is_wanted, |number, refs, old| {
+    block.for_each_way_location(is_wanted, |number, refs, old| {
         let Some(old) = old else {
             return;
         };
-        let (start, mut moves) = (places.len(), false);
+        let (start, mut moves) = (locations.len(), false);
         for (node, old) in refs.iter().zip(old) {
-            let new = place_of(*node).filter(|new| new != old);
+            let new = location_of(*node).filter(|new| new != old);
             moves |= new.is_some();
-            relocated.lost += u64::from(new == Some(Place::NONE));
-            places.push(new.unwrap_or(*old));
+            relocated.lost += u64::from(new == Some(None));
+            locations.push(new.unwrap_or(*old));
         }
         relocated.ways += u64::from(moves);
         match moves || !is_same_scale {
-            true => ways.push((number, start..places.len())),
-            false => places.truncate(start),
+            true => ways.push((number, start..locations.len())),
+            false => locations.truncate(start),
         }
     })?;
     if relocated.ways > 0 {
-        let places_of = |number: usize| {
+        let locations_of = |number: usize| {
             let at = ways.binary_search_by_key(&number, |(way, _)| *way).ok()?;
-            places.get(ways.get(at)?.1.clone())
+            locations.get(ways.get(at)?.1.clone())
         };
-        put_places(block, places_of, out)?;
+        put_locations(block, locations_of, out)?;
     }
     Ok(relocated)
 }
 
-/// The units for the places in ways: those of the block where nodes are measured in them, else those that can say every
-/// place.
+/// The units for the locations in ways: those of the block where nodes are measured in them, else those that can say every
+/// location.
 fn scale_of_ways(block: &ParsedBlock<'_>) -> BlockUnits {
     match block.has_nodes() || block.units.is_decimicro() {
         true => block.units,
@@ -133,10 +133,10 @@ fn scale_of_ways(block: &ParsedBlock<'_>) -> BlockUnits {
     }
 }
 
-/// Appends a block with other places in those of its ways, by their numbers, that have some.
-fn put_places<'p>(
+/// Appends a block with other locations in those of its ways, by their numbers, that have some.
+fn put_locations<'p>(
     block: &ParsedBlock<'_>,
-    places_of: impl Fn(usize) -> Option<&'p [Place]>,
+    locations_of: impl Fn(usize) -> Option<&'p [Option<Location>]>,
     out: &mut Vec<u8>,
 ) -> Result<(), FormatError> {
     let payload = block.payload();
@@ -151,9 +151,9 @@ fn put_places<'p>(
                 let mut messages = Fields::new(field.bytes()?);
                 while let Some(message) = messages.next()? {
                     let is_way = message.number == primitive_group::WAYS;
-                    match places_of(number).filter(|_| is_way) {
-                        Some(places) => {
-                            runs.put_way(message.bytes()?, places, &units, &mut group)?
+                    match locations_of(number).filter(|_| is_way) {
+                        Some(locations) => {
+                            runs.put_way(message.bytes()?, locations, &units, &mut group)?
                         }
                         None => group.extend_from_slice(message.raw),
                     }
@@ -179,28 +179,32 @@ struct Runs {
 }
 
 impl Runs {
-    /// Appends a way as a field of a group, with other places of its nodes.
+    /// Appends a way as a field of a group, with other locations of its nodes.
     fn put_way(
         &mut self,
         message: &[u8],
-        places: &[Place],
+        locations: &[Option<Location>],
         units: &BlockUnits,
         out: &mut Vec<u8>,
     ) -> Result<(), FormatError> {
-        self.fill(places, units)?;
+        self.fill(locations, units)?;
         put_way(message, [&self.lats, &self.lons], out)
     }
 
-    fn fill(&mut self, places: &[Place], units: &BlockUnits) -> Result<(), FormatError> {
+    fn fill(
+        &mut self,
+        locations: &[Option<Location>],
+        units: &BlockUnits,
+    ) -> Result<(), FormatError> {
         self.lats.clear();
         self.lons.clear();
         let (mut last_lat, mut last_lon) = (0i64, 0i64);
         let is_decimicro = units.is_decimicro();
-        for place in places {
-            let (lat_e7, lon_e7) = place.lat_lon_e7();
+        for location in locations {
+            let (lat_e7, lon_e7) = Location::stored_e7(*location);
             let (lat, lon) = match is_decimicro {
                 true => (i64::from(lat_e7), i64::from(lon_e7)),
-                false => raw_location(units, lat_e7, lon_e7).ok_or_else(|| inexact(units))?,
+                false => raw_location(units, *location).ok_or_else(|| inexact(units))?,
             };
             put_sint(&mut self.lats, lat.wrapping_sub(last_lat));
             put_sint(&mut self.lons, lon.wrapping_sub(last_lon));

@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::file::{BlobPlan, PbfFile};
 use crate::geometry::{AreaIndex, Locator};
 use crate::index::{EMPTY_SET, SetNumber, SetTable};
+use crate::osm::Location;
 use crate::runtime::Context;
 use rustc_hash::FxHashMap;
 
@@ -31,7 +32,8 @@ impl<'s> Located<'s> {
     }
 
     #[inline]
-    pub(super) fn regions_at(&mut self, lat_e7: i32, lon_e7: i32) -> SetNumber {
+    pub(super) fn regions_at(&mut self, location: Location) -> SetNumber {
+        let (lat_e7, lon_e7) = (location.lat_e7(), location.lon_e7());
         if self.locator.stays_at(lat_e7, lon_e7) {
             return self.last.2;
         }
@@ -65,10 +67,8 @@ pub(in crate::commands::extract) fn count_nodes(
             let mut located = Located::new(areas, &sets);
             let mut counts: FxHashMap<SetNumber, u64> = FxHashMap::default();
             block.for_each_location(|_, location| {
-                if let Some((lat_e7, lon_e7)) = location {
-                    *counts
-                        .entry(located.regions_at(lat_e7, lon_e7))
-                        .or_default() += 1;
+                if let Some(location) = location {
+                    *counts.entry(located.regions_at(location)).or_default() += 1;
                 }
             })?;
             Ok(counts)
