@@ -1,46 +1,46 @@
-//! What can go wrong, said in one line that names the file, the place and the cause.
+//! Errors. A message is one line that names the cause and, where they are known, the file and the position in it.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
-/// The result of everything that reads or writes files.
+/// The result of functions that read or write files.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// An error that ends a command.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operating system refused something.
+    /// A system call on a file failed.
     #[error("{}: {action}: {}", path.display(), reason(source))]
     Io {
         /// The file concerned.
         path: PathBuf,
-        /// What was tried: "cannot open", "cannot read" and so on.
+        /// The action that failed, in the words of the message: "cannot open", "cannot read" and so on.
         action: &'static str,
-        /// The reason given.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A blob is not what the format says it must be.
+    /// A blob violates the PBF format.
     #[error("{}: blob {number} at byte {offset}: {source}", path.display())]
     Blob {
         /// The file concerned.
         path: PathBuf,
-        /// Number of the frame in the file; the header is 0.
+        /// The index of the blob in the file; the header blob is 0.
         number: u64,
-        /// Where the frame starts, in bytes.
+        /// The offset of the blob's frame in the file, in bytes.
         offset: u64,
         /// The cause.
         source: FormatError,
     },
-    /// A change file, or a file of objects as XML, is not what the format says it must be.
+    /// A text input (a change file, OSM XML or OPL) violates its format.
     #[error("{}: line {line}, column {column}: {cause}", path.display())]
     ChangeFile {
         /// The file concerned.
         path: PathBuf,
-        /// Line, from 1.
+        /// Line number, counted from 1.
         line: u64,
-        /// Column in bytes, from 1.
+        /// Column in bytes, counted from 1.
         column: u64,
         /// The cause.
         cause: String,
@@ -53,18 +53,18 @@ pub enum Error {
         /// The cause, and what to do about it.
         cause: String,
     },
-    /// The options do not make sense.
+    /// The command cannot run with these options or in this environment.
     #[error("{0}")]
     Usage(String),
-    /// The reader of our standard output went away, which is its right.
+    /// The reader of standard output closed the pipe, as `head` does. The program ends without a message.
     #[error("standard output was closed")]
     ClosedPipe,
-    /// A mistake in this program.
+    /// A bug in this program.
     #[error("internal error: {0} (please report this)")]
     Internal(String),
 }
 
-/// The words of the operating system, without the number that stands behind them.
+/// The message of an operating system error, without the error number at its end.
 fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     match text.rsplit_once(" (os error ") {
@@ -74,7 +74,7 @@ fn reason(error: &io::Error) -> String {
 }
 
 impl Error {
-    /// An operating system error on a file.
+    /// An error of a system call on a file. A broken pipe becomes [`Error::ClosedPipe`].
     pub fn io(path: &Path, action: &'static str, source: io::Error) -> Self {
         if source.kind() == io::ErrorKind::BrokenPipe {
             return Self::ClosedPipe;
@@ -95,10 +95,10 @@ impl Error {
     }
 }
 
-/// Bytes that are not what the format says they must be.
+/// A violation of the format in the bytes of an input.
 ///
-/// It carries the cause alone ("DenseNodes: 8000 ids but 7999 latitudes"); the reading layer adds
-/// the file, the blob's number and its byte offset.
+/// The error carries the cause alone ("DenseNodes: 8000 ids but 7999 latitudes"); the code that reads the file adds
+/// the file name, the index of the blob and its byte offset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FormatError(Cow<'static, str>);
 
@@ -113,7 +113,7 @@ impl FormatError {
         Self(Cow::Owned(cause.into()))
     }
 
-    /// The same error, with the place it happened in put before the cause.
+    /// The same error with `place` before the cause: the part of the input that is wrong, such as a protobuf message.
     #[must_use]
     pub fn within(self, place: &str) -> Self {
         Self::with(format!("{place}: {}", self.0))

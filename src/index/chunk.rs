@@ -1,40 +1,42 @@
-//! 65,536 neighbouring places of a set: a list, or a bitmap.
+//! A set of ids within a chunk of 65,536 neighbouring ids: a sorted list, or a bitmap.
+//!
+//! An id is represented by its offset in the chunk, its low 16 bits, which the code calls `place`.
 
 use super::table::Places;
 use std::hint::black_box;
 
-/// Bits of an id that say where in a chunk it is.
+/// The number of low bits of an id that are its offset in a chunk.
 pub(super) const CHUNK_BITS: u32 = 16;
-/// Words of a bitmap.
+/// The number of words of a bitmap.
 const WORDS: usize = 1 << (CHUNK_BITS - 6);
-/// Places from which on a chunk is a bitmap: the list would be as large.
+/// The maximum length of a list: with this length it takes as much memory as a bitmap.
 const MOST_LISTED: usize = 4096;
-/// How many places of a list are looked at around where a place should be.
+/// The length of the part of a list that is searched first, around the expected index of an offset.
 const WINDOW: usize = 32;
 
-/// A set of 16-bit places.
+/// A set of 16-bit offsets.
 #[derive(Debug, Clone, Default)]
 pub(super) enum Chunk {
     #[default]
     Empty,
-    /// The places, ascending.
+    /// The offsets, ascending.
     Array(Vec<u16>),
-    /// A bit a place.
+    /// One bit per offset.
     Bitmap(Box<[u64]>),
 }
 
-/// The memory that says whether a place is there.
+/// The memory that a look-up of one offset reads.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) enum Slot<'a> {
     #[default]
     Nowhere,
-    /// The list, and the part of it where the place should be if places lie evenly.
+    /// The list, and the part of it that contains the offset if offsets are evenly distributed.
     Array(&'a [u16], &'a [u16]),
     Word(&'a u64),
 }
 
 impl Slot<'_> {
-    /// Has the memory fetched, so that several can be under way at a time.
+    /// Loads the memory, so that the cache misses of several look-ups overlap.
     #[inline]
     pub(super) fn fetch(&self) {
         match self {
@@ -55,7 +57,7 @@ impl Slot<'_> {
             Self::Array(list, window) => {
                 let is_there = window.first() <= Some(&place) && window.last() >= Some(&place);
                 match window.first_chunk::<WINDOW>() {
-                    // Without a way out in the middle the compiler compares many at a time.
+                    // Without an early exit the compiler vectorises the comparison.
                     Some(window) if is_there => window
                         .iter()
                         .fold(false, |found, one| found | (*one == place)),
@@ -68,7 +70,7 @@ impl Slot<'_> {
 }
 
 impl Chunk {
-    /// Where to look for a place.
+    /// The memory that a look-up of `place` reads.
     #[inline]
     pub(super) fn slot(&self, place: u16) -> Slot<'_> {
         match self {
@@ -80,7 +82,7 @@ impl Chunk {
         }
     }
 
-    /// Whether the place was not there.
+    /// Adds an offset. Returns whether it is new.
     pub(super) fn insert(&mut self, place: u16) -> bool {
         match self {
             Self::Empty => {
@@ -89,7 +91,7 @@ impl Chunk {
             }
             Self::Array(list) => {
                 let at = match list.last() {
-                    // Ids mostly come in order.
+                    // Most ids are inserted in order.
                     Some(&last) if last < place => list.len(),
                     _ => match list.binary_search(&place) {
                         Ok(_) => return false,
@@ -98,7 +100,7 @@ impl Chunk {
                 };
                 if list.len() < MOST_LISTED {
                     if list.len() == list.capacity() {
-                        // Less than a vector takes on its own: there are many of them.
+                        // Smaller than the growth of `Vec`: a set has many such lists.
                         list.reserve_exact(list.len() / 4 + 4);
                     }
                     list.insert(at, place);
@@ -119,7 +121,7 @@ impl Chunk {
         Self::Bitmap(words)
     }
 
-    /// Places in ascending order.
+    /// The offsets, ascending.
     pub(super) fn places(&self) -> impl DoubleEndedIterator<Item = u16> + '_ {
         let (listed, words): (&[u16], &[u64]) = match self {
             Self::Empty => (&[], &[]),
@@ -138,7 +140,7 @@ impl Chunk {
 }
 
 impl Chunk {
-    /// A chunk of places that ascend.
+    /// A chunk with the given offsets, which must be ascending.
     pub(super) fn of_ascending(mut places: Vec<u16>) -> Self {
         places.shrink_to_fit();
         let list = Self::Array(places);
@@ -150,7 +152,7 @@ impl Chunk {
     }
 }
 
-/// The part of an ascending list where a place should be if places lie evenly, and where that begins.
+/// The part of an ascending list that contains `place` if offsets are evenly distributed, and its index in the list.
 #[inline]
 fn window(list: &[u16], place: u16) -> (usize, &[u16]) {
     let guess = (list.len() * usize::from(place)) >> CHUNK_BITS;
@@ -159,12 +161,12 @@ fn window(list: &[u16], place: u16) -> (usize, &[u16]) {
     (start, window.unwrap_or_default())
 }
 
-/// Where in an ascending list a place is.
+/// The index of `place` in an ascending list.
 #[inline]
 pub(super) fn find_listed(list: &[u16], place: u16) -> Option<usize> {
     let (start, window) = window(list, place);
     if window.first() <= Some(&place) && window.last() >= Some(&place) {
-        // Without a way out in the middle the compiler compares many at a time.
+        // Without an early exit the compiler vectorises the comparison.
         let before = |window: &[u16]| window.iter().filter(|one| **one < place).count();
         let at = match window.first_chunk::<WINDOW>() {
             Some(window) => before(window),
@@ -188,18 +190,18 @@ impl Places for Chunk {
     }
 }
 
-/// How many places of a chunk come before others.
+/// Counts of the offsets of a chunk, from which ranks are computed.
 #[derive(Debug, Default, Clone)]
 pub(super) struct RunCounts {
-    /// Where the chunk is a bitmap: bits before each run of words.
+    /// For a bitmap: the number of bits set before each group of [`Self::STRIDE`] words. Empty for a list.
     before: Box<[u16]>,
 }
 
 impl RunCounts {
-    /// Words of a bitmap that are counted one by one.
+    /// The number of bitmap words per count.
     const STRIDE: usize = 8;
 
-    /// Counts the places of a chunk, and says how many there are.
+    /// Counts the offsets of a chunk. Also returns their total number.
     pub(super) fn new(chunk: &Chunk) -> (Self, u64) {
         let (mut before, mut count) = (Vec::new(), 0);
         match chunk {
@@ -219,13 +221,14 @@ impl RunCounts {
         (Self { before }, count)
     }
 
-    /// How many places of the chunk come before one of them, ascending. `at` is where in a list the last one was.
+    /// The rank of `place`: the number of smaller offsets in the chunk; `None` if the chunk does not contain it. `at`
+    /// is the list index of the previous look-up, which speeds up the next one, and is updated.
     #[inline]
     pub(super) fn rank(&self, chunk: &Chunk, place: u16, at: &mut usize) -> Option<u64> {
         match chunk {
             Chunk::Empty => None,
             Chunk::Array(list) => {
-                // Mostly it is the next, or the one before.
+                // The next or the previous offset of the list is the most likely one.
                 let next = *at + 1;
                 *at = match list.get(next) {
                     Some(found) if *found == place => next,
@@ -250,7 +253,7 @@ impl RunCounts {
     }
 }
 
-/// Sets a bit; whether it was not set.
+/// Sets a bit. Returns whether it was clear.
 fn set(words: &mut [u64], place: u16) -> bool {
     let Some(word) = words.get_mut(usize::from(place >> 6)) else {
         return false;

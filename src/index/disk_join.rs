@@ -1,9 +1,10 @@
-//! Finding where nodes are when not all locations fit into memory.
+//! The locations of nodes, for lists of ids, when not all locations fit into memory.
 //!
-//! Ids that are asked for come in lists, in order. They are written to as many files as there are ranges of ids, each of
-//! which fits into memory. Range by range they are then read again, beside a [`LocationStore`] of that range, and where
-//! each node is goes to another file. In the end each list finds its locations at the head of what is left of these
-//! files: everything is read and written from beginning to end, and what was read is given back to the disk.
+//! The ids are divided into ranges, each with so few nodes that their locations fit into memory. [`DiskJoin::push`]
+//! splits each list by range and appends its parts to temporary files, one file per range. [`DiskJoin::resolve_next`]
+//! reads the file of one range, looks up its ids in a [`LocationStore`] of that range, and writes their locations to
+//! another temporary file. [`DiskJoin::places()`] reads the locations of a list from the files of all ranges. All files
+//! are read and written sequentially, and the disk space of what was read is freed.
 
 use super::location_store::LocationStore;
 use crate::error::{Error, FormatError, Result};
@@ -17,38 +18,38 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Bytes gathered before they are written.
+/// Bytes buffered before each write to a temporary file.
 const BUFFER_LEN: usize = 256 << 10;
-/// Bytes of ids that are looked up at a time.
+/// Bytes of encoded ids that a worker looks up at a time.
 const AT_A_TIME: u64 = 256 << 10;
-/// Bytes that are given back to the disk at a time.
+/// Minimum number of bytes of disk space that are freed at a time.
 const RELEASED: u64 = 8 << 20;
 
-/// Lists of ids on disk, and where they are.
+/// Lists of node ids on disk, and the locations of these nodes.
 pub(crate) struct DiskJoin {
     directory: PathBuf,
     /// The rank of the first id of each range, ascending; the first is 0.
     starts: Vec<u64>,
-    /// Of the ranges that were not looked up yet.
+    /// The files of encoded ids of the ranges that are not resolved yet.
     ids: VecDeque<Scratch>,
-    /// Of those that were.
+    /// The files of encoded locations of the ranges that are resolved.
     locations: Vec<Scratch>,
     bytes: u64,
     most_bytes: u64,
     read: Mutex<ReadLists>,
 }
 
-/// Which lists were read.
+/// The lists whose locations were read.
 #[derive(Default)]
 struct ReadLists {
-    /// All before this one.
+    /// All lists with a smaller index were read.
     end: usize,
-    /// Others.
+    /// Other lists that were read.
     later: BTreeSet<usize>,
 }
 
 impl ReadLists {
-    /// Adds a list, and says up to which one all were read.
+    /// Records that a list was read. Returns the index of the first list that was not read.
     fn note(&mut self, list: usize) -> usize {
         self.later.insert(list);
         while self.later.remove(&self.end) {
@@ -62,15 +63,15 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A list of ids, cut by ranges.
+/// A list of ids, split by range: for each range its ids, delta-encoded.
 #[derive(Debug)]
 pub(crate) struct SplitIds(Vec<Vec<u8>>);
 
-/// Cuts lists of ids by ranges.
+/// Splits lists of ids by range. Holds the rank of the first id of each range.
 pub(crate) struct Splitter(Vec<u64>);
 
 impl Splitter {
-    /// Cuts a list, for [`DiskJoin::push`].
+    /// Splits a list, for [`DiskJoin::push`].
     pub(crate) fn split(&self, ids: &[i64]) -> SplitIds {
         let mut parts: Vec<_> = self.0.iter().map(|_| (Vec::new(), 0i64)).collect();
         let mut at = RangeFinder::new(&self.0);
@@ -85,7 +86,8 @@ impl Splitter {
 }
 
 impl DiskJoin {
-    /// A join of ids in some ranges, each given by the rank of its first id; the first range begins at 0.
+    /// A join of ids in ranges, each given by the rank of its first id. The ranks ascend, and the first is 0.
+    /// Temporary files are created in `directory`.
     pub(crate) fn new(starts: Vec<u64>, directory: &Path) -> Result<Self> {
         let file = |_: &u64| Scratch::create(directory);
         Ok(Self {
@@ -99,22 +101,23 @@ impl DiskJoin {
         })
     }
 
-    /// Bytes of memory, beside those of stores, for so many ranges and lists.
+    /// The number of bytes of memory that a join of `lists` lists in `ranges` ranges takes, without its location
+    /// stores.
     pub(crate) const fn memory(ranges: u64, lists: u64) -> u64 {
         ranges * (2 * BUFFER_LEN as u64 + 16 * lists)
     }
 
-    /// The most bytes that there were on the disk at a time.
+    /// The maximum number of bytes that were in temporary files at a time.
     pub(crate) const fn most_bytes(&self) -> u64 {
         self.most_bytes
     }
 
-    /// What cuts lists.
+    /// A splitter for the ranges of this join.
     pub(crate) fn splitter(&self) -> Splitter {
         Splitter(self.starts.clone())
     }
 
-    /// Appends a list.
+    /// Appends a list. Its index is the number of lists before it.
     pub(crate) fn push(&mut self, list: &SplitIds) -> Result<()> {
         for (file, part) in self.ids.iter_mut().zip(&list.0) {
             file.append(part)
@@ -125,7 +128,7 @@ impl DiskJoin {
         Ok(())
     }
 
-    /// Finds where the ids of the next range are.
+    /// Looks up the ids of the next range in `store`, which holds the nodes of that range.
     pub(crate) fn resolve_next(&mut self, store: &LocationStore, ctx: &Context) -> Result<()> {
         let Some(mut ids) = self.ids.pop_front() else {
             return Ok(());
@@ -139,7 +142,7 @@ impl DiskJoin {
             ctx.jobs,
             ctx.byte_budget(),
             ids.groups().into_iter().map(Ok),
-            // What is found takes more than the ids, which are mostly a byte each.
+            // Encoded locations take more bytes than encoded ids, most of which are one byte.
             |group| ids.bytes_of(group) * 10,
             Lookup::default,
             |lookup, group| {
@@ -163,8 +166,9 @@ impl DiskJoin {
         Ok(())
     }
 
-    /// Appends where the ids of a list are, which have to be the same again. Each list is read once, and several may be at
-    /// the same time.
+    /// Appends the locations of the ids of a list, [`Place::NONE`] for absent nodes. All ranges must be resolved, and
+    /// `ids` must be the list that was pushed: a list with another number of ids in a range is an error. A list can
+    /// be read only once; several threads may read different lists at the same time.
     pub(crate) fn locations(
         &self,
         list: usize,
@@ -194,7 +198,7 @@ impl DiskJoin {
         Ok(())
     }
 
-    /// Notes that a list was read, and gives the space back of those before which none is left.
+    /// Records that a list was read, and frees the disk space of the lists before the first one not read.
     fn note_read(&self, list: usize) {
         let end = lock(&self.read).note(list);
         for file in &self.locations {
@@ -216,10 +220,10 @@ fn lost() -> FormatError {
     FormatError::new("it is not what it was when it was read before: the file is being changed")
 }
 
-/// Finds ranges of ids of which neighbours are mostly in one.
+/// Finds the range of an id. Fast if neighbouring ids are in the same range.
 struct RangeFinder<'s> {
     starts: &'s [u64],
-    /// The range of the last id.
+    /// The index of the range of the last id.
     at: usize,
     ranks: Range<u64>,
 }
@@ -241,14 +245,15 @@ impl<'s> RangeFinder<'s> {
             let behind = self.starts.partition_point(|start| *start <= rank);
             self.at = behind.saturating_sub(1);
             let start = self.starts.get(self.at).copied().unwrap_or_default();
-            // The last rank of all is found each time.
+            // This range excludes rank `u64::MAX`: the range of that one id is searched for each time.
             self.ranks = start..self.starts.get(behind).copied().unwrap_or(u64::MAX);
         }
         self.at
     }
 }
 
-/// Appends a location: 0 for none, else the differences to the last one, of which the first is one more.
+/// Appends an encoded location: 0 for none; otherwise 1 plus the zigzag-encoded difference of the latitude, then the
+/// zigzag-encoded difference of the longitude. Both differences are to `last`, the previous location.
 #[inline]
 fn put_location(out: &mut Vec<u8>, location: Option<Location>, last: &mut [i64; 2]) {
     match location {
@@ -275,7 +280,7 @@ fn read_location(
     Ok(Location::new(last[0] as i32, last[1] as i32))
 }
 
-/// A worker's scratch.
+/// The scratch of a worker.
 #[derive(Default)]
 struct Lookup {
     bytes: Vec<u8>,
@@ -284,7 +289,7 @@ struct Lookup {
 }
 
 impl Lookup {
-    /// Where the ids of some lists are.
+    /// The encoded locations of the ids of `lists`, one buffer per list.
     fn run(
         &mut self,
         file: &Scratch,
@@ -326,15 +331,15 @@ impl Lookup {
     }
 }
 
-/// A temporary file without a name that holds a part of each list.
+/// An unnamed temporary file with a part of each list.
 struct Scratch {
     file: File,
-    /// Where the part of each list ends.
+    /// The offset at which the part of each list ends.
     ends: Vec<u64>,
-    /// What is not written yet: the end of the file.
+    /// The end of the file, which is not written yet.
     buffer: Vec<u8>,
     written: u64,
-    /// Bytes at the front that were given back.
+    /// The number of bytes at the start of the file whose disk space was freed.
     freed_bytes: Mutex<u64>,
 }
 
@@ -370,7 +375,7 @@ impl Scratch {
         Ok(())
     }
 
-    /// Where the parts of some lists are.
+    /// The range of offsets of the parts of `lists`.
     fn span(&self, lists: &Range<usize>) -> Range<u64> {
         let end_of = |list: usize| self.ends.get(list).copied().unwrap_or(self.len());
         let start = lists.start.checked_sub(1).map_or(0, end_of);
@@ -383,7 +388,7 @@ impl Scratch {
         span.end - span.start
     }
 
-    /// Lists that are looked up at a time.
+    /// Ranges of lists that a worker looks up at a time.
     fn groups(&self) -> Vec<Range<usize>> {
         let (mut groups, mut start) = (Vec::new(), 0);
         for end in 1..=self.ends.len() {
@@ -395,7 +400,7 @@ impl Scratch {
         groups
     }
 
-    /// Appends the parts of some lists.
+    /// Appends the parts of `lists` to `out`.
     fn read(&self, lists: Range<usize>, out: &mut Vec<u8>) -> std::io::Result<()> {
         let (span, start) = (self.span(&lists), out.len());
         let len = (span.end - span.start) as usize;
@@ -407,7 +412,7 @@ impl Scratch {
         }
     }
 
-    /// Bytes that were not given back.
+    /// The number of bytes whose disk space is not freed.
     fn left(&self) -> u64 {
         let freed_bytes = self
             .freed_bytes
@@ -416,7 +421,8 @@ impl Scratch {
         self.len() - *freed_bytes
     }
 
-    /// Gives back the space of the first lists, when it is much. Returns how many bytes that were.
+    /// Frees the disk space of the first `lists` lists, if that is at least [`RELEASED`] bytes. Returns the number of
+    /// bytes freed.
     fn release(&self, lists: usize) -> u64 {
         let end = self.span(&(0..lists)).end;
         let mut freed_bytes = self

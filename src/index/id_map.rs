@@ -1,25 +1,29 @@
-//! A map from ids to small numbers that costs little where neighbours are alike.
+//! A map from ids to small numbers, compact where neighbouring ids have the same number.
 
 use super::chunk::CHUNK_BITS;
 use super::table::{ChunkTable, Places, join, split};
 use super::values::Values;
 use rustc_hash::FxHashMap;
 
-/// Numbers of objects of one kind by their ids: any `i64`, in any order. An id that has no number has 0.
+/// A map from the ids of objects of one kind to numbers. Ids may be any `i64`, in any order. The number 0 means that
+/// an id has none.
 ///
-/// 65,536 neighbouring ids share a chunk: two bytes an id where few of them have a number, all the same;
-/// six where they differ; and from where that is less, as many bits an id as it takes to tell the numbers
-/// in the chunk apart: 8 kB where there is one.
+/// 65,536 neighbouring ids share a chunk, which has one of three forms:
+///
+/// - a list with two bytes per id that has a number, if these numbers are all the same;
+/// - a list with six bytes per id that has a number, if the numbers differ;
+/// - where that is smaller, a palette of the distinct numbers, with 1 to 32 bits for each of the 65,536 ids: 8 kB if
+///   there is a single number.
 #[derive(Debug, Default, Clone)]
 pub struct IdMap {
-    /// Most ids that are asked about have no number, and no neighbour that has: to know that takes a bit
-    /// that is in the cache.
+    /// Most look-ups are of ids that have no number and are not close to one that has. A bit in this table answers
+    /// them, and the table fits into the processor's cache.
     taken: ChunkTable<Taken>,
     chunks: ChunkTable<Values>,
     len: u64,
 }
 
-/// A bit for each 1024 of 65,536 neighbours, the lowest for the first: whether any has a number.
+/// One bit per 1024 ids of a chunk: whether one of these ids has a number. The lowest bit is for the first 1024.
 #[derive(Debug, Default, Clone, Copy)]
 struct Taken(u64);
 
@@ -55,7 +59,7 @@ impl IdMap {
             .map_or(0, |chunk| chunk.get(place))
     }
 
-    /// Gives an id the number that `combine` makes of the one it has, or 0, and that one.
+    /// Assigns the number `more` to an id that has none, and `combine(old, more)` to one whose number `old` differs.
     pub fn add(&mut self, id: i64, more: u32, combine: impl FnOnce(u32, u32) -> u32) {
         let (number, place) = split(id);
         let chunk = self.chunks.chunk_mut(number);
@@ -74,7 +78,7 @@ impl IdMap {
         }
     }
 
-    /// For asking about many ids that are mostly in order.
+    /// A cursor, for many look-ups of ids that are mostly in order.
     pub fn walk(&self) -> IdMapWalk<'_> {
         IdMapWalk {
             map: self,
@@ -85,7 +89,7 @@ impl IdMap {
         }
     }
 
-    /// Calls `look` with each id that has a number.
+    /// Calls `look` with each id that has a number, and that number. The order of the ids is unspecified.
     pub fn for_each(&self, mut look: impl FnMut(i64, u32)) {
         let (below, above) = self.chunks.chunks();
         for (number, chunk) in below.iter().chain(&above) {
@@ -93,7 +97,7 @@ impl IdMap {
         }
     }
 
-    /// How many ids have each number.
+    /// The number of ids that have each number.
     pub fn counts(&self) -> FxHashMap<u32, u64> {
         let mut counts = FxHashMap::default();
         let (below, above) = self.chunks.chunks();
@@ -103,23 +107,23 @@ impl IdMap {
         counts
     }
 
-    /// Whether an id between two others, in canonical order and both included, may have a number. Exact
-    /// for positive ids.
+    /// Whether an id from `first` to `last` (inclusive, in canonical order) may have a number. Exact for positive
+    /// ids.
     pub fn may_meet(&self, first: i64, last: i64) -> bool {
         !self.is_empty() && self.chunks.may_meet(first, last)
     }
 
-    /// How many ids have a number.
+    /// The number of ids that have a number.
     pub const fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether none has.
+    /// Whether no id has a number.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The memory that the map takes, in bytes.
+    /// The memory that the map occupies, in bytes.
     pub fn bytes(&self) -> u64 {
         let (below, above) = self.chunks.chunks();
         let chunks = below.iter().chain(&above);
@@ -129,16 +133,16 @@ impl IdMap {
     }
 }
 
-/// Looks up ids in an [`IdMap`], quickly where each is a little behind the one before.
+/// A cursor that looks up ids in an [`IdMap`]. Fast if each id is a little larger than the one before.
 #[derive(Debug)]
 pub struct IdMapWalk<'m> {
     map: &'m IdMap,
-    /// The chunk of the last id, where one was asked for.
+    /// The number of the chunk of the last id.
     number: Option<u64>,
     taken: Taken,
-    /// Its numbers, once they were needed.
+    /// The values of that chunk, once a look-up has needed them.
     chunk: Option<&'m Values>,
-    /// Where in the chunk the last id was.
+    /// The list index of the last look-up in that chunk.
     at: usize,
 }
 

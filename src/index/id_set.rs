@@ -1,13 +1,13 @@
-//! A set of ids that costs bits per id in use, whatever the ids are.
+//! A set of ids: a sorted list or a bitmap for each 65,536 neighbouring ids.
 
 use super::chunk::{Chunk, Slot};
 use super::table::{ChunkTable, join, split};
 
-/// A set of ids of one kind of objects: any `i64`, close together or far apart, in any order.
+/// A set of the ids of objects of one kind. Ids may be any `i64`, dense or sparse, in any order.
 ///
-/// 65,536 neighbouring ids share a chunk, which takes two bytes an id while there are few of them, and
-/// 8 kB in all from 4,096 on. The table of chunks grows with the largest id, up to 12 MB; ids beyond 34
-/// thousand million, and negative ones, go through a hash table.
+/// 65,536 neighbouring ids share a chunk, which takes two bytes per id up to 4,096 ids, and 8 kB in all above. The
+/// table of chunks grows with the largest id, up to 12 MB. Chunks of negative ids and of ids above 34 thousand
+/// million are in a hash table.
 #[derive(Debug, Default, Clone)]
 pub struct IdSet {
     chunks: ChunkTable<Chunk>,
@@ -15,7 +15,7 @@ pub struct IdSet {
 }
 
 impl IdSet {
-    /// Adds an id; whether it was not in the set.
+    /// Adds an id. Returns whether it is new.
     pub fn insert(&mut self, id: i64) -> bool {
         let (chunk, place) = split(id);
         let is_new = self.chunks.chunk_mut(chunk).insert(place);
@@ -46,7 +46,7 @@ impl IdSet {
         });
     }
 
-    /// Looks up many ids, which wait for memory at the same time: several times as fast as one by one.
+    /// Looks up many ids. Their cache misses overlap, which is several times as fast as single look-ups.
     #[inline(always)]
     fn look_up(&self, ids: &[i64], mut look: impl FnMut(usize, bool)) {
         const AT_A_TIME: usize = 64;
@@ -69,28 +69,28 @@ impl IdSet {
         chunk.map_or(Slot::Nowhere, |chunk| chunk.slot(place))
     }
 
-    /// The chunks that the set was made of.
+    /// The chunks of the set.
     pub(super) fn into_chunks(self) -> ChunkTable<Chunk> {
         self.chunks
     }
 
-    /// The chunks that the set is made of.
+    /// The chunks of the set.
     pub(super) const fn chunks(&self) -> &ChunkTable<Chunk> {
         &self.chunks
     }
 
-    /// Whether an id between two others, in canonical order and both included, may be in the set. Exact
-    /// for positive ids; where the range begins with others, any of those that the set has counts.
+    /// Whether an id from `first` to `last` (inclusive, in canonical order) may be in the set. Exact for positive
+    /// ids. If `first` is not positive, 0 and every negative id of the set count as in the range.
     pub fn may_meet(&self, first: i64, last: i64) -> bool {
         !self.is_empty() && self.chunks.may_meet(first, last)
     }
 
-    /// How many ids there are.
+    /// The number of ids in the set.
     pub const fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether there is none.
+    /// Whether the set has no ids.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -99,7 +99,7 @@ impl IdSet {
     pub fn ids(&self) -> impl Iterator<Item = i64> + '_ {
         let (below, above) = self.chunks.chunks();
         let zero = self.contains(0).then_some(0);
-        // -1 has the largest bits: negative ids run backwards.
+        // Canonical order is by absolute value, and the bits of -1 are the largest: iterate backwards.
         let below = below
             .into_iter()
             .flat_map(|(number, chunk)| chunk.places().rev().map(move |place| join(number, place)));

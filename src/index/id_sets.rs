@@ -2,7 +2,7 @@ use super::id_set::IdSet;
 use crate::osm::{KindSet, ObjectId, ObjectKind};
 use crate::pbf::BlobEntry;
 
-/// A set of objects: an [`IdSet`] for each kind.
+/// A set of objects: one [`IdSet`] per kind.
 #[derive(Debug, Default, Clone)]
 pub struct IdSets([IdSet; 3]);
 
@@ -12,12 +12,12 @@ impl IdSets {
         &self.0[kind as usize]
     }
 
-    /// The ids of one kind.
+    /// The ids of one kind, to be changed.
     pub const fn of_mut(&mut self, kind: ObjectKind) -> &mut IdSet {
         &mut self.0[kind as usize]
     }
 
-    /// Adds an object; whether it was not in the set.
+    /// Adds an object. Returns whether it is new.
     pub fn insert(&mut self, kind: ObjectKind, id: i64) -> bool {
         self.of_mut(kind).insert(id)
     }
@@ -27,17 +27,17 @@ impl IdSets {
         self.of(kind).contains(id)
     }
 
-    /// How many objects there are.
+    /// The number of objects in the set.
     pub fn len(&self) -> u64 {
         self.0.iter().map(IdSet::len).sum()
     }
 
-    /// Whether there is none.
+    /// Whether the set has no objects.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The kinds of which there are objects.
+    /// The kinds of the objects in the set.
     pub fn kinds(&self) -> KindSet {
         let found = |kind: &ObjectKind| !self.of(*kind).is_empty();
         ObjectKind::ALL.into_iter().filter(found).collect()
@@ -50,7 +50,7 @@ impl IdSets {
             .flat_map(|kind| self.of(kind).ids().map(move |id| ObjectId { kind, id }))
     }
 
-    /// Whether an object of the set may be in a blob, by what is known of the blob.
+    /// Whether an object of the set may be in the blob of `entry`.
     pub fn may_meet(&self, entry: &BlobEntry) -> bool {
         match entry.kinds.single() {
             Some(kind) => self.of(kind).may_meet(entry.min_id, entry.max_id),

@@ -1,54 +1,56 @@
-//! Where nodes are, by their ids, in memory.
+//! The locations of nodes by id, in memory.
 
 use super::chunk::{CHUNK_BITS, Chunk, RunCounts};
 use super::id_set::IdSet;
 use super::table::{ChunkTable, Places, join, split};
 use crate::osm::{Location, id_rank};
 
-/// Ids that share a chunk.
+/// The number of ids per chunk.
 const CHUNK: usize = 1 << CHUNK_BITS;
 
-/// Ids that share a page, where there is room for each: what the operating system gives at a time.
+/// The number of ids per page of a dense store. Their locations take 4 kB, the page size of the operating system.
 const PAGE: usize = 512;
-/// Pages of a chunk.
+/// The number of pages per chunk.
 const PAGES: usize = CHUNK / PAGE;
 
-/// Bytes that a sparse chunk takes beside ids and locations, with what the allocator adds.
+/// The number of bytes of a sparse chunk beside ids and locations, with the overhead of the allocator.
 const A_CHUNK: u64 = (size_of::<Closed>() + 48) as u64;
 
-/// How locations are kept.
+/// The form in which a [`LocationStore`] keeps locations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreForm {
-    /// Room for every id between those in use, in steps of 512: eight bytes each.
+    /// Pages of 512 neighbouring ids, with eight bytes per id. Pages without nodes are not allocated.
     Dense,
-    /// Eight bytes a node, and a bit (or, where ids are few, two bytes) for its id.
+    /// Eight bytes per node and a set of ids: a bit per id in a chunk with many nodes, two bytes per node in one with
+    /// few.
     Sparse,
 }
 
-/// Where nodes are, by their ids: any `i64`. Of a node that comes twice the last counts.
+/// A map from node ids, which may be any `i64`, to locations. If a node is added twice, the last location counts.
 ///
-/// A sparse store takes nodes in ascending order, as sorted files have them: a chunk that is added to again is copied.
-/// For nodes in any order there is [`of_ids`](Self::of_ids).
+/// A sparse store expects nodes in ascending order, as sorted files have them: adding to an earlier chunk copies that
+/// chunk. [`of_ids`](Self::of_ids) makes a store for nodes in any order.
 #[derive(Debug)]
 pub struct LocationStore {
     form: StoreForm,
-    /// Whether all ids are known and every location has its room: nodes only fill it.
+    /// Whether the ids of all nodes were given to [`of_ids`](Self::of_ids), so that adding nodes only fills in
+    /// locations.
     has_all_ids: bool,
     chunks: ChunkTable<Located>,
-    /// The locations of chunks that were put in order.
+    /// The locations of the closed chunks.
     locations: Vec<Option<Location>>,
-    /// The chunk that was added to last, which is not closed yet.
+    /// The number of the chunk that nodes were added to last, which is still open.
     open: Option<u64>,
 }
 
-/// Nodes on their way into a [`LocationStore`], cut as that is.
+/// Nodes to be added to a [`LocationStore`], divided into its chunks.
 #[derive(Debug, Default)]
 pub struct LocatedNodes {
     offsets: Vec<u16>,
     locations: Vec<Option<Location>>,
-    /// The chunks that nodes belong to, and where the nodes of each end.
+    /// The chunk of each run of nodes, and the index at which the run ends.
     runs: Vec<(u64, usize)>,
-    /// Whether a chunk comes again behind another.
+    /// Whether a run belongs to an earlier chunk than the run before.
     is_unordered: bool,
 }
 
@@ -69,7 +71,7 @@ impl LocatedNodes {
         }
     }
 
-    /// Puts the nodes in order, so that each chunk comes once. Of a node that comes twice the last stays the last.
+    /// Sorts the nodes by chunk and offset if their chunks are not in order. Nodes with the same id keep their order.
     pub fn sort(&mut self) {
         if !self.is_unordered {
             return;
@@ -90,28 +92,30 @@ impl LocatedNodes {
     }
 }
 
-/// Locations of 65,536 neighbouring ids. Small, since there is one for all ids up to the largest.
+/// The locations of a chunk of 65,536 neighbouring ids. Small, because a page of the table has one for each of its
+/// chunks, used or not.
 #[derive(Debug, Default)]
 enum Located {
     #[default]
     Empty,
     Open(Box<Open>),
     Closed(Box<Closed>),
-    /// The location of each id, in pages of which those are there that hold any.
+    /// Pages of the locations of all ids. Only pages with a node are allocated.
     Full(Box<[Option<Page>; PAGES]>),
 }
 
-/// The locations of neighbouring ids.
+/// The locations of [`PAGE`] neighbouring ids.
 type Page = Box<[Option<Location>; PAGE]>;
 
-/// Nodes as they came.
+/// Nodes in the order in which they were added.
 #[derive(Debug, Default)]
 struct Open {
     offsets: Vec<u16>,
     locations: Vec<Option<Location>>,
 }
 
-/// The ids that are there, and where in the store their locations stand, in ascending order.
+/// The ids of a chunk, and the index in [`LocationStore::places`] of the location of the first. The others follow in
+/// ascending order of ids.
 #[derive(Debug)]
 struct Closed {
     ids: Chunk,
@@ -126,12 +130,13 @@ impl Places for Located {
 }
 
 impl Located {
-    /// Nothing yet, with room for every id.
+    /// An empty chunk with room for every id.
     fn full() -> Self {
         Self::Full(Box::new([const { None }; PAGES]))
     }
 
-    /// Adds nodes. `known` are the locations of those that were put in order.
+    /// Adds nodes. `known` are the locations of the closed chunks: if this chunk is closed, its nodes are copied from
+    /// there, and the chunk is open again.
     fn add(&mut self, offsets: &[u16], locations: &[Option<Location>], known: &[Option<Location>]) {
         match self {
             Self::Empty => *self = Self::Open(Box::default()),
@@ -161,7 +166,8 @@ impl Located {
         }
     }
 
-    /// Puts nodes in order, so that they can be found.
+    /// Sorts the nodes of an open chunk and appends their locations to `known`. Nodes of an open chunk cannot be
+    /// looked up.
     fn close(&mut self, known: &mut Vec<Option<Location>>) {
         let Self::Open(open) = self else {
             return;
@@ -180,7 +186,7 @@ impl Located {
         *self = Self::Closed(Box::new(Closed { ids, counts, start }));
     }
 
-    /// Has the memory fetched that says whether an id is there.
+    /// Loads the memory that a look-up of the id reads first, so that the cache misses of several look-ups overlap.
     #[inline]
     fn fetch(&self, offset: u16) {
         if let Self::Closed(closed) = self {
@@ -188,7 +194,8 @@ impl Located {
         }
     }
 
-    /// Where a location is kept.
+    /// The location of the node at `offset`, if the chunk has one. `known` are the locations of the closed chunks;
+    /// `at` is the hint that [`RunCounts::rank`] takes.
     #[inline]
     fn find<'s>(
         &'s self,
@@ -210,12 +217,12 @@ impl Located {
     }
 }
 
-/// The page of an id, and its location there.
+/// The page of an id, and the index of its location in that page.
 const fn page_of(offset: u16) -> (usize, usize) {
     (offset as usize / PAGE, offset as usize % PAGE)
 }
 
-/// Nodes by their ids, of each the last.
+/// Sorts nodes by id. Of nodes with the same id, only the last one stays.
 fn in_order(offsets: &[u16], locations: &[Option<Location>]) -> (Vec<u16>, Vec<Option<Location>>) {
     let mut nodes: Vec<_> = offsets
         .iter()
@@ -223,7 +230,7 @@ fn in_order(offsets: &[u16], locations: &[Option<Location>]) -> (Vec<u16>, Vec<O
         .zip(locations.iter().copied())
         .collect();
     nodes.sort_by_key(|(offset, _)| *offset);
-    // What is dropped is the later one of two.
+    // `dedup_by` removes the later one of two: copy its location to the one that stays.
     nodes.dedup_by(|later, kept| {
         let is_same = later.0 == kept.0;
         if is_same {
@@ -235,7 +242,7 @@ fn in_order(offsets: &[u16], locations: &[Option<Location>]) -> (Vec<u16>, Vec<O
 }
 
 impl LocationStore {
-    /// An empty store, with room for so many nodes.
+    /// An empty store. A sparse store reserves memory for the locations of `nodes` nodes.
     pub fn new(form: StoreForm, nodes: u64) -> Self {
         let locations = match form {
             StoreForm::Dense => 0,
@@ -250,7 +257,8 @@ impl LocationStore {
         }
     }
 
-    /// A sparse store of nodes with these ids, and no others, which may be added in any order.
+    /// A sparse store for nodes with the given ids, which may be added in any order. Nodes with other ids are
+    /// ignored, and a node has no location before it is added.
     pub fn of_ids(ids: IdSet) -> Self {
         let locations = vec![None; usize::try_from(ids.len()).unwrap_or_default()];
         let mut start = 0;
@@ -272,13 +280,14 @@ impl LocationStore {
         }
     }
 
-    /// Bytes of memory that a store takes whatever is in it, by the largest id.
+    /// The maximum number of bytes that the table of chunks takes, for ids up to `largest`.
     pub fn table_bytes(largest: i64) -> u64 {
-        // A table that grows is copied.
+        // A table that grows is copied: for a moment both copies take memory.
         ChunkTable::<Located>::bytes_up_to(largest) * 3 / 2
     }
 
-    /// Bytes of memory that so many nodes between two ids take at most.
+    /// The maximum number of bytes that the locations of `nodes` nodes take, with ids from `first` to `last` and
+    /// without the table of chunks.
     pub fn bytes(form: StoreForm, nodes: u64, first: i64, last: i64) -> u64 {
         const CHUNK: u64 = self::CHUNK as u64;
         let span = id_rank(last)
@@ -310,7 +319,7 @@ impl LocationStore {
             }
             let is_dense = self.form == StoreForm::Dense;
             if let Some(open) = self.open.filter(|open| *open < number) {
-                // In order: nothing will be added to that one.
+                // Nodes are sorted: nothing more will be added to the earlier chunk.
                 self.chunks.chunk_mut(open).close(&mut self.locations);
             }
             self.open = Some(number);
@@ -322,7 +331,7 @@ impl LocationStore {
         }
     }
 
-    /// Notes where nodes are whose ids are known.
+    /// Fills in the locations of nodes of chunk `number`. Ignores ids that the store does not have.
     fn fill(&mut self, number: u64, offsets: &[u16], found: &[Option<Location>]) {
         let Some(Located::Closed(chunk)) = self.chunks.chunk(number) else {
             return;
@@ -337,13 +346,13 @@ impl LocationStore {
         }
     }
 
-    /// Ends adding: nodes are found from here on.
+    /// Closes all chunks. Nodes can be looked up only after this call.
     pub fn close(&mut self) {
         let locations = &mut self.locations;
         self.chunks.for_each_mut(|chunk| chunk.close(locations));
     }
 
-    /// Where a node is.
+    /// The location of a node; [`Place::NONE`] if the store does not have it.
     pub fn get(&self, id: i64) -> Option<Location> {
         let (number, offset) = split(id);
         let chunk = self.chunks.chunk(number);
@@ -351,8 +360,8 @@ impl LocationStore {
         location.copied().unwrap_or_default()
     }
 
-    /// Appends where nodes are. Many look-ups wait for memory at the same time, which makes them several times as fast
-    /// as one by one: what each needs next is fetched for all before it is used.
+    /// Appends the location of each node, [`Place::NONE`] for absent ones. Look-ups are made in batches whose cache
+    /// misses overlap, which is several times as fast as single look-ups.
     pub fn get_all(&self, ids: &[i64], locations: &mut Vec<Option<Location>>) {
         const AT_A_TIME: usize = 64;
         const NONE: &Option<Location> = &None;

@@ -1,4 +1,4 @@
-//! Sets over object ids, and maps from them.
+//! Sets of object ids, maps from ids to numbers and locations, and a join on disk.
 
 mod chunk;
 mod disk_join;

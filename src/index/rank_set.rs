@@ -1,22 +1,23 @@
-//! Which place an id has among others.
+//! The ranks of ids in a set.
 
 use super::chunk::{Chunk, RunCounts};
 use super::id_set::IdSet;
 use super::table::{ChunkTable, Places, split};
 
-/// A set of ids that knows the place of each in canonical order, from 0. Costs what an [`IdSet`] does, and 3 % more.
+/// A set of ids that returns the rank of each: its index in canonical order, from 0. Beside its [`IdSet`] it takes 40
+/// bytes per chunk and 256 per bitmap: 4 % where ids are dense.
 #[derive(Debug, Default, Clone)]
 pub struct RankSet {
     set: IdSet,
     ranks: ChunkTable<Ranks>,
 }
 
-/// What the places of ids in a chunk are reckoned from.
+/// The ranks of the ids of a chunk.
 #[derive(Debug, Default, Clone)]
 struct Ranks {
-    /// The place of the first id of the chunk.
+    /// The rank of the first id of the chunk.
     first: u64,
-    /// Ids of the chunk, where it holds negative ones, which run backwards.
+    /// The number of ids of a chunk of negative ids, whose ranks descend; `None` for other chunks.
     backwards: Option<u64>,
     counts: RunCounts,
 }
@@ -46,7 +47,7 @@ impl From<IdSet> for RankSet {
                 };
                 next += count;
                 if *number == 0 && zeros > 0 {
-                    // 0 comes before all others, and stands first in its chunk.
+                    // 0 precedes the negative ids, but it is also the first id of this chunk.
                     found.first -= 1;
                     next -= 1;
                 }
@@ -58,12 +59,12 @@ impl From<IdSet> for RankSet {
 }
 
 impl RankSet {
-    /// How many ids of the set come before an id; `None` where it is not in the set.
+    /// The rank of an id: the number of ids of the set before it in canonical order. `None` if it is not in the set.
     pub fn rank(&self, id: i64) -> Option<u64> {
         self.walk().rank(id)
     }
 
-    /// For asking about many ids of which neighbours are near to each other.
+    /// A cursor, for many look-ups of ids that are close to each other.
     pub fn walk(&self) -> RankWalk<'_> {
         RankWalk {
             ranks: self,
@@ -72,17 +73,17 @@ impl RankSet {
         }
     }
 
-    /// The ids.
+    /// The ids of the set.
     pub const fn set(&self) -> &IdSet {
         &self.set
     }
 }
 
-/// Looks up ids in a [`RankSet`], quickly where each is near to the one before.
+/// A cursor that looks up ids in a [`RankSet`]. Fast if each id is close to the one before.
 #[derive(Debug, Clone)]
 pub struct RankWalk<'r> {
     ranks: &'r RankSet,
-    /// The chunk of the last id, and its number, where there was one.
+    /// The chunk of the last look-up: its number, its ids and their ranks.
     chunk: Option<(u64, &'r Chunk, &'r Ranks)>,
     at: usize,
 }

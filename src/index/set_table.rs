@@ -1,4 +1,4 @@
-//! Distinct sets of small numbers, each known by a number of its own.
+//! A table that gives each distinct set of small numbers a number.
 
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -9,14 +9,15 @@ pub type SetNumber = u32;
 /// The number of the empty set.
 pub const EMPTY_SET: SetNumber = 0;
 
-/// Sets of members from 0 to some limit. Equal sets have the same number; 0 is the empty set. May be used
-/// by several threads at a time: which set gets which number depends on who comes first.
+/// A table of distinct sets of `u32` members, each stored as a bitmap. Equal sets have the same number; the empty set
+/// has 0. Several threads may use the table at the same time: which numbers sets get depends on the order of their
+/// calls.
 #[derive(Debug)]
 pub struct SetTable(RwLock<Sets>);
 
 #[derive(Debug, Default)]
 struct Sets {
-    /// The members of each set, a bit each, without words of zeros at the end.
+    /// The members of each set as a bitmap, without zero words at its end.
     sets: Vec<Arc<[u64]>>,
     numbers: FxHashMap<Arc<[u64]>, SetNumber>,
 }
@@ -55,7 +56,7 @@ impl SetTable {
             .number(words)
     }
 
-    /// The set of some members.
+    /// The number of the set with the given members.
     pub fn of(&self, members: impl IntoIterator<Item = u32>) -> SetNumber {
         let mut words = Vec::new();
         for member in members {
@@ -82,7 +83,7 @@ impl SetTable {
         (0..).zip(words.iter()).flat_map(in_word).collect()
     }
 
-    /// Whether a set has a member.
+    /// Whether a set contains a member.
     pub fn contains(&self, set: SetNumber, member: u32) -> bool {
         let words = self.words(set);
         let word = words.get((member / 64) as usize);
@@ -96,7 +97,7 @@ impl SetTable {
         self.number(words.map(|at| op(word(&one, at), word(&two, at))).collect())
     }
 
-    /// How many sets there are, the empty one among them.
+    /// The number of distinct sets in the table, including the empty set.
     pub fn len(&self) -> usize {
         self.0
             .read()
@@ -105,13 +106,13 @@ impl SetTable {
             .len()
     }
 
-    /// Whether there is no set but the empty one.
+    /// Whether the table has no set but the empty one.
     pub fn is_empty(&self) -> bool {
         self.len() <= 1
     }
 }
 
-/// One thread's way to join sets: what was joined before is remembered.
+/// Set operations for one thread, which caches their results.
 #[derive(Debug)]
 pub struct SetAlgebra<'t> {
     table: &'t SetTable,
@@ -120,7 +121,7 @@ pub struct SetAlgebra<'t> {
 }
 
 impl<'t> SetAlgebra<'t> {
-    /// Sets of a table.
+    /// Operations on the sets of `table`.
     pub fn new(table: &'t SetTable) -> Self {
         Self {
             table,
@@ -129,7 +130,7 @@ impl<'t> SetAlgebra<'t> {
         }
     }
 
-    /// What is in either.
+    /// The union of two sets.
     #[inline]
     pub fn union(&mut self, one: SetNumber, two: SetNumber) -> SetNumber {
         match (one, two) {
@@ -146,7 +147,7 @@ impl<'t> SetAlgebra<'t> {
         *self.unions.entry(pair).or_insert_with(join)
     }
 
-    /// What is in the first and not in the second.
+    /// The difference of two sets: the members of `one` that are not in `two`.
     #[inline]
     pub fn difference(&mut self, one: SetNumber, two: SetNumber) -> SetNumber {
         match (one, two) {

@@ -1,15 +1,20 @@
-//! Chunks of ids, found by their number.
+//! A table of chunks, each for 65,536 neighbouring ids, by chunk number.
+//!
+//! The number of a chunk is the upper 48 bits of its ids; the low 16 bits are the offset of an id in the chunk, which
+//! the code calls `place`.
 
 use super::chunk::CHUNK_BITS;
 use rustc_hash::FxHashMap;
 
-/// Chunks that are found by their number in a table of pages: ids from 0 to 34 thousand million.
+/// The number of chunks that are in pages rather than in the hash table: those of the ids from 0 to 34 thousand
+/// million.
 const NEAR_CHUNKS: u64 = 1 << 19;
-/// Chunks of a page, which is there where one of them is: a few ids far apart take little.
+/// The number of chunks per page. A page is allocated with its first chunk, so that a few ids far apart take little
+/// memory.
 const PAGE: usize = 64;
 
-/// A chunk of 65,536 neighbouring ids for each that is in use: any `i64`. The table grows with the largest
-/// id; ids beyond 34 thousand million, and negative ones, go through a hash table.
+/// A map from chunk numbers to chunks, for ids that may be any `i64`. The list of pages grows with the largest id.
+/// Chunks of negative ids and of ids above 34 thousand million are in a hash table.
 #[derive(Debug, Default, Clone)]
 pub(super) struct ChunkTable<C> {
     near: Vec<Option<Page<C>>>,
@@ -18,7 +23,7 @@ pub(super) struct ChunkTable<C> {
 
 type Page<C> = Box<[C; PAGE]>;
 
-/// The page of a near chunk, and its place there.
+/// The page of a near chunk, and the index of the chunk in that page.
 const fn page_of(number: u64) -> (usize, usize) {
     (number as usize / PAGE, number as usize % PAGE)
 }
@@ -26,18 +31,18 @@ const fn page_of(number: u64) -> (usize, usize) {
 /// Chunks and their numbers.
 pub(super) type Numbered<'t, C> = Vec<(u64, &'t C)>;
 
-/// What the table asks of a chunk.
+/// The property of a chunk that [`ChunkTable::may_meet`] needs.
 pub(super) trait Places {
-    /// Whether a place between two others, both included, is taken.
+    /// Whether the chunk contains an offset from `low` to `high`, inclusive.
     fn meets(&self, low: u16, high: u16) -> bool;
 }
 
-/// The chunk of an id, and its place there.
+/// The number of the chunk of an id, and the offset of the id in the chunk.
 pub(super) const fn split(id: i64) -> (u64, u16) {
     ((id as u64) >> CHUNK_BITS, id as u16)
 }
 
-/// The id at a place of a chunk.
+/// The id at an offset of a chunk.
 pub(super) const fn join(number: u64, place: u16) -> i64 {
     (number << CHUNK_BITS | place as u64) as i64
 }
@@ -48,7 +53,7 @@ const fn is_negative(number: u64) -> bool {
 }
 
 impl<C: Default + Places> ChunkTable<C> {
-    /// The chunk with that number, made where it is not there.
+    /// The chunk with a number, created if absent.
     pub(super) fn chunk_mut(&mut self, number: u64) -> &mut C {
         if number >= NEAR_CHUNKS {
             return self.far.entry(number).or_default();
@@ -62,7 +67,7 @@ impl<C: Default + Places> ChunkTable<C> {
         &mut page[at]
     }
 
-    /// The chunk with that number.
+    /// The chunk with a number. May be an empty chunk, where its page exists.
     #[inline]
     pub(super) fn chunk(&self, number: u64) -> Option<&C> {
         if number < NEAR_CHUNKS {
@@ -73,7 +78,7 @@ impl<C: Default + Places> ChunkTable<C> {
         }
     }
 
-    /// The near chunks from a number on that are there, with their numbers.
+    /// The chunks of the allocated pages, from number `first` on, with their numbers.
     fn near_from(&self, first: u64) -> impl Iterator<Item = (u64, &C)> {
         let (start, _) = page_of(first.min(NEAR_CHUNKS));
         let pages = self.near.iter().enumerate().skip(start);
@@ -93,7 +98,8 @@ impl<C: Default + Places> ChunkTable<C> {
         near.chain(self.far.values_mut()).for_each(change);
     }
 
-    /// The table of what `change` makes of each chunk, which is dropped on the way.
+    /// A table with the result of `change` for each chunk. The chunks are consumed one after another, so that they do
+    /// not take their memory twice.
     pub(super) fn map<D>(self, mut change: impl FnMut(C) -> D) -> ChunkTable<D> {
         ChunkTable {
             near: (self.near.into_iter())
@@ -105,8 +111,8 @@ impl<C: Default + Places> ChunkTable<C> {
         }
     }
 
-    /// Whether an id between two others, in canonical order and both included, may be there. Exact for
-    /// positive ids; where the range begins with others, any of those counts.
+    /// Whether an id from `first` to `last` (inclusive, in canonical order) may be in the table. Exact for positive
+    /// ids. If `first` is not positive, 0 and every negative id in the table count as in the range.
     pub(super) fn may_meet(&self, first: i64, last: i64) -> bool {
         let zero = || self.chunk(0).is_some_and(|chunk| chunk.meets(0, 0));
         let negative = || self.far.keys().any(|number| is_negative(*number));
@@ -130,8 +136,8 @@ impl<C: Default + Places> ChunkTable<C> {
                 .any(|(number, chunk)| (from.0..=until.0).contains(number) && meets(*number, chunk))
     }
 
-    /// Chunks, with their numbers, by the ids that they hold: negative ones with the largest number first,
-    /// then positive ones ascending. Canonical order but for the place of 0.
+    /// The chunks with their numbers: those of negative ids with the largest number first, then those of other ids
+    /// ascending. This is canonical order, except that 0 is in the first chunk of the second list.
     pub(super) fn chunks(&self) -> (Numbered<'_, C>, Numbered<'_, C>) {
         let mut far: Vec<(u64, &C)> = self
             .far
@@ -146,19 +152,19 @@ impl<C: Default + Places> ChunkTable<C> {
         (below, self.near_from(0).chain(above).collect())
     }
 
-    /// The number of chunks that the pages have room for.
+    /// The number of chunks that the allocated pages hold, empty ones included.
     #[cfg(test)]
     pub(super) fn near_len(&self) -> usize {
         self.near.iter().flatten().count() * PAGE
     }
 
-    /// Room for chunks that a table with ids up to `largest` takes at most, in bytes.
+    /// The maximum number of bytes that the pages of a table take, for ids up to `largest`.
     pub(super) fn bytes_up_to(largest: i64) -> u64 {
         let chunks = split(largest.max(0)).0 + 1;
         chunks.min(NEAR_CHUNKS).next_multiple_of(PAGE as u64) * (size_of::<C>() as u64 + 1)
     }
 
-    /// Room for chunks that the table takes, in bytes.
+    /// The number of bytes that pages and hash table take, without what the chunks allocate.
     pub(super) fn bytes(&self) -> u64 {
         let far = self.far.capacity() * (size_of::<C>() + 16);
         let pages = self.near.iter().flatten().count() * size_of::<[C; PAGE]>();

@@ -1,44 +1,46 @@
-//! 65,536 neighbouring places with a number each: a list, or a palette and a few bits a place.
+//! The numbers of the ids in a chunk of 65,536 neighbouring ids: a sorted list, or a palette with a few bits per id.
+//!
+//! An id is represented by its offset in the chunk, its low 16 bits, which the code calls `place`.
 
 use super::chunk::{CHUNK_BITS, find_listed};
 use super::table::Places;
 
-/// Places of a chunk.
+/// The number of offsets in a chunk.
 const PLACES: usize = 1 << CHUNK_BITS;
 
-/// Places that are tried one after the other before the rest is searched.
+/// The number of list entries that are compared one by one before the rest is searched by bisection.
 const NEAR: usize = 8;
 
-/// Numbers at 16-bit places; 0 where there is none.
+/// A map from 16-bit offsets to numbers. The number 0 means that an offset has none.
 #[derive(Debug, Clone, Default)]
 pub(super) enum Values {
     #[default]
     Empty,
-    /// Places, ascending, which all have the same number.
+    /// Offsets, ascending, which all have the same number.
     Alike(Vec<u16>, u32),
-    /// Places, ascending, and the number of each.
+    /// Offsets, ascending, and the number of each.
     Array(Vec<u16>, Vec<u32>),
     Packed(Packed),
 }
 
-/// For each place the index of its number in a palette, in as few bits as that takes.
+/// For each of the 65,536 offsets, the index of its number in a palette, in as few bits as the palette needs.
 #[derive(Debug, Clone)]
 pub(super) struct Packed {
-    /// The first is 0.
+    /// The numbers that were set; the first is 0.
     palette: Vec<u32>,
-    /// 1, 2, 4, 8, 16 or 32.
+    /// The number of bits per offset: 1, 2, 4, 8, 16 or 32.
     bits: u32,
     words: Vec<u64>,
-    /// The number that was set last, and its index: neighbours are often alike.
+    /// The number that was set last, and its index in the palette: neighbouring ids often have the same number.
     last: (u32, u64),
 }
 
-/// Bytes of places with so many bits each.
+/// The number of bytes that 65,536 offsets take, with `bits` bits each.
 const fn packed_bytes(bits: u32) -> usize {
     PLACES / 8 * bits as usize
 }
 
-/// The fewest bits that tell so many numbers, and 0, apart.
+/// The minimum number of bits for palette indices of `numbers` distinct numbers and 0.
 const fn bits_for(numbers: usize) -> u32 {
     match numbers {
         0..=1 => 1,
@@ -119,7 +121,7 @@ impl Packed {
 }
 
 impl Values {
-    /// The number at a place; 0 where there is none.
+    /// The number at an offset; 0 if it has none.
     #[inline]
     pub(super) fn get(&self, place: u16) -> u32 {
         match self {
@@ -133,7 +135,8 @@ impl Values {
         }
     }
 
-    /// As [`get`](Self::get), beginning to look at `at`, which becomes where the place is or should be.
+    /// The number at an offset, as [`get`](Self::get) returns it. A list is searched from index `at` on, which is set
+    /// to the index where the offset is or would be inserted. Fast for ascending offsets.
     #[inline]
     pub(super) fn get_near(&self, place: u16, at: &mut usize) -> u32 {
         let (Self::Alike(places, _) | Self::Array(places, _)) = self else {
@@ -149,7 +152,6 @@ impl Values {
             .take_while(|one| **one < place)
             .count();
         *at += match passed {
-            // Far ahead.
             NEAR => ahead.partition_point(|one| *one < place),
             near => near,
         };
@@ -160,7 +162,7 @@ impl Values {
         }
     }
 
-    /// Puts a number, which is not 0, at a place.
+    /// Sets the number of an offset. The number must not be 0.
     pub(super) fn set(&mut self, place: u16, number: u32) {
         match self {
             Self::Empty => *self = Self::Alike(vec![place], number),
@@ -189,7 +191,7 @@ impl Values {
                         return;
                     }
                 }
-                // Counting what is distinct is not done for each place.
+                // The distinct numbers are counted only now and then: it takes a sort.
                 if places.len().is_multiple_of(1024) && self.bytes() > self.packed_bytes() {
                     self.pack();
                 }
@@ -198,7 +200,7 @@ impl Values {
         }
     }
 
-    /// Bytes that places with a palette would take.
+    /// The number of bytes that the list would take as [`Values::Packed`].
     fn packed_bytes(&self) -> u64 {
         let mut numbers: Vec<u32> = match self {
             Self::Array(_, numbers) => numbers.clone(),
@@ -215,7 +217,7 @@ impl Values {
         *self = Self::Packed(packed);
     }
 
-    /// Calls `look` with each place that has a number, ascending.
+    /// Calls `look` with each offset that has a number, ascending, and that number.
     pub(super) fn each(&self, mut look: impl FnMut(u16, u32)) {
         match self {
             Self::Empty => {}
@@ -231,7 +233,8 @@ impl Values {
         }
     }
 
-    /// Calls `look` with numbers and how many places have each, every number at least once.
+    /// Calls `look` with numbers and the number of offsets that have each. The same number may be reported several
+    /// times: the counts add up.
     pub(super) fn counts(&self, mut look: impl FnMut(u32, u64)) {
         match self {
             Self::Empty => {}
@@ -247,7 +250,7 @@ impl Values {
         }
     }
 
-    /// Memory beside the value itself, in bytes.
+    /// The number of bytes that the map has allocated.
     pub(super) fn bytes(&self) -> u64 {
         let bytes = match self {
             Self::Empty => 0,
@@ -272,10 +275,10 @@ impl Places for Values {
     }
 }
 
-/// Inserts a place and says where; `None` where it was there.
+/// Inserts an offset into an ascending list. Returns its index; `None` if it was present already.
 fn insert(places: &mut Vec<u16>, place: u16) -> Option<usize> {
     let at = match places.last() {
-        // Ids mostly come in order.
+        // Most ids are inserted in order.
         Some(&last) if last < place => places.len(),
         _ => match places.binary_search(&place) {
             Ok(_) => return None,
@@ -283,7 +286,7 @@ fn insert(places: &mut Vec<u16>, place: u16) -> Option<usize> {
         },
     };
     if places.len() == places.capacity() {
-        // Less than a vector takes on its own: there are many of them.
+        // Smaller than the growth of `Vec`: a map has many such lists.
         places.reserve_exact(places.len() / 4 + 4);
     }
     places.insert(at, place);

@@ -1,4 +1,4 @@
-//! Reads past the page cache (`O_DIRECT`), from any offset into any memory.
+//! Reads that bypass the page cache (`O_DIRECT`), at any offset and into any memory.
 
 use super::system;
 use crate::io::backends::{ALIGNMENT, AlignedBuffer};
@@ -11,11 +11,11 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 thread_local! {
-    /// Whole blocks around what is wanted. It lives as long as its worker.
+    /// An aligned buffer for the blocks that contain the requested range, one for each thread.
     static BLOCKS: RefCell<AlignedBuffer> = RefCell::default();
 }
 
-/// Opens a file for direct reads. Where that cannot be, says why and returns `None`.
+/// Opens a file for direct reads and tries one. If the system refuses, warns and returns `None`.
 pub(super) fn direct_reader(path: &Path, ctx: &Context) -> Option<File> {
     let file = OpenOptions::new()
         .read(true)
@@ -35,7 +35,8 @@ pub(super) fn direct_reader(path: &Path, ctx: &Context) -> Option<File> {
         .ok()
 }
 
-/// Reads the blocks around a range; returns how many bytes of the range there were.
+/// Reads a range, by way of the aligned blocks that contain it. Returns the number of bytes of the range that the
+/// file has.
 pub(super) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     let before = (offset % ALIGNMENT as u64) as usize;
     let len = (before + buffer.len()).next_multiple_of(ALIGNMENT);

@@ -9,7 +9,7 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// A file that is read at arbitrary places. Standard input is spooled to a temporary file. Clones
+/// A file that is read at any offset. Standard input and other streams are first copied to a temporary file. Clones
 /// share the open file.
 #[derive(Debug, Clone)]
 pub struct Input(Arc<OpenInput>);
@@ -18,14 +18,15 @@ pub struct Input(Arc<OpenInput>);
 struct OpenInput {
     path: PathBuf,
     file: File,
-    /// The file opened once more, for reads past the page cache.
+    /// A second descriptor of the file, opened with `O_DIRECT`.
     direct: Option<File>,
     len: u64,
-    /// Whether what was read is dropped from memory, so that the machine keeps what it held before.
+    /// Whether pages that were read are dropped from the page cache, so that reading this large file does not evict
+    /// other files.
     drop_behind: bool,
-    /// The length of the file that this one was made of.
+    /// Length in bytes of the file that this temporary file was converted from.
     original_len: Option<u64>,
-    /// The first bytes, once they were asked for.
+    /// The first [`FIRST_READ`] bytes of the file, once they were requested.
     start: OnceLock<Vec<u8>>,
 }
 
@@ -35,7 +36,7 @@ impl Input {
         Self::open_by(path, |_| None)
     }
 
-    /// Opens a file; `-` is standard input. It is read past the page cache where `ctx` asks for that.
+    /// Opens a file; `-` is standard input. Reads bypass the page cache if `ctx` asks for direct I/O.
     pub fn open_in(path: &Path, ctx: &Context) -> Result<Self> {
         match ctx.io {
             IoMode::Direct => Self::open_by(path, |path| direct_reader(path, ctx)),
@@ -81,7 +82,7 @@ impl Input {
         Self::spool(Path::new("standard input"), stdin.lock())
     }
 
-    /// Copies a stream to a temporary file that has no name, so that it can be read at will.
+    /// Copies a stream to an unnamed temporary file, so that it can be read at any offset. `path` is for messages.
     pub(crate) fn spool(path: &Path, mut stream: impl io::Read) -> Result<Self> {
         let directory = std::env::temp_dir();
         let mut file = tempfile::tempfile_in(&directory)
@@ -91,7 +92,7 @@ impl Input {
         Self::from_temporary(file, path)
     }
 
-    /// A temporary file that `original` was converted to, which is what messages name.
+    /// An input over a temporary file that `original` was converted to. Messages name the original.
     pub(crate) fn converted(file: File, original: &Self) -> Result<Self> {
         let Self(input) = Self::from_temporary(file, original.path())?;
         let original_len = Some(original.len());
@@ -104,12 +105,12 @@ impl Input {
         })
     }
 
-    /// A temporary file that the objects of `original` were sorted into, which is what messages name.
+    /// An input over a temporary file with the sorted objects of `original`. Messages name the original.
     pub(crate) fn sorted(file: File, original: &Self) -> Result<Self> {
         Self::from_temporary(file, original.path())
     }
 
-    /// A temporary file of our own; `name` is for messages.
+    /// An input over a temporary file of this process; `name` is for messages.
     pub(crate) fn from_temporary(file: File, name: &Path) -> Result<Self> {
         let metadata = file
             .metadata()
@@ -130,7 +131,7 @@ impl Input {
         &self.0.path
     }
 
-    /// How long the file was that this one was made of, where it was converted.
+    /// Length in bytes of the file that this input was converted from; `None` if it was not converted.
     pub(crate) fn original_len(&self) -> Option<u64> {
         self.0.original_len
     }
@@ -145,12 +146,12 @@ impl Input {
         self.len() == 0
     }
 
-    /// The open file, for copies within the kernel.
+    /// The open file, for kernel copies.
     pub fn file(&self) -> &File {
         &self.0.file
     }
 
-    /// Whether two inputs are one open file.
+    /// Whether two inputs are clones that share one open file.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -166,7 +167,7 @@ impl Input {
         Ok(count)
     }
 
-    /// The first 64 KiB of the file, or all of a shorter one. They are read once.
+    /// The first 64 KiB of the file, or all of a shorter one. They are read once, on the first call.
     pub(crate) fn start(&self) -> Result<&[u8]> {
         if let Some(start) = self.0.start.get() {
             return Ok(start);
@@ -178,7 +179,7 @@ impl Input {
         Ok(self.0.start.get_or_init(|| start))
     }
 
-    /// Fills `buffer` from `offset` on. A file that has become shorter is an error.
+    /// Fills `buffer` with the bytes from `offset` on. Fails if the file has become shorter.
     pub(crate) fn read_all_at(&self, buffer: &mut [u8], offset: u64) -> Result<()> {
         if self.read_at(buffer, offset)? < buffer.len() {
             return Err(Error::file(
@@ -189,8 +190,8 @@ impl Input {
         Ok(())
     }
 
-    /// Notes that a range was dealt with. Of a large file what lies well behind is dropped from memory:
-    /// not the range itself, since what is decoded now may be copied next.
+    /// Records that a range was read or copied. For a large file, drops the pages [`DROP_BEHIND`] bytes before the
+    /// range from the page cache: not the range itself, since a blob that is decoded now may be copied next.
     pub(crate) fn release(&self, offset: u64, len: u64) {
         if self.0.drop_behind
             && let Some(behind) = offset.checked_sub(DROP_BEHIND)
@@ -199,7 +200,7 @@ impl Input {
         }
     }
 
-    /// An error about the frame that starts at `offset`.
+    /// An error about blob `number`, whose frame starts at `offset`.
     pub fn blob_error(&self, number: u64, offset: u64, source: FormatError) -> Error {
         Error::Blob {
             path: self.path().to_owned(),
@@ -210,8 +211,8 @@ impl Input {
     }
 }
 
-/// How far behind its readers a large file is dropped from memory.
+/// Distance in bytes between the range being read and the pages of a large file that are dropped from the page cache.
 const DROP_BEHIND: u64 = 256 << 20;
 
-/// Bytes fetched by the read that opens a file, and by the one that looks for the table of contents at its end.
+/// Length in bytes of the first read of a file, and of the read that searches its end for the table of contents.
 pub(crate) const FIRST_READ: usize = 64 * 1024;

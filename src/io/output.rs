@@ -1,4 +1,4 @@
-//! Where output goes, and how it appears: all at once and durably, or not at all.
+//! Output files, which appear under their name all at once and flushed to disk, or not at all.
 
 use super::system::Call;
 use super::{system, unfinished};
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A temporary file that has no name: it is gone when it is closed, however the process ends.
+/// An unnamed temporary file: it disappears when its last descriptor is closed, even if the process is killed.
 #[derive(Debug, Clone)]
 pub struct ScratchFile {
     file: Arc<File>,
@@ -30,7 +30,7 @@ impl PartialEq for ScratchFile {
 impl Eq for ScratchFile {}
 
 impl ScratchFile {
-    /// Makes an empty file in a directory.
+    /// Creates an empty temporary file on the file system of `directory`.
     pub fn create(directory: &Path) -> Result<Self> {
         let file = tempfile::tempfile_in(directory)
             .map_err(|error| Error::io(directory, "cannot make a temporary file there", error))?;
@@ -40,23 +40,23 @@ impl ScratchFile {
         })
     }
 
-    /// The same open file once more.
+    /// A second handle of the same open file.
     pub fn open(&self) -> Result<File> {
         let file = self.file.try_clone();
         file.map_err(|error| Error::io(&self.directory, "cannot open a temporary file", error))
     }
 }
 
-/// Where output goes.
+/// The target of an output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OutputTarget {
     /// Standard output, as a stream.
     Stdout,
     /// A temporary file.
     Scratch(ScratchFile),
-    /// A file; `overwrite` allows one that exists to be replaced.
+    /// A named file, device or pipe.
     File {
-        /// Where the file is to be.
+        /// The path of the file.
         path: PathBuf,
         /// Whether an existing file may be replaced.
         overwrite: bool,
@@ -64,17 +64,17 @@ pub enum OutputTarget {
 }
 
 impl OutputTarget {
-    /// Whether nobody can seek in the output.
+    /// Whether the output is a stream, in which no one can seek.
     pub fn is_stream(&self) -> bool {
         match self {
             Self::Stdout => true,
             Self::Scratch(_) => false,
-            // A device or a named pipe is written to as it is.
+            // Devices and named pipes are written to, not replaced.
             Self::File { path, .. } => path.metadata().is_ok_and(|metadata| !metadata.is_file()),
         }
     }
 
-    /// Fails where the target exists and may not be overwritten.
+    /// Fails if the target is a directory, or exists and may not be overwritten.
     pub fn check(&self) -> Result<()> {
         let Self::File { path, overwrite } = self else {
             return Ok(());
@@ -91,7 +91,7 @@ impl OutputTarget {
         Ok(())
     }
 
-    /// Whether a file that has the name already may be replaced.
+    /// Whether an existing file may be replaced.
     const fn may_overwrite(&self) -> bool {
         matches!(
             self,
@@ -102,7 +102,8 @@ impl OutputTarget {
         )
     }
 
-    /// Where temporary files of a command go: beside its output, where there is room for that.
+    /// The directory for temporary files of the command: that of the output, whose file system must have room for
+    /// large files anyway; for a stream, the system's temporary directory.
     pub fn scratch_directory(&self) -> PathBuf {
         match self {
             Self::File { path, .. } if !self.is_stream() => directory_of(path).to_owned(),
@@ -121,8 +122,8 @@ impl OutputTarget {
     }
 }
 
-/// An output that was begun and that nothing was written to yet. To begin it early tells early that it
-/// cannot be written.
+/// An output that is open and still empty. If it is opened before the input is read, an output that cannot be written
+/// fails early.
 #[derive(Debug)]
 pub struct OpenOutput {
     pub(crate) output: Output,
@@ -131,7 +132,7 @@ pub struct OpenOutput {
 }
 
 impl OpenOutput {
-    /// Begins an output, as [`Output::create`] does.
+    /// Opens an output, as [`Output::create`] does.
     pub fn open(target: OutputTarget) -> Result<Self> {
         let is_stream = target.is_stream();
         let (output, file) = Output::create(target)?;
@@ -143,12 +144,11 @@ impl OpenOutput {
     }
 }
 
-/// An output on its way. What is written is not to be seen until [`Output::commit`]; an output
-/// that is dropped before, or whose process is killed, leaves the old file as it was.
+/// An unfinished output. A file becomes visible, complete, with [`Output::commit`]. If the output is dropped before,
+/// or the process is killed, the old file stays as it was. A stream receives the data as it is written.
 ///
-/// On Linux the data has no name at all until then (`O_TMPFILE`), so that not even a killed
-/// process leaves anything behind; where the file system cannot do that, a hidden temporary file
-/// beside the target is used.
+/// Until then the file has no name (`O_TMPFILE`), so that not even a killed process leaves anything on disk. Where
+/// that is impossible, the data is in a hidden temporary file beside the target.
 #[derive(Debug)]
 pub struct Output {
     target: OutputTarget,
@@ -170,8 +170,8 @@ enum Pending {
 }
 
 impl Output {
-    /// Begins an output and returns it with the file to write to. Fails where the target exists
-    /// and may not be overwritten.
+    /// Opens an output and returns it with the file to write to. Fails if the target exists and may not be
+    /// overwritten.
     pub fn create(target: OutputTarget) -> Result<(Self, File)> {
         target.check()?;
         let (pending, file) = match &target {
@@ -201,7 +201,7 @@ impl Output {
         self.target.path()
     }
 
-    /// Bytes that are free where the output goes; `None` where the system does not tell.
+    /// Free bytes on the output's file system; `None` for a stream, and if the system does not report them.
     pub(super) fn free_space(&self) -> Option<u64> {
         match &self.pending {
             Pending::Stream => None,
@@ -212,8 +212,8 @@ impl Output {
         }
     }
 
-    /// The output opened once more, for writes past the page cache. Where that cannot be, says why and
-    /// returns `None`.
+    /// A second descriptor of the output, opened with `O_DIRECT`. `None` for a stream or a temporary file; if the
+    /// system refuses, warns and returns `None`.
     pub(super) fn direct_file(&self, ctx: &Context) -> Option<File> {
         let file = match &self.pending {
             Pending::Stream | Pending::Scratch(_) => return None,
@@ -234,7 +234,7 @@ impl Output {
             .ok()
     }
 
-    /// Makes the output durable and lets it take the target's name.
+    /// Flushes a file to disk and gives it the name of the target. Does nothing for a stream or a temporary file.
     pub fn commit(self) -> Result<()> {
         let path = self.target.path().to_owned();
         let failed = |action| move |error| Error::io(&path, action, error);
@@ -279,10 +279,11 @@ impl Output {
     }
 }
 
-/// The file that `path` names in the end: behind symbolic links, which stay as they are.
+/// The path of the file that `path` names after all symbolic links, so that an output replaces the file and not the
+/// link.
 fn real_path(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
-    // A link may lead to a file that is to be made. Links that go round are an error later.
+    // The last link may point to a file that does not exist yet. A cycle of links makes a later system call fail.
     for _ in 0..40 {
         match (path.canonicalize(), path.read_link()) {
             (Ok(real), _) => return real,
@@ -333,7 +334,8 @@ fn begin_file(path: &Path) -> Result<(Pending, File)> {
     }
 }
 
-/// A file that is replaced keeps its owner and permissions, as far as we are allowed to set them.
+/// Gives the new file the owner and the permissions of the file at `path` that it replaces, as far as the process may
+/// set them.
 fn keep_permissions(file: &File, path: &Path) {
     if let Ok(metadata) = path.metadata() {
         let (owner, group) = (metadata.uid(), metadata.gid());
@@ -341,15 +343,15 @@ fn keep_permissions(file: &File, path: &Path) {
         let is_kept = fchown(file, Some(owner), Some(group)).is_ok()
             || fchown(file, None, Some(group)).is_ok();
         if !is_kept && file.metadata().is_ok_and(|own| own.gid() != group) {
-            // What was for one group is not for another.
+            // The new file has another group, which must not get the permissions of the old one.
             mode &= !0o070;
         }
         let _ = file.set_permissions(Permissions::from_mode(mode));
     }
 }
 
-/// Gives an unnamed file the name `path`. One that has it now is replaced in one step, or is the
-/// reason to fail.
+/// Gives an unnamed file the name `path` and flushes the directory. An existing file is replaced atomically if
+/// `overwrite` is set, and is an error otherwise.
 fn put_in_place(file: &File, path: &Path, overwrite: bool) -> io::Result<()> {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
@@ -360,7 +362,7 @@ fn put_in_place(file: &File, path: &Path, overwrite: bool) -> io::Result<()> {
         unfinished::end(path, || link(path))?;
         return directory.sync();
     }
-    // linkat cannot replace a file, rename can: a name of our own comes in between.
+    // linkat cannot replace a file, rename can: the file gets a temporary name first.
     loop {
         let count = COUNTER.fetch_add(1, Ordering::Relaxed);
         let between = path.with_file_name(format!(".pbfhogg.{}-{count}.tmp", std::process::id()));
@@ -373,15 +375,15 @@ fn put_in_place(file: &File, path: &Path, overwrite: bool) -> io::Result<()> {
         });
         match done {
             Ok(()) => return directory.sync(),
-            // Left behind by a process with our number that was killed between the two steps.
+            // A killed process with the same process id left this name: try the next one.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
     }
 }
 
-/// The directory of an output, opened before anything in it changes. One that may be written to but
-/// not read cannot be opened, and is not flushed.
+/// The directory of an output, opened before its entries change. A directory that is writable but not readable cannot
+/// be opened, and is not flushed.
 struct Directory(Option<File>);
 
 impl Directory {

@@ -1,23 +1,23 @@
-//! What is known about the size of an output before its first byte.
+//! Estimates of the size of an output, made before its first byte is written.
 
-/// Into how many parts such a buffer is cut where many outputs are written at the same time.
+/// Maximum number of shares that a buffer size is divided into among outputs that are written at the same time.
 const MOST_SHARES: u64 = 8;
 
-/// What is known of an output before its first byte.
+/// The estimated size of an output, and how much of it is copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SizeHint {
-    /// About how many bytes; 0 where that is not known.
+    /// Estimated length in bytes; 0 if unknown.
     pub bytes: u64,
-    /// Of them, those that are copied from inputs as they are, so that the output is no shorter.
+    /// The number of these bytes that are copied from inputs unchanged: a lower bound of the length.
     pub copied: u64,
-    /// Where in its input the first blob stands that is copied.
+    /// Offset in the input of the first blob, if the output begins with a copied blob.
     pub first_copy: Option<u64>,
-    /// How many more outputs are written at the same time: each takes less memory then.
+    /// The number of other outputs that are written at the same time. Each output has smaller buffers then.
     pub others: usize,
 }
 
 impl SizeHint {
-    /// About so many bytes, all of them new.
+    /// About `bytes` bytes, none of them copied.
     pub const fn new_bytes(bytes: u64) -> Self {
         Self {
             bytes,
@@ -27,7 +27,7 @@ impl SizeHint {
         }
     }
 
-    /// A range of an input that starts at `offset`.
+    /// A copy of `bytes` bytes of an input from `offset` on.
     pub const fn copy_of(offset: u64, bytes: u64) -> Self {
         Self {
             bytes,
@@ -37,12 +37,12 @@ impl SizeHint {
         }
     }
 
-    /// What this output may take of a buffer of so many bytes.
+    /// This output's share of a buffer size of `bytes`.
     pub(super) fn share_of(&self, bytes: u64) -> u64 {
         bytes / (self.others as u64 + 1).min(MOST_SHARES)
     }
 
-    /// This, and then `more`.
+    /// The hint for an output that consists of this part and then `more`.
     #[must_use]
     pub fn and(self, more: Self) -> Self {
         Self {

@@ -1,31 +1,32 @@
-//! What every command runs in: how many cores, who watches, what is counted.
+//! The context of a command: the number of worker threads, the I/O mode, the observer and the statistics.
 
 use super::observer::{NoObserver, Observer};
 use super::stats::{Phase, Stats};
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
-/// How bytes get from and to the disk. The bytes are the same.
+/// The method of reading and writing files. The content of an output does not depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IoMode {
-    /// [`IoMode::Buffered`] or [`IoMode::Parallel`], whichever suits the size of the output.
+    /// [`IoMode::Parallel`] for a single large output file, otherwise [`IoMode::Buffered`].
     #[default]
     Auto,
-    /// Through the page cache, written by the thread that has the bytes.
+    /// Through the page cache, in the thread that produces the bytes.
     Buffered,
-    /// Through the page cache, written by a few threads.
+    /// Through the page cache, in a small pool of threads. A stream, and each of several outputs of one command, is
+    /// written as by [`IoMode::Buffered`].
     Parallel,
-    /// Past the page cache (`O_DIRECT`), reads too. Where the file system refuses, through it, with a
-    /// warning.
+    /// Reads and writes bypass the page cache (`O_DIRECT`). If the file system refuses that, a warning is issued and
+    /// the page cache is used.
     Direct,
-    /// By io_uring. Where the system refuses, [`IoMode::Parallel`], with a warning.
+    /// Writes use io_uring. If the system refuses that, a warning is issued and [`IoMode::Parallel`] is used.
     IoUring,
 }
 
-/// What format an input is in.
+/// The format of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum InputFormat {
-    /// What its content says.
+    /// Detected from the content of the file.
     #[default]
     Auto,
     /// PBF.
@@ -36,18 +37,18 @@ pub enum InputFormat {
     Opl,
 }
 
-/// What a command runs in.
+/// The context that a command runs in.
 #[derive(Clone)]
 pub struct Context {
-    /// Worker threads, at least 1.
+    /// The number of worker threads, at least 1.
     pub jobs: usize,
-    /// How bytes get from and to the disk.
+    /// The method of reading and writing files.
     pub io: IoMode,
-    /// What format inputs are in.
+    /// The format of the inputs.
     pub input_format: InputFormat,
-    /// Who watches.
+    /// The receiver of messages and progress.
     pub observer: Arc<dyn Observer>,
-    /// What is counted.
+    /// Counters and phase times of the run.
     pub stats: Arc<Stats>,
 }
 
@@ -60,14 +61,14 @@ impl std::fmt::Debug for Context {
 }
 
 impl Default for Context {
-    /// Every core, nobody watching.
+    /// A context with one worker thread per core and an observer that does nothing.
     fn default() -> Self {
         Self::new(0)
     }
 }
 
 impl Context {
-    /// A context with that many worker threads; 0 means every core.
+    /// A context with `jobs` worker threads; 0 means one per core.
     pub fn new(jobs: usize) -> Self {
         let cores = || available_parallelism().map_or(1, usize::from);
         Self {
@@ -79,7 +80,8 @@ impl Context {
         }
     }
 
-    /// Bytes of blobs that may be in flight at a time: read, decoded or waiting to be written.
+    /// The maximum number of bytes of blobs in flight (read, decoded or waiting to be written): 8 MB and 4 MB per
+    /// job.
     pub const fn byte_budget(&self) -> u64 {
         (8 + 4 * if self.jobs > 1024 {
             1024
@@ -88,27 +90,27 @@ impl Context {
         }) << 20
     }
 
-    /// Tells the user something that is no error.
+    /// Reports a problem that does not stop the command.
     pub fn warn(&self, message: impl AsRef<str>) {
         self.observer.warn(message.as_ref());
     }
 
-    /// Tells the user something that may be of interest.
+    /// Reports a fact that may interest the user.
     pub fn info(&self, message: impl AsRef<str>) {
         self.observer.info(message.as_ref());
     }
 
-    /// Tells the user something that is a detail.
+    /// Reports a detail, for users who asked for details.
     pub fn debug(&self, message: impl AsRef<str>) {
         self.observer.debug(message.as_ref());
     }
 
-    /// Says that the command goes through so many more phases, so that progress can be shown of the whole.
+    /// Announces `more` further phases, so that progress can be shown for the whole command.
     pub fn expect_phases(&self, more: u64) {
         self.observer.phases_expected(more);
     }
 
-    /// Begins a phase; it ends when the result is dropped.
+    /// Begins a phase that processes `total_bytes` bytes of input, 0 if unknown. It ends when the result is dropped.
     pub fn phase(&self, name: &'static str, total_bytes: u64) -> Phase {
         Phase::start(name, total_bytes, self.observer.clone(), self.stats.clone())
     }

@@ -1,4 +1,4 @@
-//! The frame that every command runs in: worker threads, progress, counters, and the ordered parallel phase.
+//! The runtime of every command: context, progress, statistics, and the ordered parallel phase.
 
 mod context;
 mod observer;

@@ -1,32 +1,32 @@
-//! Who watches a command at work.
+//! Observers, which receive the messages and the progress of a command.
 
-/// Watches a command at work. Every method has a default that does nothing.
+/// Receives the messages and the progress of a command. By default every method does nothing.
 pub trait Observer: Send + Sync {
-    /// Something that the user should know and that is no error.
+    /// A problem that does not stop the command.
     fn warn(&self, _message: &str) {}
-    /// Something that the user may want to know.
+    /// A fact that may interest the user.
     fn info(&self, _message: &str) {}
-    /// Something that only a user who asked for details wants to know.
+    /// A detail, for users who asked for details.
     fn debug(&self, _message: &str) {}
-    /// The command will go through so many more phases than it was known to.
+    /// The command will run `more` phases in addition to those announced before.
     fn phases_expected(&self, _more: u64) {}
-    /// A phase begins that will take in `total_bytes` bytes of input.
+    /// A phase begins that processes `total_bytes` bytes of input, 0 if unknown.
     fn phase_started(&self, _name: &'static str, _total_bytes: u64) {}
-    /// The phase took in that many bytes more.
+    /// The current phase has processed `bytes` more bytes of input.
     fn advanced(&self, _bytes: u64) {}
-    /// The phase is over.
+    /// The current phase has ended.
     fn phase_ended(&self) {}
-    /// The command is over.
+    /// The command has ended.
     fn finished(&self) {}
 }
 
-/// An observer that looks away.
+/// An observer that ignores everything.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoObserver;
 
 impl Observer for NoObserver {}
 
-/// A number of bytes in the unit that suits it: `541.0 MB`.
+/// A number of bytes with a decimal unit and one decimal: `541.0 MB`. Below 1000 bytes: `12 B`.
 pub fn human_bytes(value: u64) -> String {
     const UNITS: [&str; 5] = ["kB", "MB", "GB", "TB", "PB"];
     if value < 1000 {

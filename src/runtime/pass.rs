@@ -1,20 +1,20 @@
-//! A parallel phase over parts of input files, with its progress and its memory.
+//! A parallel phase over parts of input files, with progress and a limit of memory.
 
 use super::{Context, parallel_classify_phase};
 use crate::error::Result;
 
-/// A part of the input that a worker takes at a time: a blob, or several that belong together.
+/// A part of the input that one worker processes at a time: a blob, or several blobs that belong together.
 pub(crate) trait WorkItem: Send {
-    /// Bytes of the input that the item stands for. Progress is counted in them.
+    /// The number of bytes of input in the item, the unit of progress.
     fn input_bytes(&self) -> u64;
 
-    /// Bytes of memory that the item takes from its claim until its result is merged.
+    /// The number of bytes of memory that the item occupies from its claim until its result is merged.
     fn held_bytes(&self) -> u64 {
         self.input_bytes()
     }
 }
 
-/// A named phase of a command.
+/// A named parallel phase of a command.
 pub(crate) struct Pass<'c> {
     name: &'static str,
     budget: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Pass<'c> {
 }
 
 impl<'c> Pass<'c> {
-    /// A phase that is shown as `name`.
+    /// A phase that progress and statistics show as `name`. Its budget is [`Context::byte_budget`].
     pub(crate) fn new(name: &'static str, ctx: &'c Context) -> Self {
         Self {
             name,
@@ -33,12 +33,13 @@ impl<'c> Pass<'c> {
         }
     }
 
-    /// Sets how many bytes of memory all items in flight may take; [`Context::byte_budget`] without it.
+    /// Sets the maximum number of bytes of memory of all items in flight.
     pub(crate) const fn with_budget(self, budget: u64) -> Self {
         Self { budget, ..self }
     }
 
-    /// Sets how many times an item's [`held_bytes`](WorkItem::held_bytes) its work takes.
+    /// Sets the factor by which the work on an item multiplies the item's [`held_bytes`](WorkItem::held_bytes); 1 by
+    /// default.
     pub(crate) const fn holding(self, memory_factor: u64) -> Self {
         Self {
             memory_factor,
@@ -46,8 +47,8 @@ impl<'c> Pass<'c> {
         }
     }
 
-    /// Runs `work` over the items on every core, and hands the results to `merge` in the order of the items. `init`
-    /// makes a worker's scratch. The first error in the order of the items ends the phase.
+    /// Runs `work` over the items on [`Context::jobs`] threads and passes the results to `merge` in the order of the
+    /// items. `init` makes the scratch of a worker. The first error in item order ends the phase and is returned.
     pub(crate) fn run<T: WorkItem, S, R: Send>(
         self,
         items: Vec<T>,
@@ -59,8 +60,8 @@ impl<'c> Pass<'c> {
         self.run_stream(bytes, items.into_iter().map(Ok), init, work, merge)
     }
 
-    /// Runs `work` over items that are found on the way, as [`run`](Self::run) does. `total_bytes` is the sum of their
-    /// input bytes, as far as it is known.
+    /// Runs `work` over the items of an iterator, as [`run`](Self::run) does. `total_bytes` is the sum of their input
+    /// bytes, as far as it is known.
     pub(crate) fn run_stream<T: WorkItem, S, R: Send>(
         self,
         total_bytes: u64,

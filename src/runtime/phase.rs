@@ -1,4 +1,4 @@
-//! The one parallel shape: workers claim work in file order, results are merged in file order.
+//! The ordered parallel phase: workers claim items in order, and results are merged in order.
 
 use super::threads::{Condvar, Mutex, MutexGuard, Scope, ScopedJoinHandle, scope, spawn_in};
 use crate::error::{Error, Result};
@@ -7,14 +7,15 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
 
-/// Runs `work` over the items of `source` on `jobs` threads and hands the results, in the order of
-/// the items, to `merge` on the calling thread.
+/// Runs `work` over the items of `source` on `jobs` threads and passes the results, in the order of the items, to
+/// `merge` on the calling thread.
 ///
-/// - `cost` gives the bytes that an item holds from its claim until it is merged; claims wait while
-///   `budget` bytes are held, so that memory does not grow with the number of items.
-/// - `init` makes a worker's own scratch: buffers, readers, compressors.
-/// - The first error in item order, from `source`, `work` or `merge`, ends the phase and is
-///   returned; what comes before it was merged.
+/// - `cost` returns the number of bytes that an item holds from its claim until its result is merged. Claims wait
+///   while `budget` bytes or more are held, so that memory does not grow with the number of items. `budget` must not
+///   be 0.
+/// - `init` makes the scratch of a worker: buffers, readers, compressors.
+/// - The first error in item order, from `source`, `work` or `merge`, ends the phase and is returned. The results of
+///   all items before it are merged. A panic in `source`, `init` or `work` is an error, too.
 pub fn parallel_classify_phase<T, S, R>(
     jobs: usize,
     budget: u64,
@@ -47,7 +48,7 @@ where
     })
 }
 
-/// What `run` gives; its panic as an error.
+/// Runs `run` and turns a panic into an error.
 fn caught<R>(run: impl FnOnce() -> Result<R>) -> Result<R> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(internal(&*panic)))
 }
@@ -58,15 +59,15 @@ fn internal(panic: &(dyn Any + Send)) -> Error {
     Error::Internal(text.unwrap_or_else(|| "a worker panicked".into()))
 }
 
-/// The threads of a phase. Dropping them stops and joins them, on every way out: the scope alone would wait for what
-/// they run, not for their end.
+/// The threads of a phase. Dropping them stops and joins them, however the phase ends: the scope alone would wait
+/// until their closures return, not until the threads end.
 struct Workers<'scope, 'q, I, R> {
     threads: Vec<ScopedJoinHandle<'scope, ()>>,
     queue: &'q Queue<I, R>,
 }
 
 impl<'scope, 'q, I, R> Workers<'scope, 'q, I, R> {
-    /// Starts `jobs` threads. A system that is short of threads still gets its work done, by fewer.
+    /// Starts `jobs` threads, or fewer if the system refuses more. Fails if not even one can be started.
     fn start(
         scope: &'scope Scope<'scope, '_>,
         jobs: usize,
@@ -96,16 +97,16 @@ impl<I, R> Drop for Workers<'_, '_, I, R> {
     fn drop(&mut self) {
         self.queue.stop();
         for thread in self.threads.drain(..) {
-            // What a worker runs is caught.
+            // Panics of `work` were caught and became errors already.
             let _ = thread.join();
         }
     }
 }
 
-/// Work that was claimed and not yet merged, in order.
+/// The source, and the items that were claimed and not yet merged.
 struct State<I, R> {
     source: Option<I>,
-    /// Bytes held and the result, once it is there, of each claimed item from the front on.
+    /// The claimed items in order: for each the number of bytes it holds, and its result once it is available.
     slots: VecDeque<(u64, Option<Result<R>>)>,
     /// Index of the item in the first slot.
     front: u64,
@@ -139,8 +140,9 @@ where
         }
     }
 
-    /// The next item and its index, as soon as the budget allows. An error of the source is
-    /// claimed like an item, so that it takes its place in the order.
+    /// Claims the next item and returns it with its index, after a wait while the budget is used up; `None` when no
+    /// item is left or the phase has stopped. An error of the source is claimed like an item, so that it has a
+    /// position in the order.
     fn claim(&self, cost: &impl Fn(&T) -> u64) -> Option<(u64, Result<T>)> {
         let mut state = self.lock();
         while !state.stopped && state.held >= self.budget {
@@ -184,8 +186,8 @@ where
         }
     }
 
-    /// The result of the first item that was not merged yet, and the bytes it holds; `None` when
-    /// all were merged.
+    /// Waits for the result of the first item that is not merged, and returns it with the bytes that the item holds;
+    /// `None` when all items are merged.
     fn next_result(&self) -> Option<(u64, Result<R>)> {
         let mut state = self.lock();
         loop {

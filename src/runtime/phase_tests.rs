@@ -1,4 +1,4 @@
-//! The parallel phase: order, errors, budget, and every order of threads that can be drawn.
+//! Tests of the parallel phase: order, errors, budget, and random schedules of its threads.
 
 mod drawn;
 
@@ -10,7 +10,7 @@ fn failure(index: u64) -> Error {
     Error::Usage(format!("item {index}"))
 }
 
-/// A worker's scratch, counted.
+/// The scratch of a worker, which counts its instances.
 struct Scratch<'a>(&'a AtomicI64);
 
 impl<'a> Scratch<'a> {
@@ -153,8 +153,8 @@ fn a_panic_in_the_source_becomes_an_error() {
     assert_eq!(merged, 5);
 }
 
-/// A scope waits for what its threads run, not for what they drop at their very end: the address sanitizer found their
-/// names and results still allocated.
+/// A scope waits for the closures of its threads, not for the destructors of their thread-local values: the address
+/// sanitizer found the names and results of threads still allocated.
 #[test]
 fn threads_have_ended_when_the_phase_has() {
     static ENDED: AtomicU64 = AtomicU64::new(0);

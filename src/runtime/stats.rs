@@ -1,4 +1,4 @@
-//! What a run did: phases with their times, and counters. The profile of a run, as JSON.
+//! The statistics of a run: the times of its phases, and counters. They can be serialised as JSON.
 
 use super::observer::Observer;
 use rustix::time::{ClockId, clock_gettime};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Counts something. May be used by several threads at a time.
+/// A counter that several threads may use at the same time.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 
@@ -30,21 +30,21 @@ pub struct Stats {
     pub bytes_read: Counter,
     /// Bytes of payload that were decompressed.
     pub bytes_decoded: Counter,
-    /// Bytes written from memory.
+    /// Bytes written to outputs from memory.
     pub bytes_written: Counter,
-    /// Bytes copied from input to output without looking at them.
+    /// Bytes copied from inputs to outputs without decoding them.
     pub bytes_copied: Counter,
-    /// Of the bytes copied, those whose blocks on disk input and output share.
+    /// The number of copied bytes for which input and output share blocks on disk.
     pub bytes_shared: Counter,
-    /// Blobs that were passed over.
+    /// Blobs that a pass left out without decoding them.
     pub blobs_skipped: Counter,
-    /// Of these, those of which only an index told what they hold.
+    /// The number of skipped blobs whose content is known from an index alone.
     pub blobs_trusted: Counter,
-    /// Blobs that were copied as they are.
+    /// Blobs that were copied unchanged.
     pub blobs_copied: Counter,
     /// Blobs that were decoded.
     pub blobs_decoded: Counter,
-    /// Blobs that were written anew.
+    /// Newly encoded blobs that were written.
     pub blobs_rewritten: Counter,
     phases: Mutex<Vec<PhaseTimes>>,
 }
@@ -52,22 +52,22 @@ pub struct Stats {
 /// The times of one phase.
 #[derive(Debug, Clone, Serialize)]
 pub struct PhaseTimes {
-    /// What the phase did.
+    /// The name of the phase.
     pub name: &'static str,
-    /// Seconds by the clock.
+    /// Elapsed time in seconds.
     pub wall_seconds: f64,
-    /// Seconds of processor time, all threads together.
+    /// Processor time of all threads in seconds.
     pub cpu_seconds: f64,
 }
 
-/// [`Stats`] as they are written to a file.
+/// A snapshot of [`Stats`] that can be serialised.
 #[derive(Debug, Clone, Serialize)]
 pub struct StatsReport {
-    /// Phases in the order in which they ended.
+    /// The phases in the order in which they ended.
     pub phases: Vec<PhaseTimes>,
-    /// Processor seconds of the whole process.
+    /// Processor time of the process in seconds.
     pub cpu_seconds: f64,
-    /// Most memory that the process held at any time, in bytes; `None` where the system does not tell.
+    /// The maximum resident memory of the process in bytes; `None` if the system does not report it.
     pub peak_memory_bytes: Option<u64>,
     /// See [`Stats::bytes_read`].
     pub bytes_read: u64,
@@ -92,7 +92,7 @@ pub struct StatsReport {
 }
 
 impl Stats {
-    /// Counts a blob that is not decoded, or not again. `verified` tells whether this run has seen its content.
+    /// Counts a blob that a pass leaves out. `verified` is whether this run has decoded the blob.
     pub(crate) fn skip_blob(&self, verified: bool) {
         self.blobs_skipped.add(1);
         if !verified {
@@ -100,7 +100,7 @@ impl Stats {
         }
     }
 
-    /// Everything counted so far.
+    /// A snapshot of the counters, and of the phases that have ended.
     pub fn report(&self) -> StatsReport {
         let phases = self
             .phases
@@ -134,7 +134,7 @@ fn cpu_time() -> Duration {
     )
 }
 
-/// The high-water mark of resident memory, which Linux tells in `/proc/self/status`.
+/// The maximum resident memory of the process in bytes, which Linux reports in `/proc/self/status`.
 fn peak_memory_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status
@@ -144,7 +144,7 @@ fn peak_memory_bytes() -> Option<u64> {
     Some(kilobytes * 1024)
 }
 
-/// A phase at work. It ends, and is timed, when it is dropped.
+/// A running phase. It ends, and its times are recorded, when it is dropped.
 pub struct Phase {
     name: &'static str,
     started: Instant,
@@ -178,7 +178,7 @@ impl Phase {
         }
     }
 
-    /// The phase took in that many bytes of input more.
+    /// Reports that the phase has processed `bytes` more bytes of input.
     pub fn advance(&self, bytes: u64) {
         self.observer.advanced(bytes);
     }

@@ -1,11 +1,11 @@
-//! What the parallel phase is built on, in one place: tests put threads in its stead of which they decide who goes on.
+//! The thread primitives of the parallel phase. Tests replace this module by one with a scheduler of their own.
 
 use std::io;
 pub(super) use std::sync::{Condvar, Mutex, MutexGuard};
 use std::thread::Builder;
 pub(super) use std::thread::{Scope, ScopedJoinHandle, scope};
 
-/// Starts a thread that ends before its scope does.
+/// Starts a thread in a scope. Fails if the system refuses another thread.
 pub(super) fn spawn_in<'scope>(
     scope: &'scope Scope<'scope, '_>,
     run: impl FnOnce() + Send + 'scope,

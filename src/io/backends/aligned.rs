@@ -1,9 +1,10 @@
-//! Memory that `O_DIRECT` accepts.
+//! Buffers that are aligned as `O_DIRECT` requires.
 
-/// What offsets, lengths and memory of direct transfers are multiples of. Disks ask for 512 or 4096.
+/// The alignment of direct transfers, in bytes: offsets, lengths and memory addresses are multiples of it. Disks
+/// require 512 or 4096.
 pub(crate) const ALIGNMENT: usize = 4096;
 
-/// A buffer that starts at a multiple of [`ALIGNMENT`].
+/// A growable buffer that starts at an address that is a multiple of [`ALIGNMENT`].
 #[derive(Debug, Default)]
 pub(crate) struct AlignedBuffer {
     memory: Vec<u8>,
@@ -11,7 +12,7 @@ pub(crate) struct AlignedBuffer {
 }
 
 impl AlignedBuffer {
-    /// The first `len` bytes, with whatever they held before.
+    /// The first `len` bytes of the buffer, which grows if it is shorter. Their content is unspecified.
     pub(crate) fn slice(&mut self, len: usize) -> &mut [u8] {
         if self.memory.len() < self.start + len {
             self.memory = vec![0; len + ALIGNMENT];

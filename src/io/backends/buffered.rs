@@ -1,4 +1,4 @@
-//! Ordinary writes through the page cache, and copies within the kernel.
+//! The backend that writes through the page cache in the calling thread.
 
 use super::Backend;
 use super::destination::{Destination, WRITEBACK_LEN};
@@ -6,18 +6,18 @@ use crate::error::Result;
 use crate::io::input::Input;
 use crate::io::system::Transfer;
 
-/// Writes in the thread that hands the bytes over. The only backend for streams.
+/// Writes in the calling thread. The only backend that can write streams.
 pub(crate) struct Buffered {
     destination: Destination,
     buffer: Vec<u8>,
-    /// Bytes handed to the operating system.
+    /// The number of bytes passed to the operating system, which is the offset of the next write.
     position: u64,
-    /// How many of them the disk was set to work on.
+    /// The offset up to which writeback was started.
     writeback_started: u64,
 }
 
 impl Buffered {
-    /// Gathers `buffer_len` bytes before they are written.
+    /// A backend that buffers up to `buffer_len` bytes before each write.
     pub(crate) fn new(destination: Destination, buffer_len: usize) -> Self {
         Self {
             destination,

@@ -1,4 +1,4 @@
-//! The output cut into chunks whose places are known, to be written in any order.
+//! The backend that cuts the output into chunks at known offsets, which an executor writes in any order.
 
 use super::Backend;
 use super::destination::Destination;
@@ -7,14 +7,15 @@ use crate::io::input::Input;
 use crate::io::system::Transfer;
 use std::sync::Arc;
 
-/// Length of a chunk. Chunks end at multiples of it, so that they lie on the blocks of a disk.
+/// Maximum length of a chunk in bytes. Chunks end at multiples of this length, so that they are aligned to the blocks
+/// of the disk.
 pub(super) const CHUNK_LEN: usize = 1 << 20;
-/// Most bytes of one copy that is handed over.
+/// Maximum length of one kernel copy in bytes.
 const COPY_LEN: u64 = 16 << 20;
-/// Ranges shorter than this become part of a chunk.
+/// Minimum length in bytes of a range that is copied within the kernel: a shorter one is read into a chunk.
 const LEAST_COPY: u64 = 256 << 10;
 
-/// Where the bytes of a chunk come from.
+/// A part of a chunk: bytes in memory, or an input with the offset and the length of a range in it.
 pub(crate) enum Segment {
     Bytes(Vec<u8>),
     Range(Input, u64, usize),
@@ -29,7 +30,7 @@ impl Segment {
     }
 }
 
-/// A part of the output, at most [`CHUNK_LEN`] long.
+/// A part of the output of at most [`CHUNK_LEN`] bytes, composed of segments.
 #[derive(Default)]
 pub(crate) struct Chunk {
     pub offset: u64,
@@ -41,7 +42,7 @@ impl Chunk {
         self.pieces.iter().map(Segment::len).sum()
     }
 
-    /// Puts the pieces side by side; `buffer` is as long as the chunk.
+    /// Writes the segments one after another into `buffer`, which is as long as the chunk; ranges of inputs are read.
     pub(super) fn fill(&self, buffer: &mut [u8]) -> Result<()> {
         let mut rest = buffer;
         for piece in &self.pieces {
@@ -56,30 +57,30 @@ impl Chunk {
     }
 }
 
-/// What an executor does.
+/// A unit of work of an executor.
 pub(crate) enum Job {
     Write(Chunk),
-    /// A copy within the kernel, or by reading and writing where that cannot be.
+    /// A range of an input to copy as [`Destination::copy`] does.
     Copy(Input, Transfer),
 }
 
-/// Carries out jobs in any order.
+/// Runs jobs in any order.
 pub(crate) trait Executor: Send {
-    /// Whether ranges of inputs are copied within the kernel rather than read into chunks.
+    /// Whether long ranges of inputs are submitted as [`Job::Copy`] rather than read into chunks.
     fn copies_in_kernel(&self) -> bool;
-    /// Takes a job; waits where too much is in flight. Fails where an earlier job has failed.
+    /// Starts or queues a job, after a wait if too many jobs are in flight. Fails if an earlier job failed.
     fn submit(&mut self, job: Job) -> Result<()>;
-    /// Waits for all jobs.
+    /// Waits until all jobs are done. Fails if a job failed.
     fn wait(&mut self) -> Result<()>;
 }
 
-/// Assigns offsets and hands chunks to an executor.
+/// Cuts the output into jobs at known offsets and submits them to an executor.
 pub(crate) struct Chunked<E> {
     destination: Arc<Destination>,
     executor: E,
     current: Chunk,
     current_len: usize,
-    /// Where the next byte goes.
+    /// Offset of the next byte in the output.
     position: u64,
 }
 
@@ -94,7 +95,7 @@ impl<E: Executor> Chunked<E> {
         }
     }
 
-    /// Bytes until the next boundary of chunks.
+    /// The number of bytes up to the next chunk boundary.
     fn room(&self) -> usize {
         CHUNK_LEN - (self.position % CHUNK_LEN as u64) as usize
     }
@@ -118,12 +119,12 @@ impl<E: Executor> Chunked<E> {
         self.executor.submit(Job::Write(chunk))
     }
 
-    /// Copies without reading: in parts of some length, so that several can be under way.
+    /// Submits kernel copies of at most [`COPY_LEN`] bytes, so that several can run at the same time.
     fn copy_in_kernel(&mut self, input: &Input, mut left: Transfer) -> Result<()> {
         self.end_chunk()?;
         self.position += left.len;
         while left.len > 0 {
-            // Parts end on blocks, so that each can share them.
+            // Copies end at multiples of COPY_LEN in the output, so that each can share blocks with the input.
             let to_boundary = COPY_LEN - left.to % COPY_LEN;
             let (part, rest) = left.split(left.len.min(to_boundary));
             self.executor.submit(Job::Copy(input.clone(), part))?;
@@ -158,7 +159,7 @@ impl<E: Executor> Backend for Chunked<E> {
             match self.current.pieces.last_mut() {
                 Some(Segment::Bytes(gathered)) => gathered.extend_from_slice(part),
                 _ => {
-                    // Most chunks are of one piece.
+                    // Most chunks have a single segment: its buffer gets the size of the chunk at once.
                     let len = match self.current.pieces.is_empty() {
                         true => self.room(),
                         false => part.len(),

@@ -1,4 +1,4 @@
-//! The output file as all backends see it: writes and copies at given offsets.
+//! The output file that the backends share: writes and copies to given offsets.
 
 use crate::error::{Error, Result};
 use crate::io::input::Input;
@@ -11,26 +11,28 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Most bytes that one kernel copy is asked for, so that the disk is set to work on them soon.
+/// Maximum length of one kernel copy in bytes: writeback starts after each copy, so it must not be long.
 const COPY_LEN: u64 = 16 << 20;
-/// Written bytes after which the disk is set to work on them.
+/// The number of written bytes after which their writeback is started.
 pub(super) const WRITEBACK_LEN: u64 = 16 << 20;
-/// Bytes of a copy by reading and writing.
+/// Buffer size in bytes of a copy that reads and writes.
 const CHUNK_LEN: usize = 1 << 20;
-/// Ranges shorter than this are not worth sharing blocks for.
+/// Minimum length in bytes of a range that shares blocks with the input: for less, sharing is not worth a system
+/// call.
 const LEAST_CLONE: u64 = 64 << 10;
-/// How far behind the writes pages of a large output are dropped from memory.
+/// Distance in bytes between the range being written and the pages of a large output that are dropped from the page
+/// cache.
 const DROP_BEHIND: u64 = 64 << 20;
 
-/// An output file. Shared by the threads of a backend.
+/// An output file or stream, shared by the threads of a backend.
 pub(crate) struct Destination {
     path: PathBuf,
     file: File,
-    /// Whether this is a file, rather than a pipe or a device.
+    /// Whether the output is a regular file rather than a pipe or a device.
     is_file: bool,
     clones: AtomicBool,
     kernel_copies: AtomicBool,
-    /// What is a multiple of this can share blocks with another file.
+    /// Alignment in bytes that sharing blocks requires of offsets and lengths.
     block_len: u64,
     drop_behind: bool,
     stats: Arc<Stats>,
@@ -38,7 +40,8 @@ pub(crate) struct Destination {
 }
 
 impl Destination {
-    /// `path` is for messages; `expected_bytes` is about how long the output will be.
+    /// A destination that writes to `file`. `path` is for messages; `expected_bytes` is the estimated length of the
+    /// output.
     pub(crate) fn new(
         path: PathBuf,
         file: File,
@@ -81,7 +84,7 @@ impl Destination {
         Error::io(&self.path, "cannot write", error)
     }
 
-    /// Writes bytes; `offset` is where the output of a stream stands.
+    /// Writes bytes at `offset`. A stream ignores the offset: its caller writes in order.
     pub(super) fn write_at(&self, bytes: &[u8], offset: u64) -> Result<()> {
         let written = if self.is_file {
             system::write_at(&self.file, bytes, offset)
@@ -91,9 +94,9 @@ impl Destination {
         written.map_err(|error| self.failed(error))
     }
 
-    /// Sets the disk to work on a range that was written, so that it is busy while we are and the
-    /// final `fsync` finds little to do. Of a large output, what lies well behind is dropped from
-    /// memory, so that the machine keeps what it held before.
+    /// Starts writeback of a written range, so that the disk works meanwhile and the final `fsync` finds little to
+    /// do. For a large output, also drops the pages [`DROP_BEHIND`] bytes before the range from the page cache, so
+    /// that the output does not evict other files.
     pub(super) fn start_writeback(&self, from: u64, len: u64) {
         if !self.is_file {
             return;
@@ -104,7 +107,8 @@ impl Destination {
         }
     }
 
-    /// Writes what the output starts with, and gives back space that was reserved beyond its end.
+    /// Overwrites the start of the file with `start` and truncates the file to `len` bytes, which frees space
+    /// reserved beyond. Does nothing for a stream.
     pub(super) fn end(&self, start: &[u8], len: u64) -> Result<()> {
         if !self.is_file {
             return Ok(());
@@ -113,8 +117,8 @@ impl Destination {
         self.file.set_len(len).map_err(|error| self.failed(error))
     }
 
-    /// As [`start_writeback`](Self::start_writeback) for chunks that are written in any order: the disk is told of many
-    /// at a time.
+    /// Starts writeback of a chunk, where chunks are written in any order: once for each [`WRITEBACK_LEN`] bytes,
+    /// when their last chunk is written.
     pub(super) fn start_writeback_of_chunk(&self, from: u64, len: u64) {
         let end = from + len;
         if end.is_multiple_of(WRITEBACK_LEN) {
@@ -122,7 +126,7 @@ impl Destination {
         }
     }
 
-    /// Copies a range of `input`: shares blocks where the file system can, else within the kernel, else
+    /// Copies a range of `input`: by sharing blocks, where the file system can; otherwise by a kernel copy; otherwise
     /// by reading and writing.
     pub(super) fn copy(&self, input: &Input, transfer: Transfer) -> Result<()> {
         let (head, tail) = self.clone_middle(input, transfer);
@@ -133,8 +137,9 @@ impl Destination {
         Ok(())
     }
 
-    /// Has the middle of a range share its blocks with the input, where both lie alike on blocks.
-    /// Returns what is left to copy before and behind it.
+    /// Lets the block-aligned middle of a range share blocks with the input, if the range has the same alignment in
+    /// both files. Returns the remaining ranges before and after the middle; if nothing is shared, the whole range
+    /// and an empty one.
     pub(super) fn clone_middle(&self, input: &Input, whole: Transfer) -> (Transfer, Transfer) {
         let nothing = (whole, whole.skip(whole.len));
         let block = self.block_len;
@@ -155,7 +160,7 @@ impl Destination {
                 (head, tail)
             }
             Err(error) => {
-                // Another input may lie on the output's file system.
+                // EXDEV concerns this input only: another input may be on the output's file system.
                 if !is(&error, Errno::XDEV) {
                     self.clones.store(false, Ordering::Relaxed);
                 }
@@ -164,13 +169,14 @@ impl Destination {
         }
     }
 
-    /// Copies within the kernel as far as it is able to; returns how many bytes it copied.
+    /// Copies a range with kernel copies, up to the first that fails or copies nothing. Returns the number of bytes
+    /// copied.
     fn kernel_copy(&self, input: &Input, whole: Transfer) -> u64 {
         let mut left = whole;
         while left.len > 0 && self.kernel_copies.load(Ordering::Relaxed) {
             let (part, _) = left.split(left.len.min(COPY_LEN));
             match system::copy_range(input.file(), &self.file, part) {
-                // The end of the input, or a file system that only pretends to copy.
+                // The input has ended, or its file system copies nothing without an error.
                 Ok(0) => break,
                 Ok(count) => {
                     self.start_writeback(part.to, count);
@@ -178,8 +184,8 @@ impl Destination {
                     left = left.skip(count);
                 }
                 Err(error) => {
-                    // The fallback meets an error of the disk again and says it; another input may
-                    // lie on the output's file system.
+                    // These errors do not disable kernel copies: the fallback meets an error of the disk again and
+                    // reports it, and another input may be on the output's file system.
                     let passing = [Errno::NOSPC, Errno::DQUOT, Errno::FBIG, Errno::XDEV];
                     if !passing.into_iter().any(|errno| is(&error, errno)) {
                         self.kernel_copies.store(false, Ordering::Relaxed);

@@ -1,10 +1,9 @@
-//! How bytes reach the disk. Backends differ in nothing else: each is handed the same bytes and the
-//! same ranges of input files in the same order.
+//! Backends write the bytes of an output to disk. Each backend gets the same bytes and the same ranges of input files
+//! in the same order, and writes the same file.
 //!
-//! - [`Buffered`]: ordinary writes through the page cache, in the thread that hands them over.
-//! - [`Chunked`] cuts the output into chunks of known offset, which an executor writes in any order: a
-//!   [`Pool`] of threads, past the page cache where it was asked to (`O_DIRECT`), or a [`Ring`]
-//!   (io_uring).
+//! - [`Buffered`] writes through the page cache in the calling thread.
+//! - [`Chunked`] cuts the output into chunks at known offsets, which an executor writes in any order: a [`Pool`] of
+//!   threads, which bypasses the page cache if the user asks for direct I/O (`O_DIRECT`), or a [`Ring`] (io_uring).
 
 mod aligned;
 mod buffered;
@@ -25,13 +24,13 @@ pub(super) use ring::Ring;
 use crate::error::Result;
 use crate::io::Input;
 
-/// Puts bytes, in order, where they belong.
+/// Writes an output from its start to its end.
 pub(crate) trait Backend: Send {
     /// Appends bytes.
     fn write(&mut self, bytes: &[u8]) -> Result<()>;
-    /// Appends a range of an input file, if possible without reading it into the process.
+    /// Appends a range of an input file, if possible without reading the range into the process.
     fn copy(&mut self, input: &Input, offset: u64, len: u64) -> Result<()>;
-    /// Hands everything to the operating system, then overwrites the start of the output, which is
-    /// `len` bytes long, with `start`. A stream has no start to overwrite.
+    /// Writes all buffered bytes, overwrites the start of the output with `start` and sets the length of the output
+    /// to `len` bytes. A stream keeps its start and its length.
     fn finish(&mut self, start: &[u8], len: u64) -> Result<()>;
 }

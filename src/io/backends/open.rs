@@ -9,12 +9,13 @@ use crate::runtime::{Context, IoMode, human_bytes};
 use std::fs::File;
 use std::sync::Arc;
 
-/// Bytes gathered before they are written.
+/// Buffer size of [`Buffered`] in bytes.
 const BUFFER_LEN: u64 = 1 << 20;
-/// Outputs from this length on are written by several threads, where nothing else was asked for.
+/// Minimum length in bytes of an output that [`IoMode::Auto`] writes with several threads.
 const LEAST_PARALLEL: u64 = 256 << 20;
 
-/// Refuses to begin what cannot end for want of space.
+/// Fails if the bytes to copy exceed the free space of the output's file system. Warns if the estimated length of the
+/// output does.
 pub(crate) fn check_space(
     output: &Output,
     file: &File,
@@ -48,7 +49,8 @@ pub(crate) fn check_space(
     Ok(())
 }
 
-/// The backend that was asked for, or the nearest that the system can do.
+/// Opens the backend of an output: that of the mode in `ctx` if the system and the output support it, otherwise a
+/// simpler one. Reserves space for the bytes to copy, and fails if the disk is too full.
 pub(crate) fn open_backend(
     output: &Output,
     file: File,
@@ -62,7 +64,7 @@ pub(crate) fn open_backend(
             Err(error) if error.kind() == std::io::ErrorKind::StorageFull => {
                 return Err(Error::io(path, "cannot reserve space", error));
             }
-            // A file system that cannot reserve.
+            // Not every file system can reserve space.
             _ => {}
         }
     }

@@ -1,4 +1,4 @@
-//! A small pool of threads that write chunks, through the page cache or past it.
+//! An executor with a small pool of threads that write chunks, through the page cache or with `O_DIRECT`.
 
 use super::aligned::{ALIGNMENT, AlignedBuffer};
 use super::chunked::{Chunk, Executor, Job, Segment};
@@ -12,12 +12,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-/// Threads of a pool: writes wait for the disk, not for a core. See `reference/performance.md`.
+/// The number of threads of a pool: writes wait for the disk, not for a core. See `reference/performance.md`.
 const THREADS: usize = 2;
-/// Jobs that wait for a thread.
+/// Maximum number of jobs that wait for a thread.
 const QUEUE_LEN: usize = 8;
 
-/// Executes jobs in threads of its own.
+/// Runs jobs in threads of its own.
 pub(crate) struct Pool {
     queue: Option<Sender<Job>>,
     threads: Vec<JoinHandle<()>>,
@@ -26,17 +26,17 @@ pub(crate) struct Pool {
 
 struct Shared {
     destination: Arc<Destination>,
-    /// The output opened once more, for writes past the page cache.
+    /// A second descriptor of the output, opened with `O_DIRECT`.
     direct: Option<File>,
     direct_works: AtomicBool,
     failed: AtomicBool,
-    /// The failure that lies first in the output.
+    /// The failure at the lowest offset of the output, with that offset.
     failure: Mutex<Option<(u64, Error)>>,
 }
 
 impl Pool {
-    /// A pool that writes to `destination`; past the page cache where `direct` is given, the same file
-    /// opened with `O_DIRECT`.
+    /// Starts a pool that writes to `destination`. `direct` is the same file opened with `O_DIRECT`; if given, writes
+    /// bypass the page cache. Fails if no thread can be started.
     pub(crate) fn start(destination: Arc<Destination>, direct: Option<File>) -> Result<Self> {
         let (queue, jobs) = bounded(QUEUE_LEN);
         let shared = Arc::new(Shared {
@@ -58,7 +58,7 @@ impl Pool {
                 .spawn(move || shared.work(&jobs));
             match thread {
                 Ok(thread) => pool.threads.push(thread),
-                // One is enough.
+                // One thread is enough.
                 Err(_) if !pool.threads.is_empty() => break,
                 Err(error) => {
                     return Err(Error::io(
@@ -84,7 +84,7 @@ impl Pool {
         }
     }
 
-    /// Ends the threads once the queue is empty.
+    /// Waits until the queue is empty and the threads have ended. Returns false if a thread panicked.
     fn join(&mut self) -> bool {
         self.queue = None;
         let results: Vec<bool> = self
@@ -126,7 +126,7 @@ impl Executor for Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        // What is still queued is not wanted any more.
+        // The jobs still queued are of an output that is being abandoned: the threads skip them.
         self.shared.failed.store(true, Ordering::Release);
         self.join();
     }
@@ -182,7 +182,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Writes what lies on blocks past the page cache, and the rest, at the end of the output, through it.
+    /// Writes the block-aligned part of a chunk with `O_DIRECT` and the remainder, at the end of the output, through
+    /// the page cache.
     fn write_direct(&self, direct: &File, bytes: &[u8], offset: u64) -> Result<()> {
         let aligned = if offset.is_multiple_of(ALIGNMENT as u64) {
             bytes.len() / ALIGNMENT * ALIGNMENT

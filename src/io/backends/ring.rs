@@ -1,9 +1,8 @@
-//! io_uring: chunks go through registered buffers as chains of reads and one write, many in flight,
-//! with few system calls.
+//! io_uring: an executor that writes each chunk through a registered buffer, as a chain of reads and one write.
+//! Several chunks are in flight, and system calls are few.
 //!
-//! Whatever a chain does not complete (a short read or write, an error, an interruption) is done over
-//! with plain calls, which either succeed or say what is wrong. So the ring needs no error handling
-//! of its own.
+//! A chain that does not complete (a short read or write, an error, an interruption) is repeated with plain calls,
+//! which either succeed or return the error. So the ring needs no error handling of its own.
 #![allow(unsafe_code)]
 
 use super::chunked::{CHUNK_LEN, Chunk, Executor, Job, Segment};
@@ -16,40 +15,40 @@ use rustix::io::Errno;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-/// Chunks in flight. With their buffers they fit into the 8 MB that unprivileged processes may lock
-/// by default.
+/// Maximum number of chunks in flight. Their buffers fit into the 8 MB that unprivileged processes may lock by
+/// default.
 const SLOTS: usize = 6;
-/// Entries of the submission queue.
+/// Number of entries of the submission queue.
 const ENTRIES: u32 = 256;
-/// A chunk of more pieces is put together by plain reads.
+/// Maximum number of segments of a chunk that is read by a chain; a chunk with more is filled by plain reads.
 const MOST_PIECES: usize = 16;
-/// Chains gathered before the kernel is told.
+/// The number of chains that are submitted to the kernel together.
 const BATCH: usize = 2;
 
-/// Executes jobs on an io_uring.
+/// Runs jobs on an io_uring.
 pub(crate) struct Ring {
     destination: Arc<Destination>,
     ring: IoUring,
     slots: Vec<Slot>,
-    /// Slots filled since the kernel was told.
+    /// The number of queued chains that are not submitted to the kernel yet.
     untold: usize,
 }
 
-/// One registered buffer and the chunk that goes through it.
+/// A registered buffer and the chunk that is written through it.
 struct Slot {
-    /// Registered with the ring and written to by the kernel while `waiting` is not 0: its memory
-    /// never moves and is only touched here while `waiting` is 0.
+    /// Registered with the ring. The kernel writes to it while `waiting` is not 0: its memory never moves, and the
+    /// process touches it only while `waiting` is 0.
     buffer: Box<[u8]>,
     chunk: Option<Chunk>,
-    /// What each operation of the chain must return.
+    /// The result that each operation of the chain must have: the number of bytes that it transfers.
     expected: Vec<u32>,
-    /// Operations whose completion has not come.
+    /// The number of operations that are not completed.
     waiting: usize,
     incomplete: bool,
 }
 
 impl Ring {
-    /// Sets a ring up. The error says what the system refuses, and what helps.
+    /// Sets up a ring. The error is a message that names what the system refuses and, if known, a remedy.
     pub(crate) fn start(destination: &Arc<Destination>) -> std::result::Result<Self, String> {
         let ring = IoUring::new(ENTRIES).map_err(|error| explain_setup(&error))?;
         let mut slots: Vec<Slot> = (0..SLOTS)
@@ -81,7 +80,7 @@ impl Ring {
         })
     }
 
-    /// A slot that nothing is under way in.
+    /// The index of a slot without a chunk, after a wait for completions if all slots are in use.
     fn free_slot(&mut self) -> Result<usize> {
         loop {
             if let Some(free) = self.slots.iter().position(|slot| slot.chunk.is_none()) {
@@ -91,7 +90,7 @@ impl Ring {
         }
     }
 
-    /// Tells the kernel of what was queued, waits for so many completions, and takes all there are.
+    /// Submits the queued chains, waits for `at_least` completions and processes all that have arrived.
     fn reap(&mut self, at_least: usize) -> Result<()> {
         self.untold = 0;
         loop {
@@ -126,7 +125,8 @@ impl Ring {
             .try_for_each(|index| self.finish_slot(index))
     }
 
-    /// Ends a slot whose operations are all completed.
+    /// Finishes a slot whose operations are all completed: repeats an incomplete chain with plain calls, and frees
+    /// the slot.
     fn finish_slot(&mut self, index: usize) -> Result<()> {
         let Some(slot) = self.slots.get_mut(index) else {
             return Ok(());
@@ -202,7 +202,7 @@ impl Ring {
         // inputs. The memory is the slot's registered buffer, which nobody touches meanwhile.
         let pushed = unsafe { self.ring.submission().push_multiple(&chain) };
         if pushed.is_err() {
-            // Not one of them was taken: do it with plain calls.
+            // None of the operations was queued: use plain calls.
             if let Some(slot) = self.slots.get_mut(index) {
                 (slot.waiting, slot.incomplete) = (0, true);
             }
@@ -244,11 +244,11 @@ impl Executor for Ring {
 }
 
 impl Drop for Ring {
-    /// The kernel must be done with the buffers before they go.
+    /// Waits for the kernel to finish all operations before their buffers are freed.
     fn drop(&mut self) {
         while self.in_flight() {
             if self.ring.submit_and_wait(1).is_err() {
-                // Memory that the kernel may still write to is not given back.
+                // The kernel may still write to the buffers: leak them.
                 for slot in &mut self.slots {
                     Box::leak(std::mem::take(&mut slot.buffer));
                 }
@@ -265,8 +265,8 @@ impl Drop for Ring {
                 }
             }
         }
-        // Left to itself the kernel gives the locked memory back some time later, and a next ring may
-        // find too little.
+        // Without this call the kernel releases the locked memory some time later, and the next ring may find too
+        // little.
         let _ = self.ring.submitter().unregister_buffers();
     }
 }

@@ -1,4 +1,4 @@
-//! `FICLONERANGE`: two files share blocks on disk (btrfs, xfs, bcachefs).
+//! `FICLONERANGE`: lets two files share blocks on disk (btrfs, xfs, bcachefs).
 #![allow(unsafe_code)]
 
 use super::Transfer;

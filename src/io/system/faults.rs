@@ -1,18 +1,18 @@
-//! System calls that fail on demand.
+//! System calls that fail on demand, for tests.
 
 use super::Call;
 use rustix::io::Errno;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What happens to a call.
+/// The fault of a system call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// It fails.
+    /// The call fails with this error.
     Fails(Errno),
-    /// It is interrupted by a signal before it does anything.
+    /// A signal interrupts the call before it transfers anything.
     Interrupted,
-    /// It moves half of the bytes.
+    /// The call transfers half of the bytes.
     Short,
 }
 
@@ -20,9 +20,9 @@ pub(crate) enum Fault {
 struct Plan {
     call: Call,
     fault: Fault,
-    /// The first call that it happens to, counted from 1.
+    /// The first call that has the fault, counted from 1.
     nth: u64,
-    /// Whether it happens to all calls from there on.
+    /// Whether all later calls have the fault, too.
     lasting: bool,
     seen: u64,
     happened: u64,
@@ -31,7 +31,7 @@ struct Plan {
 static PLAN: Mutex<Option<Plan>> = Mutex::new(None);
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// A plan in force; it ends when this is dropped. Tests with plans run one at a time.
+/// Exclusive use of the fault plan: tests that hold one run one at a time. Dropping it ends the plan.
 pub(crate) struct Faults {
     _alone: MutexGuard<'static, ()>,
 }
@@ -41,14 +41,15 @@ fn plan() -> MutexGuard<'static, Option<Plan>> {
 }
 
 impl Faults {
-    /// No faults, and nobody else's.
+    /// Waits until no other test holds the plan, and clears it.
     pub(crate) fn none() -> Self {
         let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         *plan() = None;
         Self { _alone: alone }
     }
 
-    /// From now on the `nth` call of its kind meets `fault`; a disk that is full stays full.
+    /// Plans that the `nth` call of its kind from now on has `fault`. [`Fault::Fails`] also applies to all later
+    /// calls, as a full disk stays full.
     pub(crate) fn plan(&self, call: Call, nth: u64, fault: Fault) {
         *plan() = Some(Plan {
             call,
@@ -60,7 +61,7 @@ impl Faults {
         });
     }
 
-    /// Ends the plan; returns whether it ever came to happen.
+    /// Ends the plan. Returns whether any call had the fault.
     pub(crate) fn end(&self) -> bool {
         plan().take().is_some_and(|plan| plan.happened > 0)
     }

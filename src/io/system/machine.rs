@@ -1,17 +1,17 @@
-//! What the machine and its file systems can do.
+//! Resources of the machine: memory, open files, and properties of its file systems.
 
 use rustix::fs::{fstatfs, fstatvfs};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// Memory of the machine in bytes.
+/// The physical memory of the machine, in bytes.
 pub(crate) fn memory() -> u64 {
     let info = rustix::system::sysinfo();
     (info.totalram as u64).saturating_mul(u64::from(info.mem_unit))
 }
 
-/// Memory that a process may take now without pushing others out: what the machine has left, or what the control groups
-/// that it is in still allow.
+/// Memory in bytes that the process may allocate without swapping: the minimum of the machine's `MemAvailable` and of
+/// the unused limits of the control groups of the process.
 pub(crate) fn available_memory() -> u64 {
     let read = |path: &Path| std::fs::read_to_string(path).ok();
     let info = read(Path::new("/proc/meminfo")).unwrap_or_default();
@@ -23,7 +23,7 @@ pub(crate) fn available_memory() -> u64 {
         .fold(free, u64::min)
 }
 
-/// `MemAvailable` of `/proc/meminfo`, in bytes.
+/// The value of `MemAvailable` in `/proc/meminfo`, in bytes.
 fn mem_available(info: &str) -> Option<u64> {
     let line = info
         .lines()
@@ -32,8 +32,9 @@ fn mem_available(info: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// The folders of the control groups that `/proc/self/cgroup` names, and of those around them. In a container the names
-/// may be those outside of it: then the root is that of the container.
+/// The directories of the control groups in `/proc/self/cgroup`, and of all their parents. In a container the names
+/// may be those that the host uses: those directories do not exist then, and the root directory describes the
+/// container.
 fn group_folders(groups: &str) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for line in groups.lines() {
@@ -57,10 +58,11 @@ fn group_folders(groups: &str) -> Vec<PathBuf> {
     folders
 }
 
-/// What a control group still allows; `None` where it sets no limit. `read` reads one of its files.
+/// Bytes of memory that a control group still allows; `None` if it has no limit. `read` reads one of its files by
+/// name.
 fn left_in_group(read: impl Fn(&str) -> Option<String>) -> Option<u64> {
     let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
-    // Files in the page cache count as used, and make room where it is needed.
+    // The page cache counts as used memory, but the kernel frees inactive file pages when memory is short.
     let cached = |key: &str| -> u64 {
         let stat = read("memory.stat").unwrap_or_default();
         let line = stat.lines().find_map(|line| line.strip_prefix(key));
@@ -80,12 +82,13 @@ fn left_in_group(read: impl Fn(&str) -> Option<String>) -> Option<u64> {
     Some(limit.saturating_sub(used.saturating_sub(cached("inactive_file "))))
 }
 
-/// Whether that many bytes would push most of what the machine holds out of its memory.
+/// Whether a file of `bytes` bytes exceeds half of the machine's memory, so that reading or writing it would evict
+/// most of the page cache.
 pub(crate) fn is_large(bytes: u64) -> bool {
     bytes > memory() / 2
 }
 
-/// How many files the process may have open, after asking for as many as it may ask for.
+/// The maximum number of open files of the process. Raises the soft limit to the hard limit.
 pub(crate) fn most_open_files() -> u64 {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
@@ -99,12 +102,13 @@ pub(crate) fn most_open_files() -> u64 {
     }
 }
 
-/// The length of a block of the file system that holds `file`.
+/// The block size in bytes of the file system that holds `file`; 4096 if unknown.
 pub(crate) fn block_len(file: &File) -> u64 {
     fstatvfs(file).map_or(4096, |system| system.f_bsize)
 }
 
-/// Whether files can share blocks, so that a copy takes no space (btrfs, xfs, bcachefs, zfs).
+/// Whether the file system of `file` is of a type that can share blocks between files, so that a copy takes no space
+/// (btrfs, xfs, bcachefs, zfs).
 pub(crate) fn shares_blocks(file: &File) -> bool {
     const BTRFS: u64 = 0x9123_683e;
     const XFS: u64 = 0x5846_5342;
@@ -113,10 +117,11 @@ pub(crate) fn shares_blocks(file: &File) -> bool {
     fstatfs(file).is_ok_and(|system| [BTRFS, XFS, BCACHEFS, ZFS].contains(&(system.f_type as u64)))
 }
 
-/// Bytes that may still be written where `directory` is; `None` where the system does not tell.
+/// Free bytes on the file system of `directory` that this process may use; `None` if the file system does not report
+/// them.
 pub(crate) fn free_space(directory: &Path) -> Option<u64> {
     let system = rustix::fs::statvfs(directory).ok()?;
-    // Some file systems do not say how large they are.
+    // Some file systems report no size.
     if system.f_blocks == 0 {
         return None;
     }

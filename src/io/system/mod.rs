@@ -1,5 +1,4 @@
-//! The system calls that move bytes, in one place: interrupted ones are repeated, and tests can have
-//! any of them fail.
+//! The system calls that transfer bytes. Interrupted calls are repeated, and tests can make any of them fail.
 
 mod clone_range;
 #[cfg(test)]
@@ -15,7 +14,7 @@ use std::io;
 use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
 
-/// Kinds of calls, for tests that have one fail.
+/// Kinds of system calls, by which tests select the one that fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Call {
     Read,
@@ -27,8 +26,8 @@ pub(crate) enum Call {
     Rename,
 }
 
-/// In a test, fails or shortens the call as planned; otherwise nothing. Returns how many bytes the
-/// call may move.
+/// Returns the number of bytes that a call may transfer: `len`, unless a test has planned a fault, by which the call
+/// fails or transfers less.
 #[inline]
 pub(crate) fn admit(call: Call, len: usize) -> io::Result<usize> {
     #[cfg(test)]
@@ -40,7 +39,7 @@ pub(crate) fn admit(call: Call, len: usize) -> io::Result<usize> {
     }
 }
 
-/// Repeats a call that a signal interrupted.
+/// Repeats a call as long as a signal interrupts it.
 fn retry<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match call() {
@@ -50,7 +49,7 @@ fn retry<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     }
 }
 
-/// Reads at `offset` until `buffer` is full or the file ends; returns how many bytes there were.
+/// Reads at `offset` until `buffer` is full or the file ends. Returns the number of bytes read.
 pub(crate) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut done = 0;
     while let Some(rest) = buffer.get_mut(done..).filter(|rest| !rest.is_empty()) {
@@ -95,7 +94,7 @@ fn write_by(bytes: &[u8], mut call: impl FnMut(&[u8], u64) -> io::Result<usize>)
     Ok(())
 }
 
-/// A range of one file, and where in another it goes.
+/// A range of a source file, and its offset in a target file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Transfer {
     pub from: u64,
@@ -104,7 +103,7 @@ pub(crate) struct Transfer {
 }
 
 impl Transfer {
-    /// What is left behind the first `len` bytes.
+    /// The remainder after the first `len` bytes.
     pub(crate) const fn skip(self, len: u64) -> Self {
         Self {
             from: self.from + len,
@@ -113,13 +112,14 @@ impl Transfer {
         }
     }
 
-    /// The first `len` bytes, and what is left.
+    /// The first `len` bytes, and the remainder.
     pub(crate) const fn split(self, len: u64) -> (Self, Self) {
         (Self { len, ..self }, self.skip(len))
     }
 }
 
-/// Copies within the kernel; returns how many bytes were copied, 0 at the end of the source.
+/// Copies within the kernel (`copy_file_range`). Returns the number of bytes copied, which may be less than
+/// requested; 0 at the end of the source.
 pub(crate) fn copy_range(source: &File, target: &File, transfer: Transfer) -> io::Result<u64> {
     retry(|| {
         let len = admit(Call::Copy, usize::try_from(transfer.len).unwrap_or(1 << 30))?;
@@ -130,8 +130,8 @@ pub(crate) fn copy_range(source: &File, target: &File, transfer: Transfer) -> io
     })
 }
 
-/// Has two files share blocks (`FICLONERANGE`). All of the transfer must lie on the file system's
-/// blocks, but for its end where the source ends.
+/// Lets two files share blocks (`FICLONERANGE`). Both offsets and the length must be multiples of the file system's
+/// block size; only a range that ends where the source ends may have any length.
 pub(crate) fn clone_range(source: &File, target: &File, transfer: Transfer) -> io::Result<()> {
     retry(|| {
         admit(Call::Clone, 0)?;
@@ -139,7 +139,7 @@ pub(crate) fn clone_range(source: &File, target: &File, transfer: Transfer) -> i
     })
 }
 
-/// Reserves space for a file of `len` bytes; its length does not change.
+/// Reserves disk space for a file of `len` bytes. The length of the file does not change.
 pub(crate) fn reserve(file: &File, len: u64) -> io::Result<()> {
     admit(Call::Reserve, 0)?;
     Ok(rustix::fs::fallocate(
@@ -150,7 +150,7 @@ pub(crate) fn reserve(file: &File, len: u64) -> io::Result<()> {
     )?)
 }
 
-/// Gives the space of a range back to the disk, where the file system can. The file keeps its length, and the range
+/// Frees the disk space of a range, if the file system can. The length of the file does not change, and the range
 /// reads as zeros.
 pub(crate) fn punch_hole(file: &File, from: u64, len: u64) {
     use rustix::fs::FallocateFlags;
@@ -158,7 +158,7 @@ pub(crate) fn punch_hole(file: &File, from: u64, len: u64) {
     let _ = rustix::fs::fallocate(file, flags, from, len);
 }
 
-/// Writes what the operating system holds of a file, and its length, to the disk.
+/// Flushes the data and the metadata of a file to disk (`fsync`).
 pub(crate) fn sync(file: &File) -> io::Result<()> {
     retry(|| {
         admit(Call::Sync, 0)?;
@@ -166,8 +166,8 @@ pub(crate) fn sync(file: &File) -> io::Result<()> {
     })
 }
 
-/// Tells the operating system that a range is not needed in memory. Dirty pages are set to be
-/// written and stay until they are. It is advice: a failure changes nothing.
+/// Advises the kernel that a range of a file is not needed in the page cache (`POSIX_FADV_DONTNEED`): clean pages are
+/// dropped; writeback of dirty pages starts, and they stay. Failures are ignored.
 pub(crate) fn release(file: &File, from: u64, len: u64) {
     if let Some(len) = NonZeroU64::new(len) {
         let _ = rustix::fs::fadvise(file, from, Some(len), rustix::fs::Advice::DontNeed);

@@ -1,4 +1,4 @@
-//! Every command that writes, with every kind of system call failing at every place.
+//! Commands that write, run with system calls of each kind failing at each position in the sequence of calls.
 
 use super::Call;
 use super::faults::{Fault, Faults};
@@ -24,7 +24,7 @@ const MODES: [IoMode; 4] = [
 ];
 const OLD: &[u8] = b"the file that was there before";
 
-/// Some input files, and a directory for outputs.
+/// A directory with input files and a subdirectory for outputs.
 struct Bench {
     directory: tempfile::TempDir,
     changes: PathBuf,
@@ -97,7 +97,7 @@ impl Bench {
         self.directory.path().join("out/result.osm.pbf")
     }
 
-    /// Runs a job that replaces an old output.
+    /// Runs a job that may replace an existing output.
     fn run(&self, job: Job, io: IoMode) -> Result<()> {
         let ctx = context(io);
         let (output, write) = (target(self.output()), WriteOptions::default());
@@ -214,7 +214,7 @@ impl Bench {
         }
     }
 
-    /// Runs a job with an old output in place; returns what came of it and what is there now.
+    /// Runs a job over an old output. Returns the result of the job and the content of the output file after it.
     fn run_over_old(&self, job: Job, io: IoMode) -> (Result<()>, Vec<u8>) {
         fs::write(self.output(), OLD).unwrap();
         let result = self.run(job, io);
@@ -230,7 +230,7 @@ impl Bench {
     }
 }
 
-/// The modes that make a difference: text is written in one way.
+/// The I/O modes that differ for a job: text is written the same in all of them.
 fn modes(job: Job) -> &'static [IoMode] {
     match job {
         Job::CatText | Job::Diff => &[IoMode::Buffered],
@@ -238,8 +238,8 @@ fn modes(job: Job) -> &'static [IoMode] {
     }
 }
 
-/// Places at which calls fail: all of the first ones, then some. Jobs that look at every object take
-/// their time, and go the same ways as the others.
+/// The positions in the sequence of calls at which one fails: every position at first, then one in `step`. Jobs that
+/// decode every object are slow and make the same calls as the others, so fewer positions are tried.
 fn places(job: Job) -> impl Iterator<Item = u64> {
     let (all, step) = match job {
         Job::TagsFilter | Job::Extract | Job::Diff => (4, 41),
@@ -267,8 +267,8 @@ fn every_backend_writes_the_same_bytes() {
     drop(faults);
 }
 
-/// Runs a job with a call failing at one place after another, by turns in each of some ways, until there are no more
-/// such calls.
+/// Runs each job in each mode with a fault at one position after another, cycling through the faults in `turns`,
+/// until the job makes fewer calls than that.
 fn at_every_place(
     call: Call,
     turns: &[Fault],
@@ -305,7 +305,7 @@ fn a_failing_disk_costs_no_old_file_and_is_named() {
             call,
             &errors.map(Fault::Fails),
             |bench, good, result, output, what| match result {
-                // The file had its name already when its directory could not be flushed.
+                // The file had its new name already when flushing its directory failed.
                 Err(error) if output == good => assert!(call == Call::Sync, "{what}: {error}"),
                 Err(error) => {
                     let message = error.to_string();
@@ -321,7 +321,7 @@ fn a_failing_disk_costs_no_old_file_and_is_named() {
                     assert!(named && tells_why, "{what}: {message}");
                     assert!(output == OLD, "{what}");
                 }
-                // Direct reads that fail when the file is opened are done without.
+                // If the direct read that is tried on opening fails, the page cache is used.
                 Ok(()) => assert!(call == Call::Read && output == good, "{what}"),
             },
         );

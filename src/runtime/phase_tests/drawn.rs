@@ -1,4 +1,4 @@
-//! The phase over threads that run one at a time, in an order that is drawn and can be drawn again.
+//! The phase with threads that run one at a time, in a random order that `shuttle` can replay.
 
 mod threads {
     pub(super) use shuttle::sync::{Condvar, Mutex, MutexGuard};
@@ -24,7 +24,7 @@ use shuttle::rand::{Rng, thread_rng};
 use shuttle::thread::yield_now;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-/// Where a phase goes wrong.
+/// The part of a phase that fails.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Wrong {
     Source,
@@ -34,12 +34,12 @@ enum Wrong {
     Merge,
 }
 
-/// A panic that is not printed.
+/// Panics without the message that the panic hook prints.
 fn panic_at(item: u64) -> ! {
     std::panic::resume_unwind(Box::new(format!("item {item}")))
 }
 
-/// One phase: so many items and workers, a budget, and what goes wrong at which items.
+/// Runs a phase over `items` items, in which each part in `wrong` fails at its item, and checks the result.
 fn run(items: u64, jobs: usize, budget: u64, wrong: &[(u64, Wrong)]) {
     let goes = |item: u64, what: Wrong| wrong.contains(&(item, what));
     let (alive, held, most) = (AtomicI64::new(0), AtomicU64::new(0), AtomicU64::new(0));
@@ -84,7 +84,7 @@ fn run(items: u64, jobs: usize, budget: u64, wrong: &[(u64, Wrong)]) {
             Ok(())
         },
     );
-    // The source ends at its first error: what is wrong behind it never happens.
+    // The phase returns its first error in item order: failures of later items have no effect.
     let first = wrong
         .iter()
         .map(|(item, _)| *item)
