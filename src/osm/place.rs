@@ -1,10 +1,12 @@
-//! Where a node is, or that it is not known, in eight bytes.
+//! The location of a node, or its absence, in eight bytes.
 
-/// A latitude and a longitude in 1e-7 degree, or none. Small enough for there to be ten thousand million of them.
+/// The location of a node in units of 1e-7 degree, or no location. Eight bytes are few enough to hold the locations of
+/// ten thousand million nodes in 80 GB.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct Place(u64);
 
-/// What stands for no place in files and in memory: a latitude that no point on earth has.
+/// The coordinates that mean "no location" in files: both `i32::MAX`, a latitude that no point on earth has. A
+/// [`Place`] stores its coordinates XOR this value, so that zeroed memory means "no location", too.
 const NOWHERE: u64 = pack(i32::MAX, i32::MAX);
 
 const fn pack(lat_e7: i32, lon_e7: i32) -> u64 {
@@ -12,29 +14,29 @@ const fn pack(lat_e7: i32, lon_e7: i32) -> u64 {
 }
 
 impl Place {
-    /// No place. This is what zeroed memory holds.
+    /// No location. Zeroed memory holds this value.
     pub const NONE: Self = Self(0);
 
-    /// A place; [`Place::NONE`] where both are the largest number, as files have it where there is none.
+    /// A location; [`Place::NONE`] if both coordinates are `i32::MAX`, which means "no location" in files.
     #[inline]
     pub const fn new(lat_e7: i32, lon_e7: i32) -> Self {
         Self(pack(lat_e7, lon_e7) ^ NOWHERE)
     }
 
-    /// Whether there is none.
+    /// Whether the location is missing.
     #[inline]
     pub const fn is_none(self) -> bool {
         self.0 == 0
     }
 
-    /// Latitude and longitude, as files have them: both the largest number where there is none.
+    /// Latitude and longitude as files store them: both `i32::MAX` if the location is missing.
     #[inline]
     pub const fn lat_lon_e7(self) -> (i32, i32) {
         let packed = self.0 ^ NOWHERE;
         ((packed >> 32) as i32, packed as i32)
     }
 
-    /// Latitude and longitude.
+    /// Latitude and longitude; `None` if the location is missing.
     pub fn get(self) -> Option<(i32, i32)> {
         (!self.is_none()).then(|| self.lat_lon_e7())
     }
