@@ -1,7 +1,7 @@
-//! `diff`: what differs between two files, as text or as a change file.
+//! `diff`: writes the differences between two files, as text or as a change file.
 //!
-//! Blobs that are equal by their hashes are not read. What is left is cut into ranges of ids, each of
-//! which one worker goes through in both files side by side.
+//! Pairs of blobs with equal content hashes are not read. The other blobs are cut into shards, which are ranges of
+//! ids. A worker walks the objects of a shard in both files side by side.
 
 mod compare;
 mod order;
@@ -20,74 +20,76 @@ use order::{Side, in_order};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// What to compare, and how.
+/// The options of `diff`.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The old file.
     pub old: PathBuf,
     /// The new file.
     pub new: PathBuf,
-    /// Kinds of objects that are compared.
+    /// The kinds of objects to compare.
     pub kinds: KindSet,
-    /// What of an object counts.
+    /// The rules by which two objects are equal.
     pub equality: Equality,
-    /// Read blobs of equal hashes all the same.
+    /// Whether to read and compare blobs with equal content hashes, too.
     pub verify: bool,
-    /// What is written, and where; `None` where only the counts are asked for.
+    /// The format of the differences and their output; `None` to count objects only.
     pub output: Option<(Format, OutputTarget)>,
 }
 
-/// What of an object has to be the same.
+/// The rules by which two objects are equal. Location, visibility, tags, refs and members always have to be
+/// equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Equality {
-    /// Not only location, tags, nodes and members, but the metadata, too.
+    /// Whether metadata have to be equal, too: version, timestamp, changeset, uid and user.
     pub metadata: bool,
-    /// Of the metadata, do not look at the changeset.
+    /// Whether the changeset may differ in spite of `metadata`.
     pub ignore_changeset: bool,
-    /// Of the metadata, do not look at the number of the user.
+    /// Whether the uid may differ in spite of `metadata`.
     pub ignore_uid: bool,
-    /// Of the metadata, do not look at the name of the user.
+    /// Whether the name of the user may differ in spite of `metadata`.
     pub ignore_user: bool,
 }
 
-/// How differences are written.
+/// The format of the differences.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Format {
-    /// A line an object: `-` only in the old file, `+` only in the new one, `*` in both and different, a
-    /// space where it is the same.
+    /// A line per object, which begins with `-` if only the old file has the object, `+` if only the new file has it,
+    /// `*` if it differs, and a space if it is equal.
     Text {
-        /// Also objects that are the same.
+        /// Whether equal objects are written, too.
         common: bool,
-        /// Below each object that differs, what differs.
+        /// Whether each object that differs is followed by its differences, a line each.
         details: bool,
     },
-    /// A change file that makes the new file of the old one.
+    /// A change file that turns the old file into the new file.
     Osc(Deletions),
 }
 
-/// What a change file says of objects that are gone.
+/// The options of a change file: how deletions are written, and the name of the program.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Deletions {
-    /// Their version is one higher than in the old file.
+    /// Whether deletions have the version of the old file plus one, instead of that version.
     pub increment_version: bool,
-    /// Their time is that of the run, in seconds since 1970; as in the old file where `None`.
+    /// The timestamp of deletions, in seconds since 1970; `None` for the timestamp of the object in the old file.
     pub timestamp: Option<i64>,
-    /// Everything that the old file says of them is kept.
+    /// Whether deletions contain the whole object of the old file. Otherwise they contain id, version and timestamp
+    /// alone.
     pub keep_details: bool,
-    /// The name of the writing program.
+    /// The name of the writing program; this program's name and version if `None`.
     pub generator: Option<String>,
 }
 
-/// Objects of one kind, by where they are.
+/// The numbers of objects that are in one file alone, equal, or different.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Counts {
-    /// Only in the old file.
+    /// The number of objects that only the old file has.
     pub left: u64,
-    /// Only in the new file.
+    /// The number of objects that only the new file has.
     pub right: u64,
-    /// In both, and the same.
+    /// The number of objects that are equal in both files.
     pub same: u64,
-    /// In both, and different.
+    /// The number of objects that both files have, but with differences.
     pub different: u64,
 }
 
@@ -99,32 +101,34 @@ impl Counts {
         self.different += other.different;
     }
 
-    /// Whether nothing differs.
+    /// Whether all objects are in both files and equal.
     pub const fn is_same(&self) -> bool {
         self.left + self.right + self.different == 0
     }
 }
 
-/// What was found.
+/// The result of `diff`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Summary {
-    /// Nodes.
+    /// The counts of nodes.
     pub nodes: Counts,
-    /// Ways.
+    /// The counts of ways.
     pub ways: Counts,
-    /// Relations.
+    /// The counts of relations.
     pub relations: Counts,
-    /// Pairs of blobs that were equal by their hashes.
+    /// The number of pairs of blobs with equal hashes or equal payloads, whose objects were not compared one by one.
     pub blobs_equal: u64,
-    /// Objects that have a lower version or an older time in the new file: a change file does not bring
-    /// them back, since the newest version wins.
+    /// The number of different objects with a lower version, or the same version and an older timestamp, in the new
+    /// file. Their changes have no effect when the change file is applied, since the newest version wins. Counted only
+    /// for a change file.
     pub going_back: u64,
-    /// Nodes whose coordinates are finer than a change file can say.
+    /// The number of nodes whose coordinates are rounded in the change file, which has seven decimals. Counted only
+    /// for a change file.
     pub inexact: u64,
 }
 
 impl Summary {
-    /// All kinds together.
+    /// The counts of all kinds together.
     pub fn total(&self) -> Counts {
         let mut total = self.nodes;
         total.add(&self.ways);
@@ -150,7 +154,8 @@ impl Summary {
     }
 }
 
-/// Compares.
+/// Compares two files and writes their differences. A file that is not in canonical order is sorted into a temporary
+/// file first. Fails if a history file is to be compared for a change file.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(1);
     let sides = [&options.old, &options.new].map(|path| in_order(path, ctx));
@@ -205,7 +210,6 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     Ok(summary)
 }
 
-/// A step all of whose blobs are decoded.
 struct Decoded(MergeStep);
 
 impl WorkItem for Decoded {
@@ -221,10 +225,11 @@ impl WorkItem for Decoded {
     }
 }
 
-/// Bytes of payload that one worker takes at a time, of both files together.
+/// The approximate size of a shard: the payloads of both files together, in bytes.
 const SHARD_BYTES: u64 = 16 << 20;
 
-/// What has to be looked at. Pairs of equal blobs are counted at once.
+/// Plans the merge steps. Pairs of blobs with equal hashes get no item and are counted here, unless their objects have
+/// to be written or verified.
 fn plan(
     options: &Options,
     sides: &[Side; 2],

@@ -1,4 +1,4 @@
-//! `extract`: what lies in a region, or in each of many.
+//! `extract`: cuts out the objects of a region, or of each of many regions in one run.
 
 mod memory;
 mod selection;
@@ -22,63 +22,64 @@ use selection::{Limits, RegionMembers};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// One region and where what lies in it goes.
+/// A region, and the output for its objects.
 #[derive(Debug, Clone)]
 pub struct Extract {
-    /// What it covers.
+    /// The area of the region.
     pub shape: Shape,
-    /// Where the result goes.
+    /// The output.
     pub output: OutputTarget,
-    /// What its header says.
+    /// Fields to set in the header of the output.
     pub header: HeaderOptions,
 }
 
-/// What to cut out, and how.
+/// The options of `extract`.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The file.
+    /// The input file.
     pub input: PathBuf,
-    /// The regions.
+    /// The regions and their outputs.
     pub extracts: Vec<Extract>,
-    /// What comes along.
+    /// The rule that selects ways, relations and further nodes by the nodes in a region.
     pub strategy: Strategy,
-    /// Put the box around a region into the header of its file.
+    /// Whether the header of each output gets the bounding box of its region; without it the header has no box.
     pub set_bounds: bool,
-    /// Metadata that is left out.
+    /// Metadata fields that the outputs leave out.
     pub clean: InfoFields,
-    /// How the results are written.
+    /// The compression and the indexes of the outputs.
     pub write: WriteOptions,
-    /// Bytes of memory to stay under, by reading the input several times if need be.
+    /// The maximum memory in bytes: the input is read several times if one pass over all regions would need more. If
+    /// `None`, several regions may take three quarters of the memory of the machine.
     pub max_memory: Option<u64>,
-    /// How many regions are cut out in one pass at most; `None` leaves that to the command.
+    /// The maximum number of regions per pass over the input; if `None`, only memory and open files limit it.
     pub most_regions: Option<usize>,
 }
 
-/// What `extract` did.
+/// The result of `extract`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Summary {
-    /// For each region, in the order in which they were given, what was written.
+    /// The result for each region, in the order of [`Options::extracts`].
     pub extracts: Vec<Extracted>,
-    /// How often the input was read.
+    /// The number of passes over the input that wrote outputs.
     pub passes: usize,
 }
 
-/// What was written for one region.
+/// The output of one region.
 #[derive(Debug, Clone, Serialize)]
 pub struct Extracted {
-    /// Where it is.
+    /// The path of the output.
     pub output: PathBuf,
-    /// What was kept.
+    /// The objects and blobs of the output.
     #[serde(flatten)]
     pub kept: WriteSummary,
 }
 
-/// Extracts.
+/// Cuts out all regions. Fails if no region is given, if an output cannot be written, or if memory does not suffice.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     if options.extracts.is_empty() {
         return Err(Error::Usage("no region was given".into()));
     }
-    // Nodes, ways and relations are found, completed, and written.
+    // The phases: find nodes, find ways, find relations, complete ways, write objects.
     ctx.expect_phases(5);
     let file = input::open_to_copy(&options.input, &options.write, ctx)?;
     let mut outputs = options.extracts.iter().map(|extract| &extract.output);
@@ -107,7 +108,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
                 summary.passes += 1;
                 summary.extracts.extend(pass.extracted(kept));
             }
-            // The estimate was too low: half of it at a time.
+            // The estimate was too low: each half of the regions gets its own pass.
             None if range.len() == 1 => return Err(budget.too_little(options)),
             None => {
                 let middle = range.start + range.len() / 2;
@@ -119,7 +120,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     Ok(summary)
 }
 
-/// Warns of regions that meet nothing, and says so where their coordinates look swapped.
+/// Warns about regions without any object; the warning notes when latitude and longitude look swapped.
 fn warn_of_empty(options: &Options, summary: &Summary, plan: &BlobPlan, ctx: &Context) {
     let boxes = plan.entries.iter().map(|entry| entry.bbox);
     let data = boxes.fold(Bbox::EMPTY, |all, bbox| all.union(&bbox));
@@ -158,7 +159,7 @@ fn opening_stopped() -> Error {
     Error::Internal("the thread that begins the outputs stopped".into())
 }
 
-/// Regions that are cut out together.
+/// The regions that are cut out in one pass over the input.
 struct Pass<'a> {
     options: &'a Options,
     file: &'a PbfFile,
@@ -167,7 +168,7 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// Cuts out the regions; `None`, with nothing written, where that takes too much memory.
+    /// Cuts out the regions. Returns `None`, and writes nothing, if the ids of their objects take too much memory.
     fn run(
         &self,
         areas: &AreaIndex,
@@ -201,8 +202,9 @@ impl Pass<'_> {
         Ok(Some(kept))
     }
 
-    /// Finds out what the regions keep. To make many files takes a while: the outputs are begun meanwhile, and
-    /// one that cannot be is known of soon. Streams are left for later: a pipe waits for who reads it.
+    /// Finds the objects that the regions keep. A second thread creates the output files meanwhile, since creating many
+    /// files is slow; its errors are returned as soon as the nodes are found. Streams are opened later (`None` in the
+    /// list of outputs), since opening a pipe waits for its reader.
     fn find<'i>(
         &self,
         areas: &'i AreaIndex,

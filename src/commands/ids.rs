@@ -1,4 +1,4 @@
-//! Ids that a command is given: as they are, in text files, and in OSM files.
+//! The ids that the user gives a command: as arguments, in text files, and in OSM files.
 
 use crate::engine::input;
 use crate::engine::scan::Scan;
@@ -10,21 +10,21 @@ use crate::runtime::Context;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// Where ids come from.
+/// The sources of ids.
 #[derive(Debug, Clone)]
 pub struct IdSource {
-    /// Ids as they are.
+    /// Ids that were given as arguments.
     pub ids: Vec<ObjectId>,
-    /// Text files with an id at the start of each line; what follows a space or a `#` is not read. `-` is
+    /// Text files with an id at the start of each line; everything after a space, a tab or a `#` is ignored. `-` is
     /// standard input.
     pub id_files: Vec<PathBuf>,
-    /// OSM files all of whose objects are meant.
+    /// OSM files. The ids of all their objects are used.
     pub osm_files: Vec<PathBuf>,
-    /// The kind of a bare number.
+    /// The kind of an id without a letter.
     pub default_kind: ObjectKind,
 }
 
-/// Collects the ids of all sources.
+/// Collects the ids of all sources. Fails if a file cannot be read or contains something other than ids.
 pub(super) fn collect(source: &IdSource, ctx: &Context) -> Result<IdSets> {
     let mut ids: IdSets = source.ids.iter().copied().collect();
     for path in &source.id_files {
@@ -36,7 +36,8 @@ pub(super) fn collect(source: &IdSource, ctx: &Context) -> Result<IdSets> {
     Ok(ids)
 }
 
-/// Longest line that can be one of an id file; a line of OPL has a whole object in it.
+/// The maximum length of a line of a file of ids, in bytes. It is large because a line of OPL, which begins with an id,
+/// contains a whole object.
 const MAX_LINE_LEN: u64 = 16 << 20;
 
 fn read_lines(path: &Path, default: ObjectKind, ids: &mut IdSets) -> Result<()> {
@@ -89,7 +90,7 @@ fn read_objects(path: &Path, ids: &mut IdSets, ctx: &Context) -> Result<()> {
     )
 }
 
-/// The kinds of objects that can refer to some of `ids`.
+/// The kinds of objects that can refer to an object of `ids`.
 pub(super) fn kinds_of_parents(ids: &IdSets) -> KindSet {
     let kinds = ids.kinds();
     let way = kinds.contains(ObjectKind::Node).then_some(ObjectKind::Way);

@@ -1,7 +1,7 @@
-//! `merge-changes`: several change files as one.
+//! `merge-changes`: merges several change files into one.
 //!
-//! Without `simplify` changes pass through in the order in which they come, in memory that does not depend on how many
-//! there are; with it, the last change of each object is written in canonical order.
+//! Without `simplify` all changes are written in the order of the inputs, and memory does not depend on the number of
+//! changes. With `simplify` only the last change of each object is written, in canonical order.
 
 use crate::engine::headers::generator;
 use crate::error::{Error, Result};
@@ -15,31 +15,32 @@ use crate::runtime::{Context, parallel_classify_phase};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// What to merge, and how.
+/// The options of `merge-changes`.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Change files, the oldest first.
+    /// The change files, the oldest first.
     pub inputs: Vec<PathBuf>,
-    /// Where the result goes.
+    /// The output.
     pub output: OutputTarget,
-    /// How it is compressed.
+    /// The compression of the output.
     pub compression: TextCompression,
-    /// Keep the last change of each object alone.
+    /// Whether only the last change of each object is written: the change with the highest version and, for this
+    /// version, the latest timestamp.
     pub simplify: bool,
     /// Name of the writing program; this program's name and version where `None`.
     pub generator: Option<String>,
 }
 
-/// What `merge-changes` did.
+/// The result of `merge-changes`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Summary {
-    /// Objects created by the changes that were written.
+    /// The number of creations in the output.
     pub created: u64,
-    /// Objects modified.
+    /// The number of modifications in the output.
     pub modified: u64,
-    /// Objects deleted.
+    /// The number of deletions in the output.
     pub deleted: u64,
-    /// Length of the result in bytes.
+    /// The length of the output in bytes.
     pub bytes: u64,
 }
 
@@ -59,9 +60,9 @@ impl Summary {
     }
 }
 
-/// Merges.
+/// Merges change files. Fails if an input is not a change file, or if the output cannot be written.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
-    // Begun before anything is read: what cannot be written is known at once.
+    // The output is created before the inputs are read, so that a wrong path fails at once.
     let merged = Merged {
         output: TextOutput::compressed(options.output.clone(), options.compression)?,
         summary: Summary::default(),
@@ -72,7 +73,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     }
 }
 
-/// What is written.
+/// The output, and the number of changes in it.
 struct Merged {
     output: TextOutput,
     summary: Summary,
@@ -119,7 +120,7 @@ fn pass_through(options: &Options, mut merged: Merged, ctx: &Context) -> Result<
 }
 
 fn simplify(options: &Options, mut merged: Merged, ctx: &Context) -> Result<Summary> {
-    /// Changes that make a chunk of text.
+    /// The number of changes per chunk of text.
     const AT_A_TIME: usize = 4096;
     let changes = {
         let _phase = ctx.phase("read changes", 0);
@@ -140,7 +141,7 @@ fn simplify(options: &Options, mut merged: Merged, ctx: &Context) -> Result<Summ
     merged.finish()
 }
 
-/// The text of some changes, and what they do.
+/// Encodes some changes as a chunk of text, and counts them by action.
 fn told(
     encoder: &mut TextEncoder,
     set: &ChangeSet,

@@ -1,14 +1,14 @@
 //! Random numbers that are the same on every machine and in every version of this program.
 
-/// SplitMix64 (Steele, Lea, Flood 2014): tiny, and its output is fixed by its definition, which
-/// is what "same seed, same bytes" needs; the streams of library generators may change.
+/// The generator SplitMix64 (Steele, Lea, Flood 2014). Its definition fixes its output, so that the same seed always
+/// gives the same bytes; the streams of library generators may change.
 #[derive(Debug, Clone)]
 pub(in crate::commands) struct Random(u64);
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Random {
-    /// A stream of its own for each combination of parts.
+    /// The generator for a combination of parts, for example a seed and an id. Each combination has its own stream.
     pub(in crate::commands) fn of(parts: &[u64]) -> Self {
         let mut random = Self(GOLDEN);
         for part in parts {
@@ -26,9 +26,9 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number from 0 to `end`, without `end`.
+    /// Draws a number from 0 to `end`, without `end`; 0 if `end` is 0.
     pub(in crate::commands) const fn below(&mut self, end: u64) -> u64 {
-        // The slight bias of the remainder does not matter here.
+        // The remainder is slightly biased, which does not matter here.
         if end == 0 {
             0
         } else {
@@ -36,17 +36,17 @@ impl Random {
         }
     }
 
-    /// A number from -`reach` to `reach`.
+    /// Draws a number from -`reach` to `reach`, both included.
     pub(in crate::commands) const fn around(&mut self, reach: i32) -> i32 {
         self.below(2 * reach.unsigned_abs() as u64 + 1) as i32 - reach
     }
 
-    /// True so many times out of a hundred.
+    /// Draws true with a probability of `chance` percent.
     pub(in crate::commands) const fn percent(&mut self, chance: u64) -> bool {
         self.below(100) < chance
     }
 
-    /// One of several; the first ones more often than the last.
+    /// Draws one of the strings, the first ones more often than the last; an empty string if `from` is empty.
     pub(in crate::commands) fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
         let len = from.len() as u64;
         let index = self.below(len).min(self.below(len));

@@ -1,9 +1,9 @@
-//! `synth`: a deterministic, realistic data set, and change files whose effect is known.
+//! `synth`: generates a deterministic, realistic data set, and change files whose effect is known.
 //!
-//! The world consists of towns, each made from the seed and its number alone, so that they can be
-//! made in any order, on every core, in bounded memory. What happens to an object on which day is
-//! fixed by the seed as well: the state after any number of days can be made directly, and is what
-//! applying the change files of those days has to lead to.
+//! The world consists of towns. Each town depends on the seed and its number alone, so that towns can be
+//! generated in any order, on every core, in bounded memory. The seed also decides on which day an object
+//! changes. The state after any number of days can therefore be generated directly, and must equal the base
+//! with the change files of these days applied.
 
 mod changes;
 mod names;
@@ -24,43 +24,43 @@ use std::path::PathBuf;
 use town::Town;
 use world::World;
 
-/// What to make.
+/// The options of `synth`.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// About how many objects the base has.
+    /// The approximate number of objects in the base.
     pub elements: u64,
-    /// The seed: same seed, same bytes.
+    /// The seed: the same seed gives the same bytes.
     pub seed: u64,
-    /// The state after that many days of changes; 0 is the base.
+    /// The number of days of changes that the output contains; 0 gives the base.
     pub day: u32,
-    /// Where the file goes.
+    /// The output file.
     pub output: OutputTarget,
-    /// How it is written.
+    /// The compression and the index of the output.
     pub write: WriteOptions,
-    /// What its header says.
+    /// Fields to set in the header of the output.
     pub header: HeaderOptions,
-    /// Change files to write: how many days, and into which directory.
+    /// The number of daily change files to write, and their directory; `None` for no change files.
     pub changes: Option<(u32, PathBuf)>,
 }
 
-/// The most days that change files can be made for: after that the same objects change again.
+/// The maximum number of days of changes: no object changes after that day.
 pub const MAX_DAYS: u32 = world::DAYS;
 
-/// What was made.
+/// The result of `synth`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Summary {
-    /// The file that was written.
+    /// The output.
     pub written: Written,
-    /// Towns in it.
+    /// The number of towns in the base.
     pub towns: u64,
-    /// Each change file, and what it does.
+    /// The change files, in the order of their days.
     pub days: Vec<DaySummary>,
 }
 
-/// Towns that are made at a time, so that blocks are full.
+/// The number of towns per work item. Each item ends its last block, so that few towns would give small blocks.
 const TOWNS_PER_UNIT: u64 = 8;
 
-/// Makes a data set.
+/// Generates a data set and its change files. Fails if there are more than [`MAX_DAYS`] days.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let days = options.changes.as_ref().map_or(0, |(days, _)| *days);
     if days.max(options.day) > MAX_DAYS {
@@ -88,7 +88,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     Ok(summary)
 }
 
-/// A portion of the output: some towns' objects of a kind, or what was created on one day.
+/// A work item: the objects of a kind in a run of [`TOWNS_PER_UNIT`] towns of the base, with the index of the run; or
+/// the objects of a kind that all towns create on one day.
 #[derive(Debug, Clone, Copy)]
 enum WorkItem {
     Towns(ObjectKind, u64),

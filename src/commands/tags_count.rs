@@ -1,4 +1,4 @@
-//! `inspect tags`: how often keys and tags occur.
+//! `inspect tags`: counts the objects with each key or tag.
 
 mod table;
 
@@ -14,43 +14,43 @@ use serde::Serialize;
 use std::path::PathBuf;
 use table::CountTable;
 
-/// What to count.
+/// The options of `inspect tags`.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The file.
+    /// The input file.
     pub input: PathBuf,
-    /// Keys and tags to count; without any, all keys.
+    /// The keys (expressions without a value) and tags to count. If empty, all keys are counted.
     pub expressions: Vec<TagExpression>,
-    /// Kinds of objects that are looked at.
+    /// The kinds of objects whose tags are counted.
     pub kinds: KindSet,
-    /// What occurs less often is left out.
+    /// The minimum count of the keys and tags in the result.
     pub min_count: u64,
-    /// What occurs more often is left out.
+    /// The maximum count of the keys and tags in the result.
     pub max_count: u64,
     /// The order of the result.
     pub order: TagOrder,
-    /// Bytes of counts that are held in memory; beyond that they go to temporary files.
+    /// The maximum memory of the counts, in bytes. When it is exceeded, the counts are written to a temporary file.
     pub max_memory: u64,
 }
 
-/// The order of counts; equal counts are ordered by name.
+/// The order of the result. Equal counts are ordered by key and value, ascending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TagOrder {
-    /// The most frequent first.
+    /// By count, the most frequent first.
     #[default]
     CountDescending,
-    /// The least frequent first.
+    /// By count, the least frequent first.
     CountAscending,
-    /// By key and value.
+    /// By key and value, ascending.
     NameAscending,
-    /// By key and value, backwards.
+    /// By key and value, descending.
     NameDescending,
 }
 
-/// How often a key or a tag occurs.
+/// A key or a tag, and the number of objects that have it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TagCount {
-    /// How many objects have it.
+    /// The number of objects that have the key or the tag.
     pub count: u64,
     /// The key.
     pub key: String,
@@ -58,16 +58,16 @@ pub struct TagCount {
     pub value: Option<String>,
 }
 
-/// What was counted.
+/// The result of `inspect tags`.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Summary {
-    /// The keys and tags, in the order that was asked for.
+    /// The keys and tags whose counts are within the limits, in the order of [`Options::order`].
     pub tags: Vec<TagCount>,
-    /// Different keys and tags that were counted, those left out included.
+    /// The number of distinct keys and tags that were counted, including those beyond the limits.
     pub distinct: u64,
 }
 
-/// Counts.
+/// Counts keys and tags. Fails if a temporary file cannot be written.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(1);
     let file = input::open(&options.input, ctx)?;
@@ -107,21 +107,21 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     Ok(Summary { tags, distinct })
 }
 
-/// Kind, string id of the key, and of the value where it matters.
+/// The kind of an object, and the string ids of a key and its value in the block.
 type Tag = (ObjectKind, u32, u32);
 
-/// A worker's scratch.
+/// The buffers of a worker, which each block reuses.
 #[derive(Default)]
 struct Scratch {
     tags: FxHashMap<Tag, u64>,
-    /// How often each key occurs, where its values do not matter.
+    /// The number of occurrences of each key that is counted without its values, by string id.
     keys: Vec<u64>,
 }
 
 struct Counter {
-    /// Expressions that count keys; `None` counts every key.
+    /// The expressions without a value, which count keys; `None` counts every key.
     keys: Option<TagFilter>,
-    /// Expressions that count tags.
+    /// The expressions with a value, which count tags.
     tags: TagFilter,
     kinds: KindSet,
 }
@@ -153,7 +153,8 @@ impl Counter {
         })
     }
 
-    /// Counts string ids first, so that each distinct string is looked at once.
+    /// Adds the keys and tags of a block to `table`. String ids are counted first: strings are then compared and hashed
+    /// once per distinct string instead of once per object.
     fn count(
         &self,
         block: &ParsedBlock<'_>,

@@ -1,9 +1,9 @@
 use serde::{Serialize, Serializer};
 use std::fmt;
 
-/// Units of the program's coordinates in a degree: "decimicro", 1e-7 degree.
+/// The number of decimicro degrees (1e-7 degree, the unit of the program's coordinates) in a degree.
 pub const DECIMICRO_PER_DEGREE: i64 = 10_000_000;
-/// Nanodegrees (the PBF unit) in a decimicro degree.
+/// The number of nanodegrees (the unit of PBF) in a decimicro degree.
 pub const NANO_PER_DECIMICRO: i64 = 100;
 
 /// A bounding box in decimicro degrees (1e-7 degree), edges included.
@@ -20,7 +20,7 @@ pub struct Bbox {
 }
 
 impl Bbox {
-    /// The box of nothing: the neutral element of [`Bbox::union`].
+    /// The box that contains no point: the neutral element of [`Bbox::union`].
     pub const EMPTY: Self = Self {
         min_lat_e7: i32::MAX,
         max_lat_e7: i32::MIN,
@@ -28,12 +28,12 @@ impl Bbox {
         max_lon_e7: i32::MIN,
     };
 
-    /// Whether no point was ever added.
+    /// Whether the box is empty: its southern edge lies north of its northern edge, as in [`Bbox::EMPTY`].
     pub const fn is_empty(&self) -> bool {
         self.min_lat_e7 > self.max_lat_e7
     }
 
-    /// Whether an edge lies beyond the one opposite: no box of any points.
+    /// Whether an edge lies beyond the opposite edge, so that the box contains no point.
     pub const fn is_inside_out(&self) -> bool {
         self.min_lat_e7 > self.max_lat_e7 || self.min_lon_e7 > self.max_lon_e7
     }
@@ -47,7 +47,7 @@ impl Bbox {
         self.max_lon_e7 = self.max_lon_e7.max(lon_e7);
     }
 
-    /// The smallest box that holds both.
+    /// The smallest box that contains both boxes.
     #[must_use]
     pub fn union(mut self, other: &Self) -> Self {
         if !other.is_empty() {
@@ -57,7 +57,7 @@ impl Bbox {
         self
     }
 
-    /// The box with its edges moved outwards by `margin`.
+    /// The box with its edges moved outwards by `margin` decimicro degrees, at most to the limits of `i32`.
     #[must_use]
     pub const fn widened(&self, margin: i32) -> Self {
         Self {
@@ -75,7 +75,7 @@ impl Bbox {
             && (nano(self.min_lon_e7)..=nano(self.max_lon_e7)).contains(&lon)
     }
 
-    /// Whether the two have a point in common; edges belong to a box.
+    /// Whether the two boxes have a point in common; edges belong to a box.
     pub const fn intersects(&self, other: &Self) -> bool {
         self.min_lat_e7 <= other.max_lat_e7
             && other.min_lat_e7 <= self.max_lat_e7
@@ -83,7 +83,7 @@ impl Bbox {
             && other.min_lon_e7 <= self.max_lon_e7
     }
 
-    /// Whether another box lies within this one, its edges included.
+    /// Whether `other` lies within this box; edges may coincide.
     pub const fn encloses(&self, other: &Self) -> bool {
         self.min_lat_e7 <= other.min_lat_e7
             && self.max_lat_e7 >= other.max_lat_e7
@@ -93,7 +93,7 @@ impl Bbox {
 }
 
 impl fmt::Display for Bbox {
-    /// `min_lon,min_lat,max_lon,max_lat` in degrees, the order of every command-line option.
+    /// Writes `min_lon,min_lat,max_lon,max_lat` in degrees, the order of command-line options.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -106,7 +106,7 @@ impl fmt::Display for Bbox {
     }
 }
 
-/// Four numbers in degrees: west, south, east, north, as GeoJSON has them.
+/// Serializes the box as four numbers in degrees: west, south, east, north, as in GeoJSON.
 impl Serialize for Bbox {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let edges = [
@@ -121,7 +121,7 @@ impl Serialize for Bbox {
     }
 }
 
-/// A position in degrees, as reports tell it.
+/// A location in degrees, as reports contain it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Degrees {
     /// Latitude.
@@ -151,14 +151,14 @@ pub fn format_e7(value_e7: i32) -> String {
     format!("{sign}{whole}.{}", digits.trim_end_matches('0'))
 }
 
-/// Reads decimal degrees as decimicro degrees, rounding what lies beyond seven decimals to the
-/// nearest. `None` where the text is not a number within ±`limit_degrees`.
+/// Parses decimal degrees as decimicro degrees, rounded to the nearest. Returns `None` if the text is not a number
+/// within ±`limit_degrees`.
 pub fn parse_e7(text: &str, limit_degrees: i32) -> Option<i32> {
     let limit = i64::from(limit_degrees) * DECIMICRO_PER_DEGREE;
     let value = match parse_plain_e7(text.as_bytes()) {
         Some(value) => value,
         None => {
-            // Exponents and the like: rare enough for the float parser.
+            // Numbers with an exponent or spaces are rare: the slower float parser is good enough.
             let degrees: f64 = text.trim().parse().ok()?;
             let scaled = (degrees * DECIMICRO_PER_DEGREE as f64).round();
             if !scaled.is_finite() || scaled.abs() > limit as f64 {
@@ -174,7 +174,7 @@ pub fn parse_e7(text: &str, limit_degrees: i32) -> Option<i32> {
     }
 }
 
-/// `[-+]digits[.digits]`; `None` for anything else.
+/// Parses `[-+]digits[.digits]` as decimicro degrees; `None` for any other text.
 fn parse_plain_e7(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text.split_first()? {
         (b'-', rest) => (true, rest),

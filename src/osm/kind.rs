@@ -17,13 +17,13 @@ impl ObjectKind {
     /// All kinds, in canonical order.
     pub const ALL: [Self; 3] = [Self::Node, Self::Way, Self::Relation];
 
-    /// 0 for nodes, 1 for ways, 2 for relations: the numbers of `Relation.MemberType` in
-    /// osmformat.proto and of the per-blob index.
+    /// The number of the kind in `Relation.MemberType` of osmformat.proto and in the per-blob index: 0 for nodes,
+    /// 1 for ways, 2 for relations.
     pub const fn number(self) -> u8 {
         self as u8
     }
 
-    /// The kind with that [`number`](Self::number).
+    /// The kind with the given [`number`](Self::number).
     pub const fn from_number(number: u64) -> Option<Self> {
         match number {
             0 => Some(Self::Node),
@@ -33,7 +33,7 @@ impl ObjectKind {
         }
     }
 
-    /// "node", "way" or "relation", as OSM XML spells them.
+    /// The name of the kind in OSM XML: "node", "way" or "relation".
     pub const fn name(self) -> &'static str {
         match self {
             Self::Node => "node",
@@ -42,7 +42,7 @@ impl ObjectKind {
         }
     }
 
-    /// The letter that stands before an id: n, w or r.
+    /// The letter that is written before an id: n, w or r.
     pub const fn letter(self) -> char {
         match self {
             Self::Node => 'n',
@@ -51,12 +51,12 @@ impl ObjectKind {
         }
     }
 
-    /// The kind with that [`letter`](Self::letter).
+    /// The kind with the given [`letter`](Self::letter).
     pub fn from_letter(letter: char) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.letter() == letter)
     }
 
-    /// "nodes", "ways" or "relations".
+    /// The plural of the name: "nodes", "ways" or "relations".
     pub const fn plural(self) -> &'static str {
         match self {
             Self::Node => "nodes",
@@ -77,17 +77,17 @@ impl fmt::Display for ObjectKind {
 pub struct KindSet(u8);
 
 impl KindSet {
-    /// No kind.
+    /// The empty set.
     pub const EMPTY: Self = Self(0);
     /// Nodes, ways and relations.
     pub const ALL: Self = Self(7);
 
-    /// The set with that one kind.
+    /// The set that contains one kind.
     pub const fn of(kind: ObjectKind) -> Self {
         Self(1 << kind.number())
     }
 
-    /// The set from its bits (1 nodes, 2 ways, 4 relations); `None` where other bits are set.
+    /// The set with the given bits (1 nodes, 2 ways, 4 relations); `None` if other bits are set.
     pub const fn from_bits(bits: u8) -> Option<Self> {
         if bits <= 7 { Some(Self(bits)) } else { None }
     }
@@ -102,13 +102,13 @@ impl KindSet {
         self.0 |= 1 << kind.number();
     }
 
-    /// Everything in either set.
+    /// The kinds that are in either set.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// What is in both sets.
+    /// The kinds that are in both sets.
     #[must_use]
     pub const fn intersection(self, other: Self) -> Self {
         Self(self.0 & other.0)
@@ -119,12 +119,12 @@ impl KindSet {
         self.0 & (1 << kind.number()) != 0
     }
 
-    /// Whether there is no kind in the set.
+    /// Whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The kind, where the set has exactly one.
+    /// The only kind of the set; `None` if the set is empty or has several.
     pub fn single(self) -> Option<ObjectKind> {
         ObjectKind::ALL
             .into_iter()

@@ -1,4 +1,5 @@
-//! The model: kinds of objects, the canonical order of ids, bounding boxes, times and replication.
+//! The data model: kinds and ids of objects, their canonical order, locations, bounding boxes, times, tag expressions
+//! and string pools.
 
 mod bbox;
 mod kind;

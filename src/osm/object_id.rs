@@ -1,7 +1,7 @@
 use super::kind::ObjectKind;
 use std::fmt;
 
-/// The name of an object: its kind and its id, written `n17`, `w-4`, `r8`.
+/// The kind and the id of an object, written `n17`, `w-4`, `r8`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ObjectId {
     /// The kind.
@@ -11,7 +11,7 @@ pub struct ObjectId {
 }
 
 impl ObjectId {
-    /// Reads `n17`, `w-4` or `r8`; a bare number is of kind `default`.
+    /// Parses `n17`, `w-4` or `r8`; a number without a letter has the kind `default`.
     pub fn parse(text: &str, default: ObjectKind) -> Result<Self, String> {
         let kind = text.chars().next().and_then(ObjectKind::from_letter);
         let digits = if kind.is_some() {
@@ -34,8 +34,8 @@ impl fmt::Display for ObjectId {
     }
 }
 
-/// Reads ids as people give them on a command line: several in one text, separated by spaces, commas,
-/// semicolons, slashes or bars.
+/// Parses the ids of a command-line argument, which are separated by spaces, tabs, commas, semicolons, slashes or
+/// bars.
 pub fn parse_object_ids(text: &str, default: ObjectKind) -> Result<Vec<ObjectId>, String> {
     text.split([' ', '\t', ',', ';', '/', '|'])
         .filter(|id| !id.is_empty())

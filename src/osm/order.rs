@@ -1,6 +1,6 @@
 use super::kind::ObjectKind;
 
-/// The place of an object in the canonical order "Sort.Type_then_ID": kind, then id rank.
+/// The sort key of an object in the canonical order "Sort.Type_then_ID": its kind, then the rank of its id.
 pub type TypeThenId = (ObjectKind, u64);
 
 const SIGN: u64 = 1 << 63;
@@ -16,7 +16,7 @@ pub const fn id_rank(id: i64) -> u64 {
     }
 }
 
-/// The id with that rank: undoes [`id_rank`].
+/// The id with the given rank: the inverse of [`id_rank`].
 #[inline]
 pub const fn id_from_rank(rank: u64) -> i64 {
     if rank > SIGN {

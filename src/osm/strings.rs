@@ -2,11 +2,12 @@ use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
 
-/// Distinct strings in one piece of memory, numbered from 0 in order of first appearance.
+/// Distinct strings in one buffer, with ids from 0 in order of first appearance. Offsets have 32 bits: the text of all
+/// strings must stay below 4 GiB.
 #[derive(Debug, Clone, Default)]
 pub struct StringPool {
     text: String,
-    /// Where each string starts and ends in `text`.
+    /// The start and the end of each string in `text`, by id.
     spans: Vec<(u32, u32)>,
     lookup: HashTable<u32>,
 }
@@ -23,7 +24,7 @@ fn at<'a>(text: &'a str, spans: &[(u32, u32)], id: u32) -> &'a str {
 }
 
 impl StringPool {
-    /// The number of a string, which is added where it is new.
+    /// Returns the id of a string, which is added if it is new.
     pub fn add(&mut self, string: &str) -> u32 {
         let hash = hash_of(string);
         let (text, spans) = (&self.text, &self.spans);
@@ -39,27 +40,27 @@ impl StringPool {
         id
     }
 
-    /// The string with that number; empty where there is none.
+    /// The string with the given id; empty if no string has that id.
     pub fn get(&self, id: u32) -> &str {
         at(&self.text, &self.spans, id)
     }
 
-    /// How many strings there are.
+    /// The number of strings.
     pub fn len(&self) -> usize {
         self.spans.len()
     }
 
-    /// Whether there is no string.
+    /// Whether the pool contains no string.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
-    /// Bytes of all strings.
+    /// The length of all strings together, in bytes.
     pub fn text_len(&self) -> usize {
         self.text.len()
     }
 
-    /// Forgets everything but keeps the memory.
+    /// Removes all strings and keeps the allocated memory.
     pub fn clear(&mut self) {
         self.text.clear();
         self.spans.clear();

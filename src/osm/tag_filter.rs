@@ -1,23 +1,23 @@
 use super::kind::{KindSet, ObjectKind};
 use rustc_hash::FxHashMap;
 
-/// What a key or a value must be.
+/// A pattern for a key or a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StringMatcher {
-    /// Anything: `*`.
+    /// Any string: `*`.
     Any,
-    /// Just that.
+    /// This string.
     Equal(String),
-    /// One of several: `a,b`.
+    /// One of these strings: `a,b`.
     OneOf(Vec<String>),
-    /// Something that begins so: `addr:*`.
+    /// A string that begins with this text: `addr:*`.
     Prefix(String),
-    /// Something that contains that: `*Paris` or `*Paris*`.
+    /// A string that contains this text: `*Paris` or `*Paris*`.
     Contains(String),
 }
 
 impl StringMatcher {
-    /// Reads a matcher as it stands in an expression.
+    /// Parses the pattern of a key or a value in an expression. Fails if a list contains a `*`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let inner = text.trim_matches('*');
@@ -39,7 +39,7 @@ impl StringMatcher {
         })
     }
 
-    /// Whether a string is one that is meant.
+    /// Whether a string matches the pattern.
     pub fn matches(&self, text: &str) -> bool {
         match self {
             Self::Any => true,
@@ -50,7 +50,7 @@ impl StringMatcher {
         }
     }
 
-    /// The strings that are meant, where they can be listed.
+    /// The strings that match, if the pattern lists them.
     fn listed(&self) -> Option<&[String]> {
         match self {
             Self::Equal(one) => Some(std::slice::from_ref(one)),
@@ -60,26 +60,26 @@ impl StringMatcher {
     }
 }
 
-/// One expression: `[nwra/]key[=value]`, with `!=` for every value but those given.
+/// A tag expression: `[nwra/]key[=value]`, or `!=` for every value but those given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TagExpression {
-    /// Kinds of objects that it is about.
+    /// The kinds of objects that the expression applies to.
     pub kinds: KindSet,
-    /// Whether it is also about areas: ways that are closed and have four nodes or more, and relations that
-    /// are multipolygons or boundaries.
+    /// Whether the expression also applies to areas: closed ways with four refs or more, and relations whose tag `type`
+    /// is `multipolygon` or `boundary`.
     pub areas: bool,
-    /// The key.
+    /// The pattern of the key.
     pub key: StringMatcher,
-    /// The value.
+    /// The pattern of the value; [`StringMatcher::Any`] if the expression has no value.
     pub value: StringMatcher,
-    /// Whether the values are those that are not meant.
+    /// Whether the expression has `!=`: `value` is the pattern of the values that do not match.
     pub other_values: bool,
-    /// Whether a value was given, be it `*`.
+    /// Whether the expression has a value, even if it is `*`.
     pub has_value: bool,
 }
 
 impl TagExpression {
-    /// Reads an expression.
+    /// Parses an expression.
     pub fn parse(text: &str) -> Result<Self, String> {
         let bad = |cause: &str| format!("'{text}' is not a tag expression: {cause}");
         let (kinds, areas, tag) = match text.split_once('/') {
@@ -111,18 +111,18 @@ impl TagExpression {
         })
     }
 
-    /// Whether a value is one that is meant.
+    /// Whether the expression, with `=` or `!=`, accepts a value.
     pub fn matches_value(&self, value: &str) -> bool {
         self.value.matches(value) != self.other_values
     }
 
-    /// Whether the expression is about objects of that kind.
+    /// Whether the expression applies to objects of a kind, be it only to those that are areas.
     pub fn concerns(&self, kind: ObjectKind) -> bool {
         self.kinds.contains(kind) || (self.areas && kind != ObjectKind::Node)
     }
 }
 
-/// Kinds before the slash; none given means all.
+/// Parses the letters before the slash: the kinds, and whether areas are among them. No letters mean all kinds.
 fn parse_kinds(text: &str) -> Result<(KindSet, bool), String> {
     let (mut kinds, mut areas) = (KindSet::EMPTY, false);
     for letter in text.trim().chars() {
@@ -141,18 +141,18 @@ fn parse_kinds(text: &str) -> Result<(KindSet, bool), String> {
     Ok((kinds, areas))
 }
 
-/// Several expressions, of which one has to match.
+/// A list of tag expressions; an object is selected if one of them matches.
 #[derive(Debug, Clone, Default)]
 pub struct TagFilter {
     expressions: Vec<TagExpression>,
-    /// The expressions by their keys, where these can be listed.
+    /// The indices of the expressions that list their keys, by key.
     by_key: FxHashMap<String, Vec<usize>>,
-    /// The others.
+    /// The indices of the other expressions, whose keys are patterns.
     by_pattern: Vec<usize>,
 }
 
 impl TagFilter {
-    /// A filter of some expressions.
+    /// A filter with the given expressions.
     pub fn new(expressions: impl IntoIterator<Item = TagExpression>) -> Self {
         let mut filter = Self::default();
         for expression in expressions {
@@ -170,8 +170,8 @@ impl TagFilter {
         filter
     }
 
-    /// Reads the expressions of a text, one a line; `#` begins a comment. Fails with the number of the
-    /// line.
+    /// Parses the expressions of a text, one per line; `#` begins a comment. An error names the line, counted
+    /// from 1.
     pub fn parse_lines(text: &str) -> Result<Vec<TagExpression>, String> {
         let mut expressions = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
@@ -189,7 +189,7 @@ impl TagFilter {
         &self.expressions
     }
 
-    /// The expressions with that key.
+    /// The expressions whose key matches `key`.
     pub fn with_key<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a TagExpression> {
         let listed = self.by_key.get(key).into_iter().flatten();
         let listed = listed.filter_map(|index| self.expressions.get(*index));
@@ -198,7 +198,7 @@ impl TagFilter {
         listed.chain(patterns.filter(move |expression| expression.key.matches(key)))
     }
 
-    /// Kinds of objects of which some may match.
+    /// The kinds of objects that any of the expressions applies to.
     pub fn kinds(&self) -> KindSet {
         let concerned = |kind: &ObjectKind| self.expressions.iter().any(|one| one.concerns(*kind));
         ObjectKind::ALL.into_iter().filter(concerned).collect()

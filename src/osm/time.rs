@@ -1,6 +1,7 @@
 use jiff::Timestamp;
 
-/// Writes seconds since 1970 as ISO 8601 in UTC, as OSM does: `2026-11-20T00:00:00Z`.
+/// Formats seconds since 1970 as ISO 8601 in UTC, as OSM files do: `2026-11-20T00:00:00Z`. A time out of range becomes
+/// `@` and the seconds.
 pub fn format_timestamp(seconds: i64) -> String {
     match Timestamp::from_second(seconds) {
         Ok(timestamp) => timestamp.to_string(),
@@ -8,15 +9,15 @@ pub fn format_timestamp(seconds: i64) -> String {
     }
 }
 
-/// Reads an ISO 8601 time with its offset as seconds since 1970; fractions are cut off.
+/// Parses an ISO 8601 time with an offset as seconds since 1970; fractions of a second are dropped.
 pub fn parse_timestamp(text: &str) -> Option<i64> {
     text.parse::<Timestamp>()
         .ok()
         .map(|timestamp| timestamp.as_second())
 }
 
-/// Reads a time as a person writes it, as seconds since 1970: ISO 8601, in UTC where no offset is given; a day, month or
-/// year, which is its first moment; or seconds since 1970, of nine digits or more.
+/// Parses a time that a user wrote, as seconds since 1970. Accepted are ISO 8601, in UTC if the offset is missing;
+/// a day, a month or a year, which means its first second; and seconds since 1970 with nine digits or more.
 pub fn parse_moment(text: &str) -> Option<i64> {
     let text = text.trim();
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! Going through a range of both files side by side.
+//! Walks the objects of a shard in both files side by side.
 
 use super::show::{Report, put_details, put_line};
 use super::{Equality, Format, Options, Summary};
@@ -9,32 +9,32 @@ use crate::osm::{KindSet, ObjectId, TypeThenId, id_from_rank};
 use crate::pbf::{BlobFlags, BlockCursor, ParsedBlock, PlainObject, RawObject};
 use std::cmp::Ordering;
 
-/// What was found in a range.
+/// The result of a merge step.
 #[derive(Default)]
 pub(super) struct Found {
     pub summary: Summary,
     pub text: String,
 }
 
-/// A worker's scratch.
+/// The state of a worker.
 pub(super) struct Comparison<'f> {
     sources: Sources<'f>,
     format: Option<&'f Format>,
     equality: Equality,
     kinds: KindSet,
     verify: bool,
-    /// Whether versions of one object are told apart.
+    /// Whether objects are matched by version as well as by id, as in history files.
     history: bool,
 }
 
-/// An object of one of the files, and the block it is from.
+/// An object of one of the files, and the block that contains it.
 #[derive(Clone, Copy)]
 struct Head<'a> {
     object: RawObject<'a>,
     block: &'a ParsedBlock<'a>,
 }
 
-/// The objects of one file in a range, in order.
+/// The objects of one file in a shard, in canonical order.
 struct Stream<'a> {
     blocks: std::slice::Iter<'a, (Source, ParsedBlock<'a>)>,
     current: Option<(Source, &'a ParsedBlock<'a>, BlockCursor<'a>)>,
@@ -46,7 +46,7 @@ struct Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    /// Moves on to the next object.
+    /// Moves `head` to the next object; `None` at the end of the shard. Fails if the objects are not in order.
     fn next(&mut self) -> Result<(), (Option<Source>, FormatError)> {
         self.head = None;
         loop {
@@ -90,7 +90,7 @@ impl<'f> Comparison<'f> {
             sources,
             format,
             equality: match format {
-                // A change file carries everything.
+                // A change file contains all metadata.
                 Some(Format::Osc(_)) => Equality {
                     metadata: true,
                     ..Equality::default()
@@ -103,7 +103,7 @@ impl<'f> Comparison<'f> {
         }
     }
 
-    /// Compares a range.
+    /// Compares the objects of a merge step.
     pub(super) fn step(&mut self, step: MergeStep) -> Result<Found> {
         let shard = match step {
             MergeStep::Merge(shard) => shard,
@@ -135,7 +135,8 @@ impl<'f> Comparison<'f> {
         self.side_by_side(&sides, &shard).map_err(failed)
     }
 
-    /// Two blobs whose bytes are the same need not be taken apart.
+    /// Counts the objects of two blobs with equal payloads without parsing these. Returns `None` if the shard is not
+    /// such a pair.
     fn equal_pair(&mut self, shard: &Shard) -> Result<Option<Found>> {
         let [one, two] = shard.sources.as_slice() else {
             return Ok(None);
@@ -151,7 +152,7 @@ impl<'f> Comparison<'f> {
         ) else {
             return Ok(None);
         };
-        // What has hashes is here because they differ, or because they are not to be trusted.
+        // `plan` has found the pairs with equal hashes already, unless they are to be verified.
         if hashed && !self.verify {
             return Ok(None);
         }
@@ -213,12 +214,12 @@ impl<'f> Comparison<'f> {
     }
 }
 
-/// Compares objects pair by pair and writes what differs.
+/// Compares objects pair by pair and writes the differences.
 struct Pair<'c, 'a> {
     comparison: &'c Comparison<'c>,
     old: PlainObject<'a>,
     new: PlainObject<'a>,
-    /// The blocks of the last pair, by their addresses, and whether they speak alike.
+    /// The addresses of the blocks of the last pair, and whether these blocks share their string table and units.
     blocks: Option<([*const ParsedBlock<'a>; 2], bool)>,
     found: Found,
     osc: OscText,
@@ -281,7 +282,7 @@ impl<'c, 'a> Pair<'c, 'a> {
         }
     }
 
-    /// Whether two objects are the same. Where they are not, both are in plain form afterwards.
+    /// Whether two objects are equal. If not, `self.old` and `self.new` hold them afterwards.
     fn are_same(&mut self, old: Head<'a>, new: Head<'a>) -> Result<bool, FormatError> {
         if self.speak_alike(old.block, new.block) && old.object.is_alike(&new.object) {
             return Ok(true);
@@ -346,7 +347,7 @@ impl<'c, 'a> Pair<'c, 'a> {
                     let (version, time) = (object.info.version, object.info.timestamp);
                     (version.unwrap_or(newest.0), time.unwrap_or(newest.1))
                 };
-                // What the base does not tell gives way.
+                // Any change replaces an object of the old file without a version.
                 let is_known = self.old.info.version.is_some();
                 let goes_back = is_known && age(&self.new) < age(&self.old);
                 self.found.summary.going_back += u64::from(goes_back);
@@ -365,7 +366,7 @@ impl<'c, 'a> Pair<'c, 'a> {
 }
 
 impl Equality {
-    /// Whether two objects are the same in what counts. The order of tags does not, unless `exact`.
+    /// Whether two objects are equal by these rules. Tags may be in another order, unless `exact`.
     fn of(self, old: &PlainObject<'_>, new: &PlainObject<'_>, exact: bool) -> bool {
         let (one, two) = (&old.info, &new.info);
         let metadata = !self.metadata
@@ -382,7 +383,7 @@ impl Equality {
     }
 }
 
-/// Whether the tags are the same in any order.
+/// Whether two lists have the same tags, in any order.
 fn same_tags(old: &[(&str, &str)], new: &[(&str, &str)]) -> bool {
     let sorted = |tags: &[_]| {
         let mut tags = tags.to_vec();

@@ -1,4 +1,4 @@
-//! Files that are to be gone through side by side have to be in order.
+//! Opens the two files in canonical order, as a comparison side by side requires.
 
 use crate::engine::input;
 use crate::error::Result;
@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 /// One of the two files.
 pub(super) struct Side {
     pub file: PbfFile,
-    /// The name it was given by.
+    /// The path that the user gave.
     pub path: PathBuf,
     pub plan: BlobPlan,
 }
 
-/// Opens a file; one that is not in order is sorted into a temporary file first.
+/// Opens a file. A file that is not in canonical order is sorted into a temporary file first.
 pub(super) fn in_order(path: &Path, ctx: &Context) -> Result<Side> {
     let write = WriteOptions {
         compression: Compression::Lz4,

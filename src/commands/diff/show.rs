@@ -1,11 +1,11 @@
-//! Differences as a person reads them.
+//! Writes differences as text for people.
 
 use super::Equality;
 use crate::osm::{ObjectId, format_timestamp};
 use crate::pbf::PlainObject;
 use std::fmt::Write;
 
-/// Where an object is.
+/// The result for an object: equal, different, or only in the old (left) or new (right) file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Report {
     Same,
@@ -25,8 +25,8 @@ impl Report {
     }
 }
 
-/// Appends `*n17 v3 v4`: the sign, the object, its version in the old and in the new file where they
-/// differ.
+/// Appends a line such as `*n17 v3 v4`: the sign, the object, and its versions in the old and the new file, or one
+/// version if these are equal.
 pub(super) fn put_line(
     out: &mut String,
     report: Report,
@@ -40,7 +40,7 @@ pub(super) fn put_line(
     out.push('\n');
 }
 
-/// Appends what differs, a line each.
+/// Appends a line for each difference between two versions of an object.
 pub(super) fn put_details(
     out: &mut String,
     old: &PlainObject<'_>,
@@ -104,7 +104,7 @@ fn put_tags(out: &mut String, old: &PlainObject<'_>, new: &PlainObject<'_>) {
     }
 }
 
-/// What two lists do not have in common at their start and at their end.
+/// Appends the parts of two lists between their common start and their common end.
 fn put_lists(out: &mut String, name: &str, old: Vec<String>, new: Vec<String>) {
     let start = old
         .iter()
@@ -134,7 +134,7 @@ fn list<T>(steps: &[T], shown: impl Fn(&T) -> String) -> Vec<String> {
     steps.iter().map(shown).collect()
 }
 
-/// Text with control characters as escapes.
+/// The text with control characters escaped.
 fn printable(text: &str) -> String {
     let escape = |char: char| match char.is_control() {
         true => char.escape_default().collect::<String>(),

@@ -1,4 +1,4 @@
-//! How much memory a pass takes, and how many regions it may therefore have.
+//! Estimates the memory of a pass, and distributes the regions over passes accordingly.
 
 use super::Options;
 use super::selection::count_nodes;
@@ -10,43 +10,43 @@ use crate::osm::{Bbox, ObjectKind};
 use crate::pbf::BlobEntry;
 use crate::runtime::{Context, human_bytes};
 
-/// Bytes that the program itself takes, with blobs in flight and what is being written.
+/// The memory of the program itself, of blobs in flight and of chunks on their way to the disk, in bytes.
 const BASE: u64 = 24 << 20;
-/// Bytes a worker: a frame, its payload, the same without metadata, and a block under construction.
+/// Bytes per worker: a frame, its payload, the payload without metadata, and a block under construction.
 const A_JOB: u64 = 16 << 20;
-/// Bytes for what is held of blobs until it is written, where there is so much.
+/// The maximum size of the cache of partial blobs, in bytes.
 const HELD: u64 = 96 << 20;
-/// Bytes an output where there are several: held back, gathered, and waiting to be joined.
+/// Bytes per output if there are several: blocks that wait to be packed or encoded, and frames that wait to be written.
 const AN_OUTPUT: u64 = 3_000_000;
-/// Bytes an entry of the plan.
+/// Bytes per blob: its entry in the plan, and in the copy of the plan that the output is written by.
 const A_BLOB: u64 = 2 * size_of::<BlobEntry>() as u64;
-/// Bytes an id that one region keeps, and that one of several keeps.
+/// Bytes per kept id: in a pass over one region, and in a pass over several.
 const AN_ID: [u64; 2] = [2, 6];
-/// What comes to the ids of nodes in the regions: nodes of their ways that lie outside, ways and relations,
-/// lists that have room to grow, and what a sample does not tell.
+/// The factor, as numerator and denominator, from the number of nodes in the regions to the number of ids to plan for.
+/// It allows for the nodes of ways outside of the regions, ways and relations, spare capacity, and the sampling error.
 const MORE_IDS: [u64; 2] = [7, 4];
-/// Blobs that are looked at for an estimate.
+/// The number of blobs in the sample, about.
 const SAMPLED: usize = 96;
-/// Files that are open beside the outputs, and those of an output.
+/// The number of open files that are not outputs, and the number per output.
 const OTHER_FILES: u64 = 64;
 const FILES_AN_OUTPUT: u64 = 3;
 
-/// What the passes over a file are planned by.
+/// The estimated memory of the regions, and the limits of a pass.
 pub(super) struct Budget {
-    /// Nodes in each region, by a sample.
+    /// The estimated number of nodes in each region.
     nodes: Vec<u64>,
-    /// Bytes that do not depend on the regions.
+    /// Memory that does not depend on the regions, in bytes.
     fixed: u64,
-    /// Bytes for the edges of all regions.
+    /// Memory of the edges of all regions, in bytes.
     edges: u64,
     limit: u64,
-    /// Whether somebody asked for that limit.
+    /// Whether the user gave the limit.
     is_asked: bool,
     most_regions: usize,
 }
 
 impl Budget {
-    /// Looks at some blobs to learn how many nodes the regions hold. A single region is not asked about.
+    /// Estimates the number of nodes in each region from a sample of blobs. A single region needs no estimate.
     pub(super) fn estimate(
         options: &Options,
         areas: &AreaIndex,
@@ -72,12 +72,12 @@ impl Budget {
         })
     }
 
-    /// Bytes for what is held of blobs so that they need not be read again.
+    /// The maximum size of the cache of partial blobs, in bytes.
     pub(super) fn held(&self) -> u64 {
         HELD.min(self.limit / 8)
     }
 
-    /// Bytes that a pass with some regions takes at most.
+    /// The estimated memory of a pass over `regions` regions with `nodes` nodes in all, in bytes.
     fn bytes(&self, nodes: u64, regions: usize) -> u64 {
         let an_id = AN_ID[usize::from(regions > 1)];
         let ids = nodes * MORE_IDS[0] / MORE_IDS[1] * an_id;
@@ -89,7 +89,7 @@ impl Budget {
         self.fixed + self.held() + self.edges + outputs + ids
     }
 
-    /// Numbers of regions, in the given order, cut into passes.
+    /// The range of regions of each pass. Regions keep their order.
     pub(super) fn passes(&self) -> Vec<std::ops::Range<usize>> {
         let (mut passes, mut start, mut nodes) = (Vec::new(), 0, 0);
         for (region, more) in self.nodes.iter().enumerate() {
@@ -106,7 +106,7 @@ impl Budget {
         passes
     }
 
-    /// Says what the passes will take.
+    /// Reports the number of passes and the memory of the largest, if there are several regions.
     pub(super) fn tell(&self, passes: &[std::ops::Range<usize>], ctx: &Context) {
         let regions = self.nodes.len();
         if regions < 2 {
@@ -140,9 +140,9 @@ impl Budget {
         ));
     }
 
-    /// Bytes that the ids of a pass with so many regions may take. A single region cannot be cut out in less than one
-    /// pass, so that it has no limit but the one that was asked for; of that it has an eighth at least, since the
-    /// formula for the rest is generous.
+    /// The maximum memory of the ids in a pass over `regions` regions, in bytes. A single region cannot be split over
+    /// passes: it has a limit only if the user gave one. Its ids may then take at least an eighth of that limit, since
+    /// the estimate for everything else is generous.
     pub(super) fn for_ids(&self, regions: usize) -> u64 {
         let left = self.limit.saturating_sub(self.bytes(0, regions));
         match (regions, self.is_asked) {
@@ -152,7 +152,7 @@ impl Budget {
         }
     }
 
-    /// Fails where the limit is below what the program itself takes.
+    /// Fails if the limit is below the memory of the program itself.
     pub(super) fn check(&self, options: &Options) -> Result<()> {
         if self.limit >= BASE {
             return Ok(());
@@ -165,7 +165,7 @@ impl Budget {
         Err(Error::file(&options.input, cause))
     }
 
-    /// The error for a region that takes more memory than there may be.
+    /// The error for a single region whose ids take more memory than allowed.
     pub(super) fn too_little(&self, options: &Options) -> Error {
         let cause = format!(
             "the ids of a region take more than {} of memory, which --max-memory {} leaves for them; allow more",
@@ -176,7 +176,7 @@ impl Budget {
     }
 }
 
-/// About how many nodes each region holds.
+/// Estimates the number of nodes in each region; 0 for a single region.
 fn nodes_in(
     areas: &AreaIndex,
     regions: usize,

@@ -1,4 +1,4 @@
-//! Which objects of a file each of many regions keeps.
+//! The selection of the objects that each of many regions keeps.
 
 mod located;
 mod relations;
@@ -19,38 +19,38 @@ use located::Located;
 pub(super) use located::count_nodes;
 use rustc_hash::FxHashMap;
 
-/// Objects with the sets of regions that keep them.
+/// Ids of objects, each with the set of regions that keep the object.
 type Found = Vec<(i64, SetNumber)>;
 
-/// For each object the set of regions that keep it.
+/// The set of regions that keep an object, for each object of a file.
 pub(super) struct RegionMembers<'a> {
     areas: &'a AreaIndex,
     sets: SetTable,
-    /// Whether no object comes twice.
+    /// Whether no object occurs twice in the file, in one version or in several.
     each_once: bool,
-    /// Blobs with nodes that regions reach into by their boxes, by where they are in the file; for each, the
-    /// regions that hold all of the box, unless others hold a part of it.
+    /// The blobs with nodes whose bounding box meets a region, by their offset in the file. The value lists the
+    /// regions that contain the whole box; it is `None` if another region may contain a part of the box.
     near: FxHashMap<u64, Option<Vec<u32>>>,
-    /// Whether blobs that lie within a region by their box can be told to hold nothing else.
+    /// Whether a blob that was never scanned is assumed to have no deleted nodes, which no bounding box covers.
     trusts_boxes: bool,
-    /// Nodes in the regions, and in the end all that are kept.
+    /// Nodes in the regions; after `join` all nodes that are kept.
     nodes: IdMap,
-    /// Nodes for the sake of ways and relations.
+    /// Nodes that regions keep although they lie outside: refs of ways and members of relations.
     more_nodes: IdMap,
-    /// Ways with a node in a region, and in the end all that are kept.
+    /// Ways with a node in a region; after `join` all ways that are kept.
     ways: IdMap,
-    /// Ways for the sake of relations.
+    /// Ways that regions keep only as members of completed relations.
     more_ways: IdMap,
     relations: IdMap,
-    /// Those among them without a member that is kept, but for another relation.
+    /// The kept relations without a kept node or way: they are parents of other kept relations.
     parents: IdSet,
-    /// The memory that ids may take.
+    /// The memory budget of the ids.
     room: Room,
-    /// What is kept of blobs, as far as there was room for it.
+    /// The kept parts of blobs, as far as they fit into the limit of the cache.
     held: PartialBlobCache,
 }
 
-/// A file on its way through the phases.
+/// The arguments that all phases need.
 struct Source<'a> {
     file: &'a PbfFile,
     plan: &'a BlobPlan,
@@ -63,18 +63,19 @@ impl Source<'_> {
     }
 }
 
-/// Bytes of memory that a selection may take.
+/// The maximum memory of a selection, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// For what is held of blobs until it is written.
+    /// The limit for the cache of partial blobs.
     pub held: u64,
-    /// For the ids of what is kept.
+    /// The limit for the ids of kept objects.
     pub ids: u64,
 }
 
 impl<'a> RegionMembers<'a> {
-    /// Finds out in one pass over nodes, ways, relations, and over a few ways again. `None` where the ids take more
-    /// bytes than they may. `after_nodes` is called when the nodes are known.
+    /// Finds the objects that each region keeps: in one pass over the nodes, one over the ways, one over the relations,
+    /// and a second one over some of the ways. Returns `None` if the ids take more than `limits.ids` bytes. Calls
+    /// `after_nodes` once the nodes are found.
     pub(super) fn find(
         areas: &'a AreaIndex,
         strategy: &Strategy,
@@ -90,7 +91,7 @@ impl<'a> RegionMembers<'a> {
             sets: SetTable::default(),
             each_once,
             near: FxHashMap::default(),
-            // Deleted nodes are nowhere. Where their number is not known the header tells of them.
+            // Deleted nodes have no location. A file declares in its header that it may have some.
             trusts_boxes: !file.header.has(feature::HISTORY),
             nodes: IdMap::default(),
             more_nodes: IdMap::default(),
@@ -99,7 +100,8 @@ impl<'a> RegionMembers<'a> {
             relations: IdMap::default(),
             parents: IdSet::default(),
             room: Room::new(limits.ids),
-            // Of an object that comes again every version is kept, also where another one was found.
+            // If one version of an object is kept, so are all others, but a phase sees only the versions that it finds:
+            // the parts that it would cache may lack some.
             held: PartialBlobCache::new(if each_once { limits.held } else { 0 }),
         };
         let mut source = Source { file, plan, ctx };
@@ -129,7 +131,7 @@ impl<'a> RegionMembers<'a> {
         }
     }
 
-    /// Lets go of blobs of which more is kept than was known when they were held.
+    /// Removes blobs from the cache of which further objects were found to be kept after the blob was cached.
     fn let_go(&mut self) {
         let (more_ways, parents) = (&self.more_ways, &self.parents);
         let is_complete = |entry: &BlobEntry| match entry.kinds.single() {
@@ -141,7 +143,7 @@ impl<'a> RegionMembers<'a> {
         self.held.retain(is_complete);
     }
 
-    /// Joins what came along to what was found, so that what keeps an object is one lookup.
+    /// Merges `more_nodes` into `nodes` and `more_ways` into `ways`, so that the set of an object is one lookup.
     fn join(&mut self) {
         let mut algebra = SetAlgebra::new(&self.sets);
         let (nodes, ways) = (&mut self.nodes, &mut self.ways);
@@ -152,14 +154,15 @@ impl<'a> RegionMembers<'a> {
         self.more_ways = IdMap::default();
     }
 
-    /// The memory that the ids take.
+    /// The memory of the ids, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         let nodes = [&self.nodes, &self.more_nodes];
         let others = [&self.ways, &self.more_ways, &self.relations];
         nodes.into_iter().chain(others).map(IdMap::bytes).sum()
     }
 
-    /// Finds the nodes in the regions. Unless others join them, they are held.
+    /// Finds the nodes in the regions. `hold` caches them, which is only useful if no nodes are added for ways and
+    /// relations.
     fn find_nodes(&mut self, hold: bool, source: &mut Source<'_>) -> Result<()> {
         let (mut nodes, mut room) = (IdMap::default(), self.room);
         let mut algebra = SetAlgebra::new(&self.sets);
@@ -188,8 +191,8 @@ impl<'a> RegionMembers<'a> {
         Ok(())
     }
 
-    /// The regions that hold all nodes of a blob, by its index; `None` where there may be others that hold
-    /// some.
+    /// The regions that contain all nodes of a blob, according to its bounding box. `None` if other regions may contain
+    /// some of the nodes.
     fn regions_around(&self, entry: &BlobEntry) -> Option<&[u32]> {
         if !self.has_all_in_its_box(entry) {
             return None;
@@ -200,7 +203,7 @@ impl<'a> RegionMembers<'a> {
         }
     }
 
-    /// Whether an entry says in which box all objects of a blob are.
+    /// Whether the bounding box of an entry contains all objects of the blob.
     fn has_all_in_its_box(&self, entry: &BlobEntry) -> bool {
         let has_box = entry.kinds.single() == Some(ObjectKind::Node) && !entry.bbox.is_empty();
         let may_be_nowhere = match entry.flags.has(BlobFlags::SCANNED) {
@@ -264,7 +267,7 @@ impl<'a> RegionMembers<'a> {
         Ok(())
     }
 
-    /// The ways that have a node in a region, and their nodes outside of it.
+    /// The ways with a node in a region and, if `with_nodes`, their nodes outside of that region.
     fn ways_with_nodes(
         &self,
         entry: &BlobEntry,
@@ -274,7 +277,7 @@ impl<'a> RegionMembers<'a> {
         let mut algebra = SetAlgebra::new(&self.sets);
         let (mut refs, mut ways) = (Vec::new(), Vec::new());
         block.collect_refs(&mut refs, &mut ways)?;
-        // The nodes of a way mostly come one behind the other.
+        // Consecutive refs of a way are mostly close to each other, which a walk makes use of.
         let mut nodes = self.nodes.walk();
         let sets: Vec<SetNumber> = refs.iter().map(|id| nodes.get(*id)).collect();
         let (mut found, mut nodes, mut start) = (Vec::new(), Vec::new(), 0);
@@ -307,8 +310,8 @@ impl<'a> RegionMembers<'a> {
         Ok((found, joined(nodes, &mut algebra)))
     }
 
-    /// Looks at ways again: at those that came along for the sake of a relation, and, where a way comes in
-    /// several versions, at all that are kept, since every version is.
+    /// Adds the nodes of ways that are kept as members of completed relations. If objects may occur in several
+    /// versions, adds the nodes of all versions of all kept ways, since all versions are kept.
     fn complete_ways(&mut self, source: &mut Source<'_>) -> Result<()> {
         let each_once = self.each_once;
         if self.more_ways.is_empty() && each_once {
@@ -360,7 +363,7 @@ impl<'a> RegionMembers<'a> {
         Ok(())
     }
 
-    /// What becomes of a blob in each region.
+    /// The decisions about a blob in the outputs of all regions.
     pub(super) fn decide(&self, entry: &BlobEntry) -> FilterItem {
         let meets = |map: &IdMap| match entry.kinds.single() {
             Some(_) => map.may_meet(entry.min_id, entry.max_id),
@@ -387,7 +390,7 @@ impl<'a> RegionMembers<'a> {
         FilterItem::new(*entry, decision)
     }
 
-    /// Selects the objects of a block for the regions that keep them.
+    /// Puts each object of a block into the group of the regions that keep the object.
     pub(super) fn select(
         &self,
         block: &ParsedBlock<'_>,
@@ -418,13 +421,13 @@ impl<'a> RegionMembers<'a> {
         })
     }
 
-    /// What is kept of some blobs.
+    /// The kept parts of some blobs.
     pub(super) const fn cache(&self) -> &PartialBlobCache {
         &self.held
     }
 }
 
-/// Keeps the objects at some places of a block, ascending.
+/// The script that keeps the objects at some indices of a block of `count` objects; the indices ascend.
 fn keep_places(places: &[u32], count: u32) -> EditScript {
     let mut places = places.iter().peekable();
     EditScript::keeping((0..count).map(|place| places.next_if_eq(&&place).is_some()))
@@ -436,17 +439,17 @@ fn add(map: &mut IdMap, id: i64, set: SetNumber, algebra: &mut SetAlgebra<'_>) {
     }
 }
 
-/// The memory that ids may take, while they are collected.
+/// The memory budget of the ids while they are collected.
 #[derive(Debug, Clone, Copy)]
 struct Room {
     most: u64,
-    /// The number of ids from which on their memory is looked at again.
+    /// The number of ids at which their memory is measured next.
     looked_at: u64,
     is_exceeded: bool,
 }
 
 impl Room {
-    /// Ids that are collected before their memory is looked at.
+    /// The number of ids at which their memory is measured first.
     const FIRST_LOOK: u64 = 1 << 14;
 
     const fn new(most: u64) -> Self {
@@ -457,13 +460,13 @@ impl Room {
         }
     }
 
-    /// The room that is left where others take so many bytes.
+    /// The budget that remains if other ids take `bytes`.
     const fn less(self, bytes: u64) -> Self {
         Self::new(self.most.saturating_sub(bytes))
     }
 
-    /// Whether some maps may take more ids. To count their bytes takes a while, so that is done where they have grown
-    /// by a quarter.
+    /// Whether the maps may take further ids. Measuring the memory of maps is slow: it is repeated only after the
+    /// number of ids has grown by a quarter.
     fn has_some<const N: usize>(&mut self, maps: [&IdMap; N]) -> bool {
         let ids: u64 = maps.iter().map(|map| map.len()).sum();
         if ids >= self.looked_at {
@@ -485,7 +488,7 @@ fn add_all(map: &mut IdMap, found: &[(i64, SetNumber)], algebra: &mut SetAlgebra
     }
 }
 
-/// Each id once, ascending, with all its regions.
+/// The ids in ascending order, each once, with the union of its sets of regions.
 fn joined(mut found: Found, algebra: &mut SetAlgebra<'_>) -> Found {
     found.sort_unstable();
     found.dedup_by(|next, kept| {

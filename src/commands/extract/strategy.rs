@@ -1,23 +1,23 @@
-//! What comes along with the nodes in a region.
+//! The rules that select objects by the nodes in a region.
 
-/// What comes along with the nodes in a region. All of them keep the ways that have a node in the region,
-/// and the relations that have such a node or such a way as a member.
+/// The rule that selects objects by the nodes in a region. Every strategy keeps these nodes, the ways with at least one
+/// of these nodes, and, unless excluded, the relations with one of these nodes or ways as a member.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Strategy {
-    /// Nothing more: ways and relations refer to what is not there.
+    /// No further objects: ways and relations may refer to objects that the output lacks.
     Simple,
-    /// All nodes of these ways, and the parents of these relations.
+    /// Also all nodes of these ways, and all direct and indirect parents of these relations.
     CompleteWays {
         /// Whether relations are kept at all.
         relations: bool,
     },
-    /// As complete ways; and of some of these relations all members that are nodes or ways, with their
-    /// nodes.
+    /// As [`CompleteWays`](Self::CompleteWays), and for some of these relations also all members that are nodes or
+    /// ways, with all nodes of these ways.
     Smart {
-        /// The relations that are completed by what they are.
+        /// The types of relations that are completed.
         types: RelationTypes,
-        /// Relations of which so many percent of the members are kept anyway are completed, too: from 1 to
-        /// 100.
+        /// Relations of other types are completed, too, if a region keeps at least this percentage of their members
+        /// anyway, as nodes and ways: 1 to 100.
         least_percent: Option<u32>,
     },
 }
@@ -29,7 +29,7 @@ impl Default for Strategy {
 }
 
 impl Strategy {
-    /// `smart` as it is unless more is said: multipolygons are completed.
+    /// The default form of `smart`, which completes multipolygons.
     pub fn smart() -> Self {
         Self::Smart {
             types: RelationTypes::Of(vec!["multipolygon".into()]),
@@ -37,7 +37,7 @@ impl Strategy {
         }
     }
 
-    /// Whether the nodes of ways come along.
+    /// Whether all nodes of kept ways are kept.
     pub(super) const fn completes_ways(&self) -> bool {
         !matches!(self, Self::Simple)
     }
@@ -48,17 +48,17 @@ impl Strategy {
     }
 }
 
-/// Relations by their tag `type`.
+/// A condition on the tag `type` of relations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RelationTypes {
-    /// All, those without the tag, too.
+    /// All relations, with or without the tag.
     Any,
-    /// Those with one of some values.
+    /// Relations whose tag has one of these values.
     Of(Vec<String>),
 }
 
 impl RelationTypes {
-    /// Reads `any`, or values with commas between them.
+    /// Parses `any` or the empty text as [`Any`](Self::Any), other text as a comma-separated list of values.
     pub fn parse(text: &str) -> Self {
         match text {
             "any" | "" => Self::Any,

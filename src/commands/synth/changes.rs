@@ -1,4 +1,4 @@
-//! The change files of a synthetic world, with the state files that replication servers add.
+//! The change files of a synthetic world, and state files like those of replication servers.
 
 use super::town::{Made, Town};
 use super::world::{Lifetime, World, day_ends};
@@ -12,20 +12,20 @@ use serde::Serialize;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// A change file and what it does.
+/// A change file, and the number of objects that it creates, modifies and deletes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DaySummary {
     /// The change file.
     pub path: PathBuf,
-    /// Objects that it creates.
+    /// The number of objects that the change file creates.
     pub created: u64,
-    /// Objects that it modifies.
+    /// The number of objects that the change file modifies.
     pub modified: u64,
-    /// Objects that it deletes.
+    /// The number of objects that the change file deletes.
     pub deleted: u64,
 }
 
-/// Changes of one day by action, in canonical order.
+/// The changed objects of one day by action: `deleted` in reverse canonical order, the others in canonical order.
 #[derive(Default)]
 struct Day {
     created: Vec<Made>,
@@ -33,7 +33,8 @@ struct Day {
     deleted: Vec<Made>,
 }
 
-/// Writes the change files of the first `days` days into a directory: `001.osc.gz` and so on.
+/// Writes the change files of the first `days` days into a directory, which is created if it does not exist:
+/// `001.osc.gz` and so on, each with its state file `001.state.txt`.
 pub(super) fn write_days(
     world: &World,
     days: u32,
@@ -64,7 +65,7 @@ pub(super) fn write_days(
     Ok(summaries)
 }
 
-/// Everything that happens in the first `days` days.
+/// The changes of all towns in the first `days` days, one [`Day`] per day.
 fn collect(world: &World, days: u32) -> Vec<Day> {
     let mut by_day: Vec<Day> = (0..days).map(|_| Day::default()).collect();
     for number in 0..world.towns() {
@@ -93,14 +94,14 @@ fn collect(world: &World, days: u32) -> Vec<Day> {
         for changes in [&mut day.created, &mut day.modified, &mut day.deleted] {
             changes.sort_by_key(|object| (object.kind(), object.id));
         }
-        // What refers goes before what is referred to.
+        // Relations are deleted before their members, ways before their nodes.
         day.deleted.reverse();
     }
     by_day
 }
 
 fn write_day(day: &Day, out: impl Write) -> std::io::Result<()> {
-    // No time of writing in the file: same seed, same bytes.
+    // Without a modification time in the gzip header the same seed gives the same bytes.
     let gzip = GzBuilder::new().mtime(0).write(out, Compression::new(6));
     let mut osc = OscWriter::new(BufWriter::new(gzip), "pbfhogg synth")?;
     let parts = [

@@ -1,4 +1,4 @@
-//! Words that towns, streets, shops and mappers are named with.
+//! Words of the names and tags of synthetic objects and of the names of mappers.
 
 pub(super) const TOWN_FIRST: [&str; 24] = [
     "Alten", "Neu", "Ober", "Unter", "Linden", "Birken", "Stein", "Wald", "Rosen", "Königs",

@@ -1,4 +1,4 @@
-//! One town: a grid of streets with houses, places, a boundary and bus lines.
+//! One town: a grid of streets with houses, points of interest, a park, a boundary and bus lines.
 
 use super::names;
 use super::world::{Lifetime, Mapper, World, day_ends, mapper};
@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 type Text = Cow<'static, str>;
 
-/// An object that was made, with everything it refers to.
+/// A generated object. It owns its tags, refs and members, unlike an [`Object`].
 #[derive(Debug, Clone)]
 pub(super) struct Made {
     pub(super) id: i64,
@@ -37,7 +37,7 @@ impl Made {
         }
     }
 
-    /// Calls `use_it` with the object in the form in which objects are written.
+    /// Calls `use_it` with the object as an [`Object`], which encoders take.
     pub(super) fn with<T>(&self, use_it: impl FnOnce(&Object<'_>) -> T) -> T {
         let tags: Vec<(&str, &str)> = self
             .tags
@@ -75,12 +75,12 @@ impl Made {
         })
     }
 
-    /// Changesets are numbered as time goes by.
+    /// The id of the changeset, which grows with the timestamp.
     const fn changeset(&self) -> i64 {
         (self.timestamp - 1_200_000_000) / 5
     }
 
-    /// The object as it is after some days; `None` where it is gone.
+    /// The object as of the end of a day; `None` if it is deleted by then.
     fn after(mut self, day: u32) -> Option<Self> {
         match self.fate {
             Lifetime::Changes(changes) if changes <= day => {
@@ -92,7 +92,7 @@ impl Made {
         }
     }
 
-    /// Makes the next version, as it is written on that day.
+    /// Turns the object into its next version, edited on `day`: nodes are moved, ways and relations get a tag.
     pub(super) fn change_on(&mut self, day: u32) {
         let mut random = Random::of(&[6, self.id as u64, u64::from(day)]);
         self.version += 1;
@@ -110,7 +110,7 @@ impl Made {
         }
     }
 
-    /// What a deletion of the object says: the version that is gone and when it went.
+    /// The object as a change file of `day` deletes it: the next version, without tags.
     pub(super) fn deleted_on(mut self, day: u32) -> Self {
         let mut random = Random::of(&[7, self.id as u64, u64::from(day)]);
         self.version += 1;
@@ -125,22 +125,22 @@ fn time_on(day: u32, random: &mut Random) -> i64 {
     day_ends(day) - 1 - random.below(86_000) as i64
 }
 
-/// A town as it is in the base, and what happens in it.
+/// The objects of a town in the base, each with its fate.
 #[derive(Debug)]
 pub(super) struct Town {
     number: u64,
     world: World,
     random: Random,
     name: String,
-    /// Nodes, ways, relations, each in order of their ids.
+    /// Nodes, ways and relations, each in the order of their ids.
     made: [Vec<Made>; 3],
     next_id: [i64; 3],
     corner_e7: (i32, i32),
-    /// Size of a city block.
+    /// The height and the width of a city block, in 1e-7 degree.
     block_e7: (i32, i32),
 }
 
-/// Houses in a city block.
+/// The number of houses per city block.
 const HOUSES: u64 = 11;
 
 impl Town {
@@ -162,7 +162,7 @@ impl Town {
         town
     }
 
-    /// The objects of a kind as they are after some days.
+    /// The objects of a kind from the base, as of the end of a day.
     pub(super) fn objects_after(mut self, kind: ObjectKind, day: u32) -> Vec<Made> {
         let made = std::mem::take(&mut self.made[kind as usize]);
         made.into_iter()
@@ -170,12 +170,12 @@ impl Town {
             .collect()
     }
 
-    /// All objects of the base.
+    /// All objects of the town in the base, in canonical order.
     pub(super) fn into_objects(self) -> impl Iterator<Item = Made> {
         self.made.into_iter().flatten()
     }
 
-    /// What is created in the town on a day, in order of ids.
+    /// The objects of a kind that the town creates on a day, in the order of their ids.
     pub(super) fn created_on(&self, kind: ObjectKind, day: u32) -> Vec<Made> {
         let houses = self.made[ObjectKind::Way as usize]
             .iter()
@@ -234,7 +234,7 @@ impl Town {
             MadeBody::Way(_) => ObjectKind::Way,
             MadeBody::Relation(_) => ObjectKind::Relation,
         };
-        // Most ids follow each other; some gaps are objects long gone.
+        // Most ids are consecutive. Gaps imitate objects that were deleted long ago.
         let gap = if self.random.percent(70) {
             1
         } else {
@@ -286,7 +286,7 @@ impl Town {
         self.relations(size, &streets, &houses);
     }
 
-    /// The grid of streets; returns the ways.
+    /// Adds the grid of streets. Returns the ids of their ways.
     fn streets(&mut self, size: i32) -> Vec<i64> {
         let (height, width) = self.block_e7;
         let mut crossings = Vec::new();
@@ -318,7 +318,7 @@ impl Town {
         ways
     }
 
-    /// A street through crossings, with bends in between.
+    /// Adds a street through crossings, with four bends between neighbouring crossings. Returns the id of its way.
     fn street(&mut self, crossings: &[(i64, i32, i32)]) -> i64 {
         let mut refs = Vec::new();
         for pair in crossings.windows(2) {
@@ -357,9 +357,9 @@ impl Town {
         format!("{first}{}", self.random.pick(&names::STREET_LAST)).into()
     }
 
-    /// A house; its corners share its fate.
+    /// Adds a house, whose corners change and are deleted with it. Returns the id of its way.
     fn house(&mut self, number: u64, row: i32, column: i32, house: i32) -> i64 {
-        // Every sixteenth house is part of a relation and stays.
+        // Every sixteenth house may be a member of a relation: it must not be deleted.
         let fate = if number.is_multiple_of(16) {
             Lifetime::Stays
         } else {
@@ -423,7 +423,7 @@ impl Town {
         tags
     }
 
-    /// A shop, a bench, a tree and the like.
+    /// Adds a tagged node: a tree, a shop, an amenity or an address.
     fn point(&mut self, row: i32, column: i32) {
         let (height, width) = self.block_e7;
         let lat = self.corner_e7.0 + row * height + self.random.below(height as u64) as i32;
@@ -517,7 +517,7 @@ impl Town {
         }
     }
 
-    /// The town's boundary, in four ways.
+    /// Adds the town's boundary as four ways, and returns their ids.
     fn boundary(&mut self, size: i32) -> Vec<i64> {
         let (height, width) = self.block_e7;
         let (south, west) = (self.corner_e7.0 - 6000, self.corner_e7.1 - 6000);

@@ -1,51 +1,52 @@
-//! The world: how many towns there are, where they lie, who maps them, and what happens when.
+//! The world: the number of towns, their locations and id ranges, their mappers, and the days of changes.
 
 use crate::commands::random::Random;
 use crate::osm::ObjectKind;
 
-/// Days after which the calendar of changes is through.
+/// The number of days on which objects change; none changes later.
 pub(super) const DAYS: u32 = 400;
 
-/// 2026-01-01T00:00:00Z: the base is the world as of then.
+/// The time of the base, in seconds since 1970: 2026-01-01T00:00:00Z.
 const BASE_TIME: i64 = 1_767_225_600;
 const DAY_SECONDS: i64 = 86_400;
 
-/// When a day's changes are complete.
+/// The end of a day, in seconds since 1970; day 0 is the base.
 pub(super) fn day_ends(day: u32) -> i64 {
     BASE_TIME + i64::from(day) * DAY_SECONDS
 }
 
-/// Objects in a town of ordinary size, about.
+/// The approximate number of objects in a town of full size.
 const OBJECTS_PER_TOWN: u64 = 11_500;
-/// Node ids set aside for each town; way and relation ids are an eighth and a 64th of it.
+/// The number of node ids reserved for each town. An eighth as many way ids and a 64th as many relation ids are
+/// reserved.
 const NODE_IDS_PER_TOWN: i64 = 1 << 17;
-/// Node ids set aside for what is created in one town on one day.
+/// The number of node ids reserved for the objects that one town creates on one day.
 const NODE_IDS_PER_TOWN_AND_DAY: i64 = 1 << 13;
 
-/// What happens to something.
+/// The fate of an object of the base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lifetime {
     Stays,
-    /// Gets a new version on that day.
+    /// The object gets a new version on this day.
     Changes(u32),
-    /// Goes on that day.
+    /// The object is deleted on this day.
     Goes(u32),
-    /// Gets a neighbour on that day.
+    /// The object, a house, stays; another house is created in the town on this day.
     Neighbour(u32),
 }
 
-/// A world without end, of which a number of towns is made.
+/// The parameters of a synthetic world.
 #[derive(Debug, Clone)]
 pub(super) struct World {
     pub(super) seed: u64,
     towns: u64,
-    /// Streets in each direction of a town: smaller where the whole world is.
+    /// The number of city blocks along each side of a town, 1 to 12; fewer than 12 if the whole world is small.
     pub(super) size: u64,
 }
 
 impl World {
     pub(super) fn new(seed: u64, elements: u64) -> Self {
-        // A town of fewer objects has fewer streets: objects grow with their square.
+        // The number of objects in a town grows with the square of `size`, about 80 per city block.
         let size = (1..=12)
             .find(|size| size * size * 80 >= elements)
             .unwrap_or(12);
@@ -60,31 +61,31 @@ impl World {
         self.towns
     }
 
-    /// The id before the first one of a town's objects.
+    /// The id before the first id that is reserved for the objects of a kind in a town of the base.
     pub(super) const fn id_base(kind: ObjectKind, town: u64) -> i64 {
         per_kind(NODE_IDS_PER_TOWN, kind) * town as i64
     }
 
-    /// The id before the first one of what is created in a town on a day: behind all of the base,
-    /// and behind everything of the days before.
+    /// The id before the first id that is reserved for the objects of a kind that a town creates on a day. The
+    /// reserved ids are above all ids of the base and of earlier days.
     pub(super) const fn created_id_base(&self, kind: ObjectKind, town: u64, day: u32) -> i64 {
         let base = Self::id_base(kind, self.towns);
         let before = (day as i64 - 1) * self.towns as i64 + town as i64;
         base + per_kind(NODE_IDS_PER_TOWN_AND_DAY, kind) * before
     }
 
-    /// The south-western corner of a town, in 1e-7 degree: towns lie side by side, 150 in a row.
+    /// The latitude and longitude of the south-western corner of a town, in 1e-7 degree. Each row has 150 towns.
     pub(super) const fn corner_e7(town: u64) -> (i32, i32) {
         let (row, column) = (town / 150, town % 150);
-        // Beyond some thousand rows the world begins again on top of itself.
+        // Rows from 800 on, with town 120,000 and its successors, coincide with the first rows.
         (
             400_000_000 + (row % 800) as i32 * 350_000,
             -100_000_000 + column as i32 * 500_000,
         )
     }
 
-    /// What happens to the building or place with that number. Edits come in groups: whoever maps
-    /// one house maps its neighbours on the same day.
+    /// The fate of the house with a given number in a town. The twelve houses of a group share their day, since mappers
+    /// edit neighbouring houses together.
     pub(super) fn fate(&self, town: u64, number: u64) -> Lifetime {
         let mut group = Random::of(&[self.seed, 1, town, number / 12]);
         let day = 1 + group.below(u64::from(DAYS)) as u32;
@@ -112,7 +113,7 @@ pub(super) struct Mapper {
     pub(super) name: String,
 }
 
-/// One of some hundred mappers, the first ones more often than the last.
+/// Draws one of 400 mappers; low numbers are more frequent than high ones.
 pub(super) fn mapper(random: &mut Random) -> Mapper {
     let number = random
         .below(400)

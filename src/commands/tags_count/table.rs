@@ -1,4 +1,5 @@
-//! Counts of keys and tags, by several threads at a time, on disk where they take too much memory.
+//! A table of counts of keys and tags. Several threads add to it at a time, and it moves counts to disk when they take
+//! too much memory.
 
 use super::TagCount;
 use crate::error::{Error, Result};
@@ -13,17 +14,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const SHARDS: usize = 64;
-/// Memory of a count beside its text: its place in the pool, in the lookup and in the list, and the room that these
-/// keep for more.
+/// The memory of a count besides the text of its name, in bytes: its entries in the spans and the lookup table of the
+/// pool and in the list of counts, with the spare capacity of all three.
 const ENTRY_BYTES: u64 = 40;
 
-/// Counts by name. A name is the length of the key, a colon, the key and the value, or the key alone
-/// behind a colon.
+/// Counts of keys and tags by name. The name of a tag is the length of its key in bytes, a colon, the key and the
+/// value: `7:highwayprimary`. The name of a key is a colon and the key: `:highway`.
 pub(super) struct CountTable {
     shards: Vec<Mutex<Shard>>,
     bytes: AtomicU64,
     max_bytes: u64,
-    /// Sorted runs.
+    /// Temporary files with counts, each ordered by shard and then by name.
     runs: Mutex<Vec<File>>,
 }
 
@@ -34,7 +35,7 @@ struct Shard {
 }
 
 impl Shard {
-    /// Bytes that a new name took.
+    /// Adds to the count of a name. Returns the bytes of memory that this took: 0 for a known name.
     fn add(&mut self, name: &str, more: u64) -> u64 {
         let id = self.names.add(name) as usize;
         match self.counts.get_mut(id) {
@@ -68,7 +69,7 @@ impl CountTable {
         }
     }
 
-    /// Counts a key, or a tag.
+    /// Adds `count` to the count of a tag, or of a key if `value` is `None`.
     pub(super) fn add(&self, key: &str, value: Option<&str>, count: u64) {
         let name = match value {
             None => format!(":{key}"),
@@ -81,17 +82,17 @@ impl CountTable {
         }
     }
 
-    /// Writes all counts to a sorted run where they take more memory than they may.
+    /// Moves all counts to a new sorted run on disk if they take more than `max_bytes` of memory.
     pub(super) fn spill_if_large(&self) -> Result<()> {
         if self.bytes.load(Ordering::Relaxed) <= self.max_bytes {
             return Ok(());
         }
         let mut runs = lock(&self.runs);
-        // Another thread may have been here meanwhile.
+        // Another thread may have written the counts while this one waited for the lock.
         if self.bytes.swap(0, Ordering::Relaxed) <= self.max_bytes {
             return Ok(());
         }
-        // Shard by shard, so that no more memory is needed; a name is always in the same shard.
+        // One shard is taken and sorted at a time, so that a run needs little further memory.
         let directory = std::env::temp_dir();
         let failed = |error| failed(&directory, error);
         let mut run = BufWriter::new(tempfile::tempfile().map_err(failed)?);
@@ -108,7 +109,7 @@ impl CountTable {
         Ok(())
     }
 
-    /// All counts that `kept` picks, in no order, and how many there are in all.
+    /// The counts that `kept` accepts, in no particular order, and the number of all distinct names.
     pub(super) fn finish(self, kept: impl Fn(u64) -> bool) -> Result<(Vec<TagCount>, u64)> {
         let directory = std::env::temp_dir();
         let failed = |error| failed(&directory, error);
@@ -128,7 +129,7 @@ impl CountTable {
                 result.push(tag_count(name, count));
             }
         };
-        // The runs go through the shards in the same order, each shard in order of names.
+        // All runs are ordered by shard and then by name: they are merged one shard at a time.
         let mut heads: Vec<Option<(String, u64)>> = Vec::new();
         for run in &mut runs {
             heads.push(read_record(run).map_err(failed)?);
@@ -153,12 +154,12 @@ fn failed(directory: &Path, error: std::io::Error) -> Error {
 }
 
 fn shard_of(name: &str) -> usize {
-    // The pool's own table uses the other bits.
+    // Bits 32 to 37: the hash table of the pool depends on the lowest and the highest bits.
     let hash = BuildHasherDefault::<rustc_hash::FxHasher>::default().hash_one(name);
     (hash >> 32) as usize % SHARDS
 }
 
-/// The counts of a shard in order of names.
+/// The names and counts of a shard, ordered by name.
 fn sorted(shard: &Shard) -> Vec<(&str, u64)> {
     let names = (0..).zip(&shard.counts);
     let mut counts: Vec<(&str, u64)> = names
@@ -168,7 +169,8 @@ fn sorted(shard: &Shard) -> Vec<(&str, u64)> {
     counts
 }
 
-/// Adds up what memory and the runs have of one shard.
+/// Adds up the counts of one shard in memory and in the runs, and calls `take` with each name and its sum. `heads` are
+/// the next records of the runs.
 fn merge_shard(
     number: usize,
     in_memory: &[(&str, u64)],
@@ -242,7 +244,7 @@ fn write_record(out: &mut impl Write, name: &str, count: u64) -> std::io::Result
     out.write_all(name.as_bytes())
 }
 
-/// The next record; `None` at the end of the run.
+/// Reads the next name and its count; `None` at the end of the run.
 fn read_record(run: &mut impl Read) -> std::io::Result<Option<(String, u64)>> {
     let (mut len, mut count) = ([0; 4], [0; 8]);
     match run.read_exact(&mut len) {

@@ -1,4 +1,4 @@
-//! The regions at places.
+//! The sets of regions that contain a location.
 
 use crate::engine::scan::Scan;
 use crate::error::Result;
@@ -9,14 +9,14 @@ use crate::osm::Location;
 use crate::runtime::Context;
 use rustc_hash::FxHashMap;
 
-/// Finds the regions at places, one near the other.
+/// Finds the set of regions that contain a location; fast if consecutive locations are near each other.
 pub(super) struct Located<'s> {
     sets: &'s SetTable,
     areas: &'s AreaIndex,
     locator: Locator<'s>,
     partial: Vec<u32>,
-    /// What was found last: the set of the place's surroundings, the regions that reach into these, and the
-    /// set of all.
+    /// The last result: the regions that cover the whole cell of the location, as the number of a set of the
+    /// [`AreaIndex`]; the other regions that contain the location; and the union of both.
     last: (u32, Vec<u32>, SetNumber),
 }
 
@@ -38,7 +38,7 @@ impl<'s> Located<'s> {
             return self.last.2;
         }
         let around = self.locator.at(lat_e7, lon_e7, &mut self.partial);
-        // To compare nothing with nothing by way of memcmp takes longer than all else here.
+        // Both lists are mostly empty, and a call of memcmp would take longer than the rest of the function.
         let both_empty = self.partial.is_empty() && self.last.1.is_empty();
         if around != self.last.0 || !(both_empty || self.partial == self.last.1) {
             let whole = self.areas.sets().get(around as usize);
@@ -51,7 +51,8 @@ impl<'s> Located<'s> {
     }
 }
 
-/// Counts, of the blobs at some offsets, the nodes in each region.
+/// Counts the nodes in each region in the blobs at `offsets`, which ascend. Passes region numbers and counts to `take`,
+/// a region possibly several times.
 pub(in crate::commands::extract) fn count_nodes(
     areas: &AreaIndex,
     offsets: &[u64],

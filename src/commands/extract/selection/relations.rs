@@ -1,4 +1,4 @@
-//! The relations that regions keep, and what comes along with them.
+//! The relations that regions keep, and the members that they add.
 
 use super::{Found, RegionMembers, Source, add, add_all, keep_places};
 use crate::commands::extract::strategy::{RelationTypes, Strategy};
@@ -36,7 +36,7 @@ impl RegionMembers<'_> {
             },
         )?;
         let mut further = IdSet::default();
-        // Upwards, as far as it goes: sets only grow, so that cycles come to an end.
+        // Sets are passed on to parents, and to their parents. Sets only grow, so that cycles end.
         while let Some((child, _)) = direct.pop() {
             let set = relations.get(child);
             for &parent in parents.get(&child).into_iter().flatten() {
@@ -126,7 +126,8 @@ impl RegionMembers<'_> {
         }
     }
 
-    /// Of the regions that keep a relation those in which enough of its members are kept.
+    /// The regions of `direct`, which keep a relation, that also keep at least `least_percent` percent of its `members`
+    /// members. Empty without `least_percent`.
     fn mostly_kept(
         &self,
         relation: &ObjectView<'_>,
@@ -154,19 +155,19 @@ impl RegionMembers<'_> {
     }
 }
 
-/// What was found in a block of relations.
+/// The results of a block of relations.
 #[derive(Default)]
 struct FoundRelations {
-    /// Relations with a member that is kept.
+    /// Relations with a node or way that is kept.
     direct: Found,
-    /// Relations and those among their members.
+    /// Pairs of a relation and a member that is a relation, too.
     nested: Vec<(i64, i64)>,
-    /// Ways and nodes of relations that are completed.
+    /// Members of completed relations that are ways; `nodes` has those that are nodes.
     ways: Found,
     nodes: Found,
 }
 
-/// Relations that are completed by what they are, in one block.
+/// Recognizes the relations of a block that are completed because of their tag `type`.
 struct Types<'b> {
     types: Option<&'b RelationTypes>,
     block: &'b ParsedBlock<'b>,
