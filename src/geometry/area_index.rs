@@ -1,4 +1,4 @@
-//! Which of many regions hold a point, or a box.
+//! An index of many regions that finds those that contain a point or a box.
 
 use super::edge;
 use super::edge::{HalfUnitBox, HalfUnitPoint};
@@ -6,37 +6,41 @@ use super::quadtree::{Cell, Leaf, Node, Quadtree, RegionEdges};
 use super::shape::{Point, Shape};
 use crate::osm::Bbox;
 
-/// Regions prepared for questions. Regions are numbered as they were given; what lies on an edge of a
-/// region, of a hole too, belongs to it. Answers are exact. [`Shape::check`] tells whether a shape
-/// means something; one that does not is answered for by the winding numbers of its rings.
+/// An index of many regions. The number of a region is the index of its shape in the list given to
+/// [`AreaIndex::new`]. All edges of a region belong to it, those of its holes too.
+///
+/// Answers about points are exact. They are defined for shapes that [`Shape::check`] rejects, too:
+/// a point belongs to a region if it lies on an edge, or if the winding numbers of the region's
+/// rings around it have a positive sum.
 #[derive(Debug)]
 pub struct AreaIndex {
     tree: Quadtree,
     regions: usize,
 }
 
-/// What regions have to do with a box. Both lists ascend and share nothing.
+/// The regions that contain or touch a box. Both lists ascend and have no region in common.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Cover {
-    /// Regions that hold all of the box.
+    /// Regions that contain the whole box. A region with an edge in the box may be in `touched`
+    /// instead.
     pub inside: Vec<u32>,
-    /// Other regions that may share a point with the box; none that does is missing.
+    /// All other regions that share a point with the box, and possibly some that do not.
     pub touched: Vec<u32>,
 }
 
-/// How edges of a region lie to a box.
+/// The contact of the edges of a region with a box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Contact {
     /// No edge meets the box.
     None,
-    /// Edges meet its border alone.
+    /// Edges meet the border of the box, but none meets its interior.
     Border,
-    /// An edge runs within it.
+    /// An edge meets the interior of the box.
     Inside,
 }
 
 impl AreaIndex {
-    /// Prepares regions.
+    /// Builds the index. Region `n` is `shapes[n]`.
     pub fn new(shapes: &[Shape]) -> Self {
         let mut edges = Vec::new();
         let mut ends = Vec::with_capacity(shapes.len());
@@ -52,7 +56,8 @@ impl AreaIndex {
         }
     }
 
-    /// What finds the regions of points. Each thread has its own; points near the last are found faster.
+    /// Returns a locator, which finds the regions of points. Each thread needs its own. A locator
+    /// remembers the leaf of its last point, so points near the last one are found faster.
     pub fn locator(&self) -> Locator<'_> {
         Locator {
             tree: &self.tree,
@@ -62,18 +67,19 @@ impl AreaIndex {
         }
     }
 
-    /// The sets of regions that [`Locator::at`] names, each ascending, all different. The first is empty.
+    /// The sets of regions to which [`Locator::at`] refers by index. Each set ascends, all sets
+    /// differ, and the first is empty.
     pub fn sets(&self) -> &[Vec<u32>] {
         &self.tree.sets
     }
 
-    /// About how much memory it takes, in bytes.
+    /// The approximate memory of the index, in bytes.
     pub fn bytes(&self) -> u64 {
         self.tree.bytes()
     }
 
-    /// Which regions hold all of a box, and which others may share a point with it. A box whose least
-    /// coordinates are above its greatest holds nothing, so no region touches it.
+    /// Returns the regions that contain a box, and the other regions that may share a point with
+    /// it. A box with a minimum above its maximum is empty, and no region contains or touches it.
     pub fn cover(&self, bbox: &Bbox) -> Cover {
         if bbox.is_empty() || bbox.min_lon_e7 > bbox.max_lon_e7 {
             return Cover::default();
@@ -94,13 +100,13 @@ impl AreaIndex {
         }
     }
 
-    /// Whether a region may share a point with a box.
+    /// Whether any region may share a point with a box.
     pub fn meets(&self, bbox: &Bbox) -> bool {
         let cover = self.cover(bbox);
         !cover.inside.is_empty() || !cover.touched.is_empty()
     }
 
-    /// How the edges of each region lie to a box.
+    /// Returns the contact of each region with a box.
     fn contacts(&self, bbox: &Bbox) -> Vec<Contact> {
         let mut contacts = vec![Contact::None; self.regions];
         let bounds = HalfUnitBox {
@@ -149,7 +155,7 @@ impl AreaIndex {
         contacts
     }
 
-    /// How the edges of a part lie to a box.
+    /// Returns the contact of the edges of a part with a box.
     fn contact_of(&self, part: &RegionEdges, bounds: &HalfUnitBox) -> Contact {
         let mut contact = Contact::None;
         for edge in self.tree.edges_of(part) {
@@ -163,8 +169,8 @@ impl AreaIndex {
         contact
     }
 
-    /// The regions that hold a box with an area: without an edge within it, it is held all or not at
-    /// all, and any point within it tells which.
+    /// The regions that contain a box with an area. A region without an edge inside the box
+    /// contains all of its interior or none, so one point of the interior decides.
     fn inside(&self, bbox: &Bbox, contacts: &[Contact]) -> Vec<u32> {
         let corner = HalfUnitPoint::of(corner_of(bbox));
         let point = HalfUnitPoint {
@@ -178,7 +184,8 @@ impl AreaIndex {
         regions
     }
 
-    /// The regions that hold a box that is a point, or a line that no edge meets.
+    /// The regions that contain a box without an area: a point, or a line that no edge of the
+    /// region meets.
     fn inside_flat(&self, bbox: &Bbox, contacts: &[Contact]) -> Vec<u32> {
         let point = corner_of(bbox);
         let is_point = bbox.max_lat_e7 == point.lat_e7 && bbox.max_lon_e7 == point.lon_e7;
@@ -187,8 +194,8 @@ impl AreaIndex {
         regions
     }
 
-    /// The regions that cover the leaf with the south-western corner of a box, and those with edges in
-    /// the leaf that `is_held` accepts.
+    /// The regions that cover the leaf at the south-western corner of a box, and the regions with
+    /// edges in that leaf that `is_held` accepts. The list ascends.
     fn regions_at(&self, bbox: &Bbox, is_held: impl Fn(&Cell, &RegionEdges) -> bool) -> Vec<u32> {
         let (x, y) = (i64::from(bbox.min_lon_e7), i64::from(bbox.min_lat_e7));
         let Some((cell, leaf)) = self.tree.leaf_at(x, y) else {
@@ -236,14 +243,14 @@ fn mark(contacts: &mut [Contact], region: u32, contact: Contact) {
     }
 }
 
-/// No point lies in this one.
+/// A cell that contains no point: its longitude is beyond the range of `i32`.
 const NOWHERE: Cell = Cell {
     x: i64::MAX / 2,
     y: 0,
     level: 0,
 };
 
-/// Finds the regions of points, see [`AreaIndex::locator`].
+/// Finds the regions of points. [`AreaIndex::locator`] makes one.
 #[derive(Debug, Clone)]
 pub struct Locator<'a> {
     tree: &'a Quadtree,
@@ -254,8 +261,9 @@ pub struct Locator<'a> {
 }
 
 impl Locator<'_> {
-    /// The regions of a point, given in 1e-7 degree: those of [`AreaIndex::sets`] with the number
-    /// returned, and those in `partial`, which is cleared and then ascends. The two share nothing.
+    /// Finds the regions that contain a point, given in 1e-7 degree. Returns the index in
+    /// [`AreaIndex::sets`] of the regions that cover the leaf of the point. `partial` is cleared
+    /// and receives the other regions in ascending order. The two have no region in common.
     #[inline]
     pub fn at(&mut self, lat_e7: i32, lon_e7: i32, partial: &mut Vec<u32>) -> u32 {
         partial.clear();
@@ -275,14 +283,15 @@ impl Locator<'_> {
         self.set
     }
 
-    /// Whether a point has the regions of the last one, as far as that is known without asking: both lie
-    /// in one cell, and no edge does.
+    /// Whether a point is known to lie in the same regions as the last point: both lie in the same
+    /// leaf, and the leaf has no edges.
     #[inline]
     pub fn stays_at(&self, lat_e7: i32, lon_e7: i32) -> bool {
         self.parts.is_empty() && self.cell.holds(i64::from(lon_e7), i64::from(lat_e7))
     }
 
-    /// Goes to the leaf of a point, or nowhere where that is outside of the tree.
+    /// Moves to the leaf of a point and returns true. Outside of the tree, leaves the locator
+    /// without a leaf and returns false.
     fn enter(&mut self, x: i64, y: i64) -> bool {
         let Some((cell, leaf)) = self.tree.leaf_at(x, y) else {
             self.cell = NOWHERE;

@@ -1,4 +1,4 @@
-//! From the ways of a relation to rings.
+//! Assembles rings from the ways of a relation.
 
 use super::degrees::{at_vertex, ring};
 use super::shape::{Point, Ring};
@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 pub(crate) struct Corner {
     /// The id of the node.
     pub id: i64,
-    /// Where it is.
+    /// The location of the node.
     pub point: Point,
 }
 
@@ -21,9 +21,12 @@ struct End {
     is_first: bool,
 }
 
-/// Joins ways at their end nodes into rings, which are named after their owner. Where more than two ways
-/// meet, neighbours around the node are joined, so that rings touch there and do not cross. No ring comes
-/// twice through one node.
+/// Joins ways at their end nodes into rings. The name of each ring begins with `owner`. Where more
+/// than two ways meet at a node, ends that are adjacent in angular order are joined, so that rings
+/// touch there and do not cross. No ring passes through a node twice.
+///
+/// Fails with a message that names ring and vertex if a ring does not close or has fewer than three
+/// different points.
 pub(crate) fn rings(owner: &str, ways: &[Vec<Corner>]) -> Result<Vec<Ring>, String> {
     let partners = partners(ways);
     let mut rings = Rings {
@@ -37,7 +40,7 @@ pub(crate) fn rings(owner: &str, ways: &[Vec<Corner>]) -> Result<Vec<Ring>, Stri
         while let (Some(nodes), Some(done @ false)) = (ways.get(way), done.get_mut(way)) {
             *done = true;
             let len = nodes.len().saturating_sub(1);
-            // The last node is the first of what comes next.
+            // The last node is the first node of the next way.
             if forwards {
                 corners.extend(nodes.iter().take(len));
             } else {
@@ -62,7 +65,8 @@ pub(crate) fn rings(owner: &str, ways: &[Vec<Corner>]) -> Result<Vec<Ring>, Stri
     Ok(rings.rings)
 }
 
-/// For each end of a way the one that it is joined with, as far as there is one.
+/// Maps each end of a way to the end with which it is joined. An end without a partner has no
+/// entry.
 fn partners(ways: &[Vec<Corner>]) -> FxHashMap<End, End> {
     let mut partners = FxHashMap::default();
     let mut join = |a: End, b: End| {
@@ -101,7 +105,7 @@ fn partners(ways: &[Vec<Corner>]) -> FxHashMap<End, End> {
     partners
 }
 
-/// Where a way goes from its end.
+/// The direction in which a way leaves its end node, as a vector in 1e-7 degree.
 #[derive(Debug, Clone, Copy)]
 struct Direction {
     x: i64,
@@ -109,7 +113,8 @@ struct Direction {
 }
 
 impl Direction {
-    /// Towards the first node that lies elsewhere.
+    /// The direction from `from` to the first node with another location, or zero if all have the
+    /// same.
     fn of<'a>(from: &Corner, mut nodes: impl Iterator<Item = &'a Corner>) -> Self {
         let other = nodes.find(|node| node.point != from.point);
         let point = other.map_or(from.point, |node| node.point);
@@ -119,7 +124,8 @@ impl Direction {
         }
     }
 
-    /// Upper half of the plane, lower half, or nowhere.
+    /// 0 for a direction in the upper half-plane (0° to below 180°), 1 for the lower half-plane, 2
+    /// for zero.
     const fn half(self) -> u8 {
         match (self.x, self.y) {
             (0, 0) => 2,
@@ -128,7 +134,7 @@ impl Direction {
         }
     }
 
-    /// The order around the node.
+    /// Compares two directions by angle, counter-clockwise from east. Zero is last.
     fn around(&self, other: &Self) -> Ordering {
         let wide = i128::from;
         let left = wide(self.x) * wide(other.y);
@@ -137,7 +143,7 @@ impl Direction {
     }
 }
 
-/// The rings of a relation so far.
+/// The rings of a relation that are assembled so far.
 struct Rings<'a> {
     owner: &'a str,
     rings: Vec<Ring>,
@@ -154,8 +160,9 @@ impl Rings<'_> {
         at_vertex(&self.next_name(), vertex, cause)
     }
 
-    /// Adds the rings that a closed line is made of: it is cut where it comes through a node again. Lines
-    /// there and back cover nothing and are left out.
+    /// Adds the rings of a closed line of nodes. The line is cut wherever it visits a node again,
+    /// so each ring visits a node once. Segments that run there and back have no area and are
+    /// dropped.
     fn add(&mut self, corners: Vec<Corner>) -> Result<(), String> {
         if corners.is_empty() {
             return Ok(());
@@ -176,7 +183,7 @@ impl Rings<'_> {
             place_of.insert(corner.id, path.len());
             path.push(corner);
         }
-        // Something must remain of every line.
+        // If no ring was found, `ring` reports the remainder as too short.
         if path.len() > 2 || self.rings.len() == before {
             self.push(&path)?;
         }
@@ -194,7 +201,8 @@ impl Rings<'_> {
 mod tests {
     use super::*;
 
-    /// Ways of nodes whose ids are their places: 34 lies at (3, 4).
+    /// Assembles ways given as node ids. The digits of an id are the coordinates of the node: node
+    /// 34 lies at (3, 4). The rings have the same form.
     fn assembled(ways: &[&[i64]]) -> Result<Vec<Vec<i32>>, String> {
         let corner = |&id: &i64| Corner {
             id,
@@ -230,7 +238,7 @@ mod tests {
 
     #[test]
     fn rings_that_touch_at_ends_stay_apart() {
-        // Two crescents with the ends 5 and 95, cut at both: left and right half.
+        // Four ways from node 50 to node 56 form two rings that touch at both nodes.
         let ways: [&[i64]; 4] = [&[50, 20, 56], &[50, 60, 56], &[50, 40, 56], &[50, 80, 56]];
         let mut rings = assembled(&ways).unwrap();
         for ring in &mut rings {
@@ -242,7 +250,8 @@ mod tests {
                 || rings == [vec![20, 50, 56, 80], vec![40, 50, 56, 60]],
             "{rings:?}"
         );
-        // A bow tie of two ways, each through the middle.
+        // A bow tie around node 33: of two closed ways, then of two open ways that pass through the
+        // node.
         let ways: [&[i64]; 2] = [&[33, 63, 66, 33], &[33, 3, 0, 33]];
         assert_eq!(assembled(&ways).unwrap().len(), 2);
         let ways: [&[i64]; 2] = [&[63, 33, 0], &[0, 3, 33, 66, 63]];

@@ -1,11 +1,12 @@
-//! What is wrong with a shape: rings that cover nothing, cross themselves or each other, or lie where
-//! they must not.
+//! Checks the validity of shapes: finds rings that have no area, that cross themselves or each
+//! other, and holes outside of their outer ring.
 //!
-//! Rings may touch, in points and along edges, and run back on themselves. First no two edges of a
-//! polygon may cross; as edges that lie together share a leaf of a quadtree, few pairs are looked at.
-//! Then each edge must have nothing (winding number 0) or the polygon (1) on either side, at its lower
-//! end and at its middle, which finds what crosses at a vertex, and holes out of place. Along a ring
-//! that nothing touches the sides stay the same, so one edge answers for it.
+//! Rings may touch, in points and along edges, and may run back on themselves. The check has two
+//! steps. First, no two edges of a polygon may cross. Edges that lie close together share a leaf of
+//! a quadtree, so few pairs are compared. Second, the winding number of the polygon must be 0
+//! (outside) or 1 (inside) on both sides of each edge, at its lower end and at its middle. This
+//! step finds rings that cross at a vertex and misplaced holes. Along a ring that touches nothing
+//! the winding numbers are constant, so only one of its edges is checked.
 
 use super::edge;
 use super::edge::{Edge, HalfUnitPoint, Meeting};
@@ -14,11 +15,13 @@ use super::shape::{Point, Ring, Shape, ShapeError};
 use crate::osm::{DECIMICRO_PER_DEGREE, format_e7};
 
 impl Shape {
-    /// Looks for what is wrong with each of the polygons. Different polygons may overlap.
+    /// Checks each of the polygons. Different polygons may overlap.
     ///
     /// # Errors
-    /// The first ring with too few points, without an area or out of the world; else the first edge
-    /// that crosses another of its polygon; else the first with something wrong on one side.
+    /// Returns the first ring with too few points, without an area, or with a point out of range;
+    /// else the first edge that crosses another edge of its polygon; else the first edge with a
+    /// wrong winding number beside it, where a hole outside of its outer ring precedes all other
+    /// errors.
     pub fn check(&self) -> Result<(), ShapeError> {
         for (ring, _) in self.rings() {
             check_points(ring)?;
@@ -36,14 +39,14 @@ impl Shape {
 }
 
 impl Shape {
-    /// The shape, where [`check`](Self::check) finds nothing wrong with it.
+    /// Returns the shape if [`check`](Self::check) accepts it, else the message of the error.
     pub(crate) fn checked(self) -> Result<Self, String> {
         self.check().map_err(|error| error.to_string())?;
         Ok(self)
     }
 }
 
-/// Whether a ring can have an area and lies in the world.
+/// Checks that the points of a ring are in range and do not all lie on one line.
 fn check_points(ring: &Ring) -> Result<(), ShapeError> {
     let error = |vertex, cause: String| {
         let ring = ring.name.clone();
@@ -87,17 +90,17 @@ fn check_points(ring: &Ring) -> Result<(), ShapeError> {
     Ok(())
 }
 
-/// The polygons of a shape, each a group of the tree. An edge has the number of the vertex at which
-/// it starts.
+/// The polygons of a shape, each a group of the tree. Edges are numbered over all rings, and within
+/// a ring in the order of its points: the first edge joins vertices 1 and 2.
 struct Polygons<'a> {
     tree: Quadtree,
-    /// The rings, each with the number of its first edge and whether it is a hole.
+    /// Each ring with the number of its first edge and whether it is a hole.
     rings: Vec<(usize, &'a Ring, bool)>,
-    /// The first edge behind each polygon.
+    /// For each polygon, the number of its last edge plus one.
     ends: Vec<usize>,
 }
 
-/// An edge for a search along a line.
+/// An edge and its extent, from `least` to `most`, along the direction of a sweep.
 struct Span {
     least: i64,
     most: i64,
@@ -105,11 +108,11 @@ struct Span {
     edge: Edge,
 }
 
-/// What the edges of each polygon have in common.
+/// The crossings and contacts between edges of the same polygon.
 struct Meetings {
-    /// The first edge that crosses another of its polygon, with that one.
+    /// The first edge that crosses another edge of its polygon, and the other edge.
     first_crossing: Option<(u32, u32)>,
-    /// For each ring: whether it touches itself or another ring of the polygon.
+    /// For each ring, whether it touches itself or another ring of its polygon.
     touched: Vec<bool>,
 }
 
@@ -133,13 +136,14 @@ impl<'a> Polygons<'a> {
         }
     }
 
-    /// Which ring an edge is of.
+    /// The index of the ring that contains an edge.
     fn ring_of(&self, edge: usize) -> usize {
         let behind = self.rings.partition_point(|&(first, ..)| first <= edge);
         behind.saturating_sub(1)
     }
 
-    /// The ring and the vertex, counted from 1, at which an edge starts, and whether that is a hole.
+    /// The name of an edge's ring, the vertex (counted from 1) at which the edge starts, and
+    /// whether the ring is a hole.
     fn place_of(&self, edge: usize) -> (&str, usize, bool) {
         match self.rings.get(self.ring_of(edge)) {
             Some((first, ring, is_hole)) => (&ring.name, edge + 1 - first, *is_hole),
@@ -166,7 +170,7 @@ impl<'a> Polygons<'a> {
         meetings
     }
 
-    /// The spans of edges across the direction of the longest, by their least ends.
+    /// Collects the extents of edges perpendicular to the longest edge, sorted by their lower ends.
     fn collect_spans(&self, references: &[u32], spans: &mut Vec<Span>) {
         let edges = || {
             references.iter().filter_map(|&number| {
@@ -179,7 +183,8 @@ impl<'a> Polygons<'a> {
             spans.clear();
             return;
         };
-        // Below 2^30, times a coordinate in the world below 2^31, is a product below 2^61.
+        // The shift keeps both below 2^30. Coordinates are below 2^31, so products are below 2^61
+        // and their difference fits.
         let (width, height) = (longest.width() >> 2, longest.height() >> 2);
         let across =
             |point: Point| width * i64::from(point.lat_e7) - height * i64::from(point.lon_e7);
@@ -221,7 +226,7 @@ impl<'a> Polygons<'a> {
         }
     }
 
-    /// Whether one edge of a ring starts where another ends.
+    /// Whether two edges of a ring are consecutive.
     fn are_neighbors(&self, ring: usize, a: u32, b: u32) -> bool {
         let apart = a.abs_diff(b) as usize;
         let count = self
@@ -255,8 +260,8 @@ impl<'a> Polygons<'a> {
         }
     }
 
-    /// The first edge of a hole outside of its polygon or, failing that, the first edge with something
-    /// wrong on a side; with the winding number there.
+    /// Returns the first edge of a hole that lies outside of its polygon, or else the first edge
+    /// with a wrong winding number beside it; with that winding number.
     fn first_misplaced(&self, touched: &[bool]) -> Option<(usize, i32)> {
         let mut found = None;
         let mut last = None;
@@ -277,7 +282,8 @@ impl<'a> Polygons<'a> {
         found
     }
 
-    /// The winding number beside an edge that is not level, if it is neither 0 nor 1.
+    /// Returns a winding number other than 0 and 1 beside an edge, if one exists. The edge must not
+    /// be horizontal. `last` caches the leaf of the last point.
     fn wrong_winding(
         &self,
         edge: &Edge,
@@ -298,8 +304,8 @@ impl<'a> Polygons<'a> {
         })
     }
 
-    /// The winding numbers of a polygon just west and just east of a point infinitely little above
-    /// `point` on one of its edges.
+    /// Returns the winding numbers of a polygon just west and just east of the point of `edge`
+    /// infinitesimally above `point`, which lies on `edge`.
     fn windings_beside(
         &self,
         edge: &Edge,
@@ -350,8 +356,9 @@ impl<'a> Polygons<'a> {
     }
 }
 
-/// Where an edge lies beside another infinitely little above a point of that one: above zero west of it,
-/// below zero east of it, zero where the two run together. None is level.
+/// Returns the side of `edge` on which `other` lies, infinitesimally above `point` on `edge`:
+/// positive is west, negative is east, and zero means that the edges coincide. Neither edge is
+/// horizontal.
 fn place_beside(edge: &Edge, other: &Edge, point: HalfUnitPoint) -> i128 {
     let upwards = |edge: &Edge| if edge.height() > 0 { 1 } else { -1 };
     match other.side(point) * upwards(other) {
@@ -364,7 +371,7 @@ fn place_beside(edge: &Edge, other: &Edge, point: HalfUnitPoint) -> i128 {
     }
 }
 
-/// About where two edges cross.
+/// The point at which two edges cross, rounded to 1e-7 degree.
 fn crossing_of(edge: &Edge, other: &Edge) -> Point {
     let from = other.side(HalfUnitPoint::of(edge.from)) as f64;
     let to = other.side(HalfUnitPoint::of(edge.to)) as f64;

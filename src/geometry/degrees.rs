@@ -1,4 +1,4 @@
-//! From numbers in degrees to points, rings and boxes.
+//! Converts coordinates in degrees to points, rings and boxes.
 
 use super::shape::{Point, Ring, Shape, ShapeError};
 use crate::osm::{Bbox, DECIMICRO_PER_DEGREE, parse_e7};
@@ -6,7 +6,7 @@ use crate::osm::{Bbox, DECIMICRO_PER_DEGREE, parse_e7};
 /// The antimeridian in 1e-7 degree.
 const ANTIMERIDIAN_E7: i32 = 180 * DECIMICRO_PER_DEGREE as i32;
 
-/// A message about a vertex, counted from 1, of a ring.
+/// Formats an error at a vertex of a ring. Vertices are counted from 1.
 pub(crate) fn at_vertex(ring: &str, vertex: usize, cause: impl Into<String>) -> String {
     let error = ShapeError {
         ring: ring.to_owned(),
@@ -16,7 +16,8 @@ pub(crate) fn at_vertex(ring: &str, vertex: usize, cause: impl Into<String>) -> 
     error.to_string()
 }
 
-/// The point at a longitude and a latitude in decimal degrees, rounded to the nearest 1e-7 degree.
+/// Parses a longitude and a latitude in decimal degrees and rounds them to the nearest 1e-7 degree.
+/// Fails if one is not a number or is out of range.
 pub(crate) fn point_of_text(lon: &str, lat: &str) -> Result<Point, String> {
     Ok(Point {
         lon_e7: degrees_e7("longitude", lon, 180)?,
@@ -24,13 +25,14 @@ pub(crate) fn point_of_text(lon: &str, lat: &str) -> Result<Point, String> {
     })
 }
 
-/// [`point_of_text`] of numbers. Their shortest decimal form is what is rounded: the number as it was
-/// written, not its binary neighbour.
+/// Converts a longitude and a latitude in degrees like [`point_of_text`]. The shortest decimal form
+/// of each is rounded, because that is the number as it was written; its binary value may round
+/// otherwise.
 pub(crate) fn point_of_degrees(lon: f64, lat: f64) -> Result<Point, String> {
     point_of_text(&lon.to_string(), &lat.to_string())
 }
 
-/// The point at a position in 1e-7 degree.
+/// Makes a point of a longitude and a latitude in 1e-7 degree. Fails if one is out of range.
 pub(crate) fn point_of_e7(lon_e7: i32, lat_e7: i32) -> Result<Point, String> {
     for (what, value, limit) in [("longitude", lon_e7, 180), ("latitude", lat_e7, 90)] {
         if i64::from(value).abs() > limit * DECIMICRO_PER_DEGREE {
@@ -53,7 +55,8 @@ fn degrees_e7(what: &str, text: &str, limit: i32) -> Result<i32, String> {
     })
 }
 
-/// Text of an input as messages show it: not too long, and without what breaks a line.
+/// Prepares text of an input for a message: control characters become spaces, and at most 40
+/// characters are kept.
 pub(crate) fn one_line(text: &str) -> String {
     const MOST: usize = 40;
     let mut shown: String = text
@@ -67,7 +70,7 @@ pub(crate) fn one_line(text: &str) -> String {
     shown
 }
 
-/// A ring of points; fewer than three different ones are no ring.
+/// Makes a ring. Fails if fewer than three of the points are different.
 pub(crate) fn ring(name: String, points: Vec<Point>) -> Result<Ring, String> {
     let first = points.first();
     let second = points.iter().find(|&point| Some(point) != first);
@@ -82,14 +85,14 @@ pub(crate) fn ring(name: String, points: Vec<Point>) -> Result<Ring, String> {
     Ok(Ring { name, points })
 }
 
-/// The box with two opposite corners, in degrees. One whose first longitude is the greater crosses the
-/// antimeridian, unless the first latitude is the greater too: then the corners are in the other order.
-/// A box without area is an error.
+/// Returns the box with two opposite corners, given in degrees. If the first longitude is greater
+/// than the second, the box crosses the antimeridian; if the first latitude is greater, too, the
+/// corners are swapped instead. A box without area is an error.
 pub fn bbox_of_degrees(lon1: f64, lat1: f64, lon2: f64, lat2: f64) -> Result<Shape, String> {
     bbox_of_corners(point_of_degrees(lon1, lat1)?, point_of_degrees(lon2, lat2)?)
 }
 
-/// [`bbox_of_degrees`] of a text: `lon1,lat1,lon2,lat2`.
+/// Parses a box from `lon1,lat1,lon2,lat2`, with the rules of [`bbox_of_degrees`].
 pub fn parse_bbox(text: &str) -> Result<Shape, String> {
     let parts: Vec<&str> = text.split(',').collect();
     let &[lon1, lat1, lon2, lat2] = parts.as_slice() else {
@@ -110,7 +113,7 @@ fn bbox_of_corners(first: Point, second: Point) -> Result<Shape, String> {
         (west, east) = (east, west);
     }
     if west > east {
-        // An edge on the antimeridian belongs to the side on which the box lies.
+        // 180 and -180 are the same meridian: use the sign of the side on which the box lies.
         if west == ANTIMERIDIAN_E7 {
             west = -ANTIMERIDIAN_E7;
         } else if east == -ANTIMERIDIAN_E7 {
@@ -133,7 +136,7 @@ fn bbox_of_corners(first: Point, second: Point) -> Result<Shape, String> {
 mod tests {
     use super::*;
 
-    /// West, south, east and north of each polygon, in degrees.
+    /// The western, southern, eastern and northern edge of each polygon, in whole degrees.
     fn boxes(text: &str) -> Vec<[i32; 4]> {
         let shape = parse_bbox(text).unwrap();
         let edges = shape.polygons.into_iter().map(|polygon| {
@@ -198,7 +201,7 @@ mod tests {
 
     #[test]
     fn numbers_are_rounded_as_they_are_written() {
-        // As binary numbers both lie below the half.
+        // The nearest binary numbers have smaller absolute values, and would be rounded down.
         let point = point_of_degrees(1.00000015, -0.00000005).unwrap();
         assert_eq!((point.lon_e7, point.lat_e7), (10_000_002, -1));
         let point = point_of_text("1.5e1", "+4.").unwrap();

@@ -1,12 +1,13 @@
 //! Edges of rings and the exact predicates on them.
 //!
-//! Longitude is x and latitude is y. Positions are counted in half units: what is drawn has even
-//! numbers, borders of cells have odd ones, so no vertex ever lies on a border. Products of two such
-//! differences need 67 bits; they are taken in 128, which is one multiplication on 64-bit machines.
+//! Longitude is x and latitude is y. Coordinates are counted in half units of 1e-7 degree: vertices
+//! of rings have even coordinates and borders of cells have odd ones, so no vertex lies on a
+//! border. The sum of two products of coordinate differences needs 67 bits and a sign; `i128` holds
+//! it, and a product is one multiplication on 64-bit machines.
 
 use super::shape::{Point, Ring};
 
-/// A position in half units of 1e-7 degree.
+/// A point in half units of 1e-7 degree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HalfUnitPoint {
     /// Twice the longitude.
@@ -24,28 +25,28 @@ pub struct HalfUnitBox {
     pub max: HalfUnitPoint,
 }
 
-/// A directed edge, with what its polygon covers at its left.
+/// A directed edge. [`add_ring`] gives it the direction in which its polygon lies on its left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Edge {
-    /// Where it starts.
+    /// The start of the edge.
     pub from: Point,
-    /// Where it ends.
+    /// The end of the edge.
     pub to: Point,
 }
 
-/// What two edges have in common.
+/// The relation between two edges, ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meeting {
-    /// Nothing.
+    /// The edges share no point.
     Apart,
-    /// Points, at least one of them an end of an edge.
+    /// The edges share at least one point, but do not cross: an end of one lies on the other.
     Touching,
-    /// A point within both.
+    /// The edges share one point, which is an end of neither.
     Crossing,
 }
 
 impl HalfUnitPoint {
-    /// The position of a point.
+    /// Converts a point from units of 1e-7 degree.
     #[inline]
     pub fn of(point: Point) -> Self {
         Self {
@@ -56,24 +57,25 @@ impl HalfUnitPoint {
 }
 
 impl Edge {
-    /// Whether it is a mere point.
+    /// Whether both ends of the edge are the same point.
     pub fn is_empty(&self) -> bool {
         self.from == self.to
     }
 
-    /// How far it runs to the east.
+    /// The longitude of the end minus that of the start, in 1e-7 degree.
     #[inline]
     pub fn width(&self) -> i64 {
         i64::from(self.to.lon_e7) - i64::from(self.from.lon_e7)
     }
 
-    /// How far it runs to the north.
+    /// The latitude of the end minus that of the start, in 1e-7 degree.
     #[inline]
     pub fn height(&self) -> i64 {
         i64::from(self.to.lat_e7) - i64::from(self.from.lat_e7)
     }
 
-    /// Above zero left of the edge, below zero right of it, zero on its line.
+    /// The side of the edge on which a point lies: positive is left, negative is right, and zero is
+    /// on the line of the edge.
     #[inline]
     pub fn side(&self, point: HalfUnitPoint) -> i128 {
         let from = HalfUnitPoint::of(self.from);
@@ -81,7 +83,7 @@ impl Edge {
             - i128::from(self.height()) * i128::from(point.x - from.x)
     }
 
-    /// Whether a point lies on it, ends included.
+    /// Whether a point lies on the edge, ends included.
     #[inline]
     pub fn holds(&self, point: Point) -> bool {
         let (a, b) = (self.from, self.to);
@@ -92,12 +94,13 @@ impl Edge {
             && self.side(HalfUnitPoint::of(point)) == 0
     }
 
-    /// What the winding number grows by at this edge on the way from `start` straight up, then
-    /// straight right to `end`.
+    /// Returns the contribution of this edge to the change of the winding number along a path that
+    /// runs straight up from `start`, then straight right to `end`.
     ///
-    /// Both count as infinitely little above their place, so no vertex lies on the level leg; `start`
-    /// is the corner of a cell, so none lies on the upright leg. `end` is no point of the edge, or on
-    /// the borders of cells, and neither west nor south of `start`.
+    /// Both points count as infinitesimally above their coordinates, so no vertex lies on the
+    /// horizontal leg. `start` must be a corner of a cell, so no vertex lies on the vertical leg.
+    /// `end` must not lie on the edge unless it has odd coordinates as corners of cells do, and
+    /// must be neither west nor south of `start`.
     #[inline]
     pub fn winding_between(&self, start: HalfUnitPoint, end: HalfUnitPoint) -> i32 {
         let (a, b) = (HalfUnitPoint::of(self.from), HalfUnitPoint::of(self.to));
@@ -122,7 +125,8 @@ impl Edge {
         winding
     }
 
-    /// What the winding number grows by from `start` straight up to `turn`.
+    /// Returns the change of the winding number at this edge along a path from `start` straight up
+    /// to `turn`.
     #[inline]
     pub fn winding_up(&self, start: HalfUnitPoint, turn: HalfUnitPoint) -> i32 {
         let (a, b) = (HalfUnitPoint::of(self.from), HalfUnitPoint::of(self.to));
@@ -138,19 +142,20 @@ impl Edge {
         }
     }
 
-    /// What the winding number grows by where the edge is crossed from west to east.
+    /// Returns the change of the winding number where a path crosses the edge from west to east.
     #[inline]
     pub fn winding_rightwards(&self) -> i32 {
         if self.height() > 0 { -1 } else { 1 }
     }
 
-    /// Whether it meets the level infinitely little above `y`.
+    /// Whether the edge crosses the horizontal line infinitesimally above `y`.
     #[inline]
     pub fn is_crossed_at(&self, y: i64) -> bool {
         (HalfUnitPoint::of(self.from).y <= y) != (HalfUnitPoint::of(self.to).y <= y)
     }
 
-    /// Whether a point at the height of the edge lies west of it.
+    /// Whether a point lies west of the edge. The edge must cross the level of the point
+    /// ([`Edge::is_crossed_at`]).
     #[inline]
     pub fn starts_left(&self, point: HalfUnitPoint) -> bool {
         HalfUnitPoint::of(self.from)
@@ -160,7 +165,7 @@ impl Edge {
             || self.is_left(point)
     }
 
-    /// Whether what lies infinitely little above a point lies west of the line of the edge.
+    /// Whether the point infinitesimally above `point` lies west of the line of the edge.
     #[inline]
     fn is_left(&self, point: HalfUnitPoint) -> bool {
         let upwards = if self.height() > 0 { 1 } else { -1 };
@@ -168,7 +173,7 @@ impl Edge {
         side > 0 || (side == 0 && self.width() * upwards as i64 > 0)
     }
 
-    /// Whether it shares a point with a closed box.
+    /// Whether the edge shares a point with a closed box.
     #[inline]
     pub fn meets(&self, bounds: &HalfUnitBox) -> bool {
         let (a, b) = (HalfUnitPoint::of(self.from), HalfUnitPoint::of(self.to));
@@ -183,7 +188,7 @@ impl Edge {
         least <= 0 && most >= 0
     }
 
-    /// Whether it shares a point with the inside of a box, its border left out.
+    /// Whether the edge shares a point with the interior of a box.
     pub fn meets_inside(&self, bounds: &HalfUnitBox) -> bool {
         let (a, b) = (HalfUnitPoint::of(self.from), HalfUnitPoint::of(self.to));
         if a.x.max(b.x) <= bounds.min.x
@@ -197,7 +202,7 @@ impl Edge {
         least < 0 && most > 0
     }
 
-    /// The least and the greatest [`Edge::side`] of the corners of a box.
+    /// The minimum and the maximum of [`Edge::side`] over the corners of a box.
     #[inline]
     fn sides_of(&self, bounds: &HalfUnitBox) -> (i128, i128) {
         let (low, high) = if self.width() >= 0 {
@@ -215,7 +220,7 @@ impl Edge {
         (least, most)
     }
 
-    /// What it has in common with another.
+    /// Returns the relation of this edge to another.
     pub fn meeting(&self, other: &Self) -> Meeting {
         let apart = |a: (i32, i32), b: (i32, i32)| a.0.max(a.1) < b.0.min(b.1);
         let lons = |edge: &Self| (edge.from.lon_e7, edge.to.lon_e7);
@@ -242,7 +247,8 @@ impl Edge {
         }
     }
 
-    /// Whether another that shares an end with it lies on the same line and runs the other way.
+    /// Whether two edges that share an end form a spike: both lie on one line and run in opposite
+    /// directions. An empty edge counts as opposite to every edge.
     pub fn turns_back_as(&self, other: &Self) -> bool {
         let product = |a: i64, b: i64| i128::from(a) * i128::from(b);
         let (width, height) = (other.width(), other.height());
@@ -251,8 +257,9 @@ impl Edge {
     }
 }
 
-/// Adds the edges of a ring, the one that starts at its first point first, the other way round where
-/// that is needed to have what is covered at the left: within an outer ring, around a hole.
+/// Appends the edges of a ring in the order of its points; the last edge closes the ring. Each edge
+/// is reversed where necessary to have the area of the polygon on its left: the inside of an outer
+/// ring, the outside of a hole.
 pub fn add_ring(ring: &Ring, is_hole: bool, edges: &mut Vec<Edge>) {
     let reversed = (doubled_area(ring) < 0) != is_hole;
     let ends = ring.points.iter().cycle().skip(1);
@@ -265,7 +272,7 @@ pub fn add_ring(ring: &Ring, is_hole: bool, edges: &mut Vec<Edge>) {
     }));
 }
 
-/// Twice the area of a ring, below zero where it runs clockwise.
+/// Twice the signed area of a ring, in squared units of 1e-7 degree; negative for a clockwise ring.
 fn doubled_area(ring: &Ring) -> i128 {
     let Some(&origin) = ring.points.first() else {
         return 0;

@@ -1,4 +1,5 @@
-//! Shapes on the map: points, rings, polygons, their validity, and an index that tells which of many contain a point.
+//! Points, rings and polygons, their validity, and an index that finds which of many regions
+//! contain a point.
 
 mod area_index;
 pub(crate) mod assemble;

@@ -1,10 +1,10 @@
-//! Which ring lies in which: exact, in integers.
+//! Finds which ring lies in which, exactly, in integers.
 
 use super::shape::{Point, Polygon, Ring, Shape};
 use crate::osm::Bbox;
 use std::cmp::{Ordering, Reverse};
 
-/// Where a point lies, seen from a ring.
+/// The position of a point relative to a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
     Inside,
@@ -12,7 +12,7 @@ enum Side {
     Outside,
 }
 
-/// Twice the coordinates of a point, so that the middle of an edge is whole too: x, then y.
+/// Twice the coordinates of a point, x and y: the middle of an edge is an integer, too.
 type HalfUnitPoint = (i64, i64);
 
 fn doubled(point: Point) -> HalfUnitPoint {
@@ -25,7 +25,8 @@ fn edges(points: &[Point]) -> impl Iterator<Item = (Point, Point)> + '_ {
     points.iter().copied().zip(ends.copied())
 }
 
-/// On which side of the line from `a` to `b` a point lies: greater is left.
+/// The side of the line from `a` to `b` on which a point lies: `Greater` is left, `Less` is right,
+/// `Equal` is on the line.
 fn turn(a: HalfUnitPoint, b: HalfUnitPoint, point: HalfUnitPoint) -> Ordering {
     let wide = i128::from;
     let left = wide(b.0 - a.0) * wide(point.1 - a.1);
@@ -42,7 +43,8 @@ fn side(ring: &[Point], point: HalfUnitPoint) -> Side {
         if turn == Ordering::Equal && beside(a.0, b.0, point.0) && beside(a.1, b.1, point.1) {
             return Side::Edge;
         }
-        // An edge that goes up has the point on its left if it lies east of the point.
+        // The point lies on the left of an upward edge, or on the right of a downward edge, that is
+        // east of the point.
         let upwards = a.1 <= point.1 && point.1 < b.1;
         let downwards = b.1 <= point.1 && point.1 < a.1;
         if (upwards && turn == Ordering::Greater) || (downwards && turn == Ordering::Less) {
@@ -52,11 +54,11 @@ fn side(ring: &[Point], point: HalfUnitPoint) -> Side {
     if inside { Side::Inside } else { Side::Outside }
 }
 
-/// A ring with what tells quickly that another is not within it.
+/// A ring with its bounding box, which quickly rules out most containments, and its area.
 struct Measured<'a> {
     points: &'a [Point],
     envelope: Bbox,
-    /// Twice the area.
+    /// Twice the area, in squared units of 1e-7 degree.
     area: i128,
 }
 
@@ -78,8 +80,9 @@ impl<'a> Measured<'a> {
         }
     }
 
-    /// Whether this ring holds another, given that the two do not cross: a point of the other that is
-    /// not on the edge of this one decides. One whose edges all lie on edges of this one is held.
+    /// Whether this ring contains another ring. The two must not cross, so the first vertex or
+    /// middle of an edge of the other ring that does not lie on an edge of this ring decides. If
+    /// all lie on edges of this ring, it contains the other.
     fn holds(&self, other: &Self) -> bool {
         if self.envelope.union(&other.envelope) != self.envelope {
             return false;
@@ -94,7 +97,7 @@ impl<'a> Measured<'a> {
     }
 }
 
-/// The smallest of some rings that holds `inner`.
+/// The index of the smallest outer ring that contains `inner`.
 fn smallest_holder(outers: &[Measured<'_>], inner: &Measured<'_>) -> Option<usize> {
     let holders = outers
         .iter()
@@ -104,8 +107,8 @@ fn smallest_holder(outers: &[Measured<'_>], inner: &Measured<'_>) -> Option<usiz
     smallest.map(|(index, _)| index)
 }
 
-/// Polygons of rings that are told to be outer rings or holes. Each hole goes to the smallest outer ring
-/// that holds it; the error is the hole that none holds.
+/// Makes polygons of outer rings and holes. Each hole belongs to the smallest outer ring that
+/// contains it. Fails with the first hole that no outer ring contains.
 pub(crate) fn with_holes(outers: Vec<Ring>, holes: Vec<Ring>) -> Result<Shape, Ring> {
     let measured: Vec<_> = outers.iter().map(Measured::new).collect();
     let mut placed = Vec::with_capacity(holes.len());
@@ -118,13 +121,13 @@ pub(crate) fn with_holes(outers: Vec<Ring>, holes: Vec<Ring>) -> Result<Shape, R
     Ok(polygons(outers, placed))
 }
 
-/// Polygons of rings that do not cross: one that lies in an even number of others is an outer ring, the
-/// others are holes.
+/// Makes polygons of rings that do not cross. A ring inside an even number of others is an outer
+/// ring; inside an odd number, it is a hole.
 pub(crate) fn nested(mut rings: Vec<Ring>) -> Shape {
-    // Whatever holds a ring stands before it then.
+    // A ring now comes after all rings that contain it.
     rings.sort_by_cached_key(|ring| Reverse(Measured::new(ring).area));
     let mut measured: Vec<Measured<'_>> = Vec::with_capacity(rings.len());
-    // For each ring the one around it, and whether it is a hole.
+    // For each ring the index of the smallest ring around it, and whether the ring is a hole.
     let mut around: Vec<Option<usize>> = Vec::with_capacity(rings.len());
     let mut is_hole: Vec<bool> = Vec::with_capacity(rings.len());
     for ring in &rings {
@@ -149,7 +152,7 @@ pub(crate) fn nested(mut rings: Vec<Ring>) -> Shape {
     polygons(outers, holes)
 }
 
-/// Polygons of outer rings, and holes each with the number of its outer ring.
+/// Makes polygons of outer rings and of holes, each with the index of its outer ring.
 fn polygons(outers: Vec<Ring>, holes: Vec<(usize, Ring)>) -> Shape {
     let outers = outers.into_iter().map(|outer| Polygon {
         outer,
@@ -237,7 +240,8 @@ mod tests {
         let diamond = ring("diamond", &[(5, 0), (10, 5), (5, 10), (0, 5)]);
         let shape = nested(vec![diamond, square("square", 0, 10)]);
         assert_eq!(told(&shape), [("square", vec!["diamond"])]);
-        // In the notch of a U, touching it with every corner: beside it, though in its envelope.
+        // The plug fills the notch of a U. All its corners lie on edges of the U, and it lies in
+        // the envelope of the U, but not inside.
         let cup = [
             (0, 0),
             (9, 0),

@@ -1,15 +1,16 @@
-//! A quadtree over the edges of many groups that tells which group holds a point.
+//! A quadtree over the edges of many groups that finds which groups contain a point.
 //!
-//! A group is whatever has a winding number of its own: a region, or one polygon of it. The borders of
-//! cells run between the whole numbers, so each point lies in exactly one leaf. A leaf knows the groups
-//! that cover all of it and, for each group with edges in it, those edges and the winding number at
-//! its south-western corner; the winding number anywhere in the leaf follows from these alone.
+//! A group is a set of edges with a winding number of its own: those of a region, or of one polygon
+//! of a region. The borders of cells run between integer coordinates, so each point lies in exactly
+//! one leaf. A leaf knows the groups that cover it completely. For each group with edges in the
+//! leaf, it also knows those edges and the winding number at the leaf's south-western corner, from
+//! which the winding number anywhere in the leaf can be computed.
 
 use super::edge::{Edge, HalfUnitBox, HalfUnitPoint};
 use super::shape::Point;
 use std::ops::Range;
 
-/// A square of the plane, its side a power of two.
+/// A square of the plane in units of 1e-7 degree. Its side is a power of two.
 #[derive(Debug, Clone, Copy)]
 pub struct Cell {
     /// The longitude of its first column.
@@ -21,13 +22,13 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// How many rows and columns it has.
+    /// The number of rows and of columns.
     #[inline]
     pub fn side(&self) -> i64 {
         1 << self.level
     }
 
-    /// Its south-western corner.
+    /// The south-western corner, half a unit south-west of the first point of the cell.
     #[inline]
     pub fn corner(&self) -> HalfUnitPoint {
         HalfUnitPoint {
@@ -36,7 +37,7 @@ impl Cell {
         }
     }
 
-    /// All of it, border included.
+    /// The closed box of the cell, border included.
     pub fn bounds(&self) -> HalfUnitBox {
         let min = self.corner();
         let max = HalfUnitPoint {
@@ -46,7 +47,8 @@ impl Cell {
         HalfUnitBox { min, max }
     }
 
-    /// Its quarters: south-west, south-east, north-west, north-east. It is larger than one unit.
+    /// Divides the cell into quarters: south-west, south-east, north-west, north-east. The cell
+    /// must be larger than one unit.
     pub fn quarters(&self) -> [Self; 4] {
         let level = self.level.saturating_sub(1);
         let half = 1i64 << level;
@@ -57,7 +59,7 @@ impl Cell {
         })
     }
 
-    /// Whether a point of whole numbers lies in it.
+    /// Whether a point, given in 1e-7 degree, lies in the cell.
     #[inline]
     pub fn holds(&self, x: i64, y: i64) -> bool {
         let side = 1u64 << self.level;
@@ -68,70 +70,72 @@ impl Cell {
 /// The edges of a group in a leaf.
 #[derive(Debug, Clone, Copy)]
 pub struct RegionEdges {
-    /// Whose edges they are.
+    /// The number of the group.
     pub group: u32,
-    /// The winding number of the group at the corner of the leaf.
+    /// The winding number of the group at the south-western corner of the leaf.
     pub winding: i32,
-    /// The first of [`Quadtree::references`] that is in it.
+    /// The index in [`Quadtree::references`] of the first edge.
     pub first: u32,
-    /// The first behind it.
+    /// The index after that of the last edge.
     pub end: u32,
 }
 
 /// A cell that is not divided.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Leaf {
-    /// The number of the set of groups that cover all of it.
+    /// The index in [`Quadtree::sets`] of the groups that cover the whole leaf.
     pub set: u32,
-    /// The first of [`Quadtree::parts`] that is in it.
+    /// The index in [`Quadtree::parts`] of the first part of the leaf.
     pub first: u32,
-    /// The first behind it.
+    /// The index after that of the last part.
     pub end: u32,
 }
 
-/// A cell of the tree.
+/// A node of the tree.
 #[derive(Debug, Clone, Copy)]
 pub enum Node {
-    /// Divided into four.
+    /// A cell that is divided into four.
     Inner {
-        /// The first of its quarters among the nodes.
+        /// The index in [`Quadtree::nodes`] of the first of four consecutive quarters.
         quarters: u32,
-        /// The first of the [`Quadtree::crossing`] groups.
+        /// The index in [`Quadtree::crossing`] of the first group with edges in the cell.
         first: u32,
-        /// The first behind them.
+        /// The index after that of the last group.
         end: u32,
     },
-    /// Not divided.
+    /// A cell that is not divided.
     Leaf(Leaf),
 }
 
-/// The tree. [`Quadtree::build`] is in a file of its own.
+/// A quadtree over the edges of many groups. [`Quadtree::build`] is in `quadtree_build.rs`.
 #[derive(Debug)]
 pub struct Quadtree {
-    /// The cell of the first node, which holds all edges.
+    /// The cell of the root, which contains all edges.
     pub root: Cell,
-    /// The nodes.
+    /// The nodes; the first is the root.
     pub nodes: Vec<Node>,
-    /// For the inner nodes: the groups with edges in them.
+    /// The groups with edges in an inner node, node by node. Nodes with the same groups share a
+    /// range.
     pub crossing: Vec<u32>,
-    /// For the leaves: the groups with edges in them.
+    /// The groups with edges in a leaf, leaf by leaf.
     pub parts: Vec<RegionEdges>,
-    /// For the parts: which edges are in them.
+    /// The indices in `edges` of the edges of each part, part by part.
     pub references: Vec<u32>,
-    /// The edges of all groups.
+    /// The edges of all groups, group by group.
     pub edges: Vec<Edge>,
-    /// The sets of groups that cover a leaf, each ascending. The first is empty.
+    /// The different sets of groups that cover a leaf, each ascending. The first is empty.
     pub sets: Vec<Vec<u32>>,
 }
 
-/// The elements of a range that the tree itself has stored.
+/// Returns a range of a list. All ranges were stored by the builder and are within bounds.
 #[inline]
 fn stored<T>(items: &[T], first: u32, end: u32) -> &[T] {
     items.get(first as usize..end as usize).unwrap_or_default()
 }
 
 impl Quadtree {
-    /// The leaf in which a point of whole numbers lies. `None` outside of the tree.
+    /// Returns the leaf that contains a point, given in 1e-7 degree, and its cell; `None` for a
+    /// point outside of the tree.
     #[inline]
     pub fn leaf_at(&self, x: i64, y: i64) -> Option<(Cell, Leaf)> {
         if !self.root.holds(x, y) {
@@ -165,12 +169,12 @@ impl Quadtree {
         stored(&self.parts, leaf.first, leaf.end)
     }
 
-    /// The groups with edges in an inner node.
+    /// The groups with edges in an inner node, given their range in [`Quadtree::crossing`].
     pub fn crossing_in(&self, groups: Range<u32>) -> &[u32] {
         stored(&self.crossing, groups.start, groups.end)
     }
 
-    /// The numbers of the edges of a part.
+    /// The indices of the edges of a part.
     #[inline]
     pub fn references_of(&self, part: &RegionEdges) -> &[u32] {
         stored(&self.references, part.first, part.end)
@@ -183,8 +187,8 @@ impl Quadtree {
         references.filter_map(|&number| self.edges.get(number as usize))
     }
 
-    /// The winding number of a group at a point of a leaf, or of its border in the north or east, that
-    /// is no point of an edge.
+    /// The winding number of a group at a point of a leaf or of its border. The point must not lie
+    /// on an edge.
     pub fn winding_at(&self, cell: &Cell, part: &RegionEdges, point: HalfUnitPoint) -> i32 {
         let corner = cell.corner();
         self.edges_of(part).fold(part.winding, |winding, edge| {
@@ -192,7 +196,7 @@ impl Quadtree {
         })
     }
 
-    /// Whether a point of a leaf belongs to a group, by its inside or by an edge.
+    /// Whether a group contains a point of a leaf. Points on an edge belong to the group.
     #[inline]
     pub fn contains(&self, cell: &Cell, part: &RegionEdges, point: Point) -> bool {
         let (corner, at) = (cell.corner(), HalfUnitPoint::of(point));
@@ -206,7 +210,7 @@ impl Quadtree {
         winding > 0
     }
 
-    /// About how much memory it takes.
+    /// The approximate memory of the tree, in bytes.
     pub fn bytes(&self) -> u64 {
         let sets: usize = self
             .sets

@@ -1,32 +1,33 @@
-//! How a quadtree is made: level by level, so that a limit on its size leaves all of it equally coarse.
+//! Builds a quadtree level by level, so that a limit on its size leaves all of it equally coarse.
 
 use super::edge::{Edge, HalfUnitPoint};
 use super::quadtree::{Cell, Leaf, Node, Quadtree, RegionEdges};
 use rustc_hash::FxHashMap;
 
-/// A leaf with more edges is divided.
+/// A leaf with more edges than this is divided.
 const EDGES_IN_A_LEAF: usize = 8;
-/// Up to this many nodes any leaf with an edge is divided: it costs nothing, and most points then meet
-/// a leaf without edges.
+/// While the tree has fewer nodes than this, every leaf with an edge is divided: the cost is small,
+/// and most points then lie in a leaf without edges.
 const NODES_FOR_FREE: usize = 4096;
-/// References and nodes for each edge, beyond which nothing is divided: edges that lie close together
-/// over a long way would otherwise be stored again and again.
+/// The limit on the size of the tree: the number of references and nodes per edge. No leaf is
+/// divided beyond it. Without a limit, edges that run close together over a long distance would be
+/// stored again and again.
 const WEIGHT_PER_EDGE: usize = 16;
-/// What is added to that.
+/// The constant part of the limit, added to [`WEIGHT_PER_EDGE`] times the number of edges.
 const WEIGHT_FOR_FREE: usize = 8192;
 
-/// A node that is still to be made an inner node or a leaf.
+/// A node that is to become an inner node or a leaf.
 struct Pending {
     node: usize,
     cell: Cell,
     set: u32,
-    /// Where its parts are in its level.
+    /// The range of its parts in the `parts` of its level.
     parts: (usize, usize),
-    /// The groups with edges in the node above.
+    /// The range in [`Quadtree::crossing`] of the groups with edges in the parent node.
     crossing: (u32, u32),
 }
 
-/// The nodes of a size.
+/// The pending nodes of one level. All their cells have the same size.
 #[derive(Default)]
 struct Level {
     pending: Vec<Pending>,
@@ -34,7 +35,7 @@ struct Level {
     references: Vec<u32>,
 }
 
-/// What falls to a quarter of the cell at work.
+/// The content of one quarter of the cell that is being divided.
 #[derive(Default)]
 struct Quarter {
     parts: Vec<RegionEdges>,
@@ -46,19 +47,20 @@ struct Builder {
     tree: Quadtree,
     set_numbers: FxHashMap<Vec<u32>, u32>,
     quarters: [Quarter; 4],
-    /// References and nodes, stored and pending.
+    /// The number of references and nodes, stored and pending.
     weight: usize,
     max_weight: usize,
 }
 
-/// A number of something the tree stores. The limit on the weight keeps all of them below 2^32.
+/// Converts an index or a length of a list of the tree. The limit on the weight keeps all of them
+/// below 2^32.
 fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 impl Quadtree {
-    /// The tree of groups of edges: those of group 0 reach up to the first of `ends`, and so on. The
-    /// first 2^32 edges count.
+    /// Builds the tree of groups of edges. The edges of group `n` end before index `ends[n]` and
+    /// begin where those of the group before end. Edges after the first 2^32 - 1 are ignored.
     pub fn build(edges: Vec<Edge>, ends: &[usize]) -> Self {
         let root = root_of(&edges);
         let limit = edges.len().saturating_mul(WEIGHT_PER_EDGE) + WEIGHT_FOR_FREE;
@@ -89,7 +91,8 @@ impl Quadtree {
     }
 }
 
-/// The smallest cell with the south-western corner of all edges that holds them.
+/// The smallest cell that contains all edges and has its first column and row at their minimum
+/// longitude and latitude.
 fn root_of(edges: &[Edge]) -> Cell {
     let points = || edges.iter().map(|edge| edge.from);
     let span = |coordinate: fn(super::Point) -> i32| {
@@ -107,7 +110,7 @@ fn root_of(edges: &[Edge]) -> Cell {
     }
 }
 
-/// Whether an edge is a mere point of the next.
+/// Whether an edge is a mere point at an end of the next edge, and can be left out.
 fn is_idle(edge: &Edge, next: Option<&Edge>) -> bool {
     edge.is_empty() && next.is_some_and(|next| next.from == edge.from || next.to == edge.from)
 }
@@ -144,7 +147,8 @@ impl Builder {
         level
     }
 
-    /// Makes a node an inner node, its quarters pending in the level below, or a leaf.
+    /// Turns a node into an inner node, with its quarters pending in the level below, or into a
+    /// leaf.
     fn split_or_end(&mut self, pending: &Pending, level: &Level, below: &mut Level) {
         let (first, end) = pending.parts;
         let parts = level.parts.get(first..end).unwrap_or_default();
@@ -212,7 +216,8 @@ impl Builder {
         }
     }
 
-    /// Gives the edges of a part to the quarters they meet.
+    /// Distributes the edges of a part over the quarters that they meet. A quarter without an edge
+    /// is covered by the group if the winding number is positive there.
     fn divide_part(
         &mut self,
         part: &RegionEdges,
@@ -260,8 +265,9 @@ impl Builder {
         }
     }
 
-    /// Where the groups with edges in a node are listed. They are among those of the node above, so
-    /// as many are the same.
+    /// Returns the range in [`Quadtree::crossing`] that lists the groups with edges in a node. They
+    /// are a subset of the groups of the parent node, so lists of equal length are equal and are
+    /// shared.
     fn crossing(&mut self, parts: &[RegionEdges], above: (u32, u32)) -> (u32, u32) {
         if (above.1 - above.0) as usize == parts.len() {
             return above;
@@ -272,7 +278,7 @@ impl Builder {
         (first, number(self.tree.crossing.len()))
     }
 
-    /// Adds the node of a quarter, a leaf or pending in the level below.
+    /// Adds the node of a quarter: a leaf if it has no edges, else pending in the level below.
     fn place_quarter(
         &mut self,
         quarter: usize,
@@ -314,7 +320,8 @@ impl Builder {
         covering.clear();
     }
 
-    /// The number of a set with those groups added that cover a quarter.
+    /// Returns the number of the set that consists of the groups in `set` and those that cover a
+    /// quarter.
     fn set_with(&mut self, set: u32, quarter: usize) -> u32 {
         let covering = &self.quarters[quarter].covering;
         if covering.is_empty() {

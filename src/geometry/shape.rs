@@ -1,9 +1,9 @@
-//! What a region covers: polygons with holes, in units of 1e-7 degree.
+//! Regions as polygons with holes, in units of 1e-7 degree.
 
 use crate::osm::Bbox;
 use std::fmt;
 
-/// A position on the earth.
+/// A location on the earth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Point {
     /// Latitude in 1e-7 degree.
@@ -12,39 +12,42 @@ pub struct Point {
     pub lon_e7: i32,
 }
 
-/// A closed line. The last point is joined to the first and does not repeat it; neighbours may be equal.
+/// A closed line through points. The last point is joined to the first and does not repeat it.
+/// Consecutive points may be equal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ring {
-    /// How messages name it, such as `feature 3, polygon 1, ring 2`.
+    /// The name of the ring in messages, such as `feature 3, polygon 1, ring 2`.
     pub name: String,
-    /// Its points, at least three of them different.
+    /// The points of the ring. At least three differ in a ring that [`Shape::check`] accepts.
     pub points: Vec<Point>,
 }
 
-/// A ring without what lies within its holes. Edges belong to it, those of holes too.
+/// An outer ring without the interiors of its holes. All edges belong to the polygon, those of its
+/// holes too.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Polygon {
-    /// What it covers.
+    /// The ring around the polygon.
     pub outer: Ring,
-    /// What is taken out.
+    /// The rings whose interiors are not part of the polygon.
     pub holes: Vec<Ring>,
 }
 
-/// What a region covers: whatever lies in one of some polygons, which may overlap.
+/// A region: the union of its polygons, which may overlap.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Shape {
     /// The polygons.
     pub polygons: Vec<Polygon>,
 }
 
-/// What is wrong with a shape.
+/// An error in a shape.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShapeError {
-    /// The ring concerned.
+    /// The name of the ring with the error.
     pub ring: String,
-    /// The point concerned, counted from 1.
+    /// The number of the vertex with the error, counted from 1; `None` if the error concerns the
+    /// whole ring.
     pub vertex: Option<usize>,
-    /// What is wrong there.
+    /// The description of the error.
     pub cause: String,
 }
 
@@ -60,7 +63,8 @@ impl fmt::Display for ShapeError {
 impl std::error::Error for ShapeError {}
 
 impl Shape {
-    /// A box. One whose western edge lies east of its eastern one crosses the antimeridian.
+    /// The shape of a box. A box whose western edge lies east of its eastern edge crosses the
+    /// antimeridian and becomes two polygons.
     pub fn of_bbox(bbox: &Bbox) -> Self {
         const EDGE: i32 = 1_800_000_000;
         let spans = if bbox.min_lon_e7 > bbox.max_lon_e7 {
@@ -85,7 +89,7 @@ impl Shape {
         }
     }
 
-    /// The smallest box that holds all of it.
+    /// The smallest box that contains all outer rings; [`Bbox::EMPTY`] for a shape without points.
     pub fn envelope(&self) -> Bbox {
         let points = self
             .polygons
@@ -97,7 +101,7 @@ impl Shape {
         })
     }
 
-    /// All rings, each with whether it is a hole.
+    /// Iterates over all rings, each with a flag that is true for a hole.
     pub fn rings(&self) -> impl Iterator<Item = (&Ring, bool)> {
         self.polygons.iter().flat_map(|polygon| {
             let holes = polygon.holes.iter().map(|hole| (hole, true));

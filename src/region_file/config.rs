@@ -1,4 +1,5 @@
-//! The config file of an extract of many regions, in the form of `osmium extract --config`.
+//! The config file that lists the regions and outputs of an extract, in the format of
+//! `osmium extract --config`.
 
 use super::read::{ShapeFileKind, read_shape, read_text};
 use super::{geojson, json};
@@ -8,10 +9,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
-/// What to extract, and where to.
+/// The content of a config file: the regions to extract, and their outputs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// The directory that output names are relative to, where the file names one.
+    /// The directory of the outputs, if the file names one. Names of outputs are relative to it.
     pub directory: Option<PathBuf>,
     /// The extracts, at least one, no two with the same output.
     pub extracts: Vec<ConfigExtract>,
@@ -20,20 +21,22 @@ pub struct Config {
 /// One extract of a [`Config`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigExtract {
-    /// Name of the output file, as it is in the config file.
+    /// The name of the output file, as the config file has it.
     pub output: PathBuf,
-    /// Format of the output, where the file names one.
+    /// The format of the output, if the config file names one.
     pub output_format: Option<String>,
-    /// What people may want to know.
+    /// A description for people. It has no effect.
     pub description: Option<String>,
     /// The region.
     pub shape: Shape,
-    /// Header options; those without value are taken over from the input.
+    /// Header options of the output. An option without a value keeps what the header of the input
+    /// has; `generator` without a value becomes this program's name.
     pub output_header: Vec<(String, Option<String>)>,
 }
 
-/// Reads a config file and the region files that it names, which are relative to its own directory.
-/// Fields that are not known are left alone. Errors name the extract, counted from 1, and the field.
+/// Reads a config file and the region files that it names. Their paths are relative to the
+/// directory of the config file. Unknown fields are ignored. Errors name the extract, counted from
+/// 1, and the field.
 pub fn read_config(path: &Path) -> Result<Config> {
     let config = json::parse(&read_text(path)?);
     let config = config.and_then(|config| {
@@ -49,7 +52,7 @@ pub fn read_config(path: &Path) -> Result<Config> {
 type Fields = Map<String, Value>;
 
 struct Reader<'a> {
-    /// Where region files are.
+    /// The directory to which paths of region files are relative.
     directory: &'a Path,
     /// The region files read so far.
     shapes: FxHashMap<(PathBuf, Option<ShapeFileKind>), Shape>,
@@ -105,7 +108,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The one region of an extract.
+    /// Reads the region of an extract. Fails unless the extract has exactly one.
     fn region(&mut self, fields: &Fields) -> Result<Shape, String> {
         let given = ["bbox", "polygon", "multipolygon"]
             .into_iter()
@@ -165,7 +168,7 @@ fn extract_name(number: usize, output: Option<&str>) -> String {
     }
 }
 
-/// A field that is a text, where it is there.
+/// Returns an optional text field. A missing field and `null` are `None`; other types are errors.
 fn text(fields: &Fields, key: &str) -> Result<Option<String>, String> {
     match fields.get(key) {
         None | Some(Value::Null) => Ok(None),
@@ -174,7 +177,7 @@ fn text(fields: &Fields, key: &str) -> Result<Option<String>, String> {
     }
 }
 
-/// Four numbers, or an object of four.
+/// Reads a box: an array of four numbers, or an object with `left`, `bottom`, `right` and `top`.
 fn bbox(value: &Value) -> Result<Shape, String> {
     let numbers: Vec<Option<f64>> = match value {
         Value::Array(corners) => corners.iter().map(Value::as_f64).collect(),

@@ -1,11 +1,11 @@
-//! GeoJSON (RFC 7946): every polygon of a document.
+//! Reads every polygon of a GeoJSON document (RFC 7946).
 
 use super::json;
 use crate::geometry::{Point, Polygon, Ring, Shape, at_vertex, one_line, point_of_degrees, ring};
 use serde_json::Value;
 
-/// Reads the polygons of a GeoJSON document, whatever holds them. Errors name feature, polygon, ring and
-/// vertex, each as far as the document counts them.
+/// Parses a GeoJSON document and returns its polygons, those in nested collections too. Errors name
+/// the feature, polygon, ring and vertex, as far as the document has them.
 pub(super) fn parse(text: &[u8]) -> Result<Shape, String> {
     let mut found = Found::default();
     found.object(&json::parse(text)?, "")?;
@@ -22,12 +22,13 @@ pub(super) fn parse(text: &[u8]) -> Result<Shape, String> {
 #[derive(Default)]
 struct Found {
     polygons: Vec<Polygon>,
-    /// The first geometry that is no polygon, in words.
+    /// A message about the first geometry that is not a polygon.
     other: Option<String>,
 }
 
 impl Found {
-    /// Takes the polygons of an object; `place` is how messages name it, empty at the top.
+    /// Adds the polygons of an object. `place` names the object in messages; the outermost object
+    /// has no name.
     fn object(&mut self, object: &Value, place: &str) -> Result<(), String> {
         if !object.is_object() {
             return Err(within(place, "is not a GeoJSON object"));
@@ -81,7 +82,7 @@ fn coordinates<'a>(object: &'a Value, place: &str) -> Result<&'a Value, String> 
         .ok_or_else(|| within(place, "has no \"coordinates\""))
 }
 
-/// The polygons of the coordinates of a MultiPolygon.
+/// Parses the coordinates of a MultiPolygon.
 pub(super) fn multipolygon(value: &Value, place: &str) -> Result<Vec<Polygon>, String> {
     let polygons = filled_array(value, place, "polygons")?;
     let numbered = (1..).zip(polygons);
@@ -90,7 +91,7 @@ pub(super) fn multipolygon(value: &Value, place: &str) -> Result<Vec<Polygon>, S
         .collect()
 }
 
-/// The polygon of the coordinates of a Polygon.
+/// Parses the coordinates of a Polygon.
 pub(super) fn polygon(value: &Value, place: &str) -> Result<Polygon, String> {
     let rings = filled_array(value, place, "rings")?;
     let numbered = (1..).zip(rings);
@@ -103,7 +104,7 @@ pub(super) fn polygon(value: &Value, place: &str) -> Result<Polygon, String> {
     })
 }
 
-/// A ring whose last position repeats its first.
+/// Parses a ring. Its last position must repeat its first.
 fn closed_ring(value: &Value, name: String) -> Result<Ring, String> {
     let positions = filled_array(value, &name, "positions")?;
     let numbered = (1..).zip(positions);
@@ -123,7 +124,8 @@ fn closed_ring(value: &Value, name: String) -> Result<Ring, String> {
     ring(name, points)
 }
 
-/// Longitude and latitude; what follows them is of no interest here.
+/// Parses a longitude and a latitude. Further numbers of the position, such as an altitude, are
+/// ignored.
 fn position(value: &Value) -> Result<Point, String> {
     let numbers = value
         .as_array()
@@ -143,7 +145,7 @@ fn number(what: &str, value: &Value) -> Result<f64, String> {
         .ok_or_else(|| format!("{what} is not a number but {}", shown(value)))
 }
 
-/// A value as messages show it.
+/// Formats a value for a message.
 fn shown(value: &Value) -> String {
     match value {
         Value::Object(_) => "an object".to_owned(),

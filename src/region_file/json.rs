@@ -1,9 +1,10 @@
-//! JSON text to values, forgiving what would hide where a number is missing.
+//! Parses JSON, and accepts bare `NaN` and `Infinity` as null.
 
 use serde_json::Value;
 
-/// Reads JSON. Bare `NaN` and `Infinity`, which JSON does not have but some programs write, become
-/// null, so that whoever misses the number there can say where.
+/// Parses JSON. Bare `NaN` and `Infinity`, which JSON does not allow but some programs write,
+/// become null. The caller can then report which coordinate is not a number; a JSON error would
+/// only have line and column.
 pub(super) fn parse(text: &[u8]) -> Result<Value, String> {
     let first = match serde_json::from_slice(text) {
         Ok(value) => return Ok(value),
@@ -18,7 +19,8 @@ pub(super) fn parse(text: &[u8]) -> Result<Value, String> {
     })
 }
 
-/// The text with null for bare `NaN`, `Infinity` and `-Infinity`; `None` where there are none.
+/// Replaces bare `NaN` and `Infinity`, with or without a minus sign, by `null`. Strings are left
+/// alone. Returns `None` if the text has no such word.
 fn without_bare_words(text: &[u8]) -> Option<Vec<u8>> {
     let mut replaced = Vec::with_capacity(text.len());
     let mut found = false;
@@ -43,7 +45,7 @@ fn without_bare_words(text: &[u8]) -> Option<Vec<u8>> {
     found.then_some(replaced)
 }
 
-/// Length of the string, quotes included, that `text` starts with.
+/// The length in bytes of the string literal at the start of `text`, quotes included.
 fn string_len(text: &[u8]) -> usize {
     let mut escaped = false;
     let end = text.iter().skip(1).position(|&byte| {

@@ -1,4 +1,4 @@
-//! Regions as OSM data: the areas of multipolygon and boundary relations, or closed ways.
+//! Regions as OSM data: the areas of multipolygon and boundary relations, and of closed ways.
 
 use super::osm_objects::{AreaRelation, OsmObjects};
 use crate::error::{Error, Result};
@@ -7,8 +7,9 @@ use crate::geometry::{Polygon, Shape, assemble, at_vertex, nested, ring};
 use rustc_hash::FxHashSet;
 use std::path::Path;
 
-/// Reads the areas of an OSM file, XML or PBF: those of its relations with `type=multipolygon` or `type=boundary`, and
-/// its closed ways that are no members of one. Geometry decides what is a hole, not roles.
+/// Reads the areas of an OSM file: those of relations with `type=multipolygon` or `type=boundary`,
+/// and of closed ways that are not members of such a relation. Geometry, not roles, determines
+/// which rings are holes.
 pub(super) fn read(path: &Path) -> Result<Shape> {
     let objects = OsmObjects::read(path)?;
     let polygons = areas(&objects).and_then(|mut polygons| {
@@ -53,7 +54,8 @@ fn areas(objects: &OsmObjects) -> Result<Vec<Polygon>, String> {
             Err(cause) => incomplete.push((relation.id, cause)),
         }
     }
-    // A download of one boundary has its parts (subareas) as bare relations, within what it covers.
+    // A download of one boundary contains the relations of its subareas, but not their ways. They
+    // lie within the boundary, so nothing is lost without them.
     let missed = incomplete
         .into_iter()
         .find(|(id, _)| !parts_of_complete.contains(id));
@@ -63,7 +65,8 @@ fn areas(objects: &OsmObjects) -> Result<Vec<Polygon>, String> {
     }
 }
 
-/// The ways of a relation with their nodes. The error names what the file does not have.
+/// The corners of each member way of a relation. Fails with the name of a way or node that is not
+/// in the file, or of a way with fewer than two nodes.
 fn member_ways(objects: &OsmObjects, relation: &AreaRelation) -> Result<Vec<Vec<Corner>>, String> {
     let ways = relation.ways.iter();
     ways.map(|&way| {

@@ -14,27 +14,28 @@ use std::path::Path;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct AreaRelation {
     pub id: i64,
-    /// Its member ways, each once.
+    /// The ids of its member ways, without duplicates.
     pub ways: Vec<i64>,
-    /// Its member relations.
+    /// The ids of its member relations.
     pub relations: Vec<i64>,
 }
 
-/// What there is in a file of the areas it describes.
+/// The objects of an OSM file from which its areas are assembled.
 #[derive(Debug, Default)]
 pub(super) struct OsmObjects {
-    /// The relations that describe areas, in file order.
+    /// The relations that describe areas: in file order for PBF, else by id.
     pub relations: Vec<AreaRelation>,
-    /// The closed ways in file order, but for members of these relations.
+    /// The ids of the closed ways that are not members of these relations, in the same order.
     pub closed_ways: Vec<i64>,
-    /// The nodes of the ways that are wanted.
+    /// The node ids of each member way and each closed way, by way id.
     pub ways: FxHashMap<i64, Vec<i64>>,
-    /// Where the nodes of those ways are.
+    /// The locations of the nodes of these ways, by node id.
     pub nodes: FxHashMap<i64, Point>,
 }
 
 impl OsmObjects {
-    /// Reads relations, then the ways they want, then the nodes those want.
+    /// Reads the area relations, then their member ways and all closed ways, then the nodes of
+    /// these ways.
     pub(super) fn read(path: &Path) -> Result<Self> {
         let source = Source::open(path)?;
         let mut objects = Self::default();
@@ -167,7 +168,7 @@ fn for_each(set: &ChangeSet, kind: ObjectKind, mut visit: impl FnMut(&Object<'_>
     }
 }
 
-/// Whether a relation with those tags describes an area.
+/// Whether a relation with these tags describes an area.
 fn is_area<'a>(mut tags: impl Iterator<Item = (&'a str, &'a str)>) -> bool {
     tags.any(|(key, value)| key == "type" && matches!(value, "multipolygon" | "boundary"))
 }

@@ -1,9 +1,11 @@
-//! The polygon filter files of Osmosis, see the OSM wiki page "Osmosis/Polygon Filter File Format".
+//! Reads the polygon filter files of Osmosis, see the OSM wiki page "Osmosis/Polygon Filter File
+//! Format".
 
 use crate::geometry::{Point, Ring, Shape, one_line, point_of_text, ring, with_holes};
 
-/// Reads a polygon file: a name, sections of a name, positions and `END`, and a last `END`, which may be
-/// missing. A section whose name starts with `!` is a hole, wherever its outer ring stands.
+/// Parses a polygon file: a line with its name, then sections, then a last `END`, which may be
+/// missing. A section is a line with its name, a line for each point, and `END`. A section whose
+/// name starts with `!` is a hole; its outer ring may be before or after it.
 pub(super) fn parse(text: &[u8]) -> Result<Shape, String> {
     let text = String::from_utf8_lossy(text);
     let mut lines = (1usize..)
@@ -33,7 +35,7 @@ pub(super) fn parse(text: &[u8]) -> Result<Shape, String> {
     }
 }
 
-/// The positions of a section up to its `END`.
+/// Parses the points of a section up to its `END`.
 fn section<'a>(
     number: usize,
     name: &str,
@@ -63,7 +65,7 @@ fn section<'a>(
     Err(format!("line {last_line}: {name}: END is missing"))
 }
 
-/// Longitude and latitude with blanks between them.
+/// Parses a longitude and a latitude in degrees, with whitespace between them.
 fn position(text: &str) -> Result<Point, String> {
     let numbers: Vec<&str> = text.split_whitespace().collect();
     match numbers.as_slice() {
@@ -75,7 +77,8 @@ fn position(text: &str) -> Result<Point, String> {
     }
 }
 
-/// Most rings repeat their first point, which the format does not ask for.
+/// Removes a last point that repeats the first. The format does not require it, but most files have
+/// it.
 fn drop_closing_point(points: &mut Vec<Point>) {
     if points.len() > 3 && points.first() == points.last() {
         points.pop();

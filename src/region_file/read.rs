@@ -1,4 +1,4 @@
-//! Reading a region from a file of any kind.
+//! Reads a region from a file of any supported kind.
 
 use super::{geojson, osm_file, poly};
 use crate::error::{Error, Result};
@@ -7,21 +7,22 @@ use crate::io::Input;
 use std::path::Path;
 use std::str::FromStr;
 
-/// A kind of files that describe a region.
+/// The kind of a file that describes a region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ShapeFileKind {
     /// GeoJSON (RFC 7946).
     GeoJson,
-    /// The polygon filter files of Osmosis, see the OSM wiki page "Osmosis/Polygon Filter File Format".
+    /// A polygon filter file of Osmosis, see the OSM wiki page "Osmosis/Polygon Filter File
+    /// Format".
     Poly,
-    /// OSM data, XML or PBF: the areas of its relations.
+    /// OSM data, as PBF, XML or OPL: the areas of its relations, and its other closed ways.
     Osm,
 }
 
 impl FromStr for ShapeFileKind {
     type Err = String;
 
-    /// `geojson`, `poly` or `osm`.
+    /// Parses `geojson`, `poly` or `osm`.
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "geojson" => Ok(Self::GeoJson),
@@ -33,7 +34,7 @@ impl FromStr for ShapeFileKind {
 }
 
 impl ShapeFileKind {
-    /// The kind that a file name tells.
+    /// The kind that belongs to the suffix of a file name, in upper or lower case.
     fn of_name(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
         let mut suffixes = name.rsplit('.');
@@ -46,7 +47,8 @@ impl ShapeFileKind {
         }
     }
 
-    /// The kind that the first bytes tell.
+    /// The kind that the first bytes of a file indicate. `.poly` files and OPL have no signature,
+    /// so everything unknown counts as `Poly`.
     fn of_content(start: &[u8]) -> Self {
         match start.strip_prefix(BOM).unwrap_or(start).trim_ascii_start() {
             [b'{', ..] => Self::GeoJson,
@@ -63,9 +65,9 @@ impl ShapeFileKind {
 /// The byte order mark of UTF-8, which some editors write.
 pub(super) const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// Reads a region. Its kind is told by the suffix of the file, then by the content, unless it is given.
-/// Errors name the file, and the ring and the vertex where there is one; a shape that does not make sense
-/// ([`Shape::check`]) is one.
+/// Reads a region and checks its shape ([`Shape::check`]). Without `kind`, the suffix of the file
+/// name determines the kind, or else the content. Errors name the file and, where they concern one,
+/// the ring and the vertex. Standard input (`-`) is refused.
 pub fn read_shape(path: &Path, kind: Option<ShapeFileKind>) -> Result<Shape> {
     if path.as_os_str() == "-" {
         let cause = "a region is read from a file, not from standard input";
@@ -89,9 +91,9 @@ pub fn read_shape(path: &Path, kind: Option<ShapeFileKind>) -> Result<Shape> {
         .map_err(|cause| Error::file(path, cause))
 }
 
-/// The bytes of a text file, without a byte order mark.
+/// Reads a text file, and removes a byte order mark. An empty file is an error.
 pub(super) fn read_text(path: &Path) -> Result<Vec<u8>> {
-    /// Far more than any region has: what is longer is a file of another kind.
+    /// The maximum length in bytes, far above that of any region: a longer file is of another kind.
     const LONGEST: u64 = 1 << 30;
     let input = Input::open(path)?;
     if input.is_empty() {

@@ -129,7 +129,7 @@ fn points_out_of_the_world_are_found() {
     );
 }
 
-/// Whether two edges cross at a point within both.
+/// Whether two edges cross at a point that is an end of neither.
 fn is_crossing(a: (Point, Point), b: (Point, Point)) -> bool {
     let parts = |a: (Point, Point), b: (Point, Point)| {
         turn(a.0, a.1, b.0).signum() * turn(a.0, a.1, b.1).signum() < 0
@@ -137,8 +137,9 @@ fn is_crossing(a: (Point, Point), b: (Point, Point)) -> bool {
     parts(a, b) && parts(b, a)
 }
 
-/// Whether a polygon on multiples of three is sound: with no crossings its faces have their corners at
-/// such points, so each holds a point of whole numbers on none of its edges.
+/// Whether a polygon with vertices on multiples of three is valid. If no edges cross, every face
+/// has its corners on multiples of three, so it contains a point with integer coordinates that is
+/// on no edge; the winding number at that point decides about the face.
 fn is_sound(polygon: &Polygon, limit: i32) -> bool {
     let rings: Vec<&Ring> = std::iter::once(&polygon.outer)
         .chain(&polygon.holes)

@@ -1,4 +1,4 @@
-//! The index and the check beside plain brute force on random shapes, always the same ones.
+//! Compares the index and the check with brute force on pseudo-random shapes from fixed seeds.
 
 mod check;
 mod cover;
@@ -10,7 +10,7 @@ use super::shape::{Point, Polygon, Ring, Shape};
 struct Random(u64);
 
 impl Random {
-    /// A number from 0 up to, but not, `limit`.
+    /// A number from 0 to `limit - 1`.
     fn below(&mut self, limit: i32) -> i32 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005);
         self.0 = self.0.wrapping_add(1_442_695_040_888_963_407);
@@ -58,7 +58,7 @@ fn rectangle(west: i32, south: i32, east: i32, north: i32) -> [(i32, i32); 4] {
     [(west, south), (east, south), (east, north), (west, north)]
 }
 
-/// A ring whose corners lie around a center in order of their angles.
+/// A ring with its corners around a center, in the order of their angles.
 fn star(
     random: &mut Random,
     (x, y): (i32, i32),
@@ -74,7 +74,7 @@ fn star(
     (0..corners).map(corner).collect()
 }
 
-/// A shape of any rings on a grid, mostly one that means nothing.
+/// A shape of random rings on a grid, invalid in most cases.
 fn scribble(random: &mut Random, grid: i32, scale: i32) -> Shape {
     let mut corners = |most| -> Vec<(i32, i32)> {
         let count = random.between(1, most);
@@ -90,13 +90,13 @@ fn scribble(random: &mut Random, grid: i32, scale: i32) -> Shape {
     shape(polygons.collect())
 }
 
-/// Every point of a ring with the next.
+/// The edges of a ring, each as its two ends.
 fn sides(ring: &Ring) -> impl Iterator<Item = (Point, Point)> {
     let next = ring.points.iter().cycle().skip(1);
     ring.points.iter().copied().zip(next.copied())
 }
 
-/// Above zero where `c` lies left of the line from `a` to `b`.
+/// The side of the line from `a` to `b` on which `c` lies: positive is left, negative is right.
 fn turn(a: Point, b: Point, c: Point) -> i128 {
     let x = |p: Point| i128::from(p.lon_e7);
     let y = |p: Point| i128::from(p.lat_e7);
@@ -112,7 +112,7 @@ fn is_on(ring: &Ring, p: Point) -> bool {
     })
 }
 
-/// How often a ring runs counter-clockwise around a point that is not on it.
+/// The number of times that a ring runs counter-clockwise around a point that is not on the ring.
 fn winding(ring: &Ring, p: Point) -> i32 {
     sides(ring).fold(0, |winding, (a, b)| {
         if a.lat_e7 <= p.lat_e7 && b.lat_e7 > p.lat_e7 && turn(a, b, p) > 0 {
@@ -130,7 +130,8 @@ fn is_clockwise(ring: &Ring) -> bool {
     sides(ring).map(|(a, b)| turn(origin, a, b)).sum::<i128>() < 0
 }
 
-/// The winding number of a polygon with its outer ring counter-clockwise and its holes clockwise.
+/// The winding number of a polygon, with its outer ring taken counter-clockwise and its holes
+/// clockwise.
 fn polygon_winding(polygon: &Polygon, p: Point) -> i32 {
     let ring_winding = |ring: &Ring| {
         let winding = winding(ring, p);
@@ -144,7 +145,7 @@ fn polygon_winding(polygon: &Polygon, p: Point) -> i32 {
     ring_winding(&polygon.outer) - holes
 }
 
-/// Whether a shape of any rings holds a point.
+/// Whether a shape, valid or not, contains a point, by its winding numbers.
 fn holds_by_winding(shape: &Shape, p: Point) -> bool {
     let windings = shape
         .polygons
@@ -153,7 +154,7 @@ fn holds_by_winding(shape: &Shape, p: Point) -> bool {
     shape.rings().any(|(ring, _)| is_on(ring, p)) || windings.sum::<i32>() > 0
 }
 
-/// Whether a shape of sound polygons holds a point.
+/// Whether a valid shape contains a point, by the even-odd rule.
 fn holds(shape: &Shape, p: Point) -> bool {
     let is_in = |ring: &Ring| winding(ring, p) % 2 != 0;
     shape.rings().any(|(ring, _)| is_on(ring, p))

@@ -6,7 +6,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Nodes 11 to 99, each at the place its digits say.
+/// Nodes 11 to 99 without zeros. The digits of an id are the coordinates: node 34 lies at longitude
+/// 3, latitude 4.
 fn nodes() -> String {
     let ids = (1..10).flat_map(|lon| (1..10).map(move |lat| (lon, lat)));
     ids.map(|(lon, lat)| format!("<node id='{lon}{lat}' version='1' lon='{lon}' lat='{lat}'/>\n"))
@@ -29,7 +30,7 @@ fn relation(id: i64, kind: &str, ways: &[(i64, &str)], parts: &[i64]) -> String 
     format!("<relation id='{id}' version='1'>{members}<tag k='type' v='{kind}'/></relation>\n")
 }
 
-/// A square in two ways, a hole, an island in it and another area.
+/// A multipolygon: a square in two ways, a hole in it, and an island in the hole.
 fn islands() -> String {
     nodes()
         + &way(1, &[11, 91, 99])
@@ -64,7 +65,7 @@ impl Folder {
         )
     }
 
-    /// The message behind the name of the file.
+    /// The error message without the file name.
     fn error(&self, body: &str) -> String {
         let message = read_shape(&self.osm(body), None).unwrap_err().to_string();
         message.split_once("a.osm: ").unwrap().1.to_owned()
@@ -123,7 +124,7 @@ fn compressed_files_and_pbf_give_the_same() {
         .args(["cat", "-o"])
         .args([&pbf, &plain])
         .output();
-    // The one tool at hand that makes a PBF of XML; without it the rest is tested.
+    // Without osmium, which converts XML to PBF here, only the other formats are tested.
     if made.is_ok_and(|made| made.status.success()) {
         files.push(pbf);
     }
