@@ -1,4 +1,4 @@
-use super::shared::{OutputArgs, RunArgs, parse_size};
+use super::args::{OutputArgs, RunArgs, parse_size};
 use super::{Answer, show};
 use crate::commands::add_locations_to_ways::{self, IndexType, Summary};
 use crate::io::OutputTarget;
@@ -82,11 +82,9 @@ pub fn run(args: &Args) -> Result<Answer> {
             show::counted(summary.missing_nodes, "node"),
         ));
     }
-    let stdout_is_free = !options.output.is_stream();
-    args.run.finish(&ctx, &summary, stdout_is_free, || {
+    args.run.report(&ctx, &summary, &options.output, || {
         report(&options.output, &summary)
-    })?;
-    Ok(Answer::Yes)
+    })
 }
 
 fn report(output: &OutputTarget, summary: &Summary) -> String {

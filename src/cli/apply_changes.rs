@@ -1,4 +1,4 @@
-use super::shared::{RunArgs, WriteArgs};
+use super::args::{RunArgs, WriteArgs};
 use super::{Answer, show};
 use crate::commands::apply_changes::{self, HeaderBox, Summary, UntaggedNodes};
 use crate::io::OutputTarget;
@@ -87,11 +87,9 @@ pub fn run(args: &Args) -> Result<Answer> {
             ));
         }
     }
-    let stdout_is_free = !options.output.is_stream();
-    args.run.finish(&ctx, &summary, stdout_is_free, || {
+    args.run.report(&ctx, &summary, &options.output, || {
         report(&options.output, &summary)
-    })?;
-    Ok(Answer::Yes)
+    })
 }
 
 fn report(output: &OutputTarget, summary: &Summary) -> String {

@@ -1,7 +1,6 @@
-use super::shared::{KindArgs, OutputArgs, RunArgs, parse_attribute};
+use super::args::{Attribute, KindArgs, OutputArgs, RunArgs};
 use super::{Answer, show, sort};
 use crate::commands::{self, cat};
-use crate::pbf::InfoFields;
 use anyhow::Result;
 use std::path::PathBuf;
 
@@ -30,8 +29,18 @@ pub struct Args {
     #[command(flatten)]
     kinds: KindArgs,
     /// Leave out metadata: version, timestamp, changeset, uid, user; several with commas or by repetition
-    #[arg(short, long, value_name = "ATTRIBUTE", value_delimiter = ',', value_parser = parse_attribute)]
-    clean: Vec<InfoFields>,
+    #[arg(
+        short,
+        long,
+        value_name = "ATTRIBUTE",
+        value_delimiter = ',',
+        value_enum,
+        hide_possible_values = true
+    )]
+    clean: Vec<Attribute>,
+    /// Decode every blob and index it anew, whatever index the input has
+    #[arg(long, conflicts_with = "dedupe")]
+    force: bool,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
@@ -61,12 +70,11 @@ pub fn run(args: &Args) -> Result<Answer> {
         write: args.output.write.options(),
         header: args.output.write.header(),
         kinds: args.kinds.set(),
-        clean: InfoFields::all_of(&args.clean),
-        rescan: args.run.force,
+        clean: Attribute::all_of(&args.clean),
+        rescan: args.force,
     };
     let summary = cat::run(&options, &ctx)?;
-    let stdout_is_free = !options.output.is_stream();
-    args.run.finish(&ctx, &summary, stdout_is_free, || {
+    args.run.report(&ctx, &summary, &options.output, || {
         let written = &summary.written;
         if format != cat::Format::Pbf {
             let (objects, bytes) = (show::objects(written.objects), show::bytes(written.bytes));

@@ -1,5 +1,6 @@
-use super::shared::{KindArgs, RunArgs};
+use super::args::{KindArgs, RunArgs};
 use super::{Answer, show};
+use crate::cli::args::Stdout;
 use crate::commands::check::{self, IndexCheck, Summary};
 use crate::osm::ObjectKind;
 use anyhow::Result;
@@ -70,13 +71,9 @@ pub fn run(args: &Args, refs_only: bool) -> Result<Answer> {
         },
     };
     let summary = check::run(&options, &ctx)?;
-    args.run
-        .finish(&ctx, &summary, true, || text(args, &summary))?;
-    Ok(if summary.is_sound() {
-        Answer::Yes
-    } else {
-        Answer::No
-    })
+    let report = || text(args, &summary);
+    args.run.report(&ctx, &summary, Stdout::Free, report)?;
+    Ok(Answer::yes_if(summary.is_sound()))
 }
 
 fn text(args: &Args, summary: &Summary) -> String {

@@ -1,4 +1,4 @@
-use super::shared::{OutputArgs, RunArgs};
+use super::args::{OutputArgs, RunArgs};
 use super::{Answer, show};
 use crate::commands::degrade::{self, Harm};
 use anyhow::Result;
@@ -59,8 +59,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         },
     };
     let summary = degrade::run(&options, &ctx)?;
-    let stdout_is_free = !options.output.is_stream();
-    args.run.finish(&ctx, &summary, stdout_is_free, || {
+    args.run.report(&ctx, &summary, &options.output, || {
         format!(
             "{}: {}, {} left out, {}\n",
             options.output.path().display(),
@@ -68,8 +67,7 @@ pub fn run(args: &Args) -> Result<Answer> {
             show::number(summary.dropped),
             show::bytes(summary.written.bytes),
         )
-    })?;
-    Ok(Answer::Yes)
+    })
 }
 
 /// `N` or `N:SEED`.

@@ -1,5 +1,6 @@
-use super::shared::{KindArgs, RunArgs, names_changes, text_target};
+use super::args::{KindArgs, RunArgs, names_changes, text_target};
 use super::{Answer, complain, show};
+use crate::cli::args::Stdout;
 use crate::commands::diff::{self, Counts, Deletions, Equality, Format, Summary};
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
@@ -26,9 +27,15 @@ pub struct Args {
     new: PathBuf,
     /// What to write: text, or osc for a change file that makes NEW of OLD (also as the command
     /// derive-changes); where it is not given, the name of the output decides
-    #[arg(short = 'f', long, visible_alias = "output-format", value_name = "FORMAT",
-          value_parser = ["text", "compact", "osc", "osc.gz", "osc.bz2", "osc.zst"])]
-    format: Option<String>,
+    #[arg(
+        short = 'f',
+        long,
+        visible_alias = "output-format",
+        value_name = "FORMAT",
+        value_enum,
+        hide_possible_values = true
+    )]
+    format: Option<FormatName>,
     /// Output file, compressed where its name ends in .gz, .bz2 or .zst; - is standard output
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
@@ -103,27 +110,36 @@ pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
     if args.summary && !args.run.quiet {
         complain(&text(&summary));
     }
-    let stdout_is_free = silent || !to_stdout;
-    args.run.finish(&ctx, &summary, stdout_is_free, || {
+    let stdout = Stdout::free_if(silent || !to_stdout);
+    args.run.report(&ctx, &summary, stdout, || {
         let total = summary.total();
         format!("{}: {}\n", args.output.display(), counts(&total))
     })?;
     let is_derived = is_osc && !args.exit_code;
-    Ok(match is_derived || summary.total().is_same() {
-        true => Answer::Yes,
-        false => Answer::No,
-    })
+    Ok(Answer::yes_if(is_derived || summary.total().is_same()))
+}
+
+/// The formats by name. A compressed change file is told by its name as well; this is how osmium has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum FormatName {
+    #[value(alias = "compact")]
+    Text,
+    Osc,
+    #[value(name = "osc.gz")]
+    OscGz,
+    #[value(name = "osc.bz2")]
+    OscBz2,
+    #[value(name = "osc.zst")]
+    OscZst,
 }
 
 fn format(args: &Args, derive_changes: bool) -> Result<Format> {
-    let name = args.output.to_string_lossy();
-    let is_osc = match args.format.as_deref() {
-        Some(format) => format.starts_with("osc"),
+    let is_osc = match args.format {
+        Some(format) => format != FormatName::Text,
         None => derive_changes || names_changes(&args.output),
     };
-    if let (Some(format), true) = (&args.format, name == "-")
-        && format.starts_with("osc.")
-    {
+    let is_plain = matches!(args.format, None | Some(FormatName::Text | FormatName::Osc));
+    if args.output == Path::new("-") && !is_plain {
         bail!("standard output is not compressed: use -f osc, and pipe it through a compressor");
     }
     if !is_osc {

@@ -1,9 +1,10 @@
-use super::shared::{RunArgs, WriteArgs, parse_attribute, parse_size};
+use super::args::{Attribute, RunArgs, WriteArgs, parse_size};
 use super::{Answer, show};
+use crate::cli::args::Stdout;
 use crate::commands::HeaderOption;
 use crate::commands::extract::{self, Extract, Extracted, RelationTypes, Strategy, Summary};
 use crate::geometry::{Shape, parse_bbox};
-use crate::pbf::InfoFields;
+use crate::io::OutputTarget;
 use crate::region_file::{read_config, read_shape};
 use anyhow::{Result, bail};
 use std::fmt::Write;
@@ -41,8 +42,14 @@ pub struct Args {
     #[arg(long)]
     set_bounds: bool,
     /// Leave out metadata: version, timestamp, changeset, uid, user; several with commas or by repetition
-    #[arg(long, value_name = "ATTRIBUTE", value_delimiter = ',', value_parser = parse_attribute)]
-    clean: Vec<InfoFields>,
+    #[arg(
+        long,
+        value_name = "ATTRIBUTE",
+        value_delimiter = ',',
+        value_enum,
+        hide_possible_values = true
+    )]
+    clean: Vec<Attribute>,
     /// The input has several versions of objects: all versions are kept of objects of which one is
     #[arg(short = 'H', long)]
     with_history: bool,
@@ -90,9 +97,15 @@ struct StrategyArgs {
     #[arg(short, long, value_name = "DIRECTORY", requires = "config")]
     directory: Option<PathBuf>,
     /// simple, complete-ways or smart
-    #[arg(short, long, value_name = "STRATEGY", default_value = "complete-ways",
-          value_parser = parse_strategy)]
-    strategy: Strategy,
+    #[arg(
+        short,
+        long,
+        value_name = "STRATEGY",
+        default_value = "complete-ways",
+        value_enum,
+        hide_possible_values = true
+    )]
+    strategy: StrategyName,
     /// The same as --strategy simple
     #[arg(long, conflicts_with_all = ["strategy", "smart"])]
     simple: bool,
@@ -106,21 +119,26 @@ struct StrategyArgs {
     options: Vec<String>,
 }
 
-fn parse_strategy(text: &str) -> Result<Strategy, String> {
-    match text {
-        "simple" => Ok(Strategy::Simple),
-        "complete-ways" | "complete_ways" => Ok(Strategy::default()),
-        "smart" => Ok(Strategy::smart()),
-        _ => Err("expected simple, complete-ways or smart".into()),
-    }
+/// The strategies by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum StrategyName {
+    Simple,
+    #[value(alias = "complete_ways")]
+    CompleteWays,
+    Smart,
 }
 
 impl StrategyArgs {
     fn strategy(&self) -> Result<Strategy> {
-        let mut strategy = match (self.simple, self.smart) {
-            (true, _) => Strategy::Simple,
-            (false, true) => Strategy::smart(),
-            (false, false) => self.strategy.clone(),
+        let name = match (self.simple, self.smart) {
+            (true, _) => StrategyName::Simple,
+            (false, true) => StrategyName::Smart,
+            (false, false) => self.strategy,
+        };
+        let mut strategy = match name {
+            StrategyName::Simple => Strategy::Simple,
+            StrategyName::CompleteWays => Strategy::default(),
+            StrategyName::Smart => Strategy::smart(),
         };
         for option in &self.options {
             let (name, value) = option.split_once('=').unwrap_or((option, ""));
@@ -202,7 +220,7 @@ impl Args {
             let output = directory.join(&extract.output);
             let output = match format {
                 // A format that is named stands above the ending.
-                Some(_) => crate::io::OutputTarget::File {
+                Some(_) => OutputTarget::File {
                     path: output,
                     overwrite: self.write.overwrite,
                 },
@@ -226,19 +244,15 @@ pub fn run(args: &Args) -> Result<Answer> {
         extracts: args.extracts()?,
         strategy,
         set_bounds: args.set_bounds,
-        clean: InfoFields::all_of(&args.clean),
+        clean: Attribute::all_of(&args.clean),
         write: args.write.options(),
         max_memory: args.max_memory,
         most_regions: args.max_regions_per_pass.map(|most| most as usize),
     };
     let summary = extract::run(&options, &ctx)?;
-    let stdout_is_free = !options
-        .extracts
-        .iter()
-        .any(|extract| extract.output.is_stream());
-    args.run
-        .finish(&ctx, &summary, stdout_is_free, || report(&summary))?;
-    Ok(Answer::Yes)
+    let mut outputs = options.extracts.iter().map(|extract| &extract.output);
+    let stdout = Stdout::free_if(!outputs.any(OutputTarget::is_stream));
+    args.run.report(&ctx, &summary, stdout, || report(&summary))
 }
 
 fn report(summary: &Summary) -> String {

@@ -1,4 +1,4 @@
-use super::shared::{IdArgs, OutputArgs, RunArgs};
+use super::args::{IdArgs, OutputArgs, RunArgs};
 use super::{Answer, show};
 use crate::commands::getid;
 use crate::index::IdSets;
@@ -52,16 +52,15 @@ pub fn run(args: &Args, invert: bool) -> Result<Answer> {
         header: args.output.write.header(),
     };
     let summary = getid::run(&options, &ctx)?;
-    args.ids.tell("asked for", &summary.wanted);
-    args.ids.tell("not found:", &summary.missing);
-    let stdout_is_free = !options.output.is_stream();
+    args.ids.print("asked for", &summary.wanted);
+    args.ids.print("not found:", &summary.missing);
     let complete = summary.missing.is_empty() || invert || args.history;
-    if !complete && !stdout_is_free && !args.ids.verbose_ids {
+    if !complete && options.output.is_stream() && !args.ids.verbose_ids {
         let missing = missing(&summary.missing);
         let missing = missing.trim_start_matches("; ");
         ctx.warn(format!("{}: {missing}", args.input.display()));
     }
-    args.run.finish(&ctx, &summary, stdout_is_free, || {
+    args.run.report(&ctx, &summary, &options.output, || {
         format!(
             "{}: {}, {}{}\n",
             options.output.path().display(),
@@ -70,7 +69,7 @@ pub fn run(args: &Args, invert: bool) -> Result<Answer> {
             missing(&summary.missing),
         )
     })?;
-    Ok(if complete { Answer::Yes } else { Answer::No })
+    Ok(Answer::yes_if(complete))
 }
 
 /// How many objects were not found, with the first few.

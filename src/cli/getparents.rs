@@ -1,4 +1,4 @@
-use super::shared::{IdArgs, OutputArgs, RunArgs};
+use super::args::{IdArgs, OutputArgs, RunArgs};
 use super::{Answer, show};
 use crate::commands::getparents;
 use anyhow::Result;
@@ -37,15 +37,13 @@ pub fn run(args: &Args) -> Result<Answer> {
         header: args.output.write.header(),
     };
     let summary = getparents::run(&options, &ctx)?;
-    args.ids.tell("asked for", &summary.wanted);
-    let stdout_is_free = !options.output.is_stream();
-    args.run.finish(&ctx, &summary, stdout_is_free, || {
+    args.ids.print("asked for", &summary.wanted);
+    args.run.report(&ctx, &summary, &options.output, || {
         format!(
             "{}: {}, {}\n",
             options.output.path().display(),
             show::objects(summary.kept.written.objects),
             show::bytes(summary.kept.written.bytes),
         )
-    })?;
-    Ok(Answer::Yes)
+    })
 }

@@ -1,5 +1,6 @@
-use super::shared::RunArgs;
+use super::args::RunArgs;
 use super::{Answer, inspect_views, print, show, show_object, tags_count, usage};
+use crate::cli::args::Stdout;
 use crate::commands::inspect::{self, Questions, Summary};
 use crate::file::IndexKind;
 use anyhow::{Result, bail};
@@ -105,7 +106,7 @@ pub fn run(args: &Args) -> Result<Answer> {
             let is = if indexed { "indexed" } else { "not indexed" };
             print(&format!("{is} (index: {})\n", index.name()))?;
         }
-        return Ok(if indexed { Answer::Yes } else { Answer::No });
+        return Ok(Answer::yes_if(indexed));
     }
     let summary = inspect::run(&options, &ctx)?;
     if let Some(key) = &args.get {
@@ -117,10 +118,9 @@ pub fn run(args: &Args) -> Result<Answer> {
             },
         };
     }
-    args.run.finish(&ctx, &summary, true, || {
+    args.run.report(&ctx, &summary, Stdout::Free, || {
         report(&summary) + &inspect_views::text(&summary)
-    })?;
-    Ok(Answer::Yes)
+    })
 }
 
 /// The mistake in a key that no file has; `None` where this file merely has no value for it.

@@ -1,4 +1,4 @@
-use super::shared::{RunArgs, names_changes, text_target};
+use super::args::{RunArgs, names_changes, text_target};
 use super::{Answer, show};
 use crate::commands::merge_changes::{self, Options};
 use crate::formats::TextCompression;
@@ -27,9 +27,8 @@ pub struct Args {
     #[arg(short = 'O', long)]
     overwrite: bool,
     /// Format of the output, for a file name that does not tell
-    #[arg(short = 'f', long, value_name = "FORMAT",
-          value_parser = ["osc", "osc.gz", "osc.bz2", "osc.zst"])]
-    output_format: Option<String>,
+    #[arg(short = 'f', long, value_name = "FORMAT", value_enum)]
+    output_format: Option<OutputFormat>,
     /// Name of the writing program
     #[arg(long, value_name = "TEXT")]
     generator: Option<String>,
@@ -37,9 +36,20 @@ pub struct Args {
     run: RunArgs,
 }
 
+/// The formats of change files by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum OutputFormat {
+    Osc,
+    #[value(name = "osc.gz")]
+    OscGz,
+    #[value(name = "osc.bz2")]
+    OscBz2,
+    #[value(name = "osc.zst")]
+    OscZst,
+}
+
 pub fn run(args: &Args) -> Result<Answer> {
     let ctx = args.run.context();
-    let to_stdout = args.output == Path::new("-");
     let options = Options {
         inputs: args.inputs.clone(),
         output: text_target(&args.output, args.overwrite),
@@ -48,7 +58,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         generator: args.generator.clone(),
     };
     let summary = merge_changes::run(&options, &ctx)?;
-    args.run.finish(&ctx, &summary, !to_stdout, || {
+    args.run.report(&ctx, &summary, &options.output, || {
         format!(
             "{}: {} created, {} modified, {} deleted; {}\n",
             args.output.display(),
@@ -57,13 +67,17 @@ pub fn run(args: &Args) -> Result<Answer> {
             show::number(summary.deleted),
             show::bytes(summary.bytes),
         )
-    })?;
-    Ok(Answer::Yes)
+    })
 }
 
 fn compression(args: &Args) -> Result<TextCompression> {
     match &args.output_format {
-        Some(format) => Ok(TextCompression::of_name(Path::new(format))),
+        Some(format) => Ok(match format {
+            OutputFormat::Osc => TextCompression::None,
+            OutputFormat::OscGz => TextCompression::Gzip,
+            OutputFormat::OscBz2 => TextCompression::Bzip2,
+            OutputFormat::OscZst => TextCompression::Zstd,
+        }),
         None if args.output == Path::new("-") || names_changes(&args.output) => {
             Ok(TextCompression::of_name(&args.output))
         }

@@ -3,6 +3,7 @@
 
 mod add_locations_to_ways;
 mod apply_changes;
+mod args;
 mod cat;
 mod check;
 mod degrade;
@@ -17,7 +18,6 @@ mod merge_changes;
 mod progress;
 mod renumber;
 mod repack;
-mod shared;
 mod show;
 mod show_object;
 mod signals;
@@ -91,6 +91,13 @@ enum Answer {
     Yes,
     /// A check or comparison said no.
     No,
+}
+
+impl Answer {
+    /// `Yes` or `No`.
+    const fn yes_if(is_yes: bool) -> Self {
+        if is_yes { Self::Yes } else { Self::No }
+    }
 }
 
 /// Parses the command line, runs the command, and says how it went.

@@ -1,4 +1,4 @@
-use super::shared::{KindArgs, RunArgs, WriteArgs, parse_kind};
+use super::args::{KindArgs, RunArgs, WriteArgs};
 use super::{Answer, show};
 use crate::commands::renumber::{self, Orphans, show_index};
 use crate::osm::ObjectKind;
@@ -35,12 +35,18 @@ pub struct Args {
     #[arg(short, long, value_name = "DIR")]
     index_directory: Option<PathBuf>,
     /// Print the old and the new ids in --index-directory, and do nothing else
-    #[arg(long, value_name = "KIND", requires = "index_directory", value_parser = parse_kind)]
+    #[arg(
+        long,
+        value_name = "KIND",
+        requires = "index_directory",
+        value_enum,
+        hide_possible_values = true
+    )]
     show_index: Option<ObjectKind>,
     /// References to what is not in the file: assign gives them new ids, keep leaves them as they are, although
     /// they may mean another object then
-    #[arg(long, value_name = "WAY", default_value = "assign", value_parser = ["assign", "keep"])]
-    orphans: String,
+    #[arg(long, value_name = "ACTION", default_value = "assign", value_enum)]
+    orphans: OrphanAction,
     #[command(flatten)]
     kinds: KindArgs,
     /// Output file; - is standard output
@@ -56,6 +62,13 @@ pub struct Args {
     write: WriteArgs,
     #[command(flatten)]
     run: RunArgs,
+}
+
+/// What becomes of references to objects that are not in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum OrphanAction {
+    Assign,
+    Keep,
 }
 
 pub fn run(args: &Args) -> Result<Answer> {
@@ -79,9 +92,9 @@ pub fn run(args: &Args) -> Result<Answer> {
         kinds: args.kinds.set(),
         start: args.start_id.as_deref().map(parse_starts).transpose()?,
         directory: args.index_directory.clone(),
-        orphans: match args.orphans.as_str() {
-            "keep" => Orphans::Keep,
-            _ => Orphans::Assign,
+        orphans: match args.orphans {
+            OrphanAction::Assign => Orphans::Assign,
+            OrphanAction::Keep => Orphans::Keep,
         },
     };
     let summary = renumber::run(&options, &ctx)?;
@@ -91,8 +104,7 @@ pub fn run(args: &Args) -> Result<Answer> {
             show::counted(summary.mistaken, "reference")
         ));
     }
-    let stdout_is_free = !options.output.is_stream();
-    args.run.finish(&ctx, &summary, stdout_is_free, || {
+    args.run.report(&ctx, &summary, &options.output, || {
         let [nodes, ways, relations] = [
             (summary.nodes, "node"),
             (summary.ways, "way"),

@@ -1,4 +1,4 @@
-use super::shared::{OutputArgs, RunArgs};
+use super::args::{OutputArgs, RunArgs};
 use super::{Answer, show};
 use crate::commands::repack;
 use anyhow::Result;
@@ -40,8 +40,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         elements: args.elements_per_blob as usize,
     };
     let summary = repack::run(&options, &ctx)?;
-    let stdout_is_free = !options.output.is_stream();
-    args.run.finish(&ctx, &summary, stdout_is_free, || {
+    args.run.report(&ctx, &summary, &options.output, || {
         let recompressed = match summary.blobs_recompressed {
             0 => String::new(),
             count => format!(", {} recompressed", show::number(count)),

@@ -1,4 +1,4 @@
-use super::shared::RunArgs;
+use super::args::{RunArgs, Stdout};
 use super::{Answer, complain};
 use crate::commands::inspect::show::{self, ShownObject};
 use crate::osm::{ObjectKind, parse_object_ids};
@@ -39,16 +39,13 @@ pub fn run_with(input: &Path, ids: &[String], run: &RunArgs) -> Result<Answer> {
         ids: wanted,
     };
     let summary = show::run(&options, &ctx)?;
-    run.finish(&ctx, &summary, true, || {
+    run.report(&ctx, &summary, Stdout::Free, || {
         summary.objects.iter().map(text).collect()
     })?;
-    if summary.missing.is_empty() {
-        return Ok(Answer::Yes);
-    }
-    if !run.quiet {
+    if !summary.missing.is_empty() && !run.quiet {
         complain(&format!("not found: {}\n", summary.missing.join(" ")));
     }
-    Ok(Answer::No)
+    Ok(Answer::yes_if(summary.missing.is_empty()))
 }
 
 /// Text that is safe to print: control characters as escapes.

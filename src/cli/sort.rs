@@ -1,4 +1,4 @@
-use super::shared::{OutputArgs, RunArgs};
+use super::args::{OutputArgs, RunArgs};
 use super::{Answer, show};
 use crate::Context;
 use crate::commands::sort::{self, Dedupe};
@@ -45,8 +45,7 @@ pub fn run(args: &Args, merge: bool) -> Result<Answer> {
 /// Sorts and tells of it.
 pub fn run_with(options: &sort::Options, run: &RunArgs, ctx: &Context) -> Result<Answer> {
     let summary = sort::run(options, ctx)?;
-    let stdout_is_free = !options.output.is_stream();
-    run.finish(ctx, &summary, stdout_is_free, || {
+    run.report(ctx, &summary, &options.output, || {
         format!(
             "{}: {}, {}, {} ({} copied, {} merged)\n",
             options.output.path().display(),
@@ -56,6 +55,5 @@ pub fn run_with(options: &sort::Options, run: &RunArgs, ctx: &Context) -> Result
             show::number(summary.blobs_copied),
             show::number(summary.blobs_merged),
         )
-    })?;
-    Ok(Answer::Yes)
+    })
 }

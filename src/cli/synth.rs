@@ -1,4 +1,4 @@
-use super::shared::{OutputArgs, RunArgs};
+use super::args::{OutputArgs, RunArgs};
 use super::{Answer, show};
 use crate::commands::synth;
 use crate::io::OutputTarget;
@@ -60,8 +60,7 @@ pub fn run(args: &Args) -> Result<Answer> {
             .then(|| (args.changes, directory.unwrap_or_else(|| ".".into()))),
     };
     let summary = synth::run(&options, &ctx)?;
-    let stdout_is_free = !options.output.is_stream();
-    args.run.finish(&ctx, &summary, stdout_is_free, || {
+    args.run.report(&ctx, &summary, &options.output, || {
         let mut out = format!(
             "{}: {} in {}, {}\n",
             options.output.path().display(),

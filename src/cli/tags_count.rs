@@ -1,5 +1,6 @@
-use super::shared::{ExpressionArgs, KindArgs, RunArgs};
+use super::args::{ExpressionArgs, KindArgs, RunArgs};
 use super::{Answer, print};
+use crate::cli::args::{Stdout, parse_size};
 use crate::commands::tags_count::{self, Summary, TagOrder};
 use anyhow::Result;
 use std::fmt::Write;
@@ -28,16 +29,30 @@ pub struct Args {
     #[arg(short = 'M', long, value_name = "N", default_value_t = u64::MAX, hide_default_value = true)]
     max_count: u64,
     /// Order of the lines
-    #[arg(short, long, value_name = "ORDER", default_value = "count-desc",
-          value_parser = ["count-desc", "count-asc", "name-asc", "name-desc"])]
-    sort: String,
+    #[arg(
+        short,
+        long,
+        value_name = "ORDER",
+        default_value = "count-desc",
+        value_enum
+    )]
+    sort: Order,
     /// Memory for counts, as in 500M or 2G; beyond that they go to temporary files
-    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = super::shared::parse_size)]
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = parse_size)]
     max_memory: u64,
     #[command(flatten)]
     kinds: KindArgs,
     #[command(flatten)]
     run: RunArgs,
+}
+
+/// The order of the lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Order {
+    CountDesc,
+    CountAsc,
+    NameAsc,
+    NameDesc,
 }
 
 pub fn run(args: &Args) -> Result<Answer> {
@@ -48,17 +63,17 @@ pub fn run(args: &Args) -> Result<Answer> {
         kinds: args.kinds.set(),
         min_count: args.min_count,
         max_count: args.max_count,
-        order: match args.sort.as_str() {
-            "count-asc" => TagOrder::CountAscending,
-            "name-asc" => TagOrder::NameAscending,
-            "name-desc" => TagOrder::NameDescending,
-            _ => TagOrder::CountDescending,
+        order: match args.sort {
+            Order::CountDesc => TagOrder::CountDescending,
+            Order::CountAsc => TagOrder::CountAscending,
+            Order::NameDesc => TagOrder::NameDescending,
+            Order::NameAsc => TagOrder::NameAscending,
         },
         max_memory: args.max_memory,
     };
     let summary = tags_count::run(&options, &ctx)?;
-    args.run
-        .finish(&ctx, &summary, !args.run.quiet, String::new)?;
+    let stdout = Stdout::free_if(!args.run.quiet);
+    args.run.report(&ctx, &summary, stdout, String::new)?;
     if !args.run.quiet && !args.run.json {
         lines(&summary)?;
     }

@@ -1,4 +1,4 @@
-use super::shared::{ExpressionArgs, OutputArgs, RunArgs, names_changes};
+use super::args::{ExpressionArgs, OutputArgs, RunArgs, names_changes};
 use super::{Answer, show};
 use crate::Context;
 use crate::commands::tags_filter::{self, Options, changes};
@@ -39,18 +39,25 @@ pub struct Args {
     remove_tags: bool,
     /// What the input is: pbf, or osc for a change file, of which a change file is made; without, its
     /// content tells. Deletions are kept all, since they do not say what tags the object had
-    #[arg(long, value_name = "KIND", value_parser = ["pbf", "osc"])]
-    input_kind: Option<String>,
+    #[arg(long, value_name = "KIND", value_enum, hide_possible_values = true)]
+    input_kind: Option<InputKind>,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
     run: RunArgs,
 }
 
+/// The two kinds of inputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum InputKind {
+    Pbf,
+    Osc,
+}
+
 pub fn run(args: &Args) -> Result<Answer> {
     let ctx = args.run.context();
-    let is_osc = match args.input_kind.as_deref() {
-        Some(kind) => kind == "osc",
+    let is_osc = match args.input_kind {
+        Some(kind) => kind == InputKind::Osc,
         None => names_changes(&args.input),
     };
     let options = Options {
@@ -74,8 +81,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         return filter_changes(args, &options, &ctx);
     }
     let summary = tags_filter::run(&options, &ctx)?;
-    let stdout_is_free = !options.output.is_stream();
-    args.run.finish(&ctx, &summary, stdout_is_free, || {
+    args.run.report(&ctx, &summary, &options.output, || {
         let referenced = summary
             .kept
             .written
@@ -106,8 +112,7 @@ pub fn run(args: &Args) -> Result<Answer> {
 
 fn filter_changes(args: &Args, options: &Options, ctx: &Context) -> Result<Answer> {
     let summary = changes::run(options, ctx)?;
-    let stdout_is_free = !options.output.is_stream();
-    args.run.finish(ctx, &summary, stdout_is_free, || {
+    args.run.report(ctx, &summary, &options.output, || {
         format!(
             "{}: {} that match, {} that they refer to, {}; {} left out\n",
             options.output.path().display(),

@@ -1,4 +1,4 @@
-use super::shared::{OutputArgs, RunArgs};
+use super::args::{OutputArgs, RunArgs};
 use super::{Answer, show};
 use crate::commands::time_filter::{self, When};
 use crate::osm::parse_moment;
@@ -41,16 +41,14 @@ pub fn run(args: &Args) -> Result<Answer> {
         when: when(args)?,
     };
     let kept = time_filter::run(&options, &ctx)?;
-    let stdout_is_free = !options.output.is_stream();
-    args.run.finish(&ctx, &kept, stdout_is_free, || {
+    args.run.report(&ctx, &kept, &options.output, || {
         format!(
             "{}: {}, {}\n",
             options.output.path().display(),
             show::objects(kept.written.objects),
             show::bytes(kept.written.bytes),
         )
-    })?;
-    Ok(Answer::Yes)
+    })
 }
 
 fn when(args: &Args) -> Result<When> {

@@ -13,9 +13,6 @@ use crate::pbf::wire::{Fields, Packed, put_bytes_field, put_packed_field, put_va
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct InfoFields(u8);
 
-/// Their names, in the order of their fields in an Info message: the first is field 1.
-const NAMES: [&str; 5] = ["version", "timestamp", "changeset", "uid", "user"];
-
 impl InfoFields {
     /// None of them.
     pub const NONE: Self = Self(0);
@@ -23,13 +20,16 @@ impl InfoFields {
     pub const ALL: Self = Self(31);
     /// Whether an object is visible, or a deleted version, which history files say.
     pub(crate) const VISIBLE: Self = Self(32);
-    const USER: u32 = 5;
-
-    /// The attribute of that name; `None` where there is none.
-    pub fn named(name: &str) -> Option<Self> {
-        let at = NAMES.iter().position(|known| *known == name)?;
-        Some(Self(1 << at))
-    }
+    /// The version.
+    pub const VERSION: Self = Self(1);
+    /// The timestamp.
+    pub const TIMESTAMP: Self = Self(2);
+    /// The id of the changeset.
+    pub const CHANGESET: Self = Self(4);
+    /// The id of the user.
+    pub const UID: Self = Self(8);
+    /// The name of the user.
+    pub const USER: Self = Self(16);
 
     /// Everything that is in one of some.
     pub fn all_of(fields: &[Self]) -> Self {
@@ -60,7 +60,7 @@ pub fn clean_block(
         .map_err(|error| error.within("PrimitiveBlock"))?
     {
         match field.number {
-            primitive_block::STRINGTABLE if without.has(InfoFields::USER) => {
+            primitive_block::STRINGTABLE if without.has(info::USER_SID) => {
                 let used = used_strings(payload)?;
                 put_bytes_field(
                     out,

@@ -1,0 +1,139 @@
+//! Which objects a command deals with: by kind, by tags, by id.
+
+use crate::cli::complain;
+use crate::commands::IdSource;
+use crate::index::IdSets;
+use crate::osm::{KindSet, ObjectKind, TagExpression, TagFilter, parse_object_ids};
+use anyhow::Result;
+use clap::Args;
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
+use std::path::PathBuf;
+
+impl ValueEnum for ObjectKind {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let aliases: &[&str] = match self {
+            Self::Node => &["nodes", "n"],
+            Self::Way => &["ways", "w"],
+            Self::Relation => &["relations", "rel", "r"],
+        };
+        Some(PossibleValue::new(self.name()).aliases(aliases))
+    }
+}
+
+/// The kinds of objects that a command deals with.
+#[derive(Debug, Args)]
+pub struct KindArgs {
+    /// Kinds of objects: node, way, relation; several with commas or by repetition
+    #[arg(
+        short = 't',
+        long = "type",
+        visible_alias = "object-type",
+        value_name = "KIND",
+        value_delimiter = ',',
+        value_enum,
+        hide_possible_values = true
+    )]
+    pub kinds: Vec<ObjectKind>,
+}
+
+impl KindArgs {
+    /// The kinds given, or all.
+    pub fn set(&self) -> KindSet {
+        if self.kinds.is_empty() {
+            KindSet::ALL
+        } else {
+            self.kinds.iter().copied().collect()
+        }
+    }
+}
+
+/// The tags that a command looks for.
+#[derive(Debug, Args)]
+pub struct ExpressionArgs {
+    /// Expressions: [nwra/]key[=value], != for other values, * at either end of key or value, several
+    /// with commas
+    #[arg(value_name = "EXPRESSION")]
+    expressions: Vec<String>,
+    /// Read expressions from FILE, one a line; # begins a comment
+    #[arg(short = 'e', long = "expressions", value_name = "FILE")]
+    expression_files: Vec<PathBuf>,
+}
+
+impl ExpressionArgs {
+    /// The expressions, those of files first.
+    pub fn parse(&self) -> Result<Vec<TagExpression>> {
+        let mut expressions = Vec::new();
+        for path in &self.expression_files {
+            let text = std::fs::read_to_string(path)
+                .map_err(|error| crate::Error::io(path, "cannot read", error))?;
+            let lines = TagFilter::parse_lines(&text);
+            expressions.extend(lines.map_err(|cause| crate::Error::file(path, cause))?);
+        }
+        for text in &self.expressions {
+            expressions.push(TagExpression::parse(text).map_err(anyhow::Error::msg)?);
+        }
+        Ok(expressions)
+    }
+}
+
+/// The ids of the objects that a command deals with.
+#[derive(Debug, Args)]
+pub struct IdArgs {
+    /// Ids: n17 w4 r8; a bare number is a node unless --default-type says otherwise. Several in one
+    /// argument are separated by spaces, commas, semicolons, slashes or bars
+    #[arg(value_name = "ID", allow_negative_numbers = true,
+          required_unless_present_any = ["id_file", "id_osm_file"])]
+    ids: Vec<String>,
+    /// Read ids from FILE, one at the start of each line; what follows a space or # is not read, so that
+    /// OPL will do. - is standard input
+    #[arg(short = 'i', long, value_name = "FILE")]
+    id_file: Vec<PathBuf>,
+    /// Take the ids of all objects in the OSM file FILE
+    #[arg(short = 'I', long, value_name = "FILE")]
+    id_osm_file: Vec<PathBuf>,
+    /// Kind of ids without a letter
+    #[arg(
+        long,
+        value_name = "KIND",
+        default_value = "node",
+        value_enum,
+        hide_possible_values = true
+    )]
+    default_type: ObjectKind,
+    /// Print the ids that were asked for and those that were not found
+    #[arg(long)]
+    pub verbose_ids: bool,
+}
+
+impl IdArgs {
+    /// The sources of ids.
+    pub fn source(&self) -> Result<IdSource> {
+        let mut ids = Vec::new();
+        for text in &self.ids {
+            ids.extend(parse_object_ids(text, self.default_type).map_err(anyhow::Error::msg)?);
+        }
+        Ok(IdSource {
+            ids,
+            id_files: self.id_file.clone(),
+            osm_files: self.id_osm_file.clone(),
+            default_kind: self.default_type,
+        })
+    }
+
+    /// Prints ids to standard error where --verbose-ids is given.
+    pub fn print(&self, what: &str, ids: &IdSets) {
+        if self.verbose_ids {
+            for kind in ObjectKind::ALL {
+                let ids: Vec<String> = ids.of(kind).ids().map(|id| id.to_string()).collect();
+                if !ids.is_empty() {
+                    complain(&format!("{what} {}: {}\n", kind.plural(), ids.join(" ")));
+                }
+            }
+        }
+    }
+}

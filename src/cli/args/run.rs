@@ -1,0 +1,135 @@
+//! How the program runs, and how a run is reported.
+
+use super::output::parse_input_format;
+use crate::cli::progress::Terminal;
+use crate::cli::{Answer, complain, print, show};
+use crate::io::OutputTarget;
+use crate::{Context, InputFormat, IoMode};
+use anyhow::{Result, bail};
+use clap::Args;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The options that every command has.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Common options")]
+pub struct RunArgs {
+    /// Worker threads; 0 means every core
+    #[arg(short, long, value_name = "N", default_value_t = 0, value_parser = parse_jobs)]
+    pub jobs: usize,
+    /// Format of the inputs, where their content does not say it: pbf, osm or opl
+    ///
+    /// OSM XML and OPL, compressed or not, are converted to a temporary PBF first.
+    #[arg(short = 'F', long, value_name = "FORMAT", value_parser = parse_input_format, hide_short_help = true)]
+    pub input_format: Option<InputFormat>,
+    /// Read and write past the page cache (O_DIRECT), so that what the machine holds in memory stays
+    #[arg(long, conflicts_with = "io_uring", hide_short_help = true)]
+    pub direct_io: bool,
+    /// Write by io_uring
+    #[arg(long, hide_short_help = true)]
+    pub io_uring: bool,
+    /// Show a progress bar even if standard error is not a terminal
+    #[arg(long, overrides_with = "no_progress", hide_short_help = true)]
+    pub progress: bool,
+    /// Do not show a progress bar
+    #[arg(long, hide_short_help = true)]
+    pub no_progress: bool,
+    /// Tell what each phase took
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// Say nothing but errors
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Write phases with their times, and counters of bytes and blobs, to FILE as JSON; - is standard output
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub stats: Option<PathBuf>,
+}
+
+impl RunArgs {
+    /// The context that the command runs in.
+    pub fn context(&self) -> Context {
+        let mut ctx = Context::new(self.jobs);
+        ctx.io = match (self.direct_io, self.io_uring) {
+            (true, _) => IoMode::Direct,
+            (false, true) => IoMode::IoUring,
+            (false, false) => IoMode::Auto,
+        };
+        ctx.input_format = self.input_format.unwrap_or_default();
+        ctx.observer = Arc::new(Terminal::new(
+            self.progress,
+            self.no_progress,
+            self.quiet,
+            self.verbose,
+        ));
+        ctx
+    }
+
+    /// Ends a run: prints its report where standard output is free for it, and writes the statistics.
+    pub fn report<S: Serialize>(
+        &self,
+        ctx: &Context,
+        summary: &S,
+        stdout: impl Into<Stdout>,
+        text: impl FnOnce() -> String,
+    ) -> Result<Answer> {
+        ctx.observer.finished();
+        let report = ctx.stats.report();
+        let mut is_free = stdout.into() == Stdout::Free;
+        if let Some(path) = &self.stats {
+            let json = serde_json::to_string_pretty(&report)? + "\n";
+            match (path == Path::new("-"), is_free) {
+                (true, true) => {
+                    print(&json)?;
+                    is_free = false;
+                }
+                (true, false) => bail!(
+                    "--stats -: standard output has the result of the command; give a file, such as /dev/stderr"
+                ),
+                (false, _) => std::fs::write(path, json)
+                    .map_err(|error| crate::Error::io(path, "cannot write", error))?,
+            }
+        }
+        if self.verbose {
+            complain(&show::stats(&report));
+        }
+        if self.json && is_free {
+            print(&(serde_json::to_string_pretty(summary)? + "\n"))?;
+        } else if !self.quiet && is_free {
+            print(&(text() + &show::passed_over(&report)))?;
+        }
+        Ok(Answer::Yes)
+    }
+}
+
+/// The use of standard output by a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stdout {
+    /// A report may be printed.
+    Free,
+    /// The result goes there.
+    Taken,
+}
+
+impl From<&OutputTarget> for Stdout {
+    fn from(target: &OutputTarget) -> Self {
+        Self::free_if(!target.is_stream())
+    }
+}
+
+impl Stdout {
+    /// `Free` or `Taken`.
+    pub const fn free_if(is_free: bool) -> Self {
+        if is_free { Self::Free } else { Self::Taken }
+    }
+}
+
+fn parse_jobs(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(jobs @ 0..=1024) => Ok(jobs),
+        _ => Err("expected 0 (every core) to 1024".into()),
+    }
+}

@@ -1,0 +1,48 @@
+//! Values that several commands take.
+
+use crate::pbf::InfoFields;
+use clap::ValueEnum;
+
+/// An attribute of the metadata of objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Attribute {
+    Version,
+    Timestamp,
+    Changeset,
+    Uid,
+    User,
+}
+
+impl Attribute {
+    /// The attributes together.
+    pub fn all_of(attributes: &[Self]) -> InfoFields {
+        let fields = attributes.iter().map(|attribute| match attribute {
+            Self::Version => InfoFields::VERSION,
+            Self::Timestamp => InfoFields::TIMESTAMP,
+            Self::Changeset => InfoFields::CHANGESET,
+            Self::Uid => InfoFields::UID,
+            Self::User => InfoFields::USER,
+        });
+        InfoFields::all_of(&fields.collect::<Vec<_>>())
+    }
+}
+
+/// Reads a number of bytes: `1048576`, `500M`, `2G`, `1.5GB`.
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    let bad = || format!("'{text}' is not a size like 500M or 2G");
+    let lower = text.trim().to_ascii_lowercase();
+    let lower = lower.strip_suffix('b').unwrap_or(&lower);
+    let end = lower.trim_end_matches(|char: char| char.is_ascii_alphabetic());
+    let factor = match lower.get(end.len()..) {
+        Some("") => 1.0,
+        Some("k") => 1e3,
+        Some("m") => 1e6,
+        Some("g") => 1e9,
+        Some("t") => 1e12,
+        _ => return Err(bad()),
+    };
+    match end.trim().parse::<f64>() {
+        Ok(number) if number >= 0.0 && number.is_finite() => Ok((number * factor) as u64),
+        _ => Err(bad()),
+    }
+}
