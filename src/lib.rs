@@ -1,7 +1,11 @@
 //! Fast, exact and safe tools for OpenStreetMap PBF files.
 //!
-//! [`ElementReader`] reads every object of a file, on one core or on all. [`commands`] holds the commands of the
-//! `pbfhogg` program as functions.
+//! | to | use |
+//! |---|---|
+//! | read every object, on one core or on all | [`ElementReader`] |
+//! | write a file object by object | [`ElementWriter`] |
+//! | read blob by blob | [`PbfFile`], [`BlobPlan`], [`BlobReader`], [`PrimitiveBlock`] |
+//! | run what the `pbfhogg` program does | [`commands`] |
 //!
 //! ```no_run
 //! use pbfhogg::{Element, ElementReader};
@@ -18,6 +22,12 @@
 //! # let _ = node_references;
 //! # Ok::<(), pbfhogg::Error>(())
 //! ```
+//!
+//! Coordinates are whole numbers of nanodegrees (the unit of the file) or of 1e-7 degree (`_e7`, `decimicro`); lengths are
+//! bytes; times are seconds since 1970. Every function that reads or writes returns an [`Error`] that names the file, the
+//! blob, its offset and the cause.
+//!
+//! The default feature `cli` is the program. Without it (`default-features = false`) the library has fewer dependencies.
 
 #[cfg(feature = "cli")]
 #[doc(hidden)]
@@ -25,22 +35,37 @@ pub mod cli;
 pub mod commands;
 mod engine;
 mod error;
+#[doc(hidden)]
 pub mod file;
+#[doc(hidden)]
 pub mod formats;
+#[doc(hidden)]
 pub mod geometry;
+#[doc(hidden)]
 pub mod index;
+#[doc(hidden)]
 pub mod io;
+#[doc(hidden)]
 pub mod osm;
+#[doc(hidden)]
 pub mod pbf;
+#[doc(hidden)]
 pub mod region_file;
+#[doc(hidden)]
 pub mod runtime;
 
+pub use engine::{ElementWriter, HeaderOption, HeaderOptions, OutputOptions};
 pub use error::{Error, FormatError, Result};
-pub use file::ElementReader;
-pub use pbf::Element;
+pub use file::{BlobPlan, BlobReader, ElementReader, PbfFile, PlanNeeds, WriteOptions, Written};
+pub use io::{Input, OutputTarget};
+pub use osm::{Bbox, KindSet, Location, ObjectId, ObjectKind};
+pub use pbf::{
+    BlobEntry, BlobFlags, Compression, Element, HeaderBlock, Info, InfoFields, Member, Members,
+    Node, Object, ObjectBody, PrimitiveBlock, Refs, Relation, StringTable, Tags, Way,
+};
 pub use runtime::{
     Context, Counter, InputFormat, IoMode, NoObserver, Observer, Phase, PhaseTimes, Stats,
-    StatsReport, human_bytes,
+    StatsReport,
 };
 
 #[cfg(doctest)]

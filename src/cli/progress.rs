@@ -1,6 +1,7 @@
 //! What a person sees while a command works.
 
-use crate::{Observer, human_bytes};
+use crate::Observer;
+use crate::runtime::human_bytes;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::fmt::Write;
 use std::io::IsTerminal;

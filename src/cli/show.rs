@@ -1,7 +1,7 @@
 //! Numbers and tables that a person can read.
 
 use crate::StatsReport;
-pub use crate::human_bytes as bytes;
+pub use crate::runtime::human_bytes as bytes;
 use std::fmt::Write;
 
 /// A number with its digits in groups of three: `12,345,678`.

@@ -1,6 +1,7 @@
 //! `sort` and `merge`: objects in canonical order; what is in order already is copied.
 
 use super::open_all;
+use crate::engine::OutputOptions;
 use crate::engine::headers::HeaderOptions;
 pub use crate::engine::sort::{Dedupe, Summary};
 use crate::engine::sort::{SortJob, sort_files};
@@ -28,9 +29,9 @@ pub struct Options {
 /// Merges the inputs into one file in canonical order.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let job = SortJob {
-        output: options.output.clone(),
-        write: options.write,
-        header: options.header.clone(),
+        output: OutputOptions::new(options.output.clone())
+            .write(options.write)
+            .header(options.header.clone()),
         dedupe: options.dedupe,
     };
     sort_files(open_all(&options.inputs, &options.write, ctx)?, &job, ctx)

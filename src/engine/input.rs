@@ -2,6 +2,7 @@
 //! that every command takes it.
 
 use super::headers::HeaderOptions;
+use crate::engine::OutputOptions;
 use crate::engine::sink::{BlobOutcome, Sink};
 use crate::engine::sort::{Dedupe, SortJob, sort_files};
 use crate::error::{Error, FormatError, Result};
@@ -109,16 +110,18 @@ pub(crate) fn in_order(
     ));
     let scratch = ScratchFile::create(scratch)?;
     let original = file.input.clone();
-    let job = SortJob {
-        output: OutputTarget::Scratch(scratch.clone()),
-        write: WriteOptions {
+    let target = OutputTarget::Scratch(scratch.clone());
+    let output = OutputOptions::new(target)
+        .write(WriteOptions {
             compression: write.compression,
             ..WriteOptions::default()
-        },
-        header: HeaderOptions {
+        })
+        .header(HeaderOptions {
             generator: file.header.writing_program.clone(),
             set: Vec::new(),
-        },
+        });
+    let job = SortJob {
+        output,
         dedupe: Dedupe::KeepAll,
     };
     sort_files(vec![file], &job, ctx)?;

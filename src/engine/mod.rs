@@ -1,9 +1,11 @@
 //! The parts that commands are made of: passes over blobs, selections of objects, references, and the sink of results.
 
 pub(crate) mod block_packer;
+pub(crate) mod element_writer;
 pub(crate) mod filter;
 pub(crate) mod headers;
 pub(crate) mod input;
+pub(crate) mod output_options;
 pub(crate) mod partial_blob_cache;
 pub(crate) mod references;
 pub(crate) mod rewrite;
@@ -14,8 +16,10 @@ pub(crate) mod sort;
 pub(crate) mod tag_match;
 
 pub(crate) use block_packer::Encoders;
+pub use element_writer::ElementWriter;
 pub(crate) use filter::{GroupId, Selected, Selection};
 pub use headers::{HeaderOption, HeaderOptions};
+pub use output_options::OutputOptions;
 pub use sink::WriteSummary;
 
 use crate::file::PbfFile;

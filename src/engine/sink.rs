@@ -108,6 +108,11 @@ impl<'f> Sink<'f> {
         }
     }
 
+    /// Appends a block that replaces none of the input, to be joined with its neighbours.
+    pub(crate) fn append_block(&mut self, block: EncodedBlock) -> Result<()> {
+        self.packer.block(block)
+    }
+
     /// Counts a blob that was skipped.
     pub(crate) fn skip(&mut self) {
         self.summary.blobs_skipped += 1;

@@ -6,13 +6,13 @@
 
 mod merge;
 
-use crate::engine::headers::{HeaderOptions, merged_header};
+use crate::engine::headers::merged_header;
 use crate::engine::shards::{MergeStep, Source, Sources, plan_steps, without_equals};
 use crate::engine::sink::{BlobOutcome, Sink};
-use crate::engine::{WriteSummary, copy_size_hint};
+use crate::engine::{OutputOptions, WriteSummary, copy_size_hint};
 use crate::error::Result;
-use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, WriteOptions, Written};
-use crate::io::{Input, OutputTarget, SizeHint};
+use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, Written};
+use crate::io::{Input, SizeHint};
 use crate::osm::TypeThenId;
 use crate::pbf::{BlobFlags, FrameEncoder, HeaderBlock, feature};
 use crate::runtime::{Context, Pass};
@@ -22,9 +22,7 @@ use serde::Serialize;
 /// Where sorted objects go, and which duplicates are left out.
 #[derive(Debug, Clone)]
 pub(crate) struct SortJob {
-    pub output: OutputTarget,
-    pub write: WriteOptions,
-    pub header: HeaderOptions,
+    pub output: OutputOptions,
     pub dedupe: Dedupe,
 }
 
@@ -80,7 +78,7 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
     // Files that are in order are copied while they are looked at.
     ctx.expect_phases(u64::from(files.len() > 1 || !header.has(feature::SORTED)));
     header.set_optional(feature::SORTED, true);
-    job.header.apply(&mut header);
+    job.output.header.apply(&mut header);
     let kept = match job.dedupe {
         Dedupe::KeepAll => KeptVersions::All,
         Dedupe::HighestVersion if header.has(feature::HISTORY) => KeptVersions::EachVersion,
@@ -111,7 +109,7 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
             .collect(),
     };
     let merged = steps.iter().map(MergeStep::blobs_merged).sum();
-    let scratch = job.output.scratch_directory();
+    let scratch = job.output.target.scratch_directory();
     let runs = merge::sorted_runs(&inputs, &steps, SHARD_BYTES, &scratch, ctx)?;
     let steps = match &runs {
         None => steps,
@@ -139,7 +137,7 @@ fn copy_while_sorted(
     kept: KeptVersions,
     ctx: &Context,
 ) -> Result<Attempt> {
-    let target = job.output.clone();
+    let target = job.output.target.clone();
     // A stream cannot take back what it was given.
     let mut sink = match target.is_stream() {
         true => None,
@@ -152,7 +150,7 @@ fn copy_while_sorted(
             Some(Sink::create(
                 target,
                 header.clone(),
-                job.write,
+                job.output.write,
                 size_hint,
                 ctx,
             )?)
@@ -201,11 +199,18 @@ fn write_steps(
         .iter()
         .map(MergeStep::size_hint)
         .fold(SizeHint::default(), SizeHint::and);
-    let mut sink = Sink::create(job.output.clone(), header, job.write, size_hint, ctx)?;
+    let mut sink = Sink::create(
+        job.output.target.clone(),
+        header,
+        job.output.write,
+        size_hint,
+        ctx,
+    )?;
     Pass::new("sort", ctx).with_budget(MERGE_BUDGET).run(
         steps,
         || {
-            let encoder = FrameEncoder::new(job.write.compression, job.write.blob_index);
+            let encoder =
+                FrameEncoder::new(job.output.write.compression, job.output.write.blob_index);
             (Sources::new(inputs, ctx), encoder)
         },
         |(sources, encoder), step| match step {

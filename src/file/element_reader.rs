@@ -90,7 +90,7 @@ impl ElementReader {
         Self { kinds, ..self }
     }
 
-    /// Of nodes reads those within a box only, its edges included. Blobs that an index tells to lie outside are not
+    /// Of nodes reads those within a box only, its edges included; a deleted node has no location. Blobs that an index tells to lie outside are not
     /// read. Ways and relations are all read.
     #[must_use]
     pub fn nodes_within(self, bbox: Bbox) -> Self {
@@ -144,7 +144,9 @@ impl ElementReader {
 
     fn selects(&self, element: &Element<'_>) -> bool {
         let is_within = |bbox: &Bbox| match element {
-            Element::Node(node) => bbox.contains_nano(node.nano_lat(), node.nano_lon()),
+            Element::Node(node) => {
+                node.info().visible && bbox.contains_nano(node.nano_lat(), node.nano_lon())
+            }
             Element::Way(_) | Element::Relation(_) => true,
         };
         self.kinds.contains(element.kind()) && self.bbox.as_ref().is_none_or(is_within)

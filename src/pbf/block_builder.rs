@@ -84,7 +84,7 @@ impl BlockBuilder {
     }
 
     /// Whether a block was ended that was not taken yet.
-    pub(super) fn has_blocks(&self) -> bool {
+    pub(crate) fn has_blocks(&self) -> bool {
         !self.blocks.is_empty()
     }
 

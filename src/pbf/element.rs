@@ -5,7 +5,7 @@ use super::dense::DenseNodes;
 use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage, version_number};
 use super::wire::zigzag_decode;
 use crate::error::FormatError;
-use crate::osm::{NANO_PER_DECIMICRO, ObjectKind};
+use crate::osm::{Location, NANO_PER_DECIMICRO, ObjectKind};
 use crate::pbf::wire::{Packed, Varints};
 
 /// Metadata of an object. What the file does not have is `None`.
@@ -23,6 +23,20 @@ pub struct Info<'a> {
     pub user: Option<&'a str>,
     /// False for a deleted version in a history file.
     pub visible: bool,
+}
+
+impl Default for Info<'_> {
+    /// No metadata: a visible object.
+    fn default() -> Self {
+        Self {
+            version: None,
+            timestamp: None,
+            changeset: None,
+            uid: None,
+            user: None,
+            visible: true,
+        }
+    }
 }
 
 impl<'a> Info<'a> {
@@ -141,6 +155,11 @@ impl<'b> Node<'b> {
         saturating_e7(self.nano_lon)
     }
 
+    /// The location; `None` where the coordinates stand for an undefined one.
+    pub fn location(&self) -> Option<Location> {
+        Location::new(self.decimicro_lat(), self.decimicro_lon())
+    }
+
     /// Latitude in degrees.
     pub fn lat(&self) -> f64 {
         self.nano_lat as f64 * 1e-9
@@ -213,6 +232,12 @@ impl<'b> Way<'b> {
     /// The ids of the way's nodes, in order.
     pub fn refs(&self) -> Refs<'b> {
         Refs::new(self.message.refs.as_bytes())
+    }
+
+    /// The locations of the way's nodes, beside [`refs`](Self::refs); empty in a file without LocationsOnWays.
+    pub fn locations(&self) -> impl Iterator<Item = Option<Location>> + use<'b> {
+        let locations = self.nano_locations();
+        locations.map(|(lat, lon)| Location::new(saturating_e7(lat), saturating_e7(lon)))
     }
 
     /// Latitude and longitude of the way's nodes in nanodegrees, beside [`refs`](Self::refs);

@@ -41,7 +41,38 @@ pub enum ObjectBody<'a> {
     },
 }
 
-impl Object<'_> {
+impl<'a> Object<'a> {
+    /// A node without metadata.
+    pub fn node(id: i64, location: Option<Location>, tags: &'a [(&'a str, &'a str)]) -> Self {
+        Self::new(id, tags, ObjectBody::Node { location })
+    }
+
+    /// A way without metadata and without the locations of its nodes.
+    pub fn way(id: i64, refs: &'a [i64], tags: &'a [(&'a str, &'a str)]) -> Self {
+        let locations = &[];
+        Self::new(id, tags, ObjectBody::Way { refs, locations })
+    }
+
+    /// A relation without metadata.
+    pub fn relation(id: i64, members: &'a [Member<'a>], tags: &'a [(&'a str, &'a str)]) -> Self {
+        Self::new(id, tags, ObjectBody::Relation { members })
+    }
+
+    fn new(id: i64, tags: &'a [(&'a str, &'a str)], body: ObjectBody<'a>) -> Self {
+        Self {
+            id,
+            info: Info::default(),
+            tags,
+            body,
+        }
+    }
+
+    /// The same object with metadata.
+    #[must_use]
+    pub fn with_info(self, info: Info<'a>) -> Self {
+        Self { info, ..self }
+    }
+
     /// The kind of the object.
     pub const fn kind(&self) -> ObjectKind {
         match self.body {

@@ -30,14 +30,7 @@ impl Default for PlainObject<'_> {
         Self {
             kind: ObjectKind::Node,
             id: 0,
-            info: Info {
-                version: None,
-                timestamp: None,
-                changeset: None,
-                uid: None,
-                user: None,
-                visible: true,
-            },
+            info: Info::default(),
             nano_location: (0, 0),
             tags: Vec::new(),
             refs: Vec::new(),
