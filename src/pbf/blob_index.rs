@@ -1,18 +1,19 @@
-//! The per-blob index in a BlobHeader's `indexdata`: 42 bytes on one blob of one kind.
+//! The per-blob index in a BlobHeader's `indexdata`: 42 bytes that describe a blob with objects of one kind.
 
 use super::entry::{BlobEntry, BlobFlags};
 use crate::osm::{Bbox, KindSet, ObjectKind};
 
-/// Bytes of a version 2 index.
+/// The length of a version 2 index in bytes.
 pub const BLOB_INDEX_LEN: usize = 42;
-/// Bytes of a version 1 index, which has no box.
+/// The length in bytes of a version 1 index, which has no bounding box.
 const V1_LEN: usize = 26;
 
-/// The index of a blob; `None` for one of several kinds or of none, which gets no index.
+/// The index of a blob. `None` if the blob has no objects, objects of several kinds, ids below 1, or nodes without a
+/// known bounding box.
 pub fn encode_blob_index(entry: &BlobEntry) -> Option<[u8; BLOB_INDEX_LEN]> {
     let kind = entry.kinds.single()?;
-    // The index orders ids as numbers; this crate's entries order them canonically.
-    // And it has no way to say that a box is not known.
+    // The index orders ids as numbers, an entry orders them canonically: the two agree for positive ids only. The index
+    // of nodes cannot express that their box is not known.
     let boxless = kind == ObjectKind::Node && entry.bbox.is_empty();
     if entry.min_id <= 0 || boxless {
         return None;
@@ -49,8 +50,8 @@ const fn edges(bbox: &Bbox) -> [i32; 4] {
     ]
 }
 
-/// Fills an entry in from an index. `None` where the index is of an unknown version, damaged, or
-/// holds ids that are not all positive: the blob itself must answer then.
+/// Fills in `entry` from an index. Returns `None` if the index has an unknown version, is damaged, or has ids below 1:
+/// the blob must then be decoded, and some fields of `entry` may have been changed.
 pub fn decode_blob_index(indexdata: &[u8], entry: &mut BlobEntry) -> Option<()> {
     let (&[version, kind], rest) = indexdata.split_first_chunk::<2>()?;
     let has_box = match (version, indexdata.len()) {

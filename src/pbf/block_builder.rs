@@ -1,4 +1,4 @@
-//! Objects in, blocks out: uncompressed, so that small ones can still be joined.
+//! Building blocks of objects. The blocks are not compressed yet, so that small ones can be joined.
 
 use super::block::BlockUnits;
 use super::block_encoder::BlockEncoder;
@@ -8,34 +8,34 @@ use super::object::Object;
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
 
-/// A block of objects of one kind that was built and not yet compressed.
+/// An uncompressed block of objects of one kind.
 #[derive(Debug)]
 pub struct EncodedBlock {
-    /// The payload.
+    /// The PrimitiveBlock message.
     pub payload: Vec<u8>,
     /// The kind of its objects.
     pub kind: ObjectKind,
-    /// How many objects there are.
+    /// The number of its objects.
     pub count: usize,
 }
 
-/// Builds blocks of objects: a new one where the kind changes or a block is full.
+/// Builds blocks of objects. A new block begins when the kind or the units change, or when a block is full.
 #[derive(Debug, Default)]
 pub(crate) struct BlockBuilder {
     builder: BlockEncoder,
-    /// The kind of the objects in the builder.
+    /// The kind of the objects in the current block.
     kind: Option<ObjectKind>,
     blocks: Vec<EncodedBlock>,
     spare: Vec<u8>,
 }
 
 impl BlockBuilder {
-    /// Leaves the coordinates of ways out of all blocks from here on.
+    /// Omits the coordinates of all ways that are added from now on.
     pub(super) fn drop_locations(&mut self) {
         self.builder.drop_locations();
     }
 
-    /// Makes blocks of so many objects from here on.
+    /// Sets the maximum number of objects per block; 0 for the usual one.
     pub(crate) fn set_max_objects(&mut self, most: usize) {
         self.builder.set_max_objects(most);
     }
@@ -46,7 +46,7 @@ impl BlockBuilder {
         self.builder.add(object)
     }
 
-    /// Adds an object of another block, whose units and strings are given.
+    /// Adds an object of a block with the given units and strings.
     pub(crate) fn add_raw(
         &mut self,
         object: &RawObject<'_>,
@@ -68,7 +68,7 @@ impl BlockBuilder {
         self.kind = Some(kind);
     }
 
-    /// Ends the block, if one is begun.
+    /// Ends the current block if it has objects.
     pub(crate) fn end_block(&mut self) {
         let count = self.builder.len();
         if let (1.., Some(kind)) = (count, self.kind) {
@@ -83,17 +83,17 @@ impl BlockBuilder {
         }
     }
 
-    /// Whether a block was ended that was not taken yet.
+    /// Whether [`take_blocks`](Self::take_blocks) would return a block.
     pub(crate) fn has_blocks(&self) -> bool {
         !self.blocks.is_empty()
     }
 
-    /// The blocks that were ended since the last call.
+    /// Takes the blocks that were ended since the last call.
     pub(crate) fn take_blocks(&mut self) -> Vec<EncodedBlock> {
         std::mem::take(&mut self.blocks)
     }
 
-    /// Takes back the memory of a block that was compressed.
+    /// Keeps the memory of `payload` for the next block.
     pub(super) fn reuse(&mut self, payload: Vec<u8>) {
         self.spare = payload;
     }

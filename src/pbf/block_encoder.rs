@@ -1,4 +1,4 @@
-//! Building a PrimitiveBlock object by object: one kind, one group, strings ordered by use.
+//! Encoding objects of one kind as a PrimitiveBlock with one group and a string table ordered by use.
 
 use super::block::BlockUnits;
 use super::dense::RawNode;
@@ -14,33 +14,33 @@ use crate::osm::{Location, ObjectKind};
 use crate::pbf::wire::{Packed, Varints};
 use std::ops::Range;
 
-/// Objects in a full block, as nearly every writer cuts them.
+/// The number of objects in a full block. Nearly all programs write blocks of this size.
 pub const TARGET_ELEMENTS: usize = 8000;
-/// Bytes of payload after which a block is full whatever it holds.
+/// The estimated payload length in bytes from which on a block is full, whatever its number of objects.
 pub const TARGET_PAYLOAD: usize = 4 * 1024 * 1024;
 
-/// Builds blocks. Take the payload with [`finish`](Self::finish) when
-/// [`wants_flush`](Self::wants_flush) says so; the builder can then be used again.
+/// Encodes objects as PrimitiveBlocks. When [`wants_flush`](Self::wants_flush) returns `true`, the block must be ended
+/// by [`finish`](Self::finish) before the next object is added.
 #[derive(Debug, Default)]
 pub struct BlockEncoder {
     units: BlockUnits,
     kind: Option<ObjectKind>,
     drop_locations: bool,
-    /// Objects in a full block; 0 for as many as usual.
+    /// The maximum number of objects per block; 0 for [`TARGET_ELEMENTS`].
     most: usize,
     interner: Interner,
     objects: Vec<Pending>,
     lats: Vec<i64>,
     lons: Vec<i64>,
-    /// Provisional string ids of all tags, keys and values in turn.
+    /// The provisional string ids of all tags; keys and values alternate.
     tags: Vec<u32>,
-    /// Provisional string ids of all members' roles.
+    /// The provisional string ids of the roles of all members.
     roles: Vec<u32>,
-    /// Packed runs: refs and locations of ways, ids and kinds of members.
+    /// The packed runs of all ways (refs, latitudes, longitudes) and relations (ids and kinds of members).
     runs: Vec<u8>,
 }
 
-/// One object; string ids are provisional, ranges point into the builder's vectors.
+/// An object of the block. String ids are provisional, ranges are indices into the vectors of the encoder.
 #[derive(Debug)]
 struct Pending {
     id: i64,
@@ -51,12 +51,12 @@ struct Pending {
 }
 
 impl BlockEncoder {
-    /// How many objects are in the block so far.
+    /// The number of objects in the block so far.
     pub fn len(&self) -> usize {
         self.objects.len()
     }
 
-    /// Whether there is no object in the block yet.
+    /// Whether the block has no objects yet.
     pub fn is_empty(&self) -> bool {
         self.objects.is_empty()
     }
@@ -66,7 +66,7 @@ impl BlockEncoder {
         ids + self.runs.len() + self.interner.text_len()
     }
 
-    /// Whether the block should be finished before an object of that kind is added.
+    /// Whether the block must be finished before an object of `kind` is added: it has another kind, or is full.
     pub fn wants_flush(&self, kind: ObjectKind) -> bool {
         !self.is_empty()
             && (self.kind != Some(kind)
@@ -74,12 +74,12 @@ impl BlockEncoder {
                 || self.payload_estimate() >= TARGET_PAYLOAD)
     }
 
-    /// Whether objects of a block with that units can be added to this one as they are.
+    /// Whether objects of a block with `units` can be added without converting them.
     pub(crate) fn accepts_units(&self, units: &BlockUnits) -> bool {
         self.is_empty() || self.units == *units
     }
 
-    /// Makes blocks of so many objects from here on.
+    /// Sets the maximum number of objects per block; 0 for [`TARGET_ELEMENTS`].
     pub(crate) const fn set_max_objects(&mut self, most: usize) {
         self.most = most;
     }
@@ -91,18 +91,19 @@ impl BlockEncoder {
         }
     }
 
-    /// Leaves the coordinates of ways out of all blocks from here on.
+    /// Omits the coordinates of all ways that are added from now on.
     pub(crate) fn drop_locations(&mut self) {
         self.drop_locations = true;
     }
 
-    /// Begins a block with that units.
+    /// Sets the units of the block, which must be empty.
     pub(crate) fn set_units(&mut self, units: &BlockUnits) {
         debug_assert!(self.is_empty());
         self.units = *units;
     }
 
-    /// Adds an object. Fails where the block's units cannot express it.
+    /// Adds an object. A block without objects gets the default units. Fails if the units cannot express a time or
+    /// location exactly.
     pub fn add(&mut self, object: &Object<'_>) -> Result<(), FormatError> {
         if self.is_empty() {
             self.units = BlockUnits::default();
@@ -261,7 +262,7 @@ impl BlockEncoder {
         Ok(())
     }
 
-    /// Takes over the tags of a message; returns where they start.
+    /// Appends the tags of a message to `tags`, and returns the index of the first.
     fn move_tags(
         &mut self,
         keys: &Packed<'_>,
@@ -292,7 +293,7 @@ impl BlockEncoder {
         Ok(RawInfo { user_sid, ..info })
     }
 
-    /// Appends the block's payload and begins a new block.
+    /// Appends the payload of the block to `out` and begins a new block.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         let mut table = Vec::with_capacity(self.interner.text_len() * 2);
         let final_ids = self.interner.finish(&mut table);
@@ -357,7 +358,7 @@ impl BlockEncoder {
         );
         put_deltas(&mut columns.lats, self.lats.iter().copied());
         put_deltas(&mut columns.lons, self.lons.iter().copied());
-        // The column may be left out where no node has tags, but some readers lose the nodes then.
+        // The column of tags could be omitted if no node has tags, but some readers then lose the nodes.
         for object in &self.objects {
             let tags = self.tags.get(object.tags.clone()).unwrap_or_default();
             tags.iter()
@@ -377,7 +378,7 @@ impl BlockEncoder {
     }
 }
 
-/// Appends what of a units is not the default.
+/// Appends the fields of the units that differ from the default.
 fn put_units(out: &mut Vec<u8>, units: &BlockUnits) {
     let default = BlockUnits::default();
     let fields = [
@@ -409,7 +410,7 @@ fn put_units(out: &mut Vec<u8>, units: &BlockUnits) {
     }
 }
 
-/// The columns of DenseInfo.
+/// A column of DenseInfo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InfoColumn {
     Version,
@@ -430,9 +431,8 @@ impl InfoColumn {
         Self::Visible,
     ];
 
-    /// The columns to write where `needed` ones hold something. Some readers take metadata to be
-    /// all there or not at all, so that any one brings the others with it; only `visible` stands
-    /// for itself.
+    /// The columns to write if the columns `needed` have values. Some readers expect metadata to be complete or
+    /// missing: if any column is needed, all are written, but `visible` only if it is needed itself.
     pub(crate) fn written(needed: &[Self]) -> impl Iterator<Item = Self> + '_ {
         let wanted = |column: &Self| match column {
             Self::Visible => needed.contains(column),
@@ -441,12 +441,12 @@ impl InfoColumn {
         Self::ALL.into_iter().filter(wanted)
     }
 
-    /// Whether values are delta and zigzag coded.
+    /// Whether the values are delta coded and zigzag coded, not plain varints.
     pub(crate) const fn is_delta(self) -> bool {
         !matches!(self, Self::Version | Self::Visible)
     }
 
-    /// The value that a missing column stands for.
+    /// The value of every node if the column is missing.
     pub(crate) const fn absent(self) -> i64 {
         matches!(self, Self::Visible) as i64
     }
@@ -462,7 +462,7 @@ impl InfoColumn {
         }
     }
 
-    /// Appends values as this column codes them.
+    /// Appends values in the coding of this column.
     pub(crate) fn encode(self, values: impl Iterator<Item = i64>, out: &mut Vec<u8>) {
         if self.is_delta() {
             put_deltas(out, values);
@@ -472,7 +472,7 @@ impl InfoColumn {
     }
 }
 
-/// The columns of a DenseNodes message, encoded.
+/// The encoded columns of a DenseNodes message.
 #[derive(Debug, Default)]
 pub(crate) struct DenseColumns {
     pub ids: Vec<u8>,
@@ -487,13 +487,13 @@ impl DenseColumns {
         &mut self.info[column as usize]
     }
 
-    /// Bytes of all columns.
+    /// The length of all columns in bytes.
     pub(crate) fn len(&self) -> usize {
         let plain = [&self.ids, &self.lats, &self.lons, &self.keys_vals];
         plain.into_iter().chain(&self.info).map(Vec::len).sum()
     }
 
-    /// Appends the message; empty columns are left out.
+    /// Appends the DenseNodes message. Empty columns are omitted.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         put_packed_field(out, dense_nodes::ID, &self.ids);
         let mut info = Vec::new();

@@ -1,6 +1,6 @@
-//! Blob compression and decompression, behind one function each.
+//! Compression and decompression of blobs.
 //!
-//! zlib is done by libdeflate: `notes/codec.md` has the measurements that chose it.
+//! Whole zlib blobs are processed by libdeflate; `notes/codec.md` has the measurements behind this choice.
 
 use super::frame::{Blob, BlobKind, Encoding, MAX_PAYLOAD_LEN, encode_frame, wrong_raw_size};
 use super::wire::{MAX_VARINT_LEN, read_varint};
@@ -8,10 +8,10 @@ use crate::error::FormatError;
 use std::fmt;
 use std::str::FromStr;
 
-/// How new blobs are compressed. Blobs that pass through keep what they have.
+/// The compression of new blobs. Blobs that are copied keep their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
-    /// Stored as they are.
+    /// No compression.
     None,
     /// zlib, level 1 to 12; readable by every program.
     Zlib(u8),
@@ -22,7 +22,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// How a Blob stores what is compressed so.
+    /// The encoding of a Blob with this compression.
     pub const fn encoding(self) -> Encoding {
         match self {
             Self::None => Encoding::Raw,
@@ -32,8 +32,8 @@ impl Compression {
         }
     }
 
-    /// Whether a blob that is stored as `encoding` is not known to be compressed so: the level cannot be seen, but
-    /// the usual one is taken to be there.
+    /// Whether a blob with `encoding` may have another compression than this. A Blob does not record its level; it is
+    /// assumed to have the default level.
     pub(crate) fn differs_from(self, encoding: Encoding) -> bool {
         let is_usual = matches!(self, Self::None | Self::Lz4 | Self::Zlib(6) | Self::Zstd(3));
         self.encoding() != encoding || !is_usual
@@ -85,10 +85,10 @@ impl fmt::Display for Compression {
     }
 }
 
-/// The libdeflate level that is at least as small as zlib at `level` on OSM data.
+/// The libdeflate level whose output is not larger than that of zlib at `level` on OSM data.
 ///
-/// A user who says `zlib:6` asks for a ratio, not for a program's digit: libdeflate keeps that
-/// promise at a lower and faster level (`notes/codec.md`).
+/// A user who asks for `zlib:6` expects a compression ratio. libdeflate reaches it at a lower and faster level
+/// (`notes/codec.md`).
 const fn libdeflate_level(level: u8) -> i32 {
     match level {
         0..=2 => 1,
@@ -102,11 +102,11 @@ const fn libdeflate_level(level: u8) -> i32 {
     }
 }
 
-/// Takes blobs apart. Owns the state of the libraries; one a worker.
+/// Decompresses blobs. Each worker has its own, because it owns the state of the compression libraries.
 pub struct Decompressor {
     zlib: libdeflater::Decompressor,
     zstd: Option<zstd::bulk::Decompressor<'static>>,
-    /// For the first bytes of zlib data alone.
+    /// Inflates the beginning of zlib data, for [`string_table`](Self::string_table).
     stream: Option<flate2::Decompress>,
     payload: Vec<u8>,
 }
@@ -131,9 +131,9 @@ impl Default for Decompressor {
 }
 
 impl Decompressor {
-    /// The uncompressed payload of `blob`, which is valid until the next call.
+    /// The uncompressed payload of `blob`, valid until the next call.
     ///
-    /// Fails where the stored bytes are damaged or do not give exactly `raw_size` bytes.
+    /// Fails if the stored bytes are damaged or the payload does not have exactly `payload_len` bytes.
     pub fn payload<'a>(&'a mut self, blob: &Blob<'a>) -> Result<&'a [u8], FormatError> {
         let len = blob.payload_len as usize;
         if blob.encoding == Encoding::Raw {
@@ -158,8 +158,8 @@ impl Decompressor {
 }
 
 impl Decompressor {
-    /// The StringTable message of the block in `blob`; `None` where the block does not begin with it. Of
-    /// zlib data no more is inflated than that.
+    /// The StringTable message of the block in `blob`; `None` if the block does not begin with one, or if it is longer
+    /// than the block. zlib data is inflated up to the end of the message only.
     pub(crate) fn string_table<'a>(
         &'a mut self,
         blob: &Blob<'a>,
@@ -190,7 +190,8 @@ impl Decompressor {
     }
 }
 
-/// Where the StringTable message starts that a payload begins with, and its length.
+/// The offset and the length in bytes of the StringTable message at the beginning of a payload; `None` if the payload
+/// begins with another field.
 fn string_table_len(payload: &[u8]) -> Option<(usize, usize)> {
     const TAG: u8 = 1 << 3 | 2;
     let mut pos = 1;
@@ -201,7 +202,7 @@ fn string_table_len(payload: &[u8]) -> Option<(usize, usize)> {
     Some((pos, usize::try_from(len).ok()?))
 }
 
-/// Inflates until `out` has `wanted` bytes, or is full.
+/// Goes on inflating `data` into `out` until `out` has `wanted` bytes or is full. Fails if the data ends before.
 fn inflate_until(
     stream: &mut flate2::Decompress,
     data: &[u8],
@@ -253,7 +254,7 @@ fn unzstd(
     zstd.decompress_to_buffer(data, out).map_err(damaged)
 }
 
-/// Makes frames out of payloads. Owns the state of the libraries; one a worker.
+/// Compresses payloads into frames. Each worker has its own, because it owns the state of the compression libraries.
 pub struct Compressor {
     compression: Compression,
     zlib: Option<libdeflater::Compressor>,
@@ -270,7 +271,7 @@ impl fmt::Debug for Compressor {
 }
 
 impl Compressor {
-    /// A compressor of that kind and level.
+    /// A compressor with the given compression and level.
     pub fn new(compression: Compression) -> Self {
         Self {
             compression,
@@ -280,8 +281,8 @@ impl Compressor {
         }
     }
 
-    /// Compresses `payload` and appends it to `out` as a whole frame with a BlobHeader that carries
-    /// `indexdata` where there is any. Fails where a limit of the format is passed.
+    /// Compresses `payload` and appends it to `out` as a whole frame. The BlobHeader has `indexdata` if it is given.
+    /// Fails if the payload or the Blob exceeds a limit of the format.
     pub fn frame(
         &mut self,
         kind: BlobKind,

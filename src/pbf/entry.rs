@@ -1,15 +1,15 @@
-//! What is known of one data blob without reading it.
+//! Entries of data blobs: facts about their contents that are known without decoding them.
 
 use crate::osm::{Bbox, KindSet, TypeThenId, id_rank};
 
-/// Facts about a blob's contents, as bits.
+/// Facts about the contents of a blob, one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BlobFlags(u8);
 
 impl BlobFlags {
-    /// Objects stand in canonical order, versions ascending within an id.
+    /// Objects are in canonical order, and the versions of an object do not descend.
     pub const SORTED: Self = Self(1);
-    /// Sorted, and no id occurs twice.
+    /// Objects are in canonical order, and no id occurs twice.
     pub const STRICT: Self = Self(2);
     /// Some way carries the coordinates of its nodes.
     pub const LOCATIONS: Self = Self(4);
@@ -17,20 +17,19 @@ impl BlobFlags {
     pub const DENSE: Self = Self(8);
     /// Some object is a deleted version.
     pub const DELETED: Self = Self(16);
-    /// The facts above come from the decoded blob; otherwise only set bits mean something.
+    /// The flags above were read from the decoded blob. Without this flag, a cleared flag above means "not known".
     pub const SCANNED: Self = Self(32);
     /// The content hash is known.
     pub const HASHED: Self = Self(64);
-    /// This program has read all that the entry says in the blob itself, in this run: these are no claims. Not
-    /// stored.
+    /// The whole entry was read from the decoded blob in this run: it is not a claim of an index. Not stored in files.
     pub const VERIFIED: Self = Self(128);
 
-    /// The flags from their stored bits; unknown bits are dropped.
+    /// The flags with the given stored bits. [`VERIFIED`](Self::VERIFIED) is cleared.
     pub const fn from_bits(bits: u8) -> Self {
         Self(bits & !Self::VERIFIED.0)
     }
 
-    /// The bits as they are stored.
+    /// The bits as they are stored, without [`VERIFIED`](Self::VERIFIED).
     pub const fn bits(self) -> u8 {
         self.0 & !Self::VERIFIED.0
     }
@@ -50,30 +49,30 @@ impl BlobFlags {
     }
 }
 
-/// The facts about one data blob that are known without reading it.
+/// The facts about one data blob that are known without decoding it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlobEntry {
-    /// Where the frame starts in the file, in bytes.
+    /// The offset of the frame in the file, in bytes.
     pub offset: u64,
-    /// The smallest id in canonical order; of the first kind where there are several.
+    /// The smallest id in canonical order. If the blob has several kinds, that of the first kind.
     pub min_id: i64,
-    /// The largest id in canonical order; of the last kind where there are several.
+    /// The largest id in canonical order. If the blob has several kinds, that of the last kind.
     pub max_id: i64,
-    /// xxh3 of the uncompressed payload; 0 where not [`BlobFlags::HASHED`].
+    /// The xxh3 hash of the uncompressed payload; 0 without [`BlobFlags::HASHED`].
     pub hash: u64,
-    /// Box around all nodes; [`Bbox::EMPTY`] where there are none or it is not known.
+    /// The bounding box of all nodes; [`Bbox::EMPTY`] if the blob has no nodes or the box is not known.
     pub bbox: Bbox,
     /// Length of the whole frame in bytes.
     pub frame_len: u32,
-    /// Length of the uncompressed payload in bytes; 0 where not known.
+    /// Length of the uncompressed payload in bytes; 0 if not known.
     pub payload_len: u32,
-    /// How many objects there are.
+    /// The number of objects.
     pub count: u32,
-    /// Number of the frame in the file; the header is 0.
+    /// The index of the frame in the file; the header frame has index 0.
     pub number: u32,
     /// Length of the frame's prefix and BlobHeader in bytes.
     pub header_len: u32,
-    /// Kinds of objects.
+    /// The kinds of the objects.
     pub kinds: KindSet,
     /// Facts about the contents.
     pub flags: BlobFlags,
@@ -99,17 +98,17 @@ impl Default for BlobEntry {
 }
 
 impl BlobEntry {
-    /// The first byte behind the frame.
+    /// The offset of the first byte after the frame.
     pub const fn end(&self) -> u64 {
         self.offset + self.frame_len as u64
     }
 
-    /// The place of the first object in canonical order; `None` without objects.
+    /// The sort key of the first object in canonical order; `None` if the blob has no objects.
     pub fn first_key(&self) -> Option<TypeThenId> {
         self.kinds.first().map(|kind| (kind, id_rank(self.min_id)))
     }
 
-    /// The place of the last object in canonical order; `None` without objects.
+    /// The sort key of the last object in canonical order; `None` if the blob has no objects.
     pub fn last_key(&self) -> Option<TypeThenId> {
         self.kinds.last().map(|kind| (kind, id_rank(self.max_id)))
     }
@@ -124,7 +123,8 @@ impl BlobEntry {
         self.flags.has(BlobFlags::SCANNED) || !self.kinds.is_empty()
     }
 
-    /// What this entry says of ids that `found`, read from the blob itself, does not bear out.
+    /// The first claim of this entry about kinds, number, ids or order of objects that `found`, read from the blob
+    /// itself, contradicts.
     pub fn id_mismatch(&self, found: &Self) -> Option<&'static str> {
         let claims = |flag| self.flags.has(flag) && !found.flags.has(flag);
         if self.kinds != found.kinds {
@@ -140,7 +140,7 @@ impl BlobEntry {
         }
     }
 
-    /// Everything that this entry says of the contents that `found`, read from the blob itself, does not bear out.
+    /// All claims of this entry about the contents of the blob that `found`, read from the blob itself, contradicts.
     pub fn mismatches(&self, found: &Self) -> Vec<&'static str> {
         if !self.is_indexed() {
             return Vec::new();
@@ -155,7 +155,8 @@ impl BlobEntry {
         let scanned = self.flags.has(BlobFlags::SCANNED);
         let box_differs = match scanned {
             true => self.bbox != found.bbox,
-            // Other programs round places between two units in their own way.
+            // Other programs may round coordinates between two units differently: a difference of 1e-7 degree is
+            // accepted.
             false => {
                 let alike = self.bbox.widened(1).encloses(&found.bbox)
                     && found.bbox.widened(1).encloses(&self.bbox);

@@ -1,10 +1,10 @@
-//! Frames: a big-endian length, a `BlobHeader`, a `Blob` (fileformat.proto).
+//! Frames. A frame is the big-endian length of a `BlobHeader`, the `BlobHeader`, and a `Blob` (fileformat.proto).
 
 use super::schema::{blob, blob_header};
 use super::wire::{Fields, put_bytes_field, put_bytes_head, put_varint_field, varint_len};
 use crate::error::FormatError;
 
-/// Bytes of the length that starts a frame.
+/// The size in bytes of the length that a frame begins with.
 pub const FRAME_PREFIX_LEN: usize = 4;
 /// A BlobHeader must be smaller than this many bytes (wiki: 64 KiB).
 pub const MAX_BLOB_HEADER_LEN: u32 = 64 * 1024;
@@ -13,14 +13,14 @@ pub const MAX_BLOB_LEN: u32 = 32 * 1024 * 1024;
 /// An uncompressed payload must not be larger than this many bytes (wiki: 32 MiB).
 pub const MAX_PAYLOAD_LEN: u32 = 32 * 1024 * 1024;
 
-/// What a frame holds.
+/// The type of a frame, from its BlobHeader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlobKind {
     /// "OSMHeader": a HeaderBlock.
     Header,
     /// "OSMData": a PrimitiveBlock.
     Data,
-    /// Anything else; readers pass it over.
+    /// Another type; readers skip the frame.
     Unknown,
 }
 
@@ -33,7 +33,7 @@ impl BlobKind {
     }
 }
 
-/// A `BlobHeader`: what follows, how long it is, and an optional index of it.
+/// A `BlobHeader`: the type and length of the Blob that follows, and an optional index of its contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlobHeader<'a> {
     /// Field 1, `type`.
@@ -57,7 +57,7 @@ impl<'a> BlobHeader<'a> {
         Ok(len)
     }
 
-    /// Reads a BlobHeader.
+    /// Reads a BlobHeader. Fails if it has no `type` or no `datasize`, or if the Blob would be too long.
     pub fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
         let (mut kind, mut indexdata, mut blob_len) = (None, None, None);
         let mut fields = Fields::new(message);
@@ -90,10 +90,10 @@ impl<'a> BlobHeader<'a> {
     }
 }
 
-/// How a Blob stores its payload.
+/// The format in which a Blob stores its payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
-    /// As it is.
+    /// Not compressed.
     Raw,
     /// zlib (RFC 1950).
     Zlib,
@@ -125,10 +125,10 @@ impl Encoding {
     }
 }
 
-/// A `Blob`: a payload, stored in some encoding.
+/// A `Blob`: a payload that is stored in some encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Blob<'a> {
-    /// How `data` is stored.
+    /// The encoding of `data`.
     pub encoding: Encoding,
     /// The stored bytes.
     pub data: &'a [u8],
@@ -137,7 +137,8 @@ pub struct Blob<'a> {
 }
 
 impl<'a> Blob<'a> {
-    /// Reads a Blob. Encodings that no current writer makes are refused by name.
+    /// Reads a Blob. Fails if it is compressed by lzma or bzip2, has no data, or if its payload is too long or,
+    /// uncompressed, has another length than `raw_size`.
     pub fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
         let mut stored = None;
         let mut raw_size = None;
@@ -187,14 +188,14 @@ impl<'a> Blob<'a> {
     }
 }
 
-/// The error for a payload whose length is not what `raw_size` says.
+/// The error for a payload whose length, `found`, differs from `raw_size`.
 pub(super) fn wrong_raw_size(raw_size: u32, found: usize) -> FormatError {
     FormatError::with(format!(
         "raw_size says {raw_size} bytes but {found} are there"
     ))
 }
 
-/// Appends a whole frame: prefix, BlobHeader and Blob. Fails where a limit of the format is passed.
+/// Appends a whole frame: prefix, BlobHeader and Blob. Fails if the Blob or its payload exceeds a limit of the format.
 pub fn encode_frame(
     out: &mut Vec<u8>,
     kind: BlobKind,
@@ -218,7 +219,7 @@ pub fn encode_frame(
     Ok(())
 }
 
-/// Appends a frame's prefix and BlobHeader; the Blob follows.
+/// Appends the prefix and the BlobHeader of a frame whose Blob has `blob_len` bytes.
 pub(crate) fn encode_blob_header(
     out: &mut Vec<u8>,
     kind: BlobKind,
@@ -235,7 +236,7 @@ pub(crate) fn encode_blob_header(
     out.extend_from_slice(&header);
 }
 
-/// Length of the prefix and a plain BlobHeader (no index) of a data frame, in bytes.
+/// Length of the prefix and the BlobHeader of a data frame without index, in bytes.
 pub const fn plain_header_len(blob_len: u32) -> u32 {
     (FRAME_PREFIX_LEN + 2 + "OSMData".len() + 1 + varint_len(blob_len as u64)) as u32
 }

@@ -1,4 +1,4 @@
-//! Objects in, compressed frames out: what a worker does with content that must be written anew.
+//! Encoding objects as compressed frames, for content that cannot be copied.
 
 use super::blob_index::encode_blob_index;
 use super::block::BlockUnits;
@@ -13,16 +13,17 @@ use super::scan::scan_payload;
 use crate::error::{FormatError, Result};
 use twox_hash::XxHash3_64;
 
-/// A compressed frame and what is in it.
+/// A compressed frame and its entry.
 #[derive(Debug, Clone)]
 pub struct EncodedFrame {
     /// The whole frame.
     pub bytes: Vec<u8>,
-    /// What is in it; the offset is not known yet.
+    /// The entry of the frame, without offset and number, which are not known yet.
     pub entry: BlobEntry,
 }
 
-/// Makes frames of objects: a new block where the kind changes or a block is full. One a worker.
+/// Encodes objects as frames. A new block begins when the kind or the units change, or when a block is full. Each
+/// worker has its own encoder.
 #[derive(Debug)]
 pub struct FrameEncoder {
     builder: BlockBuilder,
@@ -32,7 +33,8 @@ pub struct FrameEncoder {
 }
 
 impl FrameEncoder {
-    /// An encoder; `blob_index` puts an index into every BlobHeader.
+    /// An encoder without objects. With `blob_index`, the BlobHeader of every blob that can have a per-blob index has
+    /// one.
     pub fn new(compression: Compression, blob_index: bool) -> Self {
         Self {
             builder: BlockBuilder::default(),
@@ -42,12 +44,12 @@ impl FrameEncoder {
         }
     }
 
-    /// Leaves the coordinates of ways out of all blocks from here on.
+    /// Omits the coordinates of all ways that are added from now on.
     pub fn drop_locations(&mut self) {
         self.builder.drop_locations();
     }
 
-    /// Makes blocks of so many objects from here on.
+    /// Sets the maximum number of objects per block; 0 for the usual one.
     pub(crate) fn set_max_objects(&mut self, most: usize) {
         self.builder.set_max_objects(most);
     }
@@ -58,7 +60,7 @@ impl FrameEncoder {
         self.compress()
     }
 
-    /// Adds an object of another block, whose units and strings are given.
+    /// Adds an object of a block with the given units and strings.
     pub(crate) fn add_raw(
         &mut self,
         object: &RawObject<'_>,
@@ -69,13 +71,13 @@ impl FrameEncoder {
         self.compress()
     }
 
-    /// Ends the block, if one is begun.
+    /// Ends the current block if it has objects.
     pub fn end_block(&mut self) -> Result<(), FormatError> {
         self.builder.end_block();
         self.compress()
     }
 
-    /// Makes frames of the blocks that are full.
+    /// Compresses the blocks that were ended into frames.
     fn compress(&mut self) -> Result<(), FormatError> {
         if !self.builder.has_blocks() {
             return Ok(());
@@ -87,16 +89,16 @@ impl FrameEncoder {
         Ok(())
     }
 
-    /// Adds a block that was encoded elsewhere.
+    /// Adds the payload of a whole block as a frame. Fails if the payload is damaged.
     pub fn add_payload(&mut self, payload: &[u8]) -> Result<(), FormatError> {
         let mut entry = BlobEntry::default();
         scan_payload(payload, &mut entry)?;
         self.add_known(payload, entry)
     }
 
-    /// Adds a block that was made of another in which all that an entry says stayed as it was: kinds, ids, places, and
-    /// the order of ids and of versions. Where the entry does not say
-    /// everything, that is found out.
+    /// Adds the payload of a whole block as a frame with the facts of `entry`, which are not checked: kinds, number,
+    /// ids, order, bounding box and flags. Length and hash are computed. An entry without hash may lack other facts,
+    /// too: the payload is then scanned instead.
     pub(crate) fn add_payload_like(
         &mut self,
         payload: &[u8],
@@ -131,19 +133,19 @@ impl FrameEncoder {
         Ok(())
     }
 
-    /// The frames made since the last call, in order. A block that is begun stays so.
+    /// Takes the frames made since the last call, in order. The current block is not ended.
     pub fn take_frames(&mut self) -> Vec<EncodedFrame> {
         std::mem::take(&mut self.frames)
     }
 
-    /// Ends the block and returns all frames.
+    /// Ends the current block and takes the frames made since the last call.
     pub fn finish(&mut self) -> Result<Vec<EncodedFrame>, FormatError> {
         self.end_block()?;
         Ok(self.take_frames())
     }
 }
 
-/// Length of the prefix and BlobHeader of a frame of our own making.
+/// Length of the prefix and the BlobHeader of a frame, in bytes.
 fn frame_header_len(frame: &[u8]) -> u32 {
     let prefix = frame.first_chunk::<4>().copied().unwrap_or_default();
     4 + u32::from_be_bytes(prefix)

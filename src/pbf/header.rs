@@ -1,4 +1,4 @@
-//! HeaderBlock: what a file says of itself (osmformat.proto).
+//! HeaderBlock: the features, bounding box and replication state that a file declares (osmformat.proto).
 
 use super::schema::header_block;
 use super::wire::{Fields, put_bytes_field, put_sint_field, put_varint_field, zigzag_decode};
@@ -9,18 +9,19 @@ use crate::osm::{Bbox, NANO_PER_DECIMICRO};
 pub mod feature {
     /// Required by every file.
     pub const SCHEMA: &str = "OsmSchema-V0.6";
-    /// Required where nodes are stored as dense nodes.
+    /// Required if nodes are stored as dense nodes.
     pub const DENSE_NODES: &str = "DenseNodes";
-    /// Required where deleted or several versions of objects are in the file.
+    /// Required if the file has deleted objects or several versions of an object.
     pub const HISTORY: &str = "HistoricalInformation";
-    /// Optional: nodes, ways, relations, each in canonical order of ids.
+    /// Optional: objects are in canonical order.
     pub const SORTED: &str = "Sort.Type_then_ID";
     /// Optional: ways carry the coordinates of their nodes.
     pub const LOCATIONS: &str = "LocationsOnWays";
-    /// Beside [`LOCATIONS`]: all nodes of ways are in the file, as far as they were before (ours, optional).
+    /// Optional, with [`LOCATIONS`], of this program only: the file has all nodes of ways that it had before locations
+    /// were added.
     pub const ALL_NODES: &str = "pbfhogg.AllNodes";
-    /// Beside [`LOCATIONS`]: of nodes without tags those alone are in the file that are members of relations (ours,
-    /// optional).
+    /// Optional, with [`LOCATIONS`], of this program only: nodes without tags were omitted, except members of
+    /// relations.
     pub const NEEDED_NODES: &str = "pbfhogg.NeededNodes";
 }
 
@@ -28,19 +29,19 @@ pub mod feature {
 pub const REQUIRED_FEATURES_KNOWN: [&str; 3] =
     [feature::SCHEMA, feature::DENSE_NODES, feature::HISTORY];
 
-/// Field of the table of contents (version 1), or of where it is (version 2).
+/// The field with the table of contents (version 1) or with the pointer to it (version 2).
 pub(super) const TOC_FIELD: u32 = 1001;
-/// Field of the zeros that fill the room reserved for the header.
+/// The field with the zeros that pad the header to its reserved length.
 pub(super) const PADDING_FIELD: u32 = 1002;
 
-/// A HeaderBlock. Fields that this crate does not know are kept as they are.
+/// A HeaderBlock. Fields that this crate does not know are kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HeaderBlock {
     /// Field 1: left, right, top, bottom in nanodegrees.
     pub bbox_nano: Option<[i64; 4]>,
-    /// Field 4: what a reader must know to read the file.
+    /// Field 4: the features that a reader must know to read the file.
     pub required_features: Vec<String>,
-    /// Field 5: what a reader may make use of.
+    /// Field 5: the features that a reader may use.
     pub optional_features: Vec<String>,
     /// Field 16.
     pub writing_program: Option<String>,
@@ -52,12 +53,13 @@ pub struct HeaderBlock {
     pub replication_sequence: Option<i64>,
     /// Field 34.
     pub replication_url: Option<String>,
-    /// All other fields, as found; without the table of contents and its padding.
+    /// All other fields, encoded, except the table of contents and the padding.
     unknown: Vec<u8>,
 }
 
 impl HeaderBlock {
-    /// Reads a HeaderBlock, and what it says of the table of contents, undecoded.
+    /// Reads a HeaderBlock. Also returns the content of the field of the table of contents: an encoded table or a
+    /// pointer.
     ///
     /// Fails on a required feature that this crate does not know.
     pub fn parse(message: &[u8]) -> Result<(Self, Option<&[u8]>), FormatError> {
@@ -150,7 +152,7 @@ impl HeaderBlock {
         out.extend_from_slice(&self.unknown);
     }
 
-    /// Whether an optional or required feature of that name is declared.
+    /// Whether `name` is declared as optional or required feature.
     pub fn has(&self, name: &str) -> bool {
         self.required_features
             .iter()
@@ -158,7 +160,8 @@ impl HeaderBlock {
             .any(|found| found == name)
     }
 
-    /// Declares that ways have locations, and which nodes there are beside; with `None` that they have none.
+    /// Declares that ways have locations, and the feature `nodes`, [`feature::ALL_NODES`] or [`feature::NEEDED_NODES`].
+    /// With `None`, removes these declarations.
     pub(crate) fn set_locations(&mut self, nodes: Option<&str>) {
         self.set_optional(feature::LOCATIONS, nodes.is_some());
         for kind in [feature::ALL_NODES, feature::NEEDED_NODES] {
@@ -166,17 +169,18 @@ impl HeaderBlock {
         }
     }
 
-    /// Declares the optional feature, or takes the declaration back.
+    /// Declares the optional feature `name`, or removes the declaration.
     pub fn set_optional(&mut self, name: &str, declared: bool) {
         set_declared(&mut self.optional_features, name, declared);
     }
 
-    /// Declares the required feature, or takes the declaration back.
+    /// Declares the required feature `name`, or removes the declaration.
     pub fn set_required(&mut self, name: &str, declared: bool) {
         set_declared(&mut self.required_features, name, declared);
     }
 
-    /// The bounding box in decimicro degrees, rounded outwards.
+    /// The bounding box in decimicro degrees (1e-7 degree), rounded outwards; `None` if the header has none or an edge
+    /// exceeds 32 bits.
     pub fn bbox(&self) -> Option<Bbox> {
         let [left, right, top, bottom] = self.bbox_nano?;
         let down = |nano: i64| i32::try_from(nano.div_euclid(NANO_PER_DECIMICRO)).ok();

@@ -1,5 +1,5 @@
-//! The header frame: written first, with a length that depends on nothing that may change, and written over in the
-//! end, when it is known what the file holds.
+//! The header frame. Space for it is reserved when a file is begun; it is written at the end, when the contents of the
+//! file are known. Its length is fixed from the beginning. Only a stream gets its header frame first.
 
 use super::frame::{Blob, BlobKind, Encoding, encode_frame};
 use super::header::{HeaderBlock, PADDING_FIELD, TOC_FIELD};
@@ -8,23 +8,25 @@ use super::wire::{put_bytes_field, put_bytes_head, varint_len};
 use super::zlib_stored::{zlib_stored, zlib_stored_len};
 use crate::error::FormatError;
 
-/// Room kept for what changes in a header between its reservation and the end: features, and where the table of
-/// contents is.
+/// The number of bytes reserved for additions to the header until it is written: features, and the pointer to the table
+/// of contents.
 const ROOM: usize = 256;
-/// GraphHopper takes a first BlobHeader of 13 or 14 bytes only, and so header blobs below this length.
+/// The limit for the length of header blobs in bytes: GraphHopper accepts only a first BlobHeader of 13 or 14 bytes, as
+/// shorter blobs have.
 const SHORT_BLOB_LEN: usize = 1 << 14;
 
-/// The length of the frame that is kept for a header, in bytes. Give it to [`header_frame`].
+/// The length in bytes of the frame to reserve for a header, which [`header_frame`] takes.
 ///
-/// Where `alike` is given, the length leaves the same remainder by 4096 as it does, if the header stays short: blobs
-/// that stood behind `alike` bytes can then share the blocks of a file system with a copy.
+/// If `alike` is given, the length is padded to the same remainder modulo 4096 as `alike`, unless the header blob would
+/// get too long for some readers. Blobs that are copied from offset `alike` of another file then have the same
+/// alignment, so that the file system can share their blocks.
 pub fn reserved_header_len(header: &HeaderBlock, alike: Option<u64>) -> usize {
     const BLOCK: u64 = 4096;
     let mut message = Vec::new();
     header.encode(&mut message);
     let least = message.len() + ROOM;
     let mut payload = least;
-    // Lengths within the frame can grow with the payload: another round makes up for that.
+    // The varints of lengths in the frame can grow with the payload; the next round corrects that.
     for _ in 0..4 {
         let Some(offset) = alike else { break };
         let len = frame_len_of(payload) as u64;
@@ -36,8 +38,8 @@ pub fn reserved_header_len(header: &HeaderBlock, alike: Option<u64>) -> usize {
     frame_len_of(payload)
 }
 
-/// The frame of a header that says where the table of contents is, in exactly `frame_len` bytes, which come from
-/// [`reserved_header_len`].
+/// The header frame with the pointer `toc` to the table of contents, padded to exactly `frame_len` bytes, the result of
+/// [`reserved_header_len`]. Fails if the header is too long.
 pub fn header_frame(
     header: &HeaderBlock,
     toc: Option<TocPointer>,
@@ -51,13 +53,14 @@ pub fn header_frame(
         put_bytes_field(&mut payload, TOC_FIELD, &toc.encode());
     }
     let room = payload_len.checked_sub(payload.len());
-    // No padding can be expressed in one or two bytes.
+    // A padding field takes at least three bytes.
     let room = room.filter(|&room| room == 0 || room >= 3);
     put_padding(&mut payload, room.ok_or_else(too_long)?);
     stored_frame(&payload, frame_len)
 }
 
-/// The frame of the header of a stream, which cannot be written over.
+/// The header frame of a stream, which cannot be overwritten and has no padding. With `has_toc`, it declares a table of
+/// contents at the end of the stream.
 pub fn stream_header_frame(header: &HeaderBlock, has_toc: bool) -> Result<Vec<u8>, FormatError> {
     let mut payload = Vec::new();
     header.encode(&mut payload);
@@ -89,7 +92,7 @@ fn put_padding(out: &mut Vec<u8>, room: usize) {
     let end = out.len() + room;
     while out.len() < end {
         let left = end - out.len();
-        // Where no single field has just that length, an empty one takes up three bytes first.
+        // If no single field has exactly this length, an empty field of three bytes is written first.
         let fits = (1..=5).find_map(|digits| {
             let len = left.checked_sub(2 + digits)?;
             (varint_len(len as u64) == digits).then_some(len)
@@ -100,21 +103,21 @@ fn put_padding(out: &mut Vec<u8>, room: usize) {
     }
 }
 
-/// Length of the header's Blob message whose payload has that length.
+/// The length in bytes of the Blob message of a header with a payload of `payload_len` bytes.
 fn blob_len_of(payload_len: usize) -> usize {
     let zlib = zlib_stored_len(payload_len);
     1 + varint_len(payload_len as u64) + 1 + varint_len(zlib as u64) + zlib
 }
 
-/// Length of the header frame whose payload has that length.
+/// The length in bytes of a header frame with a payload of `payload_len` bytes.
 fn frame_len_of(payload_len: usize) -> usize {
     let blob = blob_len_of(payload_len);
     4 + 2 + "OSMHeader".len() + 1 + varint_len(blob as u64) + blob
 }
 
-/// Undoes [`frame_len_of`].
+/// The inverse of [`frame_len_of`]; `None` if no payload gives a frame of this length.
 fn payload_len_of(frame_len: usize) -> Option<usize> {
-    // The frame around a payload takes less than 64 bytes, and 5 for each stored block.
+    // A frame has less than 64 bytes beside its payload, and 5 bytes per stored block of zlib data.
     let guess = frame_len.saturating_sub(frame_len.div_ceil(65_535) * 5 + 64);
     (guess.max(1)..frame_len).find(|&len| frame_len_of(len) == frame_len)
 }

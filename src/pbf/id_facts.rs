@@ -1,22 +1,22 @@
-//! The ids in a block: how many of each kind, from where to where, and whether they stand in order.
+//! Facts about the ids in a block: their number and range per kind, and their order.
 
 use super::entry::{BlobEntry, BlobFlags};
 use crate::error::FormatError;
 use crate::osm::{KindSet, ObjectKind, TypeThenId, id_from_rank, id_rank};
 use crate::pbf::wire::Varints;
 
-/// What the ids that were added have in common.
+/// The number, range and order of the ids that were added so far.
 #[derive(Debug)]
 pub(super) struct IdFacts {
     kinds: [Ids; 3],
     last: Option<TypeThenId>,
-    /// The last object's version: it matters where an id comes again.
+    /// The version of the last object, which is compared if the next object has the same id.
     last_version: i64,
     sorted: bool,
     strict: bool,
 }
 
-/// The ids of one kind, as ranks.
+/// The number of ids of one kind, and their range as ranks in canonical order.
 #[derive(Debug, Clone, Copy)]
 struct Ids {
     count: u32,
@@ -57,8 +57,9 @@ impl IdFacts {
         self.last_version = version;
     }
 
-    /// Adds a column of node ids if it is the usual one: positive, ascending, and behind all that came
-    /// before. `false`, and nothing added, where it is another.
+    /// Adds a column of node ids, at least one, if they are positive, ascending and after all ids added before, as in
+    /// nearly all blocks. Otherwise returns `false` and adds nothing. `last_version` returns the version of the last
+    /// node.
     pub(super) fn add_ascending(
         &mut self,
         mut deltas: Varints<'_>,
@@ -90,7 +91,7 @@ impl IdFacts {
         ids.max = ids.max.max(max);
     }
 
-    /// Fills in what an entry says of ids.
+    /// Sets the kinds, the number of objects, the id range and the order flags of `entry`.
     pub(super) fn fill(&self, entry: &mut BlobEntry) {
         let of = |kind: ObjectKind| &self.kinds[kind as usize];
         let found = ObjectKind::ALL

@@ -1,4 +1,4 @@
-//! Strings on their way into a block.
+//! Interning: collecting the strings of a new block.
 
 use super::block::StringTable;
 use super::schema::string_table;
@@ -6,20 +6,20 @@ use super::wire::put_bytes_field;
 use crate::error::FormatError;
 use crate::osm::StringPool;
 
-/// Collects the distinct strings of one block and how often each is used.
+/// Collects the distinct strings of a block and the number of uses of each.
 ///
-/// Ids given out are provisional: [`Interner::finish`] orders the table by use, so that the strings
-/// used most get the shortest indexes, and tells what each provisional id became.
+/// The ids that it returns are provisional: [`Interner::finish`] orders the table by use, so that the most frequent
+/// strings get the shortest ids, and returns the final id for each provisional one.
 #[derive(Debug, Default)]
 pub struct Interner {
     pool: StringPool,
     uses: Vec<u32>,
-    /// Counts the tables begun, so that remembered ids of an earlier one are not taken for this.
+    /// The number of finished tables, by which [`SourceStrings`] recognizes ids of earlier tables.
     epoch: u32,
 }
 
 impl Interner {
-    /// The provisional id of a string, 1 and up; counts one use.
+    /// The provisional id of a string, 1 or larger. Counts one use.
     pub fn add(&mut self, text: &str) -> u32 {
         let id = self.pool.add(text);
         if self.uses.len() < self.pool.len() {
@@ -29,7 +29,7 @@ impl Interner {
         id + 1
     }
 
-    /// The provisional id of a string that index 0 stands for where it is empty: a role or a user.
+    /// The provisional id of a role or user, which is 0 for an empty string. Counts one use of other strings.
     pub fn add_or_empty(&mut self, text: &str) -> u32 {
         if text.is_empty() { 0 } else { self.add(text) }
     }
@@ -40,17 +40,17 @@ impl Interner {
         }
     }
 
-    /// Bytes of the strings so far.
+    /// The length of the distinct strings so far, in bytes.
     pub fn text_len(&self) -> usize {
         self.pool.text_len()
     }
 
-    /// Appends the StringTable message, ordered by use, and begins a new table. Returns the index
-    /// that each provisional id became.
+    /// Appends the StringTable message, ordered by use, and begins a new table. Returns the final string id for each
+    /// provisional id.
     pub fn finish(&mut self, out: &mut Vec<u8>) -> Vec<u32> {
         let mut order: Vec<u32> = (0..self.pool.len() as u32).collect();
         let uses = |id: &u32| self.uses.get(*id as usize).copied().unwrap_or(0);
-        // The sort is stable: equal use keeps the order of first appearance.
+        // The sort is stable: strings with the same number of uses stay in the order of first appearance.
         order.sort_by_key(|id| std::cmp::Reverse(uses(id)));
         let mut final_ids = vec![0; self.pool.len() + 1];
         put_bytes_field(out, string_table::S, b"");
@@ -67,17 +67,17 @@ impl Interner {
     }
 }
 
-/// The strings of a source block, and what an [`Interner`] calls them: each distinct string is
-/// hashed once, however many tags use it.
+/// The strings of a source block and their provisional ids in an [`Interner`]. Each string is hashed once per table,
+/// not once per use.
 #[derive(Debug)]
 pub struct SourceStrings<'a> {
     strings: &'a StringTable<'a>,
-    /// Epoch (plus one) and provisional id of each string.
+    /// For each string the epoch plus one and its provisional id in that epoch; 0 if it has none yet.
     known: Vec<(u32, u32)>,
 }
 
 impl<'a> SourceStrings<'a> {
-    /// Nothing is known of any string yet.
+    /// Strings without provisional ids.
     pub fn new(strings: &'a StringTable<'a>) -> Self {
         Self {
             known: vec![(0, 0); strings.len()],
@@ -85,7 +85,7 @@ impl<'a> SourceStrings<'a> {
         }
     }
 
-    /// The provisional id of the string at `index`; counts one use.
+    /// The provisional id of the string at `index`. Counts one use. Fails if the index is out of range.
     #[inline]
     pub fn id(&mut self, index: u64, interner: &mut Interner) -> Result<u32, FormatError> {
         let text = self.strings.get(index)?;
@@ -103,12 +103,12 @@ impl<'a> SourceStrings<'a> {
         }
     }
 
-    /// As [`id`](Self::id), but an empty string is 0: for roles and users.
+    /// The provisional id of a role or user: as [`id`](Self::id), but 0 for an empty string.
     pub fn id_or_empty(&mut self, index: u64, interner: &mut Interner) -> Result<u32, FormatError> {
         match self.strings.get(index) {
             Ok("") => Ok(0),
             Ok(_) => self.id(index, interner),
-            // A block without any string still has users: index 0.
+            // Index 0 means "no role" or "no user" even in a block without strings.
             Err(_) if index == 0 => Ok(0),
             Err(error) => Err(error),
         }

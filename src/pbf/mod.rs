@@ -2,7 +2,7 @@
 //!
 //! Nothing in here opens a file or starts a thread, so every function can be tested and fuzzed on
 //! plain bytes. The format is defined by `fileformat.proto` and `osmformat.proto` and described on
-//! the OSM wiki page "PBF Format"; `reference/format.md` says what this crate adds to it.
+//! the OSM wiki page "PBF Format"; `reference/format.md` describes what this crate adds to it.
 
 mod blob_index;
 mod block;

@@ -1,4 +1,4 @@
-//! Reading of one payload just what a [`BlobEntry`] says of it: ids, coordinates, order, hash.
+//! Scanning a payload for the facts of its [`BlobEntry`]: ids, coordinates, order, hash.
 
 use super::block::{BlockOutline, BlockUnits, Message, check_string_count, string_out_of_range};
 use super::dense::{DenseNodes, OVERFLOW, check_tags};
@@ -12,7 +12,8 @@ use crate::osm::{Bbox, NANO_PER_DECIMICRO, ObjectKind};
 use crate::pbf::wire::{Varints, count_varints};
 use twox_hash::XxHash3_64;
 
-/// Fills in what an entry says of a blob's contents. Where the blob lies in the file is left alone.
+/// Fills in the facts of `entry` about the contents of a blob from its payload, and marks the entry as verified. Its
+/// position in the file stays as it is. Fails if the payload is damaged.
 pub fn scan_payload(payload: &[u8], entry: &mut BlobEntry) -> Result<(), FormatError> {
     let block = BlockOutline::parse(payload)?;
     let mut scan = Scan::new(block.units, count_strings(block.string_table)?);
@@ -28,7 +29,7 @@ pub fn scan_payload(payload: &[u8], entry: &mut BlobEntry) -> Result<(), FormatE
 
 struct Scan {
     units: BlockUnits,
-    /// How many strings the block has.
+    /// The number of strings in the block.
     strings: u64,
     ids: IdFacts,
     bounds: Bounds,
@@ -60,7 +61,7 @@ impl Scan {
         }
     }
 
-    /// One object that has a message of its own: a single walk over its fields.
+    /// Adds an object that has a message of its own, in a single walk over its fields.
     fn object(&mut self, kind: ObjectKind, message: &[u8]) -> Result<(), FormatError> {
         let (mut largest_string, mut columns, mut version) = (0u64, Columns::default(), 0);
         let mut id = OnlyId::default();
@@ -71,7 +72,7 @@ impl Scan {
                     ObjectKind::Node => field.sint()?,
                     ObjectKind::Way | ObjectKind::Relation => field.varint()? as i64,
                 })?,
-                // Keys, values, and the roles of members.
+                // Keys, values and roles are string ids.
                 object::KEYS => largest_string = largest_string.max(columns.keys.add(&field)?),
                 object::VALS => largest_string = largest_string.max(columns.values.add(&field)?),
                 relation::ROLES_SID if kind == ObjectKind::Relation => {
@@ -107,7 +108,7 @@ impl Scan {
     }
 
     fn check_string(&self, index: u64) -> Result<(), FormatError> {
-        // Index 0 is "none" even in a block without strings.
+        // Index 0 means "no string" even in a block without strings.
         if index < self.strings || index == 0 {
             Ok(())
         } else {
@@ -124,7 +125,7 @@ impl Scan {
         self.bounds.dense(dense, &self.units)?;
         let [least, most] = extremes(dense.info.user_sids.values())?;
         if !dense.info.user_sids.is_empty() {
-            // A negative index is a very large one.
+            // As `u64`, a negative index is larger than any valid one.
             self.check_string((least as u64).max(most as u64))?;
         }
         if dense.info.visible.as_bytes().contains(&0) {
@@ -143,7 +144,7 @@ impl Scan {
         Ok(())
     }
 
-    /// Fills the entry in. What it says then are facts, not claims.
+    /// Fills in `entry` and marks it as verified.
     fn finish(self, entry: &mut BlobEntry) {
         entry.flags = self.flags;
         entry.flags.set(BlobFlags::SCANNED, true);
@@ -163,7 +164,7 @@ fn count_strings(table: &[u8]) -> Result<u64, FormatError> {
     Ok(count as u64)
 }
 
-/// A column of an object: how many values, and the largest.
+/// A column of an object: the number of its values, and the largest value.
 #[derive(Debug, Clone, Copy, Default)]
 struct Column {
     values: usize,
@@ -171,7 +172,7 @@ struct Column {
 }
 
 impl Column {
-    /// Adds a packed run or a single varint, and gives the largest value so far.
+    /// Adds a packed run or a single varint, and returns the largest value so far.
     fn add(&mut self, field: &Field<'_>) -> Result<u64, FormatError> {
         match field.value {
             Value::Bytes(run) => {
@@ -190,7 +191,7 @@ impl Column {
         self.largest = self.largest.max(value);
     }
 
-    /// Counts the values, whatever they are.
+    /// Counts the values of a packed run or a single varint.
     fn count(&mut self, field: &Field<'_>) -> Result<(), FormatError> {
         self.values += match field.value {
             Value::Bytes(run) => count_varints(run),
@@ -200,7 +201,7 @@ impl Column {
     }
 }
 
-/// The columns of an object that belong to each other.
+/// The columns of an object whose lengths must agree.
 #[derive(Debug, Default)]
 struct Columns {
     keys: Column,
@@ -244,7 +245,7 @@ impl Columns {
     }
 }
 
-/// A box around coordinates; those that lie outside the world do not count.
+/// The bounding box of coordinates. Those beyond 180 degrees are ignored.
 #[derive(Debug)]
 pub(super) struct Bounds(pub(super) Bbox);
 
@@ -259,8 +260,8 @@ impl Bounds {
         self.add_box([lat, lat], [lon, lon], units);
     }
 
-    /// Adds smallest and largest stored values. `false`, and nothing added, where they lie outside
-    /// the world.
+    /// Adds the smallest and the largest stored latitude and longitude. If one is beyond 180 degrees, returns `false`
+    /// and adds nothing.
     fn add_box(&mut self, lats: [i64; 2], lons: [i64; 2], units: &BlockUnits) -> bool {
         let down = |nano: i64| nano.div_euclid(NANO_PER_DECIMICRO);
         let up = |nano: i64| {
@@ -300,7 +301,7 @@ impl Bounds {
     }
 }
 
-/// The smallest and the largest value of a delta-coded column in which no sum overflows.
+/// The smallest and the largest value of a delta-coded column. Fails if a value does not fit 64 bits.
 fn extremes(mut deltas: Varints<'_>) -> Result<[i64; 2], FormatError> {
     let (mut value, mut min, mut max, mut overflows) = (0i64, i64::MAX, i64::MIN, false);
     while !deltas.is_done() {

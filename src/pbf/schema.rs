@@ -53,7 +53,7 @@ pub(crate) mod primitive_group {
     pub(crate) const RELATIONS: u32 = 4;
 }
 
-/// Info and DenseInfo, which number their fields alike.
+/// Info and DenseInfo, whose fields have the same numbers.
 pub(crate) mod info {
     pub(crate) const VERSION: u32 = 1;
     pub(crate) const TIMESTAMP: u32 = 2;
@@ -63,7 +63,7 @@ pub(crate) mod info {
     pub(crate) const VISIBLE: u32 = 6;
 }
 
-/// The fields that Node, Way and Relation number alike.
+/// The fields of Node, Way and Relation that have the same numbers.
 pub(crate) mod object {
     pub(crate) const ID: u32 = 1;
     pub(crate) const KEYS: u32 = 2;

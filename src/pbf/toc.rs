@@ -1,6 +1,6 @@
-//! The table of contents: what is in each data blob of a file, as columns (`reference/format.md`).
+//! The table of contents: the entries of all data blobs of a file, stored in columns (`reference/format.md`).
 //!
-//! `toc_blob` writes it as a file's last blobs and finds it there.
+//! The module `toc_blob` encodes the table as the last blobs of a file and finds it there.
 
 use super::entry::{BlobEntry, BlobFlags};
 use super::wire::{put_sint, put_varint, zigzag_decode};
@@ -8,20 +8,20 @@ use crate::error::FormatError;
 use crate::osm::{Bbox, KindSet};
 use crate::pbf::wire::Varints;
 
-/// The first bytes of a table, and of the pointer to one.
+/// The first bytes of a table of contents and of a pointer to one.
 pub(super) const MAGIC: &[u8; 4] = b"HOGG";
-/// The version of a table that stands in the header blob: read, no longer written.
+/// The version of tables in the header blob, which are read but no longer written.
 pub(super) const VERSION_IN_HEADER: u8 = 1;
-/// The version of a table that stands in a file's last blobs.
+/// The version of tables in the last blobs of a file.
 pub(super) const VERSION: u8 = 2;
-/// Fewer bytes no data frame has: prefix, type and datasize.
+/// The minimum length of a data frame in bytes: prefix, type and datasize.
 const MIN_FRAME_LEN: u64 = 15;
-/// Facts about a whole file, as bits.
+/// Facts about a whole file, stored as bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TocFlags {
-    /// All objects stand in canonical order and no id spans two blobs; verified, not declared.
+    /// All objects are in canonical order, and no two blobs share an id. The writer has verified this.
     pub sorted: bool,
-    /// The file holds deleted or several versions of objects.
+    /// The file has deleted objects or several versions of an object.
     pub history: bool,
     /// Ways carry the coordinates of their nodes.
     pub locations: bool,
@@ -41,11 +41,11 @@ impl TocFlags {
     }
 }
 
-/// A table of contents.
+/// The table of contents of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Toc {
-    /// Where the last data frame ends, in bytes: there the table begins. In version 1, which stands in the header, it
-    /// is the length of the whole file. A table that says another length than the file has is stale.
+    /// The offset at which the last data frame ends and the table begins. In version 1, whose table is in the header,
+    /// the length of the whole file: a table with another length is stale.
     pub data_end: u64,
     /// Facts about the whole file.
     pub flags: TocFlags,
@@ -53,9 +53,9 @@ pub struct Toc {
     pub entries: Vec<BlobEntry>,
 }
 
-/// The columns, by number. A reader skips numbers that it does not know.
+/// The numbers of the columns. Readers skip columns that they do not know.
 mod column {
-    /// Blobs under each entry. Written by version 1 alone, and there only where one entry stands for several.
+    /// The number of blobs per entry. Only tables of version 1 have this column, if some entry covers several blobs.
     pub const BLOBS: u64 = 1;
     pub const OFFSET_GAP: u64 = 2;
     pub const FRAME_LEN: u64 = 3;
@@ -73,12 +73,12 @@ mod column {
     pub const HASH: u64 = 15;
 }
 
-/// Encodings of a column's values.
+/// The codings of a column: zigzag varints, runs of equal values, eight bytes each.
 const PLAIN: u8 = 0;
 const RUNS: u8 = 1;
 const FIXED64: u8 = 2;
 
-/// Encodes a table for data blobs that start at `data_start`.
+/// Encodes a table. `data_start` is the offset of the first data frame.
 pub fn encode_toc(toc: &Toc, data_start: u64) -> Vec<u8> {
     let entries = &toc.entries;
     let mut out = Vec::with_capacity(64 + entries.len() * 40);
@@ -139,7 +139,7 @@ fn put_box_columns(out: &mut Vec<u8>, entries: &[BlobEntry]) {
         return;
     }
     let span = |low: i32, high: i32| i64::from(high) - i64::from(low);
-    // A span of -1 marks an entry without a box; such an entry has no value in the other columns.
+    // A span of -1 marks an entry without a box, which has no values in the other columns of boxes.
     let lat_spans = entries.iter().map(|entry| {
         if entry.bbox.is_empty() {
             -1
@@ -188,8 +188,8 @@ fn deltas(values: impl Iterator<Item = i64> + Clone) -> impl Iterator<Item = i64
     })
 }
 
-/// Appends a column: its number, its length, how it is coded, its values; as runs of equal values
-/// where that is shorter.
+/// Appends a column: its number, its length in bytes, its coding and its values. The values are coded as runs if that
+/// is shorter.
 fn put_column(out: &mut Vec<u8>, number: u64, values: impl Iterator<Item = i64> + Clone) {
     let (mut plain, mut runs) = (vec![PLAIN], vec![RUNS]);
     let mut run: Option<(i64, u64)> = None;
@@ -222,10 +222,10 @@ fn put_column(out: &mut Vec<u8>, number: u64, values: impl Iterator<Item = i64> 
 }
 
 impl Toc {
-    /// Reads a table of a file whose data frames begin at `data_start`, and which has `actual_len` bytes.
+    /// Decodes the table of a file whose data frames begin at offset `data_start`, and which has `actual_len` bytes.
     ///
-    /// Fails where the table is damaged, of a later version, or one of version 1 that was shortened; the file can then
-    /// still be read without it. The entries of a longer file are not read.
+    /// Fails if the table is damaged, has an unknown version, or has entries that cover several blobs; the file can be
+    /// read without it. Entries are not decoded if [`data_end`](Self::data_end) lies beyond the end of the file.
     pub fn parse(bytes: &[u8], data_start: u64, actual_len: u64) -> Result<Self, FormatError> {
         let damaged = || FormatError::new("it is damaged");
         let (body, crc) = bytes.split_last_chunk::<4>().ok_or_else(damaged)?;
@@ -252,7 +252,8 @@ impl Toc {
         if data_end > actual_len {
             return Ok(toc);
         }
-        // No memory for more entries than frames can be in the file, or than so few bytes can tell apart.
+        // Limits the memory that a wrong count can take: to the maximum number of frames in the file, and to far more
+        // entries than are usual in a table of this length.
         let most = (bytes.len() as u64 * 16 + 4096).min(actual_len / MIN_FRAME_LEN);
         let count = Some(count).filter(|&count| count <= most);
         let count = count
@@ -264,7 +265,7 @@ impl Toc {
     }
 }
 
-/// The columns of a table, decoded.
+/// The decoded columns of a table: the number and the values of each.
 #[derive(Default)]
 struct Columns(Vec<(u64, Vec<i64>)>);
 
@@ -411,7 +412,7 @@ fn decode_column(column: &[u8], count: usize) -> Result<Vec<i64>, FormatError> {
     }
 }
 
-/// The box columns, side by side.
+/// Walks the columns of bounding boxes side by side.
 struct Boxes<I> {
     lat_spans: I,
     souths: I,
@@ -430,7 +431,7 @@ impl Boxes<std::vec::IntoIter<i64>> {
         }
     }
 
-    /// The next entry's box; `None` where its columns are damaged.
+    /// The bounding box of the next entry; `None` if the columns are damaged.
     fn next(&mut self) -> Option<Bbox> {
         match self.lat_spans.next() {
             None | Some(-1) => Some(Bbox::EMPTY),

@@ -1,8 +1,8 @@
-//! The table of contents as a file's last blobs, which other programs read as blocks without objects.
+//! The table of contents as the last blobs of a file. Other programs read them as blocks without objects.
 //!
-//! Each is a PrimitiveBlock that has nothing but a string table, and the strings are the table as base64 text. zlib
-//! stores it uncompressed, so that the last string, which says where the first of these blobs begins, stands at a
-//! known distance from the file's end. `reference/format.md` has the layout.
+//! Each of these blobs is a PrimitiveBlock with a string table only, whose strings are the table of contents as base64
+//! text. The last string of the file has the offset of the first of these blobs. The zlib data is stored uncompressed,
+//! so that this string is at a known distance from the end of the file. `reference/format.md` has the layout.
 
 use super::block::StringTable;
 use super::codec::Decompressor;
@@ -15,41 +15,41 @@ use crate::error::FormatError;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// The string that says that a block is a part of a table of contents.
+/// The string that marks a block as a part of a table of contents.
 const TITLE: &str = "HOGG table of contents";
-/// The text before the position at which the table begins, in the last string.
+/// The text before the offset of the table in the last string.
 const TRAILER_TITLE: &str = "HOGG table of contents at byte ";
-/// Decimal digits of that position.
+/// The number of decimal digits of the offset in the last string.
 const POSITION_DIGITS: usize = 20;
-/// Bytes of the string that ends the file, but for the checksum of its blob.
+/// The length of the last string in bytes. Only the checksum of its blob follows it in the file.
 const TRAILER_LEN: usize = TRAILER_TITLE.len() + POSITION_DIGITS;
-/// The bytes at the end of a file in which [`find_toc`] finds where its table begins.
+/// The number of bytes at the end of a file that [`find_toc`] needs.
 pub const TOC_TAIL_LEN: usize = TRAILER_LEN + CHECKSUM_LEN;
 
-/// The most bytes of text in a string: libosmium takes strings of at most 1,024 bytes.
+/// The maximum number of bytes of text in a string: libosmium accepts strings of at most 1,024 bytes.
 const STRING_LEN: usize = 1000;
-/// The most bytes of text in a blob. Blobs are recommended to stay below 16 MiB.
+/// The maximum number of bytes of text in a blob. The format recommends blobs below 16 MiB.
 const PART_LEN: usize = 12_000 * STRING_LEN;
 
-/// The place of the table of contents, as a file's header tells it (HeaderBlock field 1001, version 2).
+/// A pointer to the table of contents, in the header of a file (HeaderBlock field 1001, version 2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TocPointer {
-    /// The table begins at byte `start`, and the file has `file_len` bytes.
+    /// The table is at a known offset of a file of known length.
     At {
-        /// Where the table's first frame begins.
+        /// The offset of the first frame of the table.
         start: u64,
-        /// The length of the whole file.
+        /// The length of the whole file in bytes.
         file_len: u64,
     },
-    /// The table is at the end of a stream, whose length was not known when its header was written.
+    /// The table is at the end of a stream whose length was not known when its header was written.
     AtEnd,
 }
 
 impl TocPointer {
-    /// Bytes of an encoded pointer.
+    /// The length of an encoded pointer in bytes.
     pub const LEN: usize = MAGIC.len() + 1 + 8 + 8 + 4;
 
-    /// The pointer as bytes.
+    /// The encoded pointer.
     pub fn encode(self) -> Vec<u8> {
         let (start, file_len) = match self {
             Self::At { start, file_len } => (start, file_len),
@@ -64,7 +64,7 @@ impl TocPointer {
         out
     }
 
-    /// Reads a pointer; `None` where the bytes are something else, such as a whole table of version 1.
+    /// Decodes a pointer; `None` if the bytes are damaged or not a pointer, but for example a table of version 1.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let (body, crc) = bytes.split_last_chunk::<4>()?;
         let rest = body.strip_prefix(MAGIC)?.strip_prefix(&[VERSION])?;
@@ -82,7 +82,7 @@ impl TocPointer {
     }
 }
 
-/// The frames that end a file whose data ends at byte `start`, and that hold the table of contents `table`.
+/// The frames that hold the encoded table of contents `table`. They end the file; `start` is the offset of the first.
 pub fn encode_toc_frames(table: &[u8], start: u64) -> Result<Vec<u8>, FormatError> {
     let text = STANDARD.encode(table);
     let parts = text.len().div_ceil(PART_LEN).max(1);
@@ -103,7 +103,7 @@ pub fn encode_toc_frames(table: &[u8], start: u64) -> Result<Vec<u8>, FormatErro
     Ok(frames)
 }
 
-/// Appends a frame of a block that has these strings and nothing else.
+/// Appends the frame of a block that has the given strings and nothing else.
 fn put_toc_frame(strings: &[&str], out: &mut Vec<u8>) -> Result<(), FormatError> {
     let field_len = |text: &&str| 1 + varint_len(text.len() as u64) + text.len();
     let table_len = strings.iter().map(field_len).sum();
@@ -115,14 +115,15 @@ fn put_toc_frame(strings: &[&str], out: &mut Vec<u8>) -> Result<(), FormatError>
     let last_len = strings.last().map_or(0, |text| text.len());
     let blob = Blob {
         encoding: Encoding::Zlib,
-        // The last string is in one piece.
+        // The last string stays in one piece, so that `find_toc` can read it.
         data: &zlib_stored(&payload, last_len),
         payload_len: payload.len() as u32,
     };
     encode_frame(out, BlobKind::Data, None, &blob)
 }
 
-/// Where the table of contents begins, from the last [`TOC_TAIL_LEN`] bytes of a file; `None` where it ends otherwise.
+/// The offset of the table of contents, read from the last [`TOC_TAIL_LEN`] bytes of a file; `None` if the file does
+/// not end with a table.
 pub fn find_toc(tail: &[u8]) -> Option<u64> {
     let trailer = tail.get(tail.len().checked_sub(TOC_TAIL_LEN)?..)?;
     let digits = trailer.get(..TRAILER_LEN)?;
@@ -133,20 +134,20 @@ pub fn find_toc(tail: &[u8]) -> Option<u64> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// Gathers the table of contents from the frames that end a file.
+/// Reads the table of contents from the frames at the end of a file.
 #[derive(Debug, Default)]
 pub struct TocReader {
     text: Vec<u8>,
-    /// Parts so far, and how many there are by what the first one says.
+    /// The number of parts read so far; `expected` is the total that the first part gives.
     parts: u64,
     expected: u64,
-    /// Where the table begins, as its last part says.
+    /// The offset of the table, which the last part gives.
     start: Option<u64>,
 }
 
 impl TocReader {
-    /// Takes the whole frames that `frames` begins with, and returns their length. Fails on a frame that is no part of
-    /// a table.
+    /// Reads the complete frames at the beginning of `frames`, and returns their length in bytes. Fails if a frame is
+    /// not the next part of the table, or if no frame is complete.
     pub fn add(&mut self, frames: &[u8]) -> Result<usize, FormatError> {
         let mut rest = frames;
         while let Some((body, behind)) = data_blob(rest) {
@@ -174,7 +175,8 @@ impl TocReader {
         Ok(())
     }
 
-    /// The table, for [`Toc::parse`](super::Toc::parse), if all of it was there and it says that it begins at `start`.
+    /// The encoded table, for [`Toc::parse`](super::Toc::parse). Fails if parts are missing or the table gives another
+    /// offset than `start`.
     pub fn finish(self, start: u64) -> Result<Vec<u8>, FormatError> {
         if self.start != Some(start) {
             return Err(damaged());
@@ -183,21 +185,21 @@ impl TocReader {
     }
 }
 
-/// One of the blobs that a table of contents is made of.
+/// One part of a table of contents: the content of one blob.
 struct TocPart {
-    /// Its number, from 1, and how many there are.
+    /// The number of this part, from 1; `of` is the number of parts.
     number: u64,
     of: u64,
     text: Vec<u8>,
-    /// Where the table begins; the last part says it.
+    /// The offset of the table, which only the last part has.
     start: Option<u64>,
 }
 
 impl TocPart {
-    /// Reads a Blob message; `None` where it is something else.
+    /// Decodes a Blob message; `None` if it is not a part of a table.
     fn parse(body: &[u8]) -> Result<Option<Self>, FormatError> {
         let blob = Blob::parse(body)?;
-        // A table is stored, not compressed: nothing in it can take more memory than it has bytes.
+        // A table is stored uncompressed. Refusing compressed data limits the memory to the length of the blob.
         if blob.encoding != Encoding::Zlib || blob.payload_len as usize > body.len() {
             return Ok(None);
         }
@@ -239,7 +241,7 @@ fn damaged() -> FormatError {
     FormatError::new("it is damaged")
 }
 
-/// Splits the Blob message of a data frame from what stands behind the frame.
+/// The Blob message of the first frame, and the bytes after this frame. `None` if it is incomplete or not a data frame.
 fn data_blob(frames: &[u8]) -> Option<(&[u8], &[u8])> {
     let prefix = frames.first_chunk::<FRAME_PREFIX_LEN>()?;
     let len = BlobHeader::len_from_prefix(*prefix).ok()? as usize;
@@ -251,7 +253,7 @@ fn data_blob(frames: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(header.blob_len as usize)
 }
 
-/// The strings of a block that has nothing else.
+/// The string table of a block that has no other fields; `None` for other blocks.
 fn lone_string_table(payload: &[u8]) -> Result<Option<StringTable<'_>>, FormatError> {
     let mut fields = Fields::new(payload);
     let Some(table) = fields
@@ -266,14 +268,14 @@ fn lone_string_table(payload: &[u8]) -> Result<Option<StringTable<'_>>, FormatEr
     StringTable::parse(table.bytes()?).map(Some)
 }
 
-/// Whether the first bytes of a data blob's Blob message may be those of a table of contents: `start` should be longer
-/// than 64 bytes. [`is_toc_blob`] says whether they are.
+/// Whether a Blob message that begins with `start` may be a part of a table of contents. `start` must have the first 64
+/// bytes of the message; [`is_toc_blob`] checks a whole message.
 pub fn may_be_toc_blob(start: &[u8]) -> bool {
     let title = TITLE.as_bytes();
     start.windows(title.len()).any(|window| window == title)
 }
 
-/// Whether a Blob message is a part of a table of contents, and nothing else.
+/// Whether a whole Blob message is a part of a table of contents.
 pub fn is_toc_blob(body: &[u8]) -> bool {
     TocPart::parse(body).is_ok_and(|part| part.is_some())
 }

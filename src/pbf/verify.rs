@@ -1,7 +1,7 @@
-//! Whether a blob is what an index says of it.
+//! Comparing blobs with the claims of their index.
 //!
-//! What an entry from a table of contents or a per-blob index says is a claim: it may be of another file, or wrong
-//! from the start. Whoever decodes a blob because of a claim, or in spite of it, compares the two.
+//! An entry from a table of contents or a per-blob index is a claim: the blob may have been changed since, or the index
+//! may have been wrong from the start. Every blob that is decoded is compared with its entry.
 
 use super::block::{BlockOutline, Message};
 use super::cursor::{ParsedBlock, ParsedMessage};
@@ -15,8 +15,8 @@ use crate::error::FormatError;
 use crate::osm::ObjectKind;
 use crate::pbf::wire::Packed;
 
-/// Fails where the blob's objects are not of the kinds, as many, of the ids or in the order that the entry says. What
-/// this run has read itself is not compared.
+/// Fails if the kinds, the number, the id range or the order of the objects in `payload` contradict `entry`. An entry
+/// that is verified or has no facts is not compared.
 pub(crate) fn verify_entry(payload: &[u8], entry: &BlobEntry) -> Result<(), FormatError> {
     if entry.flags.has(BlobFlags::VERIFIED) || !entry.is_indexed() {
         return Ok(());
@@ -30,7 +30,7 @@ pub(crate) fn verify_entry(payload: &[u8], entry: &BlobEntry) -> Result<(), Form
     let [is_sorted, is_hashed] =
         [BlobFlags::SORTED, BlobFlags::HASHED].map(|flag| entry.flags.has(flag));
     if is_sorted && !is_hashed && !found.flags.has(BlobFlags::STRICT) {
-        // The order of versions is claimed as well.
+        // If an id occurs twice, the entry also claims the order of its versions, which takes a full scan.
         scan_payload(payload, &mut found)?;
     }
     match entry.id_mismatch(&found) {
@@ -51,7 +51,7 @@ fn add_ids(message: Message<'_>, ids: &mut IdFacts) -> Result<(), FormatError> {
     Ok(())
 }
 
-/// The ids of DenseNodes; no other column is looked at.
+/// Adds the ids of a DenseNodes message. Its other columns are not decoded.
 fn add_dense_ids(message: &[u8], ids: &mut IdFacts) -> Result<(), FormatError> {
     let (mut fields, mut column) = (Fields::new(message), Packed::default());
     while let Some(field) = fields.next()? {
@@ -71,7 +71,7 @@ fn add_dense_ids(message: &[u8], ids: &mut IdFacts) -> Result<(), FormatError> {
 }
 
 impl ParsedBlock<'_> {
-    /// Fails where nodes lie outside of the box that an entry claims. What this run has read itself is not compared.
+    /// Fails if nodes lie outside of the bounding box of `entry`. A verified entry is not compared.
     pub(crate) fn check_box(&self, entry: &BlobEntry) -> Result<(), FormatError> {
         if entry.flags.has(BlobFlags::VERIFIED) {
             return Ok(());
@@ -87,7 +87,7 @@ impl ParsedBlock<'_> {
                 ParsedMessage::Single(..) => {}
             }
         }
-        // Other programs round places between two units in their own way.
+        // Other programs may round coordinates between two units differently: a difference of 1e-7 degree is accepted.
         match bounds.0.is_empty() || entry.bbox.widened(1).encloses(&bounds.0) {
             true => Ok(()),
             false => Err(stale_index("nodes lie outside of the box")),
@@ -95,7 +95,7 @@ impl ParsedBlock<'_> {
     }
 }
 
-/// The error for a blob that is not what the index said.
+/// The error for a blob that contradicts its index; `what` is the false claim.
 pub(crate) fn stale_index(what: &str) -> FormatError {
     FormatError::with(format!(
         "the blob is not what the file's index says ({what}): \

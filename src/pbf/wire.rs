@@ -15,7 +15,7 @@ const TRUNCATED_VARINT: FormatError = FormatError::new("varint cut off");
 const OVERLONG_VARINT: FormatError = FormatError::new("varint does not fit 64 bits");
 const TRUNCATED_FIELD: FormatError = FormatError::new("field runs past the end of its message");
 
-/// How a field's value is laid out.
+/// The encoding of the value of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WireType {
     /// One varint.
@@ -28,7 +28,7 @@ pub enum WireType {
     Fixed32,
 }
 
-/// Reads one varint at `*pos` and moves `*pos` behind it. On an error `*pos` does not move.
+/// Reads one varint at `*pos` and moves `*pos` to the byte after it. On an error `*pos` does not move.
 #[inline(always)]
 pub fn read_varint(data: &[u8], pos: &mut usize) -> Result<u64, FormatError> {
     match data.get(*pos..).unwrap_or_default() {
@@ -44,8 +44,8 @@ pub fn read_varint(data: &[u8], pos: &mut usize) -> Result<u64, FormatError> {
     }
 }
 
-/// Two bytes and more. Eight bytes are looked at together where the slice has them: the first byte
-/// without a continuation bit says where the varint ends.
+/// Reads a varint of three bytes or more, or a truncated one. If the slice has eight bytes, they are decoded together:
+/// the first byte without a continuation bit is the last one of the varint.
 fn read_long_varint(data: &[u8], pos: &mut usize) -> Result<u64, FormatError> {
     if let Some(word) = word_at(data, *pos) {
         let ends = !word & CONTINUED;
@@ -60,14 +60,14 @@ fn read_long_varint(data: &[u8], pos: &mut usize) -> Result<u64, FormatError> {
 /// The continuation bits of eight bytes.
 const CONTINUED: u64 = 0x8080_8080_8080_8080;
 
-/// The eight bytes from a place on, the first the lowest.
+/// The eight bytes at offset `pos` as a little-endian number; `None` if fewer bytes are left.
 #[inline(always)]
 fn word_at(data: &[u8], pos: usize) -> Option<u64> {
     let bytes = data.get(pos..).and_then(<[u8]>::first_chunk);
     bytes.map(|bytes| u64::from_le_bytes(*bytes))
 }
 
-/// Pushes the low seven bits of eight bytes together.
+/// Joins the low seven bits of each of eight bytes to one number of 56 bits.
 #[inline]
 const fn join_sevens(word: u64) -> u64 {
     let pairs = (word & 0x007f_007f_007f_007f) | ((word & 0x7f00_7f00_7f00_7f00) >> 1);
@@ -75,7 +75,7 @@ const fn join_sevens(word: u64) -> u64 {
     (quads & 0x0fff_ffff) | ((quads & 0x0fff_ffff_0000_0000) >> 4)
 }
 
-/// Varints of nine or ten bytes, those close to the end of the slice, and damaged ones.
+/// Reads a varint byte by byte: one of nine or ten bytes, close to the end of the slice, or damaged.
 #[cold]
 fn read_varint_bytewise(data: &[u8], pos: &mut usize) -> Result<u64, FormatError> {
     let rest = data.get(*pos..).unwrap_or_default();
@@ -103,7 +103,7 @@ pub const fn zigzag_decode(value: u64) -> i64 {
     ((value >> 1) as i64) ^ -((value & 1) as i64)
 }
 
-/// Zigzag coding: small absolute values become small numbers.
+/// Encodes a number with zigzag coding: small absolute values become small numbers.
 #[inline]
 pub const fn zigzag_encode(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
@@ -116,14 +116,14 @@ pub struct Fields<'a> {
     pos: usize,
 }
 
-/// One field as it stands in a message.
+/// One field of a message.
 #[derive(Debug, Clone, Copy)]
 pub struct Field<'a> {
-    /// Field number, 1 and up.
+    /// The field number, 1 or larger.
     pub number: u32,
-    /// The value; fixed-width values are passed over and read as `Other`.
+    /// The value. A fixed-width value is skipped and given as [`Value::Other`].
     pub value: Value<'a>,
-    /// The whole field with its tag, as found: what a copy of it is made from.
+    /// The bytes of the whole field with its tag, for copying it.
     pub raw: &'a [u8],
 }
 
@@ -134,12 +134,12 @@ pub enum Value<'a> {
     Varint(u64),
     /// A length-delimited value.
     Bytes(&'a [u8]),
-    /// A fixed-width value, of which the formats read here have none.
+    /// A fixed-width value. The messages of PBF files have none.
     Other,
 }
 
 impl<'a> Field<'a> {
-    /// The varint in this field, or an error where its wire type is another.
+    /// The varint in this field. Fails if the field has another wire type.
     #[inline]
     pub fn varint(&self) -> Result<u64, FormatError> {
         match self.value {
@@ -151,13 +151,13 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// The zigzag-coded varint in this field.
+    /// The zigzag-decoded varint in this field. Fails if the field has another wire type.
     #[inline]
     pub fn sint(&self) -> Result<i64, FormatError> {
         self.varint().map(zigzag_decode)
     }
 
-    /// The length-delimited bytes in this field, or an error where its wire type is another.
+    /// The length-delimited bytes in this field. Fails if the field has another wire type.
     #[inline]
     pub fn bytes(&self) -> Result<&'a [u8], FormatError> {
         match self.value {
@@ -169,7 +169,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// The bytes of this field as UTF-8 text.
+    /// The length-delimited text in this field. Fails if the field has another wire type or is not UTF-8.
     pub fn text(&self) -> Result<&'a str, FormatError> {
         std::str::from_utf8(self.bytes()?)
             .map_err(|_| FormatError::with(format!("field {} is not UTF-8", self.number)))
@@ -275,7 +275,7 @@ pub fn put_packed_field(out: &mut Vec<u8>, number: u32, run: &[u8]) {
     }
 }
 
-/// How many bytes a varint takes.
+/// The length of an encoded varint in bytes.
 pub const fn varint_len(value: u64) -> usize {
     let bits = 64 - (value | 1).leading_zeros() as usize;
     bits.div_ceil(7)
@@ -318,7 +318,7 @@ mod tests {
         for most_bits in [7, 9, 20, 64] {
             let mut run = Vec::new();
             for _ in 0..200 {
-                // Stretches of small values, so that words of eight occur.
+                // Most values are small, so that eight of them fill a word.
                 let bits = if next() % 12 < 10 { 7 } else { most_bits };
                 let value = (next() << 11) | (next() % (1 << 11));
                 put_varint(&mut run, value >> (64 - bits));

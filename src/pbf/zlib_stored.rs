@@ -1,12 +1,13 @@
-//! zlib data that stores its payload uncompressed: its length, and where what stands in it, depend on nothing else.
+//! zlib data that stores its payload uncompressed, so that its length and its offsets depend on the length of the
+//! payload only.
 
-/// Most bytes in one stored block of a deflate stream.
+/// The maximum number of bytes in a stored block of a deflate stream.
 const BLOCK_LEN: usize = 65_535;
-/// Bytes of the checksum that ends zlib data.
+/// The length of the checksum at the end of zlib data, in bytes.
 pub(super) const CHECKSUM_LEN: usize = 4;
 
-/// zlib data (RFC 1950) that stores `payload` uncompressed. The last `last_len` bytes stand in one piece before the
-/// checksum.
+/// zlib data (RFC 1950) that stores `payload` uncompressed. The last `last_len` bytes, at most 65,535, are in one piece
+/// directly before the checksum.
 pub(super) fn zlib_stored(payload: &[u8], last_len: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(zlib_stored_len(payload.len()) + 5);
     out.extend_from_slice(&[0x78, 0x01]);
@@ -29,16 +30,16 @@ pub(super) fn zlib_stored(payload: &[u8], last_len: usize) -> Vec<u8> {
     out
 }
 
-/// The length of [`zlib_stored`] data of a payload of that length, where no last bytes are asked for.
+/// The length in bytes of the [`zlib_stored`] data of a payload of `payload_len` bytes with `last_len` 0.
 pub(super) fn zlib_stored_len(payload_len: usize) -> usize {
     2 + payload_len.div_ceil(BLOCK_LEN).max(1) * 5 + payload_len + CHECKSUM_LEN
 }
 
-/// The checksum that ends zlib data.
+/// The Adler-32 checksum of `bytes`.
 fn adler32(bytes: &[u8]) -> u32 {
     const MODULUS: u32 = 65_521;
     let (mut a, mut b) = (1u32, 0u32);
-    // 5552 bytes are the most that cannot overflow 32 bits.
+    // 5552 is the maximum number of bytes after which the sums still fit 32 bits.
     for chunk in bytes.chunks(5552) {
         for &byte in chunk {
             a += u32::from(byte);

@@ -1,8 +1,8 @@
-//! Changing a few objects of a block on the wire.
+//! Removing, replacing and inserting a few objects of a block on the wire.
 //!
-//! What does not change is copied byte for byte: the string table (new strings are appended to
-//! it), the messages of ways and relations, and the spans of the dense columns between changes, of
-//! which only the first delta behind a change is written anew.
+//! Unchanged parts are copied byte for byte: the string table (new strings are appended to it), the messages of ways
+//! and relations, and the runs of dense columns between two changes. Only the first delta after a change is encoded
+//! anew.
 
 use super::locations::put_way;
 use crate::error::FormatError;
@@ -17,23 +17,23 @@ use crate::pbf::schema::{primitive_block, primitive_group, string_table};
 use crate::pbf::wire::{Fields, Varints, put_bytes_field, put_sint, put_varint};
 use rustc_hash::FxHashMap;
 
-/// One step of an edit script: what happens to the next objects of a block.
+/// One step of an edit script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Edit {
-    /// The next objects stay.
+    /// Keeps the given number of objects.
     Keep(usize),
-    /// The next objects go.
+    /// Drops the given number of objects.
     Drop(usize),
-    /// The new object with that index comes here.
+    /// Inserts the new object with the given index.
     Insert(usize),
 }
 
-/// What happens to the objects of a block, from the first to the last.
+/// The steps that edit a block, from its first object to its last.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EditScript(Vec<Edit>);
 
 impl EditScript {
-    /// Says for each object in order whether it stays.
+    /// The script that keeps each object for which `objects` yields `true`, in block order, and drops the others.
     pub(crate) fn keeping(objects: impl IntoIterator<Item = bool>) -> Self {
         let mut script = Self::default();
         for stays in objects {
@@ -45,7 +45,7 @@ impl EditScript {
         script
     }
 
-    /// The next object stays.
+    /// Keeps the next object.
     pub fn keep(&mut self) {
         match self.0.last_mut() {
             Some(Edit::Keep(count)) => *count += 1,
@@ -53,7 +53,7 @@ impl EditScript {
         }
     }
 
-    /// The next object goes.
+    /// Drops the next object.
     pub fn remove(&mut self) {
         match self.0.last_mut() {
             Some(Edit::Drop(count)) => *count += 1,
@@ -61,22 +61,22 @@ impl EditScript {
         }
     }
 
-    /// The new object with that index comes here.
+    /// Inserts the new object with the given index before the next object of the block.
     pub fn insert(&mut self, index: usize) {
         self.0.push(Edit::Insert(index));
     }
 
-    /// The steps.
+    /// The steps in order.
     pub fn steps(&self) -> &[Edit] {
         &self.0
     }
 
-    /// Whether nothing changes.
+    /// Whether the script keeps all objects and inserts none.
     pub fn is_unchanged(&self) -> bool {
         self.0.iter().all(|edit| matches!(edit, Edit::Keep(_)))
     }
 
-    /// How many objects there are afterwards.
+    /// The number of objects that the edited block has.
     pub fn count_after(&self) -> usize {
         let count = |edit: &Edit| match edit {
             Edit::Keep(count) => *count,
@@ -86,7 +86,7 @@ impl EditScript {
         self.0.iter().map(count).sum()
     }
 
-    /// The steps up to the last object that stays or comes: what goes behind it need not be looked at.
+    /// The steps without a final drop: objects after the last kept or inserted one need not be read.
     fn steps_to_take(&self) -> &[Edit] {
         match self.steps() {
             [steps @ .., Edit::Drop(_)] => steps,
@@ -100,20 +100,21 @@ impl EditScript {
     }
 }
 
-/// What else is done to a block while it is spliced.
+/// Changes that [`splice_block`] makes to ways beside the edit script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SpliceOptions {
-    /// Take the coordinates out of ways that stay.
+    /// Whether coordinates are removed from the ways that are kept.
     pub drop_locations: bool,
-    /// New ways bring the coordinates that they have.
+    /// Whether inserted ways are written with their locations, if they have any.
     pub new_locations: bool,
 }
 
-/// Applies `script` to the block in `payload` and appends the new payload to `out`.
+/// Applies `script` to the block in `payload` and appends the edited payload to `out`. The insert steps hold indices
+/// into `new`.
 ///
-/// Returns `false`, with nothing appended, where the block is not of the plain sort that can be
-/// changed in place: one group of one kind, and units that can express the new objects. The
-/// block has to be built anew then.
+/// Returns `false` and appends nothing if the block must be built anew. It can be edited if it has exactly one group
+/// with one DenseNodes message, ways alone or relations alone; if its string 0 is empty; if its units express the new
+/// objects exactly; and if the edited payload has at most [`MAX_PAYLOAD_LEN`] bytes.
 pub fn splice_block(
     payload: &[u8],
     script: &EditScript,
@@ -150,9 +151,11 @@ pub fn splice_block(
     Ok(fits)
 }
 
-/// Appends the messages of the objects of a block that `script` keeps: the content of a group that goes
-/// with the block's strings and units. `false`, with nothing appended, where the block has more than one
-/// group, or several kinds.
+/// Appends the messages of the objects of a block that `script` keeps: the content of a group that uses the strings and
+/// units of the block. `script` must not insert objects.
+///
+/// Returns `false` and appends nothing unless the block has exactly one group with one DenseNodes message, ways alone
+/// or relations alone.
 pub(crate) fn keep_objects(
     payload: &[u8],
     script: &EditScript,
@@ -176,7 +179,8 @@ pub(crate) fn keep_objects(
     Ok(true)
 }
 
-/// As [`keep_objects`], but appends a whole payload.
+/// Appends the payload of a block that has only the objects of the block in `payload` that `script` keeps. The
+/// restrictions and the result are those of [`keep_objects`].
 pub(crate) fn cut_block(
     payload: &[u8],
     script: &EditScript,
@@ -223,7 +227,7 @@ enum GroupForm<'a> {
     Messages,
 }
 
-/// The form of a group that can be spliced: one dense message, or ways or relations alone.
+/// The form of a group that has one DenseNodes message, ways alone or relations alone; `None` for other groups.
 fn group_form<'a>(group: &Group<'a>) -> Result<Option<GroupForm<'a>>, FormatError> {
     let (mut dense, mut ways, mut relations, mut others) = (None, 0, 0, 0);
     group.try_for_each(|message| {
@@ -243,7 +247,7 @@ fn group_form<'a>(group: &Group<'a>) -> Result<Option<GroupForm<'a>>, FormatErro
     })
 }
 
-/// A string table that new strings are appended to.
+/// A string table to which new strings are appended.
 struct GrowingTable<'a> {
     encoded: Vec<u8>,
     lookup: FxHashMap<&'a str, u32>,
@@ -252,7 +256,7 @@ struct GrowingTable<'a> {
 }
 
 impl<'a> GrowingTable<'a> {
-    /// `None` where index 0 is not the empty string that it should be: it stands for "no user".
+    /// Copies a StringTable message. Returns `None` if string 0 is not empty, because id 0 stands for "no user".
     fn new(message: &'a [u8]) -> Result<Option<Self>, FormatError> {
         let strings = StringTable::parse(message)?;
         if strings.get(0).is_ok_and(|delimiter| !delimiter.is_empty()) {
@@ -263,7 +267,7 @@ impl<'a> GrowingTable<'a> {
         if strings.is_empty() {
             put_bytes_field(&mut encoded, string_table::S, b"");
         }
-        // Index 0 is the delimiter and never stands for a tag.
+        // Id 0 is the delimiter between the tags of dense nodes: no key or value may use it.
         let lookup = (0..)
             .zip(strings.iter())
             .skip(1)
@@ -294,14 +298,14 @@ impl<'a> GrowingTable<'a> {
     }
 }
 
-/// The new objects in a block's units and string ids.
+/// The new objects, converted to the units and string ids of a block.
 struct NewObjects<'a> {
     objects: &'a [Object<'a>],
     infos: Vec<RawInfo>,
     tags: Vec<Vec<u32>>,
     roles: Vec<Vec<u32>>,
     locations: Vec<(i64, i64)>,
-    /// Where the nodes of ways are.
+    /// The stored coordinates of the nodes of each object; empty unless it is a way that is written with locations.
     places: Vec<Vec<(i64, i64)>>,
 }
 
@@ -315,7 +319,7 @@ impl<'a> NewObjects<'a> {
         places: Vec::new(),
     };
 
-    /// `None` where the block's units cannot express an object.
+    /// Converts `objects`. Returns `None` if the block's units cannot express a time or a location exactly.
     fn prepare(
         objects: &'a [Object<'a>],
         units: &BlockUnits,
@@ -365,7 +369,7 @@ impl<'a> NewObjects<'a> {
         self.tags.get(index).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Appends the message of a way or relation as a field of a group.
+    /// Appends the way or relation `index` as a field of a group. Nodes, which are dense, are left out.
     fn put_message(&self, index: usize, group: &mut Vec<u8>) {
         let (Some(object), Some(info)) = (self.objects.get(index), self.infos.get(index)) else {
             return;
@@ -400,7 +404,8 @@ impl<'a> NewObjects<'a> {
     }
 }
 
-/// Ways and relations: messages are copied whole.
+/// Applies the script to a group of ways or relations. Messages that are kept are copied whole, unless their
+/// coordinates are removed.
 fn splice_messages(
     group: &Group<'_>,
     script: &EditScript,
@@ -434,7 +439,7 @@ fn splice_messages(
 
 const SHORT: FormatError = FormatError::new("the block has fewer objects than its edit script");
 
-/// Dense nodes: every column is spliced by the same script.
+/// Applies the script to each column of dense nodes.
 fn splice_dense(
     dense: &DenseNodes<'_>,
     script: &EditScript,
@@ -459,7 +464,7 @@ fn splice_dense(
     for column in InfoColumn::written(&needed) {
         let source = sources[column as usize].0;
         let value = |index: usize| new.infos.get(index).map_or(0, |info| column.value(info));
-        // A missing column that is now needed holds the absent value for everyone else.
+        // A column that the block does not have gets the absent value for each of its nodes.
         let filled;
         let source = if source.is_empty() {
             let mut bytes = Vec::with_capacity(dense.len());
@@ -483,7 +488,7 @@ fn splice_dense(
     splice_tags(tags, script, new, &mut columns.keys_vals)
 }
 
-/// A column of plain varints.
+/// Applies the script to a column of plain varints.
 fn splice_plain(
     column: &[u8],
     script: &EditScript,
@@ -508,7 +513,8 @@ fn splice_plain(
     Ok(())
 }
 
-/// A delta-coded column: the first delta behind each change is written anew.
+/// Applies the script to a delta-coded column. The first delta after each change is encoded anew, the others are
+/// copied.
 fn splice_deltas(
     column: &[u8],
     script: &EditScript,
@@ -541,7 +547,7 @@ fn splice_deltas(
     Ok(())
 }
 
-/// The column of tags: runs of string ids that end with 0.
+/// Applies the script to the column of tags, which has a run of string ids for each node, ended by 0.
 fn splice_tags(
     column: &[u8],
     script: &EditScript,

@@ -1,4 +1,4 @@
-//! Giving the objects of a block other ids on the wire: everything else is copied as it stands.
+//! Replacing the ids in a block on the wire. Everything else is copied.
 
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
@@ -8,16 +8,16 @@ use crate::pbf::object::put_deltas;
 use crate::pbf::schema::{dense_nodes, object, primitive_block, primitive_group, relation, way};
 use crate::pbf::wire::{Fields, Packed, put_bytes_field, put_sint_field, put_varint_field};
 
-/// Says which ids there are to be.
+/// A mapping from old to new ids.
 pub(crate) trait NewIds {
-    /// The new ids of objects that stand behind each other, which take the place of the old ones.
+    /// Replaces the ids of consecutive objects of a block. The calls follow the order of the objects.
     fn objects(&mut self, kind: ObjectKind, ids: &mut [i64]);
 
-    /// The new ids of objects that an object refers to, which take the place of the old ones.
+    /// Replaces the ids of objects of one kind that a way or relation refers to.
     fn references(&mut self, kind: ObjectKind, ids: &mut [i64]);
 }
 
-/// Appends the block in `payload` with other ids.
+/// Appends the block in `payload` with the ids that `new` gives to its objects and references.
 pub(crate) fn patch_ids(
     payload: &[u8],
     new: &mut impl NewIds,
@@ -74,8 +74,8 @@ fn patch_group(
     Ok(())
 }
 
-/// Copies a message but for some fields. `put` writes what takes the place of the first of each of them, with its
-/// number.
+/// Copies a message to `scratch.message` without the fields `numbers`, which must be below 64. At the first occurrence
+/// of each of these fields, `put` gets its number and writes the replacement.
 fn replace(
     message: &[u8],
     numbers: &[u32],
@@ -139,7 +139,7 @@ fn patch_dense(
     Ok(())
 }
 
-/// Appends the ids of the scratch as a packed run of deltas.
+/// Appends `scratch.ids` to the message as a packed field of deltas.
 fn put_ids(number: u32, scratch: &mut Scratch) -> Result<(), FormatError> {
     scratch.run.clear();
     put_deltas(&mut scratch.run, scratch.ids.iter().copied());

@@ -1,4 +1,4 @@
-//! Putting the locations of nodes into the ways of a block on the wire: everything else is copied as it stands.
+//! Writing the locations of nodes into the ways of a block on the wire. Everything else is copied.
 
 use crate::error::FormatError;
 use crate::osm::Location;
@@ -10,36 +10,39 @@ use crate::pbf::wire::{
     Fields, put_bytes_field, put_bytes_head, put_packed_field, put_sint, varint_len,
 };
 
-/// The nodes of all ways of a block.
+/// The node references of all ways of a block.
 pub(crate) struct WayNodes {
-    /// Their ids, way by way.
+    /// The ids of the nodes, way by way.
     pub refs: Vec<i64>,
-    /// The id of each way, and where its nodes end.
+    /// The id of each way and the index in `refs` at which its nodes end.
     pub ways: Vec<(i64, usize)>,
 }
 
 impl WayNodes {
-    /// The nodes of the ways in a block.
+    /// The node references of the ways in `block`.
     pub(crate) fn of(block: &ParsedBlock<'_>) -> Result<Self, FormatError> {
         let (mut refs, mut ways) = (Vec::new(), Vec::new());
         block.collect_refs(&mut refs, &mut ways)?;
         Ok(Self { refs, ways })
     }
 
-    /// The number of the way that a node belongs to, by the location of the node among all.
+    /// The index in `ways` of the way that the node at index `node` of `refs` belongs to.
     pub(crate) fn number_at(&self, node: usize) -> usize {
         self.ways.partition_point(|(_, end)| *end <= node)
     }
 
-    /// The id of the way that a node belongs to.
+    /// The id of the way that the node at index `node` of `refs` belongs to; 0 if `refs` is shorter.
     pub(crate) fn way_at(&self, node: usize) -> i64 {
         let way = self.ways.get(self.number_at(node));
         way.map_or(0, |(id, _)| *id)
     }
 }
 
-/// Appends the block in `payload` with the locations of their nodes in its ways, instead of those that they have. `find`
-/// is asked once, for the nodes of all ways. Whether there is any; if not, nothing is appended.
+/// Appends the block in `payload` with new locations in all its ways, in place of the old ones. `find` is called once
+/// and must append the location of each node, in the order of [`WayNodes::refs`].
+///
+/// Returns `false` if the ways have no nodes, and so no locations. Nothing is appended if the block has no ways. Fails
+/// if the block has nodes and its units cannot express a location exactly.
 pub(crate) fn locate_ways(
     payload: &[u8],
     find: impl FnOnce(&WayNodes, &mut Vec<Option<Location>>) -> Result<(), FormatError>,
@@ -64,18 +67,21 @@ pub(crate) fn locate_ways(
     Ok(!locations.is_empty())
 }
 
-/// What became of the ways of a block some of whose nodes moved.
+/// The result of [`relocate_ways`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Relocated {
-    /// Ways that have other locations.
+    /// The number of ways whose locations changed.
     pub ways: u64,
-    /// Of their nodes, those that are nowhere now.
+    /// The number of refs of these ways whose node has lost its location.
     pub lost: u64,
 }
 
-/// Appends a block with other locations in its ways. `find_moved` is asked once which of the nodes of all ways
-/// may be elsewhere now, by their locations among all; `location_of` says where such a node is, `None` where it is where it
-/// was. Where that is so of all, nothing is appended.
+/// Appends a block with the new locations of moved nodes in its ways. Ways without locations get none.
+///
+/// `find_moved` is called once and returns the nodes that may have moved, as ascending indices into [`WayNodes::refs`].
+/// `location_of` returns the new location of a node (`Some(None)` if it has none now), or `None` if the node has not
+/// moved. Nothing is appended if no location changes. Fails if the block has nodes and its units cannot express a
+/// location exactly.
 pub(crate) fn relocate_ways(
     block: &ParsedBlock<'_>,
     find_moved: impl FnOnce(&WayNodes) -> Result<Vec<usize>, FormatError>,
@@ -88,11 +94,11 @@ pub(crate) fn relocate_ways(
         .iter_mut()
         .for_each(|node| *node = nodes.number_at(*node));
     numbers.dedup();
-    // Where the units change, all ways have to be written in the new ones.
+    // If the units change, all ways with locations must be encoded in the new units.
     let is_same_scale = scale_of_ways(block) == block.units;
     let is_wanted = |way: usize| !is_same_scale || numbers.binary_search(&way).is_ok();
     let (mut relocated, mut locations) = (Relocated::default(), Vec::new());
-    // The ways that are written, and where their locations are.
+    // The index of each way to write, and the range of its locations in `locations`.
     let mut ways: Vec<(usize, std::ops::Range<usize>)> = Vec::new();
     block.for_each_way_location(is_wanted, |number, refs, old| {
         let Some(old) = old else {
@@ -121,8 +127,8 @@ pub(crate) fn relocate_ways(
     Ok(relocated)
 }
 
-/// The units for the locations in ways: those of the block where nodes are measured in them, else those that can say every
-/// location.
+/// The units for the locations in ways: those of the block if it has nodes or measures in 1e-7 degree without offset,
+/// otherwise units of 1e-7 degree, which express every location.
 fn scale_of_ways(block: &ParsedBlock<'_>) -> BlockUnits {
     match block.has_nodes() || block.units.is_decimicro() {
         true => block.units,
@@ -133,7 +139,8 @@ fn scale_of_ways(block: &ParsedBlock<'_>) -> BlockUnits {
     }
 }
 
-/// Appends a block with other locations in those of its ways, by their numbers, that have some.
+/// Appends a block with new locations in its ways. `locations_of` takes the index of a way in the block and returns its
+/// locations, or `None` if the way is to be copied.
 fn put_locations<'p>(
     block: &ParsedBlock<'_>,
     locations_of: impl Fn(usize) -> Option<&'p [Option<Location>]>,
@@ -171,7 +178,7 @@ fn put_locations<'p>(
     Ok(())
 }
 
-/// Scratch for packed runs of coordinates.
+/// Scratch for the packed coordinates of a way.
 #[derive(Default)]
 struct Runs {
     lats: Vec<u8>,
@@ -179,7 +186,7 @@ struct Runs {
 }
 
 impl Runs {
-    /// Appends a way as a field of a group, with other locations of its nodes.
+    /// Appends a way as a field of a group, with `locations` in place of those that it has.
     fn put_way(
         &mut self,
         message: &[u8],
@@ -214,13 +221,14 @@ impl Runs {
     }
 }
 
-/// Appends a way as a field of a group, with other packed runs of coordinates.
+/// Appends a way as a field of a group, with the packed runs `lats` and `lons` in place of its coordinates. Empty runs
+/// remove the coordinates.
 pub(super) fn put_way(
     message: &[u8],
     [lats, lons]: [&[u8]; 2],
     out: &mut Vec<u8>,
 ) -> Result<(), FormatError> {
-    // Most ways have none so far, and are copied as a whole.
+    // Most ways have no coordinates yet: their message is copied in one piece.
     let mut old = 0;
     let mut fields = Fields::new(message);
     while let Some(field) = fields.next()? {
@@ -253,7 +261,7 @@ fn inexact(units: &BlockUnits) -> FormatError {
     ))
 }
 
-/// How long a packed field is whose number is below 16.
+/// The length in bytes of a packed field whose number is below 16; 0 for an empty run, which is not written.
 const fn packed_field_len(run: &[u8]) -> usize {
     match run.len() {
         0 => 0,

@@ -1,4 +1,4 @@
-//! Taking metadata out of a block on the wire: everything else is copied as it stands.
+//! Removing metadata from a block on the wire. All other fields are copied.
 
 use crate::error::FormatError;
 use crate::pbf::block::{Group, Message, StringTable};
@@ -9,45 +9,41 @@ use crate::pbf::schema::{
 };
 use crate::pbf::wire::{Fields, Packed, put_bytes_field, put_packed_field, put_varint_field};
 
-/// Attributes of metadata.
+/// A set of metadata attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct InfoFields(u8);
 
 impl InfoFields {
-    /// None of them.
+    /// No attributes.
     pub const NONE: Self = Self(0);
-    /// All of them.
+    /// Version, timestamp, changeset, uid and user.
     pub const ALL: Self = Self(31);
-    /// Whether an object is visible, or a deleted version, which history files say.
+    /// The attribute `visible`, which marks deleted versions in history files.
     pub(crate) const VISIBLE: Self = Self(32);
-    /// The version.
     pub const VERSION: Self = Self(1);
-    /// The timestamp.
     pub const TIMESTAMP: Self = Self(2);
-    /// The id of the changeset.
     pub const CHANGESET: Self = Self(4);
-    /// The id of the user.
     pub const UID: Self = Self(8);
-    /// The name of the user.
     pub const USER: Self = Self(16);
 
-    /// Everything that is in one of some.
+    /// The union of the sets.
     pub fn all_of(fields: &[Self]) -> Self {
         Self(fields.iter().fold(0, |all, one| all | one.0))
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether the attribute with that number in Info and DenseInfo is among them.
+    /// Whether the set has the attribute with the number `field` in Info and DenseInfo.
     const fn has(self, field: u32) -> bool {
         field >= 1 && field <= 6 && self.0 >> (field - 1) & 1 != 0
     }
 }
 
-/// Appends the block in `payload` without some metadata. Names of users leave the string table with it.
+/// Appends the block in `payload` without the attributes `without`. If users are among them, strings that are not used
+/// as key, value or role become empty.
 pub fn clean_block(
     payload: &[u8],
     without: InfoFields,
@@ -79,7 +75,7 @@ pub fn clean_block(
     Ok(())
 }
 
-/// Which strings of a block are keys, values or roles.
+/// For each string id up to the largest in use, whether a key, value or role of the block has this id.
 fn used_strings(payload: &[u8]) -> Result<Vec<bool>, FormatError> {
     let mut used = Vec::new();
     let mut fields = Fields::new(payload);
@@ -118,7 +114,7 @@ fn note(run: &Packed<'_>, used: &mut Vec<bool>) -> Result<(), FormatError> {
     let mut values = run.values();
     while !values.is_done() {
         let index = usize::try_from(values.read()?).unwrap_or(usize::MAX);
-        // No payload holds that many strings: who uses the index finds out.
+        // No payload has that many strings. The index is ignored here; decoding the object reports it.
         if index >= used.len() && index < crate::pbf::MAX_PAYLOAD_LEN as usize {
             used.resize(index + 1, false);
         }
@@ -129,7 +125,7 @@ fn note(run: &Packed<'_>, used: &mut Vec<bool>) -> Result<(), FormatError> {
     Ok(())
 }
 
-/// A StringTable message in which strings that nobody uses are empty.
+/// The StringTable message with unused strings replaced by empty ones, so that the other strings keep their ids.
 fn without_unused(message: &[u8], used: &[bool]) -> Result<Vec<u8>, FormatError> {
     let strings = StringTable::parse(message)?;
     let mut table = Vec::with_capacity(message.len());
@@ -167,7 +163,7 @@ fn clean_group(group: &[u8], without: InfoFields, out: &mut Vec<u8>) -> Result<(
     Ok(())
 }
 
-/// A Node, Way or Relation message.
+/// Appends a Node, Way or Relation message without the attributes `without`.
 fn clean_object(message: &[u8], without: InfoFields, out: &mut Vec<u8>) -> Result<(), FormatError> {
     let mut fields = Fields::new(message);
     while let Some(field) = fields.next()? {
@@ -180,8 +176,8 @@ fn clean_object(message: &[u8], without: InfoFields, out: &mut Vec<u8>) -> Resul
     Ok(())
 }
 
-/// An Info message. Where some attributes stay, the others become 0: some readers take them to be all there or not at
-/// all.
+/// The Info message without the attributes `without`. If other attributes than `visible` stay, those removed become 0
+/// instead: some readers expect all five or none.
 fn clean_info(message: &[u8], without: InfoFields) -> Result<Vec<u8>, FormatError> {
     let mut info = Vec::with_capacity(message.len());
     let (mut stays, mut gone) = (false, Vec::new());
@@ -204,8 +200,8 @@ fn clean_info(message: &[u8], without: InfoFields) -> Result<Vec<u8>, FormatErro
     Ok(info)
 }
 
-/// A DenseNodes message. What is left of the columns of metadata stays complete: some readers take them
-/// to be all there or not at all.
+/// Appends a DenseNodes message without the attributes `without`. If other columns than `visible` stay, those removed
+/// or missing are filled with 0: some readers expect all five or none.
 fn clean_dense(message: &[u8], without: InfoFields, out: &mut Vec<u8>) -> Result<(), FormatError> {
     let dense = DenseNodes::parse(message)?;
     let columns = dense.info.columns();

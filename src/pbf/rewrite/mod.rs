@@ -1,4 +1,4 @@
-//! Rewriting blocks on the wire: what does not change is copied byte for byte.
+//! Rewriting blocks on the wire: parts that do not change are copied byte for byte.
 
 mod edit;
 mod ids;

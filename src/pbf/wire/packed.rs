@@ -6,15 +6,15 @@ use super::{
 };
 use std::borrow::Cow;
 
-/// A repeated scalar field: packed, unpacked, or in several pieces.
+/// A repeated scalar field as one packed run.
 ///
-/// One packed run, as nearly every writer makes it, is borrowed. Anything else is gathered into a
-/// packed run of our own, after which both read the same.
+/// A field that occurs as one packed run, as nearly all programs write it, is borrowed. The values of a field that is
+/// unpacked or in several pieces are copied to an owned run.
 #[derive(Debug, Clone, Default)]
 pub struct Packed<'a>(Cow<'a, [u8]>);
 
 impl<'a> Packed<'a> {
-    /// Takes in one occurrence of the field.
+    /// Adds one occurrence of the field.
     #[inline]
     pub fn add(&mut self, field: &Field<'a>) -> Result<(), FormatError> {
         match field.value {
@@ -24,7 +24,7 @@ impl<'a> Packed<'a> {
         Ok(())
     }
 
-    /// The general path of [`Packed::add`].
+    /// Adds an occurrence that cannot be borrowed.
     fn add_piece(&mut self, field: &Field<'a>) -> Result<(), FormatError> {
         match field.value {
             Value::Bytes(run) => self.0.to_mut().extend_from_slice(run),
@@ -45,12 +45,12 @@ impl<'a> Packed<'a> {
         &self.0
     }
 
-    /// Whether there is no value.
+    /// Whether the run has no values.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many values there are, counted without decoding them.
+    /// The number of values, counted without decoding them.
     #[inline]
     pub fn count(&self) -> usize {
         count_varints(&self.0)
@@ -63,7 +63,7 @@ impl<'a> Packed<'a> {
     }
 }
 
-/// How many varints end in `run`: the bytes without a continuation bit.
+/// The number of varints that end in `run`, which is the number of bytes without a continuation bit.
 #[inline]
 pub fn count_varints(run: &[u8]) -> usize {
     // Summing bytes in short chunks lets the compiler count sixteen or more at a time.
@@ -81,7 +81,7 @@ pub fn check_varints(run: &[u8]) -> Result<(), FormatError> {
     Ok(())
 }
 
-/// The values of a packed run.
+/// Reads the values of a packed run in order.
 #[derive(Debug, Clone, Copy)]
 pub struct Varints<'a> {
     run: &'a [u8],
@@ -100,7 +100,7 @@ impl<'a> Varints<'a> {
         self.pos >= self.run.len()
     }
 
-    /// Where the next value starts in the run.
+    /// The offset of the next value in the run, in bytes.
     #[inline]
     pub const fn position(&self) -> usize {
         self.pos
@@ -118,8 +118,8 @@ impl<'a> Varints<'a> {
         self.read().map(zigzag_decode)
     }
 
-    /// Reads as many values, zigzag decoded, as there is room for, each added to those before and to `sum`.
-    /// Returns the last sum.
+    /// Reads a zigzag-coded value for each element of `sums`, and sets the element to the sum of `sum` and the values
+    /// so far. Returns the last sum. Sums wrap around; the end of the run is an error.
     #[inline]
     pub fn fill_sums(&mut self, sums: &mut [i64], mut sum: i64) -> Result<i64, FormatError> {
         for place in sums {
@@ -129,12 +129,13 @@ impl<'a> Varints<'a> {
         Ok(sum)
     }
 
-    /// The next values, zigzag decoded, added up.
+    /// Reads `count` zigzag-coded values and returns their sum, which wraps around. The end of the run is an error.
     #[inline]
     pub fn sum_sints(&mut self, mut count: usize) -> Result<i64, FormatError> {
         let mut sum = 0i64;
         while count > 0 {
-            // Neighbours are often alike in a column, and then a value takes a byte.
+            // Neighbours in a column often differ little: their delta takes one byte, and eight bytes are added up
+            // together.
             if count >= 8
                 && let Some(word) = word_at(self.run, self.pos)
                 && word & CONTINUED == 0
@@ -150,16 +151,16 @@ impl<'a> Varints<'a> {
         Ok(sum)
     }
 
-    /// Passes over some values.
+    /// Skips `count` values. The end of the run is an error.
     pub fn skip(&mut self, mut count: usize) -> Result<(), FormatError> {
         while count >= 8
             && let Some(word) = word_at(self.run, self.pos)
         {
-            // What is left of a value that begins before the word counts where it ends.
+            // A value is counted by its last byte, also if it begins before the word.
             count -= (!word & CONTINUED).count_ones() as usize;
             self.pos += 8;
         }
-        // Behind the words, maybe amid a value: its rest is read as if it was one.
+        // The position may be in the middle of a value now, whose rest is read as a value.
         while count > 0 {
             self.read_any()?;
             count -= 1;
@@ -167,7 +168,7 @@ impl<'a> Varints<'a> {
         Ok(())
     }
 
-    /// The next value, by a way that does not branch on how long it is.
+    /// The next value, decoded without a branch on its length if that is at most eight bytes.
     #[inline(always)]
     fn read_any(&mut self) -> Result<u64, FormatError> {
         if let Some(word) = word_at(self.run, self.pos) {
@@ -180,12 +181,12 @@ impl<'a> Varints<'a> {
         read_varint(self.run, &mut self.pos)
     }
 
-    /// The last value of the run, whatever was read; `None` where there is none.
+    /// The last value of the whole run, whatever was read so far; `None` for an empty run.
     pub fn last_of_all(&self) -> Result<Option<u64>, FormatError> {
         let Some((_, before)) = self.run.split_last() else {
             return Ok(None);
         };
-        // The value ends with the run; bytes before it that go on belong to it.
+        // The bytes before the last one that have a continuation bit belong to the same value.
         let more = before
             .iter()
             .rev()
@@ -195,13 +196,13 @@ impl<'a> Varints<'a> {
         read_varint(self.run, &mut start).map(Some)
     }
 
-    /// What was not read yet.
+    /// The bytes that were not read yet.
     pub fn rest(&self) -> &'a [u8] {
         self.run.get(self.pos..).unwrap_or_default()
     }
 }
 
-/// Undoes zigzag coding in each of eight bytes below 128, and adds up what comes out.
+/// The sum of eight zigzag-coded values, given as bytes below 128.
 #[inline]
 const fn sum_of_eight(word: u64) -> i64 {
     const LOWEST: u64 = 0x0101_0101_0101_0101;
