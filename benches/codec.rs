@@ -1,7 +1,7 @@
-//! zlib by libdeflate and by zlib-rs, on payloads of real blobs: speed by criterion, sizes printed
-//! first. `notes/codec.md` has the results and what was decided by them.
+//! Compares libdeflate and zlib-rs on payloads of real blobs: prints compressed sizes, then measures speed with
+//! criterion. `notes/codec.md` has the results and the decisions based on them.
 //!
-//! `PBFHOGG_BENCH_FILE` names the file to take payloads from; without it they are made.
+//! `PBFHOGG_BENCH_FILE` names the file with the payloads; without it, a synthetic file is made.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use flate2::{Compress, Decompress, FlushCompress, FlushDecompress};
@@ -13,7 +13,7 @@ use pbfhogg::io::OutputTarget;
 use pbfhogg::pbf::{BlobKind, Compression, Compressor};
 use std::path::{Path, PathBuf};
 
-/// Some of a file's payloads, spread evenly over it.
+/// At most 60 payloads of a file, spread evenly over it.
 fn payloads(path: &Path) -> Vec<Vec<u8>> {
     let ctx = Context::default();
     let file = PbfFile::open(path, &ctx).unwrap();

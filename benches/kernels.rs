@@ -1,5 +1,5 @@
-//! The inner loops, one by one: varint runs, the scan of node and way blocks, views, string tables,
-//! block building, change file parsing. (`codec` measures inflate and deflate.)
+//! Measures inner loops separately: varints, scanning node, way and relation blocks, decoding objects, building string
+//! tables and blocks, and parsing change files. (`codec` measures compression and decompression.)
 
 mod sample;
 

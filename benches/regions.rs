@@ -1,12 +1,12 @@
-//! `extract` of many regions in one run, beside one region and beside as many runs.
+//! Measures `extract` of many regions in one run, compared with one region and with a run per region.
 //!
 //! ```text
 //! PBFHOGG_BENCH_FILE=FILE cargo bench --bench regions [-- REGIONS] [--compare]
 //! ```
 //!
-//! Each region is a box of half a kilometre to three around a node of the file, so that none is empty. Prints the
-//! time of one region and of all (medians of three, in turn), the memory that was announced and that was taken; with
-//! `--compare` cuts out each region by itself, too, and compares the files byte by byte.
+//! Each region is a box of 0.5 to 3 km around a node of the file, so that none is empty. Prints the time for one region
+//! and for all regions (medians of three alternating runs), and the estimated and the used memory. With `--compare`,
+//! also extracts each region separately, and compares the files byte by byte.
 
 use pbfhogg::FormatError;
 use pbfhogg::file::{BlobPlan, BlobReader, PbfFile, PlanNeeds};
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Numbers that are the same in every run.
+/// Pseudo-random numbers, the same in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -29,7 +29,7 @@ impl Dice {
     }
 }
 
-/// West, south, east, north in degrees.
+/// West, south, east and north edge of a box in degrees.
 type Sides = [f64; 4];
 
 fn regions_of(path: &Path, count: usize) -> Vec<Sides> {
@@ -107,7 +107,7 @@ fn main() {
     for round in 0..3 {
         one.push(run(&[input, "-q", "-b", &first, "-o", &alone]));
         let mut many = vec![input, "-c", &config, "-d", folder, "--stats", &stats];
-        // Says how much memory it will take.
+        // The first run is not quiet: it prints its estimate of memory.
         if round > 0 {
             many.push("-q");
         } else {

@@ -1,4 +1,4 @@
-//! `add-locations-to-ways`, beside a plain way to do the same, and beside osmium.
+//! `add-locations-to-ways`, compared with a simple implementation, and with osmium.
 
 use crate::common;
 use crate::common::answers::{ask, ask_osmium, file_in_shape, file_of, history_of, in_order};
@@ -9,10 +9,10 @@ use crate::common::{Arg, Kind, Object, decode, node, relation, run_fail, run_ok,
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-/// What files have where there is no place, in nanodegrees.
+/// The stored coordinates of an undefined location, in nanodegrees.
 const NOWHERE: (i64, i64) = (i32::MAX as i64 * 100, i32::MAX as i64 * 100);
 
-/// Every way of looking up.
+/// All types of index, with options.
 const TYPES: &[&[&str]] = &[
     &["-i", "dense"],
     &["-i", "sparse"],
@@ -22,7 +22,7 @@ const TYPES: &[&[&str]] = &[
     &[],
 ];
 
-/// The objects with the places of nodes in their ways.
+/// The objects with the locations of nodes in their ways.
 fn located(objects: &[Object], keep_untagged: bool) -> Vec<Object> {
     let nodes = objects.iter().filter(|object| object.kind == Kind::Node);
     let places: HashMap<i64, (i64, i64)> = nodes
@@ -55,7 +55,7 @@ fn located(objects: &[Object], keep_untagged: bool) -> Vec<Object> {
     objects.iter().filter(stays).map(with_places).collect()
 }
 
-/// What the command makes of a file in every way of looking up, which has to be the same.
+/// The output of the command, which must be the same for all types of index.
 fn outcome(input: &Path, args: &[&str]) -> Vec<Object> {
     let output = input.with_file_name("located.osm.pbf");
     let mut first: Option<Vec<u8>> = None;
@@ -87,7 +87,7 @@ fn assert_located(input: &Path, objects: &[Object], what: &str) {
     }
 }
 
-/// A world in which every fourth node has a tag, with the ids that go wrong.
+/// A random world with extreme ids, in which every fourth node has a tag.
 fn world(seed: u64) -> Vec<Object> {
     let mut objects = random_world(seed, 150, false);
     for object in &mut objects {
@@ -139,13 +139,13 @@ fn blobs_of_several_kinds_and_nodes_behind_their_ways_do_no_harm() {
         let blobs: Vec<&[Object]> = objects.chunks(23).collect();
         let input = file_of(dir.path(), "backwards.osm.pbf", &blobs);
         assert_located(&input, &objects, "backwards");
-        // Blobs of one kind, of which none is in its place, and a node that comes twice.
+        // Blobs of one kind, none of them in canonical order, and a node that occurs twice.
         let again = Object {
             id: 8,
             ..node(8, 77, 88, &[("last", "wins")])
         };
         objects.push(again);
-        // Nodes first, but not in order: blobs of them that overlap.
+        // All nodes first, but not in order: their blobs overlap.
         let (mut first, ways): (Vec<Object>, Vec<Object>) = objects
             .iter()
             .cloned()
@@ -198,7 +198,7 @@ fn places_are_the_same_in_whatever_units_a_block_measures() {
         let input = file_in_shape(dir.path(), "units.osm.pbf", &blobs, &shape);
         assert_located(&input, &moved, "units");
     }
-    // Units that cannot say where the node is, in a block that cannot have others.
+    // The unit of a block is too coarse for the location, and cannot change, since the block also has nodes.
     let shape = Shape {
         granularity: 1000,
         ..Shape::USUAL
@@ -236,7 +236,7 @@ fn what_osmium_makes_of_every_real_file() {
         if file.to_string_lossy().ends_with(".osh.pbf") {
             continue;
         }
-        // osmium takes nodes in order only.
+        // osmium requires sorted nodes.
         let sorted = dir.path().join("sorted.osm.pbf");
         run_ok(&[&"sort", &"-O", &file, &"-o", &sorted]);
         for n in ["--keep-member-nodes", "-n"] {
@@ -254,7 +254,7 @@ fn what_osmium_makes_of_every_real_file() {
             let mut all = Vec::new();
             for index in ["sparse", "dense", "external"] {
                 let ours = dir.path().join("ours.osm.pbf");
-                // The flags of osmium are understood.
+                // pbfhogg accepts the flags of osmium.
                 run_ok(&[
                     &"add-locations-to-ways",
                     &"--ignore-missing-nodes",
@@ -371,7 +371,7 @@ fn too_little_memory_and_no_place_for_temporary_files_are_said_at_once() {
     assert!(message.contains("at least"), "{message}");
     let message = fail(&["-i", "external", "--temp-dir", "/nowhere"]);
     assert!(message.contains("/nowhere"), "{message}");
-    // An array by id of which nearly all is empty.
+    // Ids so far apart that an array indexed by id would be nearly empty.
     let far = [
         node(1, 1, 1, &[]),
         node(1 << 50, 2, 2, &[]),
@@ -443,7 +443,7 @@ fn an_index_that_lies_about_nodes_is_found_out() {
     }
 }
 
-/// A file whose per-blob index says that nodes have other ids.
+/// Writes a file with a per-blob index that claims other node ids.
 fn lying_index(dir: &Path) -> Option<PathBuf> {
     use crate::common::craft::{block, frame, frame_with_index, header_payload, raw_blob};
     let nodes = block(&[node(1, 1, 1, &[]), node(900, 2, 2, &[])], &Shape::USUAL);
@@ -540,7 +540,7 @@ fn every_command_that_writes_ways_carries_their_places() {
     for (args, inputs) in commands {
         let out = dir.path().join("out.osm.pbf");
         let mut all_args: Vec<Arg> = vec![&args[0], &"-q", &"-O"];
-        // Inputs stand before ids and expressions.
+        // Inputs precede ids and expressions.
         all_args.extend(inputs.iter().map(|input| input as Arg));
         all_args.extend(args[1..].iter().map(|arg| arg as Arg));
         all_args.extend([&"-o" as Arg, &out]);
@@ -560,7 +560,7 @@ fn every_command_that_writes_ways_carries_their_places() {
         let has = declared.contains(&"LocationsOnWays".to_owned());
         assert!(has || found.is_empty(), "{args:?}");
     }
-    // As text, and back.
+    // Converted to text and back.
     for format in ["opl", "osm"] {
         let (text, back) = (
             dir.path().join(format!("t.{format}")),

@@ -1,4 +1,4 @@
-//! `apply-changes`: beside osmium on real data, and rule by rule on small data.
+//! `apply-changes`: compared with osmium on real data, and each rule on small data.
 
 use crate::common;
 use crate::common::craft::{self, Shape};
@@ -55,7 +55,7 @@ fn change_file(dir: &Path, name: &str, body: &str) -> PathBuf {
     path
 }
 
-/// Applies changes to the base and returns what came out, with the summary.
+/// Applies changes to the base and returns the objects of the output and the summary.
 fn apply(body: &str) -> (Vec<Object>, serde_json::Value) {
     let dir = tempfile::tempdir().unwrap();
     let (base, changes) = (base(dir.path()), change_file(dir.path(), "a.osc", body));
@@ -108,7 +108,7 @@ fn derived_changes_lead_from_one_snapshot_to_the_next() {
     run_ok(&[&"apply-changes", &a, &ab, &"-o", &to_b]);
     run_ok(&[&"apply-changes", &to_b, &bc, &"-o", &to_c]);
     run_ok(&[&"apply-changes", &a, &ab, &bc, &"-o", &at_once]);
-    // osmium does not take another order of the same tags for a change.
+    // For osmium a different order of the same tags is no change.
     let tags_in_order =
         |path: &Path| -> Vec<String> { opl(path).iter().map(|line| normal(line)).collect() };
     assert_same_opl(&tags_in_order(&to_b), &tags_in_order(&b));
@@ -116,7 +116,7 @@ fn derived_changes_lead_from_one_snapshot_to_the_next() {
     assert_same_opl(&opl(&at_once), &opl(&to_c));
 }
 
-/// An OPL line with its tags in order.
+/// An OPL line with its tags sorted.
 fn normal(line: &str) -> String {
     let field = |field: &str| match field.strip_prefix('T') {
         Some(tags) => {
@@ -286,7 +286,7 @@ fn applying_a_day_twice_gives_the_same_objects() {
 #[test]
 fn untouched_spans_and_blobs_keep_everything_they_had() {
     let (objects, summary) = apply("<delete><node id='240' version='4'/></delete>");
-    // The three small blobs of nodes become one.
+    // The three small blobs of nodes are joined to one.
     assert_eq!(
         (&summary["blobs_copied"], &summary["blobs_rewritten"]),
         (&2.into(), &3.into())
@@ -422,7 +422,7 @@ fn awkward_blocks_take_changes_too() {
             dir.path().join("out.osm.pbf"),
         );
         std::fs::write(&base, crafted.file()).unwrap();
-        // Coordinates in ways are dropped with a warning, so that no line is expected on stderr.
+        // Coordinates in ways are dropped with a warning: standard error need not be empty.
         run_ok(&[&"apply-changes", &base, &changes, &"-O", &"-o", &output]);
         objects.retain(|object| (object.kind, object.id) != (common::Kind::Node, 3));
         objects.retain(|object| (object.kind, object.id) != (common::Kind::Node, 4));
@@ -541,7 +541,7 @@ fn change_files_are_read_in_every_compression() {
         encoder.finish().unwrap()
     };
     let zstd = zstd::encode_all(&text[..], 3).unwrap();
-    // The content decides, not the name.
+    // The contents determine the compression, not the name.
     for (name, bytes) in [("gz", gzip), ("bz2", bzip2), ("zst", zstd)] {
         let path = dir.path().join(name);
         std::fs::write(&path, bytes).unwrap();

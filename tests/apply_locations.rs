@@ -1,4 +1,5 @@
-//! `apply-changes --locations-on-ways`: the same as applying the changes to all data, and adding locations then.
+//! `apply-changes --locations-on-ways`: the result must be that of applying the changes to data without locations, and
+//! then adding locations.
 
 use crate::common::answers::{ask, file_of};
 use crate::common::extracts::Dice;
@@ -6,13 +7,13 @@ use crate::common::{Arg, Kind, Object, decode, run_fail, run_ok};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// A directory with the same data three times: all of it, and with locations in ways with all nodes and without those
-/// that only ways need.
+/// A directory with the same data in three files: without locations in ways; with locations and all nodes; and with
+/// locations, but without the nodes that only ways need.
 struct Data {
     dir: tempfile::TempDir,
 }
 
-/// Flags of `add-locations-to-ways`, and the name of the file that is made with them.
+/// The flags of `add-locations-to-ways`, and the name of the file made with them.
 const VARIANTS: [(&[&str], &str); 2] = [(&["-n"], "all"), (&[], "few")];
 
 impl Data {
@@ -61,7 +62,7 @@ impl Data {
         self.path(&format!("{name}.osm.pbf"))
     }
 
-    /// Applies a change file to all three, and fails where they do not agree afterwards.
+    /// Applies a change file to the three files, and fails if the results do not agree.
     fn apply(&self, change: &Path, what: &str) {
         let next = self.file("next");
         let plain = self.file("plain");
@@ -112,7 +113,7 @@ impl Data {
         }
     }
 
-    /// As [`apply`](Self::apply), of the content of an osmChange element.
+    /// As [`apply`](Self::apply), with the contents of an osmChange element.
     fn apply_text(&self, changes: &str, what: &str) {
         let path = self.path("change.osc");
         let text = format!("<osmChange version='0.6'>{changes}</osmChange>");
@@ -129,7 +130,7 @@ impl Data {
     }
 }
 
-/// Ways that share nodes, a tagged node, a member.
+/// Ways that share nodes, a node with a tag, and members.
 const SMALL: &str = "n1 v1 x1 y1\nn2 v1 x2 y2\nn3 v3 x3 y3 Tname=three\nn4 v1 x4 y4\nn5 v1 x5 y5\nn6 v1 x6 y6\n\
                      w1 v1 Nn1,n2,n3\nw2 v1 Nn3,n4,n4,n99\nw3 v2 Nn1,n4,n1\nw4 v1 N\n\
                      r1 v1 Mn5@stop,w1@\nr2 v1 Mn6@\n";
@@ -177,7 +178,7 @@ fn changed_ways_find_their_nodes_wherever_they_are() {
     );
     assert_eq!(data.way("few", 9).locations[1], (2 * DEGREE, 2 * DEGREE));
     data.apply_text("<delete><way id='1' version='2'/></delete>", "a way goes");
-    // Its nodes are known by another way, or not at all.
+    // The location of a node is known from another way, or unknown.
     data.apply_text(
         "<modify><way id='2' version='2'><nd ref='1'/><nd ref='2'/></way></modify>",
         "a way gets nodes of one that is gone",
@@ -204,7 +205,7 @@ fn a_base_without_nodes_that_only_ways_need_stays_so() {
          <relation id='7' version='1'><member type='node' ref='51' role=''/></relation></create>",
         "a node with tags, and a new member",
     );
-    // What is gone cannot come back: that is said.
+    // A dropped node cannot be restored: the command reports it.
     let change = data.path("member.osc");
     let text = "<osmChange><create><relation id='8' version='1'><member type='node' ref='2' role=''/>\
                 </relation></create></osmChange>";
@@ -279,7 +280,7 @@ fn run_fail_with_usage(args: &[Arg]) -> String {
 
 #[test]
 fn which_nodes_a_base_has_is_no_guess() {
-    // Of a base that was made without some nodes, all that the first ways have are there.
+    // In a base without some nodes, all nodes of the first ways are present.
     let mut text = String::new();
     for id in 1..35 {
         let tags = if id <= 32 { "Ta=b" } else { "" };
@@ -300,7 +301,7 @@ fn which_nodes_a_base_has_is_no_guess() {
          <way id='1' version='1'><nd ref='1'/><nd ref='3'/></way></create>",
         "no ways before",
     );
-    // A part of a base with all its nodes has not all nodes of its ways.
+    // A part of a base with all nodes does not have all nodes of its ways.
     let data = Data::of_opl(SMALL);
     let (all, part, out) = (data.file("all"), data.file("part"), data.file("out"));
     run_ok(&[
@@ -324,7 +325,7 @@ fn a_file_of_another_program_is_told_by_its_nodes() {
     for (args, name) in VARIANTS {
         let data = Data::of_opl(SMALL);
         let base = data.file(name);
-        // Without what the header says of nodes.
+        // Without the header's declaration about nodes.
         let other = data.file("other");
         run_ok(&[
             &"cat",
@@ -364,7 +365,7 @@ fn what_changes_without_effect_do_not_do() {
         "<modify><node id='1' version='3' lat='9' lon='9'/><relation id='1' version='2'/></modify>",
         "a node is no member any more, and its change is too late",
     );
-    // Nothing is counted that does not happen.
+    // Changes without effect are not counted.
     let summary = |text: &str| {
         let (change, out) = (data.path("a.osc"), data.file("out"));
         std::fs::write(&change, format!("<osmChange>{text}</osmChange>")).unwrap();
@@ -467,8 +468,8 @@ fn days_of_anything_whatever_the_blobs() {
     }
 }
 
-/// Few objects that refer to each other, and to some that are not there. Nodes that a relation has as a member have tags,
-/// and one way has all others: what was dropped could not come back, and nobody would know where it was.
+/// A small number of objects that refer to each other and to missing objects. Members of relations have tags, and one
+/// way has all nodes: a dropped node could not be restored, and its location would be unknown.
 fn random_base(dice: &mut Dice) -> String {
     let mut text = String::new();
     for id in 1..60 {
@@ -498,10 +499,10 @@ fn random_day(dice: &mut Dice, version: i64) -> String {
     let mut text = String::new();
     for _ in 0..12 {
         let id = 1 + dice.below(70);
-        // Some come too late; of nodes those alone that are there to tell.
+        // Some versions are outdated. Among nodes only tagged ones: the version of a dropped node is unknown.
         let late = (version - dice.below(3)).max(1);
         let node_version = if id % 5 == 0 { late } else { version };
-        // A member of a relation keeps its tags, and so does what no way has.
+        // Members of relations keep a tag, and so do nodes that are not in the way with all nodes.
         let tags = match id % 5 == 0 || id >= 60 || dice.below(4) == 0 {
             true => "<tag k='a' v='c'/>",
             false => "",

@@ -1,4 +1,4 @@
-//! Bad input gets one clear line and exit status 2; nothing is lost and no output is left.
+//! Bad input causes one clear line and exit status 2. No data is lost, and no output is left.
 
 use crate::common;
 use crate::common::bad_files::bad_files;
@@ -30,7 +30,7 @@ impl Bench {
         self.dir.path().join(name)
     }
 
-    /// Every command fails on the file, with a line that names it and contains `cause`.
+    /// Every command fails on the file, with a line that names the file and contains `cause`.
     fn refuses(&self, name: &str, bytes: &[u8], cause: &str) {
         let input = self.path(name);
         std::fs::write(&input, bytes).unwrap();
@@ -69,11 +69,11 @@ impl Bench {
     }
 }
 
-/// How long a command may take to find out.
+/// Maximum time that a command may take to detect bad input.
 const MOST_TIME: Duration = Duration::from_secs(1);
 
-/// Whether a command looks only at strings, ids or objects of some kinds, and writes nothing of what it does not look at:
-/// what is wrong elsewhere is no matter to it.
+/// Whether a command reads only strings, ids or objects of some kinds, and does not copy the rest: it may accept a file
+/// with errors elsewhere.
 fn looks_at_little(command: &str) -> bool {
     let commands = [
         "getparents ",
@@ -85,12 +85,12 @@ fn looks_at_little(command: &str) -> bool {
     commands.iter().any(|start| command.starts_with(start))
 }
 
-/// Every command that takes a file.
+/// All commands that read a file.
 fn commands() -> impl Iterator<Item = &'static str> + Clone {
     READERS.into_iter().chain(COPIERS)
 }
 
-/// A file that is tried, and what [`commands`] take beside it.
+/// A file to test, and the other files that [`commands`] need.
 struct Trial {
     bench: Bench,
     input: PathBuf,
@@ -99,14 +99,14 @@ struct Trial {
     output: PathBuf,
 }
 
-/// How a command took a file.
+/// The result of a command on a file.
 #[derive(Debug, PartialEq)]
 enum Outcome {
-    /// Exit status 2, one line that names the file, no output.
+    /// Exit status 2, one line that names the file, and no output.
     Refused,
     /// Exit status 0 or 1.
     Taken,
-    /// Anything else.
+    /// Any other result.
     Wrong,
 }
 
@@ -147,13 +147,14 @@ impl Trial {
         (outcome, ran)
     }
 
-    /// Whether a command that took `time` takes less than [`MOST_TIME`]: two more runs tell a slow command from a busy machine.
+    /// Whether a command is faster than [`MOST_TIME`]. If `time` is longer, two more runs distinguish a slow command
+    /// from a busy machine.
     fn is_quick(&self, command: &str, time: Duration) -> bool {
         time <= MOST_TIME || (0..2).any(|_| self.run(command).1.time <= MOST_TIME)
     }
 }
 
-/// Fails with all that went wrong.
+/// Panics if there are failures, and lists all of them.
 fn nothing_is(wrong: &[String]) {
     assert!(
         wrong.is_empty(),
@@ -214,7 +215,7 @@ fn files_that_are_no_pbf_are_refused() {
     bench.refuses("headless.osm.pbf", &data_first, "not an OSMHeader");
 }
 
-/// With `PBFHOGG_LONG=1` by every command at every byte, otherwise by one command after the other.
+/// With `PBFHOGG_LONG=1` every command is run at every byte, otherwise one command per byte in turn.
 #[test]
 fn a_file_cut_at_any_byte_is_refused_or_ends_between_two_blobs() {
     let trial = Trial::new();
@@ -241,7 +242,7 @@ fn a_file_cut_at_any_byte_is_refused_or_ends_between_two_blobs() {
             std::fs::write(&trial.input, &file[..cut]).unwrap();
             for command in commands.by_ref().take(at_once) {
                 let (outcome, ran) = trial.run(command);
-                // Nothing tells that something is missing where there is no table of contents.
+                // Without a table of contents, a file cut between two blobs cannot be recognised as incomplete.
                 let is_whole = name == "plain" && ends.contains(&cut);
                 let expected = match is_whole {
                     true => Outcome::Taken,
@@ -543,7 +544,7 @@ fn wrong_paths_and_options_are_refused_before_anything_is_written() {
 #[test]
 fn a_table_of_contents_that_asks_for_much_memory_is_not_believed() {
     let bench = Bench::new();
-    // Runs of millions of entries, in a handful of bytes.
+    // Runs of millions of entries, encoded in a few bytes.
     let mut table = b"HOGG\x01".to_vec();
     table.extend(1_000_000u64.to_le_bytes());
     table.extend([0, 0xff, 0xff, 0xff, 0x07]);
@@ -576,7 +577,7 @@ fn a_table_of_contents_that_asks_for_much_memory_is_not_believed() {
     );
 }
 
-/// With `PBFHOGG_LONG=1` a hundred times as often.
+/// With `PBFHOGG_LONG=1` a hundred times as many cases.
 #[test]
 fn random_damage_is_refused_or_does_no_harm() {
     let trial = Trial::new();

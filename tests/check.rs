@@ -1,4 +1,4 @@
-//! `check`: against osmium on real files, and on the awkward.
+//! `check`: compared with osmium on real files, and on awkward files.
 
 use crate::common;
 use crate::common::craft::{self, Shape};
@@ -7,7 +7,7 @@ use crate::common::{Kind, Object, node, pbfhogg, relation, way, with_metadata};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Runs a check; returns its exit status and its JSON.
+/// Runs `check` and returns its exit status and its JSON report.
 fn check(args: &[&str], input: &Path) -> (i32, serde_json::Value) {
     let output = pbfhogg()
         .arg("check")
@@ -57,7 +57,7 @@ fn what_is_missing_is_what_osmium_misses() {
             .arg(&input)
             .output()
             .unwrap();
-        // osmium does not look at files that are not in order.
+        // osmium does not check files that are not sorted.
         if !String::from_utf8_lossy(&theirs.stderr).contains("There are") {
             continue;
         }
@@ -112,7 +112,7 @@ fn ids_out_of_order_and_twice_are_found_within_and_between_blobs() {
     );
     let (status, found) = check(&["--ids"], &path);
     assert_eq!(status, 1);
-    // 2 behind 3, 4 behind 9, the node behind the way; 3 and 2 again.
+    // Out of order: 2 after 3, 4 after 9, the node after the way. Duplicates in a row: 3 and 2.
     assert_eq!(found["out_of_order"], 3, "{found}");
     assert_eq!(
         (&found["duplicates"], &found["duplicates_in_a_row"]),
@@ -184,7 +184,7 @@ fn files_without_objects_or_with_relations_alone_are_checked() {
     assert_eq!(missing["relations_in_relations"], 2, "{found}");
     assert_eq!(missing["ways_in_relations"], 1);
     assert_eq!(missing["nodes_in_relations"], 1);
-    // Without -r nobody asks for members.
+    // Without -r, members are not checked.
     assert_eq!(check(&["--refs"], &path).0, 0);
 }
 

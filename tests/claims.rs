@@ -1,4 +1,4 @@
-//! What indexes say are claims. A false one is found out by whoever decodes the blob, and by `check --index`.
+//! Indexes are claims. Every command that decodes a blob detects a false claim about it, and so does `check --index`.
 
 use crate::common::answers::ask;
 use crate::common::craft::{self, Shape};
@@ -37,7 +37,7 @@ fn file_of(blocks: &[Vec<Object>]) -> Vec<u8> {
     craft::file(header, &blocks.collect::<Vec<_>>())
 }
 
-/// A file with a table of contents, of which `lie` changes what it says.
+/// Writes a file with a table of contents whose entries are changed by `lie`.
 fn with_table(plain: &Path, path: &Path, lie: impl Fn(&mut [BlobEntry])) {
     run_ok(&[&"cat", &"-O", &plain, &"-o", &path]);
     let file = PbfFile::open(path, &Context::new(1)).unwrap();
@@ -56,10 +56,10 @@ fn with_table(plain: &Path, path: &Path, lie: impl Fn(&mut [BlobEntry])) {
     std::fs::write(path, bytes).unwrap();
 }
 
-/// A lie about a blob.
+/// The expected cause in the error, and a false change to an entry.
 type Lie = (&'static str, fn(&mut BlobEntry));
 
-/// Lies that anybody who reads the blob has to notice.
+/// False claims that every command that reads the blob must detect.
 const LIES: [Lie; 6] = [
     ("the number of objects differs", |entry| entry.count += 1),
     ("the number of objects differs", |entry| entry.count -= 1),
@@ -95,8 +95,8 @@ impl Bench {
         self.dir.path().join(name)
     }
 
-    /// Runs every command that reads files on one that lies, and expects each to say so, but for those that
-    /// `may_pass` knows to read nothing of what the lie is about.
+    /// Runs every command on a file with a false claim. Each command must report it, except those that `may_pass` knows
+    /// not to read the blob.
     fn finds(&self, input: &Path, cause: &str, blob: u32, may_pass: fn(&str) -> bool) {
         let words = [
             ("{in}", input.to_owned()),
@@ -123,7 +123,7 @@ impl Bench {
     }
 }
 
-/// Commands that read no nodes, or none of those in question.
+/// Whether a command reads no nodes, or none of the blobs in question.
 fn passes_nodes(command: &str) -> bool {
     command.starts_with("getparents")
 }
@@ -250,7 +250,7 @@ fn what_is_passed_over_because_of_a_claim_is_counted() {
             "{said}"
         );
     }
-    // Where there is no index, nothing is believed.
+    // Without an index no blob is skipped.
     let plain = bench.path("plain.osm.pbf");
     let said = ask(&[&"cat", &"-t", &"way", &plain, &"-O", &"-o", &output]).stdout;
     assert!(!said.contains("passed over"), "{said}");
@@ -301,7 +301,7 @@ fn check_index_finds_every_lie_and_every_rotten_bit() {
         assert!(said.stdout.contains("  blob 2 at byte"), "{said:?}");
         assert!(said.stdout.contains("index: 1 false claim;"), "{said:?}");
     }
-    // Any bit of any blob.
+    // A flipped bit in any blob.
     with_table(&plain, &input, |_| ());
     let good = std::fs::read(&input).unwrap();
     let entries = PbfFile::open(&input, &Context::new(1))

@@ -1,11 +1,11 @@
-//! What the project is built on: licences and sources that `deny.toml` allows, for a reason that the README gives.
-//! `cargo deny check licenses bans sources` says the same, where it is installed.
+//! Dependencies: their licences and sources are allowed by `deny.toml`, and the README names a reason for each. `cargo
+//! deny check licenses bans sources` checks the same where it is installed.
 
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-/// What cargo knows of all packages that are built for this machine.
+/// The metadata of all packages that cargo builds for this platform.
 fn packages(manifest: &Path) -> Vec<Value> {
     let host = Command::new("rustc").arg("-vV").output().unwrap();
     let host = String::from_utf8(host.stdout).unwrap();
@@ -31,7 +31,7 @@ fn manifests() -> [std::path::PathBuf; 2] {
     [root.join("Cargo.toml"), root.join("fuzz/Cargo.toml")]
 }
 
-/// Whether an SPDX expression can be met by licences that are allowed.
+/// Whether allowed licences satisfy an SPDX expression.
 fn is_met(expression: &str, allowed: &[String]) -> bool {
     let spaced = expression
         .replace('/', " OR ")

@@ -1,4 +1,4 @@
-//! `derive-changes`: change files that lead from one file to another, with all that objects have.
+//! `derive-changes`: change files that turn one file into another, with all properties of objects.
 
 use crate::common;
 use crate::common::answers::{ask, ask_osmium, file_of, in_order, name_of};
@@ -32,7 +32,7 @@ fn changes_of_real_files_make_the_new_file_of_the_old_one() {
     let plain = round_trip(&a, &b, dir.path(), "ab.osc");
     let text = std::fs::read(&plain).unwrap();
     for ending in ["gz", "bz2", "zst"] {
-        // The name decides on the compression; what is in it stays the same.
+        // The file name determines the compression; the contents are the same.
         let path = dir.path().join(format!("ab.osc.{ending}"));
         let found = ask(&[&"diff", &"--format", &"osc", &a, &b, &"-o", &path]);
         assert_eq!((found.status, &*found.stderr), (0, ""));
@@ -86,7 +86,7 @@ fn awkward_objects_come_through() {
     let strings = [("<&>\"'", "]]>\u{1f427}"), ("white", " a\tb\nc\rd ")];
     let mut all = in_order(known(mixed_objects()));
     for object in &mut all {
-        // A change file does not carry coordinates in ways.
+        // Change files have no coordinates in ways.
         object.locations.clear();
     }
     let more = [
@@ -152,7 +152,7 @@ fn deletions_say_what_was_asked_for() {
             .filter(|object| !object.visible)
             .collect()
     };
-    // n3 and r2.
+    // The deleted objects are n3 and r2.
     let gone = [&objects[2], &objects[7]];
     let found = deleted(&[]);
     assert_eq!(found.iter().map(name_of).collect::<Vec<_>>(), ["n3", "r2"]);
@@ -206,7 +206,7 @@ fn a_change_file_has_what_osmium_puts_into_one() {
         assert_eq!(ask(&[args(&ours), options.clone()].concat()).status, 0);
         let theirs_made = ask_osmium(&[args(&theirs), options].concat());
         assert_eq!(theirs_made.status, 0, "{}", theirs_made.stderr);
-        // osmium does not take another order of the same tags for a change.
+        // For osmium a different order of the same tags is no change.
         let mut lines = opl_sorted(&ours);
         lines.retain(|line| !other_order.contains(line.split(' ').next().unwrap()));
         assert_same_opl(&lines, &opl_sorted(&theirs));

@@ -1,4 +1,4 @@
-//! `diff`: beside osmium and a plain comparison on real files, and option by option.
+//! `diff`: compared with osmium and with a simple comparison on real files, and each option.
 
 use crate::common;
 use crate::common::answers::{Answer, ask, ask_osmium, file_of};
@@ -37,7 +37,7 @@ fn real_files_differ_as_osmium_and_a_plain_comparison_say() {
         let theirs = ask_osmium(&[&"diff", &"--no-progress", old_path, new_path]);
         let other_order = reordered(old, new);
         let mut met = 0;
-        // The one intended difference: the order of tags.
+        // The only intended difference from osmium: the order of tags.
         let theirs: Vec<String> = theirs
             .lines()
             .into_iter()
@@ -73,7 +73,7 @@ fn an_order_that_the_header_claims_wrongly_is_found_out() {
     assert_eq!(found.stderr.matches("not in order").count(), 1);
 }
 
-/// What `diff` says of the small files.
+/// Runs `diff` on the small files.
 fn small_diff(args: &[&str]) -> Answer {
     let dir = tempfile::tempdir().unwrap();
     let [old, new] = small_files(dir.path());
@@ -147,7 +147,7 @@ fn the_exit_status_tells_whether_something_differs() {
             assert_eq!(found.status, status, "{}", found.stderr);
         }
     }
-    // What is left out does not count.
+    // Objects that are left out do not affect the exit status.
     let nodes = [versioned(node(1, 10, 10, &[]), 1)];
     let other = file_of(dir.path(), "other.osm.pbf", &[&nodes]);
     assert_eq!(ask(&[&"diff", &"-t", &"way", &old, &old]).status, 0);
@@ -211,7 +211,7 @@ fn details_say_what_differs() {
     assert_eq!(below("*n2"), [place, times, changesets]);
     assert_eq!(below("*n5"), [times, changesets]);
     let nodes = "nodes from place 3: n3 -> n4";
-    // Control characters do not come through.
+    // Control characters are escaped.
     assert_eq!(below("*w1"), [times, changesets, "-y=2", "+y=3\\n", nodes]);
     let members = "members from place 1: w1@outer -> w1@inner";
     assert_eq!(below("*r1"), [times, changesets, members]);

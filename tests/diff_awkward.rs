@@ -1,4 +1,4 @@
-//! `diff` of files in unusual shapes, orders and sizes.
+//! `diff` of files with unusual shapes, orders and sizes.
 
 use crate::common;
 use crate::common::answers::{ask, ask_osmium, file_in_shape, file_of, history_of, in_order};
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 fn large() -> [Vec<Object>; 2] {
     let all = |changed: bool| {
         let mut objects = in_order(known(mixed_objects()));
-        // The ids below are free.
+        // `mixed_objects` has none of these ids.
         for id in 1000..5000_i64 {
             let gone = changed && id % 97 == 0 || !changed && id % 89 == 0;
             let moved = i64::from(changed && id % 101 == 0);
@@ -38,7 +38,7 @@ fn large() -> [Vec<Object>; 2] {
     [all(false), all(true)]
 }
 
-/// The same objects in files of many shapes.
+/// Writes the same objects to files of many shapes.
 fn shapes(dir: &Path, name: &str, objects: &[Object]) -> Vec<PathBuf> {
     let write = |what: &str, blobs: &[&[Object]], shape: &Shape| {
         file_in_shape(dir, &format!("{name}-{what}.osm.pbf"), blobs, shape)
@@ -102,7 +102,7 @@ fn the_shape_of_a_file_makes_no_difference() {
     let lines = without_common(&expected(&old, &new, &same_in_all));
     assert!(lines.len() > 100);
     let osc = |old: &Path, new: &Path| {
-        // Where an action is closed and opened again depends on the blobs, and says nothing.
+        // The blobs determine where consecutive changes with the same action share a section: that is not compared.
         let mut action = String::new();
         let mut lines = ask(&[&"derive-changes", &old, &new]).lines();
         lines.retain_mut(|line| {

@@ -1,10 +1,10 @@
-//! `extract`: beside osmium, and beside a plain slow search.
+//! `extract`, compared with osmium, and with a plain search by simple, slow code.
 //!
-//! What osmium takes for a region: in a box what lies on an edge is in, as here. In a polygon it is out where
-//! the edge is level and the polygon lies below; so no polygon here has a level edge. Polygons that overlap
-//! cancel each other out there and not here; so none do here.
+//! For osmium, too, locations on the edges of a box are inside. In a polygon, osmium takes a location on a horizontal
+//! edge with the polygon below it to be outside; therefore no polygon here has horizontal edges. Overlapping polygons
+//! cancel each other out in osmium but not in pbfhogg; therefore no polygons here overlap.
 //!
-//! With `PBFHOGG_LONG=1` many more worlds are made up, and every region is cut out by itself as well.
+//! With `PBFHOGG_LONG=1` many more random worlds are tested, and every region is also extracted separately.
 
 use crate::common::answers::{ask_osmium, history_of};
 use crate::common::extracts::{
@@ -19,7 +19,7 @@ use crate::common::regions::{Region, Spread, written};
 use crate::common::{Arg, Object, decode, is_long, run_ok};
 use std::path::{Path, PathBuf};
 
-/// Files of all sorts.
+/// Files from several sources.
 const FILES: [&str; 5] = [
     "malta.osm.pbf",
     "liechtenstein-c.osm.pbf",
@@ -28,7 +28,7 @@ const FILES: [&str; 5] = [
     "porto.osm.pbf",
 ];
 
-/// How a region is written.
+/// The form in which a region is given.
 #[derive(Debug, Clone, Copy)]
 enum Form {
     Box,
@@ -36,7 +36,7 @@ enum Form {
     GeoJson,
 }
 
-/// A region, and how it is written.
+/// A region, and the form in which it is given.
 struct Case {
     name: String,
     region: Region,
@@ -57,7 +57,7 @@ impl Case {
         }
     }
 
-    /// As arguments.
+    /// The arguments that give the region.
     fn args(&self, dir: &Path) -> [String; 2] {
         match self.form {
             Form::Box => ["-b".to_owned(), self.region.bbox()],
@@ -65,7 +65,7 @@ impl Case {
         }
     }
 
-    /// As an entry in a config file beside which the region's file is.
+    /// The entry for a configuration file in `dir`. If necessary, writes the region to a file beside it.
     fn entry(&self, dir: &Path, output: &str) -> String {
         let region = match self.form {
             Form::Box => format!("\"bbox\":[{}]", self.region.bbox()),
@@ -79,8 +79,8 @@ impl Case {
     }
 }
 
-/// A box, a polygon file of a star with a hole and another star, a GeoJSON polygon with a hole, and a
-/// GeoJSON multipolygon: about in the middle of the nodes of a file.
+/// A box, a polygon file of a star with a hole and another star, a GeoJSON polygon with a hole, and a GeoJSON
+/// multipolygon, all near the median location of the nodes.
 fn cases_of(objects: &[Object]) -> Vec<Case> {
     let spread = Spread::of(objects.iter().filter_map(place_of));
     let star = |percents, scale| spread.star(percents, scale);
@@ -102,7 +102,7 @@ fn cases_of(objects: &[Object]) -> Vec<Case> {
     ]
 }
 
-/// Many boxes on the edges of which there are nodes.
+/// Random boxes that have nodes on their edges.
 fn boxes(seed: u64, count: usize) -> Vec<Case> {
     let mut dice = Dice(seed);
     let mut boxed = |number| Case::new(&format!("{number}"), Form::Box, dice.boxed(WORLD_SIZE));
@@ -116,7 +116,7 @@ fn config(cases: &[Case], suffix: &str, dir: &Path) -> PathBuf {
     written(dir, &format!("{suffix}.json"), &text)
 }
 
-/// What osmium cuts out.
+/// The objects that osmium extracts for each case.
 fn osmiums(input: &Path, cases: &[Case], strategy: &[String], dir: &Path) -> Vec<Vec<Object>> {
     let history = strategy.iter().any(|arg| arg == "-H");
     let suffix = if history { "osh.opl" } else { "opl" };
@@ -130,7 +130,7 @@ fn osmiums(input: &Path, cases: &[Case], strategy: &[String], dir: &Path) -> Vec
     cases.iter().map(output).collect()
 }
 
-/// What we cut out in one go, and where it is.
+/// The files and the objects that pbfhogg extracts for each case, in one run.
 fn ours(
     input: &Path,
     cases: &[Case],
@@ -149,7 +149,7 @@ fn ours(
     cases.iter().map(output).collect()
 }
 
-/// What we cut out of a region by itself is the same file as among others.
+/// Checks that a region extracted separately gives the same file as in a run with others.
 fn assert_same_alone(input: &Path, case: &Case, strategy: &[String], among: &Path, dir: &Path) {
     let alone = dir.join("alone.osm.pbf");
     let region = case.args(dir);
@@ -164,7 +164,7 @@ fn shown(objects: &[Object]) -> Vec<Object> {
     objects.iter().map(as_opl_shows).collect()
 }
 
-/// Compares with what osmium cut out. Of what belongs to `simple` it may leave out what it does not see.
+/// Compares with osmium's extract. With `simple`, osmium may omit objects by its own rule.
 fn assert_osmiums(
     found: &[Object],
     theirs: &[Object],
@@ -298,7 +298,7 @@ fn large_ids_give_what_osmium_gives() {
 fn every_real_file_gives_what_the_plain_search_gives() {
     for input in real_files() {
         let objects = decode::objects(&input);
-        // Around a single place there is no box.
+        // A single location has no bounding box.
         let mut places: Vec<_> = objects.iter().filter_map(place_of).collect();
         places.dedup();
         if places.len() < 2 {

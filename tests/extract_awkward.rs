@@ -1,7 +1,6 @@
-//! `extract` on awkward files: what should come out is found the plain slow way.
+//! `extract` of awkward files, compared with the results of simple, slow code.
 //!
-//! Every file is asked as it is, with a table of contents and with an index in each blob, on one core and on
-//! four.
+//! Every file is read as it is, with a table of contents, and with per-blob indexes, with one job and with four.
 
 use crate::common;
 use crate::common::answers::history_of;
@@ -18,7 +17,7 @@ use crate::common::questions::{
 use crate::common::regions::{DEGREE, Region, Spread, box_of_degrees};
 use crate::common::{Kind, Object, decode, node, relation, run_ok, way};
 
-/// A node at these degrees.
+/// A node at whole degrees.
 fn at(id: i64, lon: i64, lat: i64) -> Object {
     node(id, lat * DEGREE, lon * DEGREE, &[])
 }
@@ -27,7 +26,7 @@ fn all_strategies() -> Vec<Strategy> {
     STRATEGIES.into_iter().chain(OPTIONS).collect()
 }
 
-/// Cuts the box from 0,0 to 10,10 out of objects in blocks of `size`, in every manner.
+/// Extracts the box from 0,0 to 10,10 from objects in blocks of `size`, with all strategies.
 fn expect_of_objects(objects: &[Object], size: usize) {
     let dir = tempfile::tempdir().unwrap();
     let inputs = Inputs::of(&file_in_blocks(dir.path(), objects, size));
@@ -156,15 +155,15 @@ fn only_what_is_in_the_region_completes_a_relation() {
             way(1, &[1, 2], &[]),
             way(2, &[2, 3], &[]),
             way(3, &[4], &[]),
-            // By a node of a way that crosses the edge alone: not in.
+            // Not selected: its member is outside the region, though a way that crosses the edge adds it.
             relation(1, &[(Kind::Node, 2, "")], &area),
-            // As a parent alone: in, and not completed.
+            // Selected as a parent only, and therefore not completed.
             relation(2, &[(Kind::Relation, 3, ""), (Kind::Way, 2, "")], &area),
             relation(3, &[(Kind::Way, 1, "")], &[]),
-            // By a way that comes with another relation alone: not in.
+            // Not selected: its member is added only by the completion of another relation.
             relation(4, &[(Kind::Way, 3, "")], &area),
             relation(5, &[(Kind::Node, 1, ""), (Kind::Way, 3, "")], &area),
-            // Its relation does not come along.
+            // Selected; its member relation is not added.
             relation(6, &[(Kind::Node, 1, ""), (Kind::Relation, 4, "")], &area),
         ],
         4,
@@ -183,7 +182,7 @@ fn all_versions_come_of_what_has_one_in_the_region() {
     let member = |kind, id| relation(1, &[(kind, id, "")], &[]);
     let parent = |id, child| relation(id, &[(Kind::Relation, child, "")], &[]);
     let objects = [
-        // Moved out, moved in, deleted, never in, deleted where the region is.
+        // Nodes that leave the region, that enter it, that are deleted in it, or that are outside it until deleted.
         version(at(1, 5, 5), 1, true),
         version(at(1, 15, 5), 2, true),
         version(at(2, 15, 5), 1, true),
@@ -196,13 +195,13 @@ fn all_versions_come_of_what_has_one_in_the_region() {
         version(at(5, 5, 5), 2, false),
         version(at(6, 15, 5), 1, true),
         version(at(7, 15, 5), 1, true),
-        // Its second version alone refers to a node in the region: the nodes of all come along.
+        // Only its second version refers to a node in the region. The nodes of all versions are added.
         version(way(1, &[6], &[]), 1, true),
         version(way(1, &[4, 1], &[]), 2, true),
         version(way(1, &[7], &[]), 3, true),
         version(way(1, &[], &[]), 4, false),
         version(way(2, &[5, 6], &[]), 1, true),
-        // Parents of what a version was.
+        // Parents of earlier versions.
         version(parent(9, 8), 1, true),
         version(parent(9, 77), 2, true),
         version(parent(8, 1), 1, true),
@@ -348,7 +347,7 @@ fn a_region_of_everything_gives_all_but_what_is_nowhere() {
         assert_eq!(nodes.count(), 100);
         expect_extracts(&inputs, &objects, &region, &all_strategies());
     }
-    // Beyond the poles there is nothing.
+    // Coordinates beyond the poles and the antimeridian are in no region.
     let beyond = [
         node(1, 900_000_001, 0, &[]),
         node(2, 0, -1_800_000_001, &[]),
@@ -363,7 +362,7 @@ fn a_region_of_everything_gives_all_but_what_is_nowhere() {
     expect_extract(&inputs, &everything, Strategy::CompleteWays, &edges);
 }
 
-// Places.
+// Locations.
 
 #[test]
 fn edges_and_corners_belong_to_a_region_and_those_of_its_holes_too() {
@@ -386,7 +385,7 @@ fn edges_and_corners_belong_to_a_region_and_those_of_its_holes_too() {
     turned.reverse();
     let diamond = ring(&[(6, 1), (11, 6), (6, 11), (1, 6)]);
     let hole = ring(&[(4, 4), (8, 4), (8, 8), (4, 8)]);
-    // Slopes of a third, and three.
+    // A triangle with slopes 1/3 and 3.
     let triangle = ring(&[(1, 1), (10, 4), (4, 10)]);
     let regions = [
         Region::of(&[square, hole.clone()]),

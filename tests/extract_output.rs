@@ -1,4 +1,4 @@
-//! `extract`: what it says and writes, and the options that are not about regions.
+//! `extract`: its reports, its output files, and the options that do not define regions.
 
 use crate::common::answers::ask;
 use crate::common::extracts::{
@@ -9,7 +9,7 @@ use crate::common::regions::{Region, box_of_degrees};
 use crate::common::{Arg, Object, decode, known, pbfhogg, run_fail, run_ok};
 use std::path::{Path, PathBuf};
 
-/// A file with metadata, of which a part lies in the box from 0,0 to 6,6; and its objects.
+/// A file with metadata, partly in the box from 0,0 to 6,6, and its objects.
 fn small_file(dir: &Path) -> (PathBuf, Vec<Object>) {
     let objects = known(random_world(5, 60, false));
     (file_in_blocks(dir, &objects, 25), objects)
@@ -139,8 +139,7 @@ fn metadata_is_left_out_and_nobody_is_named_in_the_file() {
                 _ => panic!("{name}"),
             }
         }
-        // No user has no id.
-        // A number that is not there is a 0 where there is a name.
+        // A missing uid is stored as 0: it is read as 0 beside a user name, and as absent without one.
         let has_name = object.user.is_some();
         object.uid = object.uid.filter(|&uid| uid != 0 || has_name);
         object

@@ -1,4 +1,4 @@
-//! `extract`: how regions are written, one or many, and what is said of those that make no sense.
+//! `extract`: forms of regions, one or several regions, and errors for invalid regions.
 
 use crate::common;
 use crate::common::extracts::{
@@ -11,7 +11,7 @@ use crate::common::{
 };
 use std::path::{Path, PathBuf};
 
-/// The ring around a box.
+/// The ring of a box.
 fn ring(west: i64, south: i64, east: i64, north: i64) -> Ring {
     box_of_degrees(west, south, east, north)
         .polygons
@@ -19,7 +19,7 @@ fn ring(west: i64, south: i64, east: i64, north: i64) -> Ring {
         .remove(0)
 }
 
-/// A file, and its objects.
+/// A file and its objects.
 fn small_file(dir: &Path) -> (PathBuf, Vec<Object>) {
     let objects = random_world(11, 140, false);
     (file_in_blocks(dir, &objects, 60), objects)
@@ -27,7 +27,7 @@ fn small_file(dir: &Path) -> (PathBuf, Vec<Object>) {
 
 // Many regions.
 
-/// Cuts boxes out of a world, in one go and each by itself; the files have to be the same.
+/// Extracts boxes from a synthetic file in one run and in separate runs. The outputs must be the same.
 fn compare_with_single_runs(count: usize, strategy: &[&str], more: &[&str]) {
     let dir = tempfile::tempdir().unwrap();
     let input = world(dir.path(), "12000");
@@ -112,7 +112,7 @@ fn regions_that_overlap_or_hold_nothing_stand_in_one_config() {
 
 // Forms.
 
-/// A file that holds the square from 2,2 to 6,6 as an area.
+/// Writes a PBF file and an OSM XML file with a relation that is the square from 2,2 to 6,6.
 fn square_as_osm(dir: &Path) -> [PathBuf; 2] {
     let corners = [(2, 2), (6, 2), (6, 6), (2, 6)];
     let nodes: Vec<Object> = (1..)
@@ -137,7 +137,7 @@ fn square_as_osm(dir: &Path) -> [PathBuf; 2] {
     [renamed, written(dir, "square.osm", &xml)]
 }
 
-/// The square from 2,2 to 6,6 in all sorts of files.
+/// Writes files of many formats that contain the square from 2,2 to 6,6.
 fn square_files(dir: &Path) -> Vec<PathBuf> {
     let square = box_of_degrees(2, 2, 6, 6);
     let ring = "[[2,2],[6,2],[6,6],[2,6],[2,2]]";
@@ -279,7 +279,7 @@ fn polygons_that_overlap_are_joined() {
     }
 }
 
-/// Runs `extract -c` on a config of this text in a directory; the arguments behind.
+/// Runs `extract -c` in `dir` with a configuration file of the given text, and more arguments after it.
 fn run_config(dir: &Path, text: &str, more: &[&str]) -> std::process::Output {
     let config = written(dir, "config.json", text);
     let mut command = pbfhogg();
@@ -374,19 +374,19 @@ fn a_polygon_that_makes_no_sense_is_refused_with_its_ring_and_vertex() {
     let output = dir.path().join("out.osm.pbf");
     let square = "[[0,0],[10,0],[10,10],[0,10],[0,0]]";
     let cases: [(&str, &[&str]); 15] = [
-        // Crosses itself; runs twice around.
+        // A ring that crosses itself; a ring that runs around twice.
         (
             "[[[0,0],[10,10],[10,0],[0,10],[0,0]]]",
             &["ring 1", "vertex"],
         ),
         ("[[[0,0],[9,0],[9,9],[0,0],[9,0],[9,9],[0,0]]]", &["ring 1"]),
-        // Not closed, too short, flat, empty.
+        // Rings that are not closed, too short, flat, or empty.
         ("[[[0,0],[10,0],[10,10],[0,10]]]", &["ring 1", "vertex 4"]),
         ("[[[0,0],[10,0],[0,0]]]", &["ring 1"]),
         ("[[[0,0],[10,0],[5,0],[0,0]]]", &["ring 1"]),
         ("[[[0,0],[0,0],[0,0],[0,0]]]", &["ring 1"]),
         ("[[]]", &["ring 1"]),
-        // Not numbers, out of range, not enough of them.
+        // Coordinates that are not numbers, out of range, or missing.
         ("[[[0,0],[NaN,0],[10,10],[0,0]]]", &["ring 1", "vertex 2"]),
         ("[[[0,0],[10,0],[10,\"x\"],[0,0]]]", &["ring 1", "vertex 3"]),
         (
@@ -398,7 +398,7 @@ fn a_polygon_that_makes_no_sense_is_refused_with_its_ring_and_vertex() {
             &["ring 1", "vertex 3", "-90.5"],
         ),
         ("[[[0,0],[10,0],[10],[0,0]]]", &["ring 1", "vertex 3"]),
-        // A hole that leaves its ring, or lies beside it; holes that cross each other.
+        // Holes that leave their ring, are beside it, or cross each other.
         (
             "[SQUARE,[[5,5],[15,5],[15,6],[5,6],[5,5]]]",
             &["ring", "vertex"],

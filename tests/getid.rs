@@ -1,4 +1,5 @@
-//! `getid`, `removeid` and `getparents`: beside osmium on real files, and the plain slow way on awkward ones.
+//! `getid`, `removeid` and `getparents`: compared with osmium on real files, and with simple, slow code on awkward
+//! files.
 
 use crate::common;
 use crate::common::craft::{self, Shape};
@@ -16,8 +17,8 @@ use std::path::{Path, PathBuf};
 
 // Real files.
 
-/// Lines of OPL as a file of ids: the last five hundred of each tenth of the input, backwards. Such
-/// neighbours cost osmium little memory, and so little time.
+/// Writes an id file of OPL lines: the last five hundred objects of each tenth of the input, in reverse order.
+/// Neighbouring ids reduce osmium's memory and time.
 fn id_file(input: &Path, dir: &Path) -> PathBuf {
     let lines = opl(input);
     let tenths = lines.chunks(lines.len().div_ceil(10));
@@ -42,7 +43,7 @@ fn on_every_real_file(compare: impl Fn(&Path, &Path, &Path)) {
 fn getid_gives_what_osmium_gives_on_every_real_file() {
     on_every_real_file(|input, ids, dir| {
         let text = std::fs::read_to_string(ids).unwrap();
-        // Backwards, the first is a relation where there is one.
+        // In reverse order the first id is that of a relation, if the file has one.
         let first = text.split(' ').next().unwrap();
         assert_as_osmium(&[&"getid", &input, &"n99999999999"], dir);
         assert_as_osmium(&[&"getid", &input, &"n99999999999", &"-H"], dir);
@@ -60,7 +61,7 @@ fn getid_gives_what_osmium_gives_with_references_on_every_real_file() {
         assert_as_osmium(&[&"getid", &input, &"-i", &ids, &"-r", &"-t"], dir);
         let part = dir.join("part.osm.pbf");
         run_ok(&[&"cat", &"-t", &"relation", &input, &"-o", &part]);
-        // osmium wants at least one id.
+        // osmium requires at least one id.
         if !decode::objects(&part).is_empty() {
             assert_as_osmium(&[&"getid", &input, &"-I", &part], dir);
         }
@@ -109,9 +110,9 @@ fn coordinates_in_ways_are_kept() {
     input.expect(&["getid", "r120", "-r", "-t", "-H"], &expected);
 }
 
-// Awkward files, and what should come out found the plain slow way.
+// Awkward files, compared with the results of simple, slow code.
 
-/// Asks for `ids` in every manner, and compares with what a plain search gives.
+/// Runs the commands with all options for `ids`, and compares the outputs with those of a plain search.
 fn compare_with_plain_search(input: &Inputs, objects: &[Object], ids: &Ids) {
     let names: Vec<String> = ids.iter().map(|name| written(*name)).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -149,7 +150,7 @@ fn compare_with_plain_search(input: &Inputs, objects: &[Object], ids: &Ids) {
     assert_eq!(expect(&["getparents", "-s"], &parents).status, 0);
 }
 
-/// The same for some single objects, for few and for most, for all, and for some that are not there.
+/// Compares the same for single ids, for few and many ids, for all ids, and for ids of missing objects.
 fn compare_many_with_plain_search(input: &Path, objects: &[Object], singles: usize) {
     let input = Inputs::of(input);
     let names: Vec<(Kind, i64)> = objects.iter().map(name_of).collect();
@@ -283,7 +284,7 @@ fn a_long_chain_of_relations_is_followed_in_either_direction() {
     for _ in 0..2 {
         let input = Inputs::of(&file_in_blocks(dir.path(), &chain, 100));
         let answer = input.expect(&["getid", "-r", "r1"], &chain);
-        // 2,998 nodes, and the relation behind the last.
+        // Missing are 2,998 nodes and relation 3000, a member of the last relation.
         assert_eq!(answer.summary["missing_count"], 2999);
         chain.reverse();
     }
@@ -312,7 +313,7 @@ fn plain_nodes_and_other_units_are_kept_exactly() {
     compare_many_with_plain_search(&path, &objects, 2);
 }
 
-// How it is written.
+// How blobs are written.
 
 #[test]
 fn whole_blobs_are_copied_or_skipped_and_small_remains_are_joined() {
@@ -397,7 +398,7 @@ fn input_and_ids_come_from_standard_input_and_objects_go_to_standard_output() {
     assert_same_objects(&found, &expected, "ids");
 }
 
-// What is asked for and what is said.
+// Arguments and messages.
 
 #[test]
 fn a_list_of_ids_has_comments_opl_and_empty_lines() {
@@ -427,7 +428,7 @@ fn a_list_of_ids_has_comments_opl_and_empty_lines() {
         let answer = input.expect(&[&["getid", "-i", list], options].concat(), &expected);
         assert_eq!(answer.summary["requested"], ids.len());
     }
-    // Several lists and ids beside them are one.
+    // Several lists, and ids on the command line, are combined.
     let answer = input.ask(&["getid", "-i", list, "-i", list, "n2,w3;r6/n3|n6 5"]);
     assert_eq!(answer.summary["requested"], 13);
 }

@@ -1,4 +1,4 @@
-//! The table of contents and the per-blob index: small headers, honest tables, stale ones found.
+//! The table of contents and per-blob indexes: short headers, correct tables, detection of stale tables.
 
 use crate::common;
 use crate::common::answers::ask;
@@ -11,7 +11,7 @@ fn nodes(ids: std::ops::Range<i64>) -> Vec<Object> {
     ids.map(|id| node(id, id, -id, &[("k", "value")])).collect()
 }
 
-/// An indexed file of three blobs, uncompressed so that blobs of equal shape have equal length.
+/// An indexed file of three blobs. They are uncompressed, so that blobs of equal shape have equal length.
 fn indexed(dir: &Path) -> PathBuf {
     let (plain, indexed) = (dir.join("plain.osm.pbf"), dir.join("indexed.osm.pbf"));
     let ways: Vec<_> = (1..50).map(|id| way(id, &[id, id + 1], &[])).collect();
@@ -166,7 +166,7 @@ fn a_truncated_indexed_file_is_an_error_in_every_command() {
     let bytes = std::fs::read(&path).unwrap();
     let frames = decode::frames(&path);
     let output = dir.path().join("out.osm.pbf");
-    // In the middle of a blob, and between two blobs, where nothing else would tell.
+    // Within a blob, and between two blobs, where only the table of contents reveals the missing part.
     for cut in [bytes.len() - 1, frames[3].offset as usize] {
         std::fs::write(&path, &bytes[..cut]).unwrap();
         for command in ["cat", "sort"] {
@@ -223,7 +223,7 @@ fn a_blob_that_was_replaced_in_place_is_found_out_when_it_is_decoded() {
         "{message}"
     );
     assert!(!output.exists());
-    // The advice helps.
+    // The advice in the message helps.
     let rebuilt = dir.path().join("rebuilt.osm.pbf");
     run_ok(&[&"cat", &"--force", &path, &"-o", &rebuilt]);
     run_ok(&[&"apply-changes", &rebuilt, &changes, &"-o", &output]);
@@ -259,7 +259,7 @@ fn a_per_blob_index_that_lies_is_found_out_before_a_change_is_misplaced() {
     assert!(message.contains("the range of ids differs"), "{message}");
 }
 
-/// The numbers of a message's fields, and of the fields of each message that is the first field.
+/// The field numbers of a message, in order.
 fn field_numbers(message: &[u8]) -> Vec<u32> {
     let mut fields = pbfhogg::pbf::wire::Fields::new(message);
     std::iter::from_fn(|| fields.next().unwrap().map(|field| field.number)).collect()
@@ -290,7 +290,7 @@ fn the_first_blob_header_is_short_and_every_field_of_the_last_blob_is_standard()
             ("OSMData", "zlib")
         );
         assert!(last.indexdata.is_none());
-        // A string table, of short strings, and nothing else.
+        // The payload has only a string table, with short strings.
         assert_eq!(field_numbers(&last.payload), [1]);
         let mut block = pbfhogg::pbf::wire::Fields::new(&last.payload);
         let strings = block.next().unwrap().unwrap().bytes().unwrap();
@@ -299,7 +299,7 @@ fn the_first_blob_header_is_short_and_every_field_of_the_last_blob_is_standard()
             let text = string.text().unwrap();
             assert!(string.number == 1 && text.len() <= 1000);
         }
-        // Other programs see the same objects.
+        // Other programs read the same objects.
         if osmium() && command != "renumber" {
             assert_same_opl(&opl(&output), &opl(input));
         }
@@ -314,7 +314,7 @@ fn a_table_tells_of_every_blob_however_many_there_are() {
         dir.path().join("o.osm.pbf"),
         dir.path().join("a.osm.pbf"),
     );
-    // Large blobs first, thousands of tiny ones behind.
+    // Large blobs first, then thousands of tiny ones.
     let large: Vec<_> = (0..70)
         .map(|blob| craft::block(&nodes(blob * 3000 + 1..blob * 3000 + 2900), &Shape::USUAL))
         .collect();
@@ -363,7 +363,7 @@ fn a_table_tells_of_every_blob_however_many_there_are() {
     assert!(decode::objects(&again) == expected);
 }
 
-/// A table of version 1, which stands in the header, is used as before; `cat` makes version 2 of it.
+/// A table of version 1, which is in the header, is used; `cat` converts it to version 2.
 #[test]
 fn a_table_of_version_1_is_read_and_rewritten() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -379,7 +379,7 @@ fn a_table_of_version_1_is_read_and_rewritten() {
     assert!(decode::header(&new).toc.unwrap().len() < 100 && decode::has_table(&new));
     assert!(decode::objects(&new) == decode::objects(&old));
     assert_eq!(ask(&[&"check", &"--index", &new]).status, 0);
-    // Its length is compared as well.
+    // The length of the file is checked for version 1, too.
     let bytes = std::fs::read(&old).unwrap();
     std::fs::write(&cut, &bytes[..bytes.len() - 1]).unwrap();
     assert!(run_fail(&[&"inspect", &cut]).contains("truncated"));
@@ -426,7 +426,7 @@ fn a_stream_that_was_cut_off_or_appended_to_is_told_from_a_whole_one() {
     let output = run_ok(&[&"inspect", &"--json", &path]);
     assert!(String::from_utf8_lossy(&output.stderr).contains("stale"));
     assert_eq!(json(&output)["objects"], 150);
-    // The table that is stale is not passed on as data.
+    // The stale table is not copied as data.
     let whole = dir.path().join("whole.osm.pbf");
     run_ok(&[&"cat", &path, &"-o", &whole]);
     assert_eq!(decode::table_frames(&whole).len(), 1);
@@ -489,7 +489,7 @@ fn a_damaged_table_is_not_used_and_the_data_in_front_of_it_is_read() {
     let table = decode::table_frames(&path).remove(0).offset as usize;
     let objects = decode::objects(&path);
     let output = dir.path().join("out.osm.pbf");
-    // The title begins behind the headers of frame and blob; damage in these is an error.
+    // Damage to the header of the frame or to the start of the blob, which precede the title, is an error.
     for byte in (table..whole.len())
         .step_by(29)
         .chain(table..table + 70)
@@ -510,7 +510,7 @@ fn a_damaged_table_is_not_used_and_the_data_in_front_of_it_is_read() {
     }
 }
 
-/// Joined by another program than this one, the second file's last bytes say where its own table began.
+/// Another program joined the streams: the trailer of the second one has an offset in that stream.
 #[test]
 fn streams_one_behind_the_other_are_told_and_nothing_is_lost() {
     let dir = tempfile::tempdir().unwrap();
@@ -529,7 +529,7 @@ fn streams_one_behind_the_other_are_told_and_nothing_is_lost() {
             assert!(message.contains("a second OSMHeader"), "{message}");
         }
     }
-    // A place that is wrong is no reason to read less.
+    // A wrong offset in the trailer does not lose data.
     let objects = decode::objects(&small);
     let digits = two.len() - 4 - 20;
     for digit in digits..digits + 20 {
@@ -546,7 +546,7 @@ fn a_table_cannot_take_more_memory_than_the_file_has_bytes() {
     use pbfhogg::pbf::{HeaderBlock, TocPointer, header_frame, reserved_header_len};
     let dir = tempfile::tempdir().unwrap();
     let (path, stats) = (dir.path().join("bomb.osm.pbf"), dir.path().join("s.json"));
-    // Strings that deflate a thousandfold, under the title of a table.
+    // Strings that compress to a thousandth of their length, under the title of a table.
     let mut strings = vec![
         String::new(),
         "HOGG table of contents".into(),
@@ -582,7 +582,7 @@ fn a_table_cannot_take_more_memory_than_the_file_has_bytes() {
 fn a_table_that_an_earlier_program_passed_on_is_no_data() {
     let dir = tempfile::tempdir().unwrap();
     let path = indexed(dir.path());
-    // As a program does that knows tables in the header alone: every frame is copied, the table among them.
+    // A program that supports only tables in the header copies every frame, including the table.
     let bytes = std::fs::read(&path).unwrap();
     let frames = decode::all_frames(&path);
     let mut passed_on = craft::plain_file(&[]);

@@ -1,4 +1,4 @@
-//! `inspect` beyond its first view, and `tags-count`: beside osmium, and against known numbers.
+//! The views of `inspect` other than the default one, and `tags-count`: compared with osmium and with known numbers.
 
 use crate::common;
 use crate::common::answers::{ask, ask_osmium, file_in_shape, file_of, history_of};
@@ -18,7 +18,7 @@ fn report(args: &[&str], path: &Path) -> Value {
     found.json()
 }
 
-/// What `inspect --get` says; `None` with exit status 1.
+/// The output of `inspect --get`; `None` if the exit status is 1.
 fn get(key: &str, path: &Path) -> Option<String> {
     let found = ask(&[&"inspect", &"--get", &key, &path]);
     assert!(found.status < 2, "{key}: {}", found.stderr);
@@ -31,7 +31,7 @@ fn has_mixed_blobs(path: &Path) -> bool {
     blobs.iter().any(|(kinds, _)| kinds.len() > 1)
 }
 
-/// Compares the smallest and the largest ids with those in a report of osmium.
+/// Compares the smallest and the largest id per kind with those in a report of osmium.
 fn assert_ids_at_the_edges(path: &Path, data: &Value) {
     for kind in ["nodes", "ways", "relations"] {
         for edge in ["minid", "maxid"] {
@@ -115,7 +115,7 @@ fn values_are_those_of_osmium() {
             .iter()
             .filter_map(|object| object.timestamp)
             .collect();
-        // osmium counts objects without a time as well.
+        // osmium also takes objects without timestamp into account.
         if data["metadata"]["all_objects"]["timestamp"] == true {
             for edge in ["first", "last"] {
                 let theirs = data["timestamp"][edge].as_str().map(str::to_owned);
@@ -147,7 +147,7 @@ fn values_are_those_of_osmium() {
         }
         if let Some(first) = header["boxes"].get(0) {
             let ours = numbers(&get("header.boxes", &path).unwrap());
-            // A box in nanodegrees: ours encloses it, osmium cuts digits off.
+            // The box is in nanodegrees: pbfhogg rounds it outwards, osmium truncates it.
             let differences = ours.iter().zip(boxed(first)).map(|(a, b)| (a - b).abs());
             assert!(differences.into_iter().all(|by| by < 1.5e-7), "{ours:?}");
         }
@@ -169,7 +169,7 @@ fn boxes_are_written_as_osmium_writes_them() {
     }
 }
 
-/// Counts in JSON as `tags-count` prints them.
+/// Formats counts in JSON like the output of `tags-count`.
 fn as_text(tags: &Value) -> String {
     let quoted = |text: &Value| text.as_str().map(|text| text.replace('"', "\"\""));
     let line = |tag: &Value| {
@@ -271,7 +271,7 @@ fn counts_come_in_the_order_that_was_asked_for() {
         }
     }
     assert_eq!(ask(&[&"tags-count", &path, &"*=*"]).lines(), [b1, c, a, b2]);
-    // Expressions about one kind, which osmium does not know.
+    // Expressions for one kind, which osmium does not support.
     let one_kind = ask(&[&"tags-count", &path, &"n/b=*", &"w/c"]).lines();
     assert_eq!(one_kind, [b1, b2]);
     assert_eq!(
@@ -284,7 +284,7 @@ fn counts_come_in_the_order_that_was_asked_for() {
     );
 }
 
-/// Two blobs of nodes, one of ways, one of relations, with known numbers of everything.
+/// Two blobs of nodes, one of ways, one of relations, for which all reported numbers are known.
 fn crafted() -> [Vec<Object>; 4] {
     let at = |id, lat, lon| with_metadata(node(id, lat, lon, &[]), 1, 1_000_000_000 + id, 1, "a");
     let mut fine = at(12, 0, 10);
@@ -412,7 +412,7 @@ fn the_views_give_known_numbers() {
             .len(),
         3
     );
-    // With an index the numbers are the same, and the text has each view.
+    // With an index the numbers are the same, and the text report contains each view.
     let indexed = dir.path().join("indexed.osm.pbf");
     common::run_ok(&[&"cat", &path, &"-o", &indexed]);
     let again = report(&all, &indexed);

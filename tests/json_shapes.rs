@@ -1,10 +1,10 @@
-//! The fields of JSON reports are those that `reference/json.md` names.
+//! The fields of JSON reports, which `reference/json.md` must name.
 
 use crate::common::answers::ask;
 use crate::common::{Arg, run_ok, world};
 use serde_json::Value;
 
-/// The names in a section of the page: what stands in backquotes.
+/// The words in backquotes in a section of the page.
 fn named(page: &str, heading: &str) -> Vec<String> {
     let section = page
         .split("\n## ")
@@ -14,7 +14,7 @@ fn named(page: &str, heading: &str) -> Vec<String> {
     words.map(str::to_owned).collect()
 }
 
-/// The names of all fields of a report, those of fields within included.
+/// Collects the names of all fields of a report, including nested ones.
 fn fields(value: &Value, names: &mut Vec<String>) {
     match value {
         Value::Object(object) => {
@@ -65,7 +65,6 @@ fn reports_have_the_fields_that_the_reference_names() {
         let mut found = Vec::new();
         fields(&report, &mut found);
         for field in found {
-            // The fields of a kind's counts are told in words.
             let is_named = names.contains(&field);
             assert!(is_named, "{heading}: {field} is not named: {report}");
         }

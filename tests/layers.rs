@@ -1,9 +1,9 @@
-//! The layers of the source: a module uses only modules of its own layer and of those below it.
+//! The layers of the source: a module uses only modules of its own layer and of lower layers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The layers, from the bottom to the top. `reference/pipeline.md` shows them as a picture.
+/// The layers, from the lowest to the highest. `reference/pipeline.md` has a diagram of them.
 const LAYERS: [&str; 13] = [
     "error",
     "osm",
@@ -34,7 +34,7 @@ fn source_files(directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The source files, each with its path below `src`. Unit tests are left out: they may use whole commands.
+/// The source files, each with its path relative to `src`. Unit tests are omitted: they may use whole commands.
 fn sources() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut paths = Vec::new();
@@ -52,7 +52,7 @@ fn sources() -> Vec<(String, String)> {
     sources
 }
 
-/// The modules of the top level that a line of code names: those behind `crate::`, also in braces.
+/// The line numbers and names of top-level modules in code: those after `crate::` or `pbfhogg::`, also in braces.
 fn named_modules(code: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (at, path) in code

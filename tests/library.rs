@@ -1,4 +1,4 @@
-//! The library's front door: every object of a file, on one core or on all.
+//! `ElementReader`, the entry point of the library: reading all objects of a file, on one core or on all.
 
 use crate::common::craft::{self, Shape};
 use crate::common::objects::Kind;

@@ -1,4 +1,4 @@
-//! Everything that is tested from outside, as one program: one file a command or a promise.
+//! All integration tests, as one program. Each file tests a command or a guarantee.
 
 mod add_locations_to_ways;
 mod apply_changes;

@@ -1,10 +1,11 @@
-//! `--max-memory` is true: on sorted, shuffled and hostile input the peak of every command that has it stays below.
+//! `--max-memory`: the peak memory of every command with this option stays below the limit, on sorted, shuffled and
+//! hostile input.
 
 use crate::common::craft::{self, Shape};
 use crate::common::{Arg, Kind, Object, node, relation, run_fail, run_ok, way, world};
 use std::path::{Path, PathBuf};
 
-/// Ids of which each has 65,536 neighbours to itself, in no order, with tags that are all different.
+/// Objects with scattered ids, at most one in each range of 65,536 ids, in no order and with distinct tags.
 fn hostile(dir: &Path) -> PathBuf {
     let scattered = |at: i64| at.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as i64) >> 20;
     let tag = |at: i64| (format!("key {at}"), format!("{at} {}", "value ".repeat(8)));
@@ -34,7 +35,7 @@ fn hostile(dir: &Path) -> PathBuf {
             relation(scattered(at), &members, &[("type", "multipolygon")])
         })
         .collect();
-    // Blobs of several kinds come before and between those of one.
+    // Blobs of several kinds precede the blobs of one kind, and are between them.
     let mut mixed: Vec<Object> = Vec::new();
     mixed.extend_from_slice(&ways[..100]);
     mixed.extend_from_slice(&nodes[..100]);

@@ -1,4 +1,4 @@
-//! `merge`: each object once, in its highest version.
+//! `merge`: each object occurs once, in its highest version.
 
 use crate::common;
 use crate::common::answers::{file_of, history_of, in_order};
@@ -28,7 +28,7 @@ fn merged(dir: &Path, inputs: &[&Path]) -> Vec<Object> {
 #[test]
 fn each_object_comes_once_in_its_highest_version() {
     let dir = tempfile::tempdir().unwrap();
-    // Three files with every object; file `file` has version 3 of what `turn` gives to it.
+    // Each of three files has all objects. An object has another version, from 1 to 3, in each file.
     let list = |file: i64| -> Vec<Object> {
         let version = |id: i64| 1 + (id + file) % 3;
         let objects = (1..2000).flat_map(|id| {
@@ -178,7 +178,7 @@ fn three_days_of_andorra_give_the_latest_version_of_everything_that_was_ever_the
     let mut latest: std::collections::HashMap<(Kind, i64), Object> = Default::default();
     for object in inputs.iter().flat_map(|path| decode::objects(path)) {
         let key = (object.kind, object.id);
-        // Of the same version the one that came first.
+        // Of equal versions the first one read is kept.
         if latest
             .get(&key)
             .is_none_or(|before| before.version < object.version)

@@ -1,4 +1,4 @@
-//! `merge-changes`, beside osmium.
+//! `merge-changes`, compared with osmium.
 
 use crate::common;
 use crate::common::answers::{ask, ask_osmium};
@@ -12,7 +12,7 @@ fn osc(dir: &Path, name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// Change files, the oldest first.
+/// Creates change files of several days, the oldest first.
 fn days(dir: &Path) -> Vec<PathBuf> {
     let days = dir.join("days");
     let world = dir.join("world.osm.pbf");
@@ -75,7 +75,7 @@ fn the_changes_are_those_that_osmium_writes() {
         assert_eq!(answer.status, 0, "{answer:?}");
         let (mut found, mut expected) = (changes(&ours), changes(&theirs));
         if simplify.is_empty() {
-            // osmium sorts them; here they come as they came.
+            // osmium sorts the changes; pbfhogg keeps their order.
             found.sort();
             expected.sort();
         }
@@ -104,7 +104,7 @@ fn changes_applied_together_give_what_they_give_one_by_one() {
                 decode::objects(&at_once) == decode::objects(&steps),
                 "{args:?} {ending}"
             );
-            // The state of the data came along.
+            // The replication state is preserved.
             let headers = [&at_once, &steps].map(|path| decode::header(path));
             assert_eq!(headers[0].replication_sequence, Some(3));
             assert_eq!(
@@ -170,7 +170,7 @@ fn sections_stay_what_they_were_and_details_of_deletions_are_kept() {
         ]
     );
     let answer = ask(&[&"merge-changes", &"-s", &two, &one]);
-    // The higher version, wherever it comes from; canonical order.
+    // The higher version is kept, whichever file contains it; the output is in canonical order.
     let kept: Vec<String> = answer
         .lines()
         .into_iter()
@@ -234,7 +234,7 @@ fn a_large_change_file_passes_through_in_little_memory() {
     let input = world(dir.path(), "200000");
     let empty = dir.path().join("empty.osm.pbf");
     run_ok(&[&"getid", &"--invert", &"-q", &input, &"n1", &"-o", &empty]);
-    // Everything as a change: from a file with nothing in it.
+    // All objects as changes: the difference from an empty file.
     let none = osc(dir.path(), "none.osm", "<osm/>");
     let large = dir.path().join("large.osc");
     let answer = ask(&[&"diff", &"--format", &"osc", &none, &input, &"-o", &large]);

@@ -1,6 +1,6 @@
-//! Every command beside osmium's counterpart, on every real file it suits and on a generated world,
-//! object by object. A new command adds a row to `ROWS`. Where this program means to differ is
-//! listed in `reference/osmium-parity.md` and tested here as such.
+//! Every command compared with osmium's counterpart, object by object, on all suitable real files and on a synthetic
+//! file. A new command needs a row in `ROWS`. Intended differences are listed in `reference/osmium-parity.md` and
+//! tested here.
 
 use crate::common;
 use crate::common::oracle::{
@@ -10,7 +10,7 @@ use crate::common::{decode, is_long, run_ok};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// One command beside osmium's: both get input, change file and output.
+/// A command and osmium's counterpart. Each is a function of input, change file and output.
 struct Row {
     name: &'static str,
     suits: fn(&Path) -> bool,
@@ -126,7 +126,7 @@ const ROWS: &[Row] = &[
             ]))
         },
         osmium: |input, _, output| {
-            // osmium wants the time behind the file.
+            // osmium expects the time after the file.
             let time = Path::new("2018-06-01T00:00:00Z");
             run_osmium(&["time-filter"], &[input, time], output)
         },
@@ -219,7 +219,7 @@ fn changes_for(input: &Path, directory: &Path) -> PathBuf {
 fn compare<'a>(input: &Path, rows: impl IntoIterator<Item = &'a Row>) {
     let dir = tempfile::tempdir().unwrap();
     let changes = changes_for(input, dir.path());
-    // osmium writes deleted versions only to files named so.
+    // osmium writes deleted versions only to files with this extension.
     let suffix = if input.to_string_lossy().ends_with(".osh.pbf") {
         "osh"
     } else {
@@ -245,7 +245,7 @@ fn commands_give_what_osmium_gives_on_every_real_file() {
         let (large, small): (Vec<_>, Vec<_>) = (real_files().into_iter())
             .partition(|input| std::fs::metadata(input).unwrap().len() > 1_000_000);
         small.iter().for_each(|input| compare(input, ROWS));
-        // Large files share the rows where time is short.
+        // In short runs, each large file is tested with a part of the rows.
         let turns = if is_long() { 1 } else { large.len() };
         for (turn, input) in large.iter().enumerate() {
             compare(input, ROWS.iter().skip(turn % turns).step_by(turns));
@@ -263,7 +263,7 @@ fn commands_give_what_osmium_gives_on_a_generated_world() {
     }
 }
 
-/// Applies a change to malta with both programs and shows what became of node 26839443.
+/// Applies a change to malta with both programs. Returns its first node as OPL from our output and from osmium's.
 fn both_on_malta(change: &str) -> Option<(String, String)> {
     let input = shared_data("malta.osm.pbf").filter(|_| osmium())?;
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Other programs read what this one writes, with a table of contents small or large.
+//! Other programs can read the files of this program, with small and large tables of contents.
 
 use crate::common;
 use crate::common::craft::{self, Shape};
@@ -7,7 +7,7 @@ use crate::common::{decode, node, run_ok};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Whether a program starts; missing ones fail the test where oracles are required.
+/// Whether a program can be run. A missing program fails the test if oracles are required.
 fn available(name: &str, probe: &mut Command) -> bool {
     let found = probe.output().is_ok_and(|output| output.status.success());
     let required = std::env::var("PBFHOGG_REQUIRE_ORACLES").is_ok_and(|value| value == "1");
@@ -34,7 +34,7 @@ fn python() -> Option<&'static str> {
     found
 }
 
-/// Ids by kind, as a program tells them: "n1", "w2", "r3".
+/// Object ids with their kinds, as other programs print them: "n1", "w2", "r3".
 type Ids = Vec<String>;
 
 fn ids_of(path: &Path) -> Ids {
@@ -114,7 +114,7 @@ H().apply_file(sys.argv[1])";
     }
 }
 
-/// A file whose table of contents takes more than a read and a zlib block.
+/// A file whose table of contents is longer than one read and one zlib block.
 fn many_blobs(dir: &Path) -> PathBuf {
     let (plain, indexed) = (dir.join("many-plain.osm.pbf"), dir.join("many.osm.pbf"));
     let block = |id: i64| {

@@ -1,7 +1,6 @@
-//! Backends, file systems and signals: whatever way the bytes take, they are the same, and a run that
-//! does not end well leaves nothing.
+//! Backends, file systems and signals: all backends write the same bytes, and a failed run leaves no file.
 //!
-//! What needs a file system of its own mounts an image or a tmpfs and says so where it cannot.
+//! Tests that need their own file system mount an image or a tmpfs. They are skipped, with a message, if that fails.
 
 use crate::common::{pbfhogg, run_ok, world};
 use rustix::process::{Pid, Signal, kill_process};
@@ -14,17 +13,17 @@ fn names(dir: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.unwrap().path()).collect()
 }
 
-/// Runs a system program; `None` where it is not there or fails.
+/// Runs a system program; `None` if it is missing or fails.
 fn system(program: &str, args: &[&str]) -> Option<Output> {
     let output = Command::new(program).args(args).output().ok()?;
     output.status.success().then_some(output)
 }
 
-/// A mounted file system; it is unmounted when this is dropped.
+/// A mounted file system, unmounted on drop.
 struct Mount(tempfile::TempDir);
 
 impl Mount {
-    /// `None`, with a message, where the machine does not allow it.
+    /// Mounts a file system. Prints a message and returns `None` if the machine does not allow it.
     fn new(args: &[&str]) -> Option<Self> {
         let point = tempfile::tempdir().unwrap();
         let path = point.path().to_str().unwrap().to_owned();
@@ -47,7 +46,7 @@ impl Drop for Mount {
     }
 }
 
-/// Flags of the backends that can be asked for.
+/// The flags that select backends.
 const BACKENDS: [&str; 3] = ["--jobs=2", "--direct-io", "--io-uring"];
 
 #[test]
@@ -119,7 +118,7 @@ fn other_devices_and_pipes_get_the_same_bytes() {
     for backend in BACKENDS {
         run_ok(&[&"sort", &input, &backend, &"-q", &"-O", &"-o", &there]);
         assert!(std::fs::read(&there).unwrap() == expected, "{backend}");
-        // And back.
+        // Back to the first file system.
         run_ok(&[&"sort", &there, &backend, &"-q", &"-O", &"-o", &here]);
         assert!(std::fs::read(&here).unwrap() == expected, "{backend}");
     }
@@ -129,7 +128,7 @@ fn other_devices_and_pipes_get_the_same_bytes() {
 fn direct_io_that_is_refused_is_done_without_and_said() {
     let dir = tempfile::tempdir().unwrap();
     let input = world(dir.path(), "20000");
-    // A file system that knows no direct reads and writes.
+    // A file system without direct I/O.
     let Some(mount) = Mount::new(&["-t", "ramfs", "none"]) else {
         return;
     };
@@ -158,7 +157,7 @@ fn a_full_disk_is_said_before_it_is_met_and_costs_nothing() {
     let output = mount.path().join("out.osm.pbf");
     std::fs::write(&output, "precious").unwrap();
     for backend in BACKENDS {
-        // What is copied is known before; what is built anew is not.
+        // The number of copied bytes is known in advance, that of newly encoded bytes is not.
         for (args, message) in [
             (vec!["sort"], "are free on its file system"),
             (vec!["cat", "-t", "node"], "No space left on device"),
@@ -221,7 +220,7 @@ fn io_uring_that_is_refused_is_done_without_and_said() {
     }
 }
 
-/// How many runs are interrupted; `PBFHOGG_KILLS=200` for a long test.
+/// The number of runs to interrupt; set `PBFHOGG_KILLS=200` for a long test.
 fn rounds() -> u64 {
     let asked = std::env::var("PBFHOGG_KILLS").ok();
     asked.and_then(|asked| asked.parse().ok()).unwrap_or(24)
@@ -249,7 +248,7 @@ fn a_run_that_a_signal_ends_leaves_the_old_output_and_nothing_else() {
             .arg(&output)
             .stdout(Stdio::null());
         let child = command.spawn().unwrap();
-        // Moments spread over the run without a pattern.
+        // The signals are sent at irregular times during the run.
         std::thread::sleep(Duration::from_micros(round * 7919 % 60_000));
         let (signal, status) = [
             (Signal::INT, Some(130)),
@@ -261,7 +260,7 @@ fn a_run_that_a_signal_ends_leaves_the_old_output_and_nothing_else() {
         assert_eq!(names(&out), std::slice::from_ref(&output), "round {round}");
         let bytes = std::fs::read(&output).unwrap();
         if bytes == b"precious" {
-            // A signal that comes before the handler is there ends the process as well.
+            // A signal that arrives before the handler is installed kills the process.
             let code = result.status.code();
             assert!(code == status || code.is_none(), "round {round}: {code:?}");
             interrupted += 1;

@@ -1,12 +1,12 @@
-//! The properties of `tests/common/properties.rs`, for bytes that are drawn: seeds with changes, and anything. What breaks
-//! one is shrunk. `fuzz/` looks deeper.
+//! Checks the properties of `tests/common/properties.rs` on modified seeds and on random bytes. Counterexamples are
+//! shrunk. `fuzz/` searches deeper.
 
 use crate::common::is_long;
 use crate::common::properties::{ALL, Property};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 
-/// A change to some bytes; places are parts of their length in 65536ths.
+/// A modification of bytes. Positions are in units of 1/65536 of the length.
 #[derive(Debug, Clone)]
 enum Change {
     Set(u16, u8),
@@ -67,7 +67,8 @@ fn changed(mut bytes: Vec<u8>, changes: &[Change]) -> Vec<u8> {
     bytes
 }
 
-/// Tries a property on as many bytes, the same in each run.
+/// Checks a property on its seeds and on `cases` inputs, the same in each run: mostly modified seeds, and random bytes.
+/// With `PBFHOGG_LONG=1` there are fifty times as many.
 fn holds(name: &str, cases: u32) {
     let Property { holds, seeds, .. } = ALL
         .into_iter()

@@ -1,4 +1,4 @@
-//! Every real file through `cat`, `inspect` and `sort`, beside osmium.
+//! `cat`, `inspect` and `sort` of all real files, compared with osmium.
 
 use crate::common;
 use crate::common::oracle::{assert_same_opl, opl, opl_sorted, osmium, real_files};

@@ -1,4 +1,4 @@
-//! What went wrong once.
+//! Tests of bugs that were fixed.
 
 use crate::common::answers::{ask, file_of};
 use crate::common::{
@@ -217,9 +217,9 @@ fn a_list_of_an_opl_line_comes_once() {
     }
 }
 
-// Readers that stumbled over our files and not over osmium's of the same data.
+// Properties of our files, but not of osmium's, that other readers could not handle.
 
-/// A small world with metadata.
+/// Writes a small synthetic file with metadata.
 fn small_world(dir: &Path) -> PathBuf {
     let path = dir.join("small.osm.pbf");
     run_ok(&[&"synth", &"-q", &"--elements", &"3000", &"-o", &path]);
@@ -380,7 +380,7 @@ fn apply_changes_widens_the_box_of_the_header() {
     }
 }
 
-// Wrong answers and swallowed problems.
+// Wrong results and unreported problems.
 
 #[test]
 fn unordered_nodes_take_no_more_memory_than_ordered_ones() {
@@ -495,7 +495,7 @@ fn what_was_not_checked_is_not_called_none() {
         );
     }
     assert!(ask(&[&"check", &"--index", &"--json", &path]).json()["nodes"].is_null());
-    // -r adds to what is checked anyway.
+    // -r adds to the checks that are made without it.
     let json = ask(&[&"check", &"-r", &"--json", &path]).json();
     assert_eq!(
         (&json["out_of_order"], &json["missing"]["ways_in_relations"]),

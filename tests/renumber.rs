@@ -1,4 +1,4 @@
-//! `renumber`, beside a plain way to do the same, and beside osmium.
+//! `renumber`, compared with a simple implementation, and with osmium.
 
 use crate::common::answers::{ask, ask_osmium, file_in_shape, file_of, history_of, in_order};
 use crate::common::extracts::random_world;
@@ -10,12 +10,12 @@ use crate::common::{
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// Old ids and new ones.
+/// New ids by kind and old id.
 type Map = HashMap<(Kind, i64), i64>;
 
 const KINDS: [Kind; 3] = [Kind::Node, Kind::Way, Kind::Relation];
 
-/// The new ids of objects, in canonical order, and of what they refer to, in file order behind them.
+/// Numbers objects in canonical order, and then the missing objects that they refer to, in file order.
 fn numbered(objects: &[Object], start: [i64; 3], orphans: bool) -> Map {
     let mut map = Map::new();
     let mut next = start;
@@ -43,7 +43,7 @@ fn numbered(objects: &[Object], start: [i64; 3], orphans: bool) -> Map {
     map
 }
 
-/// The objects with new ids; those that the map does not have stay.
+/// The objects with new ids. Ids that the map does not have are unchanged.
 fn with_ids(objects: &[Object], map: &Map) -> Vec<Object> {
     let new = |kind: Kind, id: i64| map.get(&(kind, id)).copied().unwrap_or(id);
     let objects = objects.iter().cloned().map(|mut object| {
@@ -75,7 +75,7 @@ fn renumbered(input: &Path, args: &[&str]) -> Vec<Object> {
         outputs[0] == outputs[1],
         "{args:?}: bytes depend on the number of threads"
     );
-    // What the table of contents says of the blobs is so.
+    // The table of contents is correct.
     let answer = ask(&[&"check", &"--ids", &"-q", &output]);
     assert!(answer.status < 2, "{answer:?}");
     decode::objects(&output)
@@ -214,7 +214,7 @@ fn several_runs_share_a_map() {
     run_ok(&[&"renumber", &"-O", &second, &"-i", &map, &"-o", &output]);
     let found = decode::objects(&output);
     let ids: Vec<i64> = found.iter().map(|object| object.id).collect();
-    // Nodes 5, 9 and, referred to, 100 came first; way 3, and 50.
+    // The first run numbered nodes 5, 9 and 100 (which only way 3 refers to) 10 to 12, and way 3 10.
     assert_eq!(ids, [13, 12, 11]);
     assert_eq!(found[2].refs, [10, 13, 14]);
     let shown = ask(&[&"renumber", &"-i", &map, &"--show-index", &"node"]);
@@ -263,7 +263,7 @@ fn the_map_is_the_one_that_osmium_keeps() {
         &output,
     ]);
     assert_eq!(answer.status, 0, "{answer:?}");
-    // Each goes on with what the other made.
+    // Each program continues with the index files of the other.
     let answer = ask_osmium(&[
         &"renumber",
         &two,

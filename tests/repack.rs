@@ -1,4 +1,4 @@
-//! `repack` and `degrade`: the same objects in other blobs, and files that are awkward on purpose.
+//! `repack` and `degrade`: the same objects in other blobs, and deliberately awkward files.
 
 use crate::common;
 use crate::common::answers::{ask, file_of, in_order};
@@ -28,7 +28,7 @@ fn repacked(input: &Path, elements: usize) -> (Vec<Object>, Vec<(Vec<Kind>, usiz
     (decode::objects(&output), decode::blocks(&output))
 }
 
-/// The sizes that blocks have where each is as full as it can be.
+/// The number of objects per block, if each block has as many as it may have.
 fn full(objects: &[Object], elements: usize) -> Vec<usize> {
     let runs = objects.chunk_by(|one, two| one.kind == two.kind);
     runs.flat_map(|run| run.chunks(elements).map(<[Object]>::len))

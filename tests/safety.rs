@@ -1,4 +1,4 @@
-//! Output appears complete or not at all, and never takes away what was there.
+//! Output appears complete or not at all, and existing files are never lost.
 
 use crate::common::{decode, pbfhogg, run_fail, run_ok, world};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -48,7 +48,7 @@ fn a_full_disk_is_an_error_that_leaves_nothing() {
     let input = world(dir.path(), "200000");
     let output = dir.path().join("out.osm.pbf");
     let before = names(dir.path());
-    // A limit on file size stands in for a full disk.
+    // A limit on the file size simulates a full disk.
     let script = format!(
         "trap '' XFSZ; ulimit -f 200; exec {} sort {} -o {}",
         env!("CARGO_BIN_EXE_pbfhogg"),

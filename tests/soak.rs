@@ -1,6 +1,6 @@
-//! Long chains of daily updates: nothing is lost, and files stay as healthy as on the first day.
+//! Long series of daily updates: no data is lost, files stay valid and compact, and updates stay fast.
 //!
-//! With `PBFHOGG_LONG=1` the world is twenty times as large.
+//! With `PBFHOGG_LONG=1` the data set is twenty times as large.
 
 use crate::common::answers::ask;
 use crate::common::{Kind, Object, decode, is_long, node, run_ok, way};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const DAYS: usize = 365;
-/// A month, for comparing how long days take and what they lead to.
+/// The number of days in a month. The test compares the duration and the results of months.
 const MONTH: usize = 30;
 
 fn data_blobs(path: &Path) -> Vec<decode::Frame> {
@@ -20,7 +20,7 @@ fn data_blobs(path: &Path) -> Vec<decode::Frame> {
         .collect()
 }
 
-/// The same objects in as many blobs as they need.
+/// The same objects in as few blobs as possible.
 fn made_anew(path: &Path) -> PathBuf {
     let anew = path.with_extension("anew.pbf");
     run_ok(&[&"repack", &"-O", &"-n", &"8000", &path, &"-o", &anew]);
@@ -110,7 +110,7 @@ fn a_year_of_days_loses_nothing_and_leaves_a_healthy_file() {
     );
 }
 
-/// Random numbers that are the same in each run.
+/// Pseudo-random numbers, the same in each run.
 struct Dice(u64);
 
 impl Dice {
@@ -182,7 +182,7 @@ fn what_deletions_leave_is_joined_and_stays_what_it_was() {
         let checked = ask(&[&"check", &"--index", &current]);
         assert_eq!(checked.status, 0, "day {day}: {checked:?}");
     }
-    // A twentieth is left of 9,000 objects, and some new ones.
+    // About a twentieth of the 9,000 objects is left, and there are some new ones.
     let blobs = data_blobs(&current).len();
     assert!(blobs <= 8, "{blobs} blobs for {} objects", objects.len());
 }

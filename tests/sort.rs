@@ -1,4 +1,4 @@
-//! `sort`: any order in, canonical order out.
+//! `sort`: input in any order, output in canonical order.
 
 use crate::common;
 use crate::common::craft::{self, Shape};
@@ -15,7 +15,7 @@ fn block(objects: &[Object]) -> Vec<u8> {
     craft::block(objects, &Shape::USUAL)
 }
 
-/// The objects as they should come out.
+/// The objects in the order in which `sort` must write them.
 fn sorted(mut objects: Vec<Object>) -> Vec<Object> {
     objects.sort_by_key(|object| {
         (
@@ -48,7 +48,7 @@ fn objects_shuffled_within_and_across_blobs_are_put_in_order() {
     let dir = tempfile::tempdir().unwrap();
     let mut objects = known(mixed_objects());
     for id in 0..5000 {
-        // 7919 is prime to 5000: every id once, far from its place.
+        // 7919 is coprime to 5000: each id occurs once, far from its sorted position.
         let id = id * 7919 % 5000 + 100;
         objects.push(node(id, id, -id, &[("n", &id.to_string())]));
         objects.push(way(id, &[id, id + 1], &[("highway", "service")]));
@@ -124,7 +124,7 @@ fn several_files_become_one_in_order() {
 #[test]
 fn a_random_order_over_many_blobs_is_sorted_by_runs_with_the_same_result() {
     let dir = tempfile::tempdir().unwrap();
-    // Long tags make payloads large enough for many shards.
+    // Long tags make the payloads large enough for many shards.
     let long = "x".repeat(4000);
     let ids: Vec<i64> = (0..40_000).map(|index| index * 7919 % 40_000 + 1).collect();
     let blocks: Vec<_> = ids
@@ -174,7 +174,7 @@ fn the_same_bytes_come_out_whatever_the_number_of_jobs() {
 fn large_clusters_and_runs_give_the_same_bytes_on_any_number_of_cores() {
     let dir = tempfile::tempdir().unwrap();
     let long = "y".repeat(9000);
-    // Chains of overlapping blobs first, then blobs that each span everything.
+    // First chains of overlapping blobs, then blobs that each span the whole range of ids.
     let blob = |ids: &mut dyn Iterator<Item = i64>, seed: i64| {
         let nodes: Vec<_> = ids
             .map(|id| {
@@ -186,7 +186,7 @@ fn large_clusters_and_runs_give_the_same_bytes_on_any_number_of_cores() {
                 )
             })
             .collect();
-        // A string of its own for each node, so that the payload is as large as it looks.
+        // Each node has a distinct string, so that strings are not shared and the payload is as long as intended.
         let text: Vec<String> = nodes
             .iter()
             .map(|node| format!("{long}{}-{seed}", node.id))
@@ -229,7 +229,7 @@ fn versions_that_descend_over_two_groups_are_found_out() {
         |id, version| common::with_metadata(node(id, id, version, &[]), version, 1000, 1, "u");
     let first = craft::block(&[version(4, 1), version(5, 3)], &Shape::USUAL);
     let second = craft::block(&[version(5, 2), version(6, 1)], &Shape::USUAL);
-    // The groups of both behind the string table of one: that of the other is equal.
+    // Joins the groups of both blocks after the string table of the first, since the tables are equal.
     assert_eq!(second[0], 0x0a);
     let behind_table = &second[2 + usize::from(second[1])..];
     let both = [&first, behind_table].concat();

@@ -1,4 +1,4 @@
-//! `synth`: the same seed gives the same bytes, and change files do what they are said to do.
+//! `synth`: the same seed gives the same bytes, and change files have the announced effect.
 
 use crate::common::{Kind, decode, is_canonical, run_ok};
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! `tags-filter`: beside osmium on real files, and the plain slow way on awkward ones.
+//! `tags-filter`: compared with osmium on real files, and with simple, slow code on awkward files.
 
 use crate::common;
 use crate::common::craft::{self, Layout, Shape};
@@ -14,7 +14,7 @@ use std::path::Path;
 
 // Real files.
 
-/// Expressions; those between two `&` go together.
+/// Expressions, separated by `;`. Those joined by `&` are given in one run.
 const EXPRESSIONS: &str = "highway; /note; n/amenity; nw/highway & r/route; nwr/name; r/type & w/none; \
     a/building; na/amenity; wa/natural=water; r/type=multipolygon,boundary; w/highway=primary; \
     w/highway!=primary; highway!=primary,secondary, residential; \
@@ -65,7 +65,7 @@ fn all_expressions_give_what_osmium_gives_where_relations_stand_first() {
     });
     let input = dir.path().join("in.osm.pbf");
     run_ok(&[&"cat", &parts[0], &parts[1], &parts[2], &"-o", &input]);
-    // Options take turns where time is short.
+    // In short runs each expression is tested with one of the options, in turn.
     let all = expressions();
     let at_once = if is_long() { OPTIONS.len() } else { 1 };
     for (turn, expressions) in all.iter().enumerate() {
@@ -99,7 +99,7 @@ fn difference_ways_are_kept_where_no_relation_is_and_lost_in_osmium() {
     Inputs::of(&input).expect(&["tags-filter", "-i", "r/type"], &others);
 }
 
-// Awkward files, and what should come out found the plain slow way.
+// Awkward files, compared with the results of simple, slow code.
 
 fn any_tag(object: &Object, test: impl Fn(&str, &str) -> bool) -> bool {
     object.tags.iter().any(|(key, value)| test(key, value))
@@ -121,10 +121,10 @@ fn is_area(object: &Object) -> bool {
     }
 }
 
-/// What an expression says of an object.
+/// Whether an object matches.
 type Test = fn(&Object) -> bool;
 
-/// Expressions, and what they say.
+/// Expressions, and the test that is equivalent to them.
 const QUESTIONS: [(&[&str], Test); 9] = [
     (&["highway"], |object| has(object, "highway")),
     (&["*a*=*e*"], |object| {
@@ -132,7 +132,7 @@ const QUESTIONS: [(&[&str], Test); 9] = [
             key.contains('a') && value.contains('e')
         })
     }),
-    // Names of users, roles and values.
+    // Names of users, roles and values, which must not match as keys.
     (
         &["one,zwölf % , = @,outer,stop,no=one", "outer", "path"],
         |_| false,
@@ -160,7 +160,8 @@ const QUESTIONS: [(&[&str], Test); 9] = [
     }),
 ];
 
-/// What a filter should give: all objects that go by the name of a matching one, or the matching alone.
+/// The objects that a filter must keep: all versions of matching objects and of the objects that they refer to, or with
+/// -R the matching objects only.
 fn filtered(objects: &[Object], test: Test, options: &[&str]) -> Vec<Object> {
     let invert = options.contains(&"-i");
     let matching = objects.iter().filter(|object| test(object) != invert);
@@ -177,7 +178,7 @@ fn compare_with_plain_search(input: &Path, objects: &[Object], questions: &[(&[&
     for (expressions, test) in questions {
         for options in OPTIONS {
             let args = [&["tags-filter"], options, expressions].concat();
-            // Of the bytes of these there is a test of its own.
+            // The bytes for these options have a test of their own.
             let answer = match options {
                 ["-i", "-R"] => input.ask_for_objects(&args),
                 _ => input.ask(&args),
@@ -228,7 +229,7 @@ fn objects_out_of_order_keep_their_places() {
 fn relations_in_circles_and_in_any_order_are_followed_to_the_end() {
     let dir = tempfile::tempdir().unwrap();
     let (mut relations, others) = (tangled_relations(), tangled_ways());
-    // One of the circle is named x as some nodes and ways are.
+    // Only one relation of the cycle keeps the name x, like some nodes and ways.
     let unnamed = relations.iter_mut().filter(|relation| relation.id != 1);
     unnamed.for_each(|relation| relation.tags.truncate(1));
     let orders = [
@@ -314,7 +315,7 @@ fn areas_are_closed_ways_of_four_nodes_and_multipolygons_and_boundaries() {
 #[test]
 fn strings_tell_what_blocks_need_not_be_read_however_they_are_laid_out_and_compressed() {
     let dir = tempfile::tempdir().unwrap();
-    // Blocks in which the key is a tag's key, a value, a user's name, a role, or not there at all.
+    // Blocks in which the string is a tag's key, a value, a user's name, a role, or absent.
     let user = |object: Object| with_metadata(object, 1, 1_500_000_000, 5, "highway");
     let members = [(Kind::Way, 1, "highway"), (Kind::Way, 9, "")];
     let cases = [
@@ -359,7 +360,7 @@ fn strings_tell_what_blocks_need_not_be_read_however_they_are_laid_out_and_compr
     }
 }
 
-// How it is written.
+// How blobs are written.
 
 #[test]
 fn the_same_bytes_come_out_however_often_a_look_at_the_strings_is_enough() {
@@ -378,7 +379,7 @@ fn the_same_bytes_come_out_however_often_a_look_at_the_strings_is_enough() {
 fn the_same_bytes_come_out_of_an_inverted_filter_on_any_number_of_cores() {
     let dir = tempfile::tempdir().unwrap();
     let nodes = |block: i64| {
-        // A worker that comes upon all of them gives looks at the strings up before each of the others.
+        // A worker that processes eight blocks with the key in a row stops using the prefilter for those after them.
         let tags = [(if block % 65 < 8 { "plain" } else { "other" }, "yes")];
         let ids = block * 200 + 1..=(block + 1) * 200;
         ids.map(|id| node(id, id, id, &tags)).collect::<Vec<_>>()
@@ -387,7 +388,7 @@ fn the_same_bytes_come_out_of_an_inverted_filter_on_any_number_of_cores() {
     let input = Inputs::of(&file_of(dir.path(), &blocks));
     let mut others = blocks.concat();
     others.retain(|object| has(object, "other"));
-    // Who comes upon what is a matter of chance.
+    // The distribution of blocks to workers is random.
     for _ in 0..10 {
         input.expect(&["tags-filter", "-i", "-R", "plain"], &others);
     }
@@ -456,7 +457,7 @@ fn large_blocks_lose_few_half_or_most_of_their_objects() {
     compare_with_plain_search(&path, &blocks.concat(), &questions);
 }
 
-// What is asked for and what is said.
+// Arguments and messages.
 
 #[test]
 fn a_file_of_expressions_has_comments_and_empty_lines() {

@@ -1,4 +1,4 @@
-//! `tags-filter` of change files: what matches, what that refers to, and every deletion.
+//! `tags-filter` of change files: matching objects, the objects that they refer to, and all deletions.
 
 use crate::common;
 use crate::common::answers::ask_osmium;
@@ -13,7 +13,7 @@ fn key(object: &Object) -> Key {
     (object.kind, object.id)
 }
 
-/// The change file and what osmium reads in it; `None` without either.
+/// A change file, and the objects that osmium reads in it; `None` if either is missing.
 fn changes() -> Option<(PathBuf, Vec<Object>)> {
     let path = shared_data("000466354.osc.gz")?;
     osmium().then(|| (path.clone(), opl_objects(&path)))
@@ -30,7 +30,7 @@ fn filtered(input: &Path, args: &[&str]) -> (Vec<Object>, serde_json::Value) {
     (objects, serde_json::from_slice(&summary.stdout).unwrap())
 }
 
-/// What the objects refer to, one step and another, as far as it is among the changes.
+/// `matched`, and the objects that they refer to directly or indirectly through objects in the change file.
 fn with_references(all: &[Object], matched: &HashSet<Key>) -> HashSet<Key> {
     let mut kept = matched.clone();
     loop {
@@ -47,8 +47,7 @@ fn with_references(all: &[Object], matched: &HashSet<Key>) -> HashSet<Key> {
     }
 }
 
-/// The changes that should be left: visible ones with such a key, and all deletions. A deletion says
-/// its version and its time, and no more.
+/// The changes that the filter must keep, in canonical order: those in `kept`, and all deletions.
 fn expected(all: &[Object], kept: &HashSet<Key>) -> Vec<Object> {
     let mut objects: Vec<Object> = all
         .iter()
@@ -59,7 +58,7 @@ fn expected(all: &[Object], kept: &HashSet<Key>) -> Vec<Object> {
     objects
 }
 
-/// Objects; of deletions what stands for the object.
+/// Objects for comparison. Of deletions, only the properties that a written deletion has are left.
 fn comparable(objects: Vec<Object>) -> Vec<Object> {
     let plain = |object: Object| match object.visible {
         true => object,

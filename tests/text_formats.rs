@@ -1,4 +1,4 @@
-//! OSM XML and OPL, in and out.
+//! Reading and writing OSM XML and OPL.
 
 use crate::common;
 use crate::common::answers::{ask, file_of, history_of};
@@ -10,7 +10,7 @@ use crate::common::{
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The text that a file becomes.
+/// The text to which `cat` converts a file.
 fn told(input: &Path, format: &str) -> String {
     let output = pbfhogg()
         .args(["cat", "-q", "-f", format, "-o", "-"])
@@ -21,14 +21,14 @@ fn told(input: &Path, format: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A file with that text.
+/// Writes a text file and returns its path.
 fn text_file(dir: &Path, name: &str, text: &str) -> PathBuf {
     let path = dir.join(name);
     std::fs::write(&path, text).unwrap();
     path
 }
 
-/// Through a text format and back, object by object.
+/// Converts a file to text formats and back, and compares its objects.
 fn assert_round_trip(input: &Path, objects: &[Object], dir: &Path) {
     for name in ["t.opl", "t.osm", "t.opl.gz", "t.osm.zst", "t.osh.bz2"] {
         let (text, back) = (dir.join(name), dir.join("back.osm.pbf"));
@@ -44,7 +44,7 @@ fn assert_round_trip(input: &Path, objects: &[Object], dir: &Path) {
     }
 }
 
-/// Strings that have to be escaped in one format or the other.
+/// Strings with characters that need escaping in one of the formats.
 fn strange_strings() -> Vec<String> {
     let codes = (1..0x100).chain([
         0x5ff, 0x600, 0xfff, 0xfeff, 0xfffd, 0xfffe, 0x1f600, 0x10ffff,
@@ -141,7 +141,7 @@ fn every_real_file_survives_both_formats_to_the_last_bit_and_is_told_as_osmium_t
     }
 }
 
-/// What osmium makes of a file, with everything that is in it.
+/// The text to which osmium converts a file, with history and locations if the file has them.
 fn osmiums_text(input: &Path, format: &str, dir: &Path) -> String {
     let features = decode::header(input);
     let is_history = features.required.contains(&"HistoricalInformation".into())
@@ -158,7 +158,7 @@ fn osmiums_text(input: &Path, format: &str, dir: &Path) -> String {
     std::fs::read_to_string(output).unwrap()
 }
 
-/// The lines between the start of a document, which names the program and where bounds may be rounded, and its end.
+/// The lines of objects. Omits the start of the document, which names the program and may have rounded bounds.
 fn objects_of(text: &str) -> Vec<&str> {
     let is_object = |line: &&str| {
         !["<?xml", "<osm", "  <bounds"]
@@ -170,7 +170,7 @@ fn objects_of(text: &str) -> Vec<&str> {
 
 fn assert_same_lines(ours: &[&str], theirs: &[&str], input: &Path) {
     let differs = ours.iter().zip(theirs).find(|(one, two)| {
-        // History is what deleted objects make it, whatever the header says.
+        // Ignores the attribute `visible`: pbfhogg writes it if objects are deleted, whatever the header declares.
         one.replace(" visible=\"true\"", "")
             .replace(" visible=\"false\"", "")
             != two
@@ -194,7 +194,7 @@ fn large_texts_are_cut_into_portions_and_nothing_is_lost_between_them() {
     }
     assert!(std::fs::read(&one).unwrap() == std::fs::read(&many).unwrap());
     let blocks = decode::blocks(&one);
-    // Blocks are as full as those of any other writer.
+    // Blocks have the usual number of objects.
     assert!(
         blocks.iter().filter(|block| block.1 < 8000).count() <= 3,
         "{blocks:?}"

@@ -1,4 +1,4 @@
-//! `time-filter`, beside a plain way to do the same, and beside osmium.
+//! `time-filter`, compared with a simple implementation, and with osmium.
 
 use crate::common;
 use crate::common::answers::{ask, ask_osmium, history_of, in_order};
@@ -10,7 +10,7 @@ use crate::common::{
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// What there was at a time, or between two.
+/// The versions that were current at a time, or in the interval between two times.
 fn filtered(objects: &[Object], from: i64, until: Option<i64>) -> Vec<Object> {
     let time = |object: &Object| object.timestamp.unwrap_or(0);
     let mut found = Vec::new();
@@ -36,11 +36,11 @@ fn filtered(objects: &[Object], from: i64, until: Option<i64>) -> Vec<Object> {
     found
 }
 
-/// Seconds as the command line wants them.
+/// A time in the format of the command line.
 fn written(seconds: i64) -> String {
     let day = seconds.div_euclid(86_400);
     assert!((0..20_000).contains(&day));
-    // Howard Hinnant's days_from_civil, backwards.
+    // Howard Hinnant's civil_from_days.
     let z = day + 719_468;
     let era = z / 146_097;
     let doe = z - era * 146_097;
@@ -85,7 +85,7 @@ fn run(input: &Path, from: i64, until: Option<i64>) -> Vec<Object> {
     decode::objects(&output)
 }
 
-/// Versions whose times are in any order now and then, or the same, or missing.
+/// Versions whose timestamps are sometimes equal, missing or out of order.
 fn awkward_history(seed: u64) -> Vec<Object> {
     let mut dice = Dice(seed);
     let mut objects = random_world(seed, 120, true);
@@ -113,7 +113,7 @@ fn what_there_was_at_a_time_and_between_two() {
     let dir = tempfile::tempdir().unwrap();
     for seed in 0..4 {
         let objects = awkward_history(seed);
-        // Small blobs: versions of an object go on in the next, and the one behind that.
+        // Small blobs, so that versions of an object are in two or three blobs.
         for size in [1, 2, 5, 1000] {
             let blobs: Vec<&[Object]> = objects.chunks(size).collect();
             let input = history_of(dir.path(), "in.osh.pbf", &blobs);
@@ -177,8 +177,8 @@ fn osmium_finds_the_same() {
     }
 }
 
-/// All versions of three days, the ones that are gone included. What the files say of the time of a change is not
-/// always between the days: an extract also changes because of what is around it.
+/// A history of the states on three days, including deletions. Each new version is dated just before its day: the
+/// timestamps in the files are not always between the days, since an extract also changes with its surroundings.
 fn history_of_days(days: &[Vec<Object>], times: &[i64]) -> Vec<Object> {
     let mut history: Vec<Object> = Vec::new();
     let mut last: HashMap<(Kind, i64), Object> = HashMap::new();
@@ -254,7 +254,7 @@ fn a_history_of_three_days_gives_each_day_back() {
     let header = craft::header_payload(&required, &["Sort.Type_then_ID"]);
     let input = dir.path().join("andorra.osh.pbf");
     std::fs::write(&input, craft::file(header, &blobs)).unwrap();
-    // What is the same in two files and has other times there does not count.
+    // Timestamps are not compared, since those of the history are made up.
     let content = |object: &Object| Object {
         timestamp: None,
         ..object.clone()
@@ -298,11 +298,11 @@ fn a_file_without_history_is_cut_by_the_times_of_its_objects() {
         &stats,
     ]);
     assert!(decode::objects(&output) == objects[..8999]);
-    // The first blob is as it was.
+    // The first blob is copied.
     let stats: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(stats).unwrap()).unwrap();
     assert_eq!(stats["blobs_copied"], 1, "{stats}");
-    // Now is later than all of them.
+    // The default time is now, which is later than all timestamps.
     run_ok(&[&"time-filter", &"-O", &plain, &"-o", &output]);
     assert!(decode::objects(&output) == objects);
 }

@@ -1,4 +1,4 @@
-//! `brokkr.toml`, and the files that it names.
+//! The configuration file `brokkr.toml`, and the data sets that it names.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ pub struct Dataset {
     pub changes: BTreeMap<String, String>,
     pub make: Option<String>,
     pub synth: Option<Synth>,
-    /// Content hashes that the file may have: as `make` and as `synth` make it.
+    /// Content hashes that the file may have: that of the result of `make` and that of the result of `synth`.
     #[serde(default)]
     pub xxh3: Vec<String>,
 }
@@ -41,7 +41,7 @@ pub struct Job {
     pub about: String,
     pub dataset: String,
     pub run: Vec<String>,
-    /// The exit status that is right.
+    /// The expected exit status.
     #[serde(default)]
     pub status: i32,
     pub peer: Option<String>,
@@ -52,14 +52,14 @@ pub struct Job {
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub struct Gate {
-    /// The peer's wall time must be at least so many times ours.
+    /// Minimum ratio of the peer's wall time to ours.
     pub ratio: f64,
-    /// Most memory in MB.
+    /// Maximum peak memory in MB.
     pub memory_mb: f64,
 }
 
 impl Job {
-    /// The exit status that is right for the peer: ours, but for a copy.
+    /// The expected exit status of the peer: ours if the peer is osmium, otherwise 0, since the peer is a copy.
     pub fn peer_status(&self) -> i32 {
         match self.peer.as_deref() {
             Some("osmium") => self.status,
@@ -99,7 +99,7 @@ impl Config {
         self.peers.values().filter_map(Peer::version).collect()
     }
 
-    /// A data set's files, made where they are missing.
+    /// The files of a data set. The input is made if it is missing, and its content hash is checked.
     pub fn inputs(&self, name: &str) -> Result<Inputs, String> {
         let dataset = self
             .datasets
@@ -129,7 +129,7 @@ impl Config {
             .next()
             .map(|file| directory.join(file));
         let indexed = directory.join(format!("indexed-{}", dataset.file));
-        // Made from another file of that name.
+        // An index that is older than the input belongs to an earlier input of that name.
         if is_older(&indexed, &input) {
             let _ = std::fs::remove_file(&indexed);
         }
@@ -144,20 +144,20 @@ impl Config {
     }
 }
 
-/// Whether `made` is older than what it is made from.
+/// Whether file `made` is older than the file that it is made from. False if either is missing.
 fn is_older(made: &Path, source: &Path) -> bool {
     let modified = |path: &Path| std::fs::metadata(path).and_then(|metadata| metadata.modified());
     matches!((modified(made), modified(source)), (Ok(made), Ok(source)) if made < source)
 }
 
-/// Where data sets live.
+/// The directory for data sets.
 fn data_directory() -> PathBuf {
     let home = || PathBuf::from(std::env::var_os("HOME").unwrap_or_default());
     std::env::var_os("PBFHOGG_BENCH_DATA")
         .map_or_else(|| home().join(".cache/pbfhogg-bench"), PathBuf::from)
 }
 
-/// xxh3 of a file's first and last 64 MB and its length: enough to tell data sets apart.
+/// xxh3 of the length, the first 64 MB and the last 64 MB of a file: enough to distinguish data sets.
 fn content_hash(path: &Path) -> Result<String, String> {
     use std::os::unix::fs::FileExt;
     let failed = |error: std::io::Error| format!("{}: {error}", path.display());
@@ -230,7 +230,7 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// Puts file names into a job's arguments. `who` keeps the outputs of two programs apart.
+    /// Replaces placeholders in a job's arguments by file names. `who` gives each program its own output.
     pub fn fill(&self, arguments: &[String], who: &str) -> Result<Vec<String>, String> {
         arguments
             .iter()
@@ -258,12 +258,12 @@ impl Inputs {
         self.directory.join(format!("out-{who}.osm.pbf"))
     }
 
-    /// The data set with a table of contents, made once.
+    /// The data set with a table of contents. It is made once.
     fn indexed(&self) -> Result<PathBuf, String> {
         make_once(&self.indexed, &["cat".as_ref(), self.input.as_os_str()])
     }
 
-    /// The data set with its changes applied, made once.
+    /// The data set with its changes applied. It is made once.
     fn applied(&self) -> Result<PathBuf, String> {
         let changes = self
             .changes
@@ -272,12 +272,12 @@ impl Inputs {
         self.derived("applied", &["apply-changes"], &[changes])
     }
 
-    /// The data set with locations in its ways, and with all its nodes, made once.
+    /// The data set with locations in its ways, and with all nodes. It is made once.
     fn located(&self) -> Result<PathBuf, String> {
         self.derived("located", &["add-locations-to-ways", "-n"], &[])
     }
 
-    /// What a command makes of the data set with a table of contents, made once.
+    /// The result of a command on the data set with a table of contents. It is made once, unless the input is newer.
     fn derived(&self, what: &str, command: &[&str], more: &[&Path]) -> Result<PathBuf, String> {
         let indexed = self.indexed()?;
         let name = indexed.file_name().unwrap_or_default().to_string_lossy();
@@ -291,7 +291,7 @@ impl Inputs {
         make_once(&path, &arguments)
     }
 
-    /// Removes outputs.
+    /// Removes the outputs of both programs.
     pub fn clean(&self) {
         for who in ["ours", "theirs"] {
             let _ = std::fs::remove_file(self.output(who));
@@ -299,7 +299,7 @@ impl Inputs {
     }
 }
 
-/// Has a command make a file that is not there yet.
+/// Runs a command that makes a file, unless the file exists. Returns the path of the file.
 fn make_once(path: &Path, arguments: &[&OsStr]) -> Result<PathBuf, String> {
     if !path.is_file() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pbfhogg"));

@@ -1,4 +1,4 @@
-//! Whole commands beside their peers, as `brokkr.toml` says: alternating runs, medians, gates.
+//! Measures whole commands against other programs, as configured in `brokkr.toml`: alternating runs, medians, gates.
 //!
 //! ```text
 //! cargo bench --bench commands                     every job
@@ -7,7 +7,7 @@
 //! cargo bench --bench commands -- --plot cat,sort-indexed=growth.svg
 //! ```
 //!
-//! Exit status 1 where a gate falls short. Every run is appended to `bench-results/runs.jsonl`.
+//! Exit status 1 if a job fails its gate, 2 on errors. Every run is appended to `bench-results/runs.jsonl`.
 
 mod config;
 mod measure;
@@ -19,13 +19,13 @@ use report::{Row, Store};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// What the command line asked for.
+/// The options on the command line.
 struct Options {
     jobs: Vec<String>,
     runs: usize,
     dataset: Option<String>,
     markdown: bool,
-    /// Jobs, and the file that their curves go to.
+    /// Job names, and the SVG file that their curves are drawn to.
     plot: Option<(Vec<String>, PathBuf)>,
 }
 
@@ -41,7 +41,7 @@ fn options() -> Result<Options, String> {
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
         match argument.as_str() {
-            // Given by cargo.
+            // `cargo bench` adds this option.
             "--bench" => {}
             "--markdown" => options.markdown = true,
             "--runs" => options.runs = value()?.parse().map_err(|_| "--runs takes a number")?,
@@ -101,7 +101,7 @@ fn run() -> Result<bool, String> {
             Err(reason) => eprintln!("{name}: skipped: {reason}"),
         }
     }
-    // Gates are set for the job's own data set.
+    // Gates apply only to the job's own data set.
     let gated = options.dataset.is_none();
     if options.markdown {
         print!("{}", report::markdown(&rows, &config.peer_versions()));
@@ -135,7 +135,7 @@ fn measure_job(
         .filter(|peer| peer.is_there());
     let theirs = inputs.fill(&job.against, "theirs")?;
     let (mut our_usage, mut their_usage) = (Vec::new(), Vec::new());
-    // One run of each that does not count, so that all find the same page cache.
+    // The first run of each program warms the page cache and does not count.
     for run in 0..=runs {
         let usage = measure::run(&program, &ours, job.status)?;
         let other = peer

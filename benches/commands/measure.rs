@@ -1,7 +1,7 @@
-//! What one run of a program takes.
+//! Measures the time, memory and I/O of one run of a program.
 //!
-//! Each run is started by a process of its own (this program again, with `HELPER` set), so that what
-//! the system counts of its children is that run and nothing else.
+//! A helper process (this program with `HELPER` set) starts each run, so that the resource usage of its children is
+//! that of this run alone.
 
 use nix::sys::resource::{UsageWho, getrusage};
 use serde::{Deserialize, Serialize};
@@ -10,10 +10,10 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
 const HELPER: &str = "PBFHOGG_BENCH_HELPER";
-/// The exit status that the helper is to expect.
+/// Environment variable with the exit status that the helper expects.
 const HELPER_STATUS: &str = "PBFHOGG_BENCH_STATUS";
 
-/// What a run took.
+/// The resource usage of a run: times in seconds, sizes in MB.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Usage {
     pub wall: f64,
@@ -24,7 +24,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// The median of each figure.
+    /// The median of each value.
     pub fn median(runs: &[Self]) -> Option<Self> {
         let of = |value: fn(&Self) -> f64| median(runs.iter().map(value).collect());
         Some(Self {
@@ -42,10 +42,9 @@ pub fn median(mut values: Vec<f64>) -> Option<f64> {
     values.get(values.len() / 2).copied()
 }
 
-/// Runs a program and tells what it took. A run that ends with another exit status than `status` is an
-/// error.
+/// Runs a program and returns its resource usage. An exit status other than `status` is an error.
 pub fn run(program: &Path, arguments: &[String], status: i32) -> Result<Usage, String> {
-    // What the run before has written is not to be waited for by this one.
+    // Flushes the writes of the run before, so that this run does not wait for them.
     let _ = Command::new("sync").status();
     let helper = std::env::current_exe().map_err(|error| error.to_string())?;
     let output = Command::new(helper)
@@ -65,7 +64,7 @@ pub fn run(program: &Path, arguments: &[String], status: i32) -> Result<Usage, S
     serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())
 }
 
-/// Does a helper's work, where this process is one.
+/// Runs the program that the environment names, if this process is a helper; `None` otherwise.
 pub fn as_helper() -> Option<ExitCode> {
     let program = std::env::var_os(HELPER)?;
     let expected: i32 = std::env::var(HELPER_STATUS).ok()?.parse().ok()?;
@@ -87,7 +86,7 @@ pub fn as_helper() -> Option<ExitCode> {
     let usage = Usage {
         wall,
         cpu: seconds(usage.user_time()) + seconds(usage.system_time()),
-        // Linux counts in kB.
+        // Linux reports kB.
         peak_mb: usage.max_rss() as f64 / 1000.0,
         read_mb,
         written_mb,
@@ -100,7 +99,7 @@ pub fn as_helper() -> Option<ExitCode> {
     })
 }
 
-/// MB that the children read and wrote, which Linux adds to a process when it has waited for them.
+/// The number of MB that the children read and wrote. Linux adds them to the parent once it has waited for a child.
 fn io_of_children() -> [f64; 2] {
     let io = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
     ["rchar: ", "wchar: "].map(|name| {

@@ -1,4 +1,4 @@
-//! Tables, gates, the local history of all runs, and its plot.
+//! Tables of results, gates, the history of all runs, and plots of the history.
 
 use crate::config::{Gate, Inputs};
 use crate::measure::{Usage, median};
@@ -9,7 +9,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// One job, measured.
+/// The medians of a job.
 pub struct Row {
     pub job: String,
     pub about: String,
@@ -26,7 +26,7 @@ impl Row {
             .map(|(_, theirs)| theirs.wall / self.ours.wall)
     }
 
-    /// What is missing to the gate, if anything is.
+    /// The reason why the job fails its gate; `None` if it passes or has no gate.
     pub fn shortfall(&self) -> Option<String> {
         let gate = self.gate?;
         if self.ours.peak_mb > gate.memory_mb {
@@ -137,7 +137,7 @@ pub fn markdown(rows: &[Row], peers: &[String]) -> String {
     out
 }
 
-/// The processor, its cores and the memory.
+/// The processor model, the number of cores, and the memory.
 fn machine() -> String {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let (cpu, memory) = (read("/proc/cpuinfo"), read("/proc/meminfo"));
@@ -159,7 +159,7 @@ fn machine() -> String {
     format!("{model}, {cores} cores, {:.0} GB", kb / 1e6)
 }
 
-/// What a command prints; nothing where it cannot be run.
+/// The trimmed standard output of a command; empty if it cannot be run.
 fn said_by(command: &str, args: &[&str]) -> String {
     let output = Command::new(command).args(args).output();
     output
@@ -171,7 +171,7 @@ fn commit() -> String {
     said_by("git", &["describe", "--always", "--dirty"])
 }
 
-/// A run, as it is kept: a line of JSON.
+/// A run in the history file, which has one line of JSON per run.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Run {
     at: String,
@@ -189,7 +189,7 @@ struct Run {
     written_mb: f64,
 }
 
-/// All runs ever made here.
+/// The history file of all runs, in the working directory.
 pub struct Store {
     path: PathBuf,
     machine: String,
@@ -241,7 +241,7 @@ impl Store {
             .map_err(|error| self.failed(error))
     }
 
-    /// Every run of this machine by this program.
+    /// Returns the runs of pbfhogg on this machine.
     fn runs(&self) -> Result<Vec<Run>, String> {
         let text = match std::fs::read_to_string(&self.path) {
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
@@ -255,8 +255,8 @@ impl Store {
         Ok(runs.into_iter().filter(is_ours).collect())
     }
 
-    /// Draws wall time and memory of `jobs` over the size of their input, from the runs of the commit
-    /// that each was measured on last, on this machine.
+    /// Draws wall time and peak memory of `jobs` over the length of their input. Each curve is made from the runs on
+    /// this machine of the commit on which its job was last measured.
     pub fn plot(&self, jobs: &[String], path: &Path) -> Result<(), String> {
         let runs = self.runs()?;
         let curves: Vec<Curve> = jobs.iter().map(|job| curve(job, &runs)).collect();
@@ -267,7 +267,7 @@ impl Store {
     }
 }
 
-/// What a job took over the size of its input, on the commit that it was measured on last.
+/// The medians of a job for each input length, from the runs of the commit on which the job was last measured.
 fn curve(job: &str, runs: &[Run]) -> Curve {
     let runs = || runs.iter().filter(|run| run.job == job);
     let commit = runs().next_back().map(|run| run.commit.as_str());
@@ -295,7 +295,7 @@ fn curve(job: &str, runs: &[Run]) -> Curve {
     }
 }
 
-/// One job's medians over the size of its input in MB.
+/// The curves of one job: pairs of input length in MB and median, of wall time in seconds and of peak memory in MB.
 struct Curve {
     job: String,
     walls: Vec<(f64, f64)>,

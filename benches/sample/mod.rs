@@ -1,4 +1,4 @@
-//! A generated world for the kernels.
+//! A synthetic data set for the benchmark `kernels`.
 
 use pbfhogg::Context;
 use pbfhogg::commands::synth;
@@ -8,18 +8,18 @@ use pbfhogg::io::OutputTarget;
 use pbfhogg::osm::ObjectKind;
 use std::path::PathBuf;
 
-/// One full payload of each kind, and a change file.
+/// The payload of a full block of each kind, and a change file.
 pub struct Sample {
     pub nodes: Vec<u8>,
     pub ways: Vec<u8>,
     pub relations: Vec<u8>,
     pub changes: PathBuf,
-    // Holds the change file as long as the sample lives.
+    // Keeps the directory of the change file until the sample is dropped.
     _directory: tempfile::TempDir,
 }
 
 impl Sample {
-    /// Makes the world and takes its fullest blocks.
+    /// Creates the data set and takes the payload with the most objects of each kind.
     pub fn load() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("world.osm.pbf");

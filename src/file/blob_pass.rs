@@ -1,4 +1,4 @@
-//! A parallel pass over the blobs of a file: each worker reads and decodes blobs with a reader of its own.
+//! A parallel pass over the blobs of a file. Each worker has its own [`BlobReader`].
 
 use super::{BlobReader, FrameHead};
 use crate::error::Result;
@@ -24,7 +24,7 @@ impl WorkItem for FrameHead {
     }
 }
 
-/// An item with something that is known about it.
+/// An item with additional data about it.
 impl<T: WorkItem, N: Send> WorkItem for (T, N) {
     fn input_bytes(&self) -> u64 {
         self.0.input_bytes()
@@ -35,7 +35,7 @@ impl<T: WorkItem, N: Send> WorkItem for (T, N) {
     }
 }
 
-/// A pass over blobs of one file. See [`Pass`] for its options.
+/// A parallel pass over blobs of one file. See [`Pass`] for its options.
 pub(crate) struct BlobPass<'f, 'c> {
     pass: Pass<'c>,
     input: &'f Input,
@@ -43,7 +43,7 @@ pub(crate) struct BlobPass<'f, 'c> {
 }
 
 impl<'f, 'c> BlobPass<'f, 'c> {
-    /// A pass that is shown as `name`.
+    /// A pass that progress and statistics show as `name`.
     pub(crate) fn new(name: &'static str, input: &'f Input, ctx: &'c Context) -> Self {
         Self {
             pass: Pass::new(name, ctx),
@@ -60,7 +60,7 @@ impl<'f, 'c> BlobPass<'f, 'c> {
         }
     }
 
-    /// As [`Pass::holding`]: for blobs, how many times their compressed length.
+    /// As [`Pass::holding`]. For blobs, the factor applies to the length of the frame.
     pub(crate) fn holding(self, memory_factor: u64) -> Self {
         Self {
             pass: self.pass.holding(memory_factor),
@@ -68,7 +68,8 @@ impl<'f, 'c> BlobPass<'f, 'c> {
         }
     }
 
-    /// Runs `work` over the items on every core, and hands the results to `merge` in the order of the items.
+    /// Runs `work` over the items on all cores and passes the results to `merge` in the order of the items. `init`
+    /// makes the scratch of a worker.
     pub(crate) fn run<T: WorkItem, S, R: Send>(
         self,
         items: Vec<T>,
@@ -82,8 +83,8 @@ impl<'f, 'c> BlobPass<'f, 'c> {
         self.pass.run(items, init, work, merge)
     }
 
-    /// Runs `work` over items that are found on the way, as [`run`](Self::run) does. Progress is counted against the
-    /// length of the file.
+    /// Runs `work` over the items of an iterator, as [`run`](Self::run) does. Progress is measured against the length
+    /// of the file.
     pub(crate) fn run_stream<T: WorkItem, S, R: Send>(
         self,
         items: impl Iterator<Item = Result<T>> + Send,

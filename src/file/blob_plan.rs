@@ -1,5 +1,5 @@
-//! What is in each blob of a file: from its table of contents, from per-blob indexes, or from one
-//! parallel pass over the blobs.
+//! The contents of each blob of a file: from its table of contents, from per-blob indexes, or from one parallel pass
+//! over the blobs.
 
 use super::blob_pass::BlobPass;
 use super::blob_reader::BlobReader;
@@ -10,19 +10,19 @@ use crate::osm::{KindSet, TypeThenId};
 use crate::pbf::{BlobEntry, BlobFlags, decode_blob_index, scan_payload};
 use crate::runtime::{Context, WorkItem};
 
-/// The index that a file has.
+/// The kind of index that a file has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IndexKind {
     /// A table of contents that fits the file.
     TableOfContents,
     /// An index in the BlobHeader of every blob.
     BlobIndexes,
-    /// None, or one that leaves blobs out.
+    /// No index, or per-blob indexes that some blobs lack.
     None,
 }
 
 impl IndexKind {
-    /// Finds out which index a file has. Without a table of contents BlobHeaders are read, up to the first one without
+    /// Determines which index a file has. Without a table of contents, BlobHeaders are read up to the first one without
     /// an index.
     pub fn of(file: &PbfFile) -> Result<Self> {
         if file.toc.is_some() {
@@ -59,21 +59,21 @@ impl IndexKind {
     }
 }
 
-/// How much a command must know of each blob.
+/// The facts that a command needs about each blob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlanNeeds {
-    /// Where it is; whatever else an index tells comes along.
+    /// Offset and length. Other facts are available only if an index has them.
     Frames,
-    /// Kind, id range and count, as claimed by whatever index there is.
+    /// Also kinds, id range and number of objects, as any index claims them.
     Ranges,
-    /// Also whether the objects within the blob stand in order, which per-blob indexes do not say.
+    /// Also whether the objects within the blob are in canonical order, which per-blob indexes do not record.
     Order,
-    /// The same, decoded from every blob, whatever index the file has.
+    /// The same facts as for [`Order`](Self::Order), decoded from each blob. Indexes are ignored.
     Rescan,
 }
 
 impl PlanNeeds {
-    /// Whether an entry of an index says enough.
+    /// Whether an entry of an index has the needed facts.
     fn are_met_by(self, entry: &BlobEntry) -> bool {
         match self {
             Self::Ranges => true,
@@ -83,23 +83,23 @@ impl PlanNeeds {
     }
 }
 
-/// What is in each data blob of a file, in file order.
+/// An entry for each data blob of a file, in file order.
 #[derive(Debug, Clone)]
 pub struct BlobPlan {
-    /// The blobs.
+    /// The entries of the blobs.
     pub entries: Vec<BlobEntry>,
 }
 
-/// A blob on its way into a plan.
+/// A blob whose entry is to be added to a plan.
 pub(crate) enum PlanItem {
-    /// The index says enough.
+    /// The entry has all facts that are needed.
     Known(BlobEntry),
-    /// The blob has to be decoded.
+    /// The blob must be decoded to complete its entry.
     Scan(BlobEntry),
 }
 
 impl PlanItem {
-    /// The entry of the blob, which is decoded where its index does not say enough.
+    /// Returns the entry of the blob, and decodes the blob if necessary.
     pub(crate) fn resolve(self, reader: &mut BlobReader<'_>) -> Result<BlobEntry> {
         match self {
             Self::Known(entry) => Ok(entry),
@@ -127,7 +127,8 @@ impl WorkItem for PlanItem {
 }
 
 impl BlobPlan {
-    /// Finds out what is in each blob, in the cheapest way that the file allows.
+    /// Collects the entries of all blobs: from the table of contents, from per-blob indexes or, for blobs without a
+    /// sufficient index, by decoding them in one parallel pass.
     pub fn open(file: &PbfFile, needs: PlanNeeds, ctx: &Context) -> Result<Self> {
         if let Some(toc) = &file.toc
             && toc.entries.iter().all(|entry| needs.are_met_by(entry))
@@ -149,7 +150,7 @@ impl BlobPlan {
         Ok(Self { entries })
     }
 
-    /// The blobs of a file in file order, for a pass that works on each as soon as its entry is known.
+    /// The blobs of a file in file order, for a pass that processes each blob as soon as its entry is known.
     pub(crate) fn items(
         file: &PbfFile,
         needs: PlanNeeds,
@@ -180,7 +181,7 @@ impl BlobPlan {
             .fold(KindSet::EMPTY, |kinds, entry| kinds.union(entry.kinds))
     }
 
-    /// How many objects there are.
+    /// The number of objects in the file.
     pub fn count(&self) -> u64 {
         self.entries
             .iter()
@@ -188,18 +189,18 @@ impl BlobPlan {
             .sum()
     }
 
-    /// Whether some blob has that flag.
+    /// Whether any blob has a flag.
     pub fn any(&self, flag: BlobFlags) -> bool {
         self.entries.iter().any(|entry| entry.flags.has(flag))
     }
 
-    /// The first blob that does not come, as a whole, behind all blobs before it. One that goes on
-    /// with the object that ended the blob before may be in place or not: the versions tell.
+    /// The first blob whose first object precedes, in canonical order, an object of an earlier blob. A blob that begins
+    /// with the object that ends an earlier one does not count: the versions decide whether they are in order.
     pub fn first_out_of_place(&self) -> Option<&BlobEntry> {
         self.first_where(|first, last| first < last)
     }
 
-    /// The first blob that goes on with the object that ended a blob before it.
+    /// The first blob that begins with the object that is the last one, in canonical order, of all earlier blobs.
     pub fn first_continued(&self) -> Option<&BlobEntry> {
         self.first_where(|first, last| first == last)
     }
@@ -215,13 +216,13 @@ impl BlobPlan {
         })
     }
 
-    /// Whether it is known that no object comes twice, in one version or in several.
+    /// Whether the entries prove that no object occurs more than once, not even in several versions.
     pub fn has_each_object_once(&self) -> bool {
         let strict = |entry: &BlobEntry| entry.flags.has(BlobFlags::STRICT) || entry.count == 0;
         self.entries.iter().all(strict) && self.first_where(|first, last| first <= last).is_none()
     }
 
-    /// Whether all objects stand in canonical order; `None` where the index does not tell.
+    /// Whether all objects are in canonical order; `None` if the index does not record it.
     pub fn is_sorted(&self) -> Option<bool> {
         let scanned = |entry: &&BlobEntry| entry.flags.has(BlobFlags::SCANNED);
         let unsorted = |entry: &BlobEntry| !entry.flags.has(BlobFlags::SORTED);

@@ -1,4 +1,4 @@
-//! Fetching and decompressing one blob.
+//! Reading and decompressing single blobs.
 
 use crate::error::{Error, FormatError, Result};
 use crate::io::Input;
@@ -10,7 +10,7 @@ use crate::runtime::{Context, Stats};
 use std::sync::Arc;
 use twox_hash::XxHash3_64;
 
-/// Reads blobs of one file into buffers that live as long as the reader. One a worker.
+/// Reads blobs of one file into buffers that are reused. Each worker has its own reader.
 #[derive(Debug)]
 pub struct BlobReader<'f> {
     input: &'f Input,
@@ -20,16 +20,16 @@ pub struct BlobReader<'f> {
     prefilters: PrefilterRecord,
 }
 
-/// What came of a prefilter at the strings of a block.
+/// The result of a prefilter, which sees only the strings of a block.
 #[derive(Debug)]
 pub(crate) enum Prefiltered<'a, T> {
-    /// They were enough.
+    /// The decision of the prefilter.
     Decided(T),
-    /// The whole payload.
+    /// The whole payload, because the strings were not enough for a decision.
     Payload(&'a [u8]),
 }
 
-/// How often prefilters were enough.
+/// Counts how often prefilters came to a decision.
 #[derive(Debug, Default, Clone, Copy)]
 struct PrefilterRecord {
     tried: u32,
@@ -42,7 +42,8 @@ impl PrefilterRecord {
         self.decided += u32::from(decided);
     }
 
-    /// Whether most prefilters were in vain; every now and then it is tried again.
+    /// Whether less than a third of the last prefilters came to a decision, so that they should be skipped. The counts
+    /// are reset from time to time, so that prefilters are tried again.
     fn rarely_decide(&mut self) -> bool {
         const TRIES: u32 = 8;
         if self.tried < TRIES || self.decided * 3 >= self.tried {
@@ -71,14 +72,14 @@ impl<'f> BlobReader<'f> {
 
     /// The uncompressed payload of a blob, which is valid until the next call.
     ///
-    /// A payload that is not what the entry claims, its hash or its ids, is an error: what was planned by it would
-    /// be wrong.
+    /// Fails if the payload differs from the entry, in its hash or its ids: a plan made from the entry would be
+    /// wrong.
     pub fn payload(&mut self, entry: &BlobEntry) -> Result<&[u8]> {
         read_frame(self.input, &mut self.frame, entry, &self.stats)?;
         self.decompress(entry)
     }
 
-    /// The payload of a blob, as [`payload`](Self::payload) gives it, if it is compressed in a way that is wanted.
+    /// As [`payload`](Self::payload), if `is_wanted` accepts the compression of the blob; `None` otherwise.
     pub(crate) fn payload_if(
         &mut self,
         entry: &BlobEntry,
@@ -92,7 +93,7 @@ impl<'f> BlobReader<'f> {
         }
     }
 
-    /// The payload of the frame that was read.
+    /// The payload of the frame that was read last.
     fn decompress(&mut self, entry: &BlobEntry) -> Result<&[u8]> {
         let input = self.input;
         let bad = |source| input.blob_error(u64::from(entry.number), entry.offset, source);
@@ -107,8 +108,8 @@ impl<'f> BlobReader<'f> {
         Ok(payload)
     }
 
-    /// As [`payload`](Self::payload), unless `prefilter` can decision from the block's strings alone: then no
-    /// more is decompressed than these. Where that mostly turns out to be in vain it is not tried.
+    /// As [`payload`](Self::payload), unless `prefilter` can decide from the strings of the block alone: then only the
+    /// strings are decompressed. The prefilter is skipped while it rarely decides.
     pub(crate) fn payload_unless_decided<T>(
         &mut self,
         entry: &BlobEntry,
@@ -137,7 +138,7 @@ impl<'f> BlobReader<'f> {
         }
     }
 
-    /// Calls `work` with the payload of a blob. An error gets the file, the number of the blob and its offset.
+    /// Calls `work` with the payload of a blob. Errors of `work` get the file, the number of the blob and its offset.
     pub(crate) fn decode<R>(
         &mut self,
         entry: &BlobEntry,
@@ -147,7 +148,7 @@ impl<'f> BlobReader<'f> {
         result.map_err(|error| self.error(entry, error))
     }
 
-    /// As [`decode`](Self::decode), unless `prefilter` decides from the block's strings alone.
+    /// As [`decode`](Self::decode), unless `prefilter` can decide from the strings of the block alone.
     pub(crate) fn decode_unless_decided<R>(
         &mut self,
         entry: &BlobEntry,
@@ -182,8 +183,8 @@ fn read_frame(input: &Input, frame: &mut Vec<u8>, entry: &BlobEntry, stats: &Sta
     Ok(())
 }
 
-/// An entry that says everything about its blob. One with the content's hash does already: what of it is not compared
-/// when a blob is decoded is taken over as it is, as where a blob is copied.
+/// Completes an entry with all facts about its blob. An entry with a content hash is complete already: the facts that
+/// decoding a blob does not verify are trusted, as they are for a copied blob.
 pub(crate) fn completed_entry(
     mut entry: BlobEntry,
     payload: &[u8],
@@ -194,7 +195,7 @@ pub(crate) fn completed_entry(
     Ok(entry)
 }
 
-/// The Blob in a frame, which must be as long as the entry says.
+/// The Blob message in a frame, whose lengths must be those of the entry.
 fn blob_in_frame<'a>(frame: &'a [u8], entry: &BlobEntry) -> Result<Blob<'a>, FormatError> {
     let frame = frame.get(..entry.frame_len as usize).unwrap_or_default();
     let misplaced = || stale_index("there is no data blob of that length");

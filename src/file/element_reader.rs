@@ -1,4 +1,4 @@
-//! Reading every object of a file, on one core or on all.
+//! Reading all objects of a file, on one core or on all.
 
 use super::{BlobPass, BlobReader, PbfFile};
 use crate::error::{Error, FormatError, Result};
@@ -10,10 +10,10 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-/// Reads the objects of a PBF file, whatever its compression, order or index.
+/// Reads the objects of a PBF file of any compression and order, with or without an index.
 ///
-/// Methods take `&self` and can be called again: each reads the file from its start. Memory is 8 MB, and 4 MB for each
-/// worker thread, whatever the size of the file.
+/// Methods take `&self` and can be called repeatedly: each call reads the file from its start. Memory is 8 MB, and 4 MB
+/// for each worker thread, independent of the length of the file.
 ///
 /// ```no_run
 /// use pbfhogg::{Element, ElementReader};
@@ -39,16 +39,16 @@ pub struct ElementReader {
 }
 
 impl ElementReader {
-    /// Opens a file; `-` is standard input. Work is spread over every core.
+    /// Opens a file; `-` is standard input. Methods that run in parallel use all cores.
     ///
     /// # Errors
     ///
-    /// The file cannot be opened, or is no PBF file.
+    /// The file cannot be opened, or it is not a PBF file.
     pub fn from_path(path: impl AsRef<Path>) -> Result<Self> {
         Self::with_context(path, Context::default())
     }
 
-    /// Opens a file; `ctx` tells how many threads to use and who watches.
+    /// Opens a file; `ctx` defines the number of threads, and the observer of progress and warnings.
     ///
     /// # Errors
     ///
@@ -58,7 +58,7 @@ impl ElementReader {
         Self::of_input(input, ctx)
     }
 
-    /// Reads a file from a stream, which is first copied to a temporary file without a name.
+    /// Copies a stream to an unnamed temporary file, which is then read.
     ///
     /// ```
     /// # let bytes = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/table-version-1.osm.pbf"))?;
@@ -69,7 +69,7 @@ impl ElementReader {
     ///
     /// # Errors
     ///
-    /// The stream fails, the temporary file cannot be written, or the stream is no PBF file.
+    /// The stream cannot be read, the temporary file cannot be written, or the stream is not a PBF file.
     pub fn from_reader(stream: impl Read) -> Result<Self> {
         let input = Input::spool(Path::new("the stream"), stream)?;
         Self::of_input(input, Context::default())
@@ -84,14 +84,14 @@ impl ElementReader {
         })
     }
 
-    /// Reads objects of some kinds only. Blobs that an index tells to hold others are not read.
+    /// Restricts the reader to some kinds of objects. Blobs with other kinds only, according to an index, are not read.
     #[must_use]
     pub fn kinds(self, kinds: KindSet) -> Self {
         Self { kinds, ..self }
     }
 
-    /// Of nodes reads those within a box only, its edges included; a deleted node has no location. Blobs that an index tells to lie outside are not
-    /// read. Ways and relations are all read.
+    /// Restricts nodes to those within a box, its edges included. Blobs of nodes that an index puts outside the
+    /// box are not read. Ways and relations are not restricted.
     #[must_use]
     pub fn nodes_within(self, bbox: Bbox) -> Self {
         Self {
@@ -100,12 +100,12 @@ impl ElementReader {
         }
     }
 
-    /// The header: what the file says about itself.
+    /// The decoded header blob of the file.
     pub const fn header(&self) -> &HeaderBlock {
         &self.file.header
     }
 
-    /// The blobs that may hold objects that are asked for, in file order.
+    /// The blobs that may contain selected objects, in file order.
     fn blobs(&self) -> Box<dyn Iterator<Item = Result<BlobEntry>> + Send + '_> {
         let is_wanted = |entry: &Result<BlobEntry>| match entry {
             Ok(entry) => self.may_select(entry),
@@ -134,7 +134,7 @@ impl ElementReader {
         let holds_nodes_alone = entry.kinds.single() == Some(ObjectKind::Node);
         match &self.bbox {
             Some(bbox) if holds_nodes_alone && !entry.bbox.is_empty() => {
-                // Indexes of other programs may be off by a unit.
+                // Indexes of other programs may round coordinates differently, by one unit.
                 let tolerance = i32::from(!entry.flags.has(BlobFlags::SCANNED));
                 entry.bbox.widened(tolerance).intersects(bbox)
             }
@@ -152,11 +152,11 @@ impl ElementReader {
         self.kinds.contains(element.kind()) && self.bbox.as_ref().is_none_or(is_within)
     }
 
-    /// Calls `visit` with every object in file order, on this thread alone.
+    /// Calls `visit` with each object in file order, on the calling thread only.
     ///
     /// # Errors
     ///
-    /// The file cannot be read or a blob is damaged. Objects before the damage have been visited.
+    /// The file cannot be read, or a blob is damaged. The objects before the damage have been visited.
     pub fn for_each(&self, mut visit: impl FnMut(Element<'_>)) -> Result<()> {
         self.try_for_each(|element| {
             visit(element);
@@ -164,7 +164,7 @@ impl ElementReader {
         })
     }
 
-    /// Calls `visit` with every object in file order, on this thread alone, until it fails.
+    /// Calls `visit` with each object in file order, on the calling thread only, until `visit` fails.
     ///
     /// ```no_run
     /// use pbfhogg::ElementReader;
@@ -181,7 +181,7 @@ impl ElementReader {
     ///
     /// # Errors
     ///
-    /// As [`for_each`](Self::for_each), and those of `visit`.
+    /// As [`for_each`](Self::for_each), and the first error of `visit`.
     pub fn try_for_each<E: From<Error>>(
         &self,
         mut visit: impl FnMut(Element<'_>) -> Result<(), E>,
@@ -190,7 +190,7 @@ impl ElementReader {
         stopped.map_or(Ok(()), Err)
     }
 
-    /// Calls `visit` with every object in file order, on this thread alone, until it returns something.
+    /// Calls `visit` with each object in file order, on the calling thread only, until `visit` returns `Some`.
     ///
     /// ```no_run
     /// use pbfhogg::{Element, ElementReader};
@@ -221,7 +221,7 @@ impl ElementReader {
         Ok(None)
     }
 
-    /// Calls `visit` with every object in file order, on this thread; other threads read and decompress ahead.
+    /// Calls `visit` with each object in file order, on the calling thread. Other threads read and decompress ahead.
     ///
     /// # Errors
     ///
@@ -229,7 +229,7 @@ impl ElementReader {
     pub fn for_each_pipelined(&self, mut visit: impl FnMut(Element<'_>)) -> Result<()> {
         let spare: Mutex<Vec<Vec<u8>>> = Mutex::default();
         let lock = || spare.lock().unwrap_or_else(PoisonError::into_inner);
-        // Payloads are a few times as long as their frames.
+        // Payloads are several times as long as their frames.
         self.pass().holding(4).run_stream(
             self.blobs(),
             || (),
@@ -254,8 +254,8 @@ impl ElementReader {
         )
     }
 
-    /// Maps every object on all cores and reduces the results. Objects of a blob, and then blobs, are reduced in file
-    /// order: the result does not depend on the number of threads as long as `reduce` is associative.
+    /// Maps all objects on all cores and reduces the results. Objects within a blob, and then the blobs, are reduced in
+    /// file order: the result does not depend on the number of threads if `reduce` is associative.
     ///
     /// # Errors
     ///
@@ -289,8 +289,8 @@ impl ElementReader {
         Ok(total.unwrap_or_else(identity))
     }
 
-    /// Folds every object on all cores into a few states, at most one for each thread, and returns the states. Blobs are
-    /// folded in any order, so that merging the states must not depend on it.
+    /// Folds all objects on all cores into states, at most one per thread, and returns the states. Blobs are folded in
+    /// an undefined order, on which the result of merging the states must not depend.
     ///
     /// ```no_run
     /// use pbfhogg::ElementReader;
@@ -346,7 +346,7 @@ impl ElementReader {
         BlobPass::new("read objects", &self.file.input, &self.ctx)
     }
 
-    /// Visits the selected objects of a block until `visit` returns something.
+    /// Visits the selected objects of a block until `visit` returns `Some`.
     fn visit<B>(
         &self,
         payload: &[u8],
@@ -367,7 +367,7 @@ impl ElementReader {
     }
 }
 
-/// The reason for ending the visit of a block.
+/// The reason for ending the visit of a block early.
 enum Stop<B> {
     Found(B),
     Failed(FormatError),

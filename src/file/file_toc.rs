@@ -1,4 +1,5 @@
-//! The table of contents of a file that is being opened: found, compared with the file, and taken over or not.
+//! The table of contents of a file that is being opened: finding it, comparing it with the file, and rejecting it if it
+//! does not fit.
 
 use super::pbf_file::{PbfFile, blob_header_bytes};
 use crate::error::{Error, FormatError, Result};
@@ -9,11 +10,11 @@ use crate::pbf::{
 };
 use crate::runtime::{Context, human_bytes};
 
-/// The most bytes of a table of contents that are read at a time: longer than a frame can be.
+/// Maximum number of bytes of a table of contents that are read at a time: longer than a frame can be.
 const MOST_READ: u64 = 48 << 20;
 
 impl PbfFile {
-    /// Takes over a table of version 1, which stands in the header itself.
+    /// Uses a table of contents of version 1, which is stored in the header itself.
     pub(super) fn take_toc_of_header(&mut self, table: &[u8]) -> Result<()> {
         match Toc::parse(table, self.data_start, self.input.len()) {
             Err(problem) => self.reject_toc(&problem),
@@ -27,7 +28,8 @@ impl PbfFile {
         Ok(())
     }
 
-    /// A program that knows version 1 alone passes a table of version 2 on as a blob without objects.
+    /// Removes entries of tables of contents of version 2. A program that knows only version 1 copies such a table as a
+    /// blob without objects.
     fn drop_passed_on_tocs(&mut self) -> Result<()> {
         let Some(mut toc) = self.toc.take() else {
             return Ok(());
@@ -46,7 +48,7 @@ impl PbfFile {
         Ok(())
     }
 
-    /// Takes over the table that begins at byte `start` of a file of `file_len` bytes.
+    /// Uses the table of contents at offset `start` of a file whose header announces `file_len` bytes.
     pub(super) fn take_toc_at(&mut self, start: u64, file_len: u64, ctx: &Context) -> Result<()> {
         if !self.has_length(file_len)? {
             return Ok(());
@@ -65,12 +67,12 @@ impl PbfFile {
         Ok(())
     }
 
-    /// Reads the table between byte `start` and the end of the file.
+    /// Reads the table of contents from offset `start` to the end of the file. The inner error is a damaged table.
     fn read_toc(&self, start: u64, ctx: &Context) -> Result<Result<Toc, FormatError>> {
         let mut reader = TocReader::default();
         let (mut frames, mut at) = (Vec::new(), start);
         while at < self.input.len() {
-            // A table is stored uncompressed: no more memory is taken than the file has bytes from there on.
+            // A table of contents is stored uncompressed: reading it takes no more memory than its length in the file.
             let len = (self.input.len() - at).min(MOST_READ);
             frames.resize(len as usize, 0);
             self.input.read_all_at(&mut frames, at)?;
@@ -84,7 +86,7 @@ impl PbfFile {
         Ok(table.and_then(|table| Toc::parse(&table, self.data_start, self.input.len())))
     }
 
-    /// Takes over the table at the end of a file that was written as a stream.
+    /// Uses the table of contents at the end of a file that was written as a stream.
     pub(super) fn take_toc_of_stream(&mut self, ctx: &Context) -> Result<()> {
         let file_len = self.input.len();
         let tail_len = (FIRST_READ as u64).min(file_len);
@@ -114,13 +116,13 @@ impl PbfFile {
                 self.reject_toc(&problem);
                 self.data_end = start;
             }
-            // The end of another file: it says where the table of that one began.
+            // The file ends with the table of another file, which gives its offset in that file.
             Err(_) => return self.take_lost_toc(),
         }
         Ok(())
     }
 
-    /// Ends the data where a table begins that is damaged, if what stands there is one.
+    /// Excludes a damaged table of contents at offset `start` from the data, if the frames there are one.
     fn leave_out_damaged_toc(&mut self, start: u64) -> Result<()> {
         if self.is_toc_from(start)? {
             self.data_end = start;
@@ -128,7 +130,8 @@ impl PbfFile {
         Ok(())
     }
 
-    /// Whether the frames from a byte on are a table of contents, damaged or not: they have its title.
+    /// Whether the frames from offset `start` to the end of the file are a table of contents, damaged or not: each of
+    /// them begins with the title of one.
     fn is_toc_from(&self, start: u64) -> Result<bool> {
         let mut at = start;
         while at < self.input.len() {
@@ -152,8 +155,9 @@ impl PbfFile {
         Ok(at == self.input.len())
     }
 
-    /// A stream that does not end with its table was cut off, or something was appended to it: then the table is
-    /// further in front.
+    /// Handles a stream that does not end with its table of contents. If there are tables before the end, data was
+    /// appended to the file, and the tables are not used. If the last frame is a damaged table, it is excluded from the
+    /// data. Otherwise the file was cut off, which is an error.
     fn take_lost_toc(&mut self) -> Result<()> {
         let (mut frames, mut last) = (self.frames(), None);
         for head in &mut frames {
@@ -165,7 +169,7 @@ impl PbfFile {
             return Ok(());
         }
         match last {
-            // A table whose last words are damaged, so that it does not say where it begins.
+            // A table without a valid trailer, so that its offset is unknown.
             Some(start) if self.is_toc_from(start)? => {
                 self.reject_toc(&FormatError::new("it is damaged"));
                 self.data_end = start;
@@ -178,7 +182,8 @@ impl PbfFile {
         }
     }
 
-    /// Whether the file is as long as its table of contents says. One that is shorter is an error: its end is missing.
+    /// Whether the file has the length that its header announces. A longer file gets a
+    /// [`toc_problem`](PbfFile::toc_problem); a shorter file is an error, since its end is missing.
     fn has_length(&mut self, expected: u64) -> Result<bool> {
         let found = self.input.len();
         if expected > found {
@@ -202,7 +207,7 @@ impl PbfFile {
         self.toc_problem = Some(format!("the table of contents cannot be read: {problem}"));
     }
 
-    /// Takes over a table of data that ends at `data_end`, if it can be one.
+    /// Uses a table of contents of data that ends at `data_end`, if its entries are possible.
     fn take_toc(&mut self, toc: Toc, data_end: u64) {
         let end = toc.entries.last().map_or(self.data_start, BlobEntry::end);
         if end != data_end || toc.data_end != data_end || !toc.entries.iter().all(is_possible) {
@@ -214,14 +219,14 @@ impl PbfFile {
     }
 }
 
-/// Whether a blob can be what an entry says: nothing may be planned, or memory taken, by one that
-/// no file can have.
+/// Whether a blob can have the properties that an entry claims. Plans and allocations must not rely on impossible
+/// numbers.
 fn is_possible(entry: &BlobEntry) -> bool {
     (1..entry.frame_len).contains(&entry.header_len)
         && entry.frame_len < MAX_BLOB_LEN + MAX_BLOB_HEADER_LEN
         && entry.payload_len <= MAX_PAYLOAD_LEN
         && entry.count <= MAX_PAYLOAD_LEN
         && entry.first_key() <= entry.last_key()
-        // Blobs of which nothing is said would be in no command's plan.
+        // Commands would skip a blob whose entry has no facts about its contents.
         && entry.is_indexed()
 }

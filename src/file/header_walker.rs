@@ -1,24 +1,25 @@
-//! Walking from frame to frame by their headers; bodies are never read.
+//! Walking from frame to frame by reading headers only, except the bodies of tables of contents.
 
 use crate::error::{FormatError, Result};
 use crate::io::Input;
 use crate::pbf::{BlobEntry, BlobHeader, BlobKind, FRAME_PREFIX_LEN, is_toc_blob, may_be_toc_blob};
 use std::ops::Range;
 
-/// Bytes fetched at each frame: enough for every BlobHeader that carries no tag keys, and to see that a blob may be a
-/// table of contents.
+/// The number of bytes read per frame: enough for a BlobHeader with an index, and for the first bytes of the blob,
+/// which show whether it may be a table of contents.
 const PROBE: usize = 96;
 
-/// What stands before a blob.
+/// The header of a data frame.
 #[derive(Debug, Clone)]
 pub struct FrameHead {
-    /// Where and how long the frame is; nothing is known of its contents yet.
+    /// An entry with offset, lengths and number of the frame, without facts about its contents.
     pub entry: BlobEntry,
     /// The `indexdata` of the BlobHeader.
     pub indexdata: Option<Vec<u8>>,
 }
 
-/// Walks the data frames of a file. Frames of unknown type, and tables of contents, are passed over.
+/// An iterator over the headers of the data frames of a file. Frames of unknown type and tables of contents are
+/// skipped. It ends after the first error.
 #[derive(Debug)]
 pub struct HeaderWalker<'f> {
     input: &'f Input,
@@ -30,7 +31,7 @@ pub struct HeaderWalker<'f> {
 }
 
 impl<'f> HeaderWalker<'f> {
-    /// Walks the frames in a range of bytes of a file: those behind its header.
+    /// Walks the frames in a range of bytes of a file, which must begin after the header blob.
     pub const fn new(input: &'f Input, range: Range<u64>) -> Self {
         Self {
             input,
@@ -42,7 +43,7 @@ impl<'f> HeaderWalker<'f> {
         }
     }
 
-    /// The number of blobs of a table of contents that were passed over so far.
+    /// The number of blobs of tables of contents that were skipped so far.
     pub(super) const fn tables(&self) -> u32 {
         self.tables
     }

@@ -1,7 +1,8 @@
-//! PBF files: opening one, planning by its index, reading blobs, and writing a new file.
+//! PBF files: opening, planning with an index, reading blobs, and writing new files.
 //!
-//! [`PbfFile`] opens a file, [`BlobPlan`] lists what each of its blobs holds, [`BlobReader`] fetches and decompresses one,
-//! and [`PbfWriter`] writes blobs and a table of contents. [`ElementReader`] is the front door for users of the library.
+//! [`PbfFile`] opens a file, [`BlobPlan`] lists the contents of each of its blobs, [`BlobReader`] reads and
+//! decompresses blobs, and [`PbfWriter`] writes blobs and a table of contents. [`ElementReader`] is the entry point for
+//! users of the library.
 
 mod blob_pass;
 mod blob_plan;

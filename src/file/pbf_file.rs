@@ -1,4 +1,4 @@
-//! Opening a PBF file: its header, and its table of contents.
+//! Opening a PBF file: its header and its table of contents.
 
 use super::header_walker::HeaderWalker;
 use crate::error::{Error, FormatError, Result};
@@ -9,30 +9,32 @@ use crate::pbf::{
 use crate::runtime::Context;
 use std::path::Path;
 
-/// An open PBF file: its header, and its table of contents where it has a good one.
+/// An open PBF file: its header and, if it has a usable one, its table of contents.
 #[derive(Debug)]
 pub struct PbfFile {
     /// The file.
     pub input: Input,
-    /// What the file says of itself.
+    /// The decoded header blob.
     pub header: HeaderBlock,
-    /// The table of contents, where there is one that fits the file.
+    /// The table of contents, if the file has one that fits it.
     pub toc: Option<Toc>,
-    /// Why a table that is there cannot be used.
+    /// The reason why the table of contents that the file has cannot be used.
     pub toc_problem: Option<String>,
-    /// Where the first data frame starts.
+    /// Offset in bytes of the first data frame.
     pub data_start: u64,
-    /// Where the last data frame ends, as far as that is known: there the table of contents begins.
+    /// Offset in bytes of the end of the last data frame, where the table of contents begins. If it is unknown, the
+    /// length of the file.
     pub data_end: u64,
 }
 
 impl PbfFile {
-    /// Opens a file and reads its header blob and its table of contents: at most three reads.
+    /// Opens a file and reads its header blob and its table of contents, normally in two or three reads. A table that
+    /// cannot be used causes a warning.
     pub fn open(path: &Path, ctx: &Context) -> Result<Self> {
         Self::of_input(Input::open_in(path, ctx)?, ctx)
     }
 
-    /// As [`open`](Self::open), of an input that is open.
+    /// As [`open`](Self::open), for an input that is open already.
     pub fn of_input(input: Input, ctx: &Context) -> Result<Self> {
         let file = Self::read_header(input, ctx)?;
         if let Some(problem) = &file.toc_problem {
@@ -42,7 +44,7 @@ impl PbfFile {
         Ok(file)
     }
 
-    /// The frames of data in file order.
+    /// The headers of the data frames, in file order.
     pub fn frames(&self) -> HeaderWalker<'_> {
         HeaderWalker::new(&self.input, self.data_start..self.data_end)
     }
@@ -79,7 +81,7 @@ impl PbfFile {
     }
 }
 
-/// The bytes of the first frame, limits checked.
+/// Reads the first frame, which must be a header blob within the limits for lengths.
 fn read_header_frame(input: &Input) -> Result<Vec<u8>> {
     let bad = |source| input.blob_error(0, 0, source);
     let mut frame = input.start()?.to_vec();
@@ -103,7 +105,7 @@ fn read_header_frame(input: &Input) -> Result<Vec<u8>> {
     Ok(frame)
 }
 
-/// The BlobHeader message in the first bytes of a frame.
+/// The BlobHeader message of the frame that `frame` begins with.
 pub(super) fn blob_header_bytes(frame: &[u8]) -> Result<&[u8], FormatError> {
     let prefix = frame
         .first_chunk::<FRAME_PREFIX_LEN>()
@@ -116,11 +118,11 @@ pub(super) fn blob_header_bytes(frame: &[u8]) -> Result<&[u8], FormatError> {
         .ok_or(FormatError::new("the file ends within a BlobHeader"))
 }
 
-/// Whether a file begins as a frame does: with a length below 16 MiB.
+/// Whether a file begins like a frame, with a length below 16 MiB.
 fn is_like_pbf(start: &[u8]) -> bool {
     match start {
         [0, _, _, _, ..] => true,
-        // A file that ends here is a PBF that was cut off, or it is nothing.
+        // A file of less than four bytes, all of them 0, may be a PBF file that was cut off.
         _ => start.iter().all(|byte| *byte == 0),
     }
 }
@@ -143,7 +145,7 @@ fn other_kind(start: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// The likely format of a file that is no OSM data in any format, by its first bytes.
+/// The likely format of a binary file that is not OSM data in a format that this program reads, by its first bytes.
 pub(crate) fn binary_kind(start: &[u8]) -> Option<&'static str> {
     Some(match start {
         [0xfd, b'7', b'z', b'X', b'Z', ..] => "xz data",
@@ -170,7 +172,7 @@ fn header_frame_len(frame: &[u8]) -> Result<usize, FormatError> {
     Ok(FRAME_PREFIX_LEN + header_bytes.len() + header.blob_len as usize)
 }
 
-/// The header in a frame, and what it says of the table of contents.
+/// Decodes the header in a frame. Returns it with the bytes of its field for the table of contents.
 fn parse_header_frame(frame: &[u8]) -> Result<(HeaderBlock, Option<Vec<u8>>), FormatError> {
     let start = FRAME_PREFIX_LEN + blob_header_bytes(frame)?.len();
     let blob = Blob::parse(frame.get(start..).unwrap_or_default())?;

@@ -1,4 +1,4 @@
-//! The sink of every command: chunks in order, and a table of contents behind them.
+//! Writing PBF files: frames and copied blobs in order, and a table of contents after them.
 
 use super::blob_reader::BlobReader;
 use crate::error::{Error, FormatError, Result};
@@ -14,19 +14,19 @@ use crate::pbf::{
 use crate::runtime::{Context, Pass};
 use serde::Serialize;
 
-/// How a file is to be written.
+/// Options for writing a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WriteOptions {
-    /// Compression of blobs that are made anew.
+    /// Compression of blobs that are encoded anew.
     pub compression: Compression,
-    /// Whether somebody asked for that compression, and is to hear of blobs that keep what they have.
+    /// Whether the user chose the compression. If so, a message reports copied blobs, which keep the compression that
+    /// they have.
     pub is_compression_asked: bool,
-    /// Whether blobs that are copied are decompressed and compared with their content hashes before the output takes
-    /// its name.
+    /// Whether copied blobs are decompressed and compared with their content hashes before the output gets its name.
     pub verify: bool,
     /// Whether the output gets a table of contents.
     pub toc: bool,
-    /// Whether every blob gets an index in its BlobHeader, for programs that know it.
+    /// Whether every blob gets an index in its BlobHeader, for programs that read such indexes.
     pub blob_index: bool,
 }
 
@@ -42,24 +42,24 @@ impl Default for WriteOptions {
     }
 }
 
-/// What was written.
+/// Properties of a file that was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Written {
     /// Length of the file in bytes.
     pub bytes: u64,
-    /// Data blobs.
+    /// The number of data blobs.
     pub blobs: u64,
-    /// Data blobs that were copied from an input as they were.
+    /// The number of data blobs that were copied from an input unchanged.
     pub blobs_copied: u64,
-    /// Objects; `None` where blobs were copied of which nobody knows how many they hold.
+    /// The number of objects; `None` if it is unknown for some copied blob.
     pub objects: Option<u64>,
-    /// Whether all objects are known to stand in canonical order.
+    /// Whether all objects are known to be in canonical order.
     pub sorted: bool,
     /// Whether the file has a table of contents.
     pub indexed: bool,
 }
 
-/// A range of an input that waits to be copied, because the next one may adjoin it.
+/// A range of an input that is not copied yet, because the next range may adjoin it.
 #[derive(Debug)]
 struct PendingCopy<'f> {
     input: &'f Input,
@@ -67,18 +67,19 @@ struct PendingCopy<'f> {
     len: u64,
 }
 
-/// Most bytes that wait to be copied: more would only delay the disk.
+/// Length in bytes from which on a pending copy is not extended: a longer one would delay writing to the disk.
 const MAX_PENDING_COPY: u64 = 16 << 20;
-/// Bytes from which on the header is padded so that they can share blocks with the input.
+/// Minimum estimated length in bytes of an output whose header is padded so that copied blobs can share file system
+/// blocks with the input.
 const LEAST_ALIGNED: u64 = 1 << 20;
 
-/// Writes a PBF file from frames and ranges of input files, in order.
+/// Writes a PBF file from frames and blobs of input files, in order.
 pub struct PbfWriter<'f> {
     output: Output,
     backend: Box<dyn Backend>,
     options: WriteOptions,
     header: HeaderBlock,
-    /// Length of the header frame, which is written over in the end.
+    /// Length in bytes of the header frame, which is overwritten at the end.
     header_len: usize,
     is_stream: bool,
     entries: Vec<BlobEntry>,
@@ -86,7 +87,7 @@ pub struct PbfWriter<'f> {
     written: Written,
     order: OrderSoFar,
     pending: Option<PendingCopy<'f>>,
-    /// Blobs that were copied and are still to be verified.
+    /// The copied blobs that still have to be verified.
     unverified: Vec<(&'f Input, BlobEntry)>,
     ctx: Context,
 }
@@ -99,7 +100,7 @@ impl std::fmt::Debug for PbfWriter<'_> {
     }
 }
 
-/// What is known of the order of everything written so far.
+/// The order of all objects written so far, as far as it is known.
 #[derive(Debug, Clone, Copy, Default)]
 struct OrderSoFar {
     last: Option<TypeThenId>,
@@ -113,12 +114,12 @@ impl OrderSoFar {
         let first = entry.first_key();
         let unsorted = scanned && !entry.flags.has(BlobFlags::SORTED);
         self.broken |= unsorted || (first.is_some() && first < self.last);
-        // Versions of one object may go on in the next blob: ranges do not tell their order.
+        // A blob may continue the versions of the last object: id ranges do not show whether these are in order.
         self.unknown |= !scanned || (first.is_some() && first == self.last);
         self.last = entry.last_key().max(self.last);
     }
 
-    /// Whether all objects stand in order; `None` where an index did not tell.
+    /// Whether all objects are in canonical order; `None` if that is unknown for some blob.
     const fn verdict(self) -> Option<bool> {
         match (self.broken, self.unknown) {
             (true, _) => Some(false),
@@ -129,7 +130,7 @@ impl OrderSoFar {
 }
 
 impl<'f> PbfWriter<'f> {
-    /// Begins a file. Fails where there is too little space for what is expected.
+    /// Creates a file. Fails if the file system has less free space than the number of bytes to copy in `size_hint`.
     pub fn create(
         target: OutputTarget,
         header: HeaderBlock,
@@ -140,7 +141,7 @@ impl<'f> PbfWriter<'f> {
         Self::begun(OpenOutput::open(target)?, header, options, size_hint, ctx)
     }
 
-    /// As [`create`](Self::create), to an output that was begun before.
+    /// As [`create`](Self::create), for an output that is open already.
     pub(crate) fn begun(
         output: OpenOutput,
         header: HeaderBlock,
@@ -179,16 +180,16 @@ impl<'f> PbfWriter<'f> {
         Ok(writer)
     }
 
-    /// Writes the header of a stream, or keeps room for that of a file.
+    /// Writes the header of a stream, or reserves space for the header of a file.
     fn begin(&mut self, size_hint: &SizeHint) -> Result<()> {
-        // Nearly all files have dense nodes, and some readers expect them to be declared where there are none.
+        // Nearly all files have dense nodes, and some readers expect this feature even in files without nodes.
         self.header.set_required(feature::SCHEMA, true);
         self.header.set_required(feature::DENSE_NODES, true);
         let start = if self.is_stream {
             let frame = stream_header_frame(&self.header, self.options.toc);
             frame.map_err(|error| self.failed(&error))?
         } else {
-            // Padding for the sake of shared blocks pays where there are some.
+            // Padding that lets blobs share file system blocks is worth it only in outputs with many bytes.
             let alike = size_hint
                 .first_copy
                 .filter(|_| size_hint.bytes >= LEAST_ALIGNED);
@@ -204,7 +205,7 @@ impl<'f> PbfWriter<'f> {
         Error::file(self.output.path(), error.to_string())
     }
 
-    /// Appends a frame that was made anew.
+    /// Appends a frame that was encoded anew.
     pub fn frame(&mut self, frame: &EncodedFrame) -> Result<()> {
         self.flush_copies()?;
         self.backend.write(&frame.bytes)?;
@@ -213,12 +214,11 @@ impl<'f> PbfWriter<'f> {
         Ok(())
     }
 
-    /// Appends a blob of an input as it is. Only its BlobHeader is written anew, where it is not
-    /// what the options ask for.
+    /// Appends a blob of an input unchanged. Only its BlobHeader is encoded anew, if it does not fit the options.
     pub fn copy(&mut self, input: &'f Input, entry: &BlobEntry) -> Result<()> {
         self.ctx.stats.blobs_copied.add(1);
         self.written.blobs_copied += 1;
-        // A blob that this run has decoded is known to be whole.
+        // A blob that this run has decoded was verified then.
         if self.options.verify && !entry.flags.has(BlobFlags::VERIFIED) {
             self.unverified.push((input, *entry));
         }
@@ -281,13 +281,13 @@ impl<'f> PbfWriter<'f> {
         self.entries.push(entry);
     }
 
-    /// Declares a feature that readers have to know.
+    /// Declares a feature that readers must support.
     pub(crate) fn require(&mut self, feature: &str) {
         self.header.set_required(feature, true);
     }
 
-    /// Ends the file: appends the table of contents, writes the header over, makes everything durable, and lets the
-    /// file take its name.
+    /// Completes the file: verifies copied blobs if that is required, appends the table of contents, overwrites the
+    /// header, flushes everything to disk, and gives the file its name.
     pub fn finish(mut self) -> Result<Written> {
         self.flush_copies()?;
         self.verify_copies()?;
@@ -319,8 +319,8 @@ impl<'f> PbfWriter<'f> {
         Ok(self.written)
     }
 
-    /// Decompresses the blobs that were copied and compares them with what their indexes say, on every core. The first
-    /// that is damaged, in the order of the output, is the error.
+    /// Decompresses the copied blobs on all cores and compares them with their entries. Returns the error of the first
+    /// damaged blob in the order of the output.
     fn verify_copies(&mut self) -> Result<()> {
         let copies = std::mem::take(&mut self.unverified);
         let is_unhashed = |(_, entry): &&(&Input, BlobEntry)| !entry.flags.has(BlobFlags::HASHED);
@@ -351,7 +351,7 @@ impl<'f> PbfWriter<'f> {
         Ok(())
     }
 
-    /// Declares what the blobs turned out to be, and nothing else.
+    /// Declares the features that the blobs turned out to have. Unknown order leaves its declaration as it was.
     fn settle_features(&mut self) {
         if let Some(sorted) = self.order.verdict() {
             self.header.set_optional(feature::SORTED, sorted);
@@ -366,7 +366,7 @@ impl<'f> PbfWriter<'f> {
         }
     }
 
-    /// Appends the table of contents. Returns where it is.
+    /// Appends the table of contents. Returns its position in the file.
     fn write_toc(&mut self) -> Result<TocPointer> {
         let start = self.position;
         let toc = Toc {

@@ -1,4 +1,4 @@
-//! The changes of one or more change files, one per object, in canonical order.
+//! Change sets: the changes of one or more change files.
 
 use super::write_osc::ChangeAction;
 use crate::osm::{Bbox, Location, ObjectKind, StringPool, TypeThenId, id_rank};
@@ -6,18 +6,18 @@ use crate::pbf::{Info, Member, Object, ObjectBody};
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// One change of one object. Strings and lists live in the [`ChangeSet`].
+/// One change of one object. Its strings and lists are stored in the [`ChangeSet`].
 #[derive(Debug, Clone, Copy)]
 pub struct Change {
-    /// The place of the object in canonical order.
+    /// The sort key of the object in canonical order.
     pub key: TypeThenId,
     /// The id of the object.
     pub id: i64,
-    /// What becomes of the object.
+    /// The effect of the change on the object.
     pub action: ChangeAction,
-    /// Version; `None` counts as newer than anything.
+    /// Version of the object; `None` counts as newer than any version.
     pub version: Option<u32>,
-    /// Seconds since 1970.
+    /// Time of the version in seconds since 1970.
     pub timestamp: Option<i64>,
     pub(super) changeset: Option<i64>,
     pub(super) uid: Option<i32>,
@@ -25,7 +25,7 @@ pub struct Change {
     pub(super) location: Option<Location>,
     pub(super) tags: Span,
     pub(super) refs: Span,
-    /// Where the nodes of a way are; empty where that is not said.
+    /// The locations of the nodes of a way, one per entry of `refs`; empty if the way has none.
     pub(super) locations: Span,
 }
 
@@ -42,7 +42,7 @@ impl Span {
             .unwrap_or_default()
     }
 
-    /// The same range of a list that stands behind `start` others.
+    /// The same range in a list to which `start` other entries were prepended.
     const fn behind(self, start: u32) -> Self {
         Self {
             start: self.start + start,
@@ -57,8 +57,9 @@ impl Change {
         self.action == ChangeAction::Delete
     }
 
-    /// Whether this change replaces an object of the base with that version and time: it has a
-    /// higher version, or the same and is not older. What the base does not tell gives way.
+    /// Whether this change replaces an object of the base that has the given version and time: the change has a higher
+    /// version, or the same version and is not older. A base object without a version is always replaced, and a base
+    /// object without a time is replaced by a change of the same version.
     pub fn replaces(&self, version: Option<u32>, timestamp: Option<i64>) -> bool {
         let Some(base_version) = version else {
             return true;
@@ -69,7 +70,7 @@ impl Change {
         }
     }
 
-    /// What decides among changes of one object: version, then time; one without counts as newest.
+    /// The rank among changes of one object: version, then time. A missing version or time ranks highest.
     fn rank(&self) -> (u32, i64) {
         (
             self.version.unwrap_or(u32::MAX),
@@ -78,30 +79,30 @@ impl Change {
     }
 }
 
-/// What a change file tells of the state of the data after it.
+/// A replication state: the change file and the time up to which data contains all changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Replication {
-    /// Number of the change file.
+    /// Sequence number of the last change file that the data contains.
     pub sequence: Option<i64>,
-    /// Time up to which changes are contained, in seconds since 1970.
+    /// Time up to which the data contains all changes, in seconds since 1970.
     pub timestamp: Option<i64>,
 }
 
-/// What a text says of itself.
+/// The header of a text file: the attributes of its root element, and its bounds.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DocumentHeader {
-    /// The state of the data.
+    /// The replication state of the data.
     pub replication: Replication,
-    /// Where change files come from.
+    /// The URL from which change files for the data can be downloaded.
     pub replication_url: Option<String>,
-    /// What the data lies in.
+    /// The bounding box that the file declares.
     pub bbox: Option<Bbox>,
-    /// The name of the program that wrote it.
+    /// The name of the program that wrote the file.
     pub generator: Option<String>,
 }
 
 impl Replication {
-    /// The later of two states.
+    /// Keeps the larger sequence number and the later time of two states.
     pub(super) fn add(&mut self, other: &Self) {
         self.sequence = other.sequence.max(self.sequence);
         self.timestamp = other.timestamp.max(self.timestamp);
@@ -117,43 +118,44 @@ impl DocumentHeader {
     }
 }
 
-/// Changes: of one object at most one, in canonical order, where the set is settled; as they came before.
+/// Changes of any number of objects. [`read_change_files`](super::read_change_files) returns them in canonical order,
+/// with at most one change per object; [`read_texts`](super::read_texts) passes them in file order.
 #[derive(Debug, Default)]
 pub struct ChangeSet {
     changes: Vec<Change>,
     pub(super) strings: StringPool,
-    /// Keys and values in turn.
+    /// String ids of keys and values, alternating.
     pub(super) tags: Vec<u32>,
     /// Node ids of ways, member ids of relations.
     pub(super) refs: Vec<i64>,
-    /// Kind and role of each of `refs` that is a member; other locations are filled with nodes.
+    /// Kind and role (a string id) of each entry of `refs`. Nodes of ways have an empty entry: node, 0.
     pub(super) roles: Vec<(ObjectKind, u32)>,
-    /// Latitude and longitude of nodes of ways, in 1e-7 degree.
+    /// The locations of nodes of ways; `None` for nodes whose location the file does not give.
     pub(super) locations: Vec<Option<Location>>,
     pub(super) document_header: DocumentHeader,
-    /// Whether any object says if it is visible, as those of history files do.
+    /// Whether some object has the attribute `visible` (XML) or is marked as deleted (OPL), as in history files.
     pub(super) tells_visible: bool,
-    /// Objects that the user of an editor deleted, and that were left out.
+    /// The number of objects that were left out because the user of an editor had deleted them.
     pub(super) deleted_in_editor: u64,
 }
 
 impl ChangeSet {
-    /// The changes in canonical order.
+    /// The changes, in canonical order if the set was sorted.
     pub fn changes(&self) -> &[Change] {
         &self.changes
     }
 
-    /// What the change files tell of the state of the data after them.
+    /// The replication state after all change files.
     pub const fn replication(&self) -> &Replication {
         &self.document_header.replication
     }
 
-    /// What the text says of itself.
+    /// The header of the text file.
     pub const fn document_header(&self) -> &DocumentHeader {
         &self.document_header
     }
 
-    /// Whether any object says if it is visible, as those of history files do.
+    /// Whether some object has the attribute `visible` (XML) or is marked as deleted (OPL), as in history files.
     pub const fn tells_visible(&self) -> bool {
         self.tells_visible
     }
@@ -168,7 +170,7 @@ impl ChangeSet {
         self.document_header.replication.add(&replication);
     }
 
-    /// Adds the changes of another set behind those of this one.
+    /// Appends the changes of another set. Fails if the lists or strings become longer than 32 bits can address.
     pub(super) fn append(&mut self, other: Self) -> Result<(), String> {
         if self.changes.is_empty() && self.strings.is_empty() {
             let empty = std::mem::replace(self, other);
@@ -207,13 +209,14 @@ impl ChangeSet {
         Ok(())
     }
 
-    /// Brings the changes into canonical order and keeps the winner for each object.
+    /// Sorts the changes into canonical order and keeps one per object: the highest version, of equal versions the
+    /// latest, of equal times the last in file order.
     pub(super) fn sort_and_keep_last(&mut self) {
-        // Stable: changes of one object keep the order in which they came.
+        // The sort is stable: changes of one object keep the order in which they were read.
         self.changes.sort_by_key(|change| change.key);
         self.changes.dedup_by(|later, kept| {
             let same = later.key == kept.key;
-            // Of equals the one that came later.
+            // Of changes with equal rank, the one read last wins.
             if same && later.rank() >= kept.rank() {
                 *kept = *later;
             }
@@ -221,7 +224,7 @@ impl ChangeSet {
         });
     }
 
-    /// Which of the changes lie between two keys, both included.
+    /// The indexes of the changes between two keys, both included, in a set in canonical order.
     pub fn range(&self, first: TypeThenId, last: TypeThenId) -> Range<usize> {
         let start = self.changes.partition_point(|change| change.key < first);
         let end = self.changes.partition_point(|change| change.key <= last);
@@ -236,12 +239,12 @@ impl ChangeSet {
         }
     }
 
-    /// Whether a change gives its object tags.
+    /// Whether a change leaves its object with tags.
     pub(crate) const fn has_tags(change: &Change) -> bool {
         change.tags.start < change.tags.end
     }
 
-    /// The nodes of a way that a change leaves.
+    /// The node ids of a changed way; empty for deletions and for other kinds.
     pub(crate) fn refs(&self, change: &Change) -> &[i64] {
         match change.key.0 {
             ObjectKind::Way if !change.is_deletion() => change.refs.of(&self.refs),
@@ -249,7 +252,7 @@ impl ChangeSet {
         }
     }
 
-    /// The nodes that are members of a change of a relation.
+    /// The ids of the members of a changed relation that are nodes.
     pub(crate) fn node_members(&self, change: &Change) -> impl Iterator<Item = i64> {
         let members = match change.key.0 {
             ObjectKind::Relation => change.refs,
@@ -262,7 +265,8 @@ impl ChangeSet {
             .map(|(id, _)| id)
     }
 
-    /// Says where the nodes of changed ways are. `find` gets the id of each and where the change file says that it is.
+    /// Replaces the locations of the nodes of all changed ways. `find` gets the id of each node and the location that
+    /// the change file gives for it.
     pub(crate) fn locate_ways(
         &mut self,
         mut find: impl FnMut(i64, Option<Location>) -> Option<Location>,
@@ -293,7 +297,7 @@ impl ChangeSet {
     }
 }
 
-/// Some changes in the form in which objects are written.
+/// Changes of a set as [`Object`]s, the form in which objects are encoded.
 #[derive(Debug)]
 pub struct Batch<'a> {
     set: &'a ChangeSet,
@@ -303,7 +307,7 @@ pub struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// Takes changes.
+    /// Resolves the tags and members of some changes of `set`.
     pub fn new(set: &'a ChangeSet, changes: impl IntoIterator<Item = &'a Change>) -> Self {
         let mut batch = Self {
             set,
@@ -339,7 +343,7 @@ impl<'a> Batch<'a> {
         batch
     }
 
-    /// The objects, in the order of the changes.
+    /// The objects, in the order in which the changes were given.
     pub fn objects(&self) -> Vec<Object<'_>> {
         let parts = self.changes.iter().zip(&self.tags).zip(&self.members);
         parts
@@ -379,7 +383,7 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// A change under construction.
+/// A change that a parser is reading. Its tags, refs and locations are the last entries of the lists of the set.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Draft {
     pub kind: ObjectKind,
@@ -394,12 +398,13 @@ pub(super) struct Draft {
     pub tags_start: usize,
     pub refs_start: usize,
     pub locations_start: usize,
-    /// Whether the object is none of the file: the user of an editor deleted it.
+    /// Whether the object is left out of the set, because the user of an editor deleted it.
     pub is_left_out: bool,
 }
 
 impl Draft {
-    /// An object of which nothing is known yet. What it has comes at the end of the set's lists.
+    /// A draft without content. The tags, refs and locations that are appended to the lists of `set` from now on belong
+    /// to it.
     pub(super) fn new(set: &mut ChangeSet, kind: ObjectKind, action: ChangeAction) -> Self {
         Self {
             kind,
@@ -419,7 +424,7 @@ impl Draft {
     }
 }
 
-/// Fails where lists have become longer than their locations can be told.
+/// Fails if a list or the text of all strings is longer than 32 bits can address.
 fn check_lens(strings: &StringPool, lens: [usize; 3]) -> Result<(), String> {
     if strings.text_len() > u32::MAX as usize {
         return Err("more than 4 GB of distinct text".to_owned());
@@ -431,7 +436,8 @@ fn check_lens(strings: &StringPool, lens: [usize; 3]) -> Result<(), String> {
 }
 
 impl ChangeSet {
-    /// Takes over a change whose tags and refs stand at the end of the lists.
+    /// Appends the change of a draft. A draft that [is left out](Draft::is_left_out) is only counted, and its list
+    /// entries are removed. Fails if the lists or strings become longer than 32 bits can address.
     pub(super) fn finish(&mut self, draft: &Draft) -> Result<(), String> {
         if draft.is_left_out {
             self.tags.truncate(draft.tags_start);
@@ -487,7 +493,7 @@ mod tests {
         }
     }
 
-    /// The uid of the change that wins.
+    /// The uid of the change that is kept.
     fn winner(changes: &[Change]) -> Option<i32> {
         let mut set = ChangeSet {
             changes: changes.to_vec(),

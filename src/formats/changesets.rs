@@ -1,7 +1,7 @@
-//! Changesets as text: who changed something, when and where. XML and OPL have them, PBF does not.
+//! Changesets as text: who changed what, when and where. XML and OPL files can hold them, PBF files cannot.
 //!
-//! The layout of both is that of the OSM file formats manual of osmcode.org. They are read one by one, since a file of
-//! changesets is converted as fast as it is decompressed.
+//! Both formats follow the OSM file formats manual of osmcode.org. One thread reads changesets one after the other: a
+//! file of changesets is converted about as fast as it is decompressed.
 
 use super::format::{TextFormat, decompressed};
 use super::numbers::Times;
@@ -21,49 +21,49 @@ use std::io::{BufRead, BufReader, Read};
 /// A changeset.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Changeset {
-    /// Its number.
+    /// The id of the changeset.
     pub id: i64,
-    /// When it was opened, in seconds since 1970.
+    /// Time at which the changeset was opened, in seconds since 1970.
     pub created: Option<i64>,
-    /// When it was closed; `None` while it is open.
+    /// Time at which the changeset was closed, in seconds since 1970; `None` while it is open.
     pub closed: Option<i64>,
-    /// Number of the user.
+    /// Id of the user.
     pub uid: Option<i64>,
     /// Name of the user.
     pub user: String,
-    /// The box around what was changed.
+    /// The bounding box of the changes.
     pub bbox: Option<Bbox>,
-    /// The number of its changes.
+    /// The number of changes in the changeset.
     pub changes: u64,
-    /// The number of its comments, whether they are in the file or not.
+    /// The number of comments on the changeset, which the file need not contain.
     pub comments_count: u64,
-    /// Keys and values.
+    /// Pairs of key and value.
     pub tags: Vec<(String, String)>,
-    /// The comments that are in the file; OPL has none.
+    /// The comments that the file contains. OPL files contain none.
     pub comments: Vec<Comment>,
 }
 
 /// A comment on a changeset.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Comment {
-    /// When, in seconds since 1970.
+    /// Time of the comment in seconds since 1970.
     pub date: Option<i64>,
-    /// Number of the user.
+    /// Id of the author.
     pub uid: Option<i64>,
-    /// Name of the user.
+    /// Name of the author.
     pub user: String,
-    /// The words.
+    /// The text of the comment.
     pub text: String,
 }
 
-/// Bytes at the start of a text in which its first object is looked for.
+/// The number of bytes at the start of a decompressed text in which its first object is searched.
 const LOOKED_AT: u64 = 1 << 16;
 
 /// Whether the first object of a text is a changeset.
 pub(crate) fn holds_changesets(input: &Input, format: TextFormat) -> Result<bool> {
     let mut start = Vec::new();
     let mut text = decompressed(input.clone())?.take(LOOKED_AT);
-    // Damage further on is found when the text is read.
+    // Errors are ignored here: damage is reported when the whole text is read.
     let _ = text.read_to_end(&mut start);
     Ok(match format {
         TextFormat::OsmChange => false,
@@ -85,11 +85,11 @@ pub(crate) fn holds_changesets(input: &Input, format: TextFormat) -> Result<bool
     })
 }
 
-/// The error for changesets where none can be.
+/// The error message for changesets in a file that must hold nodes, ways and relations.
 pub(super) const CHANGESETS_ARE_NO_OBJECTS: &str = "there are changesets in the file, which PBF cannot hold; a file of \
      changesets alone is read by `pbfhogg cat`, which writes it as osm or opl";
 
-/// Calls `take` with each changeset of a text, in file order. Any other object is an error.
+/// Calls `take` with each changeset of a text, in file order. A node, way or relation in the text is an error.
 pub fn read_changesets(
     input: &Input,
     format: TextFormat,
@@ -181,7 +181,7 @@ fn parse_opl(line: &str) -> Result<Changeset, String> {
     Ok(found)
 }
 
-/// A box of its western, southern, eastern and northern edge.
+/// The bounding box with the given western, southern, eastern and northern edge; `None` if an edge is missing.
 fn bbox_of(sides: [Option<i32>; 4]) -> Option<Bbox> {
     let [min_lon_e7, min_lat_e7, max_lon_e7, max_lat_e7] = sides;
     Some(Bbox {
@@ -222,18 +222,18 @@ fn read_xml(
     }
 }
 
-/// Follows a document.
+/// Parses the events of an XML document into changesets.
 #[derive(Default)]
 struct XmlParser {
     changeset: Changeset,
     depth: usize,
     is_open: bool,
-    /// Whether the words of a comment are read.
+    /// Whether the parser is inside the `<text>` element of a comment.
     in_text: bool,
 }
 
 impl XmlParser {
-    /// Takes in an event; `true` where a changeset is complete.
+    /// Handles an event. Returns whether the changeset in `changeset` is complete.
     fn event(&mut self, event: &Event<'_>) -> Result<bool, String> {
         match event {
             Event::Start(element) => {
@@ -352,7 +352,7 @@ impl XmlParser {
     }
 }
 
-/// Changesets as text.
+/// Writes changesets as text.
 #[derive(Debug, Default)]
 pub struct ChangesetText {
     text: String,
@@ -360,7 +360,7 @@ pub struct ChangesetText {
 }
 
 impl ChangesetText {
-    /// Appends a changeset as a line of OPL. Its comments are not in it.
+    /// Appends a changeset as a line of OPL, without comments, which OPL does not have.
     pub fn put_opl(&mut self, changeset: &Changeset) {
         let text = &mut self.text;
         let _ = write!(text, "c{} k{} s", changeset.id, changeset.changes);
@@ -475,17 +475,17 @@ impl ChangesetText {
         }
     }
 
-    /// The text so far, which is taken out.
+    /// Removes the text written so far and returns it.
     pub fn take(&mut self) -> String {
         std::mem::take(&mut self.text)
     }
 
-    /// Bytes of text so far.
+    /// Length in bytes of the text written so far.
     pub fn len(&self) -> usize {
         self.text.len()
     }
 
-    /// Whether there is no text yet.
+    /// Whether no text was written since the last [`take`](Self::take).
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
     }

@@ -1,23 +1,23 @@
-//! Which text format a file is in, and how it is compressed.
+//! Detection of the text format and the compression of a file.
 
 use super::text_encoder::TextCompression;
 use crate::error::{Error, Result};
 use crate::io::Input;
 use std::io::{self, BufReader, Read};
 
-/// The text formats.
+/// A text format for OSM data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextFormat {
-    /// OSM XML (`<osm>`): objects stand directly under the root.
+    /// OSM XML (`<osm>`): objects are children of the root element.
     Osm,
-    /// OsmChange XML (`<osmChange>`): objects stand in sections that say what becomes of them.
+    /// OsmChange XML (`<osmChange>`): objects are in sections named after the change to them.
     OsmChange,
-    /// OPL: a line an object.
+    /// OPL: each line is an object.
     Opl,
 }
 
 impl TextFormat {
-    /// The root element of a document; OPL has none.
+    /// The name of the root element of a document; empty for OPL, which has none.
     pub(super) const fn root(self) -> &'static str {
         match self {
             Self::OsmChange => "osmChange",
@@ -26,7 +26,7 @@ impl TextFormat {
         }
     }
 
-    /// What messages call a file of the format.
+    /// The name of a file of the format in messages, with its article.
     pub const fn name(self) -> &'static str {
         match self {
             Self::OsmChange => "an OsmChange file",
@@ -35,8 +35,8 @@ impl TextFormat {
         }
     }
 
-    /// The format of an input by its first bytes, decompressed; `None` where it is no text that is known. Fails where
-    /// the input cannot be decompressed.
+    /// Detects the format of an input from its first bytes, after decompression. Returns `None` for an unknown format.
+    /// Fails if the input cannot be read, or cannot be decompressed far enough to detect the format.
     pub fn of(input: &Input) -> Result<Option<Self>> {
         const LOOKED_AT: u64 = 1 << 16;
         let start = input.start()?;
@@ -51,7 +51,7 @@ impl TextFormat {
             .take(LOOKED_AT)
             .read_to_end(&mut start);
         match (Self::of_text(&start), read) {
-            // Of a text that is damaged further on the start will do: what is wrong comes again when it is read.
+            // The format is known although the text is damaged further on: reading the text will report the damage.
             (Some(format), _) => Ok(Some(format)),
             (None, Ok(_)) => Ok(None),
             (None, Err(error)) => Err(error.downcast::<Error>().unwrap_or_else(|error| {
@@ -62,7 +62,7 @@ impl TextFormat {
 
     fn of_text(start: &[u8]) -> Option<Self> {
         let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
-        // Space may stand before XML, and empty lines before OPL.
+        // White space may precede XML, and empty lines may precede OPL.
         let start = match start.trim_ascii_start() {
             trimmed @ [b'<', ..] => trimmed,
             _ => start.get(start.iter().take_while(|byte| **byte == b'\n').count()..)?,
@@ -89,7 +89,7 @@ impl TextFormat {
     }
 }
 
-/// How a file is compressed, by its first bytes.
+/// Detects the compression of a file from its first bytes.
 fn compression(start: &[u8]) -> TextCompression {
     match start {
         [0x1f, 0x8b, ..] => TextCompression::Gzip,
@@ -103,7 +103,7 @@ fn is_xz(start: &[u8]) -> bool {
     start.starts_with(&[0xfd, b'7', b'z', b'X', b'Z'])
 }
 
-/// The bytes of an input, decompressed; how they are compressed is told by the first of them.
+/// A reader of the decompressed bytes of an input. The compression is detected from the first bytes; xz is an error.
 pub(super) fn decompressed(input: Input) -> Result<Box<dyn Read + Send>> {
     let compression = compression(input.start()?);
     if is_xz(input.start()?) {
@@ -123,7 +123,7 @@ pub(super) fn decompressed(input: Input) -> Result<Box<dyn Read + Send>> {
     })
 }
 
-/// Reads an input from its start to its end.
+/// Reads the bytes of an input sequentially, from its start to its end.
 struct InputBytes {
     input: Input,
     position: u64,

@@ -1,8 +1,8 @@
-//! Numbers as text.
+//! Fast formatting of numbers and times.
 
 use crate::osm::{DECIMICRO_PER_DEGREE, format_timestamp};
 
-/// Appends a number.
+/// Appends an integer in decimal.
 pub(super) fn put_number(out: &mut String, value: i64) {
     if value < 0 {
         out.push('-');
@@ -10,7 +10,7 @@ pub(super) fn put_number(out: &mut String, value: i64) {
     put_digits(out, value.unsigned_abs(), 1);
 }
 
-/// Appends a number with at least so many digits.
+/// Appends an integer in decimal, padded with zeros to at least `least` digits.
 fn put_digits(out: &mut String, mut value: u64, least: usize) {
     const MOST: usize = 20;
     let mut digits = [b'0'; MOST];
@@ -27,7 +27,7 @@ fn put_digits(out: &mut String, mut value: u64, least: usize) {
     out.push_str(std::str::from_utf8(digits).unwrap_or_default());
 }
 
-/// Appends 1e-7 degrees as degrees.
+/// Appends a coordinate in units of 1e-7 degree as decimal degrees, without trailing zeros.
 pub(super) fn put_e7(out: &mut String, value_e7: i32) {
     let one = DECIMICRO_PER_DEGREE as u64;
     let value = u64::from(value_e7.unsigned_abs());
@@ -42,14 +42,14 @@ pub(super) fn put_e7(out: &mut String, value_e7: i32) {
     }
 }
 
-/// Times as text. Neighbours often have the same.
+/// Formats times. The last text is cached, since neighbouring objects often have the same time.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Times {
     last: Option<(i64, String)>,
 }
 
 impl Times {
-    /// Appends seconds since 1970 as OSM writes them.
+    /// Appends a time, given in seconds since 1970, as ISO 8601 in UTC.
     pub(super) fn put(&mut self, out: &mut String, seconds: i64) {
         match &self.last {
             Some((last, text)) if *last == seconds => out.push_str(text),

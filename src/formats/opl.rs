@@ -1,5 +1,5 @@
-//! The parser of OPL ("Object Per Line"): a line an object, fields that begin with a letter, text with
-//! `%hex%` for characters that have a meaning. See the OPL File Format Manual of osmcode.org.
+//! The parser of OPL ("Object Per Line"): a line is an object, a field begins with a letter that names it, and `%hex%`
+//! escapes special characters in strings. See the OPL File Format Manual of osmcode.org.
 
 use super::change_set::{ChangeSet, Draft};
 use super::changesets::CHANGESETS_ARE_NO_OBJECTS;
@@ -7,14 +7,14 @@ use super::text_chunks::{TextChunk, lines};
 use super::write_osc::ChangeAction;
 use crate::osm::{Location, ObjectKind, parse_e7, parse_timestamp};
 
-/// The coordinates of a node, each in units of 1e-7 degree, as its fields come.
+/// The coordinates of a node in units of 1e-7 degree, collected from the fields `x` and `y`.
 #[derive(Default)]
 struct Coordinates {
     lat: Option<i32>,
     lon: Option<i32>,
 }
 
-/// Parses a chunk of a file: whole lines.
+/// Parses a chunk of a file, which must consist of whole lines. An error has the offset in the chunk's bytes.
 pub(super) fn parse(chunk: &TextChunk) -> Result<ChangeSet, (usize, String)> {
     let mut parser = Parser {
         objects: ChangeSet::default(),
@@ -37,12 +37,12 @@ pub(super) fn parse(chunk: &TextChunk) -> Result<ChangeSet, (usize, String)> {
 
 struct Parser {
     objects: ChangeSet,
-    /// Where text is decoded.
+    /// The buffer in which strings are unescaped.
     text: String,
 }
 
 impl Parser {
-    /// Parses a line; an error tells where in it.
+    /// Parses a line. An error has the offset in the line.
     fn line(&mut self, line: &str) -> Result<(), (usize, String)> {
         let kind = match line.chars().next() {
             None | Some('#') => return Ok(()),
@@ -183,7 +183,7 @@ impl Parser {
     }
 }
 
-/// What a field says, where it says something.
+/// The value of a field, or `None` if the field is empty.
 pub(super) fn given(value: &str) -> Option<&str> {
     (!value.is_empty()).then_some(value)
 }
@@ -198,7 +198,7 @@ fn degrees(value: &str, limit: i32) -> Result<i32, String> {
         .ok_or_else(|| format!("'{value}' is not a coordinate within ±{limit} degrees"))
 }
 
-/// Puts text with `%hex%` decoded into `out`.
+/// Replaces the contents of `out` by `text` with its `%hex%` escapes decoded.
 pub(super) fn decode(text: &str, out: &mut String) -> Result<(), String> {
     out.clear();
     let mut rest = text;

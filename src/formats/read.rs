@@ -1,4 +1,4 @@
-//! Reading text: text_chunks are parsed on every core and handed on in file order.
+//! Reading text files: chunks are parsed on all cores, and the results are merged in file order.
 
 use super::change_set::{ChangeSet, Replication};
 use super::format::TextFormat;
@@ -11,9 +11,9 @@ use crate::osm::parse_timestamp;
 use crate::runtime::{Context, parallel_classify_phase};
 use std::path::Path;
 
-/// Text and what is made of it that may be in flight at a time, in bytes.
+/// Maximum number of bytes of chunks in flight, with the objects and results made from them.
 const BUDGET: u64 = 24 << 20;
-/// Bytes that the objects of a byte of text take, with what is made of them.
+/// Estimated bytes of memory per byte of text in flight: the text, its objects, and the results made from them.
 const OF_A_BYTE: u64 = 3;
 
 impl TextChunk {
@@ -26,8 +26,9 @@ impl TextChunk {
     }
 }
 
-/// Parses texts, one behind the other. `work` gets the objects of a chunk, in file order, and the number of
-/// the input; what it makes of them goes to `merge`, in order.
+/// Parses text files one after the other. `work` gets the index of the input and the objects of a chunk; its results go
+/// to `merge` in file order. `init` makes the scratch of a worker. Fails before parsing if any input is empty or
+/// binary.
 pub fn read_texts<S, T: Send>(
     inputs: &[Input],
     format: TextFormat,
@@ -56,7 +57,7 @@ pub fn read_texts<S, T: Send>(
         |scratch, (number, chunk)| {
             let path = inputs.get(number).map_or(Path::new(""), Input::path);
             let objects = chunk.parse(path, format)?;
-            // The text is not needed any more.
+            // Frees the text before the work on its objects.
             drop(chunk);
             work(scratch, number, objects)
         },
@@ -64,7 +65,7 @@ pub fn read_texts<S, T: Send>(
     )
 }
 
-/// The objects that a text begins with, and what it says of itself.
+/// Parses the first chunk of a text: the document header and the first objects.
 pub(crate) fn read_start(input: &Input, format: TextFormat) -> Result<ChangeSet> {
     check(input, format)?;
     match TextChunks::new(input, format)?.next() {
@@ -73,7 +74,7 @@ pub(crate) fn read_start(input: &Input, format: TextFormat) -> Result<ChangeSet>
     }
 }
 
-/// Fails on what is no text at all.
+/// Fails if an input is empty or binary.
 fn check(input: &Input, format: TextFormat) -> Result<()> {
     let path = input.path();
     if input.is_empty() {
@@ -88,7 +89,7 @@ fn check(input: &Input, format: TextFormat) -> Result<()> {
     Err(Error::file(path, cause))
 }
 
-/// All objects of some texts, in file order.
+/// Reads all objects of some text files, in file order.
 pub(super) fn read_all(inputs: &[Input], format: TextFormat, ctx: &Context) -> Result<ChangeSet> {
     let mut all = ChangeSet::default();
     let path = |number: usize| inputs.get(number).map_or(Path::new(""), Input::path);
@@ -107,7 +108,7 @@ pub(super) fn read_all(inputs: &[Input], format: TextFormat, ctx: &Context) -> R
     Ok(all)
 }
 
-/// The state that the state files beside change files tell of.
+/// The replication state in the state files beside change files: the largest sequence number and the latest time.
 pub(super) fn sidecar_state<P: AsRef<Path>>(paths: &[P]) -> Replication {
     let mut state = Replication::default();
     let sidecars = paths.iter().filter_map(|path| sidecar(path.as_ref()));
@@ -115,8 +116,8 @@ pub(super) fn sidecar_state<P: AsRef<Path>>(paths: &[P]) -> Replication {
     state
 }
 
-/// The state file that replication servers put beside a change file: `123.state.txt` beside
-/// `123.osc.gz`. `None` where there is none.
+/// Reads the state file that replication servers publish beside a change file: `123.state.txt` beside `123.osc.gz`.
+/// Returns `None` if it does not exist or cannot be read.
 fn sidecar(path: &Path) -> Option<Replication> {
     let name = path.file_name()?.to_str()?;
     let (stem, _) = name.split_once(".osc")?;
@@ -129,7 +130,7 @@ fn sidecar(path: &Path) -> Option<Replication> {
     };
     Some(Replication {
         sequence: value("sequenceNumber").and_then(|number| number.parse().ok()),
-        // Java properties escape the colons of the time.
+        // State files are Java properties, which escape the colons in the time.
         timestamp: value("timestamp").and_then(|time| parse_timestamp(&time.replace('\\', ""))),
     })
 }

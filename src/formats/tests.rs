@@ -1,4 +1,4 @@
-//! Plain OSM files, and files of the wrong kind.
+//! Tests of reading plain OSM files, and of files in the wrong format.
 
 use super::*;
 use crate::osm::Location;
@@ -40,7 +40,7 @@ fn an_osm_file_gives_its_objects_in_canonical_order() {
         seen,
         [(-2, false), (1, false), (8, true), (5, false), (7, false)]
     );
-    // An object that the user of an editor deleted is none of the file.
+    // The set does not contain an object that the user of an editor deleted.
     assert_eq!(set.deleted_in_editor(), 1);
     let batch = Batch::new(&set, set.changes().iter().filter(|c| !c.is_deletion()));
     let objects = batch.objects();

@@ -1,4 +1,4 @@
-//! Cutting a text into text_chunks that can be parsed each for itself.
+//! Cutting a text into chunks that can be parsed independently.
 
 use super::format::{TextFormat, decompressed};
 use crate::error::{Error, Result};
@@ -7,38 +7,40 @@ use memchr::{memchr, memchr_iter, memchr3, memmem, memrchr};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Bytes that a chunk has at least, but for the last one of a text.
+/// The minimum number of bytes that are buffered before a chunk is cut off, except at the end of a text.
 const PORTION: usize = 512 << 10;
-/// Bytes of text that may pass without a place where it can be cut: what takes more does not fit a block.
+/// Maximum length in bytes of a chunk, and of text without a position where it can be cut. An object with more text
+/// does not fit a block.
 const MOST: usize = 24 << 20;
 
-/// Some objects of a text, and the markup between and around them.
+/// A part of a text: some objects, and the markup between and around them.
 #[derive(Debug, Default)]
 pub(super) struct TextChunk {
-    /// What has to stand before the text so that it can be parsed, and the text.
+    /// The text of the chunk, after the start tags without which it could not be parsed alone.
     pub bytes: Vec<u8>,
-    /// How long the former is.
+    /// The length in bytes of these start tags.
     pub prefix: usize,
-    /// Where in the file the text begins: lines and, in the last of them, bytes before it.
+    /// The position in the file where the text of the chunk begins: the number of line breaks before it, and the number
+    /// of bytes between the last line break and it.
     before: (u64, u64),
-    /// Whether the file ends with it.
+    /// Whether the file ends with this chunk.
     pub is_last: bool,
 }
 
 impl TextChunk {
-    /// Whether the file begins with it.
+    /// Whether the file begins with this chunk.
     pub(super) fn is_first(&self) -> bool {
         self.before == (0, 0)
     }
 
-    /// Line and column, from 1, of a place in `bytes`.
+    /// The line and the column in the file, both counted from 1, of offset `at` in `bytes`.
     pub(super) fn position(&self, at: usize) -> (u64, u64) {
         let text = self.bytes.get(self.prefix..at).unwrap_or_default();
         let (lines, column) = moved(self.before, text);
         (lines + 1, column + 1)
     }
 
-    /// An error at a place in `bytes`.
+    /// An error at offset `at` in `bytes`.
     pub(super) fn error(&self, path: &Path, at: usize, cause: String) -> Error {
         let (line, column) = self.position(at);
         Error::ChangeFile {
@@ -50,7 +52,8 @@ impl TextChunk {
     }
 }
 
-/// Lines, and bytes in the last of them, behind some text.
+/// The position after `text`, which begins at the given position. A position consists of the number of line breaks and
+/// the number of bytes after the last one.
 fn moved((lines, column): (u64, u64), text: &[u8]) -> (u64, u64) {
     match memrchr(b'\n', text) {
         Some(last) => {
@@ -61,14 +64,14 @@ fn moved((lines, column): (u64, u64), text: &[u8]) -> (u64, u64) {
     }
 }
 
-/// The text_chunks of a text, from its start to its end.
+/// The chunks of a text, in file order.
 pub(super) struct TextChunks {
     path: PathBuf,
     reader: Box<dyn Read + Send>,
     cutter: Cutter,
-    /// What was read and not yet cut off.
+    /// Text that was read and is not in a chunk yet.
     pending: Vec<u8>,
-    /// Where it begins.
+    /// The position in the file where `pending` begins.
     before: (u64, u64),
     is_done: bool,
 }
@@ -114,14 +117,15 @@ impl TextChunks {
         }
     }
 
-    /// Reads as much as a chunk has, or half as much as there is; `false` at the end of the file.
+    /// Reads until [`PORTION`] bytes are pending, or half as many bytes as are pending if that is more. Returns `false`
+    /// at the end of the file.
     fn read_more(&mut self) -> Result<bool> {
         let wanted = PORTION.saturating_sub(self.pending.len());
         let wanted = wanted.max(self.pending.len() / 2).max(1 << 16);
         let mut piece = self.reader.by_ref().take(wanted as u64);
         match piece.read_to_end(&mut self.pending) {
             Ok(count) => Ok(count == wanted),
-            // What the input itself says names the file already.
+            // An error of the input itself names the file already.
             Err(error) => Err(error
                 .downcast::<Error>()
                 .unwrap_or_else(|error| self.failed(error.to_string()))),
@@ -145,7 +149,7 @@ impl TextChunks {
         }
     }
 
-    /// An error at the end of what was read.
+    /// An error at the end of the text read so far.
     fn failed(&self, cause: String) -> Error {
         let (lines, column) = moved(self.before, &self.pending);
         Error::ChangeFile {
@@ -170,16 +174,16 @@ impl Iterator for TextChunks {
     }
 }
 
-/// Finds places where a text can be cut.
+/// Finds positions where a text can be cut.
 enum Cutter {
-    /// Behind every line.
+    /// Cuts after a line break.
     Lines,
-    /// Before every object.
+    /// Cuts before an object.
     Xml(XmlCutter),
 }
 
 impl Cutter {
-    /// What has to stand before the text that comes next.
+    /// The markup that must precede the rest of the text so that it can be parsed.
     fn prefix(&self) -> String {
         match self {
             Self::Lines => String::new(),
@@ -187,7 +191,8 @@ impl Cutter {
         }
     }
 
-    /// Where to cut a text; what is behind is the start of the next.
+    /// The last offset at which `text` can be cut. The next call must get the text from there on or, if the result
+    /// is `None`, the same text with more bytes at its end.
     fn cut(&mut self, text: &[u8]) -> Option<usize> {
         match self {
             Self::Lines => memrchr(b'\n', text).map(|at| at + 1),
@@ -196,23 +201,23 @@ impl Cutter {
     }
 }
 
-/// Follows the markup of a document as far as it takes to tell where an object begins. Whether a document
-/// is well-formed is for the parser to say.
+/// Follows the markup of a document just far enough to find where objects begin. The parser checks whether the document
+/// is well-formed.
 struct XmlCutter {
     format: TextFormat,
-    /// How far the text was looked at.
+    /// The offset up to which the text was read.
     at: usize,
-    /// Elements that are open there.
+    /// The number of elements that are open at that offset.
     depth: usize,
-    /// The section of a change file that is open there.
+    /// The section of a change file that is open at that offset.
     section: Option<&'static str>,
-    /// The last place where the text can be cut, and the section there.
+    /// The last offset at which the text can be cut, and the section that is open there.
     cut: Option<(usize, Option<&'static str>)>,
-    /// The section where the text begins, unless it is the start of the file.
+    /// The section that is open where the text begins: `None` at the start of the file, `Some(None)` outside sections.
     start: Option<Option<&'static str>>,
 }
 
-/// The sections of a change file.
+/// The names of the sections of a change file.
 const SECTIONS: [&str; 3] = ["create", "modify", "delete"];
 
 impl XmlCutter {
@@ -245,7 +250,7 @@ impl XmlCutter {
         Some(cut)
     }
 
-    /// Takes in the next piece of markup; returns where it ends, where all of it is there.
+    /// Reads the next piece of markup and returns the offset of its end; `None` if it is not complete yet.
     fn markup(&mut self, text: &[u8]) -> Option<usize> {
         let rest = text.get(self.at..)?;
         let Some(start) = memchr(b'<', rest) else {
@@ -254,11 +259,11 @@ impl XmlCutter {
         };
         self.at += start;
         let rest = text.get(self.at..)?;
-        // What may begin one of these has to be there as a whole.
+        // The longest opening below, `<![CDATA[`, has nine bytes.
         if rest.len() < 9 {
             return None;
         }
-        // Where the end is, behind what begins it.
+        // The end of markup that begins with `start` and ends with `end`.
         let until = |start: &[u8], end: &[u8]| {
             let behind = rest.get(start.len()..)?;
             Some(self.at + start.len() + memmem::find(behind, end)? + end.len())
@@ -270,7 +275,7 @@ impl XmlCutter {
             [b'<', b'!', ..] => {
                 let end = memchr(b'>', rest)?;
                 match memchr(b'[', rest).filter(|subset| *subset < end) {
-                    // The declarations of a DOCTYPE.
+                    // A DOCTYPE with declarations.
                     Some(_) => until(b"<!", b"]>"),
                     None => Some(self.at + end + 1),
                 }
@@ -311,8 +316,8 @@ impl XmlCutter {
     }
 }
 
-/// The name of the element whose start tag a text begins with, the length of the tag, and whether it is the
-/// end of the element, too.
+/// Parses the start tag at the beginning of a text. Returns the name of the element, the length of the tag in bytes,
+/// and whether the tag ends the element, too. Returns `None` if the tag is not complete.
 fn start_tag(text: &[u8]) -> Option<(&[u8], usize, bool)> {
     let name_end = text.iter().position(|byte| b" \t\r\n/>".contains(byte))?;
     let name = text.get(1..name_end)?;
@@ -330,7 +335,7 @@ fn start_tag(text: &[u8]) -> Option<(&[u8], usize, bool)> {
     }
 }
 
-/// Lines of a text, each with the place where it begins.
+/// The lines of a text without their line breaks, each with its offset.
 pub(super) fn lines(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let ends = memchr_iter(b'\n', text).chain([text.len()]);
     let mut start = 0;
@@ -345,7 +350,7 @@ pub(super) fn lines(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
 mod tests {
     use super::*;
 
-    /// The text_chunks of a text of which the cutter sees `step` bytes more at a time.
+    /// The chunks of a text that the cutter gets in pieces of `step` bytes.
     fn text_chunks(text: &str, format: TextFormat, step: usize) -> Vec<String> {
         let mut cutter = XmlCutter::new(format);
         let (mut found, mut start, mut end) = (Vec::new(), 0, 0);

@@ -1,18 +1,18 @@
-//! Compressing text in chunks, each for itself, so that every core can do its share.
+//! Compression of text in independent chunks, which workers can compress in parallel.
 
 use flate2::{Compress, Compression, Crc, FlushCompress, Status};
 use std::io;
 use std::path::Path;
 
-/// The level of gzip, as gzip itself has it.
+/// The compression level of gzip files: the default of the program gzip.
 const GZIP_LEVEL: u32 = 6;
-/// The level of zstd, as zstd itself has it.
+/// The compression level of zstd files: the default of the program zstd.
 const ZSTD_LEVEL: i32 = 3;
 
-/// How text is compressed.
+/// The compression of a text file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TextCompression {
-    /// Not at all.
+    /// No compression.
     #[default]
     None,
     /// gzip.
@@ -24,7 +24,7 @@ pub enum TextCompression {
 }
 
 impl TextCompression {
-    /// What the ending of a file name says.
+    /// The compression that the extension of a file name stands for.
     pub fn of_name(path: &Path) -> Self {
         match path.extension().and_then(|ending| ending.to_str()) {
             Some("gz") => Self::Gzip,
@@ -35,15 +35,15 @@ impl TextCompression {
     }
 }
 
-/// A compressed piece of text. A file is a head, any number of chunks, and a tail.
+/// A chunk of encoded text. A file consists of a head, any number of chunks, and a tail.
 #[derive(Debug)]
 pub struct EncodedText {
     pub(super) bytes: Vec<u8>,
-    /// Of the text of a gzip file, what its end has to say.
+    /// Checksum and length of the text, for the trailer of a gzip file.
     crc: Option<Crc>,
 }
 
-/// Makes chunks. One a worker.
+/// Encodes chunks of text. Each worker has its own.
 pub struct TextEncoder {
     compression: TextCompression,
     deflate: Option<Compress>,
@@ -58,7 +58,7 @@ impl std::fmt::Debug for TextEncoder {
 }
 
 impl TextEncoder {
-    /// An encoder.
+    /// An encoder for files of the given compression.
     pub const fn new(compression: TextCompression) -> Self {
         Self {
             compression,
@@ -66,19 +66,20 @@ impl TextEncoder {
         }
     }
 
-    /// What a file begins with.
+    /// The head of a file: the bytes before all chunks.
     pub(super) const fn head(compression: TextCompression) -> &'static [u8] {
         match compression {
-            // Deflate; no name and no time, so that the same text is the same bytes; from Unix.
+            // Method deflate; no name and no time, so that the same text gives the same bytes; operating system Unix.
             TextCompression::Gzip => &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3],
             TextCompression::None | TextCompression::Bzip2 | TextCompression::Zstd => &[],
         }
     }
 
-    /// Compresses a piece of text.
+    /// Encodes a piece of text as a chunk. For bzip2, [`TextOutput`](super::TextOutput) compresses the chunks.
     pub fn encode(&mut self, text: String) -> io::Result<EncodedText> {
         let bytes = match self.compression {
-            // Some readers stop at the end of the first of several bzip2 streams: one stream, by one thread.
+            // Some readers stop after the first of several bzip2 streams: the output compresses all chunks into one
+            // stream.
             TextCompression::None | TextCompression::Bzip2 => text.into_bytes(),
             TextCompression::Gzip => {
                 let mut crc = Crc::new();
@@ -90,7 +91,7 @@ impl TextEncoder {
             }
             TextCompression::Zstd => {
                 let mut zstd = zstd::bulk::Compressor::new(ZSTD_LEVEL)?;
-                // As the program has it, so that damage is found.
+                // The program zstd adds checksums, too: they reveal damage.
                 zstd.include_checksum(true)?;
                 zstd.compress(text.as_bytes())?
             }
@@ -98,7 +99,7 @@ impl TextEncoder {
         Ok(EncodedText { bytes, crc: None })
     }
 
-    /// Deflate blocks that end at a byte and refer to nothing before them.
+    /// Compresses text to deflate blocks that end on a byte boundary and refer to no text before them.
     fn deflate(&mut self, text: &[u8]) -> io::Result<Vec<u8>> {
         let new = || Compress::new(Compression::new(GZIP_LEVEL), false);
         let deflate = self.deflate.get_or_insert_with(new);
@@ -119,7 +120,7 @@ impl TextEncoder {
     }
 }
 
-/// What is to be said at the end of a file.
+/// Checksum and length of all chunks so far, for the trailer of a gzip file.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     crc: Option<Crc>,
@@ -140,13 +141,13 @@ impl Tally {
         }
     }
 
-    /// What a file ends with.
+    /// The tail of a file: the bytes after all chunks.
     pub(super) fn tail(&self, compression: TextCompression) -> Vec<u8> {
         match compression {
             TextCompression::Gzip => {
                 let empty = Crc::new();
                 let crc = self.crc.as_ref().unwrap_or(&empty);
-                // A last block, which is empty.
+                // The final deflate block, which is empty.
                 let mut tail = vec![3, 0];
                 tail.extend_from_slice(&crc.sum().to_le_bytes());
                 tail.extend_from_slice(&crc.amount().to_le_bytes());
@@ -183,7 +184,7 @@ mod tests {
             }
             file.extend(tally.tail(TextCompression::Gzip));
             let mut read = String::new();
-            // A decoder of one member: there is nothing behind it.
+            // `GzDecoder` decodes only one member: no bytes may follow it.
             let mut decoder = flate2::bufread::GzDecoder::new(file.as_slice());
             decoder.read_to_string(&mut read).unwrap();
             assert!(read == text && decoder.into_inner().is_empty());

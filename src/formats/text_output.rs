@@ -1,4 +1,4 @@
-//! Text as output: complete or not at all, compressed where its name says so.
+//! Text files as output: complete or absent, and compressed if the file name asks for it.
 
 use super::text_encoder::{EncodedText, Tally, TextCompression, TextEncoder};
 use crate::error::{Error, Result};
@@ -16,11 +16,11 @@ pub struct TextOutput {
     encoder: TextEncoder,
     tally: Tally,
     bzip2: Option<BzEncoder<Vec<u8>>>,
-    /// Text that is no chunk yet.
+    /// Text that is not in a chunk yet.
     text: String,
-    /// Bytes of chunks that were not handed to the system yet.
+    /// Encoded bytes that are not written to the file yet.
     bytes: Vec<u8>,
-    /// How many were.
+    /// The number of bytes written to the file.
     len: u64,
 }
 
@@ -33,19 +33,19 @@ impl std::fmt::Debug for TextOutput {
     }
 }
 
-/// Bytes of text that make a chunk.
+/// The number of bytes of text per compressed chunk.
 const CHUNK: usize = 1 << 20;
-/// Bytes that are handed to the system at a time.
+/// The minimum number of bytes per write to the file.
 const AT_A_TIME: usize = 1 << 16;
 
 impl TextOutput {
-    /// Begins an output. A name that ends in `.gz`, `.bz2` or `.zst` is compressed.
+    /// Creates an output. The name decides about compression: `.gz`, `.bz2` or `.zst`.
     pub fn create(target: OutputTarget) -> Result<Self> {
         let compression = TextCompression::of_name(target.path());
         Self::compressed(target, compression)
     }
 
-    /// Begins an output that is compressed whatever its name says.
+    /// Creates an output with the given compression, whatever its name.
     pub fn compressed(target: OutputTarget, compression: TextCompression) -> Result<Self> {
         let (output, file) = Output::create(target)?;
         Ok(Self {
@@ -62,7 +62,7 @@ impl TextOutput {
         })
     }
 
-    /// How the text is compressed: chunks have to be so, too.
+    /// The compression of the output. Chunks must be encoded for it.
     pub const fn compression(&self) -> TextCompression {
         self.compression
     }
@@ -77,13 +77,13 @@ impl TextOutput {
         if is_enough { self.end_chunk() } else { Ok(()) }
     }
 
-    /// Appends text that was compressed by a worker.
+    /// Appends a chunk that a worker encoded.
     pub fn chunk(&mut self, chunk: &EncodedText) -> Result<()> {
         self.end_chunk()?;
         self.put(chunk)
     }
 
-    /// Bytes handed to the system or about to be.
+    /// Appends a chunk to the buffer, and writes the buffer to the file when it is long enough.
     fn put(&mut self, chunk: &EncodedText) -> Result<()> {
         self.tally.add(chunk);
         match &mut self.bzip2 {
@@ -118,7 +118,7 @@ impl TextOutput {
         Ok(())
     }
 
-    /// Ends the text, makes it durable, and lets it take its name. Returns how many bytes there are.
+    /// Writes the tail, flushes the file to disk, and gives it its name. Returns the length of the file in bytes.
     pub fn finish(mut self) -> Result<u64> {
         self.end_chunk()?;
         if let Some(bzip2) = self.bzip2.take() {

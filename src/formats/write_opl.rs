@@ -1,11 +1,11 @@
-//! Writing OPL, byte for byte as osmium does.
+//! Writing OPL, with the same bytes as osmium.
 
 use super::numbers::{Times, put_e7, put_number};
 use crate::osm::Location;
 use crate::pbf::{Object, ObjectBody};
 use std::fmt::Write as _;
 
-/// Objects as lines of OPL.
+/// A buffer of objects as lines of OPL.
 #[derive(Debug, Default)]
 pub struct OplText {
     text: String,
@@ -70,13 +70,13 @@ impl OplText {
         text.push('\n');
     }
 
-    /// The lines.
+    /// The text of all objects.
     pub fn finish(self) -> String {
         self.text
     }
 }
 
-/// Appends the fields x and y, which are empty for an undefined location.
+/// Appends the fields `x` and `y`, separated by `between`. Both are empty for an undefined location.
 fn put_location(text: &mut String, location: Option<Location>, between: &str) {
     text.push('x');
     if let Some(location) = location {
@@ -89,7 +89,7 @@ fn put_location(text: &mut String, location: Option<Location>, between: &str) {
     }
 }
 
-/// Appends text with characters that have a meaning, and those that cannot be seen, as `%hex%`.
+/// Appends a string. Characters with a meaning in OPL, and invisible characters, become `%hex%`.
 pub(super) fn put_escaped(out: &mut String, text: &str) {
     for char in text.chars() {
         match char {

@@ -1,4 +1,4 @@
-//! Writing change files.
+//! Writing change files (OsmChange).
 
 use super::change_set::DocumentHeader;
 use super::write_xml::{Elements, Visibility, document};
@@ -7,14 +7,14 @@ use crate::pbf::Object;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// What a change does to an object.
+/// The kind of a change to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeAction {
     /// The object is new.
     Create,
     /// The object has a new version.
     Modify,
-    /// The object is gone.
+    /// The object is deleted.
     Delete,
 }
 
@@ -28,7 +28,7 @@ impl ChangeAction {
     }
 }
 
-/// Changes as they stand in an OsmChange document, without its beginning and its end.
+/// A buffer of changes as sections of an OsmChange document, without the document's prologue and epilogue.
 #[derive(Debug)]
 pub struct OscText {
     elements: Elements,
@@ -39,7 +39,7 @@ impl Default for OscText {
     fn default() -> Self {
         Self {
             elements: Elements {
-                // The section says it.
+                // The section shows whether an object is deleted.
                 visibility: Visibility::Unsaid,
                 ..Elements::default()
             },
@@ -49,7 +49,7 @@ impl Default for OscText {
 }
 
 impl OscText {
-    /// What stands before the changes; `generator` names the program.
+    /// The text before the changes; `generator` is the name of the program.
     pub fn prologue(generator: &str) -> String {
         Self::prologue_of(&DocumentHeader {
             generator: Some(generator.to_owned()),
@@ -57,21 +57,21 @@ impl OscText {
         })
     }
 
-    /// As [`prologue`](Self::prologue), with all that is to be said of the changes.
+    /// As [`prologue`](Self::prologue), with all attributes of a document header. The bounding box is left out.
     pub fn prologue_of(document_header: &DocumentHeader) -> String {
         document("osmChange", document_header)
     }
 
-    /// What stands behind the changes.
+    /// The text after the changes.
     pub const EPILOGUE: &str = "</osmChange>\n";
 
-    /// Appends a change. Changes of the same action behind each other share a section.
+    /// Appends a change. Consecutive changes with the same action share a section.
     pub fn put(&mut self, action: ChangeAction, object: &Object<'_>) {
         self.begin_section(action);
         self.elements.put(object, "    ");
     }
 
-    /// Appends a deletion that says no more than which version of which object was deleted, and when.
+    /// Appends a deletion that gives only the id, the version and the time of the deleted object.
     pub fn put_deletion(&mut self, id: ObjectId, version: Option<u32>, timestamp: Option<i64>) {
         self.begin_section(ChangeAction::Delete);
         let _ = write!(self.elements.text, "    <{} id=\"{}\"", id.kind, id.id);
@@ -102,7 +102,7 @@ impl OscText {
         }
     }
 
-    /// The text so far; the section may go on.
+    /// Removes the text written so far and returns it. An open section stays open.
     fn take(&mut self) -> String {
         std::mem::take(&mut self.elements.text)
     }
@@ -114,7 +114,7 @@ impl OscText {
     }
 }
 
-/// Writes an OsmChange document, change by change.
+/// Writes an OsmChange document to a stream, change by change.
 #[derive(Debug)]
 pub struct OscWriter<W: Write> {
     out: W,
@@ -122,7 +122,7 @@ pub struct OscWriter<W: Write> {
 }
 
 impl<W: Write> OscWriter<W> {
-    /// Begins a document; `generator` names the program.
+    /// Writes the start of a document; `generator` is the name of the program.
     pub fn new(mut out: W, generator: &str) -> io::Result<Self> {
         out.write_all(OscText::prologue(generator).as_bytes())?;
         Ok(Self {
@@ -131,13 +131,13 @@ impl<W: Write> OscWriter<W> {
         })
     }
 
-    /// Writes a change. Changes of the same action behind each other share a section.
+    /// Writes a change. Consecutive changes with the same action share a section.
     pub fn write(&mut self, action: ChangeAction, object: &Object<'_>) -> io::Result<()> {
         self.text.put(action, object);
         self.out.write_all(self.text.take().as_bytes())
     }
 
-    /// Ends the document and gives back what it was written to.
+    /// Writes the end of the document and returns the stream.
     pub fn finish(mut self) -> io::Result<W> {
         self.out.write_all(self.text.finish().as_bytes())?;
         self.out.write_all(OscText::EPILOGUE.as_bytes())?;

@@ -6,14 +6,14 @@ use crate::osm::{Location, format_e7, format_timestamp};
 use crate::pbf::{HeaderBlock, Object, ObjectBody};
 use std::fmt::Write as _;
 
-/// Objects as elements of an OSM XML document, without its beginning and its end.
+/// A buffer of objects as elements of an OSM XML document, without the document's prologue and epilogue.
 #[derive(Debug, Default)]
 pub struct XmlText {
     elements: Elements,
 }
 
 impl XmlText {
-    /// What stands before the objects; `generator` names the program.
+    /// The text before the objects: the start tag of the root element with the document header, and the bounds.
     pub fn prologue(document_header: &DocumentHeader) -> String {
         let mut text = document("osm", document_header);
         if let Some(bbox) = document_header.bbox {
@@ -32,11 +32,11 @@ impl XmlText {
         text
     }
 
-    /// What stands behind the objects.
+    /// The text after the objects.
     pub const EPILOGUE: &str = "</osm>\n";
 
-    /// For objects that say whether they are visible, as those of history files do; others say it only where
-    /// they are not.
+    /// An empty buffer. If `tells_visible`, every object gets the attribute `visible`, as in history files; otherwise
+    /// only deleted objects get it.
     pub fn of_history(tells_visible: bool) -> Self {
         Self {
             elements: Elements {
@@ -54,14 +54,14 @@ impl XmlText {
         self.elements.put(object, "  ");
     }
 
-    /// The elements, and how many characters there were that XML 1.0 cannot express.
+    /// The elements, and the number of characters in them that XML 1.0 cannot express.
     pub fn finish(self) -> (String, u64) {
         (self.elements.text, self.elements.inexpressible)
     }
 }
 
 impl DocumentHeader {
-    /// What a file says of itself in its header.
+    /// The document header with the data of a PBF file's header.
     pub fn of(header: &HeaderBlock) -> Self {
         Self {
             replication: super::Replication {
@@ -75,7 +75,7 @@ impl DocumentHeader {
     }
 }
 
-/// The start of a document with that root.
+/// The XML declaration and the start tag of the root element, with the document header as attributes.
 pub(super) fn document(root: &str, document_header: &DocumentHeader) -> String {
     let mut text = format!("<?xml version='1.0' encoding='UTF-8'?>\n<{root} version=\"0.6\"");
     let mut attribute = |name: &str, value: Option<String>| {
@@ -97,17 +97,17 @@ pub(super) fn document(root: &str, document_header: &DocumentHeader) -> String {
     text
 }
 
-/// Which objects say whether they are visible.
+/// The objects that get the attribute `visible`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Visibility {
     All,
     #[default]
     Deleted,
-    /// It is said elsewhere.
+    /// No object: the sections of a change file show which objects are deleted.
     Unsaid,
 }
 
-/// Objects as XML.
+/// A buffer of objects as XML elements.
 #[derive(Debug, Default)]
 pub(super) struct Elements {
     pub text: String,
@@ -231,12 +231,13 @@ fn put_location(text: &mut String, location: Option<Location>) {
     }
 }
 
-/// Appends text as an attribute's value; says how many characters of it XML 1.0 cannot express. Those, line breaks
-/// and tabs are written as references: a reader would make spaces of the latter.
+/// Appends a string as the value of an attribute. Line breaks and tabs become character references, since readers
+/// replace them by spaces otherwise. Characters that XML 1.0 cannot express become references, too, except NUL,
+/// which becomes U+FFFD. Returns the number of characters that XML 1.0 cannot express.
 pub(super) fn put_escaped(out: &mut String, text: &str) -> u64 {
     let mut inexpressible = 0;
     let mut rest = text;
-    // Nearly all text is without any of them.
+    // Nearly all strings have no special character.
     let is_special = |char: char| {
         matches!(
             char,
@@ -254,7 +255,7 @@ pub(super) fn put_escaped(out: &mut String, text: &str) -> u64 {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '\0' => {
-                // No reference stands for it.
+                // XML has no reference for NUL.
                 inexpressible += 1;
                 out.push(char::REPLACEMENT_CHARACTER);
             }

@@ -10,7 +10,7 @@ use quick_xml::XmlVersion;
 use quick_xml::events::{BytesStart, Event};
 use std::borrow::Cow;
 
-/// Parses a chunk of a document.
+/// Parses a chunk of a document. An error has the offset in the chunk's bytes.
 pub(super) fn parse(chunk: &TextChunk, format: TextFormat) -> Result<ChangeSet, (usize, String)> {
     let text = match std::str::from_utf8(&chunk.bytes) {
         Ok(text) => text,
@@ -34,7 +34,7 @@ pub(super) fn parse(chunk: &TextChunk, format: TextFormat) -> Result<ChangeSet, 
     }
 }
 
-/// What to say of a document that begins with another element than it should.
+/// The error message for a document whose root element is `found`.
 fn other_root(format: TextFormat, found: &str) -> String {
     let other = match format {
         TextFormat::OsmChange => TextFormat::Osm,
@@ -48,13 +48,13 @@ fn other_root(format: TextFormat, found: &str) -> String {
     format!("expected <{root}>, not <{found}>")
 }
 
-/// Where in the document the parser is.
+/// The type of an open element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ancestor {
     Root,
     Section(ChangeAction),
     Object,
-    /// An element that is not known, or one that has no contents of interest.
+    /// An unknown element, or an element whose contents are ignored.
     Other,
 }
 
@@ -64,7 +64,7 @@ struct Parser {
     stack: Vec<Ancestor>,
     draft: Option<Draft>,
     seen_root: bool,
-    /// Whether the document ends where the text does.
+    /// Whether the document ends with this chunk.
     is_last: bool,
 }
 
@@ -104,7 +104,7 @@ impl Parser {
         }
     }
 
-    /// Outside of the document there is nothing but space.
+    /// Fails if `text`, which is outside the root element, is not white space.
     fn only_space(&self, text: &str) -> Result<(), String> {
         let stray = text
             .chars()
@@ -147,7 +147,7 @@ impl Parser {
     fn close(&mut self, place: Ancestor) -> Result<(), String> {
         match (place, self.draft.take_if(|_| place == Ancestor::Object)) {
             (Ancestor::Object, Some(draft)) => {
-                // Where a way says the locations of some of its nodes, it has room for all.
+                // If a way has a location for some of its nodes, its list of locations has an entry for each.
                 let nodes = self.objects.refs.len() - draft.refs_start;
                 let locations = &mut self.objects.locations;
                 if locations.len() > draft.locations_start {
@@ -183,7 +183,7 @@ impl Parser {
         Ok(Ancestor::Root)
     }
 
-    /// Bounds that make no sense are no reason to refuse a file.
+    /// Reads the bounds of the document. Bounds with a missing or unreadable side are ignored, rather than an error.
     fn bounds(&mut self, element: &BytesStart<'_>) -> Result<Ancestor, String> {
         let mut sides = [None; 4];
         for_each_attribute(element, |key, value| {
@@ -237,7 +237,7 @@ impl Parser {
         for_each_attribute(element, |key, value| {
             match key {
                 "id" => id = Some(number::<i64>(key, value)?),
-                // Version 0 is how some editors say that there is none.
+                // Some editors write version 0 for objects without version.
                 "version" => {
                     let version = number::<i32>(key, value)?;
                     draft.version = u32::try_from(version).ok().filter(|&version| version > 0);
@@ -254,7 +254,7 @@ impl Parser {
                         draft.action = ChangeAction::Delete;
                     }
                 }
-                // How editors mark what the user deleted: it is no version that the database has.
+                // Editors mark objects that their user deleted by this attribute. The database has no such version.
                 "action" if self.format == TextFormat::Osm && value == "delete" => {
                     draft.is_left_out = true;
                 }
@@ -346,7 +346,7 @@ impl Parser {
     }
 }
 
-/// Calls `visit` with name and value of each attribute, entities and references decoded.
+/// Calls `visit` with the name and the value of each attribute. Entities and character references are decoded.
 pub(super) fn for_each_attribute(
     element: &BytesStart<'_>,
     mut visit: impl FnMut(&str, &str) -> Result<(), String>,

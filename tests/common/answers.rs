@@ -1,18 +1,18 @@
-//! Programs that are asked something: what they answer, and small files to ask about.
+//! Running programs that report something, and small files to run them on.
 
 use super::craft::{self, Shape};
 use super::{Arg, Kind, Object, canonical_key, pbfhogg};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What a program said in the end.
+/// The result of running a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// Its exit status.
+    /// The exit status.
     pub status: i32,
-    /// What it wrote to standard output.
+    /// Standard output.
     pub stdout: String,
-    /// What it wrote to standard error.
+    /// Standard error.
     pub stderr: String,
 }
 
@@ -29,21 +29,21 @@ impl Answer {
         lines
     }
 
-    /// Standard output as JSON.
+    /// Standard output parsed as JSON.
     pub fn json(&self) -> serde_json::Value {
         let parsed = serde_json::from_str(&self.stdout);
         parsed.unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 }
 
-/// Runs the tool, whatever its exit status.
+/// Runs the program, which may end with any exit status but must not panic.
 pub fn ask(args: &[Arg]) -> Answer {
     let answer = answer(pbfhogg(), args);
     assert!(!answer.stderr.contains("panicked"), "{}", answer.stderr);
     answer
 }
 
-/// Runs osmium, whatever its exit status.
+/// Runs osmium, which may end with any exit status.
 pub fn ask_osmium(args: &[Arg]) -> Answer {
     answer(Command::new("osmium"), args)
 }
@@ -60,12 +60,12 @@ fn answer(mut command: Command, args: &[Arg]) -> Answer {
     }
 }
 
-/// A file of these blobs.
+/// Writes a file with a blob for each list of objects.
 pub fn file_of(dir: &Path, name: &str, blobs: &[&[Object]]) -> PathBuf {
     file_in_shape(dir, name, blobs, &Shape::USUAL)
 }
 
-/// A file of these blobs, in any shape.
+/// Writes a file with a blob for each list of objects, in a given shape.
 pub fn file_in_shape(dir: &Path, name: &str, blobs: &[&[Object]], shape: &Shape) -> PathBuf {
     let blobs: Vec<_> = blobs
         .iter()
@@ -76,7 +76,7 @@ pub fn file_in_shape(dir: &Path, name: &str, blobs: &[&[Object]], shape: &Shape)
     path
 }
 
-/// A history file of these blobs.
+/// Writes a history file with a blob for each list of objects.
 pub fn history_of(dir: &Path, name: &str, blobs: &[&[Object]]) -> PathBuf {
     let shape = Shape {
         history: true,
@@ -93,13 +93,13 @@ pub fn history_of(dir: &Path, name: &str, blobs: &[&[Object]]) -> PathBuf {
     path
 }
 
-/// The objects in canonical order, versions ascending.
+/// The objects in canonical order, versions of an object ascending.
 pub fn in_order(mut objects: Vec<Object>) -> Vec<Object> {
     objects.sort_by_key(|object| (canonical_key(object.kind, object.id), object.version));
     objects
 }
 
-/// `n17`, `w-3`, `r111`.
+/// The name of an object: `n17`, `w-3`, `r111`.
 pub fn name_of(object: &Object) -> String {
     let letter = match object.kind {
         Kind::Node => 'n',

@@ -1,24 +1,24 @@
-//! Files that break the rules of the format, one rule each.
+//! Invalid files. Each breaks one rule of the format.
 
 use super::craft::{
     Message, bzip2_blob, file, frame, frame_of, header_payload, lz4_blob, lzma_blob, plain_file,
     raw_blob, zlib_blob, zstd_blob,
 };
 
-/// A file, and what is wrong with it.
+/// A file that breaks a rule.
 pub struct BadFile {
-    /// The rule that it breaks.
+    /// A description of the violation.
     pub rule: String,
-    /// The file.
+    /// The contents of the file.
     pub bytes: Vec<u8>,
-    /// Whether commands may take it that do not look at what is wrong.
+    /// Whether commands that do not read the invalid part may accept the file.
     pub may_pass: bool,
 }
 
-/// A field of a message that is to be a number, as bytes of a negative one.
+/// The varint of a field whose value is -1.
 const MINUS_ONE: u64 = u64::MAX;
 
-/// Every rule.
+/// A file for each rule.
 pub fn bad_files() -> Vec<BadFile> {
     let mut files = Vec::new();
     let mut add = |rule: &str, bytes: Vec<u8>| {
@@ -47,7 +47,7 @@ pub fn bad_files() -> Vec<BadFile> {
 
 type Add<'a> = &'a mut dyn FnMut(&str, Vec<u8>);
 
-/// A block that is as it should be.
+/// A valid block.
 fn good_block() -> Vec<u8> {
     of_groups(
         &[dense(&[1, 2, 3], &[1, 2, 3], &[1, 2, 3])],
@@ -179,7 +179,7 @@ fn blobs(add: Add) {
         );
         add(&format!("{name} data of nothing"), sized(*field, len, &[]));
     }
-    // A thousandth of what comes out.
+    // 200 MiB of zeros compress to about a thousandth of their length.
     let zeros = vec![0; 200 << 20];
     let bombs = [
         ("zlib", 3, zlib(&zeros)),
@@ -474,7 +474,7 @@ fn blocks(add: Add) {
         "a group in a field of number 0",
         block_file(Message::new().bytes(2, &[2, 0]).to_bytes()),
     );
-    // Messages within messages, each a byte shorter than it says.
+    // Messages within messages. Each is a byte shorter than its length says.
     let mut nested = vec![0xff; 10];
     for _ in 0..40 {
         nested = Message::new().bytes(2, &nested).to_bytes();
@@ -483,7 +483,7 @@ fn blocks(add: Add) {
     add("nested garbage", block_file(nested));
 }
 
-/// What is wrong where not every command looks.
+/// Errors that only some commands read.
 fn contents(add: Add) {
     let way = Message::new().varint(1, 5).packed_deltas(8, &[1, 2]);
     let tagged = way.packed_uint(2, &[1]).packed_uint(3, &[2]);

@@ -1,21 +1,21 @@
-//! What differs between two lists of objects, found the plain and slow way.
+//! The differences between two lists of objects, computed by simple, slow code.
 
 use super::answers::{ask, file_of, name_of};
 use super::{Kind, Object, canonical_key, node, relation, way, with_metadata};
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
-/// What of two objects has to be the same.
+/// Whether two versions of an object count as the same.
 pub type Sameness<'a> = &'a dyn Fn(&Object, &Object) -> bool;
 
-/// The tags by key and value.
+/// The tags, sorted by key and value.
 pub fn sorted_tags(object: &Object) -> Vec<(String, String)> {
     let mut tags = object.tags.clone();
     tags.sort();
     tags
 }
 
-/// Location, tags, nodes and members.
+/// Whether two objects have the same location, visibility, tags (in any order), refs and members.
 pub fn same_content(old: &Object, new: &Object) -> bool {
     let place = |object: &Object| (object.lat_nano, object.lon_nano, object.visible);
     place(old) == place(new)
@@ -24,13 +24,13 @@ pub fn same_content(old: &Object, new: &Object) -> bool {
         && old.members == new.members
 }
 
-/// Content and metadata.
+/// Whether two objects have the same content and metadata.
 pub fn same_in_all(old: &Object, new: &Object) -> bool {
     let info = |object: &Object| (object.version, object.timestamp, object.changeset);
     same_content(old, new) && info(old) == info(new) && (old.uid, &old.user) == (new.uid, &new.user)
 }
 
-/// The lines that `diff` should print.
+/// The lines that `diff` must print.
 pub fn expected(old: &[Object], new: &[Object], same: Sameness) -> Vec<String> {
     let mut pairs: BTreeMap<_, [Option<&Object>; 2]> = BTreeMap::new();
     for (side, objects) in [old, new].into_iter().enumerate() {
@@ -57,13 +57,14 @@ pub fn expected(old: &[Object], new: &[Object], same: Sameness) -> Vec<String> {
     pairs.values().map(line).collect()
 }
 
-/// Without the lines of what is the same.
+/// The lines, without those of objects that are the same.
 pub fn without_common(lines: &[String]) -> Vec<String> {
     let differs = |line: &&String| !line.starts_with(' ');
     lines.iter().filter(differs).cloned().collect()
 }
 
-/// `*n1 v1 v2` as osmium writes it: `-n1 v1` and `+n1 v2`, the lower version first.
+/// Converts the line of a changed object, `*n1 v1 v2`, to the lines of osmium: `-n1 v1` and `+n1 v2`, the lower version
+/// first.
 pub fn as_osmium_shows(line: &str) -> Vec<String> {
     let words: Vec<&str> = line[1..].split(' ').collect();
     let [id, old, new] = words[..] else {
@@ -78,7 +79,7 @@ pub fn as_osmium_shows(line: &str) -> Vec<String> {
     lines.into_iter().map(|(_, line)| line).collect()
 }
 
-/// Objects that differ in the order of their tags and in nothing else.
+/// The names of objects that differ only in the order of their tags.
 pub fn reordered(old: &[Object], new: &[Object]) -> HashSet<String> {
     let key = |object: &Object| (object.kind, object.id);
     let old: BTreeMap<_, _> = old.iter().map(|object| (key(object), object)).collect();
@@ -89,12 +90,12 @@ pub fn reordered(old: &[Object], new: &[Object]) -> HashSet<String> {
     new.iter().filter(is_reordered).map(name_of).collect()
 }
 
-/// The exit status that belongs to the lines.
+/// The exit status of `diff` for the given lines.
 pub fn status_of(lines: &[String]) -> i32 {
     i32::from(lines.iter().any(|line| !line.starts_with(' ')))
 }
 
-/// Both comparisons with the metadata and without, as text.
+/// Runs `diff` with and without metadata, and with and without common objects, and compares lines and exit status.
 pub fn assert_diff(old: &Path, new: &Path, [old_objects, new_objects]: [&[Object]; 2], what: &str) {
     for (args, same) in [
         (
@@ -114,12 +115,12 @@ pub fn assert_diff(old: &Path, new: &Path, [old_objects, new_objects]: [&[Object
     }
 }
 
-/// The object with metadata of that version.
+/// The object with a version, and metadata derived from that version.
 pub fn versioned(object: Object, version: i64) -> Object {
     with_metadata(object, version, 1_600_000_000 + version, 7, "mapper")
 }
 
-/// Two files in which each kind has something of everything.
+/// Two lists of objects with unchanged, changed, added and removed ones.
 pub fn small() -> [Vec<Object>; 2] {
     let outer = [(Kind::Way, 1, "outer"), (Kind::Node, 2, "")];
     let inner = [(Kind::Way, 1, "inner"), (Kind::Node, 2, "")];
@@ -145,7 +146,7 @@ pub fn small() -> [Vec<Object>; 2] {
     [old, new]
 }
 
-/// Files of them, a blob a kind.
+/// Files of the objects of [`small`], with a blob per kind.
 pub fn small_files(dir: &Path) -> [PathBuf; 2] {
     let [old, new] = small();
     [

@@ -1,8 +1,7 @@
-//! Builds valid but awkward PBF files by hand, with a protobuf writer of its own.
+//! Builds valid but awkward PBF files with a protobuf writer that shares no code with the crate.
 //!
-//! [`block`] writes any list of objects in the shape that a test asks for; decoding the result must
-//! give the same objects back. The smaller functions are for files that are made awkward, or
-//! broken, one byte at a time.
+//! [`block`] encodes any list of objects in the [`Shape`] that a test needs; decoding the result must return the same
+//! objects. The smaller functions are for files that are made awkward, or invalid, byte by byte.
 
 use super::{Kind, Object, mixed_objects};
 use std::cmp::Reverse;
@@ -11,18 +10,18 @@ use std::io::Write;
 
 // Protobuf messages.
 
-/// How a message, and every message inside it, is laid out. All of these mean the same.
+/// The encoding of a message and of all messages in it. All layouts have the same meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
-    /// Fields as they were added, repeated scalars packed in one run: what most writers produce.
+    /// Fields in the order in which they were added, repeated scalars packed in one run, as most writers encode them.
     Usual,
-    /// Repeated scalars one by one, each with its field number.
+    /// Repeated scalars unpacked: each value has its own field key.
     Unpacked,
-    /// Repeated scalars in pieces, one of them empty, among the other fields.
+    /// Repeated scalars in several pieces, one of them empty, between the other fields.
     Split,
-    /// Fields by descending number.
+    /// Fields by descending field number.
     Reversed,
-    /// A field that no definition knows before and behind each field, of every wire type in turn.
+    /// Each field between fields with unknown numbers, which have all wire types in turn.
     UnknownFields,
 }
 
@@ -67,7 +66,7 @@ impl Message {
         self.field(number, Field::Varint(value))
     }
 
-    /// Adds a varint if there is one.
+    /// Adds a varint field if `value` is present.
     pub fn optional(self, number: u32, value: Option<u64>) -> Message {
         match value {
             Some(value) => self.varint(number, value),
@@ -90,7 +89,7 @@ impl Message {
         self.field(number, Field::Message(value))
     }
 
-    /// Adds a repeated int32, uint32, bool or enum; nothing when there are no values.
+    /// Adds a repeated int32, uint32, bool or enum; no field if there are no values.
     pub fn packed_uint(self, number: u32, values: &[u64]) -> Message {
         match values {
             [] => self,
@@ -98,13 +97,13 @@ impl Message {
         }
     }
 
-    /// Adds a repeated sint32 or sint64; nothing when there are no values.
+    /// Adds a repeated sint32 or sint64; no field if there are no values.
     pub fn packed_sint(self, number: u32, values: &[i64]) -> Message {
         let values: Vec<u64> = values.iter().copied().map(zigzag).collect();
         self.packed_uint(number, &values)
     }
 
-    /// Adds a repeated sint32 or sint64 as differences between neighbours.
+    /// Adds a repeated sint32 or sint64 with delta encoding.
     pub fn packed_deltas(self, number: u32, values: &[i64]) -> Message {
         let before = std::iter::once(&0).chain(values);
         let deltas: Vec<i64> = values
@@ -120,7 +119,7 @@ impl Message {
         self.encode(Layout::Usual)
     }
 
-    /// The message in any layout.
+    /// The message in a layout.
     pub fn encode(&self, layout: Layout) -> Vec<u8> {
         let mut pieces: Vec<(u32, usize, Vec<u8>)> = Vec::new();
         for (number, field) in &self.fields {
@@ -138,7 +137,7 @@ impl Message {
 }
 
 impl Field {
-    /// The field's bytes, in as many pieces as the layout puts at different places.
+    /// The encoded field, in one or several pieces. The layout decides about their position in the message.
     fn encode(&self, number: u32, layout: Layout) -> Vec<Vec<u8>> {
         let scalar = |value: u64| [varint(u64::from(number) << 3), varint(value)].concat();
         let run = |values: &[u64]| {
@@ -215,7 +214,7 @@ pub fn frame_with_index(blob_type: &str, indexdata: &[u8], blob: &[u8]) -> Vec<u
     )
 }
 
-/// A frame with any bytes for its BlobHeader.
+/// A frame whose BlobHeader is any bytes.
 pub fn frame_of(blob_header: &[u8], blob: &[u8]) -> Vec<u8> {
     let length = u32::try_from(blob_header.len())
         .expect("BlobHeader")
@@ -223,14 +222,14 @@ pub fn frame_of(blob_header: &[u8], blob: &[u8]) -> Vec<u8> {
     [&length, blob_header, blob].concat()
 }
 
-/// The BlobHeader that belongs to a blob.
+/// The BlobHeader of a blob.
 pub fn blob_header(blob_type: &str, blob: &[u8]) -> Message {
     Message::new()
         .bytes(1, blob_type.as_bytes())
         .varint(3, blob.len() as u64)
 }
 
-/// A Blob that holds its payload as it is.
+/// A Blob with an uncompressed payload.
 pub fn raw_blob(payload: &[u8]) -> Vec<u8> {
     Message::new().bytes(1, payload).to_bytes()
 }
@@ -252,12 +251,12 @@ pub fn lz4_blob(payload: &[u8]) -> Vec<u8> {
     blob_with(6, payload, &lz4_flex::block::compress(payload))
 }
 
-/// A Blob that says lzma_data; what it holds is not.
+/// A Blob with the field lzma_data, whose contents are not lzma.
 pub fn lzma_blob(payload: &[u8]) -> Vec<u8> {
     blob_with(4, payload, b"not really lzma")
 }
 
-/// A Blob that says OBSOLETE_bzip2_data; what it holds is not.
+/// A Blob with the field OBSOLETE_bzip2_data, whose contents are not bzip2.
 pub fn bzip2_blob(payload: &[u8]) -> Vec<u8> {
     blob_with(5, payload, b"BZh9 not really bzip2")
 }
@@ -269,7 +268,7 @@ fn blob_with(field: u32, payload: &[u8], compressed: &[u8]) -> Vec<u8> {
         .to_bytes()
 }
 
-/// The payload of an OSMHeader frame. Feature names are written as given, none is added.
+/// The payload of an OSMHeader frame with exactly the given features.
 pub fn header_payload(required: &[&str], optional: &[&str]) -> Vec<u8> {
     let mut header = Message::new();
     for feature in required {
@@ -281,7 +280,7 @@ pub fn header_payload(required: &[&str], optional: &[&str]) -> Vec<u8> {
     header.bytes(16, b"crafted").to_bytes()
 }
 
-/// A whole file of header and block payloads, in zlib blobs.
+/// A file of a header payload and block payloads, all in zlib blobs.
 pub fn file(header: Vec<u8>, blocks: &[Vec<u8>]) -> Vec<u8> {
     let mut file = frame("OSMHeader", &zlib_blob(&header));
     for block in blocks {
@@ -290,7 +289,7 @@ pub fn file(header: Vec<u8>, blocks: &[Vec<u8>]) -> Vec<u8> {
     file
 }
 
-/// A whole file of blocks that need no feature but the usual two.
+/// A file of block payloads that need only the features OsmSchema-V0.6 and DenseNodes.
 pub fn plain_file(blocks: &[Vec<u8>]) -> Vec<u8> {
     let header = header_payload(&["OsmSchema-V0.6", "DenseNodes"], &[]);
     file(header, blocks)
@@ -298,29 +297,29 @@ pub fn plain_file(blocks: &[Vec<u8>]) -> Vec<u8> {
 
 // Blocks.
 
-/// The ways in which blocks that hold the same objects may differ.
+/// The properties in which blocks with the same objects may differ.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
     /// The layout of the PrimitiveBlock and everything in it.
     pub layout: Layout,
-    /// Nanodegrees in a unit of a coordinate.
+    /// The unit of coordinates in nanodegrees.
     pub granularity: i64,
-    /// Latitude 0 of the block in nanodegrees.
+    /// Offset of latitudes in nanodegrees.
     pub lat_offset: i64,
-    /// Longitude 0 of the block in nanodegrees.
+    /// Offset of longitudes in nanodegrees.
     pub lon_offset: i64,
-    /// Milliseconds in a unit of a timestamp.
+    /// The unit of timestamps in milliseconds.
     pub date_granularity: i64,
     /// Whether nodes are DenseNodes.
     pub dense: bool,
-    /// An absent version or changeset; with -1, as old writers have it, none is left out.
+    /// The value for an absent version or changeset. With -1, as in files of old writers, both are always present.
     pub absent: i64,
-    /// Whether `visible` is written for visible objects also.
+    /// Whether `visible` is present for visible objects, too.
     pub history: bool,
 }
 
 impl Shape {
-    /// What most writers produce.
+    /// The shape that most writers produce.
     pub const USUAL: Shape = Shape {
         layout: Layout::Usual,
         granularity: 100,
@@ -354,13 +353,13 @@ fn exact_quotient(value: i64, unit: i64) -> i64 {
     value / unit
 }
 
-/// A PrimitiveBlock of the objects in their order: one group for each run of a kind.
+/// A PrimitiveBlock of objects in the given order, with one group per run of objects of one kind.
 pub fn block(objects: &[Object], shape: &Shape) -> Vec<u8> {
     let runs: Vec<&[Object]> = objects.chunk_by(|a, b| a.kind == b.kind).collect();
     block_of_runs(&runs, shape)
 }
 
-/// A PrimitiveBlock of objects: one group for each run, which is of one kind.
+/// A PrimitiveBlock with one group per run. All objects of a run must be of the same kind.
 pub fn block_of_runs(runs: &[&[Object]], shape: &Shape) -> Vec<u8> {
     let indexes = HashMap::from([(String::new(), 0)]);
     let mut writer = BlockWriter { shape, indexes };
@@ -370,7 +369,7 @@ pub fn block_of_runs(runs: &[&[Object]], shape: &Shape) -> Vec<u8> {
     block_of_groups(groups, &strings, shape)
 }
 
-/// A PrimitiveBlock of any groups.
+/// A PrimitiveBlock of the given groups, which need not be valid.
 pub fn block_of_groups(
     groups: Vec<Message>,
     strings: &[impl AsRef<str>],
@@ -391,7 +390,7 @@ pub fn block_of_groups(
     block.encode(shape.layout)
 }
 
-/// Writes the groups of a block while its string table grows.
+/// Encodes the groups of a block and collects the strings for its string table.
 struct BlockWriter<'a> {
     shape: &'a Shape,
     indexes: HashMap<String, u64>,
@@ -458,7 +457,7 @@ impl BlockWriter<'_> {
         message.packed_uint(10, &kinds)
     }
 
-    /// An Info message, unless there is nothing to say.
+    /// An Info message, unless all its fields are absent.
     fn info(&mut self, object: &Object) -> Option<Message> {
         let shape = self.shape;
         let (version, changeset) = (object.version, object.changeset);
@@ -501,7 +500,7 @@ impl BlockWriter<'_> {
             .packed_uint(10, &keys_vals)
     }
 
-    /// DenseInfo without the columns in which all is absent.
+    /// A DenseInfo message without the columns in which all values are absent.
     fn dense_info(&mut self, nodes: &[Object]) -> Message {
         let shape = self.shape;
         let sids = nodes
@@ -529,13 +528,13 @@ impl BlockWriter<'_> {
     }
 }
 
-/// The column, or nothing where it says nothing.
+/// The column, or an empty column if all its values are 0.
 fn unless_zero(column: Vec<i64>) -> Vec<i64> {
     let is_indexed = column.iter().any(|&value| value != 0);
     if is_indexed { column } else { Vec::new() }
 }
 
-/// One block with four groups: nodes, ways, relations and nodes again.
+/// A block of [`mixed_objects`]: groups of nodes, ways, relations, and nodes again.
 pub fn mixed_block() -> Vec<u8> {
     block(&mixed_objects(), &Shape::USUAL)
 }

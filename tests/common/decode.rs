@@ -1,9 +1,9 @@
-//! A plain, slow decoder of PBF files that shares no code with the crate under test.
+//! A simple, slow decoder of PBF files that shares no code with the crate.
 //!
-//! It follows `fileformat.proto`, `osmformat.proto` and the protobuf encoding to the letter: fields
-//! in any order, unknown fields skipped, repeated scalars packed, unpacked or in pieces. Each
-//! message becomes a list of fields first and is interpreted afterwards, so no order of fields can
-//! matter. Invalid input panics: whatever a test reads here has to be a valid file.
+//! It implements `fileformat.proto`, `osmformat.proto` and the protobuf encoding completely: fields in any order,
+//! unknown fields skipped, repeated scalars packed, unpacked or in pieces. A message is first split into a list of
+//! fields and then interpreted, so the order of fields cannot matter. Invalid input panics: a file that a test reads
+//! here must be valid.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -14,9 +14,9 @@ pub use super::{Kind, Object};
 /// One frame of a file: length word, BlobHeader and Blob.
 #[derive(Debug, Clone)]
 pub struct Frame {
-    /// Where the frame's length word stands in the file.
+    /// Offset in the file of the frame's length word.
     pub offset: u64,
-    /// BlobHeader.type: "OSMHeader" or "OSMData" for the frames that the format knows.
+    /// BlobHeader.type: "OSMHeader" and "OSMData" are the types that the format defines.
     pub blob_type: String,
     /// BlobHeader.indexdata (field 2).
     pub indexdata: Option<Vec<u8>>,
@@ -51,13 +51,13 @@ pub struct Header {
     pub replication_url: Option<String>,
     /// The table of contents (field 1001, an extension).
     pub toc: Option<Vec<u8>>,
-    /// Length of the padding behind it (field 1002).
+    /// Length of the padding after the table of contents (field 1002).
     pub padding_bytes: usize,
     /// Numbers of all other fields, ascending, each once.
     pub unknown_fields: Vec<u32>,
 }
 
-/// All frames of a file, in file order, but for those of its table of contents.
+/// The frames of a file in file order, without those of its table of contents.
 pub fn frames(path: &Path) -> Vec<Frame> {
     let mut frames = all_frames(path);
     frames.retain(|frame| !is_table(frame));
@@ -98,7 +98,7 @@ pub fn all_frames(path: &Path) -> Vec<Frame> {
     frames
 }
 
-/// The HeaderBlock, which must be in the file's first frame.
+/// The HeaderBlock. The first frame of the file must contain it.
 pub fn header(path: &Path) -> Header {
     let frames = frames(path);
     let first = frames.first().expect("the file is empty");
@@ -112,7 +112,7 @@ pub fn objects(path: &Path) -> Vec<Object> {
     blocks.iter().flat_map(|payload| block(payload)).collect()
 }
 
-/// For each OSMData frame, the kinds in it, ascending and each once, and the number of objects.
+/// The kinds of objects in each OSMData frame, ascending, and the number of its objects.
 pub fn blocks(path: &Path) -> Vec<(Vec<Kind>, usize)> {
     let summary = |payload: &Vec<u8>| {
         let objects = block(payload);
@@ -227,7 +227,7 @@ pub fn header_block(payload: &[u8]) -> Header {
     }
 }
 
-/// The objects in the payload of an OSMData frame. Changesets are passed over.
+/// The objects in the payload of an OSMData frame. Changesets are skipped.
 pub fn block(payload: &[u8]) -> Vec<Object> {
     let fields = Fields::parse(payload, "PrimitiveBlock");
     let strings = fields.message(1, "StringTable");
@@ -242,7 +242,7 @@ pub fn block(payload: &[u8]) -> Vec<Object> {
     groups.iter().flat_map(|group| block.group(group)).collect()
 }
 
-/// What the fields of a block mean: strings and units.
+/// The string table and the units of a block, which its objects refer to.
 struct Block {
     strings: Vec<Vec<u8>>,
     granularity: i64,
@@ -307,7 +307,7 @@ impl Block {
         relation
     }
 
-    /// What plain nodes, ways and relations share: keys (2), vals (3) and info (4).
+    /// Decodes the fields that plain nodes, ways and relations share: keys (2), vals (3) and info (4).
     fn tagged_object(&self, kind: Kind, id: i64, fields: &Fields) -> Object {
         let (keys, values) = (fields.repeated(2), fields.repeated(3));
         assert_eq!(keys.len(), values.len(), "{kind:?} {id}: keys and values");
@@ -342,8 +342,8 @@ impl Block {
         nodes
     }
 
-    /// Spreads keys_vals: for each node, key and value indexes in turn, then a 0. The column may be
-    /// left out, and a column that ends early leaves the remaining nodes without tags.
+    /// Distributes keys_vals to nodes: for each node, pairs of key and value indexes, then a 0. The column may be
+    /// absent, and a column that ends early leaves the remaining nodes without tags.
     fn dense_tags(&self, nodes: &mut [Object], keys_vals: Vec<u64>) {
         let mut indexes = keys_vals.into_iter();
         for node in nodes.iter_mut() {
@@ -355,8 +355,8 @@ impl Block {
         assert_eq!(indexes.len(), 0, "keys_vals behind the last node");
     }
 
-    /// Spreads the DenseInfo columns. Each may be left out, and a node behind a column's end has no
-    /// such value.
+    /// Distributes the DenseInfo columns to nodes. Each column may be absent. A node for which a column has no value
+    /// lacks that property.
     fn dense_info(&self, nodes: &mut [Object], info: &Fields) {
         let counts = [1, 2, 3, 4, 5, 6].map(|number| info.repeated(number).len());
         let fits = counts.iter().all(|&count| count <= nodes.len());
@@ -383,7 +383,7 @@ impl Block {
         utf8(string.clone())
     }
 
-    /// A user's id and name. String 0 is "no name", also where the table has not even that.
+    /// A user's id and name. String id 0 means no name, even if the string table is empty.
     fn user(&self, uid: Option<i64>, sid: Option<i64>) -> (Option<i64>, Option<String>) {
         let name = sid
             .filter(|&sid| sid != 0)
@@ -422,14 +422,14 @@ fn member_kind(value: u64) -> Kind {
     }
 }
 
-/// A version or changeset, where writers put 0 or -1 for "absent".
+/// A version or a changeset. Writers use 0 and -1 for "absent".
 fn present(value: Option<i64>) -> Option<i64> {
     value.filter(|&value| value != 0 && value != -1)
 }
 
 // The protobuf encoding.
 
-/// The fields of a message in the order in which they stand there.
+/// The fields of a message, in their order in the message.
 struct Fields(Vec<Field>);
 
 struct Field {
@@ -440,7 +440,7 @@ struct Field {
 enum Value {
     Varint(u64),
     Bytes(Vec<u8>),
-    /// 4 or 8 bytes, which no field of the format uses.
+    /// Length of a fixed-size field: 4 or 8 bytes. No field of the format has such a type.
     Fixed(usize),
 }
 
@@ -488,7 +488,7 @@ impl Fields {
         self.each(number).next().is_some()
     }
 
-    /// A scalar: the last occurrence counts.
+    /// A scalar. The last occurrence counts.
     fn varint(&self, number: u32) -> Option<u64> {
         self.each(number).last().map(|field| match field.value {
             Value::Varint(value) => value,
@@ -518,13 +518,13 @@ impl Fields {
         self.bytes(number).map(utf8)
     }
 
-    /// A single embedded message. Several occurrences merge: they are parsed as if joined.
+    /// An embedded message. Several occurrences are merged: they are parsed as if concatenated.
     fn message(&self, number: u32, name: &str) -> Option<Fields> {
         let joined = self.all_bytes(number).concat();
         self.has(number).then(|| Fields::parse(&joined, name))
     }
 
-    /// A repeated scalar, packed, unpacked, or any mixture of the two.
+    /// A repeated scalar: packed, unpacked, or both.
     fn repeated(&self, number: u32) -> Vec<u64> {
         let mut values = Vec::new();
         for field in self.each(number) {
@@ -542,8 +542,7 @@ impl Fields {
         values
     }
 
-    /// A repeated sint field that is delta coded. From the smallest number to the largest is no more than
-    /// a step: what leaves the range comes back at its other end.
+    /// A repeated, delta-encoded sint field. Overflow wraps around.
     fn deltas(&self, number: u32) -> Vec<i64> {
         let mut sum = 0_i64;
         let mut values = Vec::new();

@@ -1,12 +1,12 @@
-//! Every command, as it is given a file: for what has to hold whatever a command does.
+//! The command lines of every command, for properties that all commands must have.
 
 use std::fmt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Commands that read all of `{in}`, or all of a kind in it. `{other}` is a good file with some of the same ids,
-/// `{day}` a change file; `{out}` is where the output goes.
+/// Commands that read all of `{in}`, or all objects of a kind. `{other}` is a valid file with some of the same ids,
+/// `{day}` a change file, `{out}` the output.
 pub const READERS: [&str; 24] = [
     "cat -c version {in} -o {out}",
     "cat -f opl {in} -o {out}",
@@ -34,16 +34,16 @@ pub const READERS: [&str; 24] = [
     "inspect tags {in}",
 ];
 
-/// Commands that read all of a file without index, and hardly more than headers of one that has one.
+/// Commands that read all of a file without index, but little more than the headers of a file with an index.
 pub const COPIERS: [&str; 2] = ["cat {in} -o {out}", "inspect {in}"];
 
-/// What became of a run.
+/// The result of a run.
 pub struct Ran {
-    /// The exit status; `None` where a signal ended it.
+    /// The exit status; `None` if a signal ended the run.
     pub status: Option<i32>,
-    /// What it said on standard error.
+    /// Standard error.
     pub stderr: String,
-    /// How long it took.
+    /// The wall time of the run.
     pub time: Duration,
 }
 
@@ -54,7 +54,7 @@ impl fmt::Display for Ran {
 }
 
 impl Ran {
-    /// The one line that says what is wrong.
+    /// The error message, if standard error has exactly one.
     pub fn error(&self) -> Option<&str> {
         let mut errors = self
             .stderr
@@ -64,10 +64,10 @@ impl Ran {
     }
 }
 
-/// What bad input may cost: a run that asks for more memory is aborted.
+/// Maximum number of bytes of memory for a command on bad input. An allocation beyond it aborts the run.
 pub const MOST_BYTES: u64 = 200_000_000;
 
-/// Runs such a command, with what stands for the words in braces, in no more memory than [`MOST_BYTES`].
+/// Runs a command with at most [`MOST_BYTES`] of memory. `words` gives the path for each placeholder in braces.
 pub fn run_with(command: &str, words: &[(&str, &Path)]) -> Ran {
     let mut tool = Command::new("prlimit");
     tool.arg(format!("--data={MOST_BYTES}"));

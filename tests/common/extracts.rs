@@ -1,34 +1,35 @@
-//! What lies in a region, and what comes along with it: found out the plain slow way.
+//! The expected results of `extract`, computed by simple, slow code.
 //!
-//! What is here was found by asking osmium, see `the_plain_search_gives_what_osmium_gives…` in
-//! `tests/extract.rs`. Objects go by their ids: what is said of an object is said of any of its versions.
+//! The rules were derived from results of osmium, see `the_plain_search_gives_what_osmium_gives…` in
+//! `tests/extract.rs`. Objects are selected by id: a property of one version holds for all versions.
 
 use super::questions::{Answer, Ids, Inputs, name_of, parted, references};
 use super::regions::{DEGREE, Place, Region, box_of_degrees, written};
 use super::{Kind, Object, node, relation, way, with_metadata};
 use std::path::{Path, PathBuf};
 
-/// What comes along with the nodes in a region.
+/// The objects that are selected in addition to the nodes in a region.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Strategy {
-    /// The ways of these nodes, and the relations of both.
+    /// The ways of these nodes, and the relations of these nodes and ways.
     Simple,
-    /// All nodes of these ways and the parents of these relations also.
+    /// As `Simple`, and all nodes of these ways, and the parents of these relations.
     CompleteWays,
-    /// All nodes of the ways, and no relations.
+    /// As `CompleteWays`, without relations.
     NoRelations,
-    /// As complete ways; and of those of the relations that have a place or a way in the region, the ways
-    /// and nodes of some.
+    /// As `CompleteWays`, and the nodes, ways and nodes of ways of some relations with a node or way in the region:
+    /// those of the given types (`None` is any), and those with at least the given percentage of members in the region,
+    /// if it is not 0.
     Smart(Option<&'static [&'static str]>, usize),
 }
 
-/// Smart as it is unless more is said.
+/// The smart strategy with its default options.
 pub const SMART: Strategy = Strategy::Smart(Some(&["multipolygon"]), 0);
 
-/// The three strategies as they are unless more is said.
+/// The three strategies with their default options.
 pub const STRATEGIES: [Strategy; 3] = [Strategy::Simple, Strategy::CompleteWays, SMART];
 
-/// Strategies with options.
+/// Strategies with other options.
 pub const OPTIONS: [Strategy; 7] = [
     Strategy::NoRelations,
     Strategy::Smart(None, 0),
@@ -40,7 +41,7 @@ pub const OPTIONS: [Strategy; 7] = [
 ];
 
 impl Strategy {
-    /// The arguments that choose it, as osmium has them, too.
+    /// The arguments that select the strategy, in pbfhogg and in osmium.
     pub fn args(self) -> Vec<String> {
         let args = match self {
             Strategy::Simple => "-s simple".to_owned(),
@@ -62,7 +63,7 @@ impl Strategy {
         args.split(' ').map(str::to_owned).collect()
     }
 
-    /// Whether all members of a relation come along, of which `inside` would come anyway.
+    /// Whether the strategy adds the members of a relation of which `inside` members are in the region.
     fn completes(self, relation: &Object, inside: usize) -> bool {
         let Strategy::Smart(types, percent) = self else {
             return false;
@@ -76,7 +77,7 @@ impl Strategy {
     }
 }
 
-/// Where a node is, rounded to 1e-7 degree; nowhere where it is deleted or out of this world.
+/// The location of a node, rounded to 1e-7 degree; `None` for deleted nodes and invalid coordinates.
 pub fn place_of(node: &Object) -> Option<Place> {
     let rounded = |nano: i64| (nano + 50 * nano.signum()) / 100;
     let (lon, lat) = (node.lon_nano, node.lat_nano);
@@ -85,7 +86,7 @@ pub fn place_of(node: &Object) -> Option<Place> {
     is_somewhere.then(|| (rounded(lon), rounded(lat)))
 }
 
-/// The nodes, ways and relations that come out, whether or not the file has them.
+/// The ids in the extract, even if the file does not have the objects.
 pub fn extracted_ids(objects: &[Object], region: &Region, strategy: Strategy) -> Ids {
     let is_inside = |object: &&Object| place_of(object).is_some_and(|place| region.holds(place));
     let nodes: Ids = objects.iter().filter(is_inside).map(name_of).collect();
@@ -123,7 +124,7 @@ pub fn extracted_ids(objects: &[Object], region: &Region, strategy: Strategy) ->
     kept
 }
 
-/// The relations that have these as members, and theirs, and so on.
+/// `children`, the relations that have them as members, the relations that have these as members, and so on.
 fn parents(objects: &[Object], children: Ids) -> Ids {
     let mut found = children;
     loop {
@@ -139,13 +140,13 @@ fn parents(objects: &[Object], children: Ids) -> Ids {
     }
 }
 
-/// The objects that come out, in the order of the file.
+/// The objects in the extract, in file order.
 pub fn extracted(objects: &[Object], region: &Region, strategy: Strategy) -> Vec<Object> {
     parted(objects, &extracted_ids(objects, region, strategy)).0
 }
 
-/// What osmium 1.15 takes for `simple`: of the ways that have a node in the region only those of which it
-/// is the first, and so with relations and the first of their members that is a node or a way.
+/// The ids that osmium 1.15 selects with `simple`: a way with a node in the region only if that is its first node, a
+/// relation only if its first member that is a node or a way is selected.
 pub fn osmiums_simple_ids(objects: &[Object], region: &Region) -> Ids {
     let is_inside = |object: &&Object| place_of(object).is_some_and(|place| region.holds(place));
     let mut kept: Ids = objects.iter().filter(is_inside).map(name_of).collect();
@@ -161,10 +162,10 @@ pub fn osmiums_simple_ids(objects: &[Object], region: &Region) -> Ids {
     kept
 }
 
-// Asking.
+// Running `extract`.
 
-/// Cuts a region given by a file of it out of a file in its three forms; what the plain search finds has
-/// to come out.
+/// Extracts a region, given in a GeoJSON file, from the three forms of a file, and expects the result of the plain
+/// search.
 pub fn expect_extracts(
     inputs: &Inputs,
     objects: &[Object],
@@ -184,7 +185,7 @@ pub fn expect_extracts(
     }
 }
 
-/// Asks for an extract; just these objects have to come out.
+/// Runs `extract` and expects exactly the given objects.
 pub fn expect_extract(
     inputs: &Inputs,
     args: &[&str],
@@ -196,7 +197,8 @@ pub fn expect_extract(
     inputs.expect(&[&["extract"], args, &strategy].concat(), expected)
 }
 
-/// A config of these regions, as multipolygons, and the outputs: numbers with a suffix, in `dir`.
+/// Writes a configuration file with the regions as multipolygons. Returns its path and those of the outputs in `dir`,
+/// whose names are numbers with a suffix.
 pub fn config_of(dir: &Path, regions: &[Region], suffix: &str) -> (PathBuf, Vec<PathBuf>) {
     let name = |number| format!("{number}.{suffix}");
     let extract = |(number, region): (usize, &Region)| {
@@ -212,20 +214,20 @@ pub fn config_of(dir: &Path, regions: &[Region], suffix: &str) -> (PathBuf, Vec<
     (written(dir, "config.json", &text), outputs.collect())
 }
 
-// Made up.
+// Generated data.
 
-/// Numbers without any order, always the same of the same seed.
+/// Pseudo-random numbers, determined by a seed.
 pub struct Dice(pub u64);
 
 impl Dice {
-    /// One of the numbers below `count`.
+    /// A number from 0 to `count` - 1.
     pub fn below(&mut self, count: i64) -> i64 {
         let step = self.0.wrapping_mul(6_364_136_223_846_793_005);
         self.0 = step.wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as i64 % count
     }
 
-    /// A box within the first `size` degrees.
+    /// A box with edges between 0 and `size` degrees.
     pub fn boxed(&mut self, size: i64) -> Region {
         let (west, south) = (self.below(size - 1), self.below(size - 1));
         let (width, height) = (1 + self.below(size / 2), 1 + self.below(size / 2));
@@ -238,11 +240,11 @@ impl Dice {
     }
 }
 
-/// The size of a [`random_world`] in degrees, from longitude and latitude 0.
+/// The size of a [`random_world`] in degrees. It begins at longitude and latitude 0.
 pub const WORLD_SIZE: i64 = 12;
 
-/// Nodes on whole degrees, ways and relations of anything, some of which is not there. With a history,
-/// some have several versions, some of them deleted.
+/// Nodes at whole degrees, and ways and relations with random references, some of them to missing objects. With
+/// `history`, objects have up to three versions, some of them deleted.
 pub fn random_world(seed: u64, count: i64, history: bool) -> Vec<Object> {
     let mut dice = Dice(seed);
     let mut objects = Vec::new();
@@ -264,14 +266,14 @@ pub fn random_world(seed: u64, count: i64, history: bool) -> Vec<Object> {
 }
 
 fn random_object(dice: &mut Dice, kind: Kind, id: i64, count: i64) -> Object {
-    // Most are near the object, few are not there.
+    // Most references are to objects with similar ids, some to missing objects.
     let near = |dice: &mut Dice| match dice.below(4) {
         0 => 1 + dice.below(count + 2),
         _ => (id + dice.below(5) - 2).max(1),
     };
     match kind {
         Kind::Node => {
-            // Along a row, and then the next: neighbours by id are neighbours.
+            // Nodes fill one row after the other: neighbours by id are neighbours in space.
             let (lon, lat) = (id % WORLD_SIZE, id / WORLD_SIZE % WORLD_SIZE);
             let lon = (lon + dice.below(2)) % WORLD_SIZE;
             node(id, lat * DEGREE, lon * DEGREE, &[])

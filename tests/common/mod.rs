@@ -1,4 +1,4 @@
-//! What tests share: an independent decoder and writer, oracles, and running the tool.
+//! Code that tests share: an independent decoder and encoder, oracles, and functions that run the program.
 
 pub mod answers;
 pub mod bad_files;
@@ -18,22 +18,22 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Whether tests take their time: `PBFHOGG_LONG=1`.
+/// Whether tests run in their long version: `PBFHOGG_LONG=1`.
 pub fn is_long() -> bool {
     std::env::var("PBFHOGG_LONG").is_ok_and(|value| value == "1")
 }
 
 // Running the tool.
 
-/// An argument: anything that can be one, so that names and paths go into one list.
+/// An argument. The type lets strings and paths be elements of one list.
 pub type Arg<'a> = &'a dyn AsRef<OsStr>;
 
-/// The tool as it was built for this test run.
+/// The program as built for this test run.
 pub fn pbfhogg() -> Command {
     Command::new(env!("CARGO_BIN_EXE_pbfhogg"))
 }
 
-/// Runs the tool and expects success: `run_ok(&[&"sort", &input, &"-o", &output])`.
+/// Runs the program and expects success: `run_ok(&[&"sort", &input, &"-o", &output])`.
 pub fn run_ok(args: &[Arg]) -> Output {
     let output = run(args);
     assert!(
@@ -46,7 +46,7 @@ pub fn run_ok(args: &[Arg]) -> Output {
     output
 }
 
-/// Runs the tool and expects a plain failure: exit code 2 and one line on stderr, which it returns.
+/// Runs the program and expects an ordinary failure: exit status 2 and one line on stderr. Returns that line.
 pub fn run_fail(args: &[Arg]) -> String {
     let output = run(args);
     let message = stderr(&output);
@@ -68,7 +68,7 @@ pub fn run_fail(args: &[Arg]) -> String {
     message.trim_end().to_owned()
 }
 
-/// A generated world with a day of changes beside it, as `001.osc.gz`.
+/// Creates a synthetic file with `elements` objects, and beside it the change file of one day, `001.osc.gz`.
 pub fn world(dir: &Path, elements: &str) -> PathBuf {
     let path = dir.join("world.osm.pbf");
     run_ok(&[

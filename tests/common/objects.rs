@@ -1,4 +1,4 @@
-//! Objects, as the independent decoder gives them and the independent writer takes them.
+//! Objects in the form that the independent decoder returns and the independent encoder takes.
 
 /// The kinds of objects, in file order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -11,43 +11,43 @@ pub enum Kind {
     Relation,
 }
 
-/// One object. Metadata that writers use for "absent" is `None`: version or changeset 0 or -1,
+/// An object. Metadata is `None` if it has a value that writers use for "absent": version or changeset 0 or -1,
 /// timestamp 0, uid 0 with an empty user name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Object {
-    /// What it is.
+    /// The kind of the object.
     pub kind: Kind,
-    /// Its id.
+    /// The id of the object.
     pub id: i64,
-    /// Its version.
+    /// The version of the object.
     pub version: Option<i64>,
-    /// Seconds since 1970.
+    /// Time of this version in seconds since 1970.
     pub timestamp: Option<i64>,
     /// The changeset of this version.
     pub changeset: Option<i64>,
-    /// The user's id; `Some(0)` only beside a user name.
+    /// The user's id. `Some(0)` occurs only with a user name.
     pub uid: Option<i64>,
-    /// The user's name; never `Some("")`.
+    /// The user's name, which is never empty.
     pub user: Option<String>,
-    /// False in a deleted version.
+    /// False for a deleted version.
     pub visible: bool,
-    /// Latitude in nanodegrees, as stored even in a deleted node; 0 in ways and relations.
+    /// Latitude in nanodegrees, as stored, even in a deleted node; 0 in ways and relations.
     pub lat_nano: i64,
     /// Longitude in nanodegrees.
     pub lon_nano: i64,
-    /// Keys and values in file order.
+    /// Pairs of key and value, in file order.
     pub tags: Vec<(String, String)>,
-    /// A way's node ids.
+    /// The node ids of a way.
     pub refs: Vec<i64>,
-    /// A way's coordinates (LocationsOnWays): latitude and longitude in nanodegrees for each of
-    /// `refs`, or empty.
+    /// The locations of a way (LocationsOnWays): latitude and longitude in nanodegrees, one per entry of `refs`, or
+    /// empty.
     pub locations: Vec<(i64, i64)>,
-    /// A relation's members with their roles.
+    /// The members of a relation: kind, id and role.
     pub members: Vec<(Kind, i64, String)>,
 }
 
 impl Object {
-    /// An object that has nothing but its id.
+    /// An object with only a kind and an id.
     pub fn new(kind: Kind, id: i64) -> Object {
         Object {
             kind,
@@ -68,7 +68,7 @@ impl Object {
     }
 }
 
-/// Keys and values of an object.
+/// Pairs of key and value.
 pub type Tags<'a> = &'a [(&'a str, &'a str)];
 
 /// A node; latitude and longitude in units of 1e-7 degree.
@@ -78,7 +78,7 @@ pub fn node(id: i64, lat_e7: i64, lon_e7: i64, tags: Tags) -> Object {
     node
 }
 
-/// A way.
+/// A way with the given node ids.
 pub fn way(id: i64, refs: &[i64], tags: Tags) -> Object {
     let way = with_tags(Object::new(Kind::Way, id), tags);
     Object {
@@ -109,7 +109,7 @@ fn with_tags(object: Object, tags: Tags) -> Object {
     }
 }
 
-/// The object with every metadata field set.
+/// The object with all metadata fields set. The changeset is derived from version and uid.
 pub fn with_metadata(object: Object, version: i64, timestamp: i64, uid: i64, user: &str) -> Object {
     Object {
         version: Some(version),
@@ -121,7 +121,7 @@ pub fn with_metadata(object: Object, version: i64, timestamp: i64, uid: i64, use
     }
 }
 
-/// Nodes, ways, relations and nodes again, with the ids, places, strings and lists that go wrong.
+/// Nodes, ways, relations and nodes again, with extreme ids, locations, strings and lists.
 pub fn mixed_objects() -> Vec<Object> {
     let members = [
         (Kind::Way, 1, "outer"),
@@ -179,8 +179,7 @@ pub fn known(objects: Vec<Object>) -> Vec<Object> {
     objects.into_iter().enumerate().map(with).collect()
 }
 
-/// Sorts ids as Sort.Type_then_ID wants them: by kind, then 0, negative ids by absolute value,
-/// positive ids ascending.
+/// The sort key for Sort.Type_then_ID: by kind, then id 0, negative ids by absolute value, positive ids ascending.
 pub fn canonical_key(kind: Kind, id: i64) -> (Kind, u64) {
     let positives_start = 1_u64 << 63;
     let rank = if id > 0 {
@@ -191,8 +190,7 @@ pub fn canonical_key(kind: Kind, id: i64) -> (Kind, u64) {
     (kind, rank)
 }
 
-/// Whether objects are in canonical order, versions ascending within an id. Equal neighbours are in
-/// order.
+/// Whether objects are in canonical order, with versions of an object ascending. Equal neighbours are in order.
 pub fn is_canonical(objects: &[Object]) -> bool {
     objects.is_sorted_by_key(|object| (canonical_key(object.kind, object.id), object.version))
 }

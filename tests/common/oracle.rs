@@ -1,6 +1,6 @@
-//! What to compare results with: osmium, real files, and crafted blocks of known content.
+//! Oracles to compare results with: osmium, real files, and crafted blocks of known content.
 //!
-//! A test that lacks its oracle says so and passes, unless `PBFHOGG_REQUIRE_ORACLES=1` demands it.
+//! If an oracle is missing, a test prints that it is skipped and passes. With `PBFHOGG_REQUIRE_ORACLES=1` it fails.
 
 use super::craft::{Layout, Message, Shape, block, block_of_groups, file, header_payload};
 use super::{
@@ -9,16 +9,16 @@ use super::{
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The coordinate that [`opl_objects`] and [`as_opl_shows`] give where there is no location.
+/// The value for an absent coordinate in results of [`opl_objects`] and [`as_opl_shows`].
 pub const NO_LOCATION_NANO: i64 = i64::MAX;
 
-/// A file of the shared data folder beside the project, or `None` where it is missing.
+/// A file in the shared data folder beside the project; `None` if it is missing.
 pub fn shared_data(name: &str) -> Option<PathBuf> {
     let path = shared_folder().join(name);
     available(path.is_file(), &format!("no {}", path.display())).then_some(path)
 }
 
-/// Files that another one of the same program and shape stands for where time is short.
+/// Files that short test runs skip, because another file was written by the same program and has the same shape.
 const STOOD_FOR: [&str; 4] = [
     "andorra-a.osm.pbf",
     "andorra-b.osm.pbf",
@@ -26,8 +26,8 @@ const STOOD_FOR: [&str; 4] = [
     "malta.osm.pbf",
 ];
 
-/// The PBF files of the shared data folder, sorted by name: one of each shape, with `PBFHOGG_LONG=1` all. None where
-/// the folder is missing.
+/// The PBF files in the shared data folder, sorted by name: one of each shape, or all of them with `PBFHOGG_LONG=1`.
+/// Empty if the folder is missing.
 pub fn real_files() -> Vec<PathBuf> {
     let folder = shared_folder();
     if !available(folder.is_dir(), &format!("no {}", folder.display())) {
@@ -52,19 +52,19 @@ pub fn osmium() -> bool {
     )
 }
 
-/// What osmium reads in a file: one OPL line an object, in file order.
+/// The objects that osmium reads in a file: one line of OPL per object, in file order.
 pub fn opl(path: &Path) -> Vec<String> {
     osmium_lines("cat", path)
 }
 
-/// What osmium reads in a file, coordinates in ways left out: osmium drops them on its way.
+/// The objects that osmium reads in a file, as OPL without coordinates in ways.
 pub fn opl_without_locations(path: &Path) -> Vec<String> {
     let (status, lines) = osmium_answer(&[&"cat", &path]);
     assert_eq!(status, 0, "osmium cat {}", path.display());
     lines
 }
 
-/// Runs a command of osmium that writes OSM data: its exit status, and what it wrote as OPL.
+/// Runs an osmium command that writes OSM data. Returns its exit status and the output as lines of OPL.
 pub fn osmium_answer(args: &[Arg]) -> (i32, Vec<String>) {
     let mut osmium = Command::new("osmium");
     osmium.args(args.iter().map(|arg| arg.as_ref()));
@@ -75,12 +75,12 @@ pub fn osmium_answer(args: &[Arg]) -> (i32, Vec<String>) {
     (status, text.lines().map(str::to_owned).collect())
 }
 
-/// The same lines in canonical order.
+/// The objects of a file in canonical order, as sorted by osmium, as lines of OPL.
 pub fn opl_sorted(path: &Path) -> Vec<String> {
     osmium_lines("sort", path)
 }
 
-/// Compares OPL lines and shows, where they differ, the counts and the first few of them.
+/// Compares lines of OPL. If they differ, panics with the number of lines and the first five differences.
 pub fn assert_same_opl(a: &[String], b: &[String]) {
     if a == b {
         return;
@@ -111,18 +111,18 @@ pub fn assert_same_opl(a: &[String], b: &[String]) {
     panic!("{counts}; the first:\n{}", first.join("\n"));
 }
 
-/// What osmium reads in a file, as objects to compare with decoded ones behind [`as_opl_shows`].
+/// The objects that osmium reads in a file, comparable with decoded objects after [`as_opl_shows`].
 pub fn opl_objects(path: &Path) -> Vec<Object> {
     opl(path).iter().map(|line| opl_object(line)).collect()
 }
 
-/// The objects of an OPL file, likewise.
+/// The objects of an OPL file, comparable with decoded objects after [`as_opl_shows`].
 pub fn opl_file_objects(path: &Path) -> Vec<Object> {
     let text = std::fs::read_to_string(path).expect("the OPL file can be read");
     text.lines().map(opl_object).collect()
 }
 
-/// A copy with small ids, which cost osmium little memory, and so little time.
+/// Copies a shared file with new, small ids. They reduce osmium's memory and time.
 pub fn renumbered(name: &str, dir: &Path) -> Option<PathBuf> {
     let input = shared_data(name).filter(|_| osmium())?;
     let output = dir.join(name);
@@ -132,8 +132,8 @@ pub fn renumbered(name: &str, dir: &Path) -> Option<PathBuf> {
     Some(output)
 }
 
-/// The object as OPL shows it: coordinates rounded to 1e-7 degree, and no location for a deleted
-/// node or coordinates out of range.
+/// The object with the precision of OPL: coordinates are rounded to 1e-7 degree, and a deleted node or a node with
+/// invalid coordinates has no location.
 pub fn as_opl_shows(object: &Object) -> Object {
     let mut shown = object.clone();
     if object.kind == Kind::Node {
@@ -146,7 +146,7 @@ pub fn as_opl_shows(object: &Object) -> Object {
     shown
 }
 
-/// Whether a test may go on; where it may not, it has to return.
+/// Reports a missing oracle. The test must return if the result is false.
 fn available(found: bool, reason: &str) -> bool {
     if !found {
         let required = std::env::var("PBFHOGG_REQUIRE_ORACLES").is_ok_and(|value| value == "1");
@@ -279,7 +279,7 @@ fn nonzero(digits: &str) -> Option<i64> {
     Some(number(digits)).filter(|&value| value != 0)
 }
 
-/// Undoes `%hex%` for characters.
+/// Decodes `%hex%` escapes.
 fn unescaped(text: &str) -> String {
     let mut pieces = text.split('%');
     let mut result = pieces.next().unwrap_or("").to_owned();
@@ -291,7 +291,7 @@ fn unescaped(text: &str) -> String {
     result
 }
 
-/// Decimal degrees, written with up to 7 digits behind the point.
+/// Nanodegrees from decimal degrees with up to 7 decimal places; empty text is [`NO_LOCATION_NANO`].
 fn nanodegrees(degrees: &str) -> i64 {
     if degrees.is_empty() {
         return NO_LOCATION_NANO;
@@ -301,7 +301,7 @@ fn nanodegrees(degrees: &str) -> i64 {
     number(whole) * 1_000_000_000 + sign * number(&format!("{fraction:0<9}"))
 }
 
-/// Seconds since 1970 of a time like 2015-09-17T11:52:00Z.
+/// Seconds since 1970 from a time like 2015-09-17T11:52:00Z.
 fn seconds(time: &str) -> i64 {
     let parts: Vec<i64> = time
         .trim_end_matches('Z')
@@ -323,14 +323,14 @@ fn seconds(time: &str) -> i64 {
 
 // Crafted blocks.
 
-/// A block with what a decoder has to find in it.
+/// A block and the objects that a decoder must find in it.
 #[derive(Debug, Clone)]
 pub struct Crafted {
-    /// What is awkward about it.
+    /// The property that makes the block awkward.
     pub name: &'static str,
-    /// The payload of its frame.
+    /// The payload of the block's frame.
     pub payload: Vec<u8>,
-    /// What it holds, in order.
+    /// The objects in the block, in order.
     pub objects: Vec<Object>,
 }
 
@@ -346,7 +346,7 @@ impl Crafted {
         }
     }
 
-    /// A whole file of this block, which declares the features that the block uses.
+    /// A file of this block. Its header declares the features that the block uses.
     pub fn file(&self) -> Vec<u8> {
         let mut objects = self.objects.iter();
         let mut required = vec!["OsmSchema-V0.6", "DenseNodes"];
@@ -360,7 +360,7 @@ impl Crafted {
     }
 }
 
-/// Every shape of a valid block that readers are known to get wrong.
+/// Valid blocks with properties that readers are known to handle wrongly.
 pub fn awkward_blocks() -> Vec<Crafted> {
     let mut blocks = layouts();
     blocks.extend(partial_metadata());
@@ -370,7 +370,7 @@ pub fn awkward_blocks() -> Vec<Crafted> {
     blocks
 }
 
-/// The same objects in all layouts.
+/// The same objects in different layouts.
 fn layouts() -> Vec<Crafted> {
     let (bare, full) = (mixed_objects(), known(mixed_objects()));
     let mut blocks = vec![
@@ -394,7 +394,7 @@ fn layouts() -> Vec<Crafted> {
     blocks
 }
 
-/// Blocks in which a part of the metadata is missing.
+/// Blocks without some of the metadata.
 fn partial_metadata() -> Vec<Crafted> {
     let full = known(mixed_objects());
     let without = |remove: &dyn Fn(&mut Object)| {
@@ -491,7 +491,7 @@ fn histories() -> Vec<Crafted> {
     ]
 }
 
-/// Blocks that leave out what there nearly always is.
+/// Blocks without parts that nearly all blocks have.
 fn nearly_empty() -> Vec<Crafted> {
     let nodes = vec![node(1, 5, 6, &[]), node(2, 5, 6, &[])];
     let case = |name, groups: &[Message], strings: &[&str], holds_nodes: bool| {

@@ -1,5 +1,5 @@
-//! What has to hold for any bytes: each property is a function of bytes that panics where it does not. `tests/properties.rs`
-//! draws bytes and shrinks them, `fuzz/` looks for them by what they reach.
+//! Properties that must hold for any bytes. Each is a function that panics if it does not hold. `tests/properties.rs`
+//! generates random bytes and shrinks counterexamples, `fuzz/` searches for inputs guided by coverage.
 
 use super::craft::{self, Layout, Shape, varint};
 use super::{Kind, Object, decode, known, mixed_objects};
@@ -22,13 +22,13 @@ use std::cell::RefCell;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// A property, and bytes from which to start looking for some that break it.
+/// A property, and valid inputs from which a search starts.
 pub struct Property {
-    /// Its name, which is that of the fuzz target.
+    /// The name of the property and of its fuzz target.
     pub name: &'static str,
-    /// Panics where it does not hold.
+    /// Panics if the property does not hold for some bytes.
     pub holds: fn(&[u8]),
-    /// Bytes that are as they should be.
+    /// Valid inputs.
     pub seeds: fn() -> Vec<Vec<u8>>,
 }
 
@@ -103,7 +103,7 @@ pub const ALL: [Property; 13] = [
 
 // Frames and what they hold.
 
-/// A BlobHeader and a Blob are read, or refused; what is read is within the limits.
+/// A BlobHeader and a Blob are parsed or rejected. The values of parsed ones are within the limits.
 fn frame(bytes: &[u8]) {
     let Some((prefix, rest)) = bytes.split_first_chunk::<4>() else {
         return;
@@ -140,7 +140,7 @@ fn frames() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// A header that can be read is the same after it was written and read again.
+/// A header that can be parsed is unchanged after it is encoded and parsed again.
 fn header(bytes: &[u8]) {
     let Ok((header, table)) = HeaderBlock::parse(bytes) else {
         return;
@@ -178,7 +178,7 @@ fn headers() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Every way of reading a block comes to the same end, and what is made of a good block is a good block.
+/// Scanning and visiting a valid block find the same number of objects. A cleaned block has the same range of ids.
 fn block(payload: &[u8]) {
     let mut entry = BlobEntry::default();
     let scanned = scan_payload(payload, &mut entry);
@@ -229,7 +229,7 @@ fn blocks() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// An index that can be read and written says the same afterwards.
+/// An index that can be decoded is unchanged after it is encoded and decoded again.
 fn blob_index(bytes: &[u8]) {
     let mut entry = BlobEntry::default();
     if decode_blob_index(bytes, &mut entry).is_none() {
@@ -255,8 +255,8 @@ fn blob_indexes() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// A table that can be read is the same after it was written and read again. The checksum is made to fit, or hardly any
-/// table could be read.
+/// A table of contents that can be parsed is unchanged after it is encoded and parsed again. A valid checksum is added
+/// to the input, since hardly any table could be parsed otherwise.
 fn table(bytes: &[u8]) {
     let mut whole = bytes.to_vec();
     whole.extend(crc32c::crc32c(bytes).to_le_bytes());
@@ -299,7 +299,7 @@ fn tables() -> Vec<Vec<u8>> {
 const CODECS: [(&str, u32); 3] = [("zlib", 3), ("lz4", 6), ("zstd", 7)];
 
 thread_local! {
-    /// As workers hold them: for one blob after the other.
+    /// Used for one blob after the other, as workers do.
     static DECOMPRESSOR: RefCell<Decompressor> = RefCell::default();
     static COMPRESSORS: RefCell<[Compressor; 3]> = RefCell::new(CODECS.map(|(name, _)| {
         let compression: Compression = name.parse().expect(name);
@@ -307,7 +307,8 @@ thread_local! {
     }));
 }
 
-/// What is compressed comes out again; what was not compressed is refused, or gives as much as it says.
+/// Compressed bytes are unchanged after decompression. Bytes that were not compressed are rejected, or decompress to as
+/// many bytes as announced.
 fn codec(bytes: &[u8]) {
     DECOMPRESSOR.with_borrow_mut(|decompressor| {
         for (number, (name, field)) in CODECS.into_iter().enumerate() {
@@ -339,7 +340,7 @@ fn codec(bytes: &[u8]) {
 
 // Text.
 
-/// A file with these bytes, in memory where there is such a place.
+/// A temporary file with the given bytes, in memory if `/dev/shm` exists.
 struct TemporaryFile(tempfile::NamedTempFile);
 
 impl TemporaryFile {
@@ -362,7 +363,7 @@ impl TemporaryFile {
     }
 }
 
-/// A result that is not a mistake of the program.
+/// The value of a result. An internal error fails the test, other errors do not.
 fn sound<T>(result: pbfhogg::Result<T>) -> Option<T> {
     match result {
         Ok(value) => Some(value),
@@ -398,7 +399,7 @@ fn osm_texts() -> Vec<Vec<u8>> {
     vec![xml.as_bytes().to_vec(), opl.as_bytes().to_vec()]
 }
 
-/// An expression that can be read can be asked.
+/// An expression that can be parsed can be evaluated.
 fn tag_expression(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return;
@@ -420,7 +421,7 @@ fn tag_expressions() -> Vec<Vec<u8>> {
     vec![text.as_bytes().to_vec()]
 }
 
-/// A region that can be read can be asked what it holds.
+/// A region that can be read can be queried with locations.
 fn region_file(bytes: &[u8]) {
     for suffix in [".poly", ".geojson"] {
         let file = TemporaryFile::new(bytes, suffix);
@@ -458,7 +459,7 @@ fn extract_configs() -> Vec<Vec<u8>> {
 
 // Objects.
 
-/// Objects drawn from bytes.
+/// Objects generated from bytes.
 fn drawn_objects(from: &mut Unstructured<'_>, shape: &Shape) -> arbitrary::Result<Vec<Object>> {
     let count = from.int_in_range(0..=30)?;
     (0..count).map(|_| drawn_object(from, shape)).collect()
@@ -523,7 +524,7 @@ fn drawn_string(from: &mut Unstructured<'_>) -> arbitrary::Result<String> {
     }
 }
 
-/// Latitude and longitude in nanodegrees that the shape's units can say.
+/// A latitude and a longitude in nanodegrees that the units of the shape can express.
 fn drawn_place(from: &mut Unstructured<'_>, shape: &Shape) -> arbitrary::Result<(i64, i64)> {
     let mut degrees = |most: i64, offset: i64| {
         let units = most * 1_000_000_000 / shape.granularity;
@@ -548,7 +549,7 @@ fn drawn_shape(from: &mut Unstructured<'_>) -> arbitrary::Result<Shape> {
     })
 }
 
-/// Objects written by the plain writer are read by the program as they are by the plain decoder.
+/// Objects encoded by the independent encoder are decoded by the crate and by the independent decoder.
 fn objects(bytes: &[u8]) {
     let mut from = Unstructured::new(bytes);
     let Ok(shape) = drawn_shape(&mut from) else {
@@ -579,7 +580,7 @@ fn objects(bytes: &[u8]) {
     assert_eq!(entry.count as usize, objects.len());
 }
 
-/// A whole file is read, or refused with one line; so it is by commands that look at all of it.
+/// A whole file is read or rejected without an internal error, by the reader and by commands that read all of it.
 fn whole_file(bytes: &[u8]) {
     let file = TemporaryFile::new(bytes, ".osm.pbf");
     let ctx = Context::new(1);
@@ -643,9 +644,9 @@ fn whole_files() -> Vec<Vec<u8>> {
     ]
 }
 
-// What elements are.
+// Conversion.
 
-/// An element in the form of the independent decoder.
+/// Converts an element to the form that the independent decoder returns.
 pub fn converted(element: &Element<'_>) -> Object {
     let kind = match element {
         Element::Node(_) => Kind::Node,

@@ -1,5 +1,5 @@
-//! Commands that take some of a file's objects: run on the file as it is and on indexed ones, and what
-//! they should give, found out the plain slow way.
+//! Commands that select objects: running them on a file and on its indexed copies, and their expected results, computed
+//! by simple, slow code.
 
 use super::craft::{self, Shape};
 use super::oracle::{assert_same_opl, awkward_blocks, opl_without_locations, osmium_answer};
@@ -7,25 +7,25 @@ use super::{Arg, Kind, Object, decode, node, pbfhogg, relation, run_ok, way, wit
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// What a command said and wrote.
+/// The result of a command.
 #[derive(Debug)]
 pub struct Answer {
     /// The exit status.
     pub status: i32,
     /// The objects of the output.
     pub objects: Vec<Object>,
-    /// The summary.
+    /// The summary that the command printed with `--json`.
     pub summary: serde_json::Value,
 }
 
-/// A file as it is, with a table of contents, and with an index in each blob's header.
+/// Three forms of a file: as it is, with a table of contents, and with per-blob indexes.
 pub struct Inputs {
     paths: [PathBuf; 3],
     dir: tempfile::TempDir,
 }
 
 impl Inputs {
-    /// Makes indexed files of a file.
+    /// Makes the indexed copies of a file.
     pub fn of(plain: &Path) -> Inputs {
         let dir = tempfile::tempdir().unwrap();
         let [table, indexes] =
@@ -37,18 +37,18 @@ impl Inputs {
         Inputs { paths, dir }
     }
 
-    /// Asks the three for something: a command's name, and what it gets behind the file. The same
-    /// objects have to come out, and of each file the same bytes on one core and on four.
+    /// Runs a command on the three forms. `args` are the command's name and the arguments after the file. All results
+    /// must have the same objects, and the outputs with one job and with four jobs must have the same bytes.
     pub fn ask(&self, args: &[&str]) -> Answer {
         self.ask_and(args, true)
     }
 
-    /// As [`ask`](Self::ask), but for the bytes.
+    /// As [`ask`](Self::ask), without comparing the bytes.
     pub fn ask_for_objects(&self, args: &[&str]) -> Answer {
         self.ask_and(args, false)
     }
 
-    /// Asks for something that goes well; just these objects have to come out.
+    /// As [`ask`](Self::ask), and expects exactly the given objects.
     pub fn expect(&self, args: &[&str], expected: &[Object]) -> Answer {
         let answer = self.ask(args);
         assert_same_objects(&answer.objects, expected, &format!("{args:?}"));
@@ -78,7 +78,7 @@ impl Inputs {
     }
 }
 
-/// Gives the tool a file as standard input; the objects that come from its standard output.
+/// Runs a command with a file as standard input. Returns the objects that it writes to standard output.
 pub fn pipe(args: &[&str], stdin: &Path) -> Vec<Object> {
     let mut command = pbfhogg();
     command.args(args).args(["-o", "-"]);
@@ -92,7 +92,7 @@ pub fn pipe(args: &[&str], stdin: &Path) -> Vec<Object> {
     decode::objects(&output)
 }
 
-/// Asks a file on so many cores, and checks that the summary counts what was written.
+/// Runs a command with a number of jobs, and checks the number of objects in its summary.
 pub fn ask_once(args: &[&str], input: &Path, jobs: &str, output: &Path) -> Answer {
     let (name, rest) = args.split_first().unwrap();
     let mut command = pbfhogg();
@@ -107,7 +107,7 @@ pub fn ask_once(args: &[&str], input: &Path, jobs: &str, output: &Path) -> Answe
         objects: decode::objects(output),
         summary: serde_json::from_slice(&run.stdout).unwrap(),
     };
-    // Of extracts, of which there may be many, each is summed up by itself.
+    // `extract` has a summary for each of its outputs.
     let counted = answer.summary.pointer("/extracts/0");
     let counted = counted.unwrap_or(&answer.summary);
     assert_eq!(
@@ -118,7 +118,7 @@ pub fn ask_once(args: &[&str], input: &Path, jobs: &str, output: &Path) -> Answe
     answer
 }
 
-/// Compares objects one by one and shows the first that differ.
+/// Compares objects, and panics with the first difference.
 pub fn assert_same_objects(found: &[Object], expected: &[Object], what: &str) {
     let longer = found.len().max(expected.len());
     let differing = (0..longer).find(|&index| found.get(index) != expected.get(index));
@@ -133,13 +133,12 @@ pub fn assert_same_objects(found: &[Object], expected: &[Object], what: &str) {
     }
 }
 
-/// Runs a command of the name and the arguments that osmium also has; exit status and objects must
-/// be osmium's.
+/// Runs a command that osmium has, too, with the same arguments. Exit status and objects must be those of osmium.
 pub fn assert_as_osmium(args: &[Arg], dir: &Path) {
     let shown: Vec<_> = args.iter().map(|arg| arg.as_ref().to_owned()).collect();
     println!("{shown:?}");
     let (status, theirs) = osmium_answer(args);
-    // osmium shows deleted versions only of files named so.
+    // osmium shows deleted versions only in files with this extension.
     let output = dir.join("out.osh.pbf");
     let mut command = pbfhogg();
     command.args(&shown).arg("-O").arg("-o").arg(&output);
@@ -149,28 +148,28 @@ pub fn assert_as_osmium(args: &[Arg], dir: &Path) {
     assert_same_opl(&opl_without_locations(&output), &theirs);
 }
 
-// The plain slow way.
+// Simple, slow code.
 
-/// Kinds and ids.
+/// A set of kinds and ids.
 pub type Ids = BTreeSet<(Kind, i64)>;
 
-/// An object's name.
+/// The kind and the id of an object.
 pub fn name_of(object: &Object) -> (Kind, i64) {
     (object.kind, object.id)
 }
 
-/// A name as people write it.
+/// The usual notation of a kind and an id: `n17`, `w-3`, `r111`.
 pub fn written((kind, id): (Kind, i64)) -> String {
     format!("{}{id}", ["n", "w", "r"][kind as usize])
 }
 
-/// What an object refers to.
+/// The objects that an object refers to.
 pub fn references(object: &Object) -> impl Iterator<Item = (Kind, i64)> + '_ {
     let nodes = object.refs.iter().map(|&id| (Kind::Node, id));
     nodes.chain(object.members.iter().map(|&(kind, id, _)| (kind, id)))
 }
 
-/// What `wanted` refer to, and what that refers to, until there is nothing new.
+/// The objects that `wanted` refer to, directly or indirectly.
 pub fn referenced(objects: &[Object], wanted: &Ids) -> Ids {
     let mut found = Ids::new();
     loop {
@@ -185,13 +184,13 @@ pub fn referenced(objects: &[Object], wanted: &Ids) -> Ids {
     }
 }
 
-/// The objects in `ids`, and the others.
+/// The objects whose ids are in `ids`, and the other objects.
 pub fn parted(objects: &[Object], ids: &Ids) -> (Vec<Object>, Vec<Object>) {
     let is_in = |object: &Object| ids.contains(&name_of(object));
     objects.iter().cloned().partition(is_in)
 }
 
-/// The objects in `whole`, and those in `added` with or without their tags.
+/// The objects whose ids are in `whole`, and those whose ids are in `added`, without tags if `untagged`.
 pub fn taken(objects: &[Object], whole: &Ids, added: &Ids, untagged: bool) -> Vec<Object> {
     let take = |object: &Object| {
         let mut object = object.clone();
@@ -210,7 +209,7 @@ pub fn taken(objects: &[Object], whole: &Ids, added: &Ids, untagged: bool) -> Ve
 
 // Files.
 
-/// Writes a file of blocks that hold these objects.
+/// Writes a file with a block for each list of objects.
 pub fn file_of(dir: &Path, blocks: &[impl AsRef<[Object]>]) -> PathBuf {
     let block = |objects: &[Object]| craft::block(objects, &Shape::USUAL);
     let payloads: Vec<Vec<u8>> = blocks
@@ -220,12 +219,12 @@ pub fn file_of(dir: &Path, blocks: &[impl AsRef<[Object]>]) -> PathBuf {
     file_of_payloads(dir, &payloads)
 }
 
-/// Writes a file of these objects, so many a block.
+/// Writes a file with `size` objects per block.
 pub fn file_in_blocks(dir: &Path, objects: &[Object], size: usize) -> PathBuf {
     file_of(dir, &objects.chunks(size).collect::<Vec<_>>())
 }
 
-/// Writes a file of payloads, which may hold anything.
+/// Writes a file with block payloads, which need not be valid.
 pub fn file_of_payloads(dir: &Path, payloads: &[Vec<u8>]) -> PathBuf {
     let path = dir.join("in.osm.pbf");
     let features = ["OsmSchema-V0.6", "DenseNodes", "HistoricalInformation"];
@@ -234,8 +233,8 @@ pub fn file_of_payloads(dir: &Path, payloads: &[Vec<u8>]) -> PathBuf {
     path
 }
 
-/// Every awkward block in one file, and its objects: ids come again and out of order, some as deleted
-/// versions; blocks are empty or hold several kinds.
+/// Writes all awkward blocks to one file, and returns its objects. Ids are repeated and not in order, some versions are
+/// deleted, and blocks are empty or contain several kinds.
 pub fn awkward_file(dir: &Path) -> (PathBuf, Vec<Object>) {
     let blocks = awkward_blocks();
     let payloads: Vec<Vec<u8>> = blocks.iter().map(|block| block.payload.clone()).collect();
@@ -243,8 +242,9 @@ pub fn awkward_file(dir: &Path) -> (PathBuf, Vec<Object>) {
     (file_of_payloads(dir, &payloads), objects.collect())
 }
 
-/// Relations that refer to themselves, in a circle, to ones before and behind them, and to what is not
-/// there. From 1 everything can be reached but 5, 6, way 3 and node 6; 50 stands before and behind all.
+/// Relations that refer to themselves, to each other in cycles, to earlier and later relations, and to missing objects.
+/// All objects can be reached from relation 1 except relations 5 and 6, way 3 and node 6. Relation 50 comes first,
+/// though its id is the highest.
 pub fn tangled_relations() -> Vec<Object> {
     use Kind::{Node, Relation, Way};
     let tags = [("type", "tangle"), ("name", "x")];
@@ -262,7 +262,7 @@ pub fn tangled_relations() -> Vec<Object> {
     ]
 }
 
-/// The ways and nodes of [`tangled_relations`], some of which are not there.
+/// The ways and nodes of [`tangled_relations`], some of whose references are to missing objects.
 pub fn tangled_ways() -> Vec<Object> {
     let tags = [("highway", "path"), ("name", "x")];
     vec![
@@ -278,8 +278,8 @@ pub fn tangled_ways() -> Vec<Object> {
     ]
 }
 
-/// Many nodes in blocks of `size`, with ways and relations of them behind; every seventh block of nodes
-/// has the tag `rare`.
+/// Nodes in blocks of `size`, followed by blocks of ways and relations that refer to them. Only every seventh block of
+/// nodes has the tag `rare`.
 pub fn many_blocks(count: i64, size: i64) -> Vec<Vec<Object>> {
     let nodes = |block: i64| {
         let tags: [(&str, &str); 2] = [("plain", "yes"), ("rare", "yes")];

@@ -1,24 +1,24 @@
-//! Regions: which places they hold, found out exactly and the plain slow way, and how files and
-//! arguments describe them.
+//! Regions: exact tests by simple, slow code whether they contain a location, and their descriptions in files and
+//! arguments.
 
 use std::path::{Path, PathBuf};
 
 /// Longitude and latitude in 1e-7 degree.
 pub type Place = (i64, i64);
 
-/// A degree in units of a [`Place`].
+/// The number of units of a [`Place`] per degree.
 pub const DEGREE: i64 = 10_000_000;
 
-/// The box between these degrees: western, southern, eastern and northern.
+/// The box between western, southern, eastern and northern edges in degrees.
 pub fn box_of_degrees(west: i64, south: i64, east: i64, north: i64) -> Region {
     let [west, south, east, north] = [west, south, east, north].map(|edge| edge * DEGREE);
     Region::boxed(west, south, east, north)
 }
 
-/// A closed line. The first place is not repeated at the end.
+/// A closed line. The first location is not repeated at the end.
 pub type Ring = Vec<Place>;
 
-/// What lies in one or another of some polygons. What lies on an edge lies in the region.
+/// The union of some polygons. Locations on an edge are in the region.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region {
     /// Polygons: an outer ring, then its holes.
@@ -33,7 +33,7 @@ impl Region {
         }
     }
 
-    /// The box with its edges in 1e-7 degree; over the antimeridian where `west` lies east of `east`.
+    /// The box with the given edges in 1e-7 degree. It crosses the antimeridian if `west` is greater than `east`.
     pub fn boxed(west: i64, south: i64, east: i64, north: i64) -> Region {
         const EDGE: i64 = 180 * DEGREE;
         let ring = |west, east| vec![(west, south), (east, south), (east, north), (west, north)];
@@ -45,7 +45,7 @@ impl Region {
         Region { polygons }
     }
 
-    /// A star with eight corners: no edge is level, four corners point inwards.
+    /// A star with eight corners, four of which point inwards. No edge is horizontal.
     pub fn star((lon, lat): Place, width: i64, height: i64) -> Ring {
         let corners = [
             (100, 3),
@@ -61,7 +61,7 @@ impl Region {
         corners.map(corner).to_vec()
     }
 
-    /// Whether a place lies in the region.
+    /// Whether the region contains a location.
     pub fn holds(&self, place: Place) -> bool {
         self.polygons.iter().any(|rings| {
             let on_edge = rings.iter().any(|ring| is_on_edge(ring, place));
@@ -71,7 +71,7 @@ impl Region {
         })
     }
 
-    /// West, south, east and north of the smallest box around it.
+    /// The western, southern, eastern and northern edge of the bounding box.
     pub fn envelope(&self) -> [i64; 4] {
         let places = || self.polygons.iter().flatten().flatten();
         let (lons, lats) = (
@@ -88,7 +88,7 @@ impl Region {
 
     // As text.
 
-    /// `west,south,east,north` of the box around it, as an argument of `-b`.
+    /// The bounding box as an argument of `-b`: `west,south,east,north`.
     pub fn bbox(&self) -> String {
         self.envelope().map(degrees).join(",")
     }
@@ -98,7 +98,7 @@ impl Region {
         array(&self.polygons, |rings| polygon_text(rings))
     }
 
-    /// The coordinates of a GeoJSON Polygon; the region has to be one.
+    /// The coordinates of a GeoJSON Polygon. The region must have exactly one polygon.
     pub fn polygon(&self) -> String {
         let [rings] = self.polygons.as_slice() else {
             panic!("{} polygons", self.polygons.len());
@@ -135,46 +135,46 @@ impl Region {
 
     // As files.
 
-    /// A GeoJSON file.
+    /// Writes the region as a GeoJSON file.
     pub fn geojson_file(&self, dir: &Path, name: &str) -> PathBuf {
         written(dir, &format!("{name}.geojson"), &self.geojson())
     }
 
-    /// A file as Osmosis has it.
+    /// Writes the region as a polygon filter file of Osmosis.
     pub fn poly_file(&self, dir: &Path, name: &str) -> PathBuf {
         written(dir, &format!("{name}.poly"), &self.poly())
     }
 }
 
-/// A GeoJSON Feature of a geometry.
+/// A GeoJSON Feature with a geometry.
 pub fn feature(geometry: &str) -> String {
     format!("{{\"type\":\"Feature\",\"properties\":{{}},\"geometry\":{geometry}}}")
 }
 
-/// Writes a text file.
+/// Writes a text file and returns its path.
 pub fn written(dir: &Path, name: &str, text: &str) -> PathBuf {
     let path = dir.join(name);
     std::fs::write(&path, text).unwrap();
     path
 }
 
-/// A coordinate in degrees.
+/// A coordinate in 1e-7 degree as decimal degrees with seven decimal places.
 pub fn degrees(value_e7: i64) -> String {
     let sign = if value_e7 < 0 { "-" } else { "" };
     let value = value_e7.abs();
     format!("{sign}{}.{:07}", value / DEGREE, value % DEGREE)
 }
 
-// The places that a number of them lie below: half of them below `at(50)`.
+// Percentiles of locations: half of the coordinates are at or below `at(50, 50)`.
 
-/// Longitudes and latitudes of all nodes of a file, each sorted by itself.
+/// The longitudes and the latitudes of the nodes of a file, sorted independently of each other.
 pub struct Spread {
     lons: Vec<i64>,
     lats: Vec<i64>,
 }
 
 impl Spread {
-    /// How these places are spread.
+    /// The distribution of some locations.
     pub fn of(places: impl Iterator<Item = Place>) -> Spread {
         let (mut lons, mut lats): (Vec<i64>, Vec<i64>) = places.unzip();
         lons.sort_unstable();
@@ -182,19 +182,19 @@ impl Spread {
         Spread { lons, lats }
     }
 
-    /// The longitude and the latitude below which these percentages of the places lie.
+    /// The percentiles of longitude and latitude.
     pub fn at(&self, lon_percent: usize, lat_percent: usize) -> Place {
         let at = |sorted: &[i64], percent| sorted[(sorted.len() - 1) * percent / 100];
         (at(&self.lons, lon_percent), at(&self.lats, lat_percent))
     }
 
-    /// The box between some percentages: western, southern, eastern and northern.
+    /// The box between percentiles: western, southern, eastern and northern.
     pub fn boxed(&self, [west, south, east, north]: [usize; 4]) -> Region {
         let ((west, south), (east, north)) = (self.at(west, south), self.at(east, north));
         Region::boxed(west, south, east, north)
     }
 
-    /// A star that fills the box between some percentages, `scale` percent of it.
+    /// A star in the centre of the box between percentiles. Its size is `scale` percent of the box.
     pub fn star(&self, [west, south, east, north]: [usize; 4], scale: i64) -> Ring {
         let ((west, south), (east, north)) = (self.at(west, south), self.at(east, north));
         let (width, height) = (
@@ -205,9 +205,9 @@ impl Spread {
     }
 }
 
-// Geometry. Products of differences of coordinates need more than 64 bits.
+// Geometry. Products of coordinate differences need more than 64 bits.
 
-/// Where a place lies as seen along an edge: positive to the left, 0 on the line.
+/// The side of an edge on which a location is: positive to the left, 0 on the line through the edge.
 fn side((from, to): (Place, Place), place: Place) -> i128 {
     let ahead = (i128::from(to.0 - from.0), i128::from(to.1 - from.1));
     let aside = (i128::from(place.0 - from.0), i128::from(place.1 - from.1));
@@ -228,7 +228,7 @@ fn is_on_edge(ring: &[Place], place: Place) -> bool {
     })
 }
 
-/// Whether a line from the place eastwards crosses the ring an odd number of times.
+/// Whether a ray from the location to the east crosses the ring an odd number of times.
 fn goes_around(ring: &[Place], place: Place) -> bool {
     let crossed = edges(ring).filter(|&(from, to)| {
         let upwards = from.1 <= place.1 && place.1 < to.1;

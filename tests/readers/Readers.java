@@ -8,7 +8,7 @@ import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** Reads OSM PBF files with GraphHopper and with Planetiler and prints how many objects each of them finds. */
+/** Reads OSM PBF files with GraphHopper and with Planetiler, and prints the number of objects that each finds. */
 public class Readers {
     interface Reader {
         Counts read(Path file) throws Exception;
@@ -25,7 +25,7 @@ public class Readers {
 
     static Counts graphhopper(Path file) throws Exception {
         Counts counts = new Counts();
-        // Closing it throws what went wrong in its reading thread: before that, a broken file looks like a short one.
+        // close() throws the error of the reading thread. Without it a broken file looks like a short one.
         try (OSMInputFile input = new OSMInputFile(file.toFile()).setSkipOptions(SkipOptions.none()).open()) {
             for (ReaderElement element; (element = input.getNext()) != null; ) {
                 switch (element.getType()) {
@@ -57,7 +57,7 @@ public class Readers {
         return counts;
     }
 
-    /** What went wrong first, on one line. */
+    /** The root cause of an error, on one line. */
     static String cause(Throwable error) {
         while (error.getCause() != null) {
             error = error.getCause();
@@ -75,14 +75,14 @@ public class Readers {
                 String found;
                 try {
                     found = reader.getValue().read(Path.of(file)).toString();
-                } catch (Throwable error) { // Errors too: a broken file can ask for more memory than there is.
+                } catch (Throwable error) { // Includes OutOfMemoryError, which a broken file may cause.
                     failed = true;
                     found = "error: " + cause(error);
                 }
                 System.out.println(reader.getKey() + " " + file + " " + found);
             }
         }
-        // A reader's thread may still be waiting.
+        // Ends threads of readers that may still be waiting.
         System.exit(failed ? 1 : 0);
     }
 }
