@@ -201,7 +201,7 @@ fn blobs_that_are_not_in_the_order_that_is_claimed_are_found_out() {
     });
     bench.finds(
         &input,
-        "ids are not in the order that is claimed",
+        "ids are not in the order that the index claims",
         2,
         passes_nodes,
     );
@@ -261,7 +261,7 @@ fn check_index_finds_every_lie_and_every_rotten_bit() {
     let bench = Bench::new();
     let (plain, input) = (bench.path("plain.osm.pbf"), bench.path("in.osm.pbf"));
     let more: [Lie; 7] = [
-        ("the box around nodes differs", |entry| {
+        ("the bounding box of the nodes differs", |entry| {
             entry.bbox.min_lat_e7 += 1
         }),
         ("the length of the content differs", |entry| {

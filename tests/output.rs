@@ -192,7 +192,7 @@ fn io_uring_that_is_refused_is_done_without_and_said() {
     let plain = dir.path().join("plain.osm.pbf");
     run_ok(&[&"sort", &input, &"-o", &plain]);
     for (fault, cause) in [
-        ("io_uring_setup:error=ENOSYS", "kernel does not have it"),
+        ("io_uring_setup:error=ENOSYS", "kernel has no io_uring"),
         ("io_uring_setup:error=EPERM", "forbidden"),
         ("io_uring_register:error=ENOMEM", "RLIMIT_MEMLOCK"),
     ] {

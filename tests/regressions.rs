@@ -792,7 +792,7 @@ fn a_region_that_meets_nothing_is_a_warning() {
         &output,
     ]);
     assert!(
-        stderr(&far).contains("the region meets nothing"),
+        stderr(&far).contains("lies in the region"),
         "{}",
         stderr(&far)
     );
@@ -912,7 +912,7 @@ fn a_folder_for_temporary_files_that_is_not_there_is_named() {
     let ran = command.output().unwrap();
     assert_eq!(ran.status.code(), Some(2));
     assert!(
-        stderr(&ran).contains("/no/such/folder: cannot make a temporary file there"),
+        stderr(&ran).contains("/no/such/folder: cannot create a temporary file in this directory"),
         "{}",
         stderr(&ran)
     );
@@ -1008,4 +1008,13 @@ fn objects_that_nobody_counted_are_not_called_none() {
         "{}",
         stderr(&ran)
     );
+}
+
+#[test]
+fn counting_tags_of_areas_is_an_error_and_not_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("in.osm.pbf");
+    run_ok(&[&"synth", &"-q", &"--elements", &"2000", &"-o", &path]);
+    let output = run_fail(&[&"inspect", &"tags", &path, &"a/building"]);
+    assert!(output.contains("use wr/ instead of a/"), "{output}");
 }

@@ -391,7 +391,7 @@ fn broken_text_is_refused_with_line_and_column_and_nothing_is_left() {
         ),
         (
             "n1 x1 y1\n\nn2 x1\n",
-            "line 3, column 1: a node with one coordinate",
+            "line 3, column 1: a node with only one of x and y",
         ),
         (
             "n1 v1x\n",

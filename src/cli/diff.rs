@@ -164,13 +164,13 @@ fn format(args: &Args, derive_changes: bool) -> Result<Format> {
 fn warn(summary: &Summary, is_osc: bool, ctx: &crate::Context) {
     if is_osc && summary.going_back > 0 {
         ctx.warn(format!(
-            "{} have a lower version or an older time in the new file: who applies the changes keeps the old ones",
+            "{} have a lower version or an older time in the new file: applying the changes leaves these objects unchanged",
             show::counted(summary.going_back, "object")
         ));
     }
     if is_osc && summary.inexact > 0 {
         ctx.warn(format!(
-            "{} have coordinates finer than a change file can say: they are rounded",
+            "{} have coordinates with more than seven decimals: the change file rounds them",
             show::counted(summary.inexact, "node")
         ));
     }

@@ -169,7 +169,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
             .iter()
             .find(|side| side.file.header.has(feature::HISTORY));
         let path = side.map_or(&options.old, |side| &side.path);
-        let cause = "this is a history file; a change file is made of current data";
+        let cause = "this is a history file; a change file can only be derived from current data (see time-filter)";
         return Err(Error::file(path, cause));
     }
     let mut output = match &options.output {

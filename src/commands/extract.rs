@@ -143,7 +143,7 @@ fn warn_of_empty(options: &Options, summary: &Summary, plan: &BlobPlan, ctx: &Co
             false => format!(": the data lies in {data}"),
         };
         ctx.warn(format!(
-            "{}: the region meets nothing of {}{reason}",
+            "{}: no object of {} lies in the region{reason}",
             extracted.output.display(),
             options.input.display()
         ));

@@ -59,7 +59,7 @@ fn read_lines(path: &Path, default: ObjectKind, ids: &mut IdSets) -> Result<()> 
         }
         let bad = |cause: String| Error::file(path, format!("line {number}: {cause}"));
         if line.len() as u64 == MAX_LINE_LEN {
-            return Err(bad("is too long for a list of ids".into()));
+            return Err(bad("longer than 16 MiB: this is not a list of ids".into()));
         }
         let text = String::from_utf8_lossy(&line);
         let id = text.trim_start().split([' ', '#', '\t', '\r', '\n']).next();

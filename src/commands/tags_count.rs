@@ -4,7 +4,7 @@ mod table;
 
 use crate::engine::input;
 use crate::engine::tag_match::BlockMatcher;
-use crate::error::{FormatError, Result};
+use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPass, BlobPlan, PlanNeeds};
 use crate::osm::{KindSet, ObjectKind, TagExpression, TagFilter};
 use crate::pbf::{BlobEntry, ParsedBlock, StringTable};
@@ -69,6 +69,15 @@ pub struct Summary {
 
 /// Counts keys and tags. Fails if a temporary file cannot be written.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
+    if options
+        .expressions
+        .iter()
+        .any(|expression| expression.areas)
+    {
+        let cause =
+            "counts of tags do not tell areas from other ways and relations: use wr/ instead of a/";
+        return Err(Error::Usage(cause.into()));
+    }
     ctx.expect_phases(1);
     let file = input::open(&options.input, ctx)?;
     let counter = Counter::new(options);

@@ -54,7 +54,7 @@ impl PbfFile {
             return Ok(());
         }
         if !(self.data_start..file_len).contains(&start) {
-            self.reject_toc(&FormatError::new("it cannot be where the header says"));
+            self.reject_toc(&FormatError::new("the header gives an impossible offset"));
             return Ok(());
         }
         match self.read_toc(start, ctx)? {

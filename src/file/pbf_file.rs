@@ -135,9 +135,9 @@ fn other_kind(start: &[u8]) -> Option<&'static str> {
         start.iter().all(is_plain)
     };
     binary_kind(start).or(match start {
-        [0x1f, 0x8b, ..] => Some("gzip data of something else"),
-        [b'B', b'Z', b'h', ..] => Some("bzip2 data of something else"),
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => Some("zstd data of something else"),
+        [0x1f, 0x8b, ..] => Some("gzip data without OSM data"),
+        [b'B', b'Z', b'h', ..] => Some("bzip2 data without OSM data"),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Some("zstd data without OSM data"),
         [b'{' | b'[', ..] => Some("JSON"),
         [b'<', ..] => Some("XML"),
         _ if is_text() => Some("text"),
@@ -156,7 +156,7 @@ pub(crate) fn binary_kind(start: &[u8]) -> Option<&'static str> {
         [b'%', b'P', b'D', b'F', ..] => "a PDF document",
         [b'S', b'Q', b'L', b'i', b't', b'e', ..] => "an SQLite database",
         [b'P', b'A', b'R', b'1', ..] => "a Parquet file",
-        [0xff, 0xe0, ..] => "an o5m file; osmconvert makes PBF of it",
+        [0xff, 0xe0, ..] => "an o5m file; osmconvert converts it to PBF",
         [0x7f, b'E', b'L', b'F', ..] => "a program",
         _ if start.get(257..262) == Some(b"ustar") => "a tar archive",
         _ => return None,

@@ -131,7 +131,7 @@ fn read_opl(
 
 fn parse_opl(line: &str) -> Result<Changeset, String> {
     if !line.starts_with('c') {
-        return Err("an object among changesets".into());
+        return Err("a node, way or relation in a file of changesets".into());
     }
     let mut found = Changeset::default();
     let mut sides = [None; 4];
@@ -281,7 +281,9 @@ impl XmlParser {
         let name = element.name();
         match name.as_ref() {
             "changeset" => self.changeset(element),
-            "node" | "way" | "relation" => Err("an object among changesets".into()),
+            "node" | "way" | "relation" => {
+                Err("a node, way or relation in a file of changesets".into())
+            }
             "tag" if self.is_open => {
                 let mut tag = (String::new(), String::new());
                 for_each_attribute(element, |key, value| {

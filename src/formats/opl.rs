@@ -62,7 +62,7 @@ impl Parser {
         draft.location = match (coordinates.lat, coordinates.lon) {
             (Some(lat), Some(lon)) => Location::new(lat, lon),
             (None, None) => None,
-            _ => return Err((0, "a node with one coordinate".into())),
+            _ => return Err((0, "a node with only one of x and y".into())),
         };
         self.objects.finish(&draft).map_err(|cause| (0, cause))
     }

@@ -113,7 +113,7 @@ impl TextEncoder {
                 return Ok(out);
             }
             if is_stuck && out.len() < out.capacity() {
-                return Err(io::Error::other("deflate does not go on"));
+                return Err(io::Error::other("deflate makes no progress"));
             }
             out.reserve(out.capacity() / 2 + 64);
         }

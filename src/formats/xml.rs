@@ -324,7 +324,7 @@ impl Parser {
                         .into_iter()
                         .find(|kind| kind.name() == value);
                     if kind.is_none() {
-                        return Err(format!("'{value}' is not a type of member"));
+                        return Err(format!("'{value}' is not a member type"));
                     }
                 }
                 "ref" => id = Some(number(key, value)?),

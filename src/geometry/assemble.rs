@@ -266,7 +266,7 @@ mod tests {
         let way: &[i64] = &[0, 30, 30, 60, 30, 33, 0];
         assert_eq!(assembled(&[way]).unwrap(), [[0, 30, 33]]);
         let message = assembled(&[&[0, 30, 0]]).unwrap_err();
-        assert!(message.starts_with("relation 7, ring 1, vertex 2: the ring ends with fewer"));
+        assert!(message.starts_with("relation 7, ring 1, vertex 2: the ring has fewer"));
     }
 
     #[test]

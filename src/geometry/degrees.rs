@@ -79,7 +79,7 @@ pub(crate) fn ring(name: String, points: Vec<Point>) -> Result<Ring, String> {
         return Err(at_vertex(
             &name,
             points.len().max(1),
-            "the ring ends with fewer than three different points",
+            "the ring has fewer than three different points",
         ));
     }
     Ok(Ring { name, points })
@@ -97,7 +97,7 @@ pub fn parse_bbox(text: &str) -> Result<Shape, String> {
     let parts: Vec<&str> = text.split(',').collect();
     let &[lon1, lat1, lon2, lat2] = parts.as_slice() else {
         return Err(format!(
-            "'{}' is not a bounding box: min_lon,min_lat,max_lon,max_lat is wanted",
+            "'{}' is not a bounding box: expected min_lon,min_lat,max_lon,max_lat",
             one_line(text)
         ));
     };

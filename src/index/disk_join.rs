@@ -213,7 +213,11 @@ impl DiskJoin {
 }
 
 fn cannot_write(directory: &Path, error: std::io::Error) -> Error {
-    Error::io(directory, "cannot write a temporary file there", error)
+    Error::io(
+        directory,
+        "cannot write a temporary file in this directory",
+        error,
+    )
 }
 
 fn lost() -> FormatError {
@@ -299,8 +303,13 @@ impl Lookup {
     ) -> Result<Vec<Vec<u8>>> {
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.clear();
-        file.read(lists.clone(), &mut bytes)
-            .map_err(|error| Error::io(directory, "cannot read a temporary file there", error))?;
+        file.read(lists.clone(), &mut bytes).map_err(|error| {
+            Error::io(
+                directory,
+                "cannot read a temporary file in this directory",
+                error,
+            )
+        })?;
         let mut start = 0;
         let mut found = Vec::with_capacity(lists.len());
         for list in lists.clone() {

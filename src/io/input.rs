@@ -85,10 +85,16 @@ impl Input {
     /// Copies a stream to an unnamed temporary file, so that it can be read at any offset. `path` is for messages.
     pub(crate) fn spool(path: &Path, mut stream: impl io::Read) -> Result<Self> {
         let directory = std::env::temp_dir();
-        let mut file = tempfile::tempfile_in(&directory)
-            .map_err(|error| Error::io(&directory, "cannot make a temporary file there", error))?;
-        io::copy(&mut stream, &mut file)
-            .map_err(|error| Error::io(path, "cannot copy it to a temporary file", error))?;
+        let mut file = tempfile::tempfile_in(&directory).map_err(|error| {
+            Error::io(
+                &directory,
+                "cannot create a temporary file in this directory",
+                error,
+            )
+        })?;
+        io::copy(&mut stream, &mut file).map_err(|error| {
+            Error::io(path, "cannot copy the stream to a temporary file", error)
+        })?;
         Self::from_temporary(file, path)
     }
 
@@ -184,7 +190,7 @@ impl Input {
         if self.read_at(buffer, offset)? < buffer.len() {
             return Err(Error::file(
                 self.path(),
-                "the file became shorter while it was read",
+                "the file was truncated while it was being read",
             ));
         }
         Ok(())

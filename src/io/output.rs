@@ -32,8 +32,13 @@ impl Eq for ScratchFile {}
 impl ScratchFile {
     /// Creates an empty temporary file on the file system of `directory`.
     pub fn create(directory: &Path) -> Result<Self> {
-        let file = tempfile::tempfile_in(directory)
-            .map_err(|error| Error::io(directory, "cannot make a temporary file there", error))?;
+        let file = tempfile::tempfile_in(directory).map_err(|error| {
+            Error::io(
+                directory,
+                "cannot create a temporary file in this directory",
+                error,
+            )
+        })?;
         Ok(Self {
             file: Arc::new(file),
             directory: directory.to_owned(),
@@ -246,7 +251,7 @@ impl Output {
                 put_in_place(&file, &real_path, self.target.may_overwrite()).map_err(|error| {
                     Error::io(
                         self.target.path(),
-                        "cannot put the finished file in place",
+                        "cannot give the finished output its name",
                         error,
                     )
                 })
@@ -270,7 +275,7 @@ impl Output {
                 put_in_place.map_err(|error| {
                     Error::io(
                         self.target.path(),
-                        "cannot put the finished file in place",
+                        "cannot give the finished output its name",
                         error,
                     )
                 })

@@ -26,7 +26,7 @@ impl StringMatcher {
         }
         let starred = |one: &str| one.trim().starts_with('*') || one.trim().ends_with('*');
         if text.contains(',') && text.split(',').any(starred) {
-            return Err("a list cannot be combined with *".into());
+            return Err("a list of keys or values cannot contain *".into());
         }
         let (leading, trailing) = (text.starts_with('*'), text.ends_with('*'));
         Ok(match (leading, trailing) {
@@ -130,7 +130,8 @@ fn parse_kinds(text: &str) -> Result<(KindSet, bool), String> {
             (Some(kind), _) => kinds.insert(kind),
             (None, 'a') => areas = true,
             (None, _) => {
-                let cause = format!("'{text}' before the slash is not made of n, w, r and a");
+                let cause =
+                    format!("'{text}' before the slash has letters other than n, w, r and a");
                 return Err(cause);
             }
         }

@@ -50,8 +50,8 @@ const fn edges(bbox: &Bbox) -> [i32; 4] {
     ]
 }
 
-/// Fills in `entry` from an index. Returns `None` if the index has an unknown version, is damaged, or has ids below 1:
-/// the blob must then be decoded, and some fields of `entry` may have been changed.
+/// Fills in `entry` from an index. Returns `None`, with `entry` unchanged, if the index has an unknown version, is damaged,
+/// or has ids below 1: the blob must then be decoded.
 pub fn decode_blob_index(indexdata: &[u8], entry: &mut BlobEntry) -> Option<()> {
     let (&[version, kind], rest) = indexdata.split_first_chunk::<2>()?;
     let has_box = match (version, indexdata.len()) {
@@ -68,23 +68,29 @@ pub fn decode_blob_index(indexdata: &[u8], entry: &mut BlobEntry) -> Option<()> 
     if min_id <= 0 || max_id < min_id || count == 0 {
         return None;
     }
-    entry.kinds = KindSet::of(kind);
-    (entry.min_id, entry.max_id, entry.count) = (min_id, max_id, count);
-    entry.flags = BlobFlags::default();
-    entry.bbox = Bbox::EMPTY;
+    let mut bbox = Bbox::EMPTY;
     if has_box && kind == ObjectKind::Node {
         let mut edges = rest.chunks_exact(4).filter_map(|edge| edge.try_into().ok());
         let mut edge = || edges.next().map(i32::from_le_bytes);
-        entry.bbox = Bbox {
+        bbox = Bbox {
             min_lat_e7: edge()?,
             max_lat_e7: edge()?,
             min_lon_e7: edge()?,
             max_lon_e7: edge()?,
         };
-        if entry.bbox.is_inside_out() {
+        if bbox.is_inside_out() {
             return None;
         }
     }
+    *entry = BlobEntry {
+        kinds: KindSet::of(kind),
+        min_id,
+        max_id,
+        count,
+        bbox,
+        flags: BlobFlags::default(),
+        ..*entry
+    };
     Some(())
 }
 
@@ -111,6 +117,27 @@ mod tests {
         let mut read = BlobEntry::default();
         decode_blob_index(&bytes, &mut read).unwrap();
         assert_eq!(read, entry);
+    }
+
+    #[test]
+    fn an_index_with_a_box_inside_out_changes_nothing() {
+        let entry = BlobEntry {
+            kinds: KindSet::of(ObjectKind::Node),
+            min_id: 5,
+            max_id: 9,
+            count: 3,
+            bbox: Bbox {
+                min_lat_e7: 0,
+                max_lat_e7: 1,
+                min_lon_e7: 1_700_000_000,
+                max_lon_e7: -1_700_000_000,
+            },
+            ..BlobEntry::default()
+        };
+        let bytes = encode_blob_index(&entry).unwrap();
+        let mut read = BlobEntry::default();
+        assert_eq!(decode_blob_index(&bytes, &mut read), None);
+        assert_eq!(read, BlobEntry::default());
     }
 
     #[test]

@@ -280,7 +280,7 @@ impl BlockEncoder {
         if value_ids.is_done() {
             Ok(start)
         } else {
-            Err(FormatError::new("a value without key"))
+            Err(FormatError::new("the numbers of keys and values differ"))
         }
     }
 

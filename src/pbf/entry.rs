@@ -134,7 +134,7 @@ impl BlobEntry {
         } else if (self.min_id, self.max_id) != (found.min_id, found.max_id) {
             Some("the range of ids differs")
         } else if claims(BlobFlags::SORTED) || claims(BlobFlags::STRICT) {
-            Some("ids are not in the order that is claimed")
+            Some("ids are not in the order that the index claims")
         } else {
             None
         }
@@ -167,7 +167,7 @@ impl BlobEntry {
             self.payload_len != 0 && self.payload_len != found.payload_len,
             "the length of the content differs",
         );
-        differ(box_differs, "the box around nodes differs");
+        differ(box_differs, "the bounding box of the nodes differs");
         let flags = [
             (BlobFlags::LOCATIONS, "whether ways have locations differs"),
             (

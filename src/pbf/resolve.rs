@@ -125,7 +125,7 @@ impl<'a> PlainObject<'a> {
         if values.is_done() {
             Ok(())
         } else {
-            Err(FormatError::new("a value without key"))
+            Err(FormatError::new("the numbers of keys and values differ"))
         }
     }
 

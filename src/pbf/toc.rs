@@ -282,7 +282,7 @@ impl Columns {
                 .split_at_checked(len)
                 .ok_or(FormatError::new("a column is cut off"))?;
             if columns.0.iter().any(|(found, _)| *found == number) {
-                return Err(FormatError::new("a column comes twice"));
+                return Err(FormatError::new("a column occurs twice"));
             }
             if (column::BLOBS..=column::HASH).contains(&number) {
                 columns.0.push((number, decode_column(column, count)?));

@@ -80,7 +80,7 @@ impl Reader<'_> {
         for (number, extract) in (1..).zip(&config.extracts) {
             if !outputs.insert(&extract.output) {
                 return Err(format!(
-                    "{}: output: an extract before it has the same",
+                    "{}: output: an earlier extract writes the same file",
                     extract_name(number, extract.output.to_str())
                 ));
             }
@@ -119,9 +119,9 @@ impl Reader<'_> {
             &[(key, value)] => self
                 .one_region(key, value)
                 .map_err(|cause| format!("{key}: {cause}")),
-            &[(first, _), (second, _), ..] => {
-                Err(format!("{first} and {second}: an extract has one region"))
-            }
+            &[(first, _), (second, _), ..] => Err(format!(
+                "{first} and {second}: give only one region per extract"
+            )),
         }
     }
 

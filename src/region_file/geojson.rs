@@ -303,7 +303,7 @@ mod tests {
             ("[[1,1]]", "vertex 1: the ring ends with 1 positions"),
             (
                 "[[1,1],[2,1],[1,1],[2,1],[1,1]]",
-                "vertex 4: the ring ends with fewer than three",
+                "vertex 4: the ring has fewer than three",
             ),
             (
                 "[[1,1],[181.5,1],[2,2],[1,1]]",

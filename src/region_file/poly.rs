@@ -16,7 +16,7 @@ pub(super) fn parse(text: &[u8]) -> Result<Shape, String> {
     while let Some((line, name)) = lines.next() {
         if name == "END" {
             if let Some((line, _)) = lines.next() {
-                return Err(format!("line {line}: there is text behind the last END"));
+                return Err(format!("line {line}: unexpected text after the last END"));
             }
             break;
         }
@@ -31,7 +31,7 @@ pub(super) fn parse(text: &[u8]) -> Result<Shape, String> {
     match (outers.first(), holes.first()) {
         (None, None) => Err("holds no polygon".to_owned()),
         _ => with_holes(outers, holes)
-            .map_err(|hole| format!("{}: the hole lies in no outer ring", hole.name)),
+            .map_err(|hole| format!("{}: the hole lies outside of every outer ring", hole.name)),
     }
 }
 
@@ -44,7 +44,7 @@ fn section<'a>(
 ) -> Result<Ring, String> {
     if position(name).is_ok() {
         return Err(format!(
-            "line {line}: a position where the name of a section is wanted"
+            "line {line}: expected the name of a section, found coordinates"
         ));
     }
     let name = format!("section {number} '{}'", one_line(name));
@@ -158,27 +158,27 @@ mod tests {
             ),
             (
                 "a\n1\nEND\nEND",
-                "line 3: section 1 '1', vertex 1: the ring ends with fewer than three different points",
+                "line 3: section 1 '1', vertex 1: the ring has fewer than three different points",
             ),
             (
                 "a\n1\n1 1\n2 1\n1 1\nEND\nEND",
-                "line 6: section 1 '1', vertex 3: the ring ends with fewer than three different points",
+                "line 6: section 1 '1', vertex 3: the ring has fewer than three different points",
             ),
             (
                 "a\n1\n1 1\n2 1\n2 2\nEND\n!h\n7 7\n8 7\n8 8\nEND\nEND",
-                "section 2 '!h': the hole lies in no outer ring",
+                "section 2 '!h': the hole lies outside of every outer ring",
             ),
             (
                 "a\n!h\n7 7\n8 7\n8 8\nEND\nEND",
-                "section 1 '!h': the hole lies in no outer ring",
+                "section 1 '!h': the hole lies outside of every outer ring",
             ),
             (
                 "1\n1 1\n2 1\n2 2\nEND\nEND",
-                "line 2: a position where the name of a section is wanted",
+                "line 2: expected the name of a section, found coordinates",
             ),
             (
                 "a\n1\n1 1\n2 1\n2 2\nEND\nEND\nb\n",
-                "line 8: there is text behind the last END",
+                "line 8: unexpected text after the last END",
             ),
         ] {
             assert_eq!(parse_text(text).unwrap_err(), cause);

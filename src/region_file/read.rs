@@ -28,7 +28,7 @@ impl FromStr for ShapeFileKind {
             "geojson" => Ok(Self::GeoJson),
             "poly" => Ok(Self::Poly),
             "osm" => Ok(Self::Osm),
-            _ => Err("is not a kind of region file: geojson, poly or osm is wanted".to_owned()),
+            _ => Err("is not a kind of region file: use geojson, poly or osm".to_owned()),
         }
     }
 }

@@ -29,7 +29,8 @@ where
     T: Send,
     R: Send,
 {
-    let queue = Queue::new(source, budget);
+    // A budget of nothing would have every claim wait.
+    let queue = Queue::new(source, budget.max(1));
     let worker = || {
         let mut scratch = None;
         while let Some((index, claimed)) = queue.claim(&cost) {

@@ -471,7 +471,7 @@ fn check_order(last: Option<TypeThenId>, key: TypeThenId) -> Result<(), FormatEr
                 format!("{kind} {id} comes twice: changes can be applied to current data only")
             } else {
                 format!(
-                    "{kind} {id} is not in order, though the file says so; run `pbfhogg sort` first"
+                    "{kind} {id} is out of order although the file claims to be sorted; run `pbfhogg sort` first"
                 )
             }))
         }

@@ -68,7 +68,7 @@ impl<'a> Stream<'a> {
                     id: id_from_rank(object.key.1),
                 };
                 return Err(fail(FormatError::with(format!(
-                    "{id} is not in order, though the file says so; run `pbfhogg sort` first"
+                    "{id} is out of order although the file claims to be sorted; run `pbfhogg sort` first"
                 ))));
             }
             self.last = Some(object.key);

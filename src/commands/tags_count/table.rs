@@ -89,9 +89,10 @@ impl CountTable {
         }
         let mut runs = lock(&self.runs);
         // Another thread may have written the counts while this one waited for the lock.
-        if self.bytes.swap(0, Ordering::Relaxed) <= self.max_bytes {
+        if self.bytes.load(Ordering::Relaxed) <= self.max_bytes {
             return Ok(());
         }
+        self.bytes.store(0, Ordering::Relaxed);
         // One shard is taken and sorted at a time, so that a run needs little further memory.
         let directory = std::env::temp_dir();
         let failed = |error| failed(&directory, error);
@@ -150,7 +151,11 @@ impl CountTable {
 }
 
 fn failed(directory: &Path, error: std::io::Error) -> Error {
-    Error::io(directory, "cannot use a temporary file there", error)
+    Error::io(
+        directory,
+        "cannot use a temporary file in this directory",
+        error,
+    )
 }
 
 fn shard_of(name: &str) -> usize {

@@ -195,7 +195,13 @@ pub(crate) fn sorted_runs(
     if clusters.is_empty() {
         return Ok(None);
     }
-    let failed = |error| Error::io(directory, "cannot write a temporary file there", error);
+    let failed = |error| {
+        Error::io(
+            directory,
+            "cannot write a temporary file in this directory",
+            error,
+        )
+    };
     let file = tempfile::tempfile_in(directory).map_err(failed)?;
     let mut runs = Vec::new();
     let mut offset = 0u64;

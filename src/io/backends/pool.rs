@@ -63,7 +63,7 @@ impl Pool {
                 Err(error) => {
                     return Err(Error::io(
                         pool.shared.destination.path(),
-                        "cannot start a thread to write",
+                        "cannot start a writer thread",
                         error,
                     ));
                 }
@@ -110,7 +110,7 @@ impl Executor for Pool {
             return Ok(());
         }
         self.wait()?;
-        Err(Error::Internal("the threads that write have ended".into()))
+        Err(Error::Internal("the writer threads have ended".into()))
     }
 
     fn wait(&mut self) -> Result<()> {
@@ -119,7 +119,7 @@ impl Executor for Pool {
         if fine {
             Ok(())
         } else {
-            Err(Error::Internal("a thread that writes has panicked".into()))
+            Err(Error::Internal("a writer thread panicked".into()))
         }
     }
 }

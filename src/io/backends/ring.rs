@@ -273,12 +273,12 @@ impl Drop for Ring {
 
 fn explain_setup(error: &std::io::Error) -> String {
     let cause = match error.raw_os_error().map(Errno::from_raw_os_error) {
-        Some(Errno::NOSYS) => "this kernel does not have it, 5.6 and later do",
+        Some(Errno::NOSYS) => "this kernel has no io_uring; it needs Linux 5.6 or later",
         Some(Errno::PERM | Errno::ACCESS) => {
             "it is forbidden here (sysctl kernel.io_uring_disabled, or a container's seccomp profile)"
         }
         Some(Errno::NOMEM) => {
-            "the memory that may be locked is too little: raise RLIMIT_MEMLOCK (ulimit -l)"
+            "the limit of locked memory is too low: raise RLIMIT_MEMLOCK (ulimit -l)"
         }
         _ => return format!("io_uring cannot be set up ({error})"),
     };

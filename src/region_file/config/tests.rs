@@ -66,7 +66,7 @@ fn an_error_names_extract_and_field() {
         ),
         (
             r#"{"output": "b.pbf", "bbox": [1,2,3,4], "polygon": []}"#,
-            "(b.pbf): bbox and polygon: an extract has one region",
+            "(b.pbf): bbox and polygon: give only one region per extract",
         ),
         (r#"{"bbox": [1,2,3,4]}"#, ": output: a file name is missing"),
         (
@@ -79,7 +79,7 @@ fn an_error_names_extract_and_field() {
         ),
         (
             r#"{"output": "a.pbf", "bbox": [1,2,3,4]}"#,
-            "(a.pbf): output: an extract before it has the same",
+            "(a.pbf): output: an earlier extract writes the same file",
         ),
         (
             r#"{"output": "b.pbf", "bbox": [1,2,3]}"#,

@@ -203,7 +203,7 @@ fn what_is_missing_or_open_is_named() {
         ),
         (
             nodes() + &way(3, &[11, 12, 11, 11]),
-            "way 3, vertex 3: the ring ends with fewer than three different points",
+            "way 3, vertex 3: the ring has fewer than three different points",
         ),
         (
             nodes() + "<node id='11' version='2' visible='false'/>" + &way(3, &[11, 12, 22, 11]),
