@@ -144,9 +144,9 @@ impl StrategyArgs {
             let (name, value) = option.split_once('=').unwrap_or((option, ""));
             match (name, &mut strategy) {
                 ("types", Strategy::Smart { types, .. }) => *types = RelationTypes::parse(value),
-                ("complete-partial-relations", Strategy::Smart { least_percent, .. }) => {
+                ("complete-partial-relations", Strategy::Smart { min_percent, .. }) => {
                     match value.parse() {
-                        Ok(percent @ 1..=100) => *least_percent = Some(percent),
+                        Ok(percent @ 1..=100) => *min_percent = Some(percent),
                         _ => bail!("-S {option}: expected a whole number from 1 to 100"),
                     }
                 }
@@ -247,7 +247,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         clean: Attribute::all_of(&args.clean),
         write: args.write.options(),
         max_memory: args.max_memory,
-        most_regions: args.max_regions_per_pass.map(|most| most as usize),
+        max_regions_per_pass: args.max_regions_per_pass.map(|most| most as usize),
     };
     let summary = extract::run(&options, &ctx)?;
     let mut outputs = options.extracts.iter().map(|extract| &extract.output);

@@ -16,7 +16,7 @@ use crate::engine::sink::WriteSummary;
 use crate::engine::{HeaderOptions, Selection, input};
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions};
-use crate::index::{DiskJoin, IdSet, LocatedNodes, LocationStore, StoreForm};
+use crate::index::{DiskJoin, IdSet, LocationStore, NodeBatch, StoreForm};
 use crate::io::{OpenOutput, OutputTarget};
 use crate::osm::{Location, ObjectKind, id_rank};
 use crate::pbf::{BlobEntry, BlobFlags, HeaderBlock, ParsedBlock, WayNodes, feature, locate_ways};
@@ -330,7 +330,7 @@ impl<'f> Job<'f> {
             let list = lists.get(&entry.offset).copied().unwrap_or(usize::MAX);
             join.locations(list, &nodes.refs, locations)
         })?;
-        Ok((finish(writer)?, join.most_bytes()))
+        Ok((finish(writer)?, join.peak_bytes()))
     }
 
     fn begin(&self, output: OpenOutput) -> Result<FilteredWriter<'f>> {
@@ -355,7 +355,7 @@ impl<'f> Job<'f> {
             .iter()
             .map(|entry| FilterItem::new(*entry, BlobDecision::Visit));
         let select = |_: &BlobEntry, block: &ParsedBlock<'_>, selection: &mut Selection| {
-            let mut nodes = LocatedNodes::default();
+            let mut nodes = NodeBatch::default();
             select_nodes(block, self.members, selection, |id, location| {
                 nodes.push(id, location)
             })?;
@@ -452,7 +452,7 @@ impl<'f> Job<'f> {
             return Err(FormatError::with(format!(
                 "way {} refers to node {node}, which is not in the file or has no location \
                  (without --strict such nodes are counted)",
-                nodes.way_at(*at)
+                nodes.way_id_of(*at)
             )));
         }
         let mut found = lock(&self.tally.missing);

@@ -171,7 +171,7 @@ fn write_clean<'f>(
             // Versions that were out of order are in order once they are left out.
             let is_same = entry.flags.has(BlobFlags::SORTED);
             match options.kinds == KindSet::ALL {
-                true if is_same => encoder.add_payload_like(cleaned, entry)?,
+                true if is_same => encoder.add_payload_with_entry(cleaned, entry)?,
                 true => encoder.add_payload(cleaned)?,
                 false => take_kinds(cleaned, options.kinds, encoder)?,
             }

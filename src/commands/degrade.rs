@@ -77,7 +77,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let drops = Drops::choose(&plan, harm.drop);
     let mut entries = plan.entries;
     if harm.unsort {
-        shuffle(&mut entries, &mut Random::of(&[BLOBS]));
+        shuffle(&mut entries, &mut Random::seeded(&[BLOBS]));
         // Few blobs may end up as they were.
         if entries.is_sorted_by_key(|entry| entry.offset) {
             entries.reverse();
@@ -170,7 +170,7 @@ fn make(
     if is_shuffled {
         shuffle(
             &mut objects,
-            &mut Random::of(&[OBJECTS, entry.number.into()]),
+            &mut Random::seeded(&[OBJECTS, entry.number.into()]),
         );
         if objects.is_sorted_by_key(|object| object.key) {
             objects.reverse();
@@ -210,7 +210,7 @@ impl Drops {
         });
         let starts = starts.collect();
         let (count, seed) = drop.unwrap_or_default();
-        let mut random = Random::of(&[DROPS, seed]);
+        let mut random = Random::seeded(&[DROPS, seed]);
         // Floyd's way to choose some of many: each once, and none is drawn in vain.
         let mut chosen = FxHashSet::default();
         for last in total.saturating_sub(count)..total {

@@ -52,7 +52,7 @@ pub struct Options {
     /// `None`, several regions may take three quarters of the memory of the machine.
     pub max_memory: Option<u64>,
     /// The maximum number of regions per pass over the input; if `None`, only memory and open files limit it.
-    pub most_regions: Option<usize>,
+    pub max_regions_per_pass: Option<usize>,
 }
 
 /// The result of `extract`.
@@ -89,7 +89,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let budget = Budget::estimate(options, &areas, &file, &plan, ctx)?;
     budget.check(options)?;
     let mut passes = budget.passes();
-    budget.tell(&passes, ctx);
+    budget.report(&passes, ctx);
     let mut summary = Summary {
         extracts: Vec::with_capacity(options.extracts.len()),
         passes: 0,
@@ -109,7 +109,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
                 summary.extracts.extend(pass.extracted(kept));
             }
             // The estimate was too low: each half of the regions gets its own pass.
-            None if range.len() == 1 => return Err(budget.too_little(options)),
+            None if range.len() == 1 => return Err(budget.out_of_memory_error(options)),
             None => {
                 let middle = range.start + range.len() / 2;
                 passes.extend([middle..range.end, range.start..middle]);

@@ -63,7 +63,7 @@ impl Summary {
 /// Merges change files. Fails if an input is not a change file, or if the output cannot be written.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     // The output is created before the inputs are read, so that a wrong path fails at once.
-    let merged = Merged {
+    let merged = MergedOutput {
         output: TextOutput::compressed(options.output.clone(), options.compression)?,
         summary: Summary::default(),
     };
@@ -74,12 +74,12 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 }
 
 /// The output, and the number of changes in it.
-struct Merged {
+struct MergedOutput {
     output: TextOutput,
     summary: Summary,
 }
 
-impl Merged {
+impl MergedOutput {
     fn begin(&mut self, options: &Options, replication: Replication) -> Result<()> {
         self.output.write(&OscText::prologue_of(&DocumentHeader {
             replication,
@@ -101,7 +101,7 @@ impl Merged {
     }
 }
 
-fn pass_through(options: &Options, mut merged: Merged, ctx: &Context) -> Result<Summary> {
+fn pass_through(options: &Options, mut merged: MergedOutput, ctx: &Context) -> Result<Summary> {
     let inputs = options.inputs.iter().map(|path| Input::open(path));
     let inputs = inputs.collect::<Result<Vec<_>>>()?;
     let state = read_change_state(&options.inputs, &inputs)?;
@@ -112,16 +112,16 @@ fn pass_through(options: &Options, mut merged: Merged, ctx: &Context) -> Result<
         TextFormat::OsmChange,
         ctx,
         || TextEncoder::new(options.compression),
-        |encoder, _, changes| told(encoder, &changes, changes.changes()),
-        |told| merged.add(told),
+        |encoder, _, changes| encode_changes(encoder, &changes, changes.changes()),
+        |encode_changes| merged.add(encode_changes),
     )?;
     drop(phase);
     merged.finish()
 }
 
-fn simplify(options: &Options, mut merged: Merged, ctx: &Context) -> Result<Summary> {
+fn simplify(options: &Options, mut merged: MergedOutput, ctx: &Context) -> Result<Summary> {
     /// The number of changes per chunk of text.
-    const AT_A_TIME: usize = 4096;
+    const CHANGES_PER_CHUNK: usize = 4096;
     let changes = {
         let _phase = ctx.phase("read changes", 0);
         read_change_files(&options.inputs, ctx)?
@@ -131,18 +131,18 @@ fn simplify(options: &Options, mut merged: Merged, ctx: &Context) -> Result<Summ
     parallel_classify_phase(
         ctx.jobs,
         ctx.jobs as u64 * 4,
-        changes.changes().chunks(AT_A_TIME).map(Ok),
+        changes.changes().chunks(CHANGES_PER_CHUNK).map(Ok),
         |_| 1,
         || TextEncoder::new(options.compression),
-        |encoder, some| told(encoder, &changes, some),
-        |told| merged.add(told),
+        |encoder, some| encode_changes(encoder, &changes, some),
+        |encode_changes| merged.add(encode_changes),
     )?;
     drop(phase);
     merged.finish()
 }
 
 /// Encodes some changes as a chunk of text, and counts them by action.
-fn told(
+fn encode_changes(
     encoder: &mut TextEncoder,
     set: &ChangeSet,
     changes: &[Change],

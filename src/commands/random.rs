@@ -9,7 +9,7 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Random {
     /// The generator for a combination of parts, for example a seed and an id. Each combination has its own stream.
-    pub(in crate::commands) fn of(parts: &[u64]) -> Self {
+    pub(in crate::commands) fn seeded(parts: &[u64]) -> Self {
         let mut random = Self(GOLDEN);
         for part in parts {
             random.0 = random.next().wrapping_add(*part);

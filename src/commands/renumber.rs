@@ -209,7 +209,7 @@ impl<'f> Renumbering<'f> {
                     max_id: known.counted(last),
                     ..*entry
                 };
-                encoder.add_payload_like(patched, &entry)?;
+                encoder.add_payload_with_entry(patched, &entry)?;
                 Ok((Rewritten::Yes, ids.into_old()))
             },
             |old| set.extend(old),
@@ -302,7 +302,7 @@ impl<'f> Renumbering<'f> {
                 let mut ids = Ids::new(numberings, kinds);
                 patch_ids(payload, &mut ids, patched)?;
                 match ids.entry(entry) {
-                    Some(entry) => encoder.add_payload_like(patched, &entry)?,
+                    Some(entry) => encoder.add_payload_with_entry(patched, &entry)?,
                     None => encoder.add_payload(patched)?,
                 }
                 Ok((Rewritten::Yes, ids.mistaken))

@@ -51,7 +51,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
     let mut header = file.header.clone();
     options.header.apply(&mut header);
-    let recompresses = options.write.is_compression_asked;
+    let recompresses = options.write.is_compression_explicit;
     let items = items(plan, options.elements, recompresses);
     let mut sink = sink(options, header, ctx)?;
     let mut summary = Summary::default();
@@ -119,7 +119,7 @@ impl<'o> Worker<'o> {
                 let Some(payload) = reader.payload_if(entry, differs)? else {
                     return Ok(BlobOutcome::Copy(*entry));
                 };
-                let frames = self.encoder.add_payload_like(payload, entry);
+                let frames = self.encoder.add_payload_with_entry(payload, entry);
                 let frames = frames.and_then(|()| self.encoder.finish());
                 let frames = frames.map_err(|error| reader.error(entry, error))?;
                 Ok(BlobOutcome::Frames(frames))
@@ -136,7 +136,7 @@ impl<'o> Worker<'o> {
 fn sink<'f>(options: &Options, header: HeaderBlock, ctx: &Context) -> Result<Sink<'f>> {
     let write = WriteOptions {
         // Blobs that are copied have the compression that was asked for.
-        is_compression_asked: false,
+        is_compression_explicit: false,
         ..options.write
     };
     let target = options.output.clone();

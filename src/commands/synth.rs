@@ -58,7 +58,7 @@ pub struct Summary {
 }
 
 /// The number of towns per work item. Each item ends its last block, so that few towns would give small blocks.
-const TOWNS_PER_UNIT: u64 = 8;
+const TOWNS_PER_ITEM: u64 = 8;
 
 /// Generates a data set and its change files. Fails if there are more than [`MAX_DAYS`] days.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
@@ -88,7 +88,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     Ok(summary)
 }
 
-/// A work item: the objects of a kind in a run of [`TOWNS_PER_UNIT`] towns of the base, with the index of the run; or
+/// A work item: the objects of a kind in a run of [`TOWNS_PER_ITEM`] towns of the base, with the index of the run; or
 /// the objects of a kind that all towns create on one day.
 #[derive(Debug, Clone, Copy)]
 enum WorkItem {
@@ -113,7 +113,7 @@ fn write_state(options: &Options, world: &World, ctx: &Context) -> Result<Writte
         size_hint,
         ctx,
     )?;
-    let units = world.towns().div_ceil(TOWNS_PER_UNIT);
+    let units = world.towns().div_ceil(TOWNS_PER_ITEM);
     let portions = ObjectKind::ALL.into_iter().flat_map(|kind| {
         let towns = (0..units).map(move |unit| WorkItem::Towns(kind, unit));
         towns.chain((1..=options.day).map(move |day| WorkItem::Created(kind, day)))
@@ -126,11 +126,12 @@ fn write_state(options: &Options, world: &World, ctx: &Context) -> Result<Writte
         |_| 8 << 20,
         || FrameEncoder::new(options.write.compression, options.write.blob_index),
         |encoder, portion| {
-            let mut add = |object: &town::Made| object.with(|object| encoder.add(object));
+            let mut add =
+                |object: &town::SyntheticObject| object.with(|object| encoder.add(object));
             let added = match portion {
                 WorkItem::Towns(kind, unit) => {
-                    let first = unit * TOWNS_PER_UNIT;
-                    let towns = first..(first + TOWNS_PER_UNIT).min(world.towns());
+                    let first = unit * TOWNS_PER_ITEM;
+                    let towns = first..(first + TOWNS_PER_ITEM).min(world.towns());
                     towns.into_iter().try_for_each(|town| {
                         let objects = Town::new(world, town).objects_after(kind, options.day);
                         objects.iter().try_for_each(&mut add)

@@ -150,10 +150,10 @@ fn convert(
         |builder, _, objects| {
             let parts = assemble(builder, &objects);
             let parts = parts.map_err(|error| Error::file(&path, error.to_string()))?;
-            Ok((parts, objects.tells_visible(), objects.deleted_in_editor()))
+            Ok((parts, objects.has_visibility(), objects.deleted_in_editor()))
         },
-        |(parts, tells_visible, left_out)| {
-            is_history |= tells_visible;
+        |(parts, has_visibility, left_out)| {
+            is_history |= has_visibility;
             deleted += left_out;
             sink.add(&input, BlobOutcome::Blocks(parts))
         },

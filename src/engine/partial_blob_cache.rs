@@ -2,7 +2,7 @@
 //! not be read a second time.
 
 use crate::error::FormatError;
-use crate::pbf::{BlobEntry, BlobFlags, EditScript, ParsedBlock, cut_block};
+use crate::pbf::{BlobEntry, BlobFlags, EditScript, ParsedBlock, put_kept_block};
 use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -46,7 +46,7 @@ impl PartialBlobCache {
             return Ok(());
         }
         let mut cut = Vec::new();
-        if !cut_block(block.payload(), &script(), &mut cut)? {
+        if !put_kept_block(block.payload(), &script(), &mut cut)? {
             return Ok(());
         }
         cut.shrink_to_fit();

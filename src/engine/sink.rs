@@ -64,7 +64,7 @@ impl<'f> Sink<'f> {
         outputs: usize,
         ctx: &Context,
     ) -> Result<Self> {
-        let writer = PbfWriter::begun(output, header, write, size_hint, ctx)?;
+        let writer = PbfWriter::with_output(output, header, write, size_hint, ctx)?;
         Ok(Self::of_writer(writer, encoders, outputs))
     }
 

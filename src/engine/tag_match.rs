@@ -68,14 +68,14 @@ impl<'b> BlockMatcher<'b> {
         };
         let value = self.strings.get(value)?;
         for expression in self.expressions.get(number - 1).into_iter().flatten() {
-            if expression.matches_value(value) && self.concerns(expression, object)? {
+            if expression.matches_value(value) && self.applies_to(expression, object)? {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    fn concerns(
+    fn applies_to(
         &self,
         expression: &TagExpression,
         object: &ObjectView<'_>,

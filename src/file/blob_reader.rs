@@ -44,7 +44,7 @@ impl PrefilterRecord {
 
     /// Whether less than a third of the last prefilters came to a decision, so that they should be skipped. The counts
     /// are reset from time to time, so that prefilters are tried again.
-    fn rarely_decide(&mut self) -> bool {
+    fn should_skip(&mut self) -> bool {
         const TRIES: u32 = 8;
         if self.tried < TRIES || self.decided * 3 >= self.tried {
             return false;
@@ -118,7 +118,7 @@ impl<'f> BlobReader<'f> {
         let Some(prefilter) = prefilter else {
             return self.payload(entry).map(Prefiltered::Payload);
         };
-        if self.prefilters.rarely_decide() {
+        if self.prefilters.should_skip() {
             return self.payload(entry).map(Prefiltered::Payload);
         }
         let input = self.input;

@@ -11,17 +11,17 @@ use crate::pbf::{
 use crate::runtime::{Context, human_bytes};
 
 /// Maximum number of bytes of a table of contents that are read at a time: longer than a frame can be.
-const MOST_READ: u64 = 48 << 20;
+const MAX_READ_LEN: u64 = 48 << 20;
 
 impl PbfFile {
     /// Uses a table of contents of version 1, which is stored in the header itself.
-    pub(super) fn take_toc_of_header(&mut self, table: &[u8]) -> Result<()> {
+    pub(super) fn use_toc_of_header(&mut self, table: &[u8]) -> Result<()> {
         match Toc::parse(table, self.data_start, self.input.len()) {
             Err(problem) => self.reject_toc(&problem),
             Ok(toc) => {
                 if self.has_length(toc.data_end)? {
                     self.take_toc(toc, self.input.len());
-                    self.drop_passed_on_tocs()?;
+                    self.drop_copied_tocs()?;
                 }
             }
         }
@@ -30,7 +30,7 @@ impl PbfFile {
 
     /// Removes entries of tables of contents of version 2. A program that knows only version 1 copies such a table as a
     /// blob without objects.
-    fn drop_passed_on_tocs(&mut self) -> Result<()> {
+    fn drop_copied_tocs(&mut self) -> Result<()> {
         let Some(mut toc) = self.toc.take() else {
             return Ok(());
         };
@@ -49,7 +49,7 @@ impl PbfFile {
     }
 
     /// Uses the table of contents at offset `start` of a file whose header announces `file_len` bytes.
-    pub(super) fn take_toc_at(&mut self, start: u64, file_len: u64, ctx: &Context) -> Result<()> {
+    pub(super) fn use_toc_at(&mut self, start: u64, file_len: u64, ctx: &Context) -> Result<()> {
         if !self.has_length(file_len)? {
             return Ok(());
         }
@@ -61,7 +61,7 @@ impl PbfFile {
             Ok(toc) => self.take_toc(toc, start),
             Err(problem) => {
                 self.reject_toc(&problem);
-                self.leave_out_damaged_toc(start)?;
+                self.exclude_damaged_toc(start)?;
             }
         }
         Ok(())
@@ -73,7 +73,7 @@ impl PbfFile {
         let (mut frames, mut at) = (Vec::new(), start);
         while at < self.input.len() {
             // A table of contents is stored uncompressed: reading it takes no more memory than its length in the file.
-            let len = (self.input.len() - at).min(MOST_READ);
+            let len = (self.input.len() - at).min(MAX_READ_LEN);
             frames.resize(len as usize, 0);
             self.input.read_all_at(&mut frames, at)?;
             ctx.stats.bytes_read.add(len);
@@ -87,7 +87,7 @@ impl PbfFile {
     }
 
     /// Uses the table of contents at the end of a file that was written as a stream.
-    pub(super) fn take_toc_of_stream(&mut self, ctx: &Context) -> Result<()> {
+    pub(super) fn use_toc_of_stream(&mut self, ctx: &Context) -> Result<()> {
         let file_len = self.input.len();
         let tail_len = (FIRST_READ as u64).min(file_len);
         let mut tail = vec![0; tail_len as usize];
@@ -95,7 +95,7 @@ impl PbfFile {
         ctx.stats.bytes_read.add(tail_len);
         let start = find_toc(&tail).filter(|start| (self.data_start..file_len).contains(start));
         let Some(start) = start else {
-            return self.take_lost_toc();
+            return self.handle_missing_toc();
         };
         let toc = match tail_len.checked_sub(file_len - start) {
             Some(skipped) => {
@@ -117,13 +117,13 @@ impl PbfFile {
                 self.data_end = start;
             }
             // The file ends with the table of another file, which gives its offset in that file.
-            Err(_) => return self.take_lost_toc(),
+            Err(_) => return self.handle_missing_toc(),
         }
         Ok(())
     }
 
     /// Excludes a damaged table of contents at offset `start` from the data, if the frames there are one.
-    fn leave_out_damaged_toc(&mut self, start: u64) -> Result<()> {
+    fn exclude_damaged_toc(&mut self, start: u64) -> Result<()> {
         if self.is_toc_from(start)? {
             self.data_end = start;
         }
@@ -158,7 +158,7 @@ impl PbfFile {
     /// Handles a stream that does not end with its table of contents. If there are tables before the end, data was
     /// appended to the file, and the tables are not used. If the last frame is a damaged table, it is excluded from the
     /// data. Otherwise the file was cut off, which is an error.
-    fn take_lost_toc(&mut self) -> Result<()> {
+    fn handle_missing_toc(&mut self) -> Result<()> {
         let (mut frames, mut last) = (self.frames(), None);
         for head in &mut frames {
             last = Some(head?.entry.offset);

@@ -71,11 +71,11 @@ impl PbfFile {
             .map(|bytes| (TocPointer::parse(bytes), bytes))
         {
             None => {}
-            Some((None, table)) => file.take_toc_of_header(table)?,
+            Some((None, table)) => file.use_toc_of_header(table)?,
             Some((Some(TocPointer::At { start, file_len }), _)) => {
-                file.take_toc_at(start, file_len, ctx)?;
+                file.use_toc_at(start, file_len, ctx)?;
             }
-            Some((Some(TocPointer::AtEnd), _)) => file.take_toc_of_stream(ctx)?,
+            Some((Some(TocPointer::AtEnd), _)) => file.use_toc_of_stream(ctx)?,
         }
         Ok(file)
     }

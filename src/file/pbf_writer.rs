@@ -21,7 +21,7 @@ pub struct WriteOptions {
     pub compression: Compression,
     /// Whether the user chose the compression. If so, a message reports copied blobs, which keep the compression that
     /// they have.
-    pub is_compression_asked: bool,
+    pub is_compression_explicit: bool,
     /// Whether copied blobs are decompressed and compared with their content hashes before the output gets its name.
     pub verify: bool,
     /// Whether the output gets a table of contents.
@@ -34,7 +34,7 @@ impl Default for WriteOptions {
     fn default() -> Self {
         Self {
             compression: Compression::default(),
-            is_compression_asked: false,
+            is_compression_explicit: false,
             verify: false,
             toc: true,
             blob_index: false,
@@ -71,7 +71,7 @@ struct PendingCopy<'f> {
 const MAX_PENDING_COPY: u64 = 16 << 20;
 /// Minimum estimated length in bytes of an output whose header is padded so that copied blobs can share file system
 /// blocks with the input.
-const LEAST_ALIGNED: u64 = 1 << 20;
+const MIN_ALIGNED_LEN: u64 = 1 << 20;
 
 /// Writes a PBF file from frames and blobs of input files, in order.
 pub struct PbfWriter<'f> {
@@ -138,11 +138,11 @@ impl<'f> PbfWriter<'f> {
         size_hint: SizeHint,
         ctx: &Context,
     ) -> Result<Self> {
-        Self::begun(OpenOutput::open(target)?, header, options, size_hint, ctx)
+        Self::with_output(OpenOutput::open(target)?, header, options, size_hint, ctx)
     }
 
     /// As [`create`](Self::create), for an output that is open already.
-    pub(crate) fn begun(
+    pub(crate) fn with_output(
         output: OpenOutput,
         header: HeaderBlock,
         options: WriteOptions,
@@ -192,7 +192,7 @@ impl<'f> PbfWriter<'f> {
             // Padding that lets blobs share file system blocks is worth it only in outputs with many bytes.
             let alike = size_hint
                 .first_copy
-                .filter(|_| size_hint.bytes >= LEAST_ALIGNED);
+                .filter(|_| size_hint.bytes >= MIN_ALIGNED_LEN);
             vec![0; reserved_header_len(&self.header, alike)]
         };
         self.backend.write(&start)?;
@@ -291,7 +291,7 @@ impl<'f> PbfWriter<'f> {
     pub fn finish(mut self) -> Result<Written> {
         self.flush_copies()?;
         self.verify_copies()?;
-        self.settle_features();
+        self.declare_features();
         self.written.sorted = self.order.verdict() == Some(true);
         let toc = match self.options.toc {
             true => Some(self.write_toc()?),
@@ -307,7 +307,7 @@ impl<'f> PbfWriter<'f> {
         };
         self.backend.finish(&start, self.position)?;
         drop(self.backend);
-        if self.options.is_compression_asked && self.written.blobs_copied > 0 {
+        if self.options.is_compression_explicit && self.written.blobs_copied > 0 {
             let (path, copied) = (self.output.path().display(), self.written.blobs_copied);
             self.ctx.info(format!(
                 "{path}: {copied} of {} blobs were copied and keep the compression that they had; \
@@ -352,7 +352,7 @@ impl<'f> PbfWriter<'f> {
     }
 
     /// Declares the features that the blobs turned out to have. Unknown order leaves its declaration as it was.
-    fn settle_features(&mut self) {
+    fn declare_features(&mut self) {
         if let Some(sorted) = self.order.verdict() {
             self.header.set_optional(feature::SORTED, sorted);
         }

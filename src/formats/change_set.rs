@@ -134,7 +134,7 @@ pub struct ChangeSet {
     pub(super) locations: Vec<Option<Location>>,
     pub(super) document_header: DocumentHeader,
     /// Whether some object has the attribute `visible` (XML) or is marked as deleted (OPL), as in history files.
-    pub(super) tells_visible: bool,
+    pub(super) has_visibility: bool,
     /// The number of objects that were left out because the user of an editor had deleted them.
     pub(super) deleted_in_editor: u64,
 }
@@ -156,8 +156,8 @@ impl ChangeSet {
     }
 
     /// Whether some object has the attribute `visible` (XML) or is marked as deleted (OPL), as in history files.
-    pub const fn tells_visible(&self) -> bool {
-        self.tells_visible
+    pub const fn has_visibility(&self) -> bool {
+        self.has_visibility
     }
 
     /// The number of objects that were left out because the user of an editor had deleted them (`action="delete"` in an
@@ -175,7 +175,7 @@ impl ChangeSet {
         if self.changes.is_empty() && self.strings.is_empty() {
             let empty = std::mem::replace(self, other);
             self.document_header.add(empty.document_header);
-            self.tells_visible |= empty.tells_visible;
+            self.has_visibility |= empty.has_visibility;
             self.deleted_in_editor += empty.deleted_in_editor;
             return Ok(());
         }
@@ -204,14 +204,14 @@ impl ChangeSet {
                 ..*change
             }));
         self.document_header.add(other.document_header);
-        self.tells_visible |= other.tells_visible;
+        self.has_visibility |= other.has_visibility;
         self.deleted_in_editor += other.deleted_in_editor;
         Ok(())
     }
 
     /// Sorts the changes into canonical order and keeps one per object: the highest version, of equal versions the
     /// latest, of equal times the last in file order.
-    pub(super) fn sort_and_keep_last(&mut self) {
+    pub(super) fn sort_and_keep_newest(&mut self) {
         // The sort is stable: changes of one object keep the order in which they were read.
         self.changes.sort_by_key(|change| change.key);
         self.changes.dedup_by(|later, kept| {
@@ -499,7 +499,7 @@ mod tests {
             changes: changes.to_vec(),
             ..ChangeSet::default()
         };
-        set.sort_and_keep_last();
+        set.sort_and_keep_newest();
         set.changes()[0].uid
     }
 

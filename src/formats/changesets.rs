@@ -4,7 +4,7 @@
 //! file of changesets is converted about as fast as it is decompressed.
 
 use super::format::{TextFormat, decompressed};
-use super::numbers::Times;
+use super::numbers::TimeFormatter;
 use super::opl;
 use super::opl::{decode, given};
 use super::write_opl::put_escaped as put_opl_text;
@@ -57,12 +57,12 @@ pub struct Comment {
 }
 
 /// The number of bytes at the start of a decompressed text in which its first object is searched.
-const LOOKED_AT: u64 = 1 << 16;
+const PROBE_LEN: u64 = 1 << 16;
 
 /// Whether the first object of a text is a changeset.
 pub(crate) fn holds_changesets(input: &Input, format: TextFormat) -> Result<bool> {
     let mut start = Vec::new();
-    let mut text = decompressed(input.clone())?.take(LOOKED_AT);
+    let mut text = decompressed(input.clone())?.take(PROBE_LEN);
     // Errors are ignored here: damage is reported when the whole text is read.
     let _ = text.read_to_end(&mut start);
     Ok(match format {
@@ -358,7 +358,7 @@ impl XmlParser {
 #[derive(Debug, Default)]
 pub struct ChangesetText {
     text: String,
-    times: Times,
+    times: TimeFormatter,
 }
 
 impl ChangesetText {

@@ -38,7 +38,7 @@ impl TextFormat {
     /// Detects the format of an input from its first bytes, after decompression. Returns `None` for an unknown format.
     /// Fails if the input cannot be read, or cannot be decompressed far enough to detect the format.
     pub fn of(input: &Input) -> Result<Option<Self>> {
-        const LOOKED_AT: u64 = 1 << 16;
+        const PROBE_LEN: u64 = 1 << 16;
         let start = input.start()?;
         if start.is_empty() {
             return Ok(None);
@@ -48,7 +48,7 @@ impl TextFormat {
         }
         let mut start = Vec::new();
         let read = decompressed(input.clone())?
-            .take(LOOKED_AT)
+            .take(PROBE_LEN)
             .read_to_end(&mut start);
         match (Self::of_text(&start), read) {
             // The format is known although the text is damaged further on: reading the text will report the damage.

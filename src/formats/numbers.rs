@@ -44,11 +44,11 @@ pub(super) fn put_e7(out: &mut String, value_e7: i32) {
 
 /// Formats times. The last text is cached, since neighbouring objects often have the same time.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Times {
+pub(super) struct TimeFormatter {
     last: Option<(i64, String)>,
 }
 
-impl Times {
+impl TimeFormatter {
     /// Appends a time, given in seconds since 1970, as ISO 8601 in UTC.
     pub(super) fn put(&mut self, out: &mut String, seconds: i64) {
         match &self.last {

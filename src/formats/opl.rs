@@ -88,7 +88,7 @@ impl Parser {
                 "V" => {}
                 "D" => {
                     draft.action = ChangeAction::Delete;
-                    self.objects.tells_visible = true;
+                    self.objects.has_visibility = true;
                 }
                 _ => return Err(format!("'{field}' is neither dV nor dD")),
             },

@@ -14,7 +14,7 @@ use std::path::Path;
 /// Maximum number of bytes of chunks in flight, with the objects and results made from them.
 const BUDGET: u64 = 24 << 20;
 /// Estimated bytes of memory per byte of text in flight: the text, its objects, and the results made from them.
-const OF_A_BYTE: u64 = 3;
+const MEMORY_FACTOR: u64 = 3;
 
 impl TextChunk {
     fn parse(&self, path: &Path, format: TextFormat) -> Result<ChangeSet> {
@@ -52,7 +52,7 @@ pub fn read_texts<S, T: Send>(
         ctx.jobs,
         BUDGET,
         text_chunks,
-        |(_, chunk)| chunk.bytes.len() as u64 * OF_A_BYTE,
+        |(_, chunk)| chunk.bytes.len() as u64 * MEMORY_FACTOR,
         init,
         |scratch, (number, chunk)| {
             let path = inputs.get(number).map_or(Path::new(""), Input::path);

@@ -8,7 +8,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The minimum number of bytes that are buffered before a chunk is cut off, except at the end of a text.
-const PORTION: usize = 512 << 10;
+const MIN_BUFFERED: usize = 512 << 10;
 /// Maximum length in bytes of a chunk, and of text without a position where it can be cut. An object with more text
 /// does not fit a block.
 const MOST: usize = 24 << 20;
@@ -91,7 +91,7 @@ impl TextChunks {
         })
     }
 
-    fn read_portion(&mut self) -> Result<TextChunk> {
+    fn read_chunk(&mut self) -> Result<TextChunk> {
         let mut ends = false;
         loop {
             if !ends {
@@ -117,10 +117,10 @@ impl TextChunks {
         }
     }
 
-    /// Reads until [`PORTION`] bytes are pending, or half as many bytes as are pending if that is more. Returns `false`
+    /// Reads until [`MIN_BUFFERED`] bytes are pending, or half as many bytes as are pending if that is more. Returns `false`
     /// at the end of the file.
     fn read_more(&mut self) -> Result<bool> {
-        let wanted = PORTION.saturating_sub(self.pending.len());
+        let wanted = MIN_BUFFERED.saturating_sub(self.pending.len());
         let wanted = wanted.max(self.pending.len() / 2).max(1 << 16);
         let mut piece = self.reader.by_ref().take(wanted as u64);
         match piece.read_to_end(&mut self.pending) {
@@ -168,7 +168,7 @@ impl Iterator for TextChunks {
         if self.is_done {
             return None;
         }
-        let chunk = self.read_portion();
+        let chunk = self.read_chunk();
         self.is_done |= chunk.is_err();
         Some(chunk)
     }

@@ -122,11 +122,11 @@ impl TextEncoder {
 
 /// Checksum and length of all chunks so far, for the trailer of a gzip file.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct GzipTrailer {
     crc: Option<Crc>,
 }
 
-impl Tally {
+impl GzipTrailer {
     pub(super) fn add(&mut self, chunk: &EncodedText) {
         match (&mut self.crc, &chunk.crc) {
             (Some(all), Some(crc)) => all.combine(crc),
@@ -176,7 +176,7 @@ mod tests {
             let text = pieces.concat();
             let mut encoder = TextEncoder::new(TextCompression::Gzip);
             let mut file = TextEncoder::head(TextCompression::Gzip).to_vec();
-            let mut tally = Tally::default();
+            let mut tally = GzipTrailer::default();
             for piece in pieces {
                 let chunk = encoder.encode(piece).unwrap();
                 tally.add(&chunk);

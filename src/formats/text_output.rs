@@ -1,6 +1,6 @@
 //! Text files as output: complete or absent, and compressed if the file name asks for it.
 
-use super::text_encoder::{EncodedText, Tally, TextCompression, TextEncoder};
+use super::text_encoder::{EncodedText, GzipTrailer, TextCompression, TextEncoder};
 use crate::error::{Error, Result};
 use crate::io::{Output, OutputTarget, system};
 use bzip2::write::BzEncoder;
@@ -14,7 +14,7 @@ pub struct TextOutput {
     file: File,
     compression: TextCompression,
     encoder: TextEncoder,
-    tally: Tally,
+    tally: GzipTrailer,
     bzip2: Option<BzEncoder<Vec<u8>>>,
     /// Text that is not in a chunk yet.
     text: String,
@@ -36,7 +36,7 @@ impl std::fmt::Debug for TextOutput {
 /// The number of bytes of text per compressed chunk.
 const CHUNK: usize = 1 << 20;
 /// The minimum number of bytes per write to the file.
-const AT_A_TIME: usize = 1 << 16;
+const WRITE_LEN: usize = 1 << 16;
 
 impl TextOutput {
     /// Creates an output. The name decides about compression: `.gz`, `.bz2` or `.zst`.
@@ -53,7 +53,7 @@ impl TextOutput {
             file,
             compression,
             encoder: TextEncoder::new(compression),
-            tally: Tally::default(),
+            tally: GzipTrailer::default(),
             bzip2: (compression == TextCompression::Bzip2)
                 .then(|| BzEncoder::new(Vec::new(), bzip2::Compression::best())),
             text: String::new(),
@@ -71,7 +71,7 @@ impl TextOutput {
     pub fn write(&mut self, text: &str) -> Result<()> {
         self.text.push_str(text);
         let is_enough = match self.compression {
-            TextCompression::None => self.text.len() >= AT_A_TIME,
+            TextCompression::None => self.text.len() >= WRITE_LEN,
             _ => self.text.len() >= CHUNK,
         };
         if is_enough { self.end_chunk() } else { Ok(()) }
@@ -94,7 +94,7 @@ impl TextOutput {
                 self.bytes.append(bzip2.get_mut());
             }
         }
-        if self.bytes.len() >= AT_A_TIME {
+        if self.bytes.len() >= WRITE_LEN {
             self.flush()?;
         }
         Ok(())

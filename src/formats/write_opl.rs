@@ -1,6 +1,6 @@
 //! Writing OPL, with the same bytes as osmium.
 
-use super::numbers::{Times, put_e7, put_number};
+use super::numbers::{TimeFormatter, put_e7, put_number};
 use crate::osm::Location;
 use crate::pbf::{Object, ObjectBody};
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 #[derive(Debug, Default)]
 pub struct OplText {
     text: String,
-    times: Times,
+    times: TimeFormatter,
 }
 
 impl OplText {

@@ -1,7 +1,7 @@
 //! Writing change files (OsmChange).
 
 use super::change_set::DocumentHeader;
-use super::write_xml::{Elements, Visibility, document};
+use super::write_xml::{Visibility, XmlBuffer, document};
 use crate::osm::{ObjectId, format_timestamp};
 use crate::pbf::Object;
 use std::fmt::Write as _;
@@ -31,17 +31,17 @@ impl ChangeAction {
 /// A buffer of changes as sections of an OsmChange document, without the document's prologue and epilogue.
 #[derive(Debug)]
 pub struct OscText {
-    elements: Elements,
+    elements: XmlBuffer,
     section: Option<ChangeAction>,
 }
 
 impl Default for OscText {
     fn default() -> Self {
         Self {
-            elements: Elements {
+            elements: XmlBuffer {
                 // The section shows whether an object is deleted.
                 visibility: Visibility::Unsaid,
-                ..Elements::default()
+                ..XmlBuffer::default()
             },
             section: None,
         }

@@ -1,7 +1,7 @@
 //! Writing OSM XML.
 
 use super::change_set::DocumentHeader;
-use super::numbers::{Times, put_e7, put_number};
+use super::numbers::{TimeFormatter, put_e7, put_number};
 use crate::osm::{Location, format_e7, format_timestamp};
 use crate::pbf::{HeaderBlock, Object, ObjectBody};
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 /// A buffer of objects as elements of an OSM XML document, without the document's prologue and epilogue.
 #[derive(Debug, Default)]
 pub struct XmlText {
-    elements: Elements,
+    elements: XmlBuffer,
 }
 
 impl XmlText {
@@ -35,16 +35,16 @@ impl XmlText {
     /// The text after the objects.
     pub const EPILOGUE: &str = "</osm>\n";
 
-    /// An empty buffer. If `tells_visible`, every object gets the attribute `visible`, as in history files; otherwise
+    /// An empty buffer. If `has_visibility`, every object gets the attribute `visible`, as in history files; otherwise
     /// only deleted objects get it.
-    pub fn of_history(tells_visible: bool) -> Self {
+    pub fn with_visibility(has_visibility: bool) -> Self {
         Self {
-            elements: Elements {
-                visibility: match tells_visible {
+            elements: XmlBuffer {
+                visibility: match has_visibility {
                     true => Visibility::All,
                     false => Visibility::Deleted,
                 },
-                ..Elements::default()
+                ..XmlBuffer::default()
             },
         }
     }
@@ -109,14 +109,14 @@ pub(super) enum Visibility {
 
 /// A buffer of objects as XML elements.
 #[derive(Debug, Default)]
-pub(super) struct Elements {
+pub(super) struct XmlBuffer {
     pub text: String,
-    pub times: Times,
+    pub times: TimeFormatter,
     pub visibility: Visibility,
     pub inexpressible: u64,
 }
 
-impl Elements {
+impl XmlBuffer {
     /// Appends an object.
     pub(super) fn put(&mut self, object: &Object<'_>, indent: &str) {
         let (kind, info) = (object.kind().name(), &object.info);
@@ -145,12 +145,12 @@ impl Elements {
         if let Some(changeset) = info.changeset {
             put_attribute(text, "changeset", changeset);
         }
-        let tells_visible = match self.visibility {
+        let has_visibility = match self.visibility {
             Visibility::All => true,
             Visibility::Deleted => !info.visible,
             Visibility::Unsaid => false,
         };
-        if tells_visible {
+        if has_visibility {
             let _ = write!(text, " visible=\"{}\"", info.visible);
         }
         if let ObjectBody::Node { location } = object.body {

@@ -249,7 +249,7 @@ impl Parser {
                 "lat" => lat = Some(degrees(key, value, 90)?),
                 "lon" => lon = Some(degrees(key, value, 180)?),
                 "visible" => {
-                    self.objects.tells_visible = true;
+                    self.objects.has_visibility = true;
                     if value == "false" {
                         draft.action = ChangeAction::Delete;
                     }

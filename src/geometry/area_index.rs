@@ -2,7 +2,7 @@
 
 use super::edge;
 use super::edge::{HalfUnitBox, HalfUnitPoint};
-use super::quadtree::{Cell, Leaf, Node, Quadtree, RegionEdges};
+use super::quadtree::{Cell, GroupEdges, Leaf, Node, Quadtree};
 use super::shape::{Point, Shape};
 use crate::osm::Bbox;
 
@@ -61,7 +61,7 @@ impl AreaIndex {
     pub fn locator(&self) -> Locator<'_> {
         Locator {
             tree: &self.tree,
-            cell: NOWHERE,
+            cell: EMPTY_CELL,
             set: 0,
             parts: &[],
         }
@@ -134,16 +134,19 @@ impl AreaIndex {
                         for &group in groups {
                             mark(&mut contacts, group, Contact::Inside);
                         }
-                    } else if groups.iter().any(|&group| is_open(&contacts, group)) {
+                    } else if groups
+                        .iter()
+                        .any(|&group| has_no_inner_edge(&contacts, group))
+                    {
                         let quarters = quarters as usize..;
                         pending.extend(quarters.zip(cell.quarters()));
                     }
                 }
                 Some(&Node::Leaf(leaf)) => {
-                    for part in self.tree.parts_of(leaf) {
+                    for part in self.tree.group_edges_of(leaf) {
                         if is_within {
                             mark(&mut contacts, part.group, Contact::Inside);
-                        } else if is_open(&contacts, part.group) {
+                        } else if has_no_inner_edge(&contacts, part.group) {
                             let contact = self.contact_of(part, &bounds);
                             mark(&mut contacts, part.group, contact);
                         }
@@ -156,7 +159,7 @@ impl AreaIndex {
     }
 
     /// Returns the contact of the edges of a part with a box.
-    fn contact_of(&self, part: &RegionEdges, bounds: &HalfUnitBox) -> Contact {
+    fn contact_of(&self, part: &GroupEdges, bounds: &HalfUnitBox) -> Contact {
         let mut contact = Contact::None;
         for edge in self.tree.edges_of(part) {
             if edge.meets_inside(bounds) {
@@ -178,9 +181,9 @@ impl AreaIndex {
             y: corner.y + 1,
         };
         let mut regions = self.regions_at(bbox, |cell, part| {
-            is_open(contacts, part.group) && self.tree.winding_at(cell, part, point) > 0
+            has_no_inner_edge(contacts, part.group) && self.tree.winding_at(cell, part, point) > 0
         });
-        regions.retain(|&region| is_open(contacts, region));
+        regions.retain(|&region| has_no_inner_edge(contacts, region));
         regions
     }
 
@@ -196,12 +199,12 @@ impl AreaIndex {
 
     /// The regions that cover the leaf at the south-western corner of a box, and the regions with
     /// edges in that leaf that `is_held` accepts. The list ascends.
-    fn regions_at(&self, bbox: &Bbox, is_held: impl Fn(&Cell, &RegionEdges) -> bool) -> Vec<u32> {
+    fn regions_at(&self, bbox: &Bbox, is_held: impl Fn(&Cell, &GroupEdges) -> bool) -> Vec<u32> {
         let (x, y) = (i64::from(bbox.min_lon_e7), i64::from(bbox.min_lat_e7));
         let Some((cell, leaf)) = self.tree.leaf_at(x, y) else {
             return Vec::new();
         };
-        let parts = self.tree.parts_of(leaf).iter();
+        let parts = self.tree.group_edges_of(leaf).iter();
         let held = parts.filter(|part| is_held(&cell, part));
         let mut regions: Vec<u32> = held.map(|part| part.group).collect();
         let covering = self.tree.sets.get(leaf.set as usize);
@@ -233,7 +236,7 @@ fn contact_of(contacts: &[Contact], region: u32) -> Contact {
         .unwrap_or(Contact::None)
 }
 
-fn is_open(contacts: &[Contact], region: u32) -> bool {
+fn has_no_inner_edge(contacts: &[Contact], region: u32) -> bool {
     contact_of(contacts, region) < Contact::Inside
 }
 
@@ -244,7 +247,7 @@ fn mark(contacts: &mut [Contact], region: u32, contact: Contact) {
 }
 
 /// A cell that contains no point: its longitude is beyond the range of `i32`.
-const NOWHERE: Cell = Cell {
+const EMPTY_CELL: Cell = Cell {
     x: i64::MAX / 2,
     y: 0,
     level: 0,
@@ -257,7 +260,7 @@ pub struct Locator<'a> {
     /// The leaf of the last point.
     cell: Cell,
     set: u32,
-    parts: &'a [RegionEdges],
+    parts: &'a [GroupEdges],
 }
 
 impl Locator<'_> {
@@ -268,7 +271,7 @@ impl Locator<'_> {
     pub fn at(&mut self, lat_e7: i32, lon_e7: i32, partial: &mut Vec<u32>) -> u32 {
         partial.clear();
         let (x, y) = (i64::from(lon_e7), i64::from(lat_e7));
-        if !self.cell.holds(x, y) && !self.enter(x, y) {
+        if !self.cell.holds(x, y) && !self.move_to_leaf_of(x, y) {
             return 0;
         }
         if !self.parts.is_empty() {
@@ -286,21 +289,21 @@ impl Locator<'_> {
     /// Whether a point is known to lie in the same regions as the last point: both lie in the same
     /// leaf, and the leaf has no edges.
     #[inline]
-    pub fn stays_at(&self, lat_e7: i32, lon_e7: i32) -> bool {
+    pub fn is_in_last_leaf(&self, lat_e7: i32, lon_e7: i32) -> bool {
         self.parts.is_empty() && self.cell.holds(i64::from(lon_e7), i64::from(lat_e7))
     }
 
     /// Moves to the leaf of a point and returns true. Outside of the tree, leaves the locator
     /// without a leaf and returns false.
-    fn enter(&mut self, x: i64, y: i64) -> bool {
+    fn move_to_leaf_of(&mut self, x: i64, y: i64) -> bool {
         let Some((cell, leaf)) = self.tree.leaf_at(x, y) else {
-            self.cell = NOWHERE;
+            self.cell = EMPTY_CELL;
             return false;
         };
         let Leaf { set, .. } = leaf;
         self.cell = cell;
         self.set = set;
-        self.parts = self.tree.parts_of(leaf);
+        self.parts = self.tree.group_edges_of(leaf);
         true
     }
 }

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 /// A node of a way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Corner {
+pub(crate) struct WayNode {
     /// The id of the node.
     pub id: i64,
     /// The location of the node.
@@ -27,7 +27,7 @@ struct End {
 ///
 /// Fails with a message that names ring and vertex if a ring does not close or has fewer than three
 /// different points.
-pub(crate) fn rings(owner: &str, ways: &[Vec<Corner>]) -> Result<Vec<Ring>, String> {
+pub(crate) fn rings(owner: &str, ways: &[Vec<WayNode>]) -> Result<Vec<Ring>, String> {
     let partners = partners(ways);
     let mut rings = Rings {
         owner,
@@ -36,7 +36,7 @@ pub(crate) fn rings(owner: &str, ways: &[Vec<Corner>]) -> Result<Vec<Ring>, Stri
     let mut done = vec![false; ways.len()];
     for first_way in 0..ways.len() {
         let (mut way, mut forwards) = (first_way, true);
-        let mut corners: Vec<Corner> = Vec::new();
+        let mut corners: Vec<WayNode> = Vec::new();
         while let (Some(nodes), Some(done @ false)) = (ways.get(way), done.get_mut(way)) {
             *done = true;
             let len = nodes.len().saturating_sub(1);
@@ -67,7 +67,7 @@ pub(crate) fn rings(owner: &str, ways: &[Vec<Corner>]) -> Result<Vec<Ring>, Stri
 
 /// Maps each end of a way to the end with which it is joined. An end without a partner has no
 /// entry.
-fn partners(ways: &[Vec<Corner>]) -> FxHashMap<End, End> {
+fn partners(ways: &[Vec<WayNode>]) -> FxHashMap<End, End> {
     let mut partners = FxHashMap::default();
     let mut join = |a: End, b: End| {
         partners.insert(a, b);
@@ -115,7 +115,7 @@ struct Direction {
 impl Direction {
     /// The direction from `from` to the first node with another location, or zero if all have the
     /// same.
-    fn of<'a>(from: &Corner, mut nodes: impl Iterator<Item = &'a Corner>) -> Self {
+    fn of<'a>(from: &WayNode, mut nodes: impl Iterator<Item = &'a WayNode>) -> Self {
         let other = nodes.find(|node| node.point != from.point);
         let point = other.map_or(from.point, |node| node.point);
         Self {
@@ -154,7 +154,7 @@ impl Rings<'_> {
         format!("{}, ring {}", self.owner, self.rings.len() + 1)
     }
 
-    fn open(&self, last: Option<&Corner>, vertex: usize) -> String {
+    fn open(&self, last: Option<&WayNode>, vertex: usize) -> String {
         let node = last.map_or(0, |corner| corner.id);
         let cause = format!("the ring does not close: it ends at node {node}");
         at_vertex(&self.next_name(), vertex, cause)
@@ -163,12 +163,12 @@ impl Rings<'_> {
     /// Adds the rings of a closed line of nodes. The line is cut wherever it visits a node again,
     /// so each ring visits a node once. Segments that run there and back have no area and are
     /// dropped.
-    fn add(&mut self, corners: Vec<Corner>) -> Result<(), String> {
+    fn add(&mut self, corners: Vec<WayNode>) -> Result<(), String> {
         if corners.is_empty() {
             return Ok(());
         }
         let before = self.rings.len();
-        let mut path: Vec<Corner> = Vec::new();
+        let mut path: Vec<WayNode> = Vec::new();
         let mut place_of: FxHashMap<i64, usize> = FxHashMap::default();
         for corner in corners {
             if let Some(&place) = place_of.get(&corner.id) {
@@ -190,7 +190,7 @@ impl Rings<'_> {
         Ok(())
     }
 
-    fn push(&mut self, corners: &[Corner]) -> Result<(), String> {
+    fn push(&mut self, corners: &[WayNode]) -> Result<(), String> {
         let points = corners.iter().map(|corner| corner.point);
         self.rings.push(ring(self.next_name(), points.collect())?);
         Ok(())
@@ -204,14 +204,14 @@ mod tests {
     /// Assembles ways given as node ids. The digits of an id are the coordinates of the node: node
     /// 34 lies at (3, 4). The rings have the same form.
     fn assembled(ways: &[&[i64]]) -> Result<Vec<Vec<i32>>, String> {
-        let corner = |&id: &i64| Corner {
+        let corner = |&id: &i64| WayNode {
             id,
             point: Point {
                 lon_e7: i32::try_from(id / 10).unwrap(),
                 lat_e7: i32::try_from(id % 10).unwrap(),
             },
         };
-        let ways: Vec<Vec<Corner>> = ways
+        let ways: Vec<Vec<WayNode>> = ways
             .iter()
             .map(|way| way.iter().map(corner).collect())
             .collect();

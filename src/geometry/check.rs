@@ -9,7 +9,7 @@
 //! the winding numbers are constant, so only one of its edges is checked.
 
 use super::edge;
-use super::edge::{Edge, HalfUnitPoint, Meeting};
+use super::edge::{Edge, EdgeRelation, HalfUnitPoint};
 use super::quadtree::{Cell, Leaf, Quadtree};
 use super::shape::{Point, Ring, Shape, ShapeError};
 use crate::osm::{DECIMICRO_PER_DEGREE, format_e7};
@@ -31,7 +31,7 @@ impl Shape {
         if let Some((edge, other)) = meetings.first_crossing {
             return Err(polygons.crossing_error(edge, other));
         }
-        match polygons.first_misplaced(&meetings.touched) {
+        match polygons.first_wrong_winding(&meetings.touched) {
             Some((edge, winding)) => Err(polygons.misplaced_error(edge, winding)),
             None => Ok(()),
         }
@@ -109,7 +109,7 @@ struct Span {
 }
 
 /// The crossings and contacts between edges of the same polygon.
-struct Meetings {
+struct Contacts {
     /// The first edge that crosses another edge of its polygon, and the other edge.
     first_crossing: Option<(u32, u32)>,
     /// For each ring, whether it touches itself or another ring of its polygon.
@@ -151,14 +151,14 @@ impl<'a> Polygons<'a> {
         }
     }
 
-    fn meetings(&self) -> Meetings {
-        let mut meetings = Meetings {
+    fn meetings(&self) -> Contacts {
+        let mut meetings = Contacts {
             first_crossing: None,
             touched: vec![false; self.rings.len()],
         };
         let mut spans = Vec::new();
         for part in &self.tree.parts {
-            self.collect_spans(self.tree.references_of(part), &mut spans);
+            self.collect_spans(self.tree.edge_indices_of(part), &mut spans);
             let mut rest = spans.as_slice();
             while let Some((span, others)) = rest.split_first() {
                 rest = others;
@@ -201,22 +201,22 @@ impl<'a> Polygons<'a> {
         spans.sort_unstable_by_key(|span| span.least);
     }
 
-    fn note_meeting(&self, span: &Span, other: &Span, meetings: &mut Meetings) {
-        match span.edge.meeting(&other.edge) {
-            Meeting::Apart => {}
-            Meeting::Crossing => {
+    fn note_meeting(&self, span: &Span, other: &Span, meetings: &mut Contacts) {
+        match span.edge.relation_to(&other.edge) {
+            EdgeRelation::Apart => {}
+            EdgeRelation::Crossing => {
                 let pair = (span.number.min(other.number), span.number.max(other.number));
                 let first = meetings.first_crossing.get_or_insert(pair);
                 *first = pair.min(*first);
             }
-            Meeting::Touching => {
+            EdgeRelation::Touching => {
                 let (ring, other_ring) = (
                     self.ring_of(span.number as usize),
                     self.ring_of(other.number as usize),
                 );
                 let is_turn = ring == other_ring
                     && self.are_neighbors(ring, span.number, other.number)
-                    && !span.edge.turns_back_as(&other.edge);
+                    && !span.edge.forms_spike_with(&other.edge);
                 for ring in [ring, other_ring] {
                     if let Some(touched) = meetings.touched.get_mut(ring) {
                         *touched |= !is_turn;
@@ -262,7 +262,7 @@ impl<'a> Polygons<'a> {
 
     /// Returns the first edge of a hole that lies outside of its polygon, or else the first edge
     /// with a wrong winding number beside it; with that winding number.
-    fn first_misplaced(&self, touched: &[bool]) -> Option<(usize, i32)> {
+    fn first_wrong_winding(&self, touched: &[bool]) -> Option<(usize, i32)> {
         let mut found = None;
         let mut last = None;
         for ((first, ring, is_hole), &is_touched) in self.rings.iter().zip(touched) {
@@ -318,7 +318,7 @@ impl<'a> Polygons<'a> {
             *last = self.tree.leaf_at(x, y);
         }
         let (cell, leaf) = (*last)?;
-        let mut parts = self.tree.parts_of(leaf).iter();
+        let mut parts = self.tree.group_edges_of(leaf).iter();
         let part = parts.find(|part| part.group == group)?;
         let start = cell.corner();
         let turn = HalfUnitPoint {
@@ -328,12 +328,12 @@ impl<'a> Polygons<'a> {
         let (mut left, mut step) = (part.winding, 0);
         for other in self.tree.edges_of(part) {
             left += other.winding_up(start, turn);
-            if !other.is_crossed_at(point.y) || !other.starts_left(turn) {
+            if !other.is_crossed_at(point.y) || !other.is_east_of_point(turn) {
                 continue;
             }
-            match place_beside(edge, other, point) {
-                1.. => left += other.winding_rightwards(),
-                0 => step += other.winding_rightwards(),
+            match side_of_edge(edge, other, point) {
+                1.. => left += other.winding_eastwards(),
+                0 => step += other.winding_eastwards(),
                 _ => {}
             }
         }
@@ -359,7 +359,7 @@ impl<'a> Polygons<'a> {
 /// Returns the side of `edge` on which `other` lies, infinitesimally above `point` on `edge`:
 /// positive is west, negative is east, and zero means that the edges coincide. Neither edge is
 /// horizontal.
-fn place_beside(edge: &Edge, other: &Edge, point: HalfUnitPoint) -> i128 {
+fn side_of_edge(edge: &Edge, other: &Edge, point: HalfUnitPoint) -> i128 {
     let upwards = |edge: &Edge| if edge.height() > 0 { 1 } else { -1 };
     match other.side(point) * upwards(other) {
         0 => {

@@ -51,13 +51,13 @@ fn degrees_e7(what: &str, text: &str, limit: i32) -> Result<i32, String> {
     let text = text.trim();
     parse_e7(text, limit).ok_or_else(|| match text.parse::<f64>() {
         Ok(number) if number.is_finite() => outside(what, text, i64::from(limit)),
-        _ => format!("{what} '{}' is not a number", one_line(text)),
+        _ => format!("{what} '{}' is not a number", for_message(text)),
     })
 }
 
 /// Prepares text of an input for a message: control characters become spaces, and at most 40
 /// characters are kept.
-pub(crate) fn one_line(text: &str) -> String {
+pub(crate) fn for_message(text: &str) -> String {
     const MOST: usize = 40;
     let mut shown: String = text
         .chars()
@@ -98,12 +98,12 @@ pub fn parse_bbox(text: &str) -> Result<Shape, String> {
     let &[lon1, lat1, lon2, lat2] = parts.as_slice() else {
         return Err(format!(
             "'{}' is not a bounding box: expected min_lon,min_lat,max_lon,max_lat",
-            one_line(text)
+            for_message(text)
         ));
     };
     let corners = point_of_text(lon1, lat1)
         .and_then(|first| bbox_of_corners(first, point_of_text(lon2, lat2)?));
-    corners.map_err(|cause| format!("bounding box '{}': {cause}", one_line(text)))
+    corners.map_err(|cause| format!("bounding box '{}': {cause}", for_message(text)))
 }
 
 fn bbox_of_corners(first: Point, second: Point) -> Result<Shape, String> {

@@ -36,7 +36,7 @@ pub struct Edge {
 
 /// The relation between two edges, ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Meeting {
+pub enum EdgeRelation {
     /// The edges share no point.
     Apart,
     /// The edges share at least one point, but do not cross: an end of one lies on the other.
@@ -116,10 +116,10 @@ impl Edge {
             y: end.y,
         };
         let mut winding = self.winding_up(start, turn);
-        if self.is_crossed_at(end.y) && self.starts_left(turn) {
+        if self.is_crossed_at(end.y) && self.is_east_of_point(turn) {
             let ends_left = a.x.max(b.x) >= end.x && self.is_left(end);
             if !ends_left {
-                winding += self.winding_rightwards();
+                winding += self.winding_eastwards();
             }
         }
         winding
@@ -144,7 +144,7 @@ impl Edge {
 
     /// Returns the change of the winding number where a path crosses the edge from west to east.
     #[inline]
-    pub fn winding_rightwards(&self) -> i32 {
+    pub fn winding_eastwards(&self) -> i32 {
         if self.height() > 0 { -1 } else { 1 }
     }
 
@@ -157,7 +157,7 @@ impl Edge {
     /// Whether a point lies west of the edge. The edge must cross the level of the point
     /// ([`Edge::is_crossed_at`]).
     #[inline]
-    pub fn starts_left(&self, point: HalfUnitPoint) -> bool {
+    pub fn is_east_of_point(&self, point: HalfUnitPoint) -> bool {
         HalfUnitPoint::of(self.from)
             .x
             .min(HalfUnitPoint::of(self.to).x)
@@ -221,7 +221,7 @@ impl Edge {
     }
 
     /// Returns the relation of this edge to another.
-    pub fn meeting(&self, other: &Self) -> Meeting {
+    pub fn relation_to(&self, other: &Self) -> EdgeRelation {
         let apart = |a: (i32, i32), b: (i32, i32)| a.0.max(a.1) < b.0.min(b.1);
         let lons = |edge: &Self| (edge.from.lon_e7, edge.to.lon_e7);
         let lats = |edge: &Self| (edge.from.lat_e7, edge.to.lat_e7);
@@ -230,7 +230,7 @@ impl Edge {
             || apart(lats(self), lats(other))
             || apart(lats(other), lats(self))
         {
-            return Meeting::Apart;
+            return EdgeRelation::Apart;
         }
         let sides = |edge: &Self, of: &Self| {
             let from = edge.side(HalfUnitPoint::of(of.from)).signum();
@@ -239,17 +239,17 @@ impl Edge {
         };
         let (there, here) = (sides(self, other), sides(other, self));
         if there > 0 || here > 0 {
-            Meeting::Apart
+            EdgeRelation::Apart
         } else if there < 0 && here < 0 {
-            Meeting::Crossing
+            EdgeRelation::Crossing
         } else {
-            Meeting::Touching
+            EdgeRelation::Touching
         }
     }
 
     /// Whether two edges that share an end form a spike: both lie on one line and run in opposite
     /// directions. An empty edge counts as opposite to every edge.
-    pub fn turns_back_as(&self, other: &Self) -> bool {
+    pub fn forms_spike_with(&self, other: &Self) -> bool {
         let product = |a: i64, b: i64| i128::from(a) * i128::from(b);
         let (width, height) = (other.width(), other.height());
         product(self.width(), height) == product(self.height(), width)

@@ -14,7 +14,9 @@ mod shape;
 mod tests;
 
 pub use area_index::{AreaIndex, Cover, Locator};
-pub(crate) use degrees::{at_vertex, one_line, point_of_degrees, point_of_e7, point_of_text, ring};
+pub(crate) use degrees::{
+    at_vertex, for_message, point_of_degrees, point_of_e7, point_of_text, ring,
+};
 pub use degrees::{bbox_of_degrees, parse_bbox};
 pub(crate) use nesting::{nested, with_holes};
 pub use shape::{Point, Polygon, Ring, Shape, ShapeError};

@@ -98,7 +98,7 @@ impl<'a> Measured<'a> {
 }
 
 /// The index of the smallest outer ring that contains `inner`.
-fn smallest_holder(outers: &[Measured<'_>], inner: &Measured<'_>) -> Option<usize> {
+fn smallest_container(outers: &[Measured<'_>], inner: &Measured<'_>) -> Option<usize> {
     let holders = outers
         .iter()
         .enumerate()
@@ -113,7 +113,7 @@ pub(crate) fn with_holes(outers: Vec<Ring>, holes: Vec<Ring>) -> Result<Shape, R
     let measured: Vec<_> = outers.iter().map(Measured::new).collect();
     let mut placed = Vec::with_capacity(holes.len());
     for hole in holes {
-        match smallest_holder(&measured, &Measured::new(&hole)) {
+        match smallest_container(&measured, &Measured::new(&hole)) {
             Some(outer) => placed.push((outer, hole)),
             None => return Err(hole),
         }

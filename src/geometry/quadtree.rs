@@ -69,7 +69,7 @@ impl Cell {
 
 /// The edges of a group in a leaf.
 #[derive(Debug, Clone, Copy)]
-pub struct RegionEdges {
+pub struct GroupEdges {
     /// The number of the group.
     pub group: u32,
     /// The winding number of the group at the south-western corner of the leaf.
@@ -118,7 +118,7 @@ pub struct Quadtree {
     /// range.
     pub crossing: Vec<u32>,
     /// The groups with edges in a leaf, leaf by leaf.
-    pub parts: Vec<RegionEdges>,
+    pub parts: Vec<GroupEdges>,
     /// The indices in `edges` of the edges of each part, part by part.
     pub references: Vec<u32>,
     /// The edges of all groups, group by group.
@@ -165,7 +165,7 @@ impl Quadtree {
 
     /// The groups with edges in a leaf.
     #[inline]
-    pub fn parts_of(&self, leaf: Leaf) -> &[RegionEdges] {
+    pub fn group_edges_of(&self, leaf: Leaf) -> &[GroupEdges] {
         stored(&self.parts, leaf.first, leaf.end)
     }
 
@@ -176,20 +176,20 @@ impl Quadtree {
 
     /// The indices of the edges of a part.
     #[inline]
-    pub fn references_of(&self, part: &RegionEdges) -> &[u32] {
+    pub fn edge_indices_of(&self, part: &GroupEdges) -> &[u32] {
         stored(&self.references, part.first, part.end)
     }
 
     /// The edges of a part.
     #[inline]
-    pub fn edges_of(&self, part: &RegionEdges) -> impl Iterator<Item = &Edge> {
-        let references = self.references_of(part).iter();
+    pub fn edges_of(&self, part: &GroupEdges) -> impl Iterator<Item = &Edge> {
+        let references = self.edge_indices_of(part).iter();
         references.filter_map(|&number| self.edges.get(number as usize))
     }
 
     /// The winding number of a group at a point of a leaf or of its border. The point must not lie
     /// on an edge.
-    pub fn winding_at(&self, cell: &Cell, part: &RegionEdges, point: HalfUnitPoint) -> i32 {
+    pub fn winding_at(&self, cell: &Cell, part: &GroupEdges, point: HalfUnitPoint) -> i32 {
         let corner = cell.corner();
         self.edges_of(part).fold(part.winding, |winding, edge| {
             winding + edge.winding_between(corner, point)
@@ -198,7 +198,7 @@ impl Quadtree {
 
     /// Whether a group contains a point of a leaf. Points on an edge belong to the group.
     #[inline]
-    pub fn contains(&self, cell: &Cell, part: &RegionEdges, point: Point) -> bool {
+    pub fn contains(&self, cell: &Cell, part: &GroupEdges, point: Point) -> bool {
         let (corner, at) = (cell.corner(), HalfUnitPoint::of(point));
         let mut winding = part.winding;
         for edge in self.edges_of(part) {

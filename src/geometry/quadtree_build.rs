@@ -1,7 +1,7 @@
 //! Builds a quadtree level by level, so that a limit on its size leaves all of it equally coarse.
 
 use super::edge::{Edge, HalfUnitPoint};
-use super::quadtree::{Cell, Leaf, Node, Quadtree, RegionEdges};
+use super::quadtree::{Cell, GroupEdges, Leaf, Node, Quadtree};
 use rustc_hash::FxHashMap;
 
 /// A leaf with more edges than this is divided.
@@ -12,8 +12,8 @@ const NODES_FOR_FREE: usize = 4096;
 /// The limit on the size of the tree: the number of references and nodes per edge. No leaf is
 /// divided beyond it. Without a limit, edges that run close together over a long distance would be
 /// stored again and again.
-const WEIGHT_PER_EDGE: usize = 16;
-/// The constant part of the limit, added to [`WEIGHT_PER_EDGE`] times the number of edges.
+const MAX_SIZE_PER_EDGE: usize = 16;
+/// The constant part of the limit, added to [`MAX_SIZE_PER_EDGE`] times the number of edges.
 const WEIGHT_FOR_FREE: usize = 8192;
 
 /// A node that is to become an inner node or a leaf.
@@ -31,14 +31,14 @@ struct Pending {
 #[derive(Default)]
 struct Level {
     pending: Vec<Pending>,
-    parts: Vec<RegionEdges>,
+    parts: Vec<GroupEdges>,
     references: Vec<u32>,
 }
 
 /// The content of one quarter of the cell that is being divided.
 #[derive(Default)]
 struct Quarter {
-    parts: Vec<RegionEdges>,
+    parts: Vec<GroupEdges>,
     references: Vec<u32>,
     covering: Vec<u32>,
 }
@@ -63,7 +63,7 @@ impl Quadtree {
     /// begin where those of the group before end. Edges after the first 2^32 - 1 are ignored.
     pub fn build(edges: Vec<Edge>, ends: &[usize]) -> Self {
         let root = root_of(&edges);
-        let limit = edges.len().saturating_mul(WEIGHT_PER_EDGE) + WEIGHT_FOR_FREE;
+        let limit = edges.len().saturating_mul(MAX_SIZE_PER_EDGE) + WEIGHT_FOR_FREE;
         let mut builder = Builder {
             weight: edges.len() + 1,
             max_weight: limit.min(u32::MAX as usize / 2),
@@ -83,7 +83,7 @@ impl Quadtree {
         while !level.pending.is_empty() {
             let mut below = Level::default();
             for pending in &level.pending {
-                builder.split_or_end(pending, &level, &mut below);
+                builder.split_or_make_leaf(pending, &level, &mut below);
             }
             level = below;
         }
@@ -111,7 +111,7 @@ fn root_of(edges: &[Edge]) -> Cell {
 }
 
 /// Whether an edge is a mere point at an end of the next edge, and can be left out.
-fn is_idle(edge: &Edge, next: Option<&Edge>) -> bool {
+fn is_redundant_point(edge: &Edge, next: Option<&Edge>) -> bool {
     edge.is_empty() && next.is_some_and(|next| next.from == edge.from || next.to == edge.from)
 }
 
@@ -124,11 +124,11 @@ impl Builder {
             let edges = self.tree.edges.get(start..end).unwrap_or_default();
             let next = edges.iter().skip(1).map(Some).chain([None]);
             let numbered = (number(start)..u32::MAX).zip(edges.iter().zip(next));
-            let drawn = numbered.filter(|(_, (edge, next))| !is_idle(edge, *next));
+            let drawn = numbered.filter(|(_, (edge, next))| !is_redundant_point(edge, *next));
             level.references.extend(drawn.map(|(number, _)| number));
             let end_reference = number(level.references.len());
             if end_reference > first {
-                level.parts.push(RegionEdges {
+                level.parts.push(GroupEdges {
                     group: number(group),
                     winding: 0,
                     first,
@@ -149,7 +149,7 @@ impl Builder {
 
     /// Turns a node into an inner node, with its quarters pending in the level below, or into a
     /// leaf.
-    fn split_or_end(&mut self, pending: &Pending, level: &Level, below: &mut Level) {
+    fn split_or_make_leaf(&mut self, pending: &Pending, level: &Level, below: &mut Level) {
         let (first, end) = pending.parts;
         let parts = level.parts.get(first..end).unwrap_or_default();
         let edges: usize = parts
@@ -171,7 +171,7 @@ impl Builder {
         }
     }
 
-    fn leaf(&mut self, set: u32, parts: &[RegionEdges], references: &[u32]) -> Leaf {
+    fn leaf(&mut self, set: u32, parts: &[GroupEdges], references: &[u32]) -> Leaf {
         let first = number(self.tree.parts.len());
         for part in parts {
             let edges = references.get(part.first as usize..part.end as usize);
@@ -179,7 +179,7 @@ impl Builder {
             self.tree
                 .references
                 .extend_from_slice(edges.unwrap_or_default());
-            self.tree.parts.push(RegionEdges {
+            self.tree.parts.push(GroupEdges {
                 first,
                 end: number(self.tree.references.len()),
                 ..*part
@@ -195,7 +195,7 @@ impl Builder {
     fn divide(
         &mut self,
         pending: &Pending,
-        parts: &[RegionEdges],
+        parts: &[GroupEdges],
         references: &[u32],
         below: &mut Level,
     ) -> Node {
@@ -207,7 +207,7 @@ impl Builder {
         let crossing = self.crossing(parts, pending.crossing);
         let quarters = self.tree.nodes.len();
         for (number, cell) in cells.into_iter().enumerate() {
-            self.place_quarter(number, cell, pending.set, crossing, below);
+            self.add_quarter(number, cell, pending.set, crossing, below);
         }
         Node::Inner {
             quarters: number(quarters),
@@ -220,7 +220,7 @@ impl Builder {
     /// is covered by the group if the winding number is positive there.
     fn divide_part(
         &mut self,
-        part: &RegionEdges,
+        part: &GroupEdges,
         references: &[u32],
         cell: &Cell,
         cells: &[Cell; 4],
@@ -253,7 +253,7 @@ impl Builder {
         }
         for ((quarter, first), winding) in self.quarters.iter_mut().zip(firsts).zip(windings) {
             if quarter.references.len() > first {
-                quarter.parts.push(RegionEdges {
+                quarter.parts.push(GroupEdges {
                     group: part.group,
                     winding,
                     first: number(first),
@@ -268,7 +268,7 @@ impl Builder {
     /// Returns the range in [`Quadtree::crossing`] that lists the groups with edges in a node. They
     /// are a subset of the groups of the parent node, so lists of equal length are equal and are
     /// shared.
-    fn crossing(&mut self, parts: &[RegionEdges], above: (u32, u32)) -> (u32, u32) {
+    fn crossing(&mut self, parts: &[GroupEdges], above: (u32, u32)) -> (u32, u32) {
         if (above.1 - above.0) as usize == parts.len() {
             return above;
         }
@@ -279,7 +279,7 @@ impl Builder {
     }
 
     /// Adds the node of a quarter: a leaf if it has no edges, else pending in the level below.
-    fn place_quarter(
+    fn add_quarter(
         &mut self,
         quarter: usize,
         cell: Cell,
@@ -287,7 +287,7 @@ impl Builder {
         crossing: (u32, u32),
         below: &mut Level,
     ) {
-        let set = self.set_with(set, quarter);
+        let set = self.set_with_covering(set, quarter);
         let Quarter {
             parts,
             references,
@@ -301,7 +301,7 @@ impl Builder {
         self.weight += references.len() + 1;
         if !parts.is_empty() {
             let (first, moved) = (below.parts.len(), number(below.references.len()));
-            below.parts.extend(parts.iter().map(|part| RegionEdges {
+            below.parts.extend(parts.iter().map(|part| GroupEdges {
                 first: part.first + moved,
                 end: part.end + moved,
                 ..*part
@@ -322,7 +322,7 @@ impl Builder {
 
     /// Returns the number of the set that consists of the groups in `set` and those that cover a
     /// quarter.
-    fn set_with(&mut self, set: u32, quarter: usize) -> u32 {
+    fn set_with_covering(&mut self, set: u32, quarter: usize) -> u32 {
         let covering = &self.quarters[quarter].covering;
         if covering.is_empty() {
             return set;

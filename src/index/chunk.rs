@@ -10,7 +10,7 @@ pub(super) const CHUNK_BITS: u32 = 16;
 /// The number of words of a bitmap.
 const WORDS: usize = 1 << (CHUNK_BITS - 6);
 /// The maximum length of a list: with this length it takes as much memory as a bitmap.
-const MOST_LISTED: usize = 4096;
+const MAX_ARRAY_LEN: usize = 4096;
 /// The length of the part of a list that is searched first, around the expected index of an offset.
 const WINDOW: usize = 32;
 
@@ -98,7 +98,7 @@ impl Chunk {
                         Err(at) => at,
                     },
                 };
-                if list.len() < MOST_LISTED {
+                if list.len() < MAX_ARRAY_LEN {
                     if list.len() == list.capacity() {
                         // Smaller than the growth of `Vec`: a set has many such lists.
                         list.reserve_exact(list.len() / 4 + 4);
@@ -146,7 +146,7 @@ impl Chunk {
         let list = Self::Array(places);
         match &list {
             Self::Array(places) if places.is_empty() => Self::Empty,
-            Self::Array(places) if places.len() > MOST_LISTED => list.mapped(),
+            Self::Array(places) if places.len() > MAX_ARRAY_LEN => list.mapped(),
             _ => list,
         }
     }

@@ -23,7 +23,7 @@ const BUFFER_LEN: usize = 256 << 10;
 /// Bytes of encoded ids that a worker looks up at a time.
 const AT_A_TIME: u64 = 256 << 10;
 /// Minimum number of bytes of disk space that are freed at a time.
-const RELEASED: u64 = 8 << 20;
+const MIN_PUNCH_LEN: u64 = 8 << 20;
 
 /// Lists of node ids on disk, and the locations of these nodes.
 pub(crate) struct DiskJoin {
@@ -35,7 +35,7 @@ pub(crate) struct DiskJoin {
     /// The files of encoded locations of the ranges that are resolved.
     locations: Vec<Scratch>,
     bytes: u64,
-    most_bytes: u64,
+    peak_bytes: u64,
     read: Mutex<ReadLists>,
 }
 
@@ -96,7 +96,7 @@ impl DiskJoin {
             directory: directory.to_owned(),
             starts,
             bytes: 0,
-            most_bytes: 0,
+            peak_bytes: 0,
             read: Mutex::default(),
         })
     }
@@ -108,8 +108,8 @@ impl DiskJoin {
     }
 
     /// The maximum number of bytes that were in temporary files at a time.
-    pub(crate) const fn most_bytes(&self) -> u64 {
-        self.most_bytes
+    pub(crate) const fn peak_bytes(&self) -> u64 {
+        self.peak_bytes
     }
 
     /// A splitter for the ranges of this join.
@@ -124,7 +124,7 @@ impl DiskJoin {
                 .map_err(|error| cannot_write(&self.directory, error))?;
             self.bytes += part.len() as u64;
         }
-        self.most_bytes = self.most_bytes.max(self.bytes);
+        self.peak_bytes = self.peak_bytes.max(self.bytes);
         Ok(())
     }
 
@@ -136,7 +136,7 @@ impl DiskJoin {
         let failed = |error| cannot_write(&self.directory, error);
         ids.flush().map_err(failed)?;
         let mut locations = Scratch::create(&self.directory)?;
-        let (bytes, most_bytes) = (&mut self.bytes, &mut self.most_bytes);
+        let (bytes, peak_bytes) = (&mut self.bytes, &mut self.peak_bytes);
         let phase = ctx.phase("look up", ids.len());
         parallel_classify_phase(
             ctx.jobs,
@@ -156,7 +156,7 @@ impl DiskJoin {
                     *bytes += part.len() as u64;
                     locations.append(&part).map_err(failed)?;
                 }
-                *most_bytes = (*most_bytes).max(*bytes);
+                *peak_bytes = (*peak_bytes).max(*bytes);
                 Ok(())
             },
         )?;
@@ -430,7 +430,7 @@ impl Scratch {
         self.len() - *freed_bytes
     }
 
-    /// Frees the disk space of the first `lists` lists, if that is at least [`RELEASED`] bytes. Returns the number of
+    /// Frees the disk space of the first `lists` lists, if that is at least [`MIN_PUNCH_LEN`] bytes. Returns the number of
     /// bytes freed.
     fn release(&self, lists: usize) -> u64 {
         let end = self.span(&(0..lists)).end;
@@ -439,7 +439,7 @@ impl Scratch {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let more = end.saturating_sub(*freed_bytes);
-        if more < RELEASED {
+        if more < MIN_PUNCH_LEN {
             return 0;
         }
         system::punch_hole(&self.file, *freed_bytes, more);
@@ -450,7 +450,7 @@ impl Scratch {
 
 #[cfg(test)]
 mod tests {
-    use super::super::location_store::{LocatedNodes, StoreForm};
+    use super::super::location_store::{NodeBatch, StoreForm};
     use super::*;
 
     #[test]
@@ -502,7 +502,7 @@ mod tests {
                 };
                 let (mut store, mut nodes) = (
                     LocationStore::new(StoreForm::Sparse, 0),
-                    LocatedNodes::default(),
+                    NodeBatch::default(),
                 );
                 known
                     .iter()
@@ -529,7 +529,7 @@ mod tests {
             let mut other = lists[8].clone();
             other.pop();
             assert!(join.locations(8, &other, &mut Vec::new()).is_err());
-            assert!(join.most_bytes() > 0);
+            assert!(join.peak_bytes() > 0);
         }
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }

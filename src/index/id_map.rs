@@ -79,8 +79,8 @@ impl IdMap {
     }
 
     /// A cursor, for many look-ups of ids that are mostly in order.
-    pub fn walk(&self) -> IdMapWalk<'_> {
-        IdMapWalk {
+    pub fn walk(&self) -> IdMapCursor<'_> {
+        IdMapCursor {
             map: self,
             number: None,
             taken: Taken::default(),
@@ -135,7 +135,7 @@ impl IdMap {
 
 /// A cursor that looks up ids in an [`IdMap`]. Fast if each id is a little larger than the one before.
 #[derive(Debug)]
-pub struct IdMapWalk<'m> {
+pub struct IdMapCursor<'m> {
     map: &'m IdMap,
     /// The number of the chunk of the last id.
     number: Option<u64>,
@@ -146,7 +146,7 @@ pub struct IdMapWalk<'m> {
     at: usize,
 }
 
-impl IdMapWalk<'_> {
+impl IdMapCursor<'_> {
     /// The number of an id, or 0.
     #[inline]
     pub fn get(&mut self, id: i64) -> u32 {

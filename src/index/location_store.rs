@@ -14,7 +14,7 @@ const PAGE: usize = 512;
 const PAGES: usize = CHUNK / PAGE;
 
 /// The number of bytes of a sparse chunk beside ids and locations, with the overhead of the allocator.
-const A_CHUNK: u64 = (size_of::<Closed>() + 48) as u64;
+const CHUNK_OVERHEAD: u64 = (size_of::<Closed>() + 48) as u64;
 
 /// The form in which a [`LocationStore`] keeps locations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub struct LocationStore {
     /// Whether the ids of all nodes were given to [`of_ids`](Self::of_ids), so that adding nodes only fills in
     /// locations.
     has_all_ids: bool,
-    chunks: ChunkTable<Located>,
+    chunks: ChunkTable<LocationChunk>,
     /// The locations of the closed chunks.
     locations: Vec<Option<Location>>,
     /// The number of the chunk that nodes were added to last, which is still open.
@@ -45,7 +45,7 @@ pub struct LocationStore {
 
 /// Nodes to be added to a [`LocationStore`], divided into its chunks.
 #[derive(Debug, Default)]
-pub struct LocatedNodes {
+pub struct NodeBatch {
     offsets: Vec<u16>,
     locations: Vec<Option<Location>>,
     /// The chunk of each run of nodes, and the index at which the run ends.
@@ -54,7 +54,7 @@ pub struct LocatedNodes {
     is_unordered: bool,
 }
 
-impl LocatedNodes {
+impl NodeBatch {
     /// Adds a node.
     #[inline]
     pub fn push(&mut self, id: i64, location: Option<Location>) {
@@ -95,7 +95,7 @@ impl LocatedNodes {
 /// The locations of a chunk of 65,536 neighbouring ids. Small, because a page of the table has one for each of its
 /// chunks, used or not.
 #[derive(Debug, Default)]
-enum Located {
+enum LocationChunk {
     #[default]
     Empty,
     Open(Box<Open>),
@@ -123,13 +123,13 @@ struct Closed {
     start: usize,
 }
 
-impl Places for Located {
+impl Places for LocationChunk {
     fn meets(&self, _: u16, _: u16) -> bool {
         !matches!(self, Self::Empty)
     }
 }
 
-impl Located {
+impl LocationChunk {
     /// An empty chunk with room for every id.
     fn full() -> Self {
         Self::Full(Box::new([const { None }; PAGES]))
@@ -265,11 +265,11 @@ impl LocationStore {
         let chunks = ids.into_chunks().map(|ids| {
             let (counts, count) = RunCounts::new(&ids);
             if count == 0 {
-                return Located::Empty;
+                return LocationChunk::Empty;
             }
             let closed = Closed { ids, counts, start };
             start += count as usize;
-            Located::Closed(Box::new(closed))
+            LocationChunk::Closed(Box::new(closed))
         });
         Self {
             form: StoreForm::Sparse,
@@ -283,7 +283,7 @@ impl LocationStore {
     /// The maximum number of bytes that the table of chunks takes, for ids up to `largest`.
     pub fn table_bytes(largest: i64) -> u64 {
         // A table that grows is copied: for a moment both copies take memory.
-        ChunkTable::<Located>::bytes_up_to(largest) * 3 / 2
+        ChunkTable::<LocationChunk>::bytes_up_to(largest) * 3 / 2
     }
 
     /// The maximum number of bytes that the locations of `nodes` nodes take, with ids from `first` to `last` and
@@ -301,13 +301,13 @@ impl LocationStore {
             }
             StoreForm::Sparse => {
                 let ids = (2 * nodes).min(span / 8 + 256);
-                8 * nodes + ids + A_CHUNK * chunks
+                8 * nodes + ids + CHUNK_OVERHEAD * chunks
             }
         }
     }
 
     /// Adds nodes.
-    pub fn add(&mut self, nodes: &LocatedNodes) {
+    pub fn add(&mut self, nodes: &NodeBatch) {
         let mut start = 0;
         for &(number, end) in &nodes.runs {
             let offsets = nodes.offsets.get(start..end).unwrap_or_default();
@@ -324,8 +324,8 @@ impl LocationStore {
             }
             self.open = Some(number);
             let chunk = self.chunks.chunk_mut(number);
-            if is_dense && matches!(chunk, Located::Empty) {
-                *chunk = Located::full();
+            if is_dense && matches!(chunk, LocationChunk::Empty) {
+                *chunk = LocationChunk::full();
             }
             chunk.add(offsets, locations, &self.locations);
         }
@@ -333,7 +333,7 @@ impl LocationStore {
 
     /// Fills in the locations of nodes of chunk `number`. Ignores ids that the store does not have.
     fn fill(&mut self, number: u64, offsets: &[u16], found: &[Option<Location>]) {
-        let Some(Located::Closed(chunk)) = self.chunks.chunk(number) else {
+        let Some(LocationChunk::Closed(chunk)) = self.chunks.chunk(number) else {
             return;
         };
         let mut at = 0;
@@ -365,13 +365,13 @@ impl LocationStore {
     pub fn get_all(&self, ids: &[i64], locations: &mut Vec<Option<Location>>) {
         const AT_A_TIME: usize = 64;
         const NONE: &Option<Location> = &None;
-        let mut chunks = [&Located::Empty; AT_A_TIME];
+        let mut chunks = [&LocationChunk::Empty; AT_A_TIME];
         let mut found = [NONE; AT_A_TIME];
         let mut at = 0;
         for ids in ids.chunks(AT_A_TIME) {
             for (chunk, id) in chunks.iter_mut().zip(ids) {
                 let known = self.chunks.chunk(split(*id).0);
-                *chunk = known.unwrap_or(&Located::Empty);
+                *chunk = known.unwrap_or(&LocationChunk::Empty);
             }
             for (chunk, id) in chunks.iter().zip(ids) {
                 chunk.fetch(split(*id).1);
@@ -417,7 +417,7 @@ mod tests {
                     (LocationStore::new(form, ids.len() as u64), BTreeMap::new());
                 let mut filled = LocationStore::of_ids(ids.iter().copied().collect());
                 for ids in ids.chunks(700) {
-                    let mut nodes = LocatedNodes::default();
+                    let mut nodes = NodeBatch::default();
                     for id in ids {
                         let location = match next(20) {
                             0 => None,

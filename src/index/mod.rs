@@ -12,9 +12,9 @@ mod table;
 mod values;
 
 pub(crate) use disk_join::DiskJoin;
-pub use id_map::{IdMap, IdMapWalk};
+pub use id_map::{IdMap, IdMapCursor};
 pub use id_set::IdSet;
 pub use id_sets::IdSets;
-pub use location_store::{LocatedNodes, LocationStore, StoreForm};
-pub use rank_set::{RankSet, RankWalk};
+pub use location_store::{LocationStore, NodeBatch, StoreForm};
+pub use rank_set::{RankCursor, RankSet};
 pub use set_table::{EMPTY_SET, SetAlgebra, SetNumber, SetTable};

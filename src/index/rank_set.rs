@@ -65,8 +65,8 @@ impl RankSet {
     }
 
     /// A cursor, for many look-ups of ids that are close to each other.
-    pub fn walk(&self) -> RankWalk<'_> {
-        RankWalk {
+    pub fn walk(&self) -> RankCursor<'_> {
+        RankCursor {
             ranks: self,
             chunk: None,
             at: 0,
@@ -81,14 +81,14 @@ impl RankSet {
 
 /// A cursor that looks up ids in a [`RankSet`]. Fast if each id is close to the one before.
 #[derive(Debug, Clone)]
-pub struct RankWalk<'r> {
+pub struct RankCursor<'r> {
     ranks: &'r RankSet,
     /// The chunk of the last look-up: its number, its ids and their ranks.
     chunk: Option<(u64, &'r Chunk, &'r Ranks)>,
     at: usize,
 }
 
-impl RankWalk<'_> {
+impl RankCursor<'_> {
     /// As [`RankSet::rank`].
     #[inline]
     pub fn rank(&mut self, id: i64) -> Option<u64> {

@@ -17,7 +17,7 @@ pub(super) enum Values {
     #[default]
     Empty,
     /// Offsets, ascending, which all have the same number.
-    Alike(Vec<u16>, u32),
+    SameNumber(Vec<u16>, u32),
     /// Offsets, ascending, and the number of each.
     Array(Vec<u16>, Vec<u32>),
     Packed(Packed),
@@ -126,7 +126,7 @@ impl Values {
     pub(super) fn get(&self, place: u16) -> u32 {
         match self {
             Self::Empty => 0,
-            Self::Alike(places, number) => find_listed(places, place).map_or(0, |_| *number),
+            Self::SameNumber(places, number) => find_listed(places, place).map_or(0, |_| *number),
             Self::Array(places, numbers) => find_listed(places, place)
                 .and_then(|at| numbers.get(at))
                 .copied()
@@ -139,7 +139,7 @@ impl Values {
     /// to the index where the offset is or would be inserted. Fast for ascending offsets.
     #[inline]
     pub(super) fn get_near(&self, place: u16, at: &mut usize) -> u32 {
-        let (Self::Alike(places, _) | Self::Array(places, _)) = self else {
+        let (Self::SameNumber(places, _) | Self::Array(places, _)) = self else {
             return self.get(place);
         };
         if at.checked_sub(1).and_then(|before| places.get(before)) >= Some(&place) {
@@ -156,7 +156,7 @@ impl Values {
             near => near,
         };
         match (self, places.get(*at) == Some(&place)) {
-            (Self::Alike(_, number), true) => *number,
+            (Self::SameNumber(_, number), true) => *number,
             (Self::Array(_, numbers), true) => numbers.get(*at).copied().unwrap_or_default(),
             _ => 0,
         }
@@ -165,13 +165,13 @@ impl Values {
     /// Sets the number of an offset. The number must not be 0.
     pub(super) fn set(&mut self, place: u16, number: u32) {
         match self {
-            Self::Empty => *self = Self::Alike(vec![place], number),
-            Self::Alike(places, all) if *all == number => {
+            Self::Empty => *self = Self::SameNumber(vec![place], number),
+            Self::SameNumber(places, all) if *all == number => {
                 if insert(places, place).is_some() && 2 * places.len() > packed_bytes(1) {
                     self.pack();
                 }
             }
-            Self::Alike(places, all) => {
+            Self::SameNumber(places, all) => {
                 let numbers = vec![*all; places.len()];
                 *self = Self::Array(std::mem::take(places), numbers);
                 self.set(place, number);
@@ -221,7 +221,9 @@ impl Values {
     pub(super) fn each(&self, mut look: impl FnMut(u16, u32)) {
         match self {
             Self::Empty => {}
-            Self::Alike(places, number) => places.iter().for_each(|place| look(*place, *number)),
+            Self::SameNumber(places, number) => {
+                places.iter().for_each(|place| look(*place, *number))
+            }
             Self::Array(places, numbers) => places
                 .iter()
                 .zip(numbers)
@@ -238,7 +240,7 @@ impl Values {
     pub(super) fn counts(&self, mut look: impl FnMut(u32, u64)) {
         match self {
             Self::Empty => {}
-            Self::Alike(places, number) => look(*number, places.len() as u64),
+            Self::SameNumber(places, number) => look(*number, places.len() as u64),
             Self::Packed(packed) if packed.bits == 1 => {
                 let ones = packed.words.iter().map(|word| u64::from(word.count_ones()));
                 look(
@@ -254,7 +256,7 @@ impl Values {
     pub(super) fn bytes(&self) -> u64 {
         let bytes = match self {
             Self::Empty => 0,
-            Self::Alike(places, _) => 2 * places.capacity(),
+            Self::SameNumber(places, _) => 2 * places.capacity(),
             Self::Array(places, numbers) => 2 * places.capacity() + 4 * numbers.capacity(),
             Self::Packed(packed) => 8 * packed.words.capacity() + 4 * packed.palette.capacity(),
         };
@@ -266,7 +268,7 @@ impl Places for Values {
     fn meets(&self, low: u16, high: u16) -> bool {
         match self {
             Self::Empty => false,
-            Self::Alike(places, _) | Self::Array(places, _) => {
+            Self::SameNumber(places, _) | Self::Array(places, _) => {
                 let at = places.partition_point(|place| *place < low);
                 places.get(at).is_some_and(|place| *place <= high)
             }

@@ -1,7 +1,7 @@
 //! Estimates of the size of an output, made before its first byte is written.
 
 /// Maximum number of shares that a buffer size is divided into among outputs that are written at the same time.
-const MOST_SHARES: u64 = 8;
+const MAX_SHARES: u64 = 8;
 
 /// The estimated size of an output, and how much of it is copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,7 +39,7 @@ impl SizeHint {
 
     /// This output's share of a buffer size of `bytes`.
     pub(super) fn share_of(&self, bytes: u64) -> u64 {
-        bytes / (self.others as u64 + 1).min(MOST_SHARES)
+        bytes / (self.others as u64 + 1).min(MAX_SHARES)
     }
 
     /// The hint for an output that consists of this part and then `more`.

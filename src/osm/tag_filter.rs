@@ -73,7 +73,7 @@ pub struct TagExpression {
     /// The pattern of the value; [`StringMatcher::Any`] if the expression has no value.
     pub value: StringMatcher,
     /// Whether the expression has `!=`: `value` is the pattern of the values that do not match.
-    pub other_values: bool,
+    pub is_negated: bool,
     /// Whether the expression has a value, even if it is `*`.
     pub has_value: bool,
 }
@@ -93,11 +93,8 @@ impl TagExpression {
             Some((key, value)) => (key, Some(value)),
             None => (tag, None),
         };
-        let other_values = value.is_some() && key.ends_with('!');
-        let key = key
-            .strip_suffix('!')
-            .filter(|_| other_values)
-            .unwrap_or(key);
+        let is_negated = value.is_some() && key.ends_with('!');
+        let key = key.strip_suffix('!').filter(|_| is_negated).unwrap_or(key);
         if key.trim().is_empty() {
             return Err(bad("it has no key"));
         }
@@ -106,18 +103,18 @@ impl TagExpression {
             areas,
             key: StringMatcher::parse(key).map_err(|cause| bad(&cause))?,
             value: StringMatcher::parse(value.unwrap_or("*")).map_err(|cause| bad(&cause))?,
-            other_values,
+            is_negated,
             has_value: value.is_some(),
         })
     }
 
     /// Whether the expression, with `=` or `!=`, accepts a value.
     pub fn matches_value(&self, value: &str) -> bool {
-        self.value.matches(value) != self.other_values
+        self.value.matches(value) != self.is_negated
     }
 
     /// Whether the expression applies to objects of a kind, be it only to those that are areas.
-    pub fn concerns(&self, kind: ObjectKind) -> bool {
+    pub fn applies_to(&self, kind: ObjectKind) -> bool {
         self.kinds.contains(kind) || (self.areas && kind != ObjectKind::Node)
     }
 }
@@ -201,7 +198,8 @@ impl TagFilter {
 
     /// The kinds of objects that any of the expressions applies to.
     pub fn kinds(&self) -> KindSet {
-        let concerned = |kind: &ObjectKind| self.expressions.iter().any(|one| one.concerns(*kind));
+        let concerned =
+            |kind: &ObjectKind| self.expressions.iter().any(|one| one.applies_to(*kind));
         ObjectKind::ALL.into_iter().filter(concerned).collect()
     }
 }

@@ -14,8 +14,8 @@ pub fn encode_blob_index(entry: &BlobEntry) -> Option<[u8; BLOB_INDEX_LEN]> {
     let kind = entry.kinds.single()?;
     // The index orders ids as numbers, an entry orders them canonically: the two agree for positive ids only. The index
     // of nodes cannot express that their box is not known.
-    let boxless = kind == ObjectKind::Node && entry.bbox.is_empty();
-    if entry.min_id <= 0 || boxless {
+    let has_unknown_box = kind == ObjectKind::Node && entry.bbox.is_empty();
+    if entry.min_id <= 0 || has_unknown_box {
         return None;
     }
     let mut bytes = [0; BLOB_INDEX_LEN];

@@ -59,7 +59,7 @@ impl BlockBuilder {
     }
 
     fn make_room(&mut self, kind: ObjectKind, units: &BlockUnits) {
-        if self.builder.wants_flush(kind) || !self.builder.accepts_units(units) {
+        if self.builder.must_finish_before(kind) || !self.builder.accepts_units(units) {
             self.end_block();
         }
         if self.builder.is_empty() {

@@ -19,7 +19,7 @@ pub const TARGET_ELEMENTS: usize = 8000;
 /// The estimated payload length in bytes from which on a block is full, whatever its number of objects.
 pub const TARGET_PAYLOAD: usize = 4 * 1024 * 1024;
 
-/// Encodes objects as PrimitiveBlocks. When [`wants_flush`](Self::wants_flush) returns `true`, the block must be ended
+/// Encodes objects as PrimitiveBlocks. When [`must_finish_before`](Self::must_finish_before) returns `true`, the block must be ended
 /// by [`finish`](Self::finish) before the next object is added.
 #[derive(Debug, Default)]
 pub struct BlockEncoder {
@@ -29,7 +29,7 @@ pub struct BlockEncoder {
     /// The maximum number of objects per block; 0 for [`TARGET_ELEMENTS`].
     most: usize,
     interner: Interner,
-    objects: Vec<Pending>,
+    objects: Vec<PendingObject>,
     lats: Vec<i64>,
     lons: Vec<i64>,
     /// The provisional string ids of all tags; keys and values alternate.
@@ -42,7 +42,7 @@ pub struct BlockEncoder {
 
 /// An object of the block. String ids are provisional, ranges are indices into the vectors of the encoder.
 #[derive(Debug)]
-struct Pending {
+struct PendingObject {
     id: i64,
     info: RawInfo,
     tags: Range<usize>,
@@ -67,7 +67,7 @@ impl BlockEncoder {
     }
 
     /// Whether the block must be finished before an object of `kind` is added: it has another kind, or is full.
-    pub fn wants_flush(&self, kind: ObjectKind) -> bool {
+    pub fn must_finish_before(&self, kind: ObjectKind) -> bool {
         !self.is_empty()
             && (self.kind != Some(kind)
                 || self.len() >= self.most()
@@ -152,10 +152,16 @@ impl BlockEncoder {
         Ok(())
     }
 
-    fn head(&mut self, kind: ObjectKind, id: i64, info: RawInfo, tags_start: usize) -> Pending {
+    fn head(
+        &mut self,
+        kind: ObjectKind,
+        id: i64,
+        info: RawInfo,
+        tags_start: usize,
+    ) -> PendingObject {
         self.kind = Some(kind);
         let (roles, runs) = (self.roles.len(), self.runs.len());
-        Pending {
+        PendingObject {
             id,
             info,
             tags: tags_start..self.tags.len(),
@@ -188,7 +194,7 @@ impl BlockEncoder {
         while !ids.is_done() {
             self.tags.push(source.id(ids.read()?, &mut self.interner)?);
         }
-        let info = self.moved_info(node.info, source)?;
+        let info = self.copy_info(node.info, source)?;
         self.push_node(node.id, info, tags_start, (node.lat, node.lon));
         Ok(())
     }
@@ -199,8 +205,8 @@ impl BlockEncoder {
         node: &NodeMessage<'_>,
         source: &mut SourceStrings<'_>,
     ) -> Result<(), FormatError> {
-        let tags_start = self.move_tags(&node.keys, &node.values, source)?;
-        let info = self.moved_info(node.info, source)?;
+        let tags_start = self.copy_tags(&node.keys, &node.values, source)?;
+        let info = self.copy_info(node.info, source)?;
         self.push_node(node.id, info, tags_start, (node.lat, node.lon));
         Ok(())
     }
@@ -212,9 +218,9 @@ impl BlockEncoder {
         source: &mut SourceStrings<'_>,
     ) -> Result<(), FormatError> {
         way.check()?;
-        let tags_start = self.move_tags(&way.keys, &way.values, source)?;
+        let tags_start = self.copy_tags(&way.keys, &way.values, source)?;
         let info = way.info.map_or(Ok(RawInfo::default()), RawInfo::parse)?;
-        let info = self.moved_info(info, source)?;
+        let info = self.copy_info(info, source)?;
         let mut head = self.head(ObjectKind::Way, way.id, info, tags_start);
         let located = !self.drop_locations;
         head.runs = [
@@ -240,11 +246,11 @@ impl BlockEncoder {
         source: &mut SourceStrings<'_>,
     ) -> Result<(), FormatError> {
         relation.check(usize::MAX)?;
-        let tags_start = self.move_tags(&relation.keys, &relation.values, source)?;
+        let tags_start = self.copy_tags(&relation.keys, &relation.values, source)?;
         let info = relation
             .info
             .map_or(Ok(RawInfo::default()), RawInfo::parse)?;
-        let info = self.moved_info(info, source)?;
+        let info = self.copy_info(info, source)?;
         let mut head = self.head(ObjectKind::Relation, relation.id, info, tags_start);
         let mut roles = relation.roles.values();
         while !roles.is_done() {
@@ -263,7 +269,7 @@ impl BlockEncoder {
     }
 
     /// Appends the tags of a message to `tags`, and returns the index of the first.
-    fn move_tags(
+    fn copy_tags(
         &mut self,
         keys: &Packed<'_>,
         values: &Packed<'_>,
@@ -284,7 +290,7 @@ impl BlockEncoder {
         }
     }
 
-    fn moved_info(
+    fn copy_info(
         &mut self,
         info: RawInfo,
         source: &mut SourceStrings<'_>,

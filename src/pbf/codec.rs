@@ -148,7 +148,7 @@ impl Decompressor {
             Encoding::Zlib => inflate(&mut self.zlib, blob.data, out)?,
             Encoding::Lz4 => lz4_flex::block::decompress_into(blob.data, out)
                 .map_err(|error| FormatError::with(format!("lz4 data: {error}")))?,
-            Encoding::Zstd => unzstd(&mut self.zstd, blob.data, out)?,
+            Encoding::Zstd => decompress_zstd(&mut self.zstd, blob.data, out)?,
         };
         if found != len {
             return Err(wrong_raw_size(blob.payload_len, found));
@@ -166,7 +166,7 @@ impl Decompressor {
     ) -> Result<Option<&'a [u8]>, FormatError> {
         if blob.encoding != Encoding::Zlib {
             let payload = self.payload(blob)?;
-            return Ok(string_table_len(payload)
+            return Ok(string_table_range(payload)
                 .and_then(|(start, len)| payload.get(start..start.checked_add(len)?)));
         }
         let len = blob.payload_len as usize;
@@ -179,7 +179,7 @@ impl Decompressor {
             .get_or_insert_with(|| flate2::Decompress::new(true));
         stream.reset(true);
         inflate_until(stream, blob.data, out, MAX_VARINT_LEN + 1)?;
-        let Some((start, len)) = string_table_len(out) else {
+        let Some((start, len)) = string_table_range(out) else {
             return Ok(None);
         };
         let Some(end) = start.checked_add(len).filter(|end| *end <= out.len()) else {
@@ -192,7 +192,7 @@ impl Decompressor {
 
 /// The offset and the length in bytes of the StringTable message at the beginning of a payload; `None` if the payload
 /// begins with another field.
-fn string_table_len(payload: &[u8]) -> Option<(usize, usize)> {
+fn string_table_range(payload: &[u8]) -> Option<(usize, usize)> {
     const TAG: u8 = 1 << 3 | 2;
     let mut pos = 1;
     if payload.first() != Some(&TAG) {
@@ -241,7 +241,7 @@ fn inflate(
         })
 }
 
-fn unzstd(
+fn decompress_zstd(
     state: &mut Option<zstd::bulk::Decompressor<'static>>,
     data: &[u8],
     out: &mut [u8],

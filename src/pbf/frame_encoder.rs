@@ -99,7 +99,7 @@ impl FrameEncoder {
     /// Adds the payload of a whole block as a frame with the facts of `entry`, which are not checked: kinds, number,
     /// ids, order, bounding box and flags. Length and hash are computed. An entry without hash may lack other facts,
     /// too: the payload is then scanned instead.
-    pub(crate) fn add_payload_like(
+    pub(crate) fn add_payload_with_entry(
         &mut self,
         payload: &[u8],
         entry: &BlobEntry,

@@ -59,8 +59,8 @@ pub(crate) use verify::{stale_index, verify_entry};
 pub use object::{Object, ObjectBody};
 pub(crate) use resolve::PlainObject;
 pub(crate) use rewrite::{
-    Edit, EditScript, NewIds, Relocated, SpliceOptions, WayNodes, cut_block, keep_objects,
-    locate_ways, patch_ids, relocate_ways, splice_block,
+    Edit, EditScript, NewIds, Relocated, SpliceOptions, WayNodes, locate_ways, patch_ids,
+    put_kept_block, put_kept_messages, relocate_ways, splice_block,
 };
 pub use rewrite::{InfoFields, clean_block};
 pub use scan::scan_payload;

@@ -183,7 +183,7 @@ fn nearest_e7(nano: i64) -> i32 {
 impl RawObject<'_> {
     /// Whether two objects are the same to the last bit, where the strings of one block are the first of
     /// the other's and the units are the same. `false` says nothing.
-    pub(crate) fn is_alike(&self, other: &Self) -> bool {
+    pub(crate) fn is_bitwise_equal(&self, other: &Self) -> bool {
         match (&self.form, &other.form) {
             (RawForm::Dense(one), RawForm::Dense(two)) => {
                 one.info == two.info

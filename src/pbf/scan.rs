@@ -132,7 +132,7 @@ impl Scan {
             self.flags.set(BlobFlags::DELETED, true);
         }
         let last_version = || {
-            let version = dense.info.versions.values().last_of_all()?;
+            let version = dense.info.versions.values().last_value()?;
             Ok(version.map_or(0, |version| i64::from(version as i32)))
         };
         if !self.ids.add_ascending(dense.ids.values(), last_version)? {

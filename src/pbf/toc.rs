@@ -11,7 +11,7 @@ use crate::pbf::wire::Varints;
 /// The first bytes of a table of contents and of a pointer to one.
 pub(super) const MAGIC: &[u8; 4] = b"HOGG";
 /// The version of tables in the header blob, which are read but no longer written.
-pub(super) const VERSION_IN_HEADER: u8 = 1;
+pub(super) const VERSION_1: u8 = 1;
 /// The version of tables in the last blobs of a file.
 pub(super) const VERSION: u8 = 2;
 /// The minimum length of a data frame in bytes: prefix, type and datasize.
@@ -234,7 +234,7 @@ impl Toc {
         }
         let rest = body.strip_prefix(MAGIC).ok_or_else(damaged)?;
         let (version, rest) = rest.split_first().ok_or_else(damaged)?;
-        if ![VERSION_IN_HEADER, VERSION].contains(version) {
+        if ![VERSION_1, VERSION].contains(version) {
             return Err(FormatError::with(format!(
                 "its version is {version}, which this program does not know"
             )));

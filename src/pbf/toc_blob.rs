@@ -98,13 +98,13 @@ pub fn encode_toc_frames(table: &[u8], start: u64) -> Result<Vec<u8>, FormatErro
         if part + 1 == parts {
             strings.push(&trailer);
         }
-        put_toc_frame(&strings, &mut frames)?;
+        put_strings_frame(&strings, &mut frames)?;
     }
     Ok(frames)
 }
 
 /// Appends the frame of a block that has the given strings and nothing else.
-fn put_toc_frame(strings: &[&str], out: &mut Vec<u8>) -> Result<(), FormatError> {
+fn put_strings_frame(strings: &[&str], out: &mut Vec<u8>) -> Result<(), FormatError> {
     let field_len = |text: &&str| 1 + varint_len(text.len() as u64) + text.len();
     let table_len = strings.iter().map(field_len).sum();
     let mut payload = Vec::with_capacity(table_len + 8);
@@ -205,7 +205,7 @@ impl TocPart {
         }
         let mut decompressor = Decompressor::default();
         let payload = decompressor.payload(&blob)?;
-        let Some(strings) = lone_string_table(payload)? else {
+        let Some(strings) = sole_string_table(payload)? else {
             return Ok(None);
         };
         let numbers = strings.get(2).ok().and_then(part_numbers);
@@ -254,7 +254,7 @@ fn data_blob(frames: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// The string table of a block that has no other fields; `None` for other blocks.
-fn lone_string_table(payload: &[u8]) -> Result<Option<StringTable<'_>>, FormatError> {
+fn sole_string_table(payload: &[u8]) -> Result<Option<StringTable<'_>>, FormatError> {
     let mut fields = Fields::new(payload);
     let Some(table) = fields
         .next()?
@@ -323,7 +323,7 @@ mod tests {
             assert!(may_be_toc_blob(&body[..64]) && is_toc_blob(body));
             let mut decompressor = Decompressor::default();
             let payload = decompressor.payload(&Blob::parse(body).unwrap()).unwrap();
-            let strings = lone_string_table(payload).unwrap().unwrap();
+            let strings = sole_string_table(payload).unwrap().unwrap();
             assert!(strings.iter().all(|string| string.len() <= STRING_LEN));
             (rest, parts) = (behind, parts + 1);
         }

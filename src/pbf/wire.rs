@@ -48,17 +48,17 @@ pub fn read_varint(data: &[u8], pos: &mut usize) -> Result<u64, FormatError> {
 /// the first byte without a continuation bit is the last one of the varint.
 fn read_long_varint(data: &[u8], pos: &mut usize) -> Result<u64, FormatError> {
     if let Some(word) = word_at(data, *pos) {
-        let ends = !word & CONTINUED;
+        let ends = !word & CONTINUATION_BITS;
         if ends != 0 {
             *pos += ends.trailing_zeros() as usize / 8 + 1;
-            return Ok(join_sevens(word & (ends ^ (ends - 1))));
+            return Ok(join_7_bit_groups(word & (ends ^ (ends - 1))));
         }
     }
     read_varint_bytewise(data, pos)
 }
 
 /// The continuation bits of eight bytes.
-const CONTINUED: u64 = 0x8080_8080_8080_8080;
+const CONTINUATION_BITS: u64 = 0x8080_8080_8080_8080;
 
 /// The eight bytes at offset `pos` as a little-endian number; `None` if fewer bytes are left.
 #[inline(always)]
@@ -69,7 +69,7 @@ fn word_at(data: &[u8], pos: usize) -> Option<u64> {
 
 /// Joins the low seven bits of each of eight bytes to one number of 56 bits.
 #[inline]
-const fn join_sevens(word: u64) -> u64 {
+const fn join_7_bit_groups(word: u64) -> u64 {
     let pairs = (word & 0x007f_007f_007f_007f) | ((word & 0x7f00_7f00_7f00_7f00) >> 1);
     let quads = (pairs & 0x0000_3fff_0000_3fff) | ((pairs & 0x3fff_0000_3fff_0000) >> 2);
     (quads & 0x0fff_ffff) | ((quads & 0x0fff_ffff_0000_0000) >> 4)

@@ -4,7 +4,7 @@
 use super::read::{ShapeFileKind, read_shape, read_text};
 use super::{geojson, json};
 use crate::error::{Error, Result};
-use crate::geometry::{Shape, bbox_of_degrees, one_line};
+use crate::geometry::{Shape, bbox_of_degrees, for_message};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -147,7 +147,7 @@ impl Reader<'_> {
         let kind = match text(file, "file_type")? {
             Some(kind) => Some(
                 kind.parse()
-                    .map_err(|cause| format!("file_type '{}' {cause}", one_line(&kind)))?,
+                    .map_err(|cause| format!("file_type '{}' {cause}", for_message(&kind)))?,
             ),
             None => None,
         };
@@ -163,7 +163,7 @@ impl Reader<'_> {
 
 fn extract_name(number: usize, output: Option<&str>) -> String {
     match output {
-        Some(output) => format!("extract {number} ({})", one_line(output)),
+        Some(output) => format!("extract {number} ({})", for_message(output)),
         None => format!("extract {number}"),
     }
 }
@@ -209,7 +209,7 @@ fn output_header(fields: &Fields) -> Result<Vec<(String, Option<String>)>, Strin
         Value::String(text) => Ok((key.clone(), Some(text.clone()))),
         _ => Err(format!(
             "output_header, {}: a text or null is wanted",
-            one_line(key)
+            for_message(key)
         )),
     });
     options.collect()

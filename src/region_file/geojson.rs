@@ -1,7 +1,9 @@
 //! Reads every polygon of a GeoJSON document (RFC 7946).
 
 use super::json;
-use crate::geometry::{Point, Polygon, Ring, Shape, at_vertex, one_line, point_of_degrees, ring};
+use crate::geometry::{
+    Point, Polygon, Ring, Shape, at_vertex, for_message, point_of_degrees, ring,
+};
 use serde_json::Value;
 
 /// Parses a GeoJSON document and returns its polygons, those in nested collections too. Errors name
@@ -59,7 +61,7 @@ impl Found {
                 Ok(())
             }
             _ => {
-                let cause = format!("'{}' is not a type of GeoJSON", one_line(kind));
+                let cause = format!("'{}' is not a type of GeoJSON", for_message(kind));
                 Err(within(place, cause))
             }
         }
@@ -150,7 +152,7 @@ fn shown(value: &Value) -> String {
     match value {
         Value::Object(_) => "an object".to_owned(),
         Value::Array(_) => "an array".to_owned(),
-        value => one_line(&value.to_string()),
+        value => for_message(&value.to_string()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::osm_objects::{AreaRelation, OsmObjects};
 use crate::error::{Error, Result};
-use crate::geometry::assemble::Corner;
+use crate::geometry::assemble::WayNode;
 use crate::geometry::{Polygon, Shape, assemble, at_vertex, nested, ring};
 use rustc_hash::FxHashSet;
 use std::path::Path;
@@ -67,7 +67,7 @@ fn areas(objects: &OsmObjects) -> Result<Vec<Polygon>, String> {
 
 /// The corners of each member way of a relation. Fails with the name of a way or node that is not
 /// in the file, or of a way with fewer than two nodes.
-fn member_ways(objects: &OsmObjects, relation: &AreaRelation) -> Result<Vec<Vec<Corner>>, String> {
+fn member_ways(objects: &OsmObjects, relation: &AreaRelation) -> Result<Vec<Vec<WayNode>>, String> {
     let ways = relation.ways.iter();
     ways.map(|&way| {
         corners(
@@ -79,7 +79,7 @@ fn member_ways(objects: &OsmObjects, relation: &AreaRelation) -> Result<Vec<Vec<
     .collect()
 }
 
-fn corners(objects: &OsmObjects, way: i64, name: &str) -> Result<Vec<Corner>, String> {
+fn corners(objects: &OsmObjects, way: i64, name: &str) -> Result<Vec<WayNode>, String> {
     let nodes = objects.ways.get(&way);
     let nodes = nodes.ok_or_else(|| format!("{name}: the way is not in the file"))?;
     if nodes.len() < 2 {
@@ -89,7 +89,7 @@ fn corners(objects: &OsmObjects, way: i64, name: &str) -> Result<Vec<Corner>, St
         let point = objects.nodes.get(&id).copied();
         let point = point
             .ok_or_else(|| at_vertex(name, vertex, format!("node {id} is not in the file")))?;
-        Ok(Corner { id, point })
+        Ok(WayNode { id, point })
     });
     corners.collect()
 }

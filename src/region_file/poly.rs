@@ -1,7 +1,7 @@
 //! Reads the polygon filter files of Osmosis, see the OSM wiki page "Osmosis/Polygon Filter File
 //! Format".
 
-use crate::geometry::{Point, Ring, Shape, one_line, point_of_text, ring, with_holes};
+use crate::geometry::{Point, Ring, Shape, for_message, point_of_text, ring, with_holes};
 
 /// Parses a polygon file: a line with its name, then sections, then a last `END`, which may be
 /// missing. A section is a line with its name, a line for each point, and `END`. A section whose
@@ -47,7 +47,7 @@ fn section<'a>(
             "line {line}: expected the name of a section, found coordinates"
         ));
     }
-    let name = format!("section {number} '{}'", one_line(name));
+    let name = format!("section {number} '{}'", for_message(name));
     let mut points = Vec::new();
     let mut last_line = line;
     for (line, text) in lines {
@@ -72,7 +72,7 @@ fn position(text: &str) -> Result<Point, String> {
         [lon, lat] => point_of_text(lon, lat),
         _ => Err(format!(
             "'{}' is not a longitude and a latitude, nor END",
-            one_line(text)
+            for_message(text)
         )),
     }
 }

@@ -129,7 +129,7 @@ impl WriteArgs {
     pub fn options(&self) -> WriteOptions {
         WriteOptions {
             compression: self.compression.unwrap_or_default(),
-            is_compression_asked: self.compression.is_some(),
+            is_compression_explicit: self.compression.is_some(),
             verify: self.verify,
             toc: !self.no_index,
             blob_index: self.blob_index,

@@ -169,7 +169,7 @@ impl Memory {
             |ranges: u64| self.fixed + DiskJoin::memory(ranges, self.lists) + store(ranges);
         let fits = |ranges: &u64| needed(*ranges) <= self.limit;
         // A file for each, of which there may be more than planned.
-        let most = MOST_PARTITIONS.min(system::most_open_files().saturating_sub(OTHER_FILES) / 2);
+        let most = MOST_PARTITIONS.min(system::max_open_files().saturating_sub(OTHER_FILES) / 2);
         let most = most.max(1);
         let ranges = match options.ranges {
             Some(ranges) => Some(ranges.min(most)),

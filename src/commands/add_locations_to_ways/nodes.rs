@@ -4,7 +4,7 @@ use crate::engine::scan::Scan;
 use crate::engine::{Selected, Selection};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile};
-use crate::index::{IdSet, LocatedNodes, LocationStore};
+use crate::index::{IdSet, LocationStore, NodeBatch};
 use crate::osm::{Location, ObjectKind, id_rank};
 use crate::pbf::{BlobEntry, ParsedBlock};
 use crate::runtime::Context;
@@ -85,7 +85,7 @@ pub(super) fn learn(
     Scan::bare("nodes", file, plan, ctx).run(
         |entry| may_meet(entry, ranks),
         |_, block| {
-            let mut nodes = LocatedNodes::default();
+            let mut nodes = NodeBatch::default();
             block.for_each_node(|id, location, _| {
                 let rank = id_rank(id);
                 if ranks.contains(&rank) {

@@ -350,7 +350,7 @@ impl Edit<'_> {
                 let mut moved = locations.moved_among(nodes);
                 if !moved.is_empty() && !edits.is_unchanged() {
                     let stays = ways_that_stay(block, edits)?;
-                    moved.retain(|node| stays.get(nodes.number_at(*node)) == Some(&true));
+                    moved.retain(|node| stays.get(nodes.way_index_of(*node)) == Some(&true));
                 }
                 Ok(moved)
             },

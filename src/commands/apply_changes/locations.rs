@@ -229,7 +229,7 @@ impl Locations {
                 let nodes = WayNodes::of(block)?;
                 let mut ways = Vec::new();
                 both.for_each_present(&nodes.refs, |at| {
-                    let way = nodes.number_at(at);
+                    let way = nodes.way_index_of(at);
                     if ways.last() != Some(&way) {
                         ways.push(way);
                     }

@@ -156,7 +156,7 @@ fn text_of(
     is_history: bool,
 ) -> Result<(String, u64, Losses), FormatError> {
     let block = ParsedBlock::parse(payload)?;
-    let (mut opl, mut xml) = (OplText::default(), XmlText::of_history(is_history));
+    let (mut opl, mut xml) = (OplText::default(), XmlText::with_visibility(is_history));
     let (mut objects, mut losses) = (0, Losses::default());
     let (mut cursor, mut plain) = (block.cursor(), PlainObject::default());
     while let Some(object) = cursor.next()? {

@@ -35,7 +35,7 @@ struct Head<'a> {
 }
 
 /// The objects of one file in a shard, in canonical order.
-struct Stream<'a> {
+struct ShardCursor<'a> {
     blocks: std::slice::Iter<'a, (Source, ParsedBlock<'a>)>,
     current: Option<(Source, &'a ParsedBlock<'a>, BlockCursor<'a>)>,
     last: Option<TypeThenId>,
@@ -45,7 +45,7 @@ struct Stream<'a> {
     head: Option<Head<'a>>,
 }
 
-impl<'a> Stream<'a> {
+impl<'a> ShardCursor<'a> {
     /// Moves `head` to the next object; `None` at the end of the shard. Fails if the objects are not in order.
     fn next(&mut self) -> Result<(), (Option<Source>, FormatError)> {
         self.head = None;
@@ -171,7 +171,7 @@ impl<'f> Comparison<'f> {
         sides: &'a [Vec<(Source, ParsedBlock<'a>)>; 2],
         shard: &Shard,
     ) -> Result<Found, (Option<Source>, FormatError)> {
-        let [mut old, mut new] = sides.each_ref().map(|blocks| Stream {
+        let [mut old, mut new] = sides.each_ref().map(|blocks| ShardCursor {
             blocks: blocks.iter(),
             current: None,
             last: None,
@@ -184,7 +184,8 @@ impl<'f> Comparison<'f> {
         new.next()?;
         let mut pair = Pair::new(self);
         loop {
-            let at = |stream: &Stream<'_>| stream.current.as_ref().map(|(source, _, _)| *source);
+            let at =
+                |stream: &ShardCursor<'_>| stream.current.as_ref().map(|(source, _, _)| *source);
             let source = at(&old).or_else(|| at(&new));
             let fail = |error| (source, error);
             let order = match (&old.head, &new.head) {
@@ -284,7 +285,7 @@ impl<'c, 'a> Pair<'c, 'a> {
 
     /// Whether two objects are equal. If not, `self.old` and `self.new` hold them afterwards.
     fn are_same(&mut self, old: Head<'a>, new: Head<'a>) -> Result<bool, FormatError> {
-        if self.speak_alike(old.block, new.block) && old.object.is_alike(&new.object) {
+        if self.shares_strings(old.block, new.block) && old.object.is_bitwise_equal(&new.object) {
             return Ok(true);
         }
         self.old.fill(&old.object, old.block)?;
@@ -294,7 +295,7 @@ impl<'c, 'a> Pair<'c, 'a> {
         Ok(equality.of(&self.old, &self.new, exact))
     }
 
-    fn speak_alike(&mut self, old: &'a ParsedBlock<'a>, new: &'a ParsedBlock<'a>) -> bool {
+    fn shares_strings(&mut self, old: &'a ParsedBlock<'a>, new: &'a ParsedBlock<'a>) -> bool {
         let blocks = [std::ptr::from_ref(old), std::ptr::from_ref(new)];
         match self.blocks {
             Some((known, alike)) if known == blocks => alike,

@@ -11,25 +11,25 @@ use crate::pbf::BlobEntry;
 use crate::runtime::{Context, human_bytes};
 
 /// The memory of the program itself, of blobs in flight and of chunks on their way to the disk, in bytes.
-const BASE: u64 = 24 << 20;
+const BASE_BYTES: u64 = 24 << 20;
 /// Bytes per worker: a frame, its payload, the payload without metadata, and a block under construction.
-const A_JOB: u64 = 16 << 20;
+const BYTES_PER_JOB: u64 = 16 << 20;
 /// The maximum size of the cache of partial blobs, in bytes.
-const HELD: u64 = 96 << 20;
+const MAX_CACHE_BYTES: u64 = 96 << 20;
 /// Bytes per output if there are several: blocks that wait to be packed or encoded, and frames that wait to be written.
-const AN_OUTPUT: u64 = 3_000_000;
+const BYTES_PER_OUTPUT: u64 = 3_000_000;
 /// Bytes per blob: its entry in the plan, and in the copy of the plan that the output is written by.
-const A_BLOB: u64 = 2 * size_of::<BlobEntry>() as u64;
+const BYTES_PER_BLOB: u64 = 2 * size_of::<BlobEntry>() as u64;
 /// Bytes per kept id: in a pass over one region, and in a pass over several.
-const AN_ID: [u64; 2] = [2, 6];
+const BYTES_PER_ID: [u64; 2] = [2, 6];
 /// The factor, as numerator and denominator, from the number of nodes in the regions to the number of ids to plan for.
 /// It allows for the nodes of ways outside of the regions, ways and relations, spare capacity, and the sampling error.
-const MORE_IDS: [u64; 2] = [7, 4];
+const IDS_PER_NODE: [u64; 2] = [7, 4];
 /// The number of blobs in the sample, about.
-const SAMPLED: usize = 96;
+const SAMPLE_BLOBS: usize = 96;
 /// The number of open files that are not outputs, and the number per output.
 const OTHER_FILES: u64 = 64;
-const FILES_AN_OUTPUT: u64 = 3;
+const FILES_PER_OUTPUT: u64 = 3;
 
 /// The estimated memory of the regions, and the limits of a pass.
 pub(super) struct Budget {
@@ -42,7 +42,7 @@ pub(super) struct Budget {
     limit: u64,
     /// Whether the user gave the limit.
     is_asked: bool,
-    most_regions: usize,
+    max_regions_per_pass: usize,
 }
 
 impl Budget {
@@ -56,16 +56,18 @@ impl Budget {
     ) -> Result<Self> {
         let regions = options.extracts.len();
         let most_files =
-            (system::most_open_files().saturating_sub(OTHER_FILES) / FILES_AN_OUTPUT).max(1);
+            (system::max_open_files().saturating_sub(OTHER_FILES) / FILES_PER_OUTPUT).max(1);
         let most_files = usize::try_from(most_files).unwrap_or(usize::MAX);
         Ok(Self {
             nodes: nodes_in(areas, regions, file, plan, ctx)?,
-            fixed: BASE + ctx.jobs as u64 * A_JOB + plan.entries.len() as u64 * A_BLOB,
+            fixed: BASE_BYTES
+                + ctx.jobs as u64 * BYTES_PER_JOB
+                + plan.entries.len() as u64 * BYTES_PER_BLOB,
             edges: areas.bytes(),
             is_asked: options.max_memory.is_some(),
             limit: options.max_memory.unwrap_or(system::memory() / 4 * 3),
-            most_regions: options
-                .most_regions
+            max_regions_per_pass: options
+                .max_regions_per_pass
                 .unwrap_or(regions)
                 .min(most_files)
                 .max(1),
@@ -74,15 +76,15 @@ impl Budget {
 
     /// The maximum size of the cache of partial blobs, in bytes.
     pub(super) fn held(&self) -> u64 {
-        HELD.min(self.limit / 8)
+        MAX_CACHE_BYTES.min(self.limit / 8)
     }
 
     /// The estimated memory of a pass over `regions` regions with `nodes` nodes in all, in bytes.
     fn bytes(&self, nodes: u64, regions: usize) -> u64 {
-        let an_id = AN_ID[usize::from(regions > 1)];
-        let ids = nodes * MORE_IDS[0] / MORE_IDS[1] * an_id;
+        let an_id = BYTES_PER_ID[usize::from(regions > 1)];
+        let ids = nodes * IDS_PER_NODE[0] / IDS_PER_NODE[1] * an_id;
         let outputs = if regions > 1 {
-            regions as u64 * AN_OUTPUT
+            regions as u64 * BYTES_PER_OUTPUT
         } else {
             0
         };
@@ -94,7 +96,7 @@ impl Budget {
         let (mut passes, mut start, mut nodes) = (Vec::new(), 0, 0);
         for (region, more) in self.nodes.iter().enumerate() {
             let count = region - start;
-            let is_full = count >= self.most_regions
+            let is_full = count >= self.max_regions_per_pass
                 || (count > 0 && self.bytes(nodes + more, count + 1) > self.limit);
             if is_full {
                 passes.push(start..region);
@@ -107,7 +109,7 @@ impl Budget {
     }
 
     /// Reports the number of passes and the memory of the largest, if there are several regions.
-    pub(super) fn tell(&self, passes: &[std::ops::Range<usize>], ctx: &Context) {
+    pub(super) fn report(&self, passes: &[std::ops::Range<usize>], ctx: &Context) {
         let regions = self.nodes.len();
         if regions < 2 {
             return;
@@ -133,7 +135,7 @@ impl Budget {
             megabytes(largest.0),
             megabytes(self.fixed + self.held()),
             largest.2,
-            megabytes(AN_OUTPUT),
+            megabytes(BYTES_PER_OUTPUT),
             megabytes(self.edges),
             megabytes(largest.0 - self.bytes(0, largest.2)),
             largest.1,
@@ -154,19 +156,19 @@ impl Budget {
 
     /// Fails if the limit is below the memory of the program itself.
     pub(super) fn check(&self, options: &Options) -> Result<()> {
-        if self.limit >= BASE {
+        if self.limit >= BASE_BYTES {
             return Ok(());
         }
         let cause = format!(
             "this takes at least {} of memory, and --max-memory allows {}",
-            human_bytes(BASE),
+            human_bytes(BASE_BYTES),
             human_bytes(self.limit)
         );
         Err(Error::file(&options.input, cause))
     }
 
     /// The error for a single region whose ids take more memory than allowed.
-    pub(super) fn too_little(&self, options: &Options) -> Error {
+    pub(super) fn out_of_memory_error(&self, options: &Options) -> Error {
         let cause = format!(
             "the ids of a region take more than {} of memory, which --max-memory {} leaves for them; allow more",
             human_bytes(self.for_ids(1)),
@@ -201,7 +203,7 @@ fn nodes_in(
         .filter(|entry| is_asked(entry))
         .map(|entry| entry.offset)
         .collect();
-    let step = asked.len().div_ceil(SAMPLED).max(1);
+    let step = asked.len().div_ceil(SAMPLE_BLOBS).max(1);
     let sampled: Vec<u64> = asked.iter().copied().step_by(step).collect();
     count_nodes(areas, &sampled, file, plan, ctx, |region, count| {
         if let Some(nodes) = nodes.get_mut(region as usize) {

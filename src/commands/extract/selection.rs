@@ -15,7 +15,7 @@ use crate::index::{EMPTY_SET, IdMap, IdSet, SetAlgebra, SetNumber, SetTable};
 use crate::osm::ObjectKind;
 use crate::pbf::{BlobEntry, BlobFlags, EditScript, ParsedBlock, feature};
 use crate::runtime::Context;
-use located::Located;
+use located::RegionLookup;
 pub(super) use located::count_nodes;
 use rustc_hash::FxHashMap;
 
@@ -32,20 +32,20 @@ pub(super) struct RegionMembers<'a> {
     /// regions that contain the whole box; it is `None` if another region may contain a part of the box.
     near: FxHashMap<u64, Option<Vec<u32>>>,
     /// Whether a blob that was never scanned is assumed to have no deleted nodes, which no bounding box covers.
-    trusts_boxes: bool,
+    boxes_cover_all_nodes: bool,
     /// Nodes in the regions; after `join` all nodes that are kept.
     nodes: IdMap,
     /// Nodes that regions keep although they lie outside: refs of ways and members of relations.
-    more_nodes: IdMap,
+    added_nodes: IdMap,
     /// Ways with a node in a region; after `join` all ways that are kept.
     ways: IdMap,
     /// Ways that regions keep only as members of completed relations.
-    more_ways: IdMap,
+    added_ways: IdMap,
     relations: IdMap,
     /// The kept relations without a kept node or way: they are parents of other kept relations.
     parents: IdSet,
     /// The memory budget of the ids.
-    room: Room,
+    room: MemoryBudget,
     /// The kept parts of blobs, as far as they fit into the limit of the cache.
     held: PartialBlobCache,
 }
@@ -92,14 +92,14 @@ impl<'a> RegionMembers<'a> {
             each_once,
             near: FxHashMap::default(),
             // Deleted nodes have no location. A file declares in its header that it may have some.
-            trusts_boxes: !file.header.has(feature::HISTORY),
+            boxes_cover_all_nodes: !file.header.has(feature::HISTORY),
             nodes: IdMap::default(),
-            more_nodes: IdMap::default(),
+            added_nodes: IdMap::default(),
             ways: IdMap::default(),
-            more_ways: IdMap::default(),
+            added_ways: IdMap::default(),
             relations: IdMap::default(),
             parents: IdSet::default(),
-            room: Room::new(limits.ids),
+            room: MemoryBudget::new(limits.ids),
             // If one version of an object is kept, so are all others, but a phase sees only the versions that it finds:
             // the parts that it would cache may lack some.
             held: PartialBlobCache::new(if each_once { limits.held } else { 0 }),
@@ -123,7 +123,7 @@ impl<'a> RegionMembers<'a> {
         if strategy.completes_ways() {
             selection.complete_ways(&mut source)?;
         }
-        selection.let_go();
+        selection.evict_incomplete();
         selection.join();
         match selection.bytes() > limits.ids {
             true => Ok(None),
@@ -132,32 +132,32 @@ impl<'a> RegionMembers<'a> {
     }
 
     /// Removes blobs from the cache of which further objects were found to be kept after the blob was cached.
-    fn let_go(&mut self) {
-        let (more_ways, parents) = (&self.more_ways, &self.parents);
+    fn evict_incomplete(&mut self) {
+        let (added_ways, parents) = (&self.added_ways, &self.parents);
         let is_complete = |entry: &BlobEntry| match entry.kinds.single() {
             Some(ObjectKind::Node) => true,
-            Some(ObjectKind::Way) => !more_ways.may_meet(entry.min_id, entry.max_id),
+            Some(ObjectKind::Way) => !added_ways.may_meet(entry.min_id, entry.max_id),
             Some(ObjectKind::Relation) => !parents.may_meet(entry.min_id, entry.max_id),
             None => false,
         };
         self.held.retain(is_complete);
     }
 
-    /// Merges `more_nodes` into `nodes` and `more_ways` into `ways`, so that the set of an object is one lookup.
+    /// Merges `added_nodes` into `nodes` and `added_ways` into `ways`, so that the set of an object is one lookup.
     fn join(&mut self) {
         let mut algebra = SetAlgebra::new(&self.sets);
         let (nodes, ways) = (&mut self.nodes, &mut self.ways);
         let more = |id, set| add(nodes, id, set, &mut algebra);
-        self.more_nodes.for_each(more);
+        self.added_nodes.for_each(more);
         let more = |id, set| add(ways, id, set, &mut algebra);
-        self.more_ways.for_each(more);
-        self.more_ways = IdMap::default();
+        self.added_ways.for_each(more);
+        self.added_ways = IdMap::default();
     }
 
     /// The memory of the ids, in bytes.
     pub(super) fn bytes(&self) -> u64 {
-        let nodes = [&self.nodes, &self.more_nodes];
-        let others = [&self.ways, &self.more_ways, &self.relations];
+        let nodes = [&self.nodes, &self.added_nodes];
+        let others = [&self.ways, &self.added_ways, &self.relations];
         nodes.into_iter().chain(others).map(IdMap::bytes).sum()
     }
 
@@ -181,7 +181,7 @@ impl<'a> RegionMembers<'a> {
             },
             |entry, block| self.nodes_in_regions(hold, entry, block),
             |found| {
-                if room.has_some([&nodes]) {
+                if room.may_grow([&nodes]) {
                     add_all(&mut nodes, &found, &mut algebra);
                 }
             },
@@ -208,7 +208,7 @@ impl<'a> RegionMembers<'a> {
         let has_box = entry.kinds.single() == Some(ObjectKind::Node) && !entry.bbox.is_empty();
         let may_be_nowhere = match entry.flags.has(BlobFlags::SCANNED) {
             true => entry.flags.has(BlobFlags::DELETED),
-            false => !self.trusts_boxes,
+            false => !self.boxes_cover_all_nodes,
         };
         has_box && !may_be_nowhere
     }
@@ -228,7 +228,7 @@ impl<'a> RegionMembers<'a> {
             block.for_each_id(|_, id| found.push((id, set)))?;
             return Ok(found);
         }
-        let mut located = Located::new(self.areas, &self.sets);
+        let mut located = RegionLookup::new(self.areas, &self.sets);
         let mut places = Vec::new();
         let mut place = 0u32;
         block.for_each_location(|id, location| {
@@ -243,27 +243,27 @@ impl<'a> RegionMembers<'a> {
         })?;
         if hold {
             self.held
-                .add(entry, block, found.len(), || keep_places(&places, place))?;
+                .add(entry, block, found.len(), || keep_indices(&places, place))?;
         }
         Ok(found)
     }
 
     fn find_ways(&mut self, with_nodes: bool, source: &mut Source<'_>) -> Result<()> {
-        let (mut ways, mut more_nodes) = (IdMap::default(), IdMap::default());
+        let (mut ways, mut added_nodes) = (IdMap::default(), IdMap::default());
         let mut room = self.room.less(self.nodes.bytes());
         let mut algebra = SetAlgebra::new(&self.sets);
         source.scan("find ways").run(
             |entry| entry.kinds.contains(ObjectKind::Way),
             |entry, block| self.ways_with_nodes(entry, block, with_nodes),
             |(found, nodes)| {
-                if room.has_some([&ways, &more_nodes]) {
+                if room.may_grow([&ways, &added_nodes]) {
                     add_all(&mut ways, &found, &mut algebra);
-                    add_all(&mut more_nodes, &nodes, &mut algebra);
+                    add_all(&mut added_nodes, &nodes, &mut algebra);
                 }
             },
         )?;
-        room.look([&ways, &more_nodes]);
-        (self.ways, self.more_nodes, self.room) = (ways, more_nodes, room);
+        room.look([&ways, &added_nodes]);
+        (self.ways, self.added_nodes, self.room) = (ways, added_nodes, room);
         Ok(())
     }
 
@@ -306,15 +306,15 @@ impl<'a> RegionMembers<'a> {
             }
         }
         self.held
-            .add(entry, block, found.len(), || keep_places(&places, count))?;
-        Ok((found, joined(nodes, &mut algebra)))
+            .add(entry, block, found.len(), || keep_indices(&places, count))?;
+        Ok((found, sort_and_merge(nodes, &mut algebra)))
     }
 
     /// Adds the nodes of ways that are kept as members of completed relations. If objects may occur in several
     /// versions, adds the nodes of all versions of all kept ways, since all versions are kept.
     fn complete_ways(&mut self, source: &mut Source<'_>) -> Result<()> {
         let each_once = self.each_once;
-        if self.more_ways.is_empty() && each_once {
+        if self.added_ways.is_empty() && each_once {
             return Ok(());
         }
         let meets = |ways: &IdMap, entry: &BlobEntry| match entry.kinds.single() {
@@ -327,20 +327,20 @@ impl<'a> RegionMembers<'a> {
             } else {
                 self.ways.get(id)
             };
-            algebra.union(self.more_ways.get(id), again)
+            algebra.union(self.added_ways.get(id), again)
         };
-        let mut more_nodes = std::mem::take(&mut self.more_nodes);
+        let mut added_nodes = std::mem::take(&mut self.added_nodes);
         let mut algebra = SetAlgebra::new(&self.sets);
         source.scan("complete ways").run(
             |entry| {
                 entry.kinds.contains(ObjectKind::Way)
-                    && (meets(&self.more_ways, entry) || (!each_once && meets(&self.ways, entry)))
+                    && (meets(&self.added_ways, entry) || (!each_once && meets(&self.ways, entry)))
             },
             |_, block| {
                 let mut algebra = SetAlgebra::new(&self.sets);
                 let (mut refs, mut ways) = (Vec::new(), Vec::new());
                 let is_met = |id: i64| {
-                    self.more_ways.get(id) != EMPTY_SET
+                    self.added_ways.get(id) != EMPTY_SET
                         || (!each_once && self.ways.get(id) != EMPTY_SET)
                 };
                 block.collect_refs_of(is_met, &mut refs, &mut ways)?;
@@ -355,11 +355,11 @@ impl<'a> RegionMembers<'a> {
                     }
                     start = end;
                 }
-                Ok(joined(nodes, &mut algebra))
+                Ok(sort_and_merge(nodes, &mut algebra))
             },
-            |found| add_all(&mut more_nodes, &found, &mut algebra),
+            |found| add_all(&mut added_nodes, &found, &mut algebra),
         )?;
-        self.more_nodes = more_nodes;
+        self.added_nodes = added_nodes;
         Ok(())
     }
 
@@ -370,12 +370,12 @@ impl<'a> RegionMembers<'a> {
             None => !map.is_empty(),
         };
         let has = |kind| entry.kinds.contains(kind);
-        let more_nodes = has(ObjectKind::Node) && meets(&self.more_nodes);
+        let added_nodes = has(ObjectKind::Node) && meets(&self.added_nodes);
         if let Some(around) = self.regions_around(entry) {
             return FilterItem {
                 entry: *entry,
                 copied_to: around.to_vec(),
-                is_visited: more_nodes,
+                is_visited: added_nodes,
                 is_transformed: false,
             };
         }
@@ -428,7 +428,7 @@ impl<'a> RegionMembers<'a> {
 }
 
 /// The script that keeps the objects at some indices of a block of `count` objects; the indices ascend.
-fn keep_places(places: &[u32], count: u32) -> EditScript {
+fn keep_indices(places: &[u32], count: u32) -> EditScript {
     let mut places = places.iter().peekable();
     EditScript::keeping((0..count).map(|place| places.next_if_eq(&&place).is_some()))
 }
@@ -441,21 +441,21 @@ fn add(map: &mut IdMap, id: i64, set: SetNumber, algebra: &mut SetAlgebra<'_>) {
 
 /// The memory budget of the ids while they are collected.
 #[derive(Debug, Clone, Copy)]
-struct Room {
+struct MemoryBudget {
     most: u64,
     /// The number of ids at which their memory is measured next.
-    looked_at: u64,
+    next_check: u64,
     is_exceeded: bool,
 }
 
-impl Room {
+impl MemoryBudget {
     /// The number of ids at which their memory is measured first.
-    const FIRST_LOOK: u64 = 1 << 14;
+    const FIRST_CHECK: u64 = 1 << 14;
 
     const fn new(most: u64) -> Self {
         Self {
             most,
-            looked_at: Self::FIRST_LOOK,
+            next_check: Self::FIRST_CHECK,
             is_exceeded: false,
         }
     }
@@ -467,10 +467,10 @@ impl Room {
 
     /// Whether the maps may take further ids. Measuring the memory of maps is slow: it is repeated only after the
     /// number of ids has grown by a quarter.
-    fn has_some<const N: usize>(&mut self, maps: [&IdMap; N]) -> bool {
+    fn may_grow<const N: usize>(&mut self, maps: [&IdMap; N]) -> bool {
         let ids: u64 = maps.iter().map(|map| map.len()).sum();
-        if ids >= self.looked_at {
-            self.looked_at = ids + ids / 4;
+        if ids >= self.next_check {
+            self.next_check = ids + ids / 4;
             self.look(maps);
         }
         !self.is_exceeded
@@ -489,7 +489,7 @@ fn add_all(map: &mut IdMap, found: &[(i64, SetNumber)], algebra: &mut SetAlgebra
 }
 
 /// The ids in ascending order, each once, with the union of its sets of regions.
-fn joined(mut found: Found, algebra: &mut SetAlgebra<'_>) -> Found {
+fn sort_and_merge(mut found: Found, algebra: &mut SetAlgebra<'_>) -> Found {
     found.sort_unstable();
     found.dedup_by(|next, kept| {
         let same = next.0 == kept.0;

@@ -18,7 +18,7 @@ pub enum Strategy {
         types: RelationTypes,
         /// Relations of other types are completed, too, if a region keeps at least this percentage of their members
         /// anyway, as nodes and ways: 1 to 100.
-        least_percent: Option<u32>,
+        min_percent: Option<u32>,
     },
 }
 
@@ -33,7 +33,7 @@ impl Strategy {
     pub fn smart() -> Self {
         Self::Smart {
             types: RelationTypes::Of(vec!["multipolygon".into()]),
-            least_percent: None,
+            min_percent: None,
         }
     }
 

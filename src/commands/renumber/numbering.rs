@@ -1,7 +1,7 @@
 //! Which new id each old one has, for one kind of objects.
 
 use crate::error::{Error, Result};
-use crate::index::{IdSet, RankSet, RankWalk};
+use crate::index::{IdSet, RankCursor, RankSet};
 use crate::io::{Output, OutputTarget, system};
 use crate::osm::id_rank;
 use rustc_hash::FxHashMap;
@@ -200,7 +200,7 @@ impl Numbering {
 /// Looks up ids in a [`Numbering`].
 pub(super) struct NumberWalk<'n> {
     numbering: &'n Numbering,
-    ranks: RankWalk<'n>,
+    ranks: RankCursor<'n>,
 }
 
 impl NumberWalk<'_> {

@@ -1,6 +1,6 @@
 //! The change files of a synthetic world, and state files like those of replication servers.
 
-use super::town::{Made, Town};
+use super::town::{SyntheticObject, Town};
 use super::world::{Lifetime, World, day_ends};
 use crate::error::{Error, Result};
 use crate::formats::{ChangeAction, OscWriter};
@@ -28,9 +28,9 @@ pub struct DaySummary {
 /// The changed objects of one day by action: `deleted` in reverse canonical order, the others in canonical order.
 #[derive(Default)]
 struct Day {
-    created: Vec<Made>,
-    modified: Vec<Made>,
-    deleted: Vec<Made>,
+    created: Vec<SyntheticObject>,
+    modified: Vec<SyntheticObject>,
+    deleted: Vec<SyntheticObject>,
 }
 
 /// Writes the change files of the first `days` days into a directory, which is created if it does not exist:

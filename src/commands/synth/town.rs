@@ -11,29 +11,29 @@ type Text = Cow<'static, str>;
 
 /// A generated object. It owns its tags, refs and members, unlike an [`Object`].
 #[derive(Debug, Clone)]
-pub(super) struct Made {
+pub(super) struct SyntheticObject {
     pub(super) id: i64,
     pub(super) fate: Lifetime,
     version: u32,
     timestamp: i64,
     mapper: Mapper,
     tags: Vec<(&'static str, Text)>,
-    body: MadeBody,
+    body: SyntheticBody,
 }
 
 #[derive(Debug, Clone)]
-enum MadeBody {
+enum SyntheticBody {
     Node(i32, i32),
     Way(Vec<i64>),
     Relation(Vec<(ObjectKind, i64, &'static str)>),
 }
 
-impl Made {
+impl SyntheticObject {
     pub(super) const fn kind(&self) -> ObjectKind {
         match self.body {
-            MadeBody::Node(..) => ObjectKind::Node,
-            MadeBody::Way(_) => ObjectKind::Way,
-            MadeBody::Relation(_) => ObjectKind::Relation,
+            SyntheticBody::Node(..) => ObjectKind::Node,
+            SyntheticBody::Way(_) => ObjectKind::Way,
+            SyntheticBody::Relation(_) => ObjectKind::Relation,
         }
     }
 
@@ -45,7 +45,7 @@ impl Made {
             .map(|(key, value)| (*key, value.as_ref()))
             .collect();
         let members: Vec<Member<'_>> = match &self.body {
-            MadeBody::Relation(members) => members
+            SyntheticBody::Relation(members) => members
                 .iter()
                 .map(|&(kind, id, role)| Member { kind, id, role })
                 .collect(),
@@ -63,14 +63,14 @@ impl Made {
             },
             tags: &tags,
             body: match &self.body {
-                MadeBody::Node(lat_e7, lon_e7) => ObjectBody::Node {
+                SyntheticBody::Node(lat_e7, lon_e7) => ObjectBody::Node {
                     location: Location::new(*lat_e7, *lon_e7),
                 },
-                MadeBody::Way(refs) => ObjectBody::Way {
+                SyntheticBody::Way(refs) => ObjectBody::Way {
                     refs,
                     locations: &[],
                 },
-                MadeBody::Relation(_) => ObjectBody::Relation { members: &members },
+                SyntheticBody::Relation(_) => ObjectBody::Relation { members: &members },
             },
         })
     }
@@ -94,16 +94,16 @@ impl Made {
 
     /// Turns the object into its next version, edited on `day`: nodes are moved, ways and relations get a tag.
     pub(super) fn change_on(&mut self, day: u32) {
-        let mut random = Random::of(&[6, self.id as u64, u64::from(day)]);
+        let mut random = Random::seeded(&[6, self.id as u64, u64::from(day)]);
         self.version += 1;
         self.timestamp = time_on(day, &mut random);
         self.mapper = mapper(&mut random);
         match &mut self.body {
-            MadeBody::Node(lat_e7, lon_e7) => {
+            SyntheticBody::Node(lat_e7, lon_e7) => {
                 *lat_e7 += random.around(40);
                 *lon_e7 += random.around(40);
             }
-            MadeBody::Way(_) | MadeBody::Relation(_) => {
+            SyntheticBody::Way(_) | SyntheticBody::Relation(_) => {
                 self.tags
                     .push(("check_date", format!("2026-day-{day}").into()));
             }
@@ -112,7 +112,7 @@ impl Made {
 
     /// The object as a change file of `day` deletes it: the next version, without tags.
     pub(super) fn deleted_on(mut self, day: u32) -> Self {
-        let mut random = Random::of(&[7, self.id as u64, u64::from(day)]);
+        let mut random = Random::seeded(&[7, self.id as u64, u64::from(day)]);
         self.version += 1;
         self.timestamp = time_on(day, &mut random);
         self.mapper = mapper(&mut random);
@@ -133,7 +133,7 @@ pub(super) struct Town {
     random: Random,
     name: String,
     /// Nodes, ways and relations, each in the order of their ids.
-    made: [Vec<Made>; 3],
+    made: [Vec<SyntheticObject>; 3],
     next_id: [i64; 3],
     corner_e7: (i32, i32),
     /// The height and the width of a city block, in 1e-7 degree.
@@ -145,7 +145,7 @@ const HOUSES: u64 = 11;
 
 impl Town {
     pub(super) fn new(world: &World, number: u64) -> Self {
-        let mut random = Random::of(&[world.seed, 4, number]);
+        let mut random = Random::seeded(&[world.seed, 4, number]);
         let first = random.pick(&names::TOWN_FIRST);
         let name = format!("{first}{}", random.pick(&names::TOWN_LAST));
         let mut town = Self {
@@ -163,7 +163,7 @@ impl Town {
     }
 
     /// The objects of a kind from the base, as of the end of a day.
-    pub(super) fn objects_after(mut self, kind: ObjectKind, day: u32) -> Vec<Made> {
+    pub(super) fn objects_after(mut self, kind: ObjectKind, day: u32) -> Vec<SyntheticObject> {
         let made = std::mem::take(&mut self.made[kind as usize]);
         made.into_iter()
             .filter_map(|object| object.after(day))
@@ -171,12 +171,12 @@ impl Town {
     }
 
     /// All objects of the town in the base, in canonical order.
-    pub(super) fn into_objects(self) -> impl Iterator<Item = Made> {
+    pub(super) fn into_objects(self) -> impl Iterator<Item = SyntheticObject> {
         self.made.into_iter().flatten()
     }
 
     /// The objects of a kind that the town creates on a day, in the order of their ids.
-    pub(super) fn created_on(&self, kind: ObjectKind, day: u32) -> Vec<Made> {
+    pub(super) fn created_on(&self, kind: ObjectKind, day: u32) -> Vec<SyntheticObject> {
         let houses = self.made[ObjectKind::Way as usize]
             .iter()
             .filter(|way| way.fate == Lifetime::Neighbour(day));
@@ -188,13 +188,13 @@ impl Town {
             .world
             .created_id_base(ObjectKind::Way, self.number, day);
         for (house, way) in houses.zip(way + 1..) {
-            let mut random = Random::of(&[8, house.id as u64, u64::from(day)]);
+            let mut random = Random::seeded(&[8, house.id as u64, u64::from(day)]);
             let (timestamp, mapper) = (time_on(day, &mut random), mapper(&mut random));
             let (lat, lon) = self.place(random.below(100) as i32, random.below(100) as i32);
             let mut corners = Vec::new();
             let make = |id, tags, body| {
                 let mapper = mapper.clone();
-                Made {
+                SyntheticObject {
                     id,
                     fate: Lifetime::Stays,
                     version: 1,
@@ -207,7 +207,7 @@ impl Town {
             for (north, east) in [(0, 0), (0, 900), (600, 900), (600, 0)] {
                 node += 1;
                 corners.push(node);
-                let body = MadeBody::Node(lat + north, lon + east);
+                let body = SyntheticBody::Node(lat + north, lon + east);
                 created.extend((kind == ObjectKind::Node).then(|| make(node, Vec::new(), body)));
             }
             corners.extend(corners.first().copied());
@@ -215,7 +215,7 @@ impl Town {
                 ("building", Text::Borrowed("yes")),
                 ("source", "survey".into()),
             ];
-            let body = MadeBody::Way(corners);
+            let body = SyntheticBody::Way(corners);
             created.extend((kind == ObjectKind::Way).then(|| make(way, tags, body)));
         }
         created
@@ -228,11 +228,11 @@ impl Town {
         )
     }
 
-    fn add(&mut self, fate: Lifetime, tags: Vec<(&'static str, Text)>, body: MadeBody) -> i64 {
+    fn add(&mut self, fate: Lifetime, tags: Vec<(&'static str, Text)>, body: SyntheticBody) -> i64 {
         let kind = match body {
-            MadeBody::Node(..) => ObjectKind::Node,
-            MadeBody::Way(_) => ObjectKind::Way,
-            MadeBody::Relation(_) => ObjectKind::Relation,
+            SyntheticBody::Node(..) => ObjectKind::Node,
+            SyntheticBody::Way(_) => ObjectKind::Way,
+            SyntheticBody::Relation(_) => ObjectKind::Relation,
         };
         // Most ids are consecutive. Gaps imitate objects that were deleted long ago.
         let gap = if self.random.percent(70) {
@@ -250,7 +250,7 @@ impl Town {
             .min(self.random.below(12));
         let mapper = mapper(&mut self.random);
         let timestamp = day_ends(0) - 1 - age;
-        let made = Made {
+        let made = SyntheticObject {
             id,
             fate,
             version: version as u32,
@@ -264,7 +264,7 @@ impl Town {
     }
 
     fn node(&mut self, fate: Lifetime, lat: i32, lon: i32, tags: Vec<(&'static str, Text)>) -> i64 {
-        self.add(fate, tags, MadeBody::Node(lat, lon))
+        self.add(fate, tags, SyntheticBody::Node(lat, lon))
     }
 
     fn build(&mut self) {
@@ -349,7 +349,7 @@ impl Town {
         if self.random.percent(10) {
             tags.push(("oneway", "yes".into()));
         }
-        self.add(Lifetime::Stays, tags, MadeBody::Way(refs))
+        self.add(Lifetime::Stays, tags, SyntheticBody::Way(refs))
     }
 
     fn street_name(&mut self) -> Text {
@@ -395,7 +395,7 @@ impl Town {
             .collect();
         refs.extend(refs.first().copied());
         let tags = self.house_tags(number);
-        self.add(fate, tags, MadeBody::Way(refs))
+        self.add(fate, tags, SyntheticBody::Way(refs))
     }
 
     fn house_tags(&mut self, number: u64) -> Vec<(&'static str, Text)> {
@@ -465,7 +465,7 @@ impl Town {
         }
         refs.extend(refs.first().copied());
         let tags = vec![("landuse", Text::Borrowed(self.random.pick(&names::LANDUSE)))];
-        self.add(Lifetime::Stays, tags, MadeBody::Way(refs));
+        self.add(Lifetime::Stays, tags, SyntheticBody::Way(refs));
     }
 
     fn relations(&mut self, size: i32, streets: &[i64], houses: &[i64]) {
@@ -482,7 +482,7 @@ impl Town {
             .into_iter()
             .map(|way| (ObjectKind::Way, way, "outer"))
             .collect();
-        self.add(Lifetime::Stays, tags, MadeBody::Relation(members));
+        self.add(Lifetime::Stays, tags, SyntheticBody::Relation(members));
         for line in 1..=4u64 {
             let mut members = Vec::new();
             for step in 0..3 {
@@ -503,7 +503,7 @@ impl Town {
                 ("ref", line.to_string().into()),
                 ("name", name.into()),
             ];
-            self.add(Lifetime::Stays, tags, MadeBody::Relation(members));
+            self.add(Lifetime::Stays, tags, SyntheticBody::Relation(members));
         }
         for house in houses.iter().step_by(16).copied().collect::<Vec<_>>() {
             if self.random.percent(30) {
@@ -511,7 +511,7 @@ impl Town {
                     ("type", Text::Borrowed("multipolygon")),
                     ("building", "yes".into()),
                 ];
-                let body = MadeBody::Relation(vec![(ObjectKind::Way, house, "outer")]);
+                let body = SyntheticBody::Relation(vec![(ObjectKind::Way, house, "outer")]);
                 self.add(Lifetime::Stays, tags, body);
             }
         }
@@ -540,7 +540,7 @@ impl Town {
         };
         sides
             .into_iter()
-            .map(|refs| self.add(Lifetime::Stays, tags(), MadeBody::Way(refs)))
+            .map(|refs| self.add(Lifetime::Stays, tags(), SyntheticBody::Way(refs)))
             .collect()
     }
 }

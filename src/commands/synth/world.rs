@@ -87,9 +87,9 @@ impl World {
     /// The fate of the house with a given number in a town. The twelve houses of a group share their day, since mappers
     /// edit neighbouring houses together.
     pub(super) fn fate(&self, town: u64, number: u64) -> Lifetime {
-        let mut group = Random::of(&[self.seed, 1, town, number / 12]);
+        let mut group = Random::seeded(&[self.seed, 1, town, number / 12]);
         let day = 1 + group.below(u64::from(DAYS)) as u32;
-        match Random::of(&[self.seed, 2, town, number]).below(20) {
+        match Random::seeded(&[self.seed, 2, town, number]).below(20) {
             0..=4 => Lifetime::Changes(day),
             5 => Lifetime::Goes(day),
             6..=9 => Lifetime::Neighbour(day),
@@ -119,7 +119,7 @@ pub(super) fn mapper(random: &mut Random) -> Mapper {
         .below(400)
         .min(random.below(400))
         .min(random.below(400));
-    let mut named = Random::of(&[3, number]);
+    let mut named = Random::seeded(&[3, number]);
     let name = match number % 4 {
         0 => format!("{}_{number}", named.pick(&super::names::OWNERS)),
         1 => format!("mapper {number}"),

@@ -93,12 +93,12 @@ fn id_of(object: &Object<'_>) -> ObjectId {
 }
 
 fn matches(filter: &TagFilter, object: &Object<'_>) -> bool {
-    let concerns = |expression: &TagExpression| {
+    let applies_to = |expression: &TagExpression| {
         expression.kinds.contains(object.kind()) || (expression.areas && is_area(object))
     };
     object.tags.iter().any(|(key, value)| {
         let mut expressions = filter.with_key(key);
-        expressions.any(|expression| expression.matches_value(value) && concerns(expression))
+        expressions.any(|expression| expression.matches_value(value) && applies_to(expression))
     })
 }
 

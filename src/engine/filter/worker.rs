@@ -8,7 +8,7 @@ use crate::file::{BlobReader, WriteOptions, completed_entry};
 use crate::pbf::{
     BlobEntry, BlobFlags, BlockBuilder, EditScript, EncodedFrame, FrameEncoder, MAX_PAYLOAD_LEN,
     ParsedBlock, SourceStrings, SpliceOptions, StringTable, TARGET_ELEMENTS, TARGET_PAYLOAD,
-    keep_objects, splice_block,
+    put_kept_messages, splice_block,
 };
 
 /// The outcomes of a blob by output, and what the selecting closure returned where it was called.
@@ -183,7 +183,9 @@ impl Rewriter {
                     self.encoder.add_raw(&object, &block.units, &mut strings)?;
                 }
             }
-            Transformed::WithEntry(entry) => self.encoder.add_payload_like(payload, &entry)?,
+            Transformed::WithEntry(entry) => {
+                self.encoder.add_payload_with_entry(payload, &entry)?
+            }
             Transformed::No | Transformed::Yes => self.encoder.add_payload(payload)?,
         }
         self.encoder.finish()
@@ -272,7 +274,7 @@ impl Rewriter {
         if source.is_whole {
             objects = EditScript::keeping(groups.iter().map(|group| is_kept(*group)));
             self.spliced.clear();
-            if keep_objects(source.payload, &objects, &mut self.spliced)? {
+            if put_kept_messages(source.payload, &objects, &mut self.spliced)? {
                 let classes_kept = groups.iter().copied().filter(|group| is_kept(*group));
                 kept = classes_kept.collect::<Vec<_>>();
                 cut = block.with_group(&self.spliced)?;

@@ -13,7 +13,7 @@ pub(super) const CHUNK_LEN: usize = 1 << 20;
 /// Maximum length of one kernel copy in bytes.
 const COPY_LEN: u64 = 16 << 20;
 /// Minimum length in bytes of a range that is copied within the kernel: a shorter one is read into a chunk.
-const LEAST_COPY: u64 = 256 << 10;
+const MIN_KERNEL_COPY: u64 = 256 << 10;
 
 /// A part of a chunk: bytes in memory, or an input with the offset and the length of a range in it.
 pub(crate) enum Segment {
@@ -34,18 +34,18 @@ impl Segment {
 #[derive(Default)]
 pub(crate) struct Chunk {
     pub offset: u64,
-    pub pieces: Vec<Segment>,
+    pub segments: Vec<Segment>,
 }
 
 impl Chunk {
     pub(super) fn len(&self) -> usize {
-        self.pieces.iter().map(Segment::len).sum()
+        self.segments.iter().map(Segment::len).sum()
     }
 
     /// Writes the segments one after another into `buffer`, which is as long as the chunk; ranges of inputs are read.
     pub(super) fn fill(&self, buffer: &mut [u8]) -> Result<()> {
         let mut rest = buffer;
-        for piece in &self.pieces {
+        for piece in &self.segments {
             let (place, behind) = rest.split_at_mut(piece.len().min(rest.len()));
             match piece {
                 Segment::Bytes(bytes) => place.copy_from_slice(bytes),
@@ -139,7 +139,7 @@ impl<E: Executor> Chunked<E> {
                 .unwrap_or(CHUNK_LEN)
                 .min(self.room());
             let piece = Segment::Range(input.clone(), left.from, len);
-            self.current.pieces.push(piece);
+            self.current.segments.push(piece);
             self.advance(len)?;
             left = left.skip(len as u64);
         }
@@ -156,17 +156,17 @@ impl<E: Executor> Backend for Chunked<E> {
         let mut rest = bytes;
         while !rest.is_empty() {
             let (part, behind) = rest.split_at(rest.len().min(self.room()));
-            match self.current.pieces.last_mut() {
+            match self.current.segments.last_mut() {
                 Some(Segment::Bytes(gathered)) => gathered.extend_from_slice(part),
                 _ => {
                     // Most chunks have a single segment: its buffer gets the size of the chunk at once.
-                    let len = match self.current.pieces.is_empty() {
+                    let len = match self.current.segments.is_empty() {
                         true => self.room(),
                         false => part.len(),
                     };
                     let mut gathered = Vec::with_capacity(len);
                     gathered.extend_from_slice(part);
-                    self.current.pieces.push(Segment::Bytes(gathered));
+                    self.current.segments.push(Segment::Bytes(gathered));
                 }
             }
             self.advance(part.len())?;
@@ -183,7 +183,7 @@ impl<E: Executor> Backend for Chunked<E> {
             len,
         };
         if self.executor.copies_in_kernel() {
-            return if len < LEAST_COPY {
+            return if len < MIN_KERNEL_COPY {
                 self.read_into_chunks(input, whole)
             } else {
                 self.copy_in_kernel(input, whole)

@@ -19,7 +19,7 @@ pub(super) const WRITEBACK_LEN: u64 = 16 << 20;
 const CHUNK_LEN: usize = 1 << 20;
 /// Minimum length in bytes of a range that shares blocks with the input: for less, sharing is not worth a system
 /// call.
-const LEAST_CLONE: u64 = 64 << 10;
+const MIN_CLONE_LEN: u64 = 64 << 10;
 /// Distance in bytes between the range being written and the pages of a large output that are dropped from the page
 /// cache.
 const DROP_BEHIND: u64 = 64 << 20;
@@ -132,7 +132,7 @@ impl Destination {
         let (head, tail) = self.clone_middle(input, transfer);
         for part in [head, tail] {
             let done = self.kernel_copy(input, part);
-            self.plain_copy(input, part.skip(done))?;
+            self.read_write_copy(input, part.skip(done))?;
         }
         Ok(())
     }
@@ -143,8 +143,8 @@ impl Destination {
     pub(super) fn clone_middle(&self, input: &Input, whole: Transfer) -> (Transfer, Transfer) {
         let nothing = (whole, whole.skip(whole.len));
         let block = self.block_len;
-        let alike = whole.from % block == whole.to % block;
-        if !alike || whole.len < LEAST_CLONE || !self.clones.load(Ordering::Relaxed) {
+        let same_alignment = whole.from % block == whole.to % block;
+        if !same_alignment || whole.len < MIN_CLONE_LEN || !self.clones.load(Ordering::Relaxed) {
             return nothing;
         }
         let head_len = (block - whole.to % block) % block;
@@ -198,7 +198,7 @@ impl Destination {
     }
 
     /// Copies by reading and writing.
-    fn plain_copy(&self, input: &Input, mut left: Transfer) -> Result<()> {
+    fn read_write_copy(&self, input: &Input, mut left: Transfer) -> Result<()> {
         let mut chunk = vec![0; CHUNK_LEN.min(usize::try_from(left.len).unwrap_or(CHUNK_LEN))];
         while left.len > 0 {
             let len = chunk

@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// Buffer size of [`Buffered`] in bytes.
 const BUFFER_LEN: u64 = 1 << 20;
 /// Minimum length in bytes of an output that [`IoMode::Auto`] writes with several threads.
-const LEAST_PARALLEL: u64 = 256 << 20;
+const MIN_PARALLEL_LEN: u64 = 256 << 20;
 
 /// Fails if the bytes to copy exceed the free space of the output's file system. Warns if the estimated length of the
 /// output does.
@@ -71,7 +71,7 @@ pub(crate) fn open_backend(
     let mode = match ctx.io {
         _ if is_stream => IoMode::Buffered,
         IoMode::Auto | IoMode::Parallel if size_hint.others > 0 => IoMode::Buffered,
-        IoMode::Auto if size_hint.bytes >= LEAST_PARALLEL => IoMode::Parallel,
+        IoMode::Auto if size_hint.bytes >= MIN_PARALLEL_LEN => IoMode::Parallel,
         IoMode::Auto => IoMode::Buffered,
         asked => asked,
     };

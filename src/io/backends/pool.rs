@@ -170,7 +170,7 @@ impl Shared {
             chunk.fill(bytes)?;
             return self.write_direct(direct, bytes, chunk.offset);
         }
-        if let [Segment::Bytes(bytes)] = chunk.pieces.as_slice() {
+        if let [Segment::Bytes(bytes)] = chunk.segments.as_slice() {
             self.destination.write_at(bytes, chunk.offset)?;
         } else {
             let bytes = buffer.slice(len);

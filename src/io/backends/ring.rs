@@ -21,7 +21,7 @@ const SLOTS: usize = 6;
 /// Number of entries of the submission queue.
 const ENTRIES: u32 = 256;
 /// Maximum number of segments of a chunk that is read by a chain; a chunk with more is filled by plain reads.
-const MOST_PIECES: usize = 16;
+const MAX_SEGMENTS: usize = 16;
 /// The number of chains that are submitted to the kernel together.
 const BATCH: usize = 2;
 
@@ -31,7 +31,7 @@ pub(crate) struct Ring {
     ring: IoUring,
     slots: Vec<Slot>,
     /// The number of queued chains that are not submitted to the kernel yet.
-    untold: usize,
+    unsubmitted: usize,
 }
 
 /// A registered buffer and the chunk that is written through it.
@@ -76,7 +76,7 @@ impl Ring {
             destination: destination.clone(),
             ring,
             slots,
-            untold: 0,
+            unsubmitted: 0,
         })
     }
 
@@ -92,7 +92,7 @@ impl Ring {
 
     /// Submits the queued chains, waits for `at_least` completions and processes all that have arrived.
     fn reap(&mut self, at_least: usize) -> Result<()> {
-        self.untold = 0;
+        self.unsubmitted = 0;
         loop {
             match self.ring.submit_and_wait(at_least) {
                 Ok(_) => break,
@@ -140,7 +140,7 @@ impl Ring {
             chunk.fill(buffer)?;
             self.destination.write_at(buffer, chunk.offset)?;
         }
-        for piece in &chunk.pieces {
+        for piece in &chunk.segments {
             if let Segment::Range(input, from, len) = piece {
                 input.release(*from, *len as u64);
             }
@@ -154,7 +154,7 @@ impl Ring {
     fn queue(&mut self, index: usize, chunk: Chunk) -> Result<()> {
         let fd = types::Fd(self.destination.file().as_raw_fd());
         let len = chunk.len();
-        let too_many = chunk.pieces.len() > MOST_PIECES;
+        let too_many = chunk.segments.len() > MAX_SEGMENTS;
         let Some(slot) = self.slots.get_mut(index) else {
             return Ok(());
         };
@@ -165,7 +165,7 @@ impl Ring {
             chunk.fill(slot.buffer.get_mut(..len).unwrap_or_default())?;
         } else {
             let mut rest = slot.buffer.get_mut(..len).unwrap_or_default();
-            for piece in &chunk.pieces {
+            for piece in &chunk.segments {
                 let (place, behind) = rest.split_at_mut(piece.len().min(rest.len()));
                 match piece {
                     Segment::Bytes(bytes) => place.copy_from_slice(bytes),
@@ -208,8 +208,8 @@ impl Ring {
             }
             return self.finish_slot(index);
         }
-        self.untold += 1;
-        if self.untold >= BATCH {
+        self.unsubmitted += 1;
+        if self.unsubmitted >= BATCH {
             self.reap(0)?;
         }
         Ok(())

@@ -17,9 +17,9 @@ pub(crate) fn available_memory() -> u64 {
     let info = read(Path::new("/proc/meminfo")).unwrap_or_default();
     let free = mem_available(&info).unwrap_or_else(memory);
     let groups = read(Path::new("/proc/self/cgroup")).unwrap_or_default();
-    group_folders(&groups)
+    cgroup_directories(&groups)
         .iter()
-        .filter_map(|folder| left_in_group(|name| read(&folder.join(name))))
+        .filter_map(|folder| cgroup_available(|name| read(&folder.join(name))))
         .fold(free, u64::min)
 }
 
@@ -35,7 +35,7 @@ fn mem_available(info: &str) -> Option<u64> {
 /// The directories of the control groups in `/proc/self/cgroup`, and of all their parents. In a container the names
 /// may be those that the host uses: those directories do not exist then, and the root directory describes the
 /// container.
-fn group_folders(groups: &str) -> Vec<PathBuf> {
+fn cgroup_directories(groups: &str) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for line in groups.lines() {
         let mut parts = line.splitn(3, ':').skip(1);
@@ -60,7 +60,7 @@ fn group_folders(groups: &str) -> Vec<PathBuf> {
 
 /// Bytes of memory that a control group still allows; `None` if it has no limit. `read` reads one of its files by
 /// name.
-fn left_in_group(read: impl Fn(&str) -> Option<String>) -> Option<u64> {
+fn cgroup_available(read: impl Fn(&str) -> Option<String>) -> Option<u64> {
     let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
     // The page cache counts as used memory, but the kernel frees inactive file pages when memory is short.
     let cached = |key: &str| -> u64 {
@@ -89,7 +89,7 @@ pub(crate) fn is_large(bytes: u64) -> bool {
 }
 
 /// The maximum number of open files of the process. Raises the soft limit to the hard limit.
-pub(crate) fn most_open_files() -> u64 {
+pub(crate) fn max_open_files() -> u64 {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {
@@ -141,10 +141,10 @@ mod tests {
     fn what_a_machine_or_a_group_has_left_is_read() {
         let info = "MemTotal:       24 kB\nMemAvailable:   1024 kB\n";
         assert_eq!(mem_available(info), Some(1 << 20));
-        let folders = group_folders("0::/a/b\n");
+        let folders = cgroup_directories("0::/a/b\n");
         let names = ["/sys/fs/cgroup/a/b", "/sys/fs/cgroup/a", "/sys/fs/cgroup"];
         assert_eq!(folders, names.map(PathBuf::from));
-        let folders = group_folders("5:cpu,memory:/x\n3:pids:/x\n");
+        let folders = cgroup_directories("5:cpu,memory:/x\n3:pids:/x\n");
         assert_eq!(
             folders,
             ["/sys/fs/cgroup/memory/x", "/sys/fs/cgroup/memory"].map(PathBuf::from)
@@ -159,14 +159,14 @@ mod tests {
             };
             Some(text.to_owned())
         };
-        assert_eq!(left_in_group(two), Some(500));
+        assert_eq!(cgroup_available(two), Some(500));
         let one = |name: &str| match name {
             "memory.limit_in_bytes" => Some("900".into()),
             "memory.usage_in_bytes" => Some("1000".into()),
             _ => None,
         };
-        assert_eq!(left_in_group(one), Some(0));
-        assert_eq!(left_in_group(|_| None), None);
+        assert_eq!(cgroup_available(one), Some(0));
+        assert_eq!(cgroup_available(|_| None), None);
         assert!(available_memory() > 0);
     }
 }

@@ -192,7 +192,7 @@ impl Bench {
                     clean: InfoFields::NONE,
                     write,
                     max_memory: None,
-                    most_regions: None,
+                    max_regions_per_pass: None,
                 };
                 extract::run(&options, &ctx).map(drop)
             }

@@ -87,7 +87,7 @@ impl EditScript {
     }
 
     /// The steps without a final drop: objects after the last kept or inserted one need not be read.
-    fn steps_to_take(&self) -> &[Edit] {
+    fn steps_without_final_drop(&self) -> &[Edit] {
         match self.steps() {
             [steps @ .., Edit::Drop(_)] => steps,
             steps => steps,
@@ -156,7 +156,7 @@ pub fn splice_block(
 ///
 /// Returns `false` and appends nothing unless the block has exactly one group with one DenseNodes message, ways alone
 /// or relations alone.
-pub(crate) fn keep_objects(
+pub(crate) fn put_kept_messages(
     payload: &[u8],
     script: &EditScript,
     out: &mut Vec<u8>,
@@ -180,14 +180,14 @@ pub(crate) fn keep_objects(
 }
 
 /// Appends the payload of a block that has only the objects of the block in `payload` that `script` keeps. The
-/// restrictions and the result are those of [`keep_objects`].
-pub(crate) fn cut_block(
+/// restrictions and the result are those of [`put_kept_messages`].
+pub(crate) fn put_kept_block(
     payload: &[u8],
     script: &EditScript,
     out: &mut Vec<u8>,
 ) -> Result<bool, FormatError> {
     let mut group = Vec::new();
-    if !keep_objects(payload, script, &mut group)? {
+    if !put_kept_messages(payload, script, &mut group)? {
         return Ok(false);
     }
     let block = BlockOutline::parse(payload)?;
@@ -414,11 +414,11 @@ fn splice_messages(
     out: &mut Vec<u8>,
 ) -> Result<(), FormatError> {
     let mut fields = Fields::new(group.0);
-    for edit in script.steps_to_take() {
+    for edit in script.steps_without_final_drop() {
         match *edit {
             Edit::Keep(count) => {
                 for _ in 0..count {
-                    let field = fields.next()?.ok_or(SHORT)?;
+                    let field = fields.next()?.ok_or(TOO_FEW_OBJECTS)?;
                     if options.drop_locations && field.number == primitive_group::WAYS {
                         put_way(field.bytes()?, [&[], &[]], out)?;
                     } else {
@@ -428,7 +428,7 @@ fn splice_messages(
             }
             Edit::Drop(count) => {
                 for _ in 0..count {
-                    fields.next()?.ok_or(SHORT)?;
+                    fields.next()?.ok_or(TOO_FEW_OBJECTS)?;
                 }
             }
             Edit::Insert(index) => new.put_message(index, out),
@@ -437,7 +437,8 @@ fn splice_messages(
     Ok(())
 }
 
-const SHORT: FormatError = FormatError::new("the block has fewer objects than its edit script");
+const TOO_FEW_OBJECTS: FormatError =
+    FormatError::new("the block has fewer objects than its edit script");
 
 /// Applies the script to each column of dense nodes.
 fn splice_dense(
@@ -454,11 +455,11 @@ fn splice_dense(
     splice_deltas(dense.lons.as_bytes(), script, lon, &mut columns.lons)?;
     let sources = dense.info.columns();
     let is_needed = |column: &InfoColumn| {
-        let brought = new
+        let is_set_by_new = new
             .infos
             .iter()
             .any(|info| column.value(info) != column.absent());
-        brought || !sources[*column as usize].0.is_empty()
+        is_set_by_new || !sources[*column as usize].0.is_empty()
     };
     let needed: Vec<_> = InfoColumn::ALL.into_iter().filter(is_needed).collect();
     for column in InfoColumn::written(&needed) {
@@ -496,7 +497,7 @@ fn splice_plain(
     out: &mut Vec<u8>,
 ) -> Result<(), FormatError> {
     let mut values = Varints::new(column);
-    for edit in script.steps_to_take() {
+    for edit in script.steps_without_final_drop() {
         match *edit {
             Edit::Keep(count) => {
                 let start = values.position();
@@ -522,7 +523,7 @@ fn splice_deltas(
     out: &mut Vec<u8>,
 ) -> Result<(), FormatError> {
     let (mut deltas, mut last_in, mut last_out) = (Varints::new(column), 0i64, 0i64);
-    for (step, edit) in script.steps_to_take().iter().enumerate() {
+    for (step, edit) in script.steps_without_final_drop().iter().enumerate() {
         match *edit {
             Edit::Keep(count) => {
                 last_in = last_in.wrapping_add(deltas.read_sint()?);
@@ -555,7 +556,7 @@ fn splice_tags(
     out: &mut Vec<u8>,
 ) -> Result<(), FormatError> {
     let mut runs = Varints::new(column);
-    for edit in script.steps_to_take() {
+    for edit in script.steps_without_final_drop() {
         match *edit {
             Edit::Keep(count) => {
                 for _ in 0..count {

@@ -27,13 +27,13 @@ impl WayNodes {
     }
 
     /// The index in `ways` of the way that the node at index `node` of `refs` belongs to.
-    pub(crate) fn number_at(&self, node: usize) -> usize {
+    pub(crate) fn way_index_of(&self, node: usize) -> usize {
         self.ways.partition_point(|(_, end)| *end <= node)
     }
 
     /// The id of the way that the node at index `node` of `refs` belongs to; 0 if `refs` is shorter.
-    pub(crate) fn way_at(&self, node: usize) -> i64 {
-        let way = self.ways.get(self.number_at(node));
+    pub(crate) fn way_id_of(&self, node: usize) -> i64 {
+        let way = self.ways.get(self.way_index_of(node));
         way.map_or(0, |(id, _)| *id)
     }
 }
@@ -92,7 +92,7 @@ pub(crate) fn relocate_ways(
     let mut numbers = find_moved(&nodes)?;
     numbers
         .iter_mut()
-        .for_each(|node| *node = nodes.number_at(*node));
+        .for_each(|node| *node = nodes.way_index_of(*node));
     numbers.dedup();
     // If the units change, all ways with locations must be encoded in the new units.
     let is_same_scale = scale_of_ways(block) == block.units;
@@ -148,7 +148,11 @@ fn put_locations<'p>(
 ) -> Result<(), FormatError> {
     let payload = block.payload();
     let units = scale_of_ways(block);
-    let (mut group, mut runs, mut number) = (Vec::with_capacity(payload.len()), Runs::default(), 0);
+    let (mut group, mut runs, mut number) = (
+        Vec::with_capacity(payload.len()),
+        CoordinateRuns::default(),
+        0,
+    );
     out.reserve(payload.len() / 2 * 3);
     let mut fields = Fields::new(payload);
     while let Some(field) = fields.next()? {
@@ -180,12 +184,12 @@ fn put_locations<'p>(
 
 /// Scratch for the packed coordinates of a way.
 #[derive(Default)]
-struct Runs {
+struct CoordinateRuns {
     lats: Vec<u8>,
     lons: Vec<u8>,
 }
 
-impl Runs {
+impl CoordinateRuns {
     /// Appends a way as a field of a group, with `locations` in place of those that it has.
     fn put_way(
         &mut self,

@@ -84,9 +84,9 @@ fn used_strings(payload: &[u8]) -> Result<Vec<bool>, FormatError> {
             Group(field.bytes()?).try_for_each(|message| match message {
                 Message::Dense(bytes) => note(&DenseNodes::parse(bytes)?.keys_vals, &mut used),
                 Message::Node(bytes) | Message::Way(bytes) => {
-                    note_strings(bytes, &[object::KEYS, object::VALS], &mut used)
+                    mark_used_strings(bytes, &[object::KEYS, object::VALS], &mut used)
                 }
-                Message::Relation(bytes) => note_strings(
+                Message::Relation(bytes) => mark_used_strings(
                     bytes,
                     &[object::KEYS, object::VALS, relation::ROLES_SID],
                     &mut used,
@@ -98,7 +98,11 @@ fn used_strings(payload: &[u8]) -> Result<Vec<bool>, FormatError> {
     Ok(used)
 }
 
-fn note_strings(message: &[u8], numbers: &[u32], used: &mut Vec<bool>) -> Result<(), FormatError> {
+fn mark_used_strings(
+    message: &[u8],
+    numbers: &[u32],
+    used: &mut Vec<bool>,
+) -> Result<(), FormatError> {
     let mut fields = Fields::new(message);
     while let Some(field) = fields.next()? {
         if numbers.contains(&field.number) {

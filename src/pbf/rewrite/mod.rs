@@ -5,7 +5,9 @@ mod ids;
 mod locations;
 mod metadata;
 
-pub(crate) use edit::{Edit, EditScript, SpliceOptions, cut_block, keep_objects, splice_block};
+pub(crate) use edit::{
+    Edit, EditScript, SpliceOptions, put_kept_block, put_kept_messages, splice_block,
+};
 pub(crate) use ids::{NewIds, patch_ids};
 pub(crate) use locations::{Relocated, WayNodes, locate_ways, relocate_ways};
 pub use metadata::{InfoFields, clean_block};

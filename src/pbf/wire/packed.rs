@@ -1,8 +1,8 @@
 //! Repeated scalars: packed runs of varints.
 
 use super::{
-    CONTINUED, Field, FormatError, Value, join_sevens, put_varint, read_varint, word_at,
-    zigzag_decode,
+    CONTINUATION_BITS, Field, FormatError, Value, join_7_bit_groups, put_varint, read_varint,
+    word_at, zigzag_decode,
 };
 use std::borrow::Cow;
 
@@ -123,7 +123,7 @@ impl<'a> Varints<'a> {
     #[inline]
     pub fn fill_sums(&mut self, sums: &mut [i64], mut sum: i64) -> Result<i64, FormatError> {
         for place in sums {
-            sum = sum.wrapping_add(zigzag_decode(self.read_any()?));
+            sum = sum.wrapping_add(zigzag_decode(self.read_branchless()?));
             *place = sum;
         }
         Ok(sum)
@@ -138,14 +138,14 @@ impl<'a> Varints<'a> {
             // together.
             if count >= 8
                 && let Some(word) = word_at(self.run, self.pos)
-                && word & CONTINUED == 0
+                && word & CONTINUATION_BITS == 0
             {
                 sum = sum.wrapping_add(sum_of_eight(word));
                 self.pos += 8;
                 count -= 8;
                 continue;
             }
-            sum = sum.wrapping_add(zigzag_decode(self.read_any()?));
+            sum = sum.wrapping_add(zigzag_decode(self.read_branchless()?));
             count -= 1;
         }
         Ok(sum)
@@ -157,12 +157,12 @@ impl<'a> Varints<'a> {
             && let Some(word) = word_at(self.run, self.pos)
         {
             // A value is counted by its last byte, also if it begins before the word.
-            count -= (!word & CONTINUED).count_ones() as usize;
+            count -= (!word & CONTINUATION_BITS).count_ones() as usize;
             self.pos += 8;
         }
         // The position may be in the middle of a value now, whose rest is read as a value.
         while count > 0 {
-            self.read_any()?;
+            self.read_branchless()?;
             count -= 1;
         }
         Ok(())
@@ -170,19 +170,19 @@ impl<'a> Varints<'a> {
 
     /// The next value, decoded without a branch on its length if that is at most eight bytes.
     #[inline(always)]
-    fn read_any(&mut self) -> Result<u64, FormatError> {
+    fn read_branchless(&mut self) -> Result<u64, FormatError> {
         if let Some(word) = word_at(self.run, self.pos) {
-            let ends = !word & CONTINUED;
+            let ends = !word & CONTINUATION_BITS;
             if ends != 0 {
                 self.pos += ends.trailing_zeros() as usize / 8 + 1;
-                return Ok(join_sevens(word & (ends ^ (ends - 1))));
+                return Ok(join_7_bit_groups(word & (ends ^ (ends - 1))));
             }
         }
         read_varint(self.run, &mut self.pos)
     }
 
     /// The last value of the whole run, whatever was read so far; `None` for an empty run.
-    pub fn last_of_all(&self) -> Result<Option<u64>, FormatError> {
+    pub fn last_value(&self) -> Result<Option<u64>, FormatError> {
         let Some((_, before)) = self.run.split_last() else {
             return Ok(None);
         };

@@ -10,7 +10,7 @@ use crate::runtime::Context;
 use rustc_hash::FxHashMap;
 
 /// Finds the set of regions that contain a location; fast if consecutive locations are near each other.
-pub(super) struct Located<'s> {
+pub(super) struct RegionLookup<'s> {
     sets: &'s SetTable,
     areas: &'s AreaIndex,
     locator: Locator<'s>,
@@ -20,7 +20,7 @@ pub(super) struct Located<'s> {
     last: (u32, Vec<u32>, SetNumber),
 }
 
-impl<'s> Located<'s> {
+impl<'s> RegionLookup<'s> {
     pub(super) fn new(areas: &'s AreaIndex, sets: &'s SetTable) -> Self {
         Self {
             sets,
@@ -34,7 +34,7 @@ impl<'s> Located<'s> {
     #[inline]
     pub(super) fn regions_at(&mut self, location: Location) -> SetNumber {
         let (lat_e7, lon_e7) = (location.lat_e7(), location.lon_e7());
-        if self.locator.stays_at(lat_e7, lon_e7) {
+        if self.locator.is_in_last_leaf(lat_e7, lon_e7) {
             return self.last.2;
         }
         let around = self.locator.at(lat_e7, lon_e7, &mut self.partial);
@@ -65,7 +65,7 @@ pub(in crate::commands::extract) fn count_nodes(
     Scan::bare("estimate", file, plan, ctx).run(
         |entry| offsets.binary_search(&entry.offset).is_ok(),
         |_, block| {
-            let mut located = Located::new(areas, &sets);
+            let mut located = RegionLookup::new(areas, &sets);
             let mut counts: FxHashMap<SetNumber, u64> = FxHashMap::default();
             block.for_each_location(|_, location| {
                 if let Some(location) = location {

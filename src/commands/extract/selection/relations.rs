@@ -1,6 +1,6 @@
 //! The relations that regions keep, and the members that they add.
 
-use super::{Found, RegionMembers, Source, add, add_all, keep_places};
+use super::{Found, RegionMembers, Source, add, add_all, keep_indices};
 use crate::commands::extract::strategy::{RelationTypes, Strategy};
 use crate::error::{FormatError, Result};
 use crate::index::{EMPTY_SET, IdMap, IdSet, SetAlgebra, SetNumber};
@@ -17,7 +17,7 @@ impl RegionMembers<'_> {
         let mut relations = IdMap::default();
         let mut algebra = SetAlgebra::new(&self.sets);
         let (mut direct, mut parents) = (Vec::new(), FxHashMap::<i64, Vec<i64>>::default());
-        let (mut more_ways, mut more_nodes) = (Vec::new(), Vec::new());
+        let (mut added_ways, mut added_nodes) = (Vec::new(), Vec::new());
         let mut scan = source.scan("find relations");
         if matches!(strategy, Strategy::Smart { .. }) {
             scan = scan.with_strings();
@@ -31,8 +31,8 @@ impl RegionMembers<'_> {
                 for (parent, child) in found.nested {
                     parents.entry(child).or_default().push(parent);
                 }
-                more_ways.extend(found.ways);
-                more_nodes.extend(found.nodes);
+                added_ways.extend(found.ways);
+                added_nodes.extend(found.nodes);
             },
         )?;
         let mut further = IdSet::default();
@@ -52,13 +52,13 @@ impl RegionMembers<'_> {
             }
         }
         (self.relations, self.parents) = (relations, further);
-        for (id, set) in more_nodes {
+        for (id, set) in added_nodes {
             let missing = algebra.difference(set, self.nodes.get(id));
-            add(&mut self.more_nodes, id, missing, &mut algebra);
+            add(&mut self.added_nodes, id, missing, &mut algebra);
         }
-        for (id, set) in more_ways {
+        for (id, set) in added_ways {
             let missing = algebra.difference(set, self.ways.get(id));
-            add(&mut self.more_ways, id, missing, &mut algebra);
+            add(&mut self.added_ways, id, missing, &mut algebra);
         }
         Ok(())
     }
@@ -95,9 +95,9 @@ impl RegionMembers<'_> {
             found.direct.push((id, direct));
             places.push(place - 1);
             let completed = match strategy {
-                Strategy::Smart { least_percent, .. } => match types.has(&object)? {
+                Strategy::Smart { min_percent, .. } => match types.has(&object)? {
                     true => direct,
-                    false => self.mostly_kept(&object, direct, members, *least_percent)?,
+                    false => self.mostly_kept(&object, direct, members, *min_percent)?,
                 },
                 Strategy::Simple | Strategy::CompleteWays { .. } => EMPTY_SET,
             };
@@ -114,7 +114,7 @@ impl RegionMembers<'_> {
             Ok(())
         })?;
         self.held
-            .add(entry, block, places.len(), || keep_places(&places, place))?;
+            .add(entry, block, places.len(), || keep_indices(&places, place))?;
         Ok(found)
     }
 
@@ -126,16 +126,16 @@ impl RegionMembers<'_> {
         }
     }
 
-    /// The regions of `direct`, which keep a relation, that also keep at least `least_percent` percent of its `members`
-    /// members. Empty without `least_percent`.
+    /// The regions of `direct`, which keep a relation, that also keep at least `min_percent` percent of its `members`
+    /// members. Empty without `min_percent`.
     fn mostly_kept(
         &self,
         relation: &ObjectView<'_>,
         direct: SetNumber,
         members: u64,
-        least_percent: Option<u32>,
+        min_percent: Option<u32>,
     ) -> Result<SetNumber, FormatError> {
-        let Some(least_percent) = least_percent else {
+        let Some(min_percent) = min_percent else {
             return Ok(EMPTY_SET);
         };
         let mut counts: FxHashMap<SetNumber, u64> = FxHashMap::default();
@@ -148,7 +148,7 @@ impl RegionMembers<'_> {
             let holding = counts.filter(|(set, _)| self.sets.contains(**set, region));
             holding.map(|(_, count)| count).sum::<u64>()
         };
-        let is_enough = |region: &u32| kept_in(*region) * 100 >= members * u64::from(least_percent);
+        let is_enough = |region: &u32| kept_in(*region) * 100 >= members * u64::from(min_percent);
         Ok(self
             .sets
             .of(self.sets.members(direct).into_iter().filter(is_enough)))
