@@ -1,8 +1,8 @@
-//! `add-locations-to-ways`: the coordinates of their nodes, put into the ways of a file.
+//! `add-locations-to-ways`: adds the coordinates of nodes to the ways of a file.
 //!
-//! Nodes are read once, on their way into the output; where they are goes into a store in memory, or, range of ids by
-//! range of ids, is joined on disk with what ways refer to. Ways get two columns more on the wire, and nothing else of
-//! them changes.
+//! Nodes in canonical order are read once, while they are written to the output. Their locations are kept in memory, or
+//! are joined on disk with the references of ways, one range of ids at a time. Ways get two further columns on the wire
+//! and are otherwise unchanged.
 
 mod choice;
 mod nodes;
@@ -55,16 +55,16 @@ pub struct Options {
     pub ranges: Option<u64>,
 }
 
-/// How locations are looked up. The result is the same.
+/// The method of looking up locations. The output does not depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IndexType {
-    /// In whatever way suits the file and the machine.
+    /// The fastest method that fits into memory.
     #[default]
     Auto,
-    /// In an array by id, in memory.
+    /// In memory, in an array indexed by id.
     Dense,
-    /// In an array by the order of the ids that there are, in memory.
+    /// In memory, in an array of the nodes that are in the file, in the order of their ids.
     Sparse,
     /// By a join on disk.
     External,
@@ -117,7 +117,7 @@ impl Eq for ScratchSummary {}
 
 /// Adds locations.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
-    // Members of relations, nodes and ways.
+    // The phases: members of relations, nodes, ways.
     ctx.expect_phases(3);
     let file = input::open_to_copy(&options.input, &options.write, ctx)?;
     let output = OpenOutput::open(options.output.clone())?;
@@ -191,11 +191,11 @@ fn member_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<IdSet>
     Ok(members)
 }
 
-/// The blobs of a file: those that hold nodes alone and come first, and the others.
+/// The blobs of a file in two parts: the blobs at its start that contain only nodes, and all other blobs.
 struct Parts {
     nodes: Vec<BlobEntry>,
     rest: Vec<BlobEntry>,
-    /// Whether nodes are among the others, so that a way may come before its nodes.
+    /// Whether other blobs contain nodes, too, so that a way may precede its nodes. `rest` then has all blobs.
     is_mixed: bool,
 }
 
@@ -219,7 +219,7 @@ impl Parts {
         }
     }
 
-    /// Whether the nodes of each blob come behind those of the blob before.
+    /// Whether nodes are in the first part only, and the id range of each of its blobs follows that of the blob before.
     fn is_in_order(&self) -> bool {
         let key = |entry: &BlobEntry| (id_rank(entry.min_id), id_rank(entry.max_id));
         let is_behind = |one: &BlobEntry, next: &BlobEntry| key(one).1 < key(next).0;
@@ -239,7 +239,7 @@ impl Parts {
     }
 }
 
-/// What is found out while ways are written.
+/// Counts that are collected while ways are written.
 #[derive(Default)]
 struct Tally {
     ways: AtomicU64,
@@ -253,11 +253,11 @@ struct Missing {
     nodes: IdSet,
 }
 
-/// A run.
+/// The input, the options and the counts of a run.
 struct Job<'f> {
     file: &'f PbfFile,
     parts: &'f Parts,
-    /// The nodes that stay without tags; all of them where `None`.
+    /// The nodes that are kept even without tags; `None` if all nodes are kept.
     members: Option<&'f IdSet>,
     options: &'f Options,
     tally: Tally,
@@ -265,7 +265,7 @@ struct Job<'f> {
 }
 
 impl<'f> Job<'f> {
-    /// Locations in memory.
+    /// Writes the output with all locations in memory.
     fn in_memory(
         &self,
         form: StoreForm,
@@ -275,7 +275,7 @@ impl<'f> Job<'f> {
         let every_rank = 0..=u64::MAX;
         let mut store = match form == StoreForm::Dense || self.parts.is_in_order() {
             true => LocationStore::new(form, count(self.parts.with_nodes())),
-            // Every location has its room before the first node comes: they come in any order.
+            // Nodes may be in any order: their ids are read first, so that each location has its index in the store.
             false => LocationStore::of_ids(node_ids(self.file, plan, &every_rank, self.ctx)?),
         };
         let mut writer = self.begin(output)?;
@@ -290,7 +290,8 @@ impl<'f> Job<'f> {
         finish(writer)
     }
 
-    /// Locations of one range of ids after the other. Returns also how many bytes there were on the disk.
+    /// Writes the output with the locations of one range of ids in memory at a time. Also returns the maximum number of
+    /// bytes that were in temporary files.
     fn on_disk(
         &self,
         partitions: &Partitions,
@@ -323,7 +324,7 @@ impl<'f> Job<'f> {
         }
         let items = match partitions.blobs(0) {
             Some(_) => self.rest().collect(),
-            // Nodes that are not in order were learned, and not written yet.
+            // Nodes that are not in order have been read for their locations, but not written.
             None => self.nodes().chain(self.rest()).collect(),
         };
         self.write_ways(&mut writer, items, |entry, nodes, locations| {
@@ -344,7 +345,7 @@ impl<'f> Job<'f> {
         FilteredWriter::begin(self.file, vec![output], write, size_hints, self.ctx)
     }
 
-    /// Writes blobs of nodes, and learns where these are.
+    /// Writes blobs of nodes, and adds the locations of their nodes to `store`.
     fn write_nodes(
         &self,
         writer: &mut FilteredWriter<'f>,
@@ -368,7 +369,7 @@ impl<'f> Job<'f> {
         Ok(())
     }
 
-    /// What becomes of blobs of nodes that come first.
+    /// The blobs of nodes at the start of the file, each with the decision about it.
     fn nodes(&self) -> impl Iterator<Item = FilterItem> + '_ {
         let decision = match self.members {
             Some(_) => BlobDecision::Visit,
@@ -378,7 +379,7 @@ impl<'f> Job<'f> {
         nodes.map(move |entry| FilterItem::new(*entry, decision))
     }
 
-    /// What becomes of all blobs but those of nodes that come first.
+    /// All other blobs, each with the decision about it.
     fn rest(&self) -> impl Iterator<Item = FilterItem> + '_ {
         self.parts.rest.iter().map(|entry| {
             let drops = self.members.is_some() && entry.kinds.contains(ObjectKind::Node);
@@ -394,7 +395,8 @@ impl<'f> Job<'f> {
         })
     }
 
-    /// Writes blobs, and puts locations into their ways. `find` appends those of the nodes of a block.
+    /// Writes blobs and adds locations to their ways. `find` appends the location of each node reference of a block to
+    /// a list.
     fn write_ways(
         &self,
         writer: &mut FilteredWriter<'f>,
@@ -468,7 +470,7 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How many objects some blobs hold.
+/// The number of objects in some blobs.
 fn count<'e>(entries: impl IntoIterator<Item = &'e BlobEntry>) -> u64 {
     let counts = entries.into_iter().map(|entry| u64::from(entry.count));
     counts.sum()

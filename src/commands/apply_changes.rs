@@ -1,7 +1,7 @@
-//! `apply-changes`: change files applied to a sorted file.
+//! `apply-changes`: applies change files to a sorted file.
 //!
-//! Blobs in whose id range no change falls are copied. The others are decoded as far as needed to
-//! find the changed ids; those that really hold one are spliced on the wire.
+//! A blob whose id range contains no changed id is copied. The other blobs are decoded as far as needed to find the
+//! changed ids, and a blob that contains a changed object is spliced on the wire.
 
 mod edit;
 mod locations;
@@ -140,7 +140,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     })
 }
 
-/// Fails on a base that changes cannot be applied to.
+/// Fails if the base contains deleted versions, or an object that two blobs share.
 fn check_base(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
     let path = file.input.path();
     if plan.any(BlobFlags::DELETED) {
@@ -158,20 +158,21 @@ fn check_base(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
     Ok(())
 }
 
-/// The fate of the box in the header.
+/// The effect of the changes on the bounding box in the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HeaderBox {
-    /// It stayed as it was, or there is none.
+    /// The box is unchanged, or the header has none.
     #[default]
     Kept,
-    /// It became larger: nodes that the changes bring lie outside of it.
+    /// The box was widened: nodes of the changes lie outside of it.
     Widened,
-    /// It was taken out: it crosses the 180th meridian, and nodes that the changes bring lie outside of it.
+    /// The box was removed: it crosses the 180th meridian, and nodes of the changes lie outside of it.
     Dropped,
 }
 
-/// Makes a header's box large enough for the nodes that changes bring: programs that clip to it would lose them.
+/// Widens the box in the header to contain the nodes of the changes: programs that clip to the box would lose them.
+/// Removes a box that crosses the 180th meridian and does not contain them.
 fn widen_box(header: &mut HeaderBlock, changes: &ChangeSet) -> HeaderBox {
     let Some([left, right, top, bottom]) = header.bbox_nano else {
         return HeaderBox::Kept;
@@ -205,7 +206,8 @@ fn widen_box(header: &mut HeaderBlock, changes: &ChangeSet) -> HeaderBox {
     }
 }
 
-/// The base's header with the state that the changes bring, and what became of its box.
+/// The header of the output, which is that of the base with the replication state of the changes, and the effect of the
+/// changes on its box.
 fn output_header(
     base: &HeaderBlock,
     changes: &ChangeSet,
@@ -218,7 +220,7 @@ fn output_header(
         None => header.set_locations(None),
     }
     let replication = changes.replication();
-    // An older day that comes late does not take the file back in time.
+    // An older change file that is applied late does not set the replication state back.
     header.replication_sequence = header.replication_sequence.max(replication.sequence);
     header.replication_timestamp = header.replication_timestamp.max(replication.timestamp);
     if let Some(url) = &changes.document_header().replication_url {
@@ -229,7 +231,7 @@ fn output_header(
     (header, header_box)
 }
 
-/// A run.
+/// The input and the options of a run.
 struct Run<'r> {
     options: &'r Options,
     file: &'r PbfFile,
@@ -256,7 +258,8 @@ impl Run<'_> {
         let mut sink = Sink::create(target, header, options.write, size_hint, ctx)?;
         let mut tally = Tally::default();
         if rules.locations.is_some() {
-            // Which changes of nodes count has to be known before ways are written.
+            // Nodes are written before ways, since only then it is known which changes of nodes are older than the
+            // base.
             let ways = steps.partition_point(|step| step.is_nodes(changes));
             let ways = steps.split_off(ways);
             let nodes = std::mem::replace(&mut steps, ways);
@@ -297,7 +300,7 @@ impl Run<'_> {
         })
     }
 
-    /// Applies some steps and writes what becomes of their blobs.
+    /// Applies the changes of some steps and writes their outcomes.
     fn apply<'f>(
         &'f self,
         steps: Vec<ApplyStep>,

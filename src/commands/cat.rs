@@ -1,5 +1,5 @@
-//! `cat`: concatenate files and give the result a table of contents. Blobs pass through. Or tell their objects
-//! as text.
+//! `cat`: concatenates files and gives the result a table of contents. Blobs are copied. With a text format, writes the
+//! objects as text.
 
 mod changesets;
 mod text;
@@ -41,13 +41,13 @@ pub struct Options {
     pub rescan: bool,
 }
 
-/// What a file is written as.
+/// The format of an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
     /// PBF.
     #[default]
     Pbf,
-    /// Text: OSM XML or OPL.
+    /// OSM XML or OPL, plain or compressed.
     Text(TextFormat, TextCompression),
 }
 
@@ -72,7 +72,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         return text::write(&files, header, format, compression, options, ctx);
     }
     if options.output.is_stream() {
-        // A stream's header is written first, so that only what is known now can be declared.
+        // The header of a stream is written first: it can declare only what is known now.
         let verified = |file: &PbfFile| file.toc.as_ref().is_some_and(|toc| toc.flags.sorted);
         header.set_optional(
             feature::SORTED,
@@ -85,7 +85,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         size_hint = size_hint.and(copy_size_hint(file));
     }
     if options.kinds != KindSet::ALL || !options.clean.is_empty() {
-        // How much is left out is not known.
+        // The length of what is left out is not known.
         size_hint.bytes = 0;
         size_hint.copied = 0;
     }
@@ -100,15 +100,15 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     sink.finish()
 }
 
-/// Copies the blobs of a file as soon as it is known what they hold. Of a blob that also holds other kinds of objects the
-/// wanted ones are written.
+/// Copies the blobs of a file as soon as their entries are known. Of a blob of several kinds, only the objects of
+/// wanted kinds are written.
 fn copy<'f>(
     file: &'f PbfFile,
     options: &Options,
     sink: &mut Sink<'f>,
     ctx: &Context,
 ) -> Result<()> {
-    // Without a table nothing of a blob needs to be known but, perhaps, its kinds.
+    // Without a table of contents, no more is needed of a blob than its kinds and id range, if at all.
     let needs = match (options.write.toc, options.kinds == KindSet::ALL) {
         _ if options.rescan => PlanNeeds::Rescan,
         (false, true) if !options.write.blob_index => PlanNeeds::Frames,
@@ -148,7 +148,7 @@ fn skip(entry: &BlobEntry, sink: &mut Sink<'_>, ctx: &Context) {
     sink.skip();
 }
 
-/// Writes a file without some metadata: every blob anew.
+/// Writes every blob of a file anew, without some fields of the metadata.
 fn write_clean<'f>(
     file: &'f PbfFile,
     options: &Options,
@@ -168,7 +168,7 @@ fn write_clean<'f>(
         |cleaned, entry, payload, encoder| {
             cleaned.clear();
             clean_block(payload, options.clean, cleaned)?;
-            // Versions that were out of order are in order once they are left out.
+            // If versions were out of order, removing them makes the order correct, and the entry changes.
             let is_same = entry.flags.has(BlobFlags::SORTED);
             match options.kinds == KindSet::ALL {
                 true if is_same => encoder.add_payload_with_entry(cleaned, entry)?,
@@ -181,7 +181,7 @@ fn write_clean<'f>(
     )
 }
 
-/// The blobs of a file that may hold objects of some kinds; `skip` is called with each of the others.
+/// The blobs of a file that may contain objects of some kinds. `skip` is called with each other blob.
 fn wanted_entries(
     file: &PbfFile,
     kinds: KindSet,
@@ -196,7 +196,7 @@ fn wanted_entries(
     Ok(wanted)
 }
 
-/// Gives an encoder the objects of some kinds in a block.
+/// Adds the objects of some kinds in a block to an encoder.
 fn take_kinds(
     payload: &[u8],
     kinds: KindSet,

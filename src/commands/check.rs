@@ -1,5 +1,5 @@
-//! Whether a file is what other programs take for granted: ids in order and unique, references that
-//! lead somewhere.
+//! `check`: checks what other programs take for granted: ids are in order and unique, and references lead to objects of
+//! the file. Also checks that indexes describe their blobs.
 
 mod index;
 
@@ -64,22 +64,23 @@ pub struct Summary {
     pub listed_refs: Vec<Dangling>,
 }
 
-/// What leads nowhere, counted as osmium counts: each reference of a way to a node and of a relation to
-/// a relation, but a node or way that several relations refer to once. What was not checked is `None`.
+/// The numbers of references to objects that are not in the file, counted as osmium counts them: each reference of a
+/// way to a node and of a relation to a relation, but a node or a way that several relations refer to only once. `None`
+/// for references that were not checked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Missing {
-    /// Nodes in ways.
+    /// The number of references of ways to missing nodes.
     pub nodes_in_ways: Option<u64>,
-    /// Nodes in relations.
+    /// The number of missing nodes that are members of relations.
     pub nodes_in_relations: Option<u64>,
-    /// Ways in relations.
+    /// The number of missing ways that are members of relations.
     pub ways_in_relations: Option<u64>,
-    /// Relations in relations.
+    /// The number of references of relations to missing relations.
     pub relations_in_relations: Option<u64>,
 }
 
 impl Missing {
-    /// Nothing is missing of what ways, and of what relations refer to, as far as these are checked.
+    /// No missing objects yet. The references of ways, and of relations, have a count only if they are checked.
     fn none(of_ways: bool, of_relations: bool) -> Self {
         Self {
             nodes_in_ways: of_ways.then_some(0),
@@ -89,7 +90,7 @@ impl Missing {
         }
     }
 
-    /// All of them.
+    /// The sum of all counts.
     pub fn total(&self) -> u64 {
         let counts = [
             self.nodes_in_ways,
@@ -112,41 +113,41 @@ impl Missing {
     }
 }
 
-/// An object whose id is not where it should be.
+/// An object whose id is out of order or occurs again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct IdViolation {
-    /// Kind of the object.
+    /// The kind of the object.
     pub kind: ObjectKind,
-    /// Its id.
+    /// The id of the object.
     pub id: i64,
-    /// Number of its blob in the file, from 1.
+    /// The index of its blob in the file; the first data blob is 1.
     pub blob: u32,
-    /// Whether it came before, rather than merely too late.
+    /// Whether the id occurred before; otherwise it is out of order.
     pub duplicate: bool,
 }
 
-/// A reference to what is not there.
+/// A reference to an object that is not in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Dangling {
-    /// Kind of what is missing.
+    /// The kind of the missing object.
     pub kind: ObjectKind,
-    /// Its id.
+    /// The id of the missing object.
     pub id: i64,
-    /// Kind of the object that refers to it.
+    /// The kind of the object with the reference.
     pub in_kind: ObjectKind,
-    /// Id of the object that refers to it.
+    /// The id of the object with the reference.
     pub in_id: i64,
 }
 
 impl Summary {
-    /// Whether nothing is wrong.
+    /// Whether no problem was found.
     pub fn is_sound(&self) -> bool {
         let missing = self.missing.map_or(0, |missing| missing.total());
         let index = self.index.as_ref().map_or(0, IndexCheck::problems);
         self.id_violations() + missing + index == 0
     }
 
-    /// Objects whose ids are not where they should be, listed or not.
+    /// The number of objects whose ids are out of order or occur again, listed or not.
     pub fn id_violations(&self) -> u64 {
         let duplicates = self.duplicates.or(self.duplicates_in_a_row);
         self.out_of_order.unwrap_or(0) + duplicates.unwrap_or(0)
@@ -155,7 +156,7 @@ impl Summary {
 
 /// Checks a file.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
-    // A phase a kind, and one for indexes.
+    // One phase per kind, and one for indexes.
     let by_kind = if options.ids || options.refs { 3 } else { 0 };
     ctx.expect_phases(by_kind + u64::from(options.index));
     let file = input::open(&options.input, ctx)?;
@@ -200,7 +201,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     Ok(check.finish())
 }
 
-/// First and last key of a blob, and the last one's version.
+/// The first and the last key of a blob, and the versions of these two objects.
 type Ends = (TypeThenId, TypeThenId, i64, i64);
 
 struct Check<'a> {
@@ -208,23 +209,23 @@ struct Check<'a> {
     file: &'a PbfFile,
     plan: &'a BlobPlan,
     history: bool,
-    /// The ids of each kind, where they are needed.
+    /// The ids of each kind, if they are needed.
     sets: [IdSet; 3],
     ends: Vec<Option<Ends>>,
-    /// Violations in file order.
+    /// The violations that will be listed, in file order.
     ids: BTreeMap<(usize, Position), IdViolation>,
-    /// Nodes and ways that relations miss, so that each counts once.
+    /// The missing nodes and ways that are members of relations, so that each is counted once.
     missing_members: [IdSet; 2],
-    /// References of relations to relations: they are looked up when all are known.
+    /// The references of relations to relations, which are looked up when the ids of all relations are known.
     nested: Vec<Dangling>,
     summary: Summary,
 }
 
-/// Which object of a blob is meant: its kind, how many of that kind come before it, and whether it is
-/// a duplicate, since it can be in the wrong place as well.
+/// The position of a violation in its blob: the kind of the object, the number of objects of that kind before it, and
+/// whether the id occurs again. An id can both occur again and be out of order.
 type Position = (ObjectKind, u64, bool);
 
-/// What a worker found in a blob, as far as one kind is concerned.
+/// The findings of a worker in a blob, for one kind of objects.
 #[derive(Default)]
 struct Found {
     index: usize,
@@ -251,7 +252,7 @@ impl Check<'_> {
         self.options.refs && has_refs && self.options.kinds.contains(kind)
     }
 
-    /// Looks at all objects of one kind. What they refer to, but for relations, was looked at before.
+    /// Checks all objects of one kind. All kinds that they refer to, except relations, must have been checked before.
     fn kind(&mut self, kind: ObjectKind, ctx: &Context) -> Result<()> {
         let checks_ids = self.options.ids && self.options.kinds.contains(kind);
         let collects = self.needs_set(kind);
@@ -265,7 +266,7 @@ impl Check<'_> {
             .collect();
         let is_known = |entry: &BlobEntry| entry.kinds.single().is_some();
         if !checks_ids && !collects && !refs {
-            // Nothing but their number is asked for.
+            // Only the number of objects is asked for.
             let counted = blobs.iter().filter(|(entry, _)| is_known(entry));
             let count: u64 = counted.map(|(entry, _)| u64::from(entry.count)).sum();
             *self.counter(kind) += count;
@@ -315,7 +316,7 @@ impl Check<'_> {
             |mut found| {
                 for (place, id) in (0..).zip(std::mem::take(&mut found.ids)) {
                     let is_new = own.insert(id);
-                    // Versions of one object follow each other.
+                    // The versions of an object are adjacent.
                     let is_version = history && last_id.replace(id) == Some(id);
                     if !is_new && !is_version && full && checks_ids {
                         let violation = IdViolation {
@@ -369,7 +370,7 @@ impl Check<'_> {
             &mut self.summary.out_of_order
         };
         *counter = Some(counter.unwrap_or(0) + 1);
-        // The first ones in the file are listed, whatever the order they are found in.
+        // The first violations in file order are listed, in whatever order they are found.
         self.ids.insert(place, violation);
         if self.ids.len() > self.options.max_listed {
             self.ids.pop_last();
@@ -403,7 +404,7 @@ impl Check<'_> {
             let out_of_order = *self.summary.out_of_order.get_or_insert(0);
             let found = *self.summary.duplicates.get_or_insert(0);
             if out_of_order > 0 && !self.options.full {
-                // An object may come again anywhere.
+                // Ids may occur again anywhere in the file: only adjacent ones were found.
                 self.summary.duplicates = None;
                 self.summary.duplicates_in_a_row = Some(found);
             }
@@ -447,14 +448,14 @@ impl Check<'_> {
     }
 }
 
-/// What may follow what.
+/// The rule for two objects in a row.
 #[derive(Clone, Copy)]
 struct Order {
     history: bool,
 }
 
 impl Order {
-    /// `None` where `next` may follow `last`, else whether it is the same object.
+    /// `None` if `next` may follow `last`; otherwise whether both are the same object.
     fn violation(self, last: (TypeThenId, i64), next: (TypeThenId, i64)) -> Option<bool> {
         match last.0.cmp(&next.0) {
             std::cmp::Ordering::Less => None,
@@ -465,19 +466,19 @@ impl Order {
     }
 }
 
-/// How a worker looks at a blob.
+/// The check of one kind of objects in a blob.
 struct Look<'a> {
     kind: ObjectKind,
     entry: &'a BlobEntry,
     history: bool,
     checks_ids: bool,
     collects: bool,
-    /// Whether ids that come again are found by their set.
+    /// Whether ids that occur again are found with a set of all ids, and not by comparing neighbours.
     full: bool,
 }
 
 impl Look<'_> {
-    /// Counts and collects the ids of the kind, and compares those that follow each other.
+    /// Counts and collects the ids of the kind, and compares the ids of adjacent objects.
     fn keys(&self, block: &ParsedBlock<'_>) -> Result<Found, FormatError> {
         let mut found = Found::default();
         let order = Order {
@@ -521,7 +522,7 @@ impl Look<'_> {
         Ok(found)
     }
 
-    /// Looks up what ways and relations refer to.
+    /// Looks up the references of ways or of relations. References of relations to relations are only collected.
     fn refs(
         &self,
         block: &ParsedBlock<'_>,

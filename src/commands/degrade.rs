@@ -1,4 +1,4 @@
-//! `degrade`: valid files that are awkward in ways that real ones are, for tests.
+//! `degrade`: writes valid files that are as awkward as some real files, for tests.
 
 use super::random::Random;
 use crate::engine::rewrite::{Rewrite, Rewritten};
@@ -32,20 +32,21 @@ pub struct Options {
     pub harm: Harm,
 }
 
-/// Ways to make a file awkward.
+/// The properties that make an output awkward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Harm {
-    /// Blobs stand in any order.
+    /// Whether blobs are in random order. If the file has only one blob, its objects are.
     pub unsort: bool,
-    /// Objects stand in any order within their blob.
+    /// Whether the objects of each blob are in random order.
     pub unsort_intra: bool,
-    /// There is no index, neither one for all nor one a blob.
+    /// Whether the output lacks a table of contents and per-blob indexes.
     pub strip_index: bool,
-    /// Ways do not carry the coordinates of their nodes.
+    /// Whether the coordinates of nodes are removed from ways.
     pub strip_locations: bool,
-    /// The header does not say what the data lies in.
+    /// Whether the bounding box is removed from the header.
     pub strip_bbox: bool,
-    /// So many objects, chosen by a seed, are left out, whatever refers to them.
+    /// The number of objects to leave out, and the seed that selects them. Other objects may still refer to them.
+    /// `None` leaves out none.
     pub drop: Option<(u64, u64)>,
 }
 
@@ -58,7 +59,7 @@ pub struct Summary {
     pub dropped: u64,
 }
 
-/// Seeds of what is shuffled.
+/// The streams of random numbers: the order of blobs, the order of objects, and the objects to leave out.
 const BLOBS: u64 = 1;
 const OBJECTS: u64 = 2;
 const DROPS: u64 = 3;
@@ -78,7 +79,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let mut entries = plan.entries;
     if harm.unsort {
         shuffle(&mut entries, &mut Random::seeded(&[BLOBS]));
-        // Few blobs may end up as they were.
+        // A random order of few blobs may be the original one.
         if entries.is_sorted_by_key(|entry| entry.offset) {
             entries.reverse();
         }
@@ -137,7 +138,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     })
 }
 
-/// Gives an encoder what is left of a block.
+/// Adds the remaining objects of a block to an encoder.
 fn make(
     entry: &BlobEntry,
     payload: &[u8],
@@ -186,17 +187,17 @@ fn make(
     encoder.end_block()
 }
 
-/// Puts things in any order.
+/// Shuffles a slice.
 fn shuffle<T>(things: &mut [T], random: &mut Random) {
     for last in (1..things.len()).rev() {
         things.swap(last, random.below(last as u64 + 1) as usize);
     }
 }
 
-/// The objects that are left out: their places among all objects, ascending, and where each blob begins.
+/// The objects to leave out: their indices among all objects of the file, ascending.
 struct Drops {
     places: Vec<u64>,
-    /// Where in the file a blob is, and the place of its first object.
+    /// The offset of each blob in the file, and the index of its first object.
     starts: Vec<(u64, u64)>,
 }
 
@@ -211,7 +212,7 @@ impl Drops {
         let starts = starts.collect();
         let (count, seed) = drop.unwrap_or_default();
         let mut random = Random::seeded(&[DROPS, seed]);
-        // Floyd's way to choose some of many: each once, and none is drawn in vain.
+        // Floyd's algorithm draws distinct indices without retries.
         let mut chosen = FxHashSet::default();
         for last in total.saturating_sub(count)..total {
             let place = random.below(last + 1);
@@ -224,7 +225,7 @@ impl Drops {
         Self { places, starts }
     }
 
-    /// The places in a blob of the objects that are left out.
+    /// The indices of the objects to leave out, relative to the start of the blob.
     fn in_blob(&self, entry: &BlobEntry) -> FxHashSet<u32> {
         let at = self
             .starts

@@ -1,4 +1,4 @@
-//! `getid`: objects by their ids, or everything but them.
+//! `getid`: writes the objects with given ids, or all other objects.
 
 use super::ids;
 use super::ids::IdSource;
@@ -59,7 +59,7 @@ pub struct Summary {
     pub wanted: IdSets,
 }
 
-/// The first of some ids, as people write them: n17.
+/// Serializes the first thousand ids, in the form `n17`.
 fn first_ids<S: Serializer>(ids: &IdSets, serializer: S) -> Result<S::Ok, S::Error> {
     const MOST: usize = 1000;
     serializer.collect_seq(ids.ids().take(MOST).map(|id| id.to_string()))
@@ -76,7 +76,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let wanted = ids::collect(&options.ids, ctx)?;
     let file = input::open_to_copy(&options.input, &options.write, ctx)?;
     let output = OpenOutput::open(options.output.clone())?;
-    // A single pass looks at what is not known; to follow references, kinds have to be known before.
+    // A single pass can visit blobs of unknown content. To follow references, the kinds of all blobs must be known.
     let needs = if options.add_referenced {
         PlanNeeds::Ranges
     } else {

@@ -1,4 +1,4 @@
-//! `getparents`: the ways and relations that refer to objects.
+//! `getparents`: writes the ways and relations that refer to given objects.
 
 use super::ids;
 use super::ids::{IdSource, kinds_of_parents};

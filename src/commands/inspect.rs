@@ -1,4 +1,4 @@
-//! `inspect`: what is in a file.
+//! `inspect`: reports the content of a file.
 
 mod anomalies;
 mod census;
@@ -35,7 +35,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// What the header and the index tell of a file.
+    /// Options for a report from the header and the index alone.
     pub fn new(input: impl Into<PathBuf>) -> Self {
         Self {
             input: input.into(),
@@ -46,30 +46,30 @@ impl Options {
     }
 }
 
-/// A blob as it is listed.
+/// A blob in the list of blobs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BlobLine {
-    /// Number in the file; the header is 0.
+    /// The index of the blob in the file; the header is 0.
     pub number: u32,
-    /// Where it starts, in bytes.
+    /// The offset of the blob's frame in the file, in bytes.
     pub offset: u64,
-    /// Its length in the file, in bytes.
+    /// The length of the blob's frame, in bytes.
     pub bytes: u32,
-    /// Its length when it is decompressed, where that is known.
+    /// The length of the uncompressed payload, in bytes; `None` if the index does not record it.
     pub payload_bytes: Option<u32>,
-    /// What kinds of objects it holds: "nodes", "ways+relations", "nothing".
+    /// The kinds of the objects in the blob, such as "nodes", "ways+relations" or "nothing".
     pub kinds: String,
-    /// How many objects it holds.
+    /// The number of objects in the blob.
     pub objects: u32,
-    /// The smallest id, in canonical order, of the first kind.
+    /// The smallest id of the first kind in the blob, in canonical order.
     pub min_id: i64,
-    /// The largest id, in canonical order, of the last kind.
+    /// The largest id of the last kind in the blob, in canonical order.
     pub max_id: i64,
-    /// Whether its objects are in order, where that is known.
+    /// Whether the objects of the blob are in canonical order; `None` if the index does not record it.
     pub sorted: Option<bool>,
 }
 
-/// How the ids of one kind lie in the blobs that hold that kind alone.
+/// The distribution of the ids of one kind, in the blobs that contain only that kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct IdRange {
     /// The kind.
@@ -78,32 +78,32 @@ pub struct IdRange {
     pub min_id: i64,
     /// The largest id in canonical order.
     pub max_id: i64,
-    /// How many objects there are.
+    /// The number of objects.
     pub objects: u64,
-    /// Ids from the smallest to the largest, used or not.
+    /// The number of ids from the smallest to the largest, used or not.
     pub span: u64,
-    /// How many blobs there are.
+    /// The number of blobs.
     pub blobs: u64,
-    /// Blobs that begin before the end of those before them.
+    /// The number of blobs whose first id is not after the last id of all blobs before it.
     pub overlapping_blobs: u64,
-    /// The most ids, used or not, that lie between the first and the last of a blob.
+    /// The maximum number of ids, used or not, from the first to the last id of a blob.
     pub widest_blob: u64,
 }
 
-/// Blobs and objects of one kind.
+/// The blobs and objects of one kind, or the blobs of several kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct KindSummary {
     /// "node", "way", "relation", or "mixed" for blobs of several kinds.
     pub kind: &'static str,
-    /// Blobs of that kind alone.
+    /// The number of blobs that contain only that kind.
     pub blobs: u64,
-    /// Bytes of those blobs in the file.
+    /// The length of these blobs in the file, in bytes.
     pub bytes: u64,
-    /// Objects in those blobs.
+    /// The number of objects in these blobs.
     pub objects: u64,
-    /// The smallest id in canonical order.
+    /// The smallest id in canonical order; `None` for blobs of several kinds.
     pub min_id: Option<i64>,
-    /// The largest id in canonical order.
+    /// The largest id in canonical order; `None` for blobs of several kinds.
     pub max_id: Option<i64>,
 }
 
@@ -182,8 +182,8 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The value with that key: a field of the JSON report by its name, or one of the names that
-    /// other programs use (`header.option.generator`, `file.size`, `data.count.nodes`, …).
+    /// The value of a key. Keys are the names of the fields in the JSON report, and names that other programs use
+    /// (`header.option.generator`, `file.size`, `data.count.nodes`, …). `None` if the key is unknown or has no value.
     pub fn get(&self, key: &str) -> Option<String> {
         let option = key.strip_prefix("header.option.");
         match option.unwrap_or(key) {
@@ -254,7 +254,7 @@ impl Summary {
         Some(id.to_string())
     }
 
-    /// A field of the JSON report by its name; names of fields within it come behind dots.
+    /// The value of a field of the JSON report. The names of nested fields are joined by dots.
     fn field(&self, name: &str) -> Option<String> {
         let report = serde_json::to_value(self).ok()?;
         match name
@@ -267,8 +267,8 @@ impl Summary {
         }
     }
 
-    /// All keys that [`get`](Self::get) knows, whether this file has a value for them or not; parts of the report that
-    /// were not asked for are missing.
+    /// All keys that [`get`](Self::get) knows, including those without a value in this file. Keys for parts of the
+    /// report that were not requested are missing.
     pub fn keys(&self) -> Vec<String> {
         let mut keys = Vec::new();
         if let Ok(report) = serde_json::to_value(self) {
@@ -307,7 +307,7 @@ impl Summary {
     }
 }
 
-/// Appends the names of all fields, those of fields within fields behind dots.
+/// Appends the names of all fields. The names of nested fields are joined by dots.
 fn put_keys(value: &serde_json::Value, prefix: &str, keys: &mut Vec<String>) {
     if let serde_json::Value::Object(fields) = value {
         for (name, value) in fields {
@@ -318,14 +318,17 @@ fn put_keys(value: &serde_json::Value, prefix: &str, keys: &mut Vec<String>) {
     }
 }
 
-/// The index that a file has; with a table of contents that is known when the file is open.
+/// Finds out which index a file has. A table of contents is found when the file is opened; without one, BlobHeaders are
+/// read as well.
+///
+/// Fails if the file cannot be opened or read.
 pub fn index_kind(options: &Options, ctx: &Context) -> Result<IndexKind> {
     index_of(&input::open(&options.input, ctx)?)
 }
 
 fn index_of(file: &PbfFile) -> Result<IndexKind> {
     match input::is_text(file) {
-        // The PBF that a text becomes has a table, the text has none.
+        // The temporary PBF of a text input has a table of contents, the text itself has no index.
         true => Ok(IndexKind::None),
         false => IndexKind::of(file),
     }
@@ -393,7 +396,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     })
 }
 
-/// Looks at every object, and finds out on the way what an index would have told.
+/// Visits every object. In the same pass, completes the entries of blobs without an index.
 fn take_census(file: &PbfFile, asked: Questions, ctx: &Context) -> Result<(BlobPlan, Census)> {
     let plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
     let known = |entry: &BlobEntry| entry.flags.has(BlobFlags::SCANNED);
@@ -482,7 +485,7 @@ fn id_ranges(plan: &BlobPlan) -> Vec<IdRange> {
     ObjectKind::ALL.into_iter().filter_map(range).collect()
 }
 
-/// How many objects of a kind there are, and their first and last id in canonical order.
+/// The number of objects of a kind, and their first and last id in canonical order.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
     count: u64,
@@ -500,7 +503,7 @@ impl Tally {
     }
 }
 
-/// Nodes, ways and relations. What is in a blob of several kinds is counted one by one.
+/// Counts nodes, ways and relations. A blob of several kinds is decoded, and its objects are counted one by one.
 fn count_by_kind(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<[Tally; 3]> {
     let mut tallies = [Tally::default(); 3];
     let mut reader = BlobReader::new(&file.input, ctx);

@@ -31,7 +31,7 @@ use crate::file::{PbfFile, WriteOptions};
 use crate::runtime::Context;
 use std::path::PathBuf;
 
-/// Opens all inputs of a command that copies blobs.
+/// Opens the inputs of a command that may copy their blobs.
 fn open_all(paths: &[PathBuf], write: &WriteOptions, ctx: &Context) -> Result<Vec<PbfFile>> {
     let files = paths.iter();
     files

@@ -1,8 +1,8 @@
-//! `renumber`: ids without gaps. References follow.
+//! `renumber`: gives objects ids without gaps, and changes references accordingly.
 //!
-//! Nodes are numbered by their places, where they stand in order, as they are written. The ids of ways and relations are
-//! read first, with what is referred to and not there. A set that knows the place of each id is the map; blocks are
-//! patched on the wire.
+//! Nodes in canonical order are numbered while they are written, by their positions. The ids of ways and relations are
+//! read first, and so are their references to objects that are not in the file. A set that returns the rank of each id
+//! maps old to new ids. Blocks are patched on the wire.
 
 mod index_files;
 mod new_ids;
@@ -48,13 +48,13 @@ pub struct Options {
     pub orphans: Orphans,
 }
 
-/// What becomes of references to objects that are not in the file.
+/// The handling of references to objects that are not in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Orphans {
-    /// They get ids behind those of the file, in the order in which they come.
+    /// The referenced objects get ids after those of the objects in the file, in the order of the references.
     #[default]
     Assign,
-    /// They stay as they are, and may then mean another object.
+    /// The references keep their ids, which may be the new ids of other objects.
     Keep,
 }
 
@@ -104,7 +104,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let orphans = renumbering.number_orphans()?;
     let mistaken = renumbering.write_rest(&mut sink)?;
     let numberings = renumbering.numberings;
-    // The map first: it may know more than the file needs, but not less.
+    // The map is written before the output gets its name: it may contain more ids than the file, but not fewer.
     if let Some(directory) = &options.directory {
         index_files::write(directory, &numberings)?;
     }
@@ -124,17 +124,17 @@ fn header(file: &PbfFile, options: &Options, numberings: &[Numbering; 3]) -> Hea
     let keeps_order =
         |kind: &ObjectKind| !options.kinds.contains(*kind) || numberings[*kind as usize].len() == 0;
     if options.output.is_stream() && !ObjectKind::ALL.iter().all(keeps_order) {
-        // A stream's header is written before it is known where the new ids stand.
+        // The header of a stream is written before the order of the new ids is known.
         header.set_optional(feature::SORTED, false);
     }
     options.header.apply(&mut header);
     header
 }
 
-/// A run.
+/// The state of a run.
 struct Renumbering<'f> {
     file: &'f PbfFile,
-    /// The blobs that were not written yet.
+    /// The blobs that are not written yet.
     plan: BlobPlan,
     options: &'f Options,
     numberings: [Numbering; 3],
@@ -143,8 +143,8 @@ struct Renumbering<'f> {
 }
 
 impl<'f> Renumbering<'f> {
-    /// Takes the blobs of nodes out of the plan where they come first and are known to be in order, so that the new id
-    /// of each node follows from its place alone. The blobs then need to be read but once.
+    /// Removes the blobs of nodes from the plan and returns them, if they are at the start of the file and known to be
+    /// in order. The new id of each node then follows from its position alone, and the blobs are read only once.
     fn take_nodes_in_order(&mut self) -> Option<Vec<BlobEntry>> {
         let kind = KindSet::of(ObjectKind::Node);
         let entries = &mut self.plan.entries;
@@ -171,7 +171,7 @@ impl<'f> Renumbering<'f> {
         Some(nodes)
     }
 
-    /// Numbers nodes by their places, and writes them.
+    /// Numbers nodes by their positions, and writes them.
     fn write_nodes(&mut self, nodes: Vec<BlobEntry>, sink: &mut Sink<'f>) -> Result<()> {
         let numbering = &mut self.numberings[ObjectKind::Node as usize];
         let mut first = 0;
@@ -218,8 +218,8 @@ impl<'f> Renumbering<'f> {
         Ok(())
     }
 
-    /// Numbers the objects of one kind, and finds what they refer to without it being there. All nodes have to be known
-    /// before ways are looked at, and all ways before relations are.
+    /// Numbers the objects of one kind, and collects their references to objects that are not in the file. Nodes have
+    /// to be numbered before ways, and ways before relations.
     fn number(&mut self, kind: ObjectKind) -> Result<()> {
         use ObjectKind::{Node, Relation, Way};
         let (mut fresh, kinds) = (IdSet::default(), self.options.kinds);
@@ -267,7 +267,8 @@ impl<'f> Renumbering<'f> {
         Ok(())
     }
 
-    /// Numbers what is referred to and not there, behind all objects; returns how many there are.
+    /// Numbers the objects that are referenced but not in the file, after all objects of the file. Returns the number
+    /// of such objects.
     fn number_orphans(&mut self) -> Result<u64> {
         let members = std::mem::take(&mut self.orphans.undecided);
         let relations = &self.numberings[ObjectKind::Relation as usize];
@@ -283,7 +284,7 @@ impl<'f> Renumbering<'f> {
         Ok(self.orphans.in_order.len() as u64)
     }
 
-    /// Writes what was not written yet; returns how many references now mean another object.
+    /// Writes the blobs that are not written yet. Returns the number of references that now refer to another object.
     fn write_rest(&mut self, sink: &mut Sink<'f>) -> Result<u64> {
         let (numberings, kinds) = (&self.numberings, self.options.kinds);
         let rewrite = Rewrite {
@@ -313,11 +314,11 @@ impl<'f> Renumbering<'f> {
     }
 }
 
-/// What is referred to and not in the file, in the order in which it comes.
+/// The objects that are referenced but not in the file, in the order of the references.
 #[derive(Default)]
 struct Orphaned {
     in_order: Vec<(ObjectKind, i64)>,
-    /// Members that are relations: whether these are there is known in the end.
+    /// Relations that are members of relations. Whether they are in the file is known when all relations are read.
     undecided: Vec<i64>,
     seen: FxHashSet<(ObjectKind, i64)>,
 }
@@ -330,7 +331,7 @@ impl Orphaned {
     }
 }
 
-/// The nodes of ways of a block that have no number, in order.
+/// The nodes in ways of a block that have no number, in order.
 fn unknown_nodes(
     block: &ParsedBlock<'_>,
     known: &Numbering,

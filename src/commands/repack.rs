@@ -1,6 +1,6 @@
-//! `repack`: the same objects in the same order, in blocks of another size.
+//! `repack`: writes the same objects in the same order, in blobs of another size or compression.
 //!
-//! Blobs that are as they should be are copied.
+//! Blobs that are already as requested are copied.
 
 use crate::engine::sink::{BlobOutcome, Sink};
 use crate::engine::{Encoders, HeaderOptions, input};
@@ -75,11 +75,11 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     Ok(summary)
 }
 
-/// A blob, and where its objects go.
+/// A blob, and the position of its objects in the blobs of the output.
 struct RepackItem {
     entry: BlobEntry,
     position: Position,
-    /// Whether the blob is read, even if it fits.
+    /// Whether the blob is read. A blob that fits is read if its compression may have to change.
     is_read: bool,
 }
 
@@ -135,7 +135,7 @@ impl<'o> Worker<'o> {
 
 fn sink<'f>(options: &Options, header: HeaderBlock, ctx: &Context) -> Result<Sink<'f>> {
     let write = WriteOptions {
-        // Blobs that are copied have the compression that was asked for.
+        // Blobs are copied only if they have the requested compression: the note that they keep theirs is not needed.
         is_compression_explicit: false,
         ..options.write
     };
@@ -145,18 +145,20 @@ fn sink<'f>(options: &Options, header: HeaderBlock, ctx: &Context) -> Result<Sin
     Ok(Sink::of_writer(writer, &encoders, 1))
 }
 
-/// Where the objects of a blob come to stand.
+/// The position of a blob's objects in the blobs of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Position {
-    /// Where they stand: the blob is full, or nothing that could fill it follows, and it begins where a blob has to.
+    /// They stay in their blob: it begins where a blob of the output has to begin, and it is full or no object follows
+    /// that could fill it.
     Fits,
-    /// In a blob that has so many objects already, and in those behind it; `None` where that is not known beforehand.
+    /// They follow this number of other objects in a blob of the output, and continue in the next blobs. `None` if the
+    /// number is not known in advance.
     Behind(Option<usize>),
 }
 
 fn items(plan: BlobPlan, elements: usize, recompresses: bool) -> Vec<RepackItem> {
     let mut items = Vec::with_capacity(plan.entries.len());
-    // The kind of the last objects, and how many of them wait for their blob to be full, where that is known.
+    // The kind of the last objects, and the number of objects in the blob that is not full yet, if it is known.
     let mut pending: Option<(ObjectKind, Option<usize>)> = None;
     let mut entries = plan
         .entries
@@ -199,7 +201,7 @@ fn items(plan: BlobPlan, elements: usize, recompresses: bool) -> Vec<RepackItem>
     items
 }
 
-/// The objects of a block as blocks of one kind, cut where `before` objects and those that follow are full blocks.
+/// Divides a block into blocks of one kind, cut so that they make full blocks after `before` objects.
 fn blocks(
     payload: &[u8],
     before: Option<usize>,

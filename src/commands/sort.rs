@@ -1,4 +1,4 @@
-//! `sort` and `merge`: objects in canonical order; what is in order already is copied.
+//! `sort` and `merge`: write objects in canonical order. Blobs that are in order already are copied.
 
 use super::open_all;
 use crate::engine::OutputOptions;

@@ -1,4 +1,4 @@
-//! `tags-filter`: the objects with certain tags, and what they refer to.
+//! `tags-filter`: writes the objects with certain tags, and the objects that they refer to.
 
 pub mod changes;
 
@@ -74,7 +74,7 @@ struct Filter {
 }
 
 impl Filter {
-    /// What can be said of a blob by the kinds of its objects.
+    /// The decision about a blob by the kinds of its objects.
     fn decide_by_kinds(&self, kinds: KindSet) -> BlobDecision {
         match kinds.intersection(self.tags.kinds()).is_empty() {
             true if self.invert => BlobDecision::Copy,
@@ -83,7 +83,7 @@ impl Filter {
         }
     }
 
-    /// What can be said of a blob by its strings.
+    /// The decision about a blob by its strings.
     fn decide_by_strings(&self, strings: &StringTable<'_>) -> BlobDecision {
         match BlockMatcher::new(&self.tags, strings).is_hopeless() {
             true if self.invert => BlobDecision::Copy,
@@ -92,7 +92,7 @@ impl Filter {
         }
     }
 
-    /// Calls `take` for each object, in order, with whether it is kept, and a way to learn its id.
+    /// Calls `take` with each object of a block, in order, and with whether it is kept.
     fn for_each(
         &self,
         block: &ParsedBlock<'_>,
@@ -105,7 +105,7 @@ impl Filter {
         })
     }
 
-    /// One pass: what matches and nothing else.
+    /// Writes the matching objects alone, in one pass.
     fn write_matching(
         &self,
         file: &PbfFile,
@@ -131,7 +131,8 @@ impl Filter {
         })
     }
 
-    /// First the ids of what matches, then what that refers to, then all of it.
+    /// Writes the matching objects and the objects that they refer to: collects the ids of the former, then of the
+    /// latter, then writes both.
     fn write_with_referenced(
         &self,
         file: &PbfFile,
@@ -142,8 +143,7 @@ impl Filter {
         let plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
         let (matched, nodes) = self.matching(file, &plan, ctx)?;
         let once = plan.has_each_object_once();
-        // Where a way comes in several versions, all are kept, and so are the nodes of those that do not
-        // match.
+        // If a way has several versions, all are kept, with the nodes of the versions that do not match.
         let nodes = Some(nodes).filter(|_| once);
         let added = referenced(file, &plan, &matched, nodes, ctx)?;
         let only_referenced = match options.remove_tags {
@@ -154,7 +154,8 @@ impl Filter {
             true => BlobDecision::Visit,
             false => BlobDecision::Drop,
         };
-        // How many of those that are referred to are there, and which, where some may come again.
+        // Counts the referenced objects that are in the file. If an object may occur twice, the ids are collected
+        // instead.
         let select = |_: &BlobEntry, block: &ParsedBlock<'_>, selection: &mut Selection| {
             let (mut count, mut ids) = (0, Vec::new());
             select_by_id(block, selection, |kind, id| {
@@ -186,7 +187,7 @@ impl Filter {
         })
     }
 
-    /// The ids of what matches, and the nodes of the ways among that.
+    /// The ids of the matching objects, and the nodes of the ways among them.
     fn matching(&self, file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<(IdSets, IdSet)> {
         let (mut matched, mut nodes) = (IdSets::default(), IdSet::default());
         let prefilter = |strings: &StringTable<'_>| match self.decide_by_strings(strings) {

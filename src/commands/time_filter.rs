@@ -1,7 +1,7 @@
-//! `time-filter`: what there was at some time, or between two, out of a history file.
+//! `time-filter`: writes the objects of a history file as they were at a time, or all versions between two times.
 //!
-//! A version holds from its time to that of the next version of the object. Blobs of which everything is kept are
-//! copied.
+//! A version is valid from its timestamp to the timestamp of the next version of the object. Blobs of which everything
+//! is kept are copied.
 
 use crate::engine::filter::{BlobDecision, FilterJob, FilterOutput, write_selected};
 use crate::engine::sink::WriteSummary;
@@ -30,17 +30,18 @@ pub struct Options {
     pub when: When,
 }
 
-/// A time, or the time between two, in seconds since 1970.
+/// The time or the period of the wanted versions, in seconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
-    /// What could be seen then: of each object at most one version, and no deleted one.
+    /// The versions that were valid and visible at this time: at most one of each object, and no deleted one.
     At(i64),
-    /// All versions, deleted ones, too, that held at some time from the first on and before the second.
+    /// All versions, including deleted ones, that were valid at some time from the first time (inclusive) to the second
+    /// (exclusive).
     Between(i64, i64),
 }
 
 impl When {
-    /// Whether a version is wanted that holds from one time to another.
+    /// Whether a version is wanted that is valid from its timestamp to `until`.
     const fn wants(self, version: Version, until: i64) -> bool {
         let from = version.time;
         match self {
@@ -61,7 +62,7 @@ impl When {
 #[derive(Debug, Clone, Copy)]
 struct Version {
     key: TypeThenId,
-    /// Seconds since 1970; 0 where that is not known.
+    /// The timestamp in seconds since 1970; 0 if it is not known.
     time: i64,
     is_deleted: bool,
 }
@@ -82,7 +83,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<WriteSummary> {
         plan,
         prefilter: None,
         cache: None,
-        // In a file without history everything is visible.
+        // In a file without history all objects are visible, and no field says so.
         clean: match is_history && is_snapshot {
             true => InfoFields::VISIBLE,
             false => InfoFields::NONE,
@@ -107,8 +108,8 @@ fn header(file: &PbfFile, options: &Options) -> HeaderBlock {
     header
 }
 
-/// Selection the versions that are wanted. `next` gives the version behind the last one, where it may be of the same
-/// object.
+/// Selects the wanted versions of a block. `next` returns the version after the last one in the file, if it may belong
+/// to the same object.
 fn select_versions(
     block: &ParsedBlock<'_>,
     when: When,
@@ -159,11 +160,11 @@ impl<'b> Versions<'b> {
     }
 }
 
-/// Objects whose versions go on in the next blob.
+/// Finds the next version of an object whose versions continue in the next blob.
 struct Continued<'f> {
     file: &'f PbfFile,
     ctx: &'f Context,
-    /// By the place of a blob the one behind it.
+    /// The next blob, by the offset of the blob before it.
     next: FxHashMap<u64, BlobEntry>,
 }
 
@@ -179,11 +180,11 @@ impl<'f> Continued<'f> {
         }
     }
 
-    /// The first version in the blob behind another.
+    /// The first version in the blob after `entry`; `None` unless it may belong to the last object of `entry`.
     fn next(&self, entry: &BlobEntry) -> Option<Version> {
         let next = self.next.get(&entry.offset)?;
         let mut reader = BlobReader::new(&self.file.input, self.ctx);
-        // What is wrong with the blob is said when its turn comes.
+        // An error in that blob is reported when the blob itself is processed.
         let payload = reader.payload(next).ok()?;
         let block = ParsedBlock::parse_bare(payload).ok()?;
         Versions::new(&block).next().ok()?

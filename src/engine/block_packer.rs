@@ -1,4 +1,4 @@
-//! Joining small blocks into full ones on their way into a file, on every core.
+//! Joins small blocks into full blocks and encodes them on every core, on their way into a file.
 
 use crate::error::{Error, FormatError, Result};
 use crate::file::{PbfWriter, WriteOptions};
@@ -17,35 +17,35 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// Chunks that wait for one that is being encoded, in all outputs together.
+/// The maximum number of chunks that wait for a block that is being encoded, in all outputs together.
 const MOST_WAITING: usize = 64;
-/// Those that an output may have in any case.
+/// The minimum share of [`MOST_WAITING`] that an output gets.
 const LEAST_WAITING: usize = 4;
 
-/// Some objects of a block: a block may be cut where a block is full.
+/// A block, and the range of its objects that go into one full block: a small block is cut where the full block ends.
 type BlockSlice = (Arc<EncodedBlock>, Range<usize>);
 
-/// A block to be encoded, and where its frames go.
+/// A full block to be encoded, and the channel for its frames.
 struct Job {
     slices: Vec<BlockSlice>,
     done: Sender<Result<Vec<EncodedFrame>>>,
 }
 
-/// A chunk of the output that waits for its turn.
+/// A chunk of the output that is not yet written, since chunks before it are not encoded yet.
 enum Waiting<'f> {
     Copy(&'f Input, BlobEntry),
     Frames(Vec<EncodedFrame>),
     Encoded(Receiver<Result<Vec<EncodedFrame>>>),
 }
 
-/// A [`PbfWriter`] that also takes small blocks. Neighbours of one kind become one full block, which is
-/// encoded by one of a few threads while the file goes on. Where blocks are cut depends on what comes
-/// and on nothing else.
+/// A [`PbfWriter`] that also accepts small blocks. Consecutive small blocks of one kind are joined into a full block,
+/// which a thread of [`Encoders`] encodes while the caller continues. The cuts between full blocks depend on the
+/// sequence of calls alone, not on timing.
 pub(crate) struct BlockPacker<'f> {
     writer: PbfWriter<'f>,
     encoders: Rc<Encoders>,
     most_waiting: usize,
-    /// What the next block has so far.
+    /// The objects of the next full block so far.
     slices: Vec<BlockSlice>,
     count: usize,
     bytes: usize,
@@ -53,7 +53,7 @@ pub(crate) struct BlockPacker<'f> {
 }
 
 impl<'f> BlockPacker<'f> {
-    /// One of `outputs` that are written at the same time and share `encoders`.
+    /// A packer for one of `outputs` outputs that are written at the same time and share `encoders`.
     pub(crate) fn new(writer: PbfWriter<'f>, encoders: &Rc<Encoders>, outputs: usize) -> Self {
         Self {
             writer,
@@ -66,7 +66,7 @@ impl<'f> BlockPacker<'f> {
         }
     }
 
-    /// Appends a blob of an input as it is.
+    /// Appends an unchanged blob of an input.
     pub(crate) fn copy(&mut self, input: &'f Input, entry: BlobEntry) -> Result<()> {
         self.end_block()?;
         if self.waiting.is_empty() {
@@ -75,7 +75,7 @@ impl<'f> BlockPacker<'f> {
         self.wait(Waiting::Copy(input, entry))
     }
 
-    /// Appends frames.
+    /// Appends encoded blobs.
     pub(crate) fn frames(&mut self, frames: Vec<EncodedFrame>) -> Result<()> {
         self.end_block()?;
         self.wait(Waiting::Frames(frames))
@@ -102,7 +102,7 @@ impl<'f> BlockPacker<'f> {
         Ok(())
     }
 
-    /// Has what was gathered for a block encoded: the next block begins another.
+    /// Ends the block that is being joined, even if it is not full, and hands it to an encoder thread.
     pub(crate) fn end_block(&mut self) -> Result<()> {
         let slices = std::mem::take(&mut self.slices);
         (self.count, self.bytes) = (0, 0);
@@ -113,7 +113,8 @@ impl<'f> BlockPacker<'f> {
         self.wait(Waiting::Encoded(frames))
     }
 
-    /// Queues a chunk; what is at the head of the queue and ready is written.
+    /// Queues a chunk, then writes the chunks at the head of the queue that are encoded. Waits for the first chunk if
+    /// the queue is full.
     fn wait(&mut self, chunk: Waiting<'f>) -> Result<()> {
         self.waiting.push_back(chunk);
         while let Some(chunk) = self.waiting.pop_front() {
@@ -139,7 +140,7 @@ impl<'f> BlockPacker<'f> {
         frames.iter().try_for_each(|frame| self.writer.frame(frame))
     }
 
-    /// Writes what waits, and gives the writer back for the file to be ended.
+    /// Writes all chunks and returns the writer, so that the caller can complete the file.
     pub(crate) fn finish(mut self) -> Result<PbfWriter<'f>> {
         self.end_block()?;
         while let Some(chunk) = self.waiting.pop_front() {
@@ -153,12 +154,11 @@ fn stopped() -> Error {
     Error::Internal("an encoder thread stopped".into())
 }
 
-/// Threads that encode blocks, for one output or for several. None is started before there is something
-/// to do.
+/// Threads that encode full blocks, for one output or for several. They are started with the first block.
 pub(crate) struct Encoders {
     threads: usize,
     options: WriteOptions,
-    /// Objects in a full block.
+    /// The number of objects in a full block.
     most: usize,
     pool: OnceCell<EncoderPool>,
 }
@@ -168,7 +168,7 @@ impl Encoders {
         Self::of_blocks(TARGET_ELEMENTS, options, ctx)
     }
 
-    /// Encoders of blocks of so many objects.
+    /// Encoders of full blocks of `most` objects.
     pub(crate) fn of_blocks(most: usize, options: WriteOptions, ctx: &Context) -> Rc<Self> {
         Rc::new(Self {
             threads: ctx.jobs,
@@ -208,7 +208,7 @@ impl EncoderPool {
                     let cause = format!("cannot start an encoder thread: {error}");
                     return Err(Error::Usage(cause));
                 }
-                // A system that is short of threads gets by with fewer.
+                // If the system refuses further threads, the first ones do the work.
                 Err(_) => break,
             }
         }
@@ -242,12 +242,12 @@ fn work(jobs: &Receiver<Job>, most: usize, options: WriteOptions) {
             Ok(encoded) => encoded.map_err(|error| Error::Internal(error.to_string())),
             Err(_) => Err(stopped()),
         };
-        // Nobody waits for it where the command has failed.
+        // The receiver is gone if the command has failed.
         let _ = job.done.send(frames);
     }
 }
 
-/// Makes one block of some objects.
+/// Encodes the objects of some slices as one full block.
 fn encode(
     encoder: &mut FrameEncoder,
     slices: &[BlockSlice],

@@ -1,7 +1,7 @@
-//! Writing the selected objects of a file, to one output or to several in one pass.
+//! Writes the selected objects of a file, to one output or to several in one pass.
 //!
-//! For each blob a [`BlobDecision`] says what is known before it is read. A blob that has to be visited is parsed, and a
-//! closure fills a [`Selection`]: which outputs keep which of its objects.
+//! A [`BlobDecision`] classifies each blob before its objects are visited. A blob that has to be visited is parsed, and
+//! a closure fills a [`Selection`]: the outputs that keep each object of the blob.
 
 mod selection;
 mod worker;
@@ -18,7 +18,7 @@ use crate::runtime::{Context, WorkItem, parallel_classify_phase};
 pub(crate) use selection::{GroupId, Selected, Selection};
 use worker::FilterWorker;
 
-/// What is known to become of a blob before it is read.
+/// The decision about a blob, made before its objects are visited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BlobDecision {
     /// No object is kept.
@@ -29,20 +29,20 @@ pub(crate) enum BlobDecision {
     Visit,
 }
 
-/// A blob, and what is known to become of it in each output.
+/// A blob to be filtered, and the decisions about it for all outputs.
 #[derive(Debug, Clone)]
 pub(crate) struct FilterItem {
     pub entry: BlobEntry,
-    /// The outputs that keep all of the blob.
+    /// The indices of the outputs that keep all objects of the blob.
     pub copied_to: Vec<u32>,
-    /// Whether its objects decide about the other outputs.
+    /// Whether the objects of the blob have to be visited, because other outputs may keep some of them.
     pub is_visited: bool,
     /// Whether the payload is transformed before it is written.
     pub is_transformed: bool,
 }
 
 impl FilterItem {
-    /// A blob whose decision is the same in the only output.
+    /// A blob to be filtered into a single output, with the decision for that output.
     pub(crate) fn new(entry: BlobEntry, decision: BlobDecision) -> Self {
         Self {
             entry,
@@ -55,7 +55,7 @@ impl FilterItem {
         }
     }
 
-    /// The same blob, transformed before it is written.
+    /// The same item, with a payload that is transformed before it is written.
     pub(crate) fn transformed(self) -> Self {
         Self {
             is_transformed: true,
@@ -91,41 +91,41 @@ impl WorkItem for FilterItem {
     }
 }
 
-/// Decides about a blob by its strings alone, before the rest is decompressed.
+/// Decides about a blob by its string table alone, before the rest of the payload is decompressed.
 pub(crate) type StringPrefilter<'a> = &'a (dyn Fn(&StringTable<'_>) -> BlobDecision + Sync);
 
-/// What became of a payload.
+/// The result of a [`Transform`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Transformed {
-    /// It is unchanged.
+    /// The payload is unchanged.
     No,
-    /// It is new, and this entry describes it but for its length and hash.
+    /// The payload is new. The entry describes it, apart from its length and hash.
     WithEntry(BlobEntry),
-    /// It is new.
+    /// The payload is new, and its entry has to be read from it.
     Yes,
 }
 
-/// Writes a transformed payload, with as many objects in the same order.
+/// Appends a transformed payload to the buffer. The new payload has the same number of objects, in the same order.
 pub(crate) type Transform<'a> =
     &'a (dyn Fn(&BlobEntry, &[u8], &mut Vec<u8>) -> Result<Transformed, FormatError> + Sync);
 
-/// An output that is open, and its header.
+/// An open output, and the header to write to it.
 pub(crate) struct FilterOutput {
     pub output: OpenOutput,
     pub header: HeaderBlock,
 }
 
-/// A file, and the outputs that its selected objects go to.
+/// A file, and the outputs for its selected objects.
 pub(crate) struct FilterJob<'a> {
-    /// The name of the pass.
+    /// The name of the pass, for progress and statistics.
     pub name: &'static str,
     pub file: &'a PbfFile,
     pub plan: BlobPlan,
-    /// Only where there is one output.
+    /// The prefilter; allowed only with a single output.
     pub prefilter: Option<StringPrefilter<'a>>,
-    /// Blobs whose kept part is in memory already.
+    /// The cache of blobs whose kept objects are in memory already.
     pub cache: Option<&'a PartialBlobCache>,
-    /// Metadata that is left out.
+    /// The metadata fields that the outputs leave out.
     pub clean: InfoFields,
     pub outputs: Vec<FilterOutput>,
     pub write: WriteOptions,
@@ -133,8 +133,8 @@ pub(crate) struct FilterJob<'a> {
 
 /// Writes the selected objects of a file to one output, in file order.
 ///
-/// `decide` tells about a blob by its entry; a blob without an index is visited in any case. `select` selects among the
-/// objects of a block, in order. What it returns goes to `note`, in file order.
+/// `decide` classifies a blob by its entry; a blob without an index is always visited. `select` pushes the decision
+/// about each object of a block, in order. Its return values are passed to `note` in file order.
 pub(crate) fn write_selected<T: Send>(
     job: FilterJob<'_>,
     decide: impl Fn(&BlobEntry) -> BlobDecision,
@@ -155,7 +155,8 @@ pub(crate) fn write_selected<T: Send>(
     Ok(summaries.into_iter().next().unwrap_or_default())
 }
 
-/// Writes the selected objects of a file to any number of outputs in one pass, as [`write_selected`] does to one.
+/// Writes the selected objects of a file to any number of outputs in one pass, as [`write_selected`] does for one
+/// output. Returns the summaries in the order of the outputs.
 pub(crate) fn write_outputs<T: Send>(
     job: FilterJob<'_>,
     decide: impl Fn(&BlobEntry) -> FilterItem,
@@ -193,7 +194,7 @@ pub(crate) fn write_outputs<T: Send>(
     writer.finish()
 }
 
-/// The bytes that an output copies from the input.
+/// The size hint of the output with index `output`: the number of bytes that it copies from the input.
 pub(crate) fn size_hint(items: &[FilterItem], output: u32) -> SizeHint {
     let is_copied = |item: &&FilterItem| !item.is_transformed && item.copied_to.contains(&output);
     let copies = items.iter().filter(is_copied).map(|item| &item.entry);
@@ -202,15 +203,15 @@ pub(crate) fn size_hint(items: &[FilterItem], output: u32) -> SizeHint {
     })
 }
 
-/// A pass over some blobs of the file of a [`FilteredWriter`].
+/// The options of a pass over some blobs of the file of a [`FilteredWriter`].
 pub(crate) struct FilterPass<'a> {
-    /// The name of the pass.
+    /// The name of the pass, for progress and statistics.
     pub name: &'static str,
-    /// Only where there is one output.
+    /// The prefilter; allowed only with a single output.
     pub prefilter: Option<StringPrefilter<'a>>,
-    /// Blobs whose kept part is in memory already.
+    /// The cache of blobs whose kept objects are in memory already.
     pub cache: Option<&'a PartialBlobCache>,
-    /// Transforms the payloads of the items that ask for it.
+    /// The transform for the payloads of the items with [`FilterItem::is_transformed`].
     pub transform: Option<Transform<'a>>,
 }
 
@@ -226,7 +227,7 @@ impl FilterPass<'_> {
     }
 }
 
-/// Writes selected objects of a file, in one pass or in several.
+/// Writes selected objects of a file to its outputs, in one pass or in several.
 pub(crate) struct FilteredWriter<'f> {
     file: &'f PbfFile,
     write: WriteOptions,
@@ -235,7 +236,7 @@ pub(crate) struct FilteredWriter<'f> {
 }
 
 impl<'f> FilteredWriter<'f> {
-    /// Begins the outputs.
+    /// Begins the outputs. `size_hints` has one hint per output.
     pub(crate) fn begin(
         file: &'f PbfFile,
         outputs: Vec<FilterOutput>,
@@ -260,7 +261,7 @@ impl<'f> FilteredWriter<'f> {
         })
     }
 
-    /// Appends the selected objects of some blobs. `select` and `note` are as in [`write_outputs`].
+    /// Appends the selected objects of some blobs. `select` and `note` are as in [`write_selected`].
     pub(crate) fn pass<T: Send>(
         &mut self,
         pass: FilterPass<'_>,
@@ -294,7 +295,8 @@ impl<'f> FilteredWriter<'f> {
         )
     }
 
-    /// Ends all outputs. Encoding the last blocks, and waiting for the disk, are done for several at once.
+    /// Completes all outputs. Their last blocks are encoded in parallel, and up to 16 files are flushed to disk at the
+    /// same time.
     pub(crate) fn finish(mut self) -> Result<Vec<WriteSummary>> {
         const AT_ONCE: usize = 16;
         self.sinks.iter_mut().try_for_each(Sink::end_block)?;
@@ -323,7 +325,7 @@ impl<'f> FilteredWriter<'f> {
     }
 }
 
-/// Selects among the objects of a block by their kind and id.
+/// Fills a selection by the kind and id of each object of a block.
 pub(crate) fn select_by_id(
     block: &ParsedBlock<'_>,
     selection: &mut Selection,

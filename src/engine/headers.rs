@@ -1,4 +1,4 @@
-//! Headers of outputs: made from the inputs' headers and what the user asked for.
+//! The headers of outputs, derived from the headers of the inputs and from the user's options.
 
 use crate::error::{Error, Result};
 use crate::file::PbfFile;
@@ -8,20 +8,20 @@ use crate::pbf::{HeaderBlock, feature};
 /// A header field that the user sets, with its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HeaderOption {
-    /// Time up to which changes are contained, in seconds since 1970.
+    /// The time up to which the data contains all changes, in seconds since 1970.
     ReplicationTimestamp(i64),
-    /// Number of the last change file contained.
+    /// The sequence number of the last change file that the data contains.
     ReplicationSequence(i64),
-    /// Where change files come from.
+    /// The URL of the server that publishes the change files.
     ReplicationUrl(String),
-    /// Where the data comes from.
+    /// The source of the data, as free text.
     Source(String),
     /// An optional feature to declare or, with `false`, not to declare.
     Feature(String, bool),
 }
 
 impl HeaderOption {
-    /// Reads `KEY=VALUE`.
+    /// Parses `KEY=VALUE`. If the key is unknown or the value is invalid, the error is a message for the user.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;
         match key {
@@ -64,31 +64,33 @@ impl HeaderOption {
     }
 }
 
-/// What the user wants in the output's header.
+/// The header fields of an output that the user sets.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HeaderOptions {
-    /// Name of the writing program; this program's name and version where `None`.
+    /// The name of the writing program; `None` for this program's name and version.
     pub generator: Option<String>,
-    /// Fields to set.
+    /// Other fields to set, in this order: of two values for a field the last counts.
     pub set: Vec<HeaderOption>,
 }
 
 impl HeaderOptions {
-    /// Puts the user's wishes into a header.
+    /// Sets the writing program and the user's fields in a header.
     pub fn apply(&self, header: &mut HeaderBlock) {
         header.writing_program = Some(generator(self.generator.as_deref()));
         self.set.iter().for_each(|option| option.apply(header));
     }
 }
 
-/// The name of the writing program: as given, or that of this one.
+/// The name of the writing program: `given`, or this program's name and version.
 pub(crate) fn generator(given: Option<&str>) -> String {
     given
         .unwrap_or(concat!("pbfhogg/", env!("CARGO_PKG_VERSION")))
         .to_owned()
 }
 
-/// The header of a file that holds what several inputs held: what all agree on is kept.
+/// The header of an output with the objects of several inputs. A required feature of any input is required. Optional
+/// features, source and replication fields are kept if all inputs agree. If every input has a bounding box, the output
+/// has the box around all of them. Fails if there is no input.
 pub(crate) fn merged_header(files: &[PbfFile]) -> Result<HeaderBlock> {
     let (first, rest) = files
         .split_first()
@@ -102,7 +104,8 @@ pub(crate) fn merged_header(files: &[PbfFile]) -> Result<HeaderBlock> {
         merged
             .optional_features
             .retain(|name| other.optional_features.contains(name));
-        // Files behind each other are not in order because each is; the writer finds out.
+        // A concatenation of sorted files need not be sorted. The writer checks the order, and declares it where it
+        // holds.
         merged.set_optional(feature::SORTED, false);
         merged.bbox_nano = match (merged.bbox_nano, other.bbox_nano) {
             (Some([l, r, t, b]), Some([left, right, top, bottom])) => {

@@ -1,5 +1,5 @@
-//! Opening the inputs of commands. What is OSM as text becomes a temporary PBF with a table of contents first, so
-//! that every command takes it.
+//! Opens the inputs of commands. A text input (OSM XML or OPL) is first converted to a temporary PBF with a table of
+//! contents, so that every command can read it.
 
 use super::headers::HeaderOptions;
 use crate::engine::OutputOptions;
@@ -14,18 +14,19 @@ use crate::pbf::{BlockBuilder, Compression, EncodedBlock, HeaderBlock, feature};
 use crate::runtime::{Context, InputFormat};
 use std::path::Path;
 
-/// Opens an input of which nothing is copied.
+/// Opens an input whose blobs are not copied to an output. A text input becomes a temporary PBF compressed with lz4.
 pub(crate) fn open(path: &Path, ctx: &Context) -> Result<PbfFile> {
     open_in(path, Compression::Lz4, ctx)
 }
 
-/// Opens an input of which blobs may be copied to an output: those of a temporary PBF are compressed as the
-/// output is.
+/// Opens an input whose blobs may be copied to an output. A text input becomes a temporary PBF with the compression of
+/// the output.
 pub(crate) fn open_to_copy(path: &Path, write: &WriteOptions, ctx: &Context) -> Result<PbfFile> {
     open_in(path, write.compression, ctx)
 }
 
-/// Opens an input in whatever format: `None` for PBF.
+/// Opens an input in any format and returns its text format, or `None` for PBF. The format is the one that `ctx` gives
+/// or, for [`InputFormat::Auto`], the one that the content shows.
 pub(crate) fn open_any(path: &Path, ctx: &Context) -> Result<(Input, Option<TextFormat>)> {
     let input = Input::open_in(path, ctx)?;
     let format = match ctx.input_format {
@@ -42,7 +43,8 @@ fn open_in(path: &Path, compression: Compression, ctx: &Context) -> Result<PbfFi
     to_pbf(input, format, compression, ctx)
 }
 
-/// A PBF of an input in whatever format.
+/// Opens `input` as a PBF file. An input in a text format is converted to a temporary PBF compressed with
+/// `compression`. An OsmChange file is an error.
 pub(crate) fn to_pbf(
     input: Input,
     format: Option<TextFormat>,
@@ -59,12 +61,12 @@ pub(crate) fn to_pbf(
     }
 }
 
-/// Whether the input was text.
+/// Whether the file was converted from a text input.
 pub(crate) fn is_text(file: &PbfFile) -> bool {
     file.input.original_len().is_some()
 }
 
-/// A PBF of what a text holds, in a temporary file without a name.
+/// Converts a text to a PBF in an unnamed temporary file.
 fn converted(
     input: Input,
     format: TextFormat,
@@ -87,8 +89,9 @@ fn converted(
     PbfFile::of_input(Input::converted(scratch.open()?, &input)?, ctx)
 }
 
-/// A file that was opened, in canonical order: one that is not is sorted into a temporary file first, with a note.
-/// `scratch` says where that goes; it is compressed as `write` says, without anything but the objects.
+/// Returns a file in canonical order, with its plan. If the objects of `file` are not in order, they are sorted into a
+/// temporary file in the directory `scratch`, and the user is informed. Of `write` only the compression is used. If the
+/// header declares canonical order, the file is sorted only if its index contradicts.
 pub(crate) fn in_order(
     file: PbfFile,
     write: &WriteOptions,
@@ -172,7 +175,7 @@ fn convert(
     writer.finish().map(drop)
 }
 
-/// Blocks of the objects, in their order.
+/// Builds blocks from objects, in their order.
 fn assemble(
     builder: &mut BlockBuilder,
     objects: &ChangeSet,
@@ -188,7 +191,7 @@ fn assemble(
     Ok(builder.take_blocks())
 }
 
-/// A header that says what a text says of itself.
+/// The header of a converted text: the bounding box, generator and replication state that the text declares.
 fn header(document_header: &DocumentHeader) -> HeaderBlock {
     let nano = |e7: i32| i64::from(e7) * NANO_PER_DECIMICRO;
     let mut header = HeaderBlock::default();

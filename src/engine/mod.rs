@@ -1,4 +1,5 @@
-//! The parts that commands are made of: passes over blobs, selections of objects, references, and the sink of results.
+//! The components that commands share: opening inputs, passes over blobs, selections of objects, following references,
+//! merging sorted files, and the sink that writes a PBF file.
 
 pub(crate) mod block_packer;
 pub(crate) mod element_writer;
@@ -25,7 +26,7 @@ pub use sink::WriteSummary;
 use crate::file::PbfFile;
 use crate::io::SizeHint;
 
-/// The size of a copy of a file.
+/// The size hint for a copy of all data blobs of a file.
 pub(crate) fn copy_size_hint(file: &PbfFile) -> SizeHint {
     SizeHint::copy_of(file.data_start, file.data_end - file.data_start)
 }

@@ -1,5 +1,5 @@
-//! What is kept of blobs, from when it was found until it is written: a blob of which little is kept need
-//! not be read a second time.
+//! A cache of the kept objects of blobs, from the pass that selects them to the pass that writes them: a blob of which
+//! few objects are kept is read only once.
 
 use crate::error::FormatError;
 use crate::pbf::{BlobEntry, BlobFlags, EditScript, ParsedBlock, put_kept_block};
@@ -7,22 +7,22 @@ use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Of how many objects one is kept at most, in a blob that is cache.
+/// The minimum ratio of all objects of a cached blob to its kept objects.
 const LEAST_OF: usize = 4;
-/// Bytes a blob that is cache, beside what is cache of it.
+/// The number of bytes that a cached blob occupies, in addition to its payload.
 const A_BLOB: u64 = (size_of::<(BlobEntry, Vec<u8>)>() * 2) as u64;
 
-/// Blobs without the objects that nobody keeps, by where they were in the file. Several threads may add
-/// to it at a time.
+/// Payloads of blobs without the objects that no output keeps, by the offset of the blob in the file. Several threads
+/// may add blobs at the same time.
 #[derive(Debug)]
 pub(crate) struct PartialBlobCache {
     blobs: Mutex<FxHashMap<u64, (BlobEntry, Vec<u8>)>>,
-    /// Bytes that may still be taken.
+    /// The number of bytes that further blobs may occupy.
     left: AtomicU64,
 }
 
 impl PartialBlobCache {
-    /// Takes no more than so many bytes of memory: what does not fit is not cache.
+    /// An empty cache for `limit` bytes. Blobs that do not fit are not cached.
     pub(crate) fn new(limit: u64) -> Self {
         Self {
             blobs: Mutex::default(),
@@ -30,8 +30,9 @@ impl PartialBlobCache {
         }
     }
 
-    /// Holds the objects of a block that a script keeps, `kept` of them, where they are few. The script has a
-    /// step for each object of the block, which are of one kind.
+    /// Caches the `kept` objects of a block that the script keeps, if they are at most a quarter of the block. The
+    /// script covers all objects of the block. Blobs of several kinds, and blobs without a content hash, are not
+    /// cached.
     pub(crate) fn add(
         &self,
         entry: &BlobEntry,
@@ -40,7 +41,8 @@ impl PartialBlobCache {
         script: impl FnOnce() -> EditScript,
     ) -> Result<(), FormatError> {
         let is_little = kept > 0 && kept * LEAST_OF <= entry.count as usize;
-        // What an entry without a hash says is compared with its blob where the blob is written.
+        // Only a content hash proves that the entry describes the blob. A blob without one is decoded again, and
+        // compared with its entry, when it is written.
         let is_true = entry.flags.has(BlobFlags::HASHED) && entry.kinds.single().is_some();
         if !is_little || !is_true || self.left.load(Ordering::Relaxed) == 0 {
             return Ok(());
@@ -58,20 +60,20 @@ impl PartialBlobCache {
                 let mut blobs = self.blobs.lock().unwrap_or_else(PoisonError::into_inner);
                 blobs.insert(entry.offset, (*entry, cut));
             }
-            // No room: the next need not be cut out.
+            // The cache is full. With 0 bytes left, further blobs are not even cut.
             Err(_) => self.left.store(0, Ordering::Relaxed),
         }
         Ok(())
     }
 
-    /// Lets go of blobs of which more is kept than was known.
+    /// Removes the blobs for which `is_complete` returns false: further objects of them turned out to be kept.
     pub(crate) fn retain(&mut self, is_complete: impl Fn(&BlobEntry) -> bool) {
         let blobs = self.blobs.get_mut();
         let blobs = blobs.unwrap_or_else(PoisonError::into_inner);
         blobs.retain(|_, (entry, _)| is_complete(entry));
     }
 
-    /// Takes out the payload of a blob.
+    /// Removes the payload of a blob from the cache and returns it.
     pub(crate) fn take(&self, entry: &BlobEntry) -> Option<Vec<u8>> {
         let mut blobs = self.blobs.lock().unwrap_or_else(PoisonError::into_inner);
         blobs.remove(&entry.offset).map(|(_, payload)| payload)

@@ -1,4 +1,4 @@
-//! What objects refer to, and what that refers to in turn: relations, ways, nodes.
+//! Follows references, direct and indirect: from relations to their members, and from ways to their nodes.
 
 use super::scan::Scan;
 use crate::error::{FormatError, Result};
@@ -9,10 +9,10 @@ use crate::pbf::{BlobEntry, ParsedBlock};
 use crate::runtime::Context;
 use rustc_hash::FxHashMap;
 
-/// The objects that those of `wanted` refer to, directly or through others: members of relations, nodes
-/// of ways. Relations may form cycles. What is in `wanted` itself may be among them.
+/// The objects that the objects of `wanted` refer to, directly or through other objects: members of relations and nodes
+/// of ways. The result may include objects of `wanted`, and ids that are not in the file. Relations may form cycles.
 ///
-/// The nodes of the wanted ways are not looked for where `nodes_of_wanted` has them already.
+/// `nodes_of_wanted` are the nodes of the ways of `wanted`, if the caller knows them; these ways are not read then.
 pub(crate) fn referenced(
     file: &PbfFile,
     plan: &BlobPlan,
@@ -53,7 +53,7 @@ pub(crate) fn referenced(
     Ok(found)
 }
 
-/// The nodes of some ways, ascending, each once: they go into a set in that order most quickly.
+/// The nodes of the wanted ways of a block, ascending and without duplicates: a set adds ids fastest in that order.
 fn nodes_of_ways(
     block: &ParsedBlock<'_>,
     is_wanted: impl Fn(i64) -> bool,
@@ -63,17 +63,18 @@ fn nodes_of_ways(
     Ok(each_once(refs))
 }
 
-/// Ids in ascending order, each once.
+/// Sorts ids in ascending order and removes duplicates.
 pub(crate) fn each_once(mut ids: Vec<i64>) -> Vec<i64> {
     ids.sort_unstable();
     ids.dedup();
     ids
 }
 
-/// Members of relations: all that relations refer to relations, so that it can be followed whatever the
-/// order in the file, and nodes and ways of those that are wanted.
+/// Members of the relations of a block. References between relations are collected for all relations, since a relation
+/// may turn out to be reached only later; nodes and ways are collected for the wanted relations.
 #[derive(Default)]
 struct Members {
+    /// Pairs of a relation and a relation that is its member.
     nested: Vec<(i64, i64)>,
     others: Vec<(ObjectKind, i64)>,
 }
@@ -132,8 +133,8 @@ fn relations(
     )
 }
 
-/// Follows relations to relations. All that is met goes into `found`; what is not wanted anyway is
-/// returned.
+/// Follows references between relations, from the wanted relations on. `nested` has the members of each relation that
+/// are relations. Adds every relation that is reached to `found`, and returns those that are not wanted.
 fn follow(wanted: &IdSet, nested: &FxHashMap<i64, Vec<i64>>, found: &mut IdSet) -> IdSet {
     let mut more = IdSet::default();
     let is_wanted = |parent: &&i64| wanted.contains(**parent);

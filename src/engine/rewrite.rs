@@ -1,4 +1,4 @@
-//! Writing every blob of a file anew, each on its own.
+//! A pass that decodes each blob of a file and copies or replaces it.
 
 use super::sink::{BlobOutcome, Sink};
 use crate::error::{FormatError, Result};
@@ -6,16 +6,16 @@ use crate::file::{BlobPass, PbfFile, WriteOptions, completed_entry};
 use crate::pbf::{BlobEntry, FrameEncoder};
 use crate::runtime::Context;
 
-/// What becomes of a blob that was decoded.
+/// The decision about a blob that was decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rewritten {
-    /// It is copied as it is.
+    /// The blob is copied unchanged.
     No,
-    /// The blocks that the encoder was given take its place.
+    /// The blocks that were added to the encoder replace the blob.
     Yes,
 }
 
-/// The blobs to rewrite, and the name of the pass.
+/// The blobs of a pass that rewrites a file, and its options.
 pub(crate) struct Rewrite<'f> {
     pub name: &'static str,
     pub file: &'f PbfFile,
@@ -24,8 +24,9 @@ pub(crate) struct Rewrite<'f> {
 }
 
 impl<'f> Rewrite<'f> {
-    /// Calls `rewrite` with each blob's payload and an encoder, and hands the outcomes to a sink in file order. What
-    /// `rewrite` returns besides goes to `note`, in file order. `init` makes a worker's scratch.
+    /// Calls `rewrite` with the payload of each blob and an encoder, and passes the outcomes to the sink in the order
+    /// of the entries. The other return value of `rewrite` is passed to `note`, in the same order. `init` makes the
+    /// scratch of a worker.
     pub(crate) fn run<S, T: Send>(
         self,
         sink: &mut Sink<'f>,

@@ -1,4 +1,4 @@
-//! A pass that learns something from the blobs that a plan could not rule out.
+//! A pass that reads the blobs that a closure picks, and writes nothing.
 
 use super::filter::{BlobDecision, StringPrefilter};
 use crate::error::{FormatError, Result};
@@ -6,7 +6,7 @@ use crate::file::{BlobPass, BlobPlan, PbfFile};
 use crate::pbf::{BlobEntry, ParsedBlock, StringTable};
 use crate::runtime::{Context, WorkItem};
 
-/// A pass over blobs of a file, and how much of each block it parses.
+/// A pass over blobs of a file that parses each block, with or without its strings.
 pub(crate) struct Scan<'a> {
     name: &'static str,
     file: &'a PbfFile,
@@ -16,7 +16,7 @@ pub(crate) struct Scan<'a> {
     ctx: &'a Context,
 }
 
-/// A blob of which something is to be found.
+/// A blob to be scanned.
 struct ScanItem<'e>(&'e BlobEntry);
 
 impl WorkItem for ScanItem<'_> {
@@ -25,13 +25,13 @@ impl WorkItem for ScanItem<'_> {
     }
 
     fn held_bytes(&self) -> u64 {
-        // A closure returns up to 16 bytes for each object.
+        // Closures return up to 16 bytes per object.
         self.0.input_bytes() * 2 + u64::from(self.0.count) * 16
     }
 }
 
 impl<'a> Scan<'a> {
-    /// A pass over ids, locations and references, without strings.
+    /// A pass that parses ids, locations and references, but no strings.
     pub(crate) fn bare(
         name: &'static str,
         file: &'a PbfFile,
@@ -48,7 +48,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The same pass with the strings of each block.
+    /// The same pass, which also parses the string table of each block.
     pub(crate) fn with_strings(self) -> Self {
         Self {
             with_strings: true,
@@ -56,7 +56,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The same pass with strings, without the blobs that `prefilter` drops.
+    /// The same pass, which also parses the string table of each block and skips blobs that `prefilter` drops.
     pub(crate) fn prefiltered(self, prefilter: StringPrefilter<'a>) -> Self {
         Self {
             prefilter: Some(prefilter),
@@ -64,7 +64,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Parses the blobs that `picks` selects and hands what `find` returns for each to `take`, in file order.
+    /// Parses the blobs that `picks` selects, calls `find` with each, and passes the results to `take` in file order.
     pub(crate) fn run<T: Send>(
         self,
         picks: impl Fn(&BlobEntry) -> bool,

@@ -1,5 +1,5 @@
-//! Going through several files side by side: which blobs stand for themselves, which overlap others, and in
-//! what portions the latter are taken together.
+//! Plans a walk over several files side by side. A blob that overlaps no other blob is a step of its own. Overlapping
+//! blobs form clusters, and a cluster is cut into shards, which are ranges of keys.
 
 use crate::error::{Error, FormatError, Result};
 use crate::file::BlobReader;
@@ -13,33 +13,35 @@ use std::sync::Arc;
 /// A blob of one of the inputs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Source {
-    /// Which input.
+    /// The index of the input.
     pub file: usize,
     pub entry: BlobEntry,
 }
 
-/// The objects of a cluster that lie in a range of keys.
+/// The objects of a cluster whose keys lie in a range.
 #[derive(Debug, Clone)]
 pub(crate) struct Shard {
-    /// The blobs that reach into the range.
+    /// The blobs that overlap the range.
     pub sources: Vec<Source>,
-    /// The first key of the range; `None` for everything up to its end.
+    /// The first key of the range; `None` if the range has no lower limit.
     pub from: Option<TypeThenId>,
-    /// The first key behind the range; `None` for everything from its start.
+    /// The first key after the range; `None` if the range has no upper limit.
     pub until: Option<TypeThenId>,
     /// All blobs of the cluster, shared by its shards.
     pub cluster: Arc<Vec<Source>>,
 }
 
-/// One step of the output, in canonical order.
+/// A step of the walk. Steps are in canonical order.
 #[derive(Debug, Clone)]
 pub(crate) enum MergeStep {
+    /// A blob that is in order and overlaps no other blob, or has no objects.
     Copy(Source),
+    /// A part of a cluster.
     Merge(Shard),
 }
 
 impl Shard {
-    /// All of one blob.
+    /// A shard of all objects of one blob.
     pub(crate) fn of(source: Source) -> Self {
         Self {
             sources: vec![source],
@@ -49,7 +51,8 @@ impl Shard {
         }
     }
 
-    /// The blobs that start in the shard, so that each is counted once.
+    /// The blobs whose first key is in the shard. Each blob of a cluster starts in one shard only, so that it is
+    /// counted once.
     fn starting(&self) -> impl Iterator<Item = &BlobEntry> {
         let entries = self.sources.iter().map(|source| &source.entry);
         entries.filter(|entry| self.from.is_none() || entry.first_key() >= self.from)
@@ -74,7 +77,7 @@ impl WorkItem for MergeStep {
         }
     }
 
-    /// The payloads of the blobs that are merged.
+    /// The length of the payloads of the blobs to be merged.
     fn held_bytes(&self) -> u64 {
         match self {
             Self::Copy(_) => 0,
@@ -84,7 +87,7 @@ impl WorkItem for MergeStep {
 }
 
 impl MergeStep {
-    /// Blobs of the input that are merged, each counted in the shard it starts in.
+    /// The number of blobs of the inputs to be merged. A blob is counted in the shard that it starts in.
     pub(crate) fn blobs_merged(&self) -> u64 {
         match self {
             Self::Copy(_) => 0,
@@ -92,7 +95,7 @@ impl MergeStep {
         }
     }
 
-    /// The bytes that this step adds to the output.
+    /// The size hint for the part of the output that this step produces.
     pub(crate) fn size_hint(&self) -> SizeHint {
         match self {
             Self::Copy(source) => {
@@ -113,31 +116,32 @@ fn total(sources: &[Source], value: fn(&BlobEntry) -> u32) -> u64 {
         .sum()
 }
 
-/// Whether two blobs hold the same objects, each once, as far as their hashes tell.
+/// Whether two blobs have equal payloads according to their content hashes, contain objects of one kind, and contain
+/// each id once.
 pub(crate) fn are_equal(one: &BlobEntry, other: &BlobEntry) -> bool {
     let hashed = |entry: &BlobEntry| entry.flags.has(BlobFlags::HASHED);
     hashed(one)
         && hashed(other)
         && (one.hash, one.payload_len, one.count) == (other.hash, other.payload_len, other.count)
         && (one.first_key(), one.last_key()) == (other.first_key(), other.last_key())
-        // Ids that come again may go on in the blob beside.
+        // If ids repeat, the last id of a blob may continue in the next blob.
         && one.flags.has(BlobFlags::STRICT)
         && one.kinds.single().is_some()
 }
 
-/// The blobs without those that hold the same as another.
+/// Removes blobs that are equal to a blob before them. The result is ordered by first keys.
 pub(crate) fn without_equals(mut blobs: Vec<Source>) -> Vec<Source> {
     blobs.sort_by_key(|source| source.entry.first_key());
     blobs.dedup_by(|later, kept| are_equal(&later.entry, &kept.entry));
     blobs
 }
 
-/// Cuts the blobs of all inputs into steps.
+/// Plans the steps for the blobs of all inputs. A shard has about `shard_bytes` bytes of payload.
 pub(crate) fn plan_steps(blobs: Vec<Source>, shard_bytes: u64) -> Vec<MergeStep> {
-    // Blobs without nodes, ways or relations have no place in the order: they go to the end.
+    // Blobs without nodes, ways or relations have no position in the order: they are copied at the end.
     let (mut blobs, empty): (Vec<_>, Vec<_>) =
         blobs.into_iter().partition(|source| source.entry.count > 0);
-    // Stable: blobs that start alike keep the order of the inputs.
+    // The sort is stable: blobs with the same first key keep the order of the inputs.
     blobs.sort_by_key(|source| source.entry.first_key());
     let mut steps = Vec::new();
     let mut cluster: Vec<Source> = Vec::new();
@@ -155,7 +159,8 @@ pub(crate) fn plan_steps(blobs: Vec<Source>, shard_bytes: u64) -> Vec<MergeStep>
 }
 
 impl MergeStep {
-    /// The step with a blob in which ids come again merged by itself, so that each comes once.
+    /// The step, with a copy of a blob in which ids repeat replaced by a merge of that blob alone, which can remove
+    /// duplicates.
     pub(crate) fn with_each_id_once(self) -> Self {
         match self {
             Self::Copy(source) if !source.entry.flags.has(BlobFlags::STRICT) => self.encoded_anew(),
@@ -163,8 +168,8 @@ impl MergeStep {
         }
     }
 
-    /// The step with a blob that would have been copied merged by itself: what is in a temporary
-    /// file is not in the form that was asked for.
+    /// The step, with a copy of a blob replaced by a merge of that blob alone. Blobs of a temporary file are merged
+    /// rather than copied, since they do not have the compression of the output.
     pub(crate) fn encoded_anew(self) -> Self {
         match self {
             Self::Copy(source) => Self::Merge(Shard::of(source)),
@@ -187,14 +192,14 @@ fn end_cluster(cluster: Vec<Source>, shard_bytes: u64, steps: &mut Vec<MergeStep
     }
 }
 
-/// Cuts a cluster, which is ordered by first keys, into shards of about `shard_bytes`.
+/// Cuts a cluster, which is ordered by first keys, into shards of about `shard_bytes` bytes of payload.
 pub(crate) fn shards(cluster: Vec<Source>, shard_bytes: u64) -> Vec<Shard> {
     let cluster = Arc::new(cluster);
     let cuts = cuts(&cluster, shard_bytes);
     let starts = std::iter::once(None).chain(cuts.iter().copied().map(Some));
     let ends = cuts.iter().copied().map(Some).chain([None]);
     let mut shards = Vec::new();
-    // Blobs that reach over the cut into the next shard.
+    // Blobs that extend over the cut into the next shard.
     let mut reaching: Vec<Source> = Vec::new();
     let mut rest = cluster.as_slice();
     for (from, until) in starts.zip(ends) {
@@ -221,10 +226,10 @@ pub(crate) fn shards(cluster: Vec<Source>, shard_bytes: u64) -> Vec<Shard> {
     shards
 }
 
-/// Keys that cut a cluster into portions of about `shard_bytes` of payload, ascending.
+/// The keys, in ascending order, that cut a cluster into shards of about `shard_bytes` bytes of payload.
 ///
-/// The objects of a blob are taken to lie evenly between its smallest and its largest id, which is
-/// near enough: a cut in the wrong place costs some balance and nothing else.
+/// The objects of a blob are assumed to be spread evenly between its smallest and its largest id. The assumption
+/// affects the balance of the shards only.
 fn cuts(cluster: &[Source], shard_bytes: u64) -> Vec<TypeThenId> {
     let samples = (4096 / cluster.len().max(1)).clamp(2, 32) as u64;
     let mut points: Vec<(TypeThenId, u64)> = Vec::with_capacity(cluster.len() * samples as usize);
@@ -257,7 +262,7 @@ fn cuts(cluster: &[Source], shard_bytes: u64) -> Vec<TypeThenId> {
     cuts
 }
 
-/// A reader for each input. One a worker.
+/// A reader for each input. Each worker has its own `Sources`.
 pub(crate) struct Sources<'f> {
     readers: Vec<BlobReader<'f>>,
 }

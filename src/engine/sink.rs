@@ -1,4 +1,4 @@
-//! The sink of a command: takes what becomes of each blob, in file order, and writes a PBF file.
+//! The sink of a command, which receives the outcome of each blob in file order and writes a PBF file.
 
 use super::block_packer::{BlockPacker, Encoders};
 use crate::error::Result;
@@ -9,29 +9,29 @@ use crate::runtime::Context;
 use serde::Serialize;
 use std::rc::Rc;
 
-/// What an output gets for a blob of the input.
+/// The outcome of a blob of an input: the part of the output that replaces it.
 #[derive(Debug)]
 pub(crate) enum BlobOutcome {
-    /// Nothing.
+    /// Nothing is written.
     Drop,
-    /// The blob as it is: a range of the input.
+    /// The blob is copied unchanged, as a range of the input.
     Copy(BlobEntry),
-    /// Blobs that were encoded in its place.
+    /// Encoded blobs replace the blob.
     Frames(Vec<EncodedFrame>),
-    /// Small blocks in its place, to be joined with their neighbours.
+    /// Small blocks replace the blob. They are joined with the small blocks of adjacent blobs.
     Blocks(Vec<EncodedBlock>),
 }
 
-/// Counts of the blobs of an output.
+/// The properties of an output, and the number of blobs of the input by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct WriteSummary {
-    /// The file that was written.
+    /// The length, blobs and objects of the output.
     pub written: Written,
-    /// Blobs that were copied as they were.
+    /// The number of blobs that were copied unchanged.
     pub blobs_copied: u64,
-    /// Blobs that were skipped without being read.
+    /// The number of blobs that were left out by their index entries alone, without a visit to their objects.
     pub blobs_skipped: u64,
-    /// Blobs that were written anew, as a whole or in part.
+    /// The number of blobs whose objects were written to new blobs, all or some of them.
     pub blobs_rewritten: u64,
 }
 
@@ -42,7 +42,8 @@ pub(crate) struct Sink<'f> {
 }
 
 impl<'f> Sink<'f> {
-    /// Begins a file.
+    /// Creates the output and begins a file. Fails if the output exists and may not be overwritten, or if the file
+    /// system has less space than `size_hint` says is copied.
     pub(crate) fn create(
         target: OutputTarget,
         header: HeaderBlock,
@@ -54,7 +55,8 @@ impl<'f> Sink<'f> {
         Ok(Self::of_writer(writer, &Encoders::new(write, ctx), 1))
     }
 
-    /// Begins a file in an output that is open: one of `outputs` that are written at the same time and share `encoders`.
+    /// Begins a file in an open output: one of `outputs` outputs that are written at the same time and share
+    /// `encoders`.
     pub(crate) fn in_output(
         output: OpenOutput,
         header: HeaderBlock,
@@ -68,7 +70,8 @@ impl<'f> Sink<'f> {
         Ok(Self::of_writer(writer, encoders, outputs))
     }
 
-    /// A sink on top of a writer; `encoders` compress the blocks that are joined.
+    /// A sink that writes to `writer`, one of `outputs` outputs that share `encoders`. The encoders compress joined
+    /// blocks.
     pub(crate) fn of_writer(
         writer: PbfWriter<'f>,
         encoders: &Rc<Encoders>,
@@ -80,7 +83,7 @@ impl<'f> Sink<'f> {
         }
     }
 
-    /// Appends what becomes of a blob of `input`.
+    /// Appends the outcome of a blob of `input`, and counts the blob.
     pub(crate) fn add(&mut self, input: &'f Input, outcome: BlobOutcome) -> Result<()> {
         match outcome {
             BlobOutcome::Drop => Ok(()),
@@ -100,7 +103,7 @@ impl<'f> Sink<'f> {
         }
     }
 
-    /// Appends blobs that replace none of the input.
+    /// Appends encoded blobs without counting a blob of the input.
     pub(crate) fn append(&mut self, frames: Vec<EncodedFrame>) -> Result<()> {
         match frames.is_empty() {
             true => Ok(()),
@@ -108,27 +111,26 @@ impl<'f> Sink<'f> {
         }
     }
 
-    /// Appends a block that replaces none of the input, to be joined with its neighbours.
     pub(crate) fn append_block(&mut self, block: EncodedBlock) -> Result<()> {
         self.packer.block(block)
     }
 
-    /// Counts a blob that was skipped.
+    /// Counts a blob of the input that is left out.
     pub(crate) fn skip(&mut self) {
         self.summary.blobs_skipped += 1;
     }
 
-    /// Has the block that is being joined encoded: what comes next begins another.
+    /// Ends the block that is being joined, and starts to encode it.
     pub(crate) fn end_block(&mut self) -> Result<()> {
         self.packer.end_block()
     }
 
-    /// Waits for all blocks, and gives the writer back for the file to be ended.
+    /// Waits until all blocks are encoded, and returns the writer, so that the caller can complete the file.
     pub(crate) fn into_writer(self) -> Result<(PbfWriter<'f>, WriteSummary)> {
         Ok((self.packer.finish()?, self.summary))
     }
 
-    /// Ends the file, which takes its name.
+    /// Completes the file, flushes it to disk and gives it its name.
     pub(crate) fn finish(self) -> Result<WriteSummary> {
         let (writer, summary) = self.into_writer()?;
         Ok(WriteSummary {

@@ -1,8 +1,8 @@
-//! Sorting open files into canonical order: blobs that are in order are copied, the others are merged.
+//! Sorts open files into canonical order.
 //!
-//! Blobs whose id range no other blob overlaps, and whose objects stand in order, are copied. The
-//! others form clusters of overlapping ranges; a cluster is cut into shards by id, and each
-//! shard is merged by one worker from the blobs that reach into it.
+//! A blob is copied if its objects are in order and its id range overlaps the range of no other blob. The other blobs
+//! form clusters with overlapping ranges. A cluster is cut into shards by id, and each shard is merged by one worker
+//! from the blobs that overlap it.
 
 mod merge;
 
@@ -19,24 +19,25 @@ use crate::runtime::{Context, Pass};
 use merge::merge_shard;
 use serde::Serialize;
 
-/// Where sorted objects go, and which duplicates are left out.
+/// The output of a sort, and the handling of duplicates.
 #[derive(Debug, Clone)]
 pub(crate) struct SortJob {
     pub output: OutputOptions,
     pub dedupe: Dedupe,
 }
 
-/// What becomes of objects that come again, in one input or in several.
+/// The handling of duplicates: objects of the same kind and id, in one input or in several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Dedupe {
-    /// All are kept.
+    /// All duplicates are kept.
     #[default]
     KeepAll,
-    /// The highest version is kept, once; in history files each version once.
+    /// Of each object only the highest version is kept, once. If an input is a history file, all versions are kept,
+    /// each once.
     HighestVersion,
 }
 
-/// As [`Dedupe`], for inputs that are known.
+/// The versions of an object that are kept: [`Dedupe`] for given inputs, which may be history files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum KeptVersions {
     All,
@@ -44,14 +45,14 @@ enum KeptVersions {
     HighestVersion,
 }
 
-/// What `sort` did.
+/// The result of `sort`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Summary {
-    /// The file that was written.
+    /// The length, blobs and objects of the output.
     pub written: Written,
-    /// Blobs that were copied as they were.
+    /// The number of blobs that were copied unchanged.
     pub blobs_copied: u64,
-    /// Blobs whose objects were merged.
+    /// The number of blobs of the inputs whose objects were merged.
     pub blobs_merged: u64,
 }
 
@@ -65,17 +66,17 @@ impl Summary {
     }
 }
 
-/// Bytes of payload that are merged at a time, all workers together.
+/// The budget for payloads that all workers together merge at the same time, in bytes.
 const MERGE_BUDGET: u64 = 256 << 20;
 
-/// Bytes of payload that one shard should have. It decides where blocks are cut, and so must not
-/// depend on the number of jobs.
+/// The approximate size of a shard: the payloads of its blobs, in bytes. It decides where output blocks are cut, and so
+/// must not depend on the number of jobs.
 const SHARD_BYTES: u64 = 32 << 20;
 
-/// Sorts and merges `files` into one output in canonical order.
+/// Sorts and merges `files` into one output in canonical order. Fails if there is no file.
 pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> Result<Summary> {
     let mut header = merged_header(&files)?;
-    // Files that are in order are copied while they are looked at.
+    // A single file in order needs no further phase: it is copied while its order is checked.
     ctx.expect_phases(u64::from(files.len() > 1 || !header.has(feature::SORTED)));
     header.set_optional(feature::SORTED, true);
     job.output.header.apply(&mut header);
@@ -121,15 +122,15 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
     write_steps(job, header, &inputs, steps, merged, kept, ctx)
 }
 
-/// What came of copying a file in the hope that it is sorted.
+/// The result of [`copy_while_sorted`].
 enum Attempt {
     Sorted(Summary),
-    /// It is not; this is what is in it.
+    /// The file is not in order, or the output is a stream. Nothing was written.
     Unsorted(BlobPlan),
 }
 
-/// Copies blobs while they turn out to be in order, so that a sorted file without an index is read
-/// and copied in one go. What was copied of another is dropped: it never had a name.
+/// Copies blobs as long as they prove to be in order, so that a sorted file without an index is checked and copied in
+/// one pass. At the first blob that is out of order, the unfinished output, which has no name yet, is dropped.
 fn copy_while_sorted(
     job: &SortJob,
     file: &PbfFile,
@@ -138,13 +139,13 @@ fn copy_while_sorted(
     ctx: &Context,
 ) -> Result<Attempt> {
     let target = job.output.target.clone();
-    // A stream cannot take back what it was given.
+    // Bytes written to a stream cannot be withdrawn: a stream is written once the order is known.
     let mut sink = match target.is_stream() {
         true => None,
         false => {
             let mut size_hint = copy_size_hint(file);
             if !file.toc.as_ref().is_some_and(|toc| toc.flags.sorted) {
-                // Perhaps nothing is copied in the end.
+                // The order is not verified: it may turn out that nothing is copied, so a full disk is no error yet.
                 size_hint.copied = 0;
             }
             Some(Sink::create(

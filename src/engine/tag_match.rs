@@ -1,14 +1,17 @@
-//! Tag expressions against the objects of a block: each distinct string is looked at once.
+//! Matches tag expressions against the objects of a block. Each string of the block is compared with the keys of the
+//! expressions once, not once per object.
 
 use crate::error::FormatError;
 use crate::osm::{ObjectKind, TagExpression, TagFilter};
 use crate::pbf::{ObjectView, StringTable};
 
-/// A [`TagFilter`] as it applies to one block.
+/// A [`TagFilter`], prepared for the strings of one block.
 pub(crate) struct BlockMatcher<'b> {
     strings: &'b StringTable<'b>,
-    /// For each string, where in `expressions` those with that key stand, plus one; 0 where there is none.
+    /// For each string the index in `expressions` of the list of expressions with that key, plus one; 0 if there is
+    /// none.
     by_key: Vec<u32>,
+    /// A list for each key in the block that occurs in an expression.
     expressions: Vec<Vec<&'b TagExpression>>,
 }
 
@@ -29,7 +32,8 @@ impl<'b> BlockMatcher<'b> {
         matcher
     }
 
-    /// Whether no object of the block can match: its strings lack every key, or every value.
+    /// Whether no object of the block can match: for every expression the strings of the block lack the key, or every
+    /// value that matches.
     pub(crate) fn is_hopeless(&self) -> bool {
         let has_value = |expression: &TagExpression| {
             let mut strings = self.strings.iter();
@@ -38,7 +42,8 @@ impl<'b> BlockMatcher<'b> {
         !self.expressions.iter().flatten().copied().any(has_value)
     }
 
-    /// Whether some expression matches the object.
+    /// Whether at least one expression matches the object. Fails if a tag refers to a string that the block does not
+    /// have.
     pub(crate) fn matches(&self, object: &ObjectView<'_>) -> Result<bool, FormatError> {
         if self.expressions.is_empty() {
             return Ok(false);

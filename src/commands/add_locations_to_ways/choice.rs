@@ -1,4 +1,4 @@
-//! How locations are looked up: what a file asks for, and what the machine has.
+//! Chooses the method of looking up locations, by the ids of the file and the memory of the machine.
 
 use super::partitions::Partitions;
 use super::{IndexType, Options, Parts};
@@ -11,32 +11,33 @@ use crate::pbf::{BlobEntry, ParsedBlock, WayNodes};
 use crate::runtime::{Context, human_bytes};
 use std::path::{Path, PathBuf};
 
-/// Bytes that the program itself takes, with blobs in flight and what is being written.
+/// The memory of the program itself, of blobs in flight and of chunks on their way to the disk, in bytes.
 const BASE: u64 = 32 << 20;
-/// Bytes a worker: a frame, its payload, the same with locations, and their nodes.
+/// Bytes per worker: a frame, its payload, the payload with locations, and the nodes of its ways.
 const A_JOB: u64 = 20 << 20;
-/// Bytes an entry of the plan, of which there are two.
+/// Bytes per blob: its entry in the plan and in copies of the plan.
 const A_BLOB: u64 = 3 * size_of::<BlobEntry>() as u64;
-/// Bytes of temporary files a reference: of real files it takes 5 to 7.
+/// Bytes of temporary files per reference. Real files take 5 to 7.
 const A_REFERENCE: u64 = 8;
-/// Blobs that are looked at for an estimate.
+/// The approximate number of blobs in the sample that the number of references is estimated from.
 const SAMPLED: usize = 24;
-/// Bytes by which a range may turn out larger than others.
+/// The maximum reserve for a range that turns out larger than planned, in bytes.
 const SLACK: u64 = 1 << 20;
-/// Files that are open beside those of ranges.
+/// The number of open files that do not belong to ranges.
 const OTHER_FILES: u64 = 64;
-/// The most ranges of ids.
+/// The maximum number of ranges of ids.
 const MOST_PARTITIONS: u64 = 2048;
 
-/// How locations are looked up.
+/// The method of looking up locations.
 pub(super) enum Choice {
     InMemory(StoreForm),
-    /// By a join in a directory.
+    /// By a join on disk, with temporary files in this directory.
     OnDisk(Partitions, PathBuf),
 }
 
 impl Choice {
-    /// What the user wants, or what suits.
+    /// Returns the method that the user chose or, for [`IndexType::Auto`], the fastest method that fits into memory.
+    /// Fails if the chosen method takes more memory than allowed, or a join takes more disk space than is free.
     pub(super) fn make(
         file: &PbfFile,
         parts: &Parts,
@@ -78,16 +79,16 @@ impl Choice {
     }
 }
 
-/// Bytes of memory.
+/// Estimates of memory, in bytes, and the numbers that they depend on.
 struct Memory {
     nodes: u64,
-    /// Blobs of ways.
+    /// The number of blobs that contain ways.
     lists: u64,
-    /// What is taken beside locations.
+    /// The memory of everything but locations.
     fixed: u64,
     dense: u64,
     sparse: u64,
-    /// What may be taken.
+    /// The maximum memory.
     limit: u64,
 }
 
@@ -111,7 +112,7 @@ impl Memory {
             memory.dense += bytes(StoreForm::Dense);
             memory.sparse += bytes(StoreForm::Sparse);
         }
-        // Blobs that are not in order share the chunks that they reach into.
+        // Overlapping blobs share chunks of the store, so that the sum over all blobs may be too high.
         let by_rank = |id: &i64| id_rank(*id);
         let first = parts
             .with_nodes()
@@ -131,7 +132,7 @@ impl Memory {
         memory
     }
 
-    /// What suits, and why.
+    /// The fastest method that fits into memory, and the reason for the choice.
     fn suits(&self) -> (IndexType, &'static str) {
         let fits = |bytes: u64| self.fixed + bytes <= self.limit;
         if fits(self.dense) && self.dense <= self.sparse / 8 * 9 {
@@ -143,7 +144,7 @@ impl Memory {
         }
     }
 
-    /// Refuses to take more than there is, or than the user allows.
+    /// Fails if locations of `bytes` bytes exceed the maximum memory.
     fn check(&self, bytes: u64, options: &Options, form: StoreForm) -> Result<Choice> {
         let needed = self.fixed + bytes;
         if needed > self.limit {
@@ -158,9 +159,10 @@ impl Memory {
         Ok(Choice::InMemory(form))
     }
 
-    /// As few ranges of ids as the memory allows.
+    /// Cuts the ids into as few ranges as the memory allows, or into the number of ranges that the user gave. Fails if
+    /// no number of ranges fits into memory.
     fn partitions(&self, parts: &Parts, options: &Options) -> Result<Partitions> {
-        // Ranges are not cut evenly.
+        // Ranges differ in size, so each gets a reserve.
         let store = |ranges: u64| {
             let share = self.sparse / ranges;
             share + share / 16 + SLACK.min(share / 16)
@@ -168,7 +170,7 @@ impl Memory {
         let needed =
             |ranges: u64| self.fixed + DiskJoin::memory(ranges, self.lists) + store(ranges);
         let fits = |ranges: &u64| needed(*ranges) <= self.limit;
-        // A file for each, of which there may be more than planned.
+        // Each range has a temporary file, and there may be more ranges than planned.
         let most = MOST_PARTITIONS.min(system::max_open_files().saturating_sub(OTHER_FILES) / 2);
         let most = most.max(1);
         let ranges = match options.ranges {
@@ -190,7 +192,7 @@ impl Memory {
     }
 }
 
-/// Says what a join will take of the disk, and refuses to begin what cannot end.
+/// Reports the estimated size of the temporary files of a join, and fails if the disk has less free space.
 fn check_space(
     file: &PbfFile,
     parts: &Parts,
@@ -227,7 +229,7 @@ fn check_space(
     }
 }
 
-/// How many references there are, by what is in some blobs.
+/// Estimates the number of references of all ways from a sample of blobs.
 fn estimate_references(file: &PbfFile, parts: &Parts, ctx: &Context) -> Result<u64> {
     let ways: Vec<&BlobEntry> = parts.with_ways().collect();
     let mut reader = BlobReader::new(&file.input, ctx);

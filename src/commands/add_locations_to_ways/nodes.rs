@@ -1,4 +1,4 @@
-//! Nodes: where they are, and which of them stay.
+//! Reads the locations of nodes, and selects the nodes to keep.
 
 use crate::engine::scan::Scan;
 use crate::engine::{Selected, Selection};
@@ -10,8 +10,8 @@ use crate::pbf::{BlobEntry, ParsedBlock};
 use crate::runtime::Context;
 use std::ops::RangeInclusive;
 
-/// Selects what stays of a block: everything but nodes without tags that are not among `members`. Says of each node
-/// where it is.
+/// Selects the objects of a block that are kept: all but the nodes that have no tags and are not among `members`. If
+/// `members` is `None`, all objects are kept. Calls `learn` with the id and the location of each node.
 pub(super) fn select_nodes(
     block: &ParsedBlock<'_>,
     members: Option<&IdSet>,
@@ -41,7 +41,7 @@ pub(super) fn select_nodes(
     })
 }
 
-/// The ids of the nodes whose ranks lie in a range.
+/// Reads the ids of the nodes whose ranks lie in a range.
 pub(super) fn node_ids(
     file: &PbfFile,
     plan: &BlobPlan,
@@ -69,12 +69,12 @@ pub(super) fn node_ids(
 fn may_meet(entry: &BlobEntry, ranks: &RangeInclusive<u64>) -> bool {
     let only_nodes = entry.kinds.single() == Some(ObjectKind::Node);
     let (first, last) = (id_rank(entry.min_id), id_rank(entry.max_id));
-    // The range of a blob of several kinds is not that of its nodes.
+    // The id range of a blob of several kinds does not describe its nodes.
     entry.kinds.contains(ObjectKind::Node)
         && (!only_nodes || first <= *ranks.end() && last >= *ranks.start())
 }
 
-/// Learns where the nodes are whose ranks lie in a range.
+/// Reads the locations of the nodes whose ranks lie in a range into `store`, and closes the store.
 pub(super) fn learn(
     file: &PbfFile,
     plan: &BlobPlan,

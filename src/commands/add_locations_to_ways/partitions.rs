@@ -1,4 +1,4 @@
-//! Ranges of ids of which one fits into memory at a time.
+//! Cuts the ids of nodes into ranges, so that the locations of one range fit into memory.
 
 use super::Parts;
 use crate::engine::scan::Scan;
@@ -10,11 +10,11 @@ use crate::pbf::{BlobEntry, WayNodes};
 use crate::runtime::Context;
 use std::ops::{Range, RangeInclusive};
 
-/// Ranges of ids, ascending, which together hold all.
+/// Ranges of ids in canonical order, which together contain all ids.
 pub(super) struct Partitions {
-    /// The rank of the first id of each; the first is 0.
+    /// The rank of the first id of each range; the first is 0.
     starts: Vec<u64>,
-    /// The blobs of each, where they can be told apart: indices into [`Parts::nodes`].
+    /// The blobs of each range, as indices into [`Parts::nodes`]; `None` if a blob may belong to several ranges.
     blobs: Option<Vec<Range<usize>>>,
 }
 
@@ -27,7 +27,7 @@ impl Partitions {
         }
     }
 
-    /// Cuts between blobs.
+    /// Cuts between blobs, which must be in order.
     fn of_blobs(nodes: &[BlobEntry], limit: u64) -> Self {
         let (mut starts, mut blobs) = (vec![0], Vec::new());
         let (mut first, mut bytes) = (0, 0);
@@ -47,7 +47,7 @@ impl Partitions {
         }
     }
 
-    /// Cuts somewhere, as if the ids of each blob lay evenly in its range.
+    /// Cuts inside of blobs, too, on the assumption that the ids of each blob are spread evenly over its range.
     fn of_ranges(parts: &Parts, limit: u64) -> Self {
         const SAMPLED: usize = 100_000;
         let blobs: Vec<&BlobEntry> = parts.with_nodes().collect();
@@ -72,23 +72,23 @@ impl Partitions {
         Self { starts, blobs }
     }
 
-    /// How many there are.
+    /// The number of ranges.
     pub(super) fn len(&self) -> usize {
         self.starts.len()
     }
 
-    /// The rank of the first id of each.
+    /// The rank of the first id of each range.
     pub(super) fn starts(&self) -> Vec<u64> {
         self.starts.clone()
     }
 
-    /// The blobs of nodes in one of them, where they can be told apart.
+    /// The blobs of range `number`, as indices into [`Parts::nodes`]; `None` if a blob may belong to several ranges.
     pub(super) fn blobs(&self, number: usize) -> Option<Range<usize>> {
         let blobs = self.blobs.as_ref()?;
         Some(blobs.get(number).cloned().unwrap_or_default())
     }
 
-    /// The ranks of the ids in one of them.
+    /// The ranks of the ids in range `number`.
     pub(super) fn ranks(&self, number: usize) -> RangeInclusive<u64> {
         let start = self.starts.get(number).copied().unwrap_or_default();
         let end = self.starts.get(number + 1).map(|next| next - 1);
@@ -96,7 +96,7 @@ impl Partitions {
     }
 }
 
-/// Bytes that the locations of a blob's nodes take at most.
+/// The maximum number of bytes that the locations of a blob's nodes take.
 fn bytes_of(entry: &BlobEntry) -> u64 {
     LocationStore::bytes(
         StoreForm::Sparse,
@@ -106,7 +106,7 @@ fn bytes_of(entry: &BlobEntry) -> u64 {
     )
 }
 
-/// Reads what ways refer to, and gives it to a join, a list for each blob.
+/// Reads the references of all ways and adds them to a join, a list per blob.
 pub(super) fn split_references(
     file: &PbfFile,
     plan: &BlobPlan,

@@ -1,4 +1,4 @@
-//! What a worker does with one blob and its changes.
+//! Applies changes to a blob.
 
 use super::locations::{Locations, OmittedNodes};
 use super::steps::ApplyStep;
@@ -14,17 +14,17 @@ use crate::pbf::{
 };
 use crate::pbf::{Edit as Step, EditScript, SpliceOptions, splice_block};
 
-/// What is done beside the changes.
+/// The rules for objects that have no changes, and for nodes to leave out.
 #[derive(Debug, Default)]
 pub(super) struct Rules {
-    /// Whether ways lose the coordinates that they have.
+    /// Whether the coordinates in ways are removed.
     pub drops_locations: bool,
-    /// Where nodes are, where ways keep their coordinates.
+    /// The locations of nodes, if the coordinates in ways are kept up to date.
     pub locations: Option<Locations>,
 }
 
 impl Rules {
-    /// Whether a blob has to be looked at without changes.
+    /// Whether a blob has to be decoded even without changes.
     pub(super) fn rewrites(&self, entry: &BlobEntry) -> bool {
         let moves = |locations: &Locations| locations.may_move(entry);
         self.drops_locations && may_have_locations(entry)
@@ -38,7 +38,7 @@ impl Rules {
         self.locations.as_ref()?.omitted.as_ref()
     }
 
-    /// Whether the object of a change is not wanted.
+    /// Whether the output leaves out the object of a change.
     fn leaves_out(&self, change: &Change) -> bool {
         self.omitted().is_some_and(|omitted| omitted.drops(change))
     }
@@ -50,7 +50,7 @@ pub(super) fn may_have_locations(entry: &BlobEntry) -> bool {
     entry.kinds.contains(ObjectKind::Way) && may_have
 }
 
-/// What changes did.
+/// The numbers of changes by effect.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tally {
     pub created: u64,
@@ -59,14 +59,14 @@ pub(super) struct Tally {
     pub outdated: u64,
     pub absent: u64,
     pub locations_dropped: u64,
-    /// Ways that are where they were not before, without being changed.
+    /// The number of ways without a change whose coordinates changed with their nodes.
     pub ways_moved: u64,
-    /// References of changed ways, and of ways that moved, to nodes that are nowhere.
+    /// The number of references, of changed ways and of ways that moved, to nodes without a known location.
     pub missing_references: u64,
-    /// Changed nodes that are not wanted.
+    /// The number of changed nodes that the output leaves out.
     pub left_out: u64,
     pub outdated_nodes: Vec<i64>,
-    /// Blobs that were joined with their neighbours.
+    /// The number of blobs of the base that were joined with neighbours.
     pub blobs_joined: u64,
 }
 
@@ -99,7 +99,7 @@ impl<'a> Editor<'a> {
     pub(super) fn new(changes: &'a ChangeSet, options: WriteOptions, rules: &'a Rules) -> Self {
         let mut encoder = FrameEncoder::new(options.compression, options.blob_index);
         if rules.locations.is_none() {
-            // Not even those of changes: they would not be kept up to date.
+            // Coordinates in the changes are dropped, too: they would not be kept up to date.
             encoder.drop_locations();
         }
         Self {
@@ -168,7 +168,7 @@ impl<'a> Editor<'a> {
         }
     }
 
-    /// The tool that changes a blob, and room for a block with relocated ways.
+    /// The [`Edit`] of a blob, and the buffer for a block with relocated ways.
     fn edit<'s>(&'s mut self, entry: &'s BlobEntry) -> (Edit<'s>, &'s mut Vec<u8>) {
         let edit = Edit {
             entry,
@@ -181,18 +181,18 @@ impl<'a> Editor<'a> {
     }
 }
 
-/// What the output gets for a step.
+/// The result of a step.
 #[derive(Debug)]
 pub(super) enum Applied {
     /// The outcome of each blob.
     Blobs(Vec<BlobOutcome>),
-    /// New blobs in place of a number of neighbouring blobs.
+    /// New blobs, and the number of adjacent blobs of the base that they replace.
     Joined(Vec<EncodedFrame>, u64),
-    /// New blobs between those of the base.
+    /// New blobs between blobs of the base.
     Inserted(Vec<EncodedFrame>),
 }
 
-/// New blobs of changes that fall between blobs.
+/// Encodes the objects of changes between blobs as new blobs.
 fn insert_all(
     encoder: &mut FrameEncoder,
     set: &ChangeSet,
@@ -210,7 +210,7 @@ fn insert_all(
     Ok((encoder.finish()?, script.tally))
 }
 
-/// One blob being changed.
+/// The edit of one blob.
 struct Edit<'e> {
     entry: &'e BlobEntry,
     encoder: &'e mut FrameEncoder,
@@ -219,7 +219,7 @@ struct Edit<'e> {
     spliced: &'e mut Vec<u8>,
 }
 
-/// A script, and the changes that it inserts.
+/// An edit script, the changes whose objects it inserts, and their counts.
 struct Script<'c> {
     rules: &'c Rules,
     edits: EditScript,
@@ -227,19 +227,19 @@ struct Script<'c> {
     tally: Tally,
 }
 
-/// A block with what is to be done to its objects.
+/// A block, and the edit script for its objects.
 struct Edited<'p, 'c> {
     payload: &'p [u8],
     block: ParsedBlock<'p>,
     script: Script<'c>,
-    /// Whether coordinates of ways are left out.
+    /// Whether the coordinates in ways are removed.
     strips: bool,
-    /// Whether some way is written with other coordinates, or without.
+    /// Whether the coordinates of at least one way change or are removed.
     moves: bool,
 }
 
 impl Edit<'_> {
-    /// Finds out what is to be done. `relocated` takes the block where ways in it move.
+    /// Prepares the edit script. If ways move, the block with their new coordinates is written to `relocated`.
     fn prepare<'p, 'c>(
         &self,
         payload: &'p [u8],
@@ -259,7 +259,7 @@ impl Edit<'_> {
             0 => (payload, block),
             _ => (relocated.as_slice(), ParsedBlock::parse(relocated)?),
         };
-        // Also where nothing declared them: what is made anew does not keep them.
+        // Also if no index declares coordinates: a rebuilt block would not keep them.
         let strips = self.rules.locations.is_none() && may_have_locations(self.entry);
         if strips {
             script.tally.locations_dropped = block.count_located_ways()?;
@@ -274,7 +274,7 @@ impl Edit<'_> {
         })
     }
 
-    /// Makes the blob anew, if anything changes.
+    /// Applies the changes. Returns a copy of the blob if nothing changes, otherwise new blobs.
     fn run(
         mut self,
         payload: &[u8],
@@ -307,7 +307,7 @@ impl Edit<'_> {
         if !grown && splice_block(payload, &script.edits, &objects, options, self.spliced)? {
             self.encoder.add_payload(self.spliced)?;
         } else {
-            // Blocks of equal size: a small rest would stay small.
+            // Blocks get equal sizes: a small last block would stay small.
             let blocks = count.div_ceil(TARGET_ELEMENTS);
             self.encoder.set_max_objects(count.div_ceil(blocks));
             self.rebuild(&block, &script.edits, &objects)?;
@@ -317,7 +317,7 @@ impl Edit<'_> {
         Ok((BlobOutcome::Frames(frames), script.tally))
     }
 
-    /// Adds the blob's objects to the block that is begun, and tells whether any of them changes.
+    /// Adds the objects of the edited blob to the block that the encoder is building. Returns whether anything changes.
     fn append(
         &mut self,
         payload: &[u8],
@@ -333,7 +333,8 @@ impl Edit<'_> {
         Ok((changes, edited.script.tally))
     }
 
-    /// Appends the block with those ways that stay where their nodes are now, if that is elsewhere.
+    /// Appends the block with new coordinates in the ways that the edit script keeps, if their nodes moved. Appends
+    /// nothing if no way moves.
     fn relocate(
         &self,
         block: &ParsedBlock<'_>,
@@ -359,7 +360,8 @@ impl Edit<'_> {
         )
     }
 
-    /// Walks the objects and the changes side by side.
+    /// Makes the edit script: compares the objects of the block with the changes, both in canonical order. Fails if the
+    /// objects are out of order or an object occurs twice.
     fn script<'c>(
         &self,
         block: &ParsedBlock<'_>,
@@ -394,7 +396,7 @@ impl Edit<'_> {
         Ok(script)
     }
 
-    /// Builds the block anew, or several where it grew.
+    /// Builds the edited block object by object, or several blocks if there are too many objects for one.
     fn rebuild(
         &mut self,
         block: &ParsedBlock<'_>,
@@ -428,7 +430,7 @@ impl Edit<'_> {
     }
 }
 
-/// How many nodes of ways are nowhere.
+/// The number of references of ways to nodes without a known location.
 fn missing_references(objects: &[Object<'_>]) -> u64 {
     let missing = objects.iter().map(|object| match object.body {
         ObjectBody::Way { locations, .. } => {
@@ -446,7 +448,7 @@ fn is_omitted(key: TypeThenId, no_longer_needed: &IdSet) -> bool {
         && no_longer_needed.contains(id_from_rank(key.1))
 }
 
-/// Of each way of a block, whether a script keeps it.
+/// For each way of a block, whether the edit script keeps it.
 fn ways_that_stay(block: &ParsedBlock<'_>, edits: &EditScript) -> Result<Vec<bool>, FormatError> {
     let stays = edits.steps().iter().flat_map(|step| match *step {
         Step::Keep(count) => std::iter::repeat_n(true, count),
@@ -494,7 +496,7 @@ impl<'c> Script<'c> {
         self.inserted.push(change);
     }
 
-    /// The object is not changed, and stays unless it is not wanted any more.
+    /// Handles an object without a change, which is kept unless `is_omitted`.
     fn stay(&mut self, is_omitted: bool) {
         match is_omitted {
             true => self.edits.remove(),
@@ -502,7 +504,7 @@ impl<'c> Script<'c> {
         }
     }
 
-    /// The base does not have the object.
+    /// Handles a change of an object that is not in the base.
     fn absent(&mut self, change: &'c Change) {
         if change.is_deletion() {
             self.tally.absent += 1;
@@ -514,7 +516,7 @@ impl<'c> Script<'c> {
         }
     }
 
-    /// The base has the object.
+    /// Handles a change of an object that is in the base.
     fn present(
         &mut self,
         change: &'c Change,

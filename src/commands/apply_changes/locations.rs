@@ -1,8 +1,8 @@
-//! Keeping the coordinates in ways up to date.
+//! Keeps the coordinates in ways up to date.
 //!
-//! Which ways have nodes that move is found by their references alone. Where the nodes of changed ways are is known by
-//! the nodes of the base; from a base that was made without those that only ways need, by its ways, all of which are
-//! looked through first.
+//! The ways whose nodes move are found by their references alone. The nodes of changed ways are looked up among the
+//! nodes of the base. A base that was written without untagged nodes lacks many of them: then all ways of the base are
+//! read first, and the coordinates in ways are used as well.
 
 use crate::engine::scan::Scan;
 use crate::error::{Error, FormatError, Result};
@@ -14,43 +14,44 @@ use crate::pbf::{BlobEntry, BlobFlags, ParsedBlock, WayNodes, feature};
 use crate::runtime::Context;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What becomes of nodes that have no tags and that no relation refers to.
+/// The handling of nodes that have no tags and are members of no relation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum UntaggedNodes {
-    /// They stay where the base has such nodes, and are left out where it has none.
+    /// They are kept if the base has such nodes, and left out if it has none.
     #[default]
     AsBase,
-    /// They stay.
+    /// They are kept.
     Keep,
 }
 
-/// Where nodes are after the changes.
+/// The locations of nodes after the changes.
 #[derive(Debug, Default)]
 pub(super) struct Locations {
-    /// Changed nodes.
+    /// The new location of each changed node; `None` for a deleted node.
     moved: FxHashMap<i64, Option<Location>>,
     moved_ids: IdSet,
-    /// Nodes that changed ways refer to and that are not changed.
+    /// The location of each node without a change that changed ways refer to.
     known: FxHashMap<i64, Option<Location>>,
-    /// Where the blobs of ways stand of which some have a node that moves; `None` where each blob has to be asked.
+    /// The offsets of the blobs with a way whose nodes move; `None` if that is not known, and every blob of ways has to
+    /// be decoded.
     touched: Option<FxHashSet<u64>>,
-    /// What goes from a base that has no nodes which nothing but ways needs.
+    /// The nodes to leave out; `None` if the output has all nodes.
     pub omitted: Option<OmittedNodes>,
 }
 
-/// Which nodes a base has that holds those alone that have tags or are members of relations.
+/// The nodes to leave out of a base that contains only nodes with tags and members of relations.
 #[derive(Debug, Default)]
 pub(super) struct OmittedNodes {
-    /// Members of relations after the changes.
+    /// The nodes that are members of relations after the changes.
     members: IdSet,
-    /// Nodes that were members before, and are no more.
+    /// The nodes that are members of relations before the changes, but not after them.
     no_longer_needed: IdSet,
-    /// Nodes that are members now and that the base has not.
+    /// The number of nodes that become members, and that neither the base nor the changes contain.
     pub lost: u64,
 }
 
 impl OmittedNodes {
-    /// Whether a change leaves nothing of its node.
+    /// Whether the node of a change is left out, because it has no tags and is no member.
     pub(super) fn drops(&self, change: &Change) -> bool {
         change.key.0 == ObjectKind::Node
             && !change.is_deletion()
@@ -58,7 +59,7 @@ impl OmittedNodes {
             && !self.members.contains(change.id)
     }
 
-    /// Whether a blob may hold a node that goes although it is not changed.
+    /// Whether a blob may contain nodes that have to be removed although they have no changes.
     pub(super) fn may_omit(&self, entry: &BlobEntry) -> bool {
         let first = entry.min_id;
         entry.kinds.contains(ObjectKind::Node)
@@ -67,7 +68,7 @@ impl OmittedNodes {
                 || self.no_longer_needed.may_meet(first, entry.max_id))
     }
 
-    /// The nodes of a block that go although they are not changed.
+    /// The nodes of a block that have to be removed unless a change gives them tags.
     pub(super) fn omitted_in(&self, block: &ParsedBlock<'_>) -> Result<IdSet, FormatError> {
         let mut no_longer_needed = IdSet::default();
         block.for_each_node(|id, _, has_tags| {
@@ -79,19 +80,20 @@ impl OmittedNodes {
     }
 }
 
-/// Which nodes a base has.
+/// The nodes that a base contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Nodes {
-    /// All that its ways have.
+    /// All nodes of its ways.
     All,
-    /// Those alone that have tags or are members of relations.
+    /// Only nodes with tags and members of relations.
     Needed,
-    /// That cannot be told.
+    /// Unknown.
     Unknown,
 }
 
 impl Nodes {
-    /// What the header says; of files of other programs, what a sample says.
+    /// Reads the header. If it does not declare the nodes of the base, as in files of other programs, a sample of nodes
+    /// is looked up.
     fn of_base(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<Self> {
         const LEAST: u64 = 16;
         match (
@@ -112,13 +114,13 @@ impl Nodes {
     }
 }
 
-/// Fails on a base whose ways have no locations.
+/// Fails if no way of the base has locations. Warns if the ways of some blobs have none.
 fn check_has_locations(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<()> {
     let with_ways = || {
         let entries = plan.entries.iter();
         entries.filter(|entry| entry.kinds.contains(ObjectKind::Way))
     };
-    // Without a table of contents the header has to be believed.
+    // Per-blob indexes do not record locations: the header has to be believed.
     let is_without = |entry: &&BlobEntry| match entry.flags.has(BlobFlags::SCANNED) {
         true => !entry.flags.has(BlobFlags::LOCATIONS),
         false => !file.header.has(feature::LOCATIONS),
@@ -140,7 +142,8 @@ fn check_has_locations(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result
     Ok(())
 }
 
-/// A base that has not all nodes cannot tell which changes of the others are older than what its ways were told.
+/// Warns if the changes are older than the base. A base without untagged nodes does not have their versions, so that an
+/// older change may move ways back.
 fn warn_of_old_changes(file: &PbfFile, changes: &ChangeSet, ctx: &Context) {
     let (base, new) = (&file.header, changes.replication());
     let is_older =
@@ -157,7 +160,8 @@ fn warn_of_old_changes(file: &PbfFile, changes: &ChangeSet, ctx: &Context) {
 }
 
 impl Locations {
-    /// Finds out what the changes do to the ways of a base.
+    /// Finds the nodes that move, the blobs whose ways they affect, and the locations that changed ways need. Fails if
+    /// the ways of the base have no locations.
     pub(super) fn find(
         file: &PbfFile,
         plan: &BlobPlan,
@@ -211,7 +215,8 @@ impl Locations {
         Ok(found)
     }
 
-    /// Looks through all ways of the base.
+    /// Reads all ways of the base: finds the blobs with ways whose nodes move, and takes locations of `wanted` nodes
+    /// from the coordinates in ways.
     fn look_through_ways(
         &mut self,
         file: &PbfFile,
@@ -263,7 +268,7 @@ impl Locations {
         )
     }
 
-    /// Whether some way in a blob may have a node that moves.
+    /// Whether a blob may contain a way whose nodes move.
     pub(super) fn may_move(&self, entry: &BlobEntry) -> bool {
         let is_touched = |touched: &FxHashSet<u64>| touched.contains(&entry.offset);
         entry.kinds.contains(ObjectKind::Way)
@@ -271,7 +276,7 @@ impl Locations {
             && self.touched.as_ref().is_none_or(is_touched)
     }
 
-    /// Which of the nodes of a block's ways are changed, by their locations among all.
+    /// The indices of the changed nodes among all node references of a block's ways.
     pub(super) fn moved_among(&self, nodes: &WayNodes) -> Vec<usize> {
         let mut moved = Vec::new();
         self.moved_ids
@@ -279,12 +284,13 @@ impl Locations {
         moved
     }
 
-    /// Where a changed node is now.
+    /// The new location of a changed node; `None` if the node has no change.
     pub(super) fn new_location(&self, id: i64) -> Option<Option<Location>> {
         self.moved.get(&id).copied()
     }
 
-    /// Takes changes back that turned out to be older than what the base has.
+    /// Undoes changes of nodes that turned out to be older than the base: the nodes get the locations that the base
+    /// has.
     pub(super) fn forget(
         &mut self,
         outdated: Vec<i64>,
@@ -298,15 +304,15 @@ impl Locations {
         let ids: IdSet = outdated.into_iter().collect();
         let locations = look_up(file, plan, &ids, ctx)?;
         for id in ids.ids() {
-            // A way may have another location for it, if it was not told of the change that the node has.
+            // The node stays among the changed nodes: the coordinates in a way may be older than the node.
             let location = locations.get(&id).copied().unwrap_or_default();
             self.moved.insert(id, location);
         }
         Ok(())
     }
 
-    /// Tells the ways among the changes where their nodes are: as the base or the changes know, or else as the change of the
-    /// way itself says.
+    /// Sets the coordinates of the ways among the changes. A location comes from the changes of nodes, from the base
+    /// or, if neither knows the node, from the change of the way.
     pub(super) fn locate(&self, changes: &mut ChangeSet) {
         changes.locate_ways(|id, given| {
             let known = self.moved.get(&id).or_else(|| self.known.get(&id));
@@ -315,13 +321,13 @@ impl Locations {
     }
 }
 
-/// The nodes that relations refer to.
+/// The nodes that are members of relations.
 struct Members {
-    /// After the changes.
+    /// The members after the changes.
     now: IdSet,
-    /// Before them, and not after.
+    /// The members before the changes that are no members after them.
     no_longer_needed: IdSet,
-    /// After them, and not before by the same relations.
+    /// The members after the changes that were no members before them.
     new: IdSet,
 }
 
@@ -361,14 +367,14 @@ impl Members {
     }
 }
 
-/// Of the relations of a block, those that changes replace and the others.
+/// The effect of the changes on the relations of a block.
 #[derive(Default)]
 struct Replaced {
-    /// Members of relations that stay as they are.
+    /// The nodes in relations that the changes do not affect.
     kept: Vec<i64>,
-    /// Members of relations that are replaced, or go.
+    /// The nodes in relations that are replaced or deleted.
     gone: Vec<i64>,
-    /// Relations that the base has in a later version than the changes.
+    /// The relations whose changes are older than the base.
     outdated: Vec<i64>,
 }
 
@@ -399,8 +405,8 @@ impl Replaced {
     }
 }
 
-/// Nodes that the base has in a later version than the changes, in blobs that also hold ways. In others that is found
-/// out when they are written, before ways are.
+/// The nodes whose changes are older than the base, in blobs that contain ways or relations, too. For blobs of nodes
+/// only, this is found when they are written, before ways are written.
 fn outdated_in_mixed_blobs(
     file: &PbfFile,
     plan: &BlobPlan,
@@ -427,7 +433,8 @@ fn outdated_in_mixed_blobs(
     Ok(all)
 }
 
-/// Calls `look` with the change of each object of a block that has one, and whether it replaces the object.
+/// For each object of a block that has a change, calls `look` with the change and with whether the change replaces the
+/// object.
 fn for_each_changed(
     entry: &BlobEntry,
     block: &ParsedBlock<'_>,
@@ -460,7 +467,7 @@ fn for_each_changed(
     Ok(())
 }
 
-/// Some nodes of ways that say where they are. A base that keeps only nodes that are needed otherwise has not all of them.
+/// A sample of nodes whose coordinates are in ways. A base with only tagged nodes and members lacks many of them.
 fn sample_of_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<IdSet> {
     const BLOBS: usize = 3;
     const NODES_A_BLOB: usize = 16;
@@ -488,7 +495,7 @@ fn sample_of_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<IdS
     Ok(sample)
 }
 
-/// Which of some nodes a file has, and where they are.
+/// Looks up nodes in a file: the location of each node that the file contains.
 fn look_up(
     file: &PbfFile,
     plan: &BlobPlan,

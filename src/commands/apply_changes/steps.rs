@@ -1,4 +1,4 @@
-//! Which blob of the base gets which changes.
+//! Assigns the changes to the blobs of the base.
 
 use crate::file::BlobPlan;
 use crate::formats::ChangeSet;
@@ -9,16 +9,16 @@ use crate::io::SizeHint;
 use crate::runtime::WorkItem;
 use std::ops::Range;
 
-/// One step of the output, in canonical order.
+/// A step of the output. Steps are in canonical order.
 #[derive(Debug, Clone)]
 pub(super) enum ApplyStep {
-    /// A blob that no change concerns.
+    /// A blob that is copied.
     Copy(BlobEntry),
-    /// A blob, and the changes that fall into it.
+    /// A blob that is decoded, and the indices of its changes.
     Edit(BlobEntry, Range<usize>),
-    /// Neighbouring blobs that become one, each with its changes.
+    /// Adjacent blobs that are joined, each with the indices of its changes.
     Join(Vec<(BlobEntry, Range<usize>)>),
-    /// Changes that fall between blobs.
+    /// The indices of changes between blobs, whose objects become new blobs.
     Insert(Range<usize>),
 }
 
@@ -34,7 +34,7 @@ impl WorkItem for ApplyStep {
         }
     }
 
-    /// The frames of the input and of the output.
+    /// The length of the frames of the input and of the output.
     fn held_bytes(&self) -> u64 {
         match self {
             Self::Copy(_) => 0,
@@ -45,7 +45,7 @@ impl WorkItem for ApplyStep {
 }
 
 impl ApplyStep {
-    /// Whether the step is about nodes alone.
+    /// Whether the step concerns only nodes.
     pub(super) fn is_nodes(&self, changes: &ChangeSet) -> bool {
         let kind = match self {
             Self::Copy(entry) | Self::Edit(entry, _) => entry.kinds.single(),
@@ -58,7 +58,7 @@ impl ApplyStep {
         kind == Some(ObjectKind::Node)
     }
 
-    /// What the output gets of this step.
+    /// The size hint for the part of the output that this step produces.
     pub(super) fn size_hint(&self) -> SizeHint {
         match self {
             Self::Copy(entry) => SizeHint::copy_of(entry.offset, entry.frame_len.into()),
@@ -77,8 +77,8 @@ struct Slot {
 }
 
 impl Slot {
-    /// Whether `more` objects of `kind` may join the blob at its edge. A blob that has to be
-    /// written anyway takes more of them than one that could have been copied.
+    /// Whether the blob has room for `more` objects of `kind` at one of its ends. `edge` is the key at that end. A blob
+    /// with changes, which has to be written anyway, accepts more objects than a blob that could be copied.
     fn has_room(&self, edge: TypeThenId, kind: ObjectKind, more: usize) -> bool {
         let limit = if self.changes.is_empty() {
             TARGET_ELEMENTS
@@ -89,8 +89,8 @@ impl Slot {
     }
 }
 
-/// Assigns every change to a blob or to a place between blobs. `is_rewritten` says which blobs have to be looked at
-/// without changes.
+/// Assigns every change to a blob or to a gap between blobs. `is_rewritten` returns whether a blob has to be decoded
+/// even without changes.
 pub(super) fn plan_steps(
     plan: &BlobPlan,
     changes: &ChangeSet,
@@ -108,13 +108,13 @@ pub(super) fn plan_steps(
                     last,
                 });
             }
-            // Without nodes, ways or relations a blob has no place in the order.
+            // A blob without nodes, ways or relations has no position in the order: it is copied at the end.
             _ => empty.push(ApplyStep::Copy(*entry)),
         }
     }
     let mut steps = Vec::with_capacity(slots.len() + 8);
     let mut next_change = 0;
-    // New blobs that come before the slot with that index.
+    // The changes that become new blobs, each with the index of the slot that the new blobs precede.
     let mut inserts: Vec<(usize, Range<usize>)> = Vec::new();
     for index in 0..=slots.len() {
         let gap_end = slots
@@ -145,15 +145,17 @@ pub(super) fn plan_steps(
     join_small(steps, &Fullness::of(plan))
 }
 
-/// A blob of fewer objects than this has room for more, whatever the file's other blobs are like.
+/// The minimum number of objects in a full blob: a blob with fewer objects has room for more, even if the other blobs
+/// of the file are small.
 const FULL_AT_LEAST: u32 = TARGET_ELEMENTS as u32 / 4;
 
-/// How many objects of each kind a full blob of a file has.
+/// The number of objects in a full blob of a file, for each kind.
 struct Fullness([u32; 3]);
 
 impl Fullness {
-    /// What the fullest blobs have, within limits: who cut a file into smaller blobs meant to, but where all have become
-    /// small together none tells.
+    /// The number of objects in the largest blob of each kind, from [`FULL_AT_LEAST`] to [`TARGET_ELEMENTS`]: a file
+    /// that was written with small blobs keeps its blob size. The lower limit is for files in which all blobs have
+    /// become small.
     fn of(plan: &BlobPlan) -> Self {
         let mut most = [FULL_AT_LEAST; 3];
         for entry in &plan.entries {
@@ -169,13 +171,14 @@ impl Fullness {
         self.0[kind as usize]
     }
 
-    /// Whether a blob with so many objects of so many bytes is better joined to its neighbour.
+    /// Whether a blob with `count` objects and `bytes` bytes of payload is small enough to be joined with its
+    /// neighbour.
     fn is_small(&self, kind: ObjectKind, count: u32, bytes: u64) -> bool {
         count < self.full(kind) / 4 && bytes < TARGET_PAYLOAD as u64 / 4
     }
 }
 
-/// How long a blob's content is, or may be where the index does not say.
+/// The length of a blob's payload in bytes, estimated if the index does not record it.
 fn content_bytes(entry: &BlobEntry) -> u64 {
     match entry.payload_len {
         0 => u64::from(entry.frame_len) * 4,
@@ -183,20 +186,21 @@ fn content_bytes(entry: &BlobEntry) -> u64 {
     }
 }
 
-/// Neighbours that may become one blob.
+/// Adjacent blobs that may be joined.
 #[derive(Default)]
 struct Neighbours {
     steps: Vec<ApplyStep>,
     kind: Option<ObjectKind>,
-    /// Objects at most.
+    /// The maximum number of objects.
     count: u32,
-    /// Bytes of their contents.
+    /// The length of the payloads in bytes.
     bytes: u64,
     any_edited: bool,
 }
 
 impl Neighbours {
-    /// The step for these, or the steps that they are.
+    /// Appends a step that joins the blobs, or their single steps if there is only one or none is edited. Afterwards
+    /// there are no blobs.
     fn end(&mut self, out: &mut Vec<ApplyStep>) {
         let Self {
             steps, any_edited, ..
@@ -214,8 +218,8 @@ impl Neighbours {
     }
 }
 
-/// Joins blobs that have become small to neighbours that have room, where one of them is written anew anyway: edits
-/// leave small blobs behind, and without end they would become many.
+/// Joins small blobs with neighbours that have room, if at least one of them is rewritten anyway. Each day's edits
+/// leave small blobs, whose number would otherwise grow without limit.
 fn join_small(steps: Vec<ApplyStep>, fullness: &Fullness) -> Vec<ApplyStep> {
     let mut joined = Vec::with_capacity(steps.len());
     let mut run = Neighbours::default();
@@ -256,7 +260,8 @@ fn join_small(steps: Vec<ApplyStep>, fullness: &Fullness) -> Vec<ApplyStep> {
     joined
 }
 
-/// Gives the changes of a gap to the blob before or behind it, if one of them has room.
+/// Assigns the changes of a gap to the blob before or after the gap, if one of them has room. Returns whether it did.
+/// `behind` is the index of the slot after the gap.
 fn attach(slots: &mut [Slot], behind: usize, part: &Range<usize>, changes: &ChangeSet) -> bool {
     let inserted = changes.changes().get(part.clone()).unwrap_or_default();
     let new = inserted
@@ -267,7 +272,7 @@ fn attach(slots: &mut [Slot], behind: usize, part: &Range<usize>, changes: &Chan
         return false;
     };
     let (before, after) = slots.split_at_mut(behind);
-    // Only changes that adjoin the blob's own can join them: a range has no holes.
+    // The changes of a blob are one range: only adjacent changes can be added.
     if let Some(slot) = before.last_mut()
         && slot.has_room(slot.last, kind, new)
         && (slot.changes.is_empty() || slot.changes.end == part.start)
@@ -295,8 +300,8 @@ fn attach(slots: &mut [Slot], behind: usize, part: &Range<usize>, changes: &Chan
     false
 }
 
-/// Cuts a range of changes where the kind changes, and into what fills a block, so that the new
-/// objects of a day are work for every core.
+/// Cuts a range of changes where the kind changes, and into parts of one block, so that all cores work on the new
+/// objects of a day.
 fn by_kind(changes: &ChangeSet, range: Range<usize>) -> Vec<Range<usize>> {
     let mut parts: Vec<Range<usize>> = Vec::new();
     let all = changes.changes().get(range.clone()).unwrap_or_default();

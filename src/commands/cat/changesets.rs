@@ -1,4 +1,4 @@
-//! Files of changesets, which are text and become text.
+//! Concatenates files of changesets, which are text, as text.
 
 use super::{Format, Options, Summary};
 use crate::engine::headers::generator;
@@ -11,10 +11,11 @@ use crate::io::Input;
 use crate::runtime::Context;
 use std::path::Path;
 
-/// Bytes of text that are gathered before they are written.
+/// The length at which buffered text is written, in bytes.
 const CHUNK: usize = 1 << 20;
 
-/// Some inputs and their formats, where they hold changesets; `None` where they hold other objects.
+/// The inputs with their formats if all contain changesets; `None` if none of them does. Fails if some do and others do
+/// not.
 pub(super) fn of(
     inputs: &[(Input, Option<TextFormat>)],
 ) -> Result<Option<Vec<(&Input, TextFormat)>>> {
@@ -36,7 +37,7 @@ pub(super) fn of(
     }
 }
 
-/// Writes the changesets of some files behind each other.
+/// Writes the changesets of some files as text, in the order of the files. Fails if the output is PBF.
 pub(super) fn write(
     inputs: &[(&Input, TextFormat)],
     options: &Options,

@@ -1,4 +1,4 @@
-//! Files as text: OSM XML or OPL.
+//! Writes files as text: OSM XML or OPL.
 
 use super::{Options, Summary, wanted_entries};
 use crate::error::{Error, FormatError, Result};
@@ -13,7 +13,7 @@ use crate::pbf::{
 };
 use crate::runtime::Context;
 
-/// Writes files behind each other as text.
+/// Writes the objects of some files as text, in the order of the files.
 pub(super) fn write(
     files: &[PbfFile],
     mut header: HeaderBlock,
@@ -34,7 +34,7 @@ pub(super) fn write(
             ctx.stats.skip_blob(entry.is_verified());
             summary.blobs_skipped += 1;
         })?;
-        // Text takes about twenty times what a blob does.
+        // The text of a blob is about twenty times as long as the blob.
         let pass = BlobPass::new("write text", &file.input, ctx)
             .with_budget(ctx.byte_budget() * 4)
             .holding(20);
@@ -59,12 +59,12 @@ pub(super) fn write(
     Ok(summary)
 }
 
-/// What text cannot say.
+/// The numbers of values that the text cannot represent.
 #[derive(Debug, Clone, Copy, Default)]
 struct Losses {
-    /// Nodes whose coordinates are finer than 1e-7 degree.
+    /// The number of nodes with coordinates finer than 1e-7 degree.
     inexact: u64,
-    /// Characters that XML does not know.
+    /// The number of characters that XML 1.0 does not allow.
     inexpressible: u64,
 }
 
@@ -99,7 +99,7 @@ impl Losses {
     }
 }
 
-/// Makes text of blobs. One a worker.
+/// Converts blobs to text. Each worker has its own.
 struct TextWorker {
     encoder: TextEncoder,
     format: TextFormat,
@@ -126,7 +126,7 @@ impl TextWorker {
         }
     }
 
-    /// The text of a blob's objects, their number, and what text cannot say of them.
+    /// The encoded text of a blob's objects, their number, and the values that the text cannot represent.
     fn encode_blob(
         &mut self,
         reader: &mut BlobReader<'_>,

@@ -1,4 +1,4 @@
-//! Whether blobs hold what the indexes of a file say, and can be read at all.
+//! Checks whether all blobs of a file can be decoded, and whether its indexes describe them.
 
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPass, BlobPlan, FrameHead, PbfFile};
@@ -6,52 +6,52 @@ use crate::pbf::{BlobEntry, BlobFlags, Toc, decode_blob_index, feature, scan_pay
 use crate::runtime::Context;
 use serde::Serialize;
 
-/// What came of a look at every blob and every claim.
+/// The result of comparing every blob with the indexes.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct IndexCheck {
-    /// Blobs that were decoded.
+    /// The number of data blobs that were read, including damaged ones.
     pub blobs: u64,
-    /// Of these, those of which the table of contents says something.
+    /// The number of undamaged blobs that the table of contents describes.
     pub in_table: u64,
-    /// Of these, those whose content was compared with a hash.
+    /// The number of these blobs whose payload was compared with a content hash.
     pub hashed: u64,
-    /// Blobs with an index of their own.
+    /// The number of undamaged blobs with an index in the BlobHeader.
     pub with_blob_index: u64,
-    /// Blobs that cannot be decoded.
+    /// The number of blobs that cannot be decoded.
     pub damaged: u64,
-    /// Claims that are false.
+    /// The number of false statements in indexes.
     pub false_claims: u64,
-    /// What is wrong, in file order, as far as it is listed.
+    /// The problems in file order, at most as many as [`Options::max_listed`](super::Options::max_listed).
     pub listed: Vec<Finding>,
 }
 
-/// Something that is wrong with a blob or what is said of it.
+/// A problem of a blob or of its description in an index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Number of the blob in the file; 0 is the header, and stands for the file as a whole.
+    /// The index of the blob in the file; 0, the header, stands for the file as a whole.
     pub blob: u32,
-    /// Where its frame starts, in bytes.
+    /// The offset of the blob's frame in the file, in bytes.
     pub offset: u64,
-    /// What is wrong.
+    /// The problem, as text.
     pub what: String,
 }
 
 impl IndexCheck {
-    /// How much is wrong.
+    /// The number of problems, listed or not.
     pub const fn problems(&self) -> u64 {
         self.damaged + self.false_claims
     }
 }
 
-/// What a worker makes of a blob.
+/// The result of reading a blob.
 struct Looked {
-    /// The entry as the blob itself has it; `Err` where it cannot be decoded.
+    /// The entry that was read from the blob. If the blob cannot be decoded, its offset and length, and the error.
     found: Result<BlobEntry, (BlobEntry, FormatError)>,
-    /// What the blob's own index claims.
+    /// The entry according to the index in the BlobHeader.
     claimed: Option<BlobEntry>,
 }
 
-/// Decodes every blob and compares it with all that is said of it.
+/// Decodes every blob and compares it with the table of contents and the index in its BlobHeader.
 pub(super) fn check_index(file: &PbfFile, max_listed: usize, ctx: &Context) -> Result<IndexCheck> {
     let mut claims = Claims::new(file, max_listed);
     BlobPass::new("check index", &file.input, ctx)
@@ -83,12 +83,12 @@ pub(super) fn check_index(file: &PbfFile, max_listed: usize, ctx: &Context) -> R
     Ok(claims.finish())
 }
 
-/// What is compared, blob after blob.
+/// The comparison of blobs with indexes.
 struct Claims<'f> {
     file: &'f PbfFile,
-    /// Entries of the table that no blob was found for yet.
+    /// The entries of the table of contents whose blobs were not found yet.
     entries: std::slice::Iter<'f, BlobEntry>,
-    /// What the blobs hold.
+    /// The entries that were read from the blobs.
     plan: BlobPlan,
     check: IndexCheck,
     max_listed: usize,
@@ -133,7 +133,8 @@ impl<'f> Claims<'f> {
         self.plan.entries.push(found);
     }
 
-    /// The entry of the table that stands for a blob.
+    /// The entry of the table of contents for a blob. Entries before it, for which there is no blob, are recorded as
+    /// false.
     fn entry_of(&mut self, blob: &BlobEntry) -> Option<&'f BlobEntry> {
         while let Some(entry) = self.entries.as_slice().first()
             && entry.offset <= blob.offset
@@ -198,10 +199,10 @@ impl<'f> Claims<'f> {
         self.check
     }
 
-    /// Compares what the table says of the file as a whole.
+    /// Checks the statements of the table of contents about the whole file.
     fn whole_file(&mut self, toc: &Toc) {
         let (plan, flags) = (&self.plan, toc.flags);
-        // What cannot be read may be what stands between two others.
+        // A damaged blob has no known order: the file counts as sorted unless the other blobs prove otherwise.
         let is_sorted = match self.check.damaged {
             0 => plan.is_sorted() == Some(true),
             _ => plan.is_sorted() != Some(false),

@@ -1,4 +1,4 @@
-//! What is unusual in a file.
+//! Finds unusual objects and blobs of a file.
 
 use super::coordinates::is_outside;
 use crate::error::FormatError;
@@ -7,18 +7,18 @@ use crate::pbf::{BlobEntry, BlobFlags, ParsedBlock, RawObject};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What is unusual, of one sort.
+/// An anomaly: how often it occurs, and where first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Anomaly {
-    /// How often it occurs.
+    /// The number of occurrences.
     pub count: u64,
-    /// The first object concerned, where it is one.
+    /// The first object concerned, in the form `n17`; `None` if the anomaly concerns blobs.
     pub object: Option<String>,
-    /// Number of the first blob concerned.
+    /// The index in the file of the first blob concerned.
     pub blob: u32,
 }
 
-/// Unusual things, by what they are.
+/// Anomalies by their description.
 pub type Anomalies = BTreeMap<&'static str, Anomaly>;
 
 fn note(anomalies: &mut Anomalies, what: &'static str, object: Option<ObjectId>, blob: u32) {
@@ -30,7 +30,7 @@ fn note(anomalies: &mut Anomalies, what: &'static str, object: Option<ObjectId>,
     anomaly.count += 1;
 }
 
-/// What is unusual about an object.
+/// Records the anomalies of an object.
 pub(super) fn note_object(
     anomalies: &mut Anomalies,
     object: &RawObject<'_>,
@@ -84,7 +84,7 @@ pub(super) fn note_object(
     Ok(())
 }
 
-/// What is unusual about a blob.
+/// Records the anomalies of a blob.
 pub(super) fn note_blob(anomalies: &mut Anomalies, entry: &BlobEntry) {
     let kinds = entry.kinds;
     for (is_so, what) in [

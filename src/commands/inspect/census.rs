@@ -1,4 +1,4 @@
-//! What only a look at every object tells.
+//! Statistics that require a visit to every object.
 
 use super::anomalies::{Anomalies, note_blob, note_object};
 use super::coordinates::{NodeStatistics, WayLocations};
@@ -6,27 +6,27 @@ use super::extended::Extended;
 use crate::error::FormatError;
 use crate::pbf::{BlobEntry, ParsedBlock};
 
-/// What is asked of every object.
+/// The statistics for which every object is visited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Questions {
-    /// Metadata and sizes.
+    /// Whether to collect statistics of metadata and sizes.
     pub extended: bool,
-    /// Coordinates of nodes.
+    /// Whether to collect statistics of the coordinates of nodes.
     pub nodes: bool,
-    /// Coordinates in ways.
+    /// Whether to collect statistics of the coordinates in ways.
     pub locations: bool,
-    /// What is unusual.
+    /// Whether to find unusual objects and blobs.
     pub anomalies: bool,
 }
 
 impl Questions {
-    /// Whether anything is asked.
+    /// Whether any statistics are requested.
     pub const fn any(self) -> bool {
         self.extended || self.nodes || self.locations || self.anomalies
     }
 }
 
-/// Answers.
+/// The statistics of a blob or of a file.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Census {
     pub extended: Extended,
@@ -36,7 +36,7 @@ pub(super) struct Census {
 }
 
 impl Census {
-    /// Takes in the objects of a blob; the entry is one that was read from it.
+    /// Adds the objects of a blob. `entry` must describe the blob completely.
     pub(super) fn add_block(
         &mut self,
         asked: Questions,
@@ -65,7 +65,7 @@ impl Census {
         Ok(())
     }
 
-    /// Takes in what was found in the blob behind.
+    /// Adds the statistics of the next blob.
     pub(super) fn merge(&mut self, other: Self) {
         self.extended.merge(&other.extended);
         self.nodes.merge(&other.nodes);

@@ -1,42 +1,43 @@
-//! Coordinates of nodes, and in ways.
+//! Statistics of the coordinates of nodes, and of the coordinates in ways.
 
 use crate::error::FormatError;
 use crate::osm::{Bbox, Degrees, NANO_PER_DECIMICRO, ObjectKind, id_from_rank};
 use crate::pbf::{ParsedBlock, RawObject};
 use serde::Serialize;
 
-/// Nanodegrees in a degree.
+/// The number of nanodegrees in a degree.
 const DEGREE: u64 = 1_000_000_000;
 
-/// Whether a place, in nanodegrees, does not lie in the world.
+/// Whether a location, in nanodegrees, exceeds 90 degrees of latitude or 180 degrees of longitude.
 pub(super) const fn is_outside(lat: i64, lon: i64) -> bool {
     lat.unsigned_abs() > 90 * DEGREE || lon.unsigned_abs() > 180 * DEGREE
 }
 
-/// Coordinates of nodes.
+/// Statistics of the coordinates of nodes. Deleted nodes are ignored.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct NodeStatistics {
-    /// All nodes that are not deleted.
+    /// The number of nodes.
     pub nodes: u64,
-    /// Nodes with tags.
+    /// The number of nodes with tags.
     pub tagged: u64,
-    /// Nodes outside of the world: a latitude beyond 90 or a longitude beyond 180 degrees.
+    /// The number of nodes outside of the world: with a latitude beyond 90 or a longitude beyond 180 degrees.
     pub outside: u64,
-    /// Nodes at exactly 0,0.
+    /// The number of nodes at exactly 0,0.
     pub at_zero: u64,
-    /// Nodes whose coordinates are finer than 1e-7 degree.
+    /// The number of nodes with coordinates finer than 1e-7 degree.
     pub finer_than_e7: u64,
-    /// `min_lon,min_lat,max_lon,max_lat` of the nodes within the world, in degrees.
+    /// The bounding box of the nodes within the world; `None` if there are none. Serialized as
+    /// `min_lon,min_lat,max_lon,max_lat` in degrees.
     pub bbox: Option<Bbox>,
-    /// The node furthest to the west.
+    /// The id of the westernmost node within the world. Of several, the first in the file.
     pub westernmost: Option<i64>,
-    /// The node furthest to the south.
+    /// The id of the southernmost node within the world.
     pub southernmost: Option<i64>,
-    /// The node furthest to the east.
+    /// The id of the easternmost node within the world.
     pub easternmost: Option<i64>,
-    /// The node furthest to the north.
+    /// The id of the northernmost node within the world.
     pub northernmost: Option<i64>,
-    /// Mean latitude and longitude of the nodes within the world, in degrees.
+    /// The mean latitude and longitude of the nodes within the world, in degrees.
     pub center: Option<Degrees>,
     #[serde(skip)]
     edges: Option<[(i64, i64); 4]>,
@@ -72,11 +73,12 @@ impl NodeStatistics {
         Ok(())
     }
 
-    /// West, south, and the others with their sign turned, so that the smallest is meant of each.
+    /// Adds four coordinates with the ids of their nodes: west, south, and east and north with the opposite sign, so
+    /// that the minimum of each is wanted.
     fn add_edges(&mut self, found: [(i64, i64); 4]) {
         let edges = self.edges.get_or_insert(found);
         for (edge, found) in edges.iter_mut().zip(found) {
-            // Of several the first in the file.
+            // Of several nodes, the first in the file counts.
             if found.0 < edge.0 {
                 *edge = found;
             }
@@ -120,18 +122,18 @@ impl NodeStatistics {
     }
 }
 
-/// Coordinates in ways.
+/// Statistics of the coordinates in ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct WayLocations {
-    /// All ways.
+    /// The number of ways.
     pub ways: u64,
-    /// Ways that carry the coordinates of all their nodes.
+    /// The number of ways with coordinates, one pair for each of their nodes. A pair may be undefined.
     pub located_ways: u64,
-    /// Ways that have nodes and no coordinates.
+    /// The number of ways with nodes and without coordinates.
     pub bare_ways: u64,
-    /// References of all ways.
+    /// The number of references of ways to nodes.
     pub refs: u64,
-    /// References that have coordinates.
+    /// The number of references with coordinates.
     pub located_refs: u64,
 }
 

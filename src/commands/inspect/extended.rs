@@ -1,18 +1,18 @@
-//! Metadata and sizes of objects.
+//! Statistics of the metadata and the sizes of objects.
 
 use crate::error::FormatError;
 use crate::osm::{ObjectKind, TypeThenId, format_timestamp};
 use crate::pbf::{BlobEntry, BlobFlags, ParsedBlock};
 use serde::Serialize;
 
-/// How many objects of each kind there are; serialized by kind.
+/// A count for each kind of objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct ByKind {
-    /// Nodes.
+    /// The count of nodes.
     pub nodes: u64,
-    /// Ways.
+    /// The count of ways.
     pub ways: u64,
-    /// Relations.
+    /// The count of relations.
     pub relations: u64,
 }
 
@@ -31,60 +31,60 @@ impl ByKind {
         self.relations += other.relations;
     }
 
-    /// All of them.
+    /// The sum over all kinds.
     pub const fn total(&self) -> u64 {
         self.nodes + self.ways + self.relations
     }
 }
 
-/// Metadata and sizes of objects.
+/// Statistics of the metadata and the sizes of objects. Counts by kind are by the kind of the object.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Extended {
-    /// All objects.
+    /// The number of objects.
     pub objects: ByKind,
-    /// Time of the oldest object that has one.
+    /// The earliest timestamp; `None` if no object has one.
     pub first_timestamp: Option<String>,
-    /// Time of the newest object that has one.
+    /// The latest timestamp; `None` if no object has one.
     pub last_timestamp: Option<String>,
-    /// Objects that have a version.
+    /// The number of objects with a version.
     pub with_version: u64,
-    /// Objects that have a time.
+    /// The number of objects with a timestamp.
     pub with_timestamp: u64,
-    /// Objects that have a changeset.
+    /// The number of objects with a changeset.
     pub with_changeset: u64,
-    /// Objects that have the number of a user.
+    /// The number of objects with a user id.
     pub with_uid: u64,
-    /// Objects that have the name of a user.
+    /// The number of objects with a user name.
     pub with_user: u64,
-    /// Deleted versions.
+    /// The number of deleted versions.
     pub deleted: u64,
-    /// Objects that follow another version of themselves; `None` in a file that is not in order, where they may come
-    /// again anywhere.
+    /// The number of objects after another version of the same object; `None` in an unsorted file, where versions need
+    /// not be adjacent.
     pub further_versions: Option<u64>,
-    /// Objects that have tags.
+    /// The number of objects with tags.
     pub tagged: ByKind,
-    /// Tags of all objects.
+    /// The number of tags.
     pub tags: ByKind,
-    /// References of ways to nodes.
+    /// The number of references of ways to nodes.
     pub refs: u64,
-    /// Most nodes that a way has.
+    /// The maximum number of nodes in a way.
     pub most_refs: u64,
-    /// Members of relations.
+    /// The number of members of relations.
     pub members: u64,
-    /// Most members that a relation has.
+    /// The maximum number of members in a relation.
     pub most_members: u64,
-    /// Objects that follow another version of themselves directly.
+    /// The number of objects directly after another version of the same object, in any file.
     #[serde(skip)]
     pub(super) versions_in_a_row: u64,
     #[serde(skip)]
     times: Option<(i64, i64)>,
-    /// The first and the last object, where they stand in order.
+    /// The first and the last key of the last blob that was added, if its objects are in order.
     #[serde(skip)]
     ends: Option<(TypeThenId, TypeThenId)>,
 }
 
 impl Extended {
-    /// Takes in the objects of a block.
+    /// Adds the objects of a block.
     pub(super) fn add(
         &mut self,
         entry: &BlobEntry,
@@ -160,7 +160,7 @@ impl Extended {
         self.most_members = self.most_members.max(other.most_members);
     }
 
-    /// Ends counting, in a file that is in order or not.
+    /// Computes the final values. `is_unsorted` is whether the file is known to be unsorted.
     pub(super) fn finish(&mut self, is_unsorted: bool) {
         self.further_versions = (!is_unsorted).then_some(self.versions_in_a_row);
         self.first_timestamp = self.times.map(|(first, _)| format_timestamp(first));

@@ -1,4 +1,4 @@
-//! Single objects as they stand in a file, found by their ids.
+//! `show`: finds single objects by their ids, and returns them as they are stored.
 
 use crate::engine::input;
 use crate::engine::scan::Scan;
@@ -23,40 +23,40 @@ pub struct Options {
 /// A member of a relation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ShownMember {
-    /// What it refers to.
+    /// The kind of the member.
     pub kind: ObjectKind,
-    /// Its id.
+    /// The id of the member.
     pub id: i64,
-    /// The part it plays.
+    /// The role of the member.
     pub role: String,
 }
 
-/// An object as it stands in the file. What it does not have is `None` or empty.
+/// An object as it is stored in the file. Fields that it does not have are `None` or empty.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ShownObject {
-    /// What it is.
+    /// The kind of the object.
     pub kind: ObjectKind,
-    /// Its id.
+    /// The id of the object.
     pub id: i64,
-    /// Its version.
+    /// The version of the object.
     pub version: Option<u32>,
-    /// When it got that version.
+    /// The time of that version, such as `2026-11-20T00:00:00Z`.
     pub timestamp: Option<String>,
     /// The changeset of that version.
     pub changeset: Option<i64>,
-    /// The number of the user.
+    /// The id of the user who made that version.
     pub uid: Option<i32>,
-    /// The name of the user.
+    /// The name of that user.
     pub user: Option<String>,
-    /// False for a deleted version.
+    /// Whether the version is visible: false for a deleted version.
     pub visible: bool,
-    /// Where a node is.
+    /// The location of a node; `None` for a deleted node.
     pub location: Option<Degrees>,
-    /// Keys and values.
+    /// The tags: pairs of key and value.
     pub tags: Vec<(String, String)>,
-    /// The nodes of a way.
+    /// The ids of the nodes of a way.
     pub refs: Vec<i64>,
-    /// Where the nodes of a way are, if it carries that.
+    /// The locations of the nodes of a way, if the way has coordinates.
     pub locations: Vec<Degrees>,
     /// The members of a relation.
     pub members: Vec<ShownMember>,

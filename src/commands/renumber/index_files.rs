@@ -1,5 +1,6 @@
-//! The directory in which the map of ids is kept from one run to the next: `node.idx`, `way.idx` and `relation.idx`
-//! with the old ids in the order of the new ones, and `start_ids` with the first new ones. osmium has the same.
+//! The directory that keeps the map of ids from one run to the next, with the same files as osmium's: `node.idx`,
+//! `way.idx` and `relation.idx` contain the old ids in the order of the new ones, `start_ids` contains the first new
+//! ids.
 
 use super::numbering::Numbering;
 use crate::error::{Error, Result};
@@ -9,7 +10,7 @@ use crate::osm::ObjectKind;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// An old id and the new one.
+/// An old id, and the new id that replaces it.
 pub type IdPair = (i64, i64);
 
 fn path_of(directory: &Path, kind: ObjectKind) -> PathBuf {
@@ -20,7 +21,8 @@ fn starts_path(directory: &Path) -> PathBuf {
     directory.join("start_ids")
 }
 
-/// The map of a directory, or an empty one.
+/// Reads the map of ids from a directory; without a directory, returns an empty map. Fails if the directory does not
+/// exist, if a file in it is damaged, or if `start` differs from the first ids that the directory records.
 pub(super) fn read(directory: Option<&Path>, start: Option<[i64; 3]>) -> Result<[Numbering; 3]> {
     let Some(directory) = directory else {
         return Ok(start.unwrap_or([1; 3]).map(Numbering::new));
@@ -71,7 +73,7 @@ fn read_starts(directory: &Path) -> Result<Option<[i64; 3]>> {
     }
 }
 
-/// Keeps the map.
+/// Writes the map of ids to a directory.
 pub(super) fn write(directory: &Path, numberings: &[Numbering; 3]) -> Result<()> {
     for (kind, numbering) in ObjectKind::ALL.into_iter().zip(numberings) {
         numbering.write(&path_of(directory, kind))?;
@@ -85,7 +87,9 @@ pub(super) fn write(directory: &Path, numberings: &[Numbering; 3]) -> Result<()>
     starts.finish().map(drop)
 }
 
-/// What the map of a directory says of one kind, in the order of the new ids.
+/// Calls `show` with each old id of one kind in the map of a directory and its new id, in the order of the new ids.
+///
+/// Fails if the directory has no map for the kind, or if the map cannot be read or is damaged.
 pub fn show_index(directory: &Path, kind: ObjectKind, mut show: impl FnMut(IdPair)) -> Result<()> {
     let path = path_of(directory, kind);
     if !path.is_file() {

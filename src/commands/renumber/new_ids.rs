@@ -1,19 +1,19 @@
-//! What blocks are patched with.
+//! The new ids that blocks are patched with.
 
 use super::numbering::{NumberWalk, Numbering};
 use crate::osm::{KindSet, ObjectKind, id_rank};
 use crate::pbf::{BlobEntry, NewIds};
 
-/// The new ids of nodes that stand in order: one after the other.
+/// The new ids of nodes in canonical order, which are consecutive.
 pub(super) struct NumberedNodes<'n> {
     numbering: &'n Numbering,
     next: u64,
-    /// Their old ids.
+    /// The old ids of the nodes.
     old: Vec<i64>,
 }
 
 impl<'n> NumberedNodes<'n> {
-    /// The numbers of a blob's nodes, the first of which is given.
+    /// The new ids of a blob's nodes. `first` is the number of the first node.
     pub(super) fn new(numbering: &'n Numbering, first: u64, entry: &BlobEntry) -> Self {
         Self {
             numbering,
@@ -22,12 +22,12 @@ impl<'n> NumberedNodes<'n> {
         }
     }
 
-    /// The old ids.
+    /// The old ids of the nodes.
     pub(super) fn into_old(self) -> Vec<i64> {
         self.old
     }
 
-    /// Whether the old ids are those that an entry tells of, each once and in order.
+    /// Whether the old ids are those that the entry describes, in order and without duplicates.
     pub(super) fn agree_with(&self, entry: &BlobEntry) -> bool {
         let ends = (self.old.first().copied(), self.old.last().copied());
         self.old.len() == entry.count as usize
@@ -50,12 +50,12 @@ impl NewIds for NumberedNodes<'_> {
     fn references(&mut self, _: ObjectKind, _: &mut [i64]) {}
 }
 
-/// The new ids as blocks are patched with them.
+/// The new ids of objects and references.
 pub(super) struct Ids<'n> {
     numberings: &'n [Numbering; 3],
     walks: [NumberWalk<'n>; 3],
     kinds: KindSet,
-    /// References that were kept and now mean another object.
+    /// The number of references that were kept and now refer to another object.
     pub(super) mistaken: u64,
 }
 
@@ -71,7 +71,7 @@ impl<'n> Ids<'n> {
 }
 
 impl Ids<'_> {
-    /// What an entry says of its blob with the new ids, where that is known: the order is the same.
+    /// The entry of a blob with new ids; `None` if the blob has several kinds, or if the new ids may change the order.
     pub(super) fn entry(&mut self, entry: &BlobEntry) -> Option<BlobEntry> {
         let kind = entry.kinds.single()?;
         let keeps_order =

@@ -1,4 +1,4 @@
-//! Which new id each old one has, for one kind of objects.
+//! The map from old to new ids, for one kind of objects.
 
 use crate::error::{Error, Result};
 use crate::index::{IdSet, RankCursor, RankSet};
@@ -9,17 +9,17 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
-/// Old ids, numbered from 0 on. New ids are counted from a first one: upwards, or downwards where that is negative.
+/// Old ids, numbered from 0. New ids are counted from a first id: upwards or, if the first id is negative, downwards.
 #[derive(Debug)]
 pub(super) struct Numbering {
     start: i64,
-    /// The first ids, in canonical order.
+    /// The ids that were numbered first, in canonical order.
     first: RankSet,
-    /// Those that came later, in the order in which they came.
+    /// The ids that were added later, in the order in which they were added.
     later: Vec<i64>,
-    /// Their places in that order.
+    /// The index in `later` of each of these ids.
     places: FxHashMap<i64, u64>,
-    /// Whether the objects of the file are all among the first.
+    /// Whether `first` contains exactly the objects of the file.
     is_fresh: bool,
 }
 
@@ -39,7 +39,7 @@ impl Numbering {
         self.start
     }
 
-    /// For asking about many ids of which neighbours are near to each other.
+    /// A cursor, for looking up many ids that are close to each other.
     pub(super) fn walk(&self) -> NumberWalk<'_> {
         NumberWalk {
             numbering: self,
@@ -47,7 +47,7 @@ impl Numbering {
         }
     }
 
-    /// The new id of what has that number.
+    /// The new id with the given number.
     pub(super) const fn counted(&self, number: u64) -> i64 {
         match self.start < 0 {
             true => self.start.wrapping_sub(number as i64),
@@ -55,7 +55,7 @@ impl Numbering {
         }
     }
 
-    /// Calls `unknown` with each of some old ids that has no new one, in order.
+    /// Calls `unknown` with each id that has no number, in order.
     pub(super) fn for_each_unknown(&self, ids: &[i64], mut unknown: impl FnMut(i64)) {
         self.first.set().for_each_absent(ids, |index| {
             if let Some(id) = ids.get(index)
@@ -70,7 +70,7 @@ impl Numbering {
         self.first.set().contains(id) || self.places.contains_key(&id)
     }
 
-    /// Whether a new id is in use.
+    /// Whether the id is a new id of some object.
     pub(super) fn is_new_id(&self, id: i64) -> bool {
         let number = match self.start < 0 {
             true => self.start.checked_sub(id),
@@ -79,17 +79,17 @@ impl Numbering {
         number.is_some_and(|number| (0..self.len() as i64).contains(&number))
     }
 
-    /// Whether the objects of the file stand in canonical order by their new ids if they did by their old ones.
+    /// Whether the objects of the file are in canonical order by their new ids if they are by their old ids.
     pub(super) const fn keeps_order(&self) -> bool {
         self.is_fresh
     }
 
-    /// How many ids there are.
+    /// The number of ids.
     pub(super) fn len(&self) -> u64 {
         self.first.set().len() + self.later.len() as u64
     }
 
-    /// Numbers an id behind all others, unless it has a number.
+    /// Gives an id the next number, unless it has one.
     pub(super) fn add(&mut self, id: i64) {
         if !self.contains(id) {
             self.places.insert(id, self.later.len() as u64);
@@ -97,7 +97,7 @@ impl Numbering {
         }
     }
 
-    /// Numbers ids, in canonical order, behind all others.
+    /// Gives ids the next numbers in canonical order, unless they have one.
     pub(super) fn add_all(&mut self, ids: IdSet) {
         if self.len() == 0 {
             self.first = ids.into();
@@ -107,7 +107,7 @@ impl Numbering {
         }
     }
 
-    /// Fails where so many ids cannot be counted from the first one.
+    /// Fails if the last of `ids` new ids, counted from the first, does not fit into 64 bits.
     pub(super) fn check(&self, ids: u64) -> Result<()> {
         let more = ids.saturating_sub(1);
         let last = match self.start < 0 {
@@ -123,7 +123,7 @@ impl Numbering {
         }
     }
 
-    /// Old ids with their new ones, in the order of their numbers.
+    /// The old ids with their new ids, in the order of the new ids.
     pub(super) fn pairs(&self) -> impl Iterator<Item = (i64, i64)> + '_ {
         let old = self.first.set().ids().chain(self.later.iter().copied());
         (0..)
@@ -131,7 +131,8 @@ impl Numbering {
             .map(|(number, old)| (old, self.counted(number)))
     }
 
-    /// Reads a file of old ids: 64 bits each, little-endian, in the order of their numbers.
+    /// Reads a file of old ids, in the order of their numbers: 64 bits each, little-endian. A file that does not exist
+    /// gives an empty map. Fails if the length is not a multiple of 8, or if an id occurs twice.
     pub(super) fn read(path: &Path, start: i64) -> Result<Self> {
         let failed = |error| Error::io(path, "cannot read", error);
         let file = match File::open(path) {
@@ -175,7 +176,7 @@ impl Numbering {
         Ok(numbering)
     }
 
-    /// Writes what [`read`](Self::read) reads.
+    /// Writes the file that [`read`](Self::read) reads.
     pub(super) fn write(&self, path: &Path) -> Result<()> {
         const AT_A_TIME: usize = 1 << 16;
         let failed = |error| Error::io(path, "cannot write", error);
@@ -204,7 +205,7 @@ pub(super) struct NumberWalk<'n> {
 }
 
 impl NumberWalk<'_> {
-    /// The new id of an old one, where it has any.
+    /// The new id of an old id; `None` if the old id has no number.
     #[inline]
     pub(super) fn new_id(&mut self, id: i64) -> Option<i64> {
         let numbering = self.numbering;
@@ -213,7 +214,7 @@ impl NumberWalk<'_> {
         Some(numbering.counted(number))
     }
 
-    /// Puts new ids in the place of those of some objects of the file.
+    /// Replaces the ids of adjacent objects of the file by their new ids. An id without a number stays.
     pub(super) fn objects(&mut self, ids: &mut [i64]) {
         if !self.neighbours(ids) {
             for id in ids {
@@ -222,8 +223,8 @@ impl NumberWalk<'_> {
         }
     }
 
-    /// The same for objects that are in order, with no other between: of these, two have to be looked up. `false`,
-    /// and nothing done, for others.
+    /// As [`objects`](Self::objects), for ids in order without another id of the map between them: only the first and
+    /// the last are looked up. Returns `false`, and changes nothing, for other ids.
     fn neighbours(&mut self, ids: &mut [i64]) -> bool {
         let (Some(first), Some(last)) = (ids.first(), ids.last()) else {
             return false;

@@ -1,4 +1,5 @@
-//! Change files: the changes of objects with certain tags, and of what these refer to.
+//! `tags-filter` of a change file: keeps the changes of objects with certain tags, and of the objects that they refer
+//! to.
 
 use super::Options;
 use crate::engine::headers::generator;
@@ -113,7 +114,7 @@ fn is_area(object: &Object<'_>) -> bool {
     }
 }
 
-/// Adds what the objects refer to, as far as there are changes of it; relations until there is no more.
+/// Adds the ids that the kept objects refer to, directly or through other objects of the change file.
 fn add_referenced(objects: &[Object<'_>], kept: &mut IdSets) {
     let mut before = 0;
     while before != kept.of(ObjectKind::Relation).len() {

@@ -1,38 +1,40 @@
-//! What becomes of the objects of a block, in one output or in several.
+//! The selection of the objects of a block, for one output or for several.
 
 use std::collections::BTreeMap;
 
-/// What becomes of an object.
+/// The decision about an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Selected {
-    /// It goes.
+    /// The object is dropped.
     Drop,
-    /// It stays.
+    /// The object is kept.
     Whole,
-    /// It stays without its tags.
+    /// The object is kept without its tags.
     Untagged,
 }
 
 impl Selected {
-    /// `Whole` or `Drop`.
+    /// `Whole` if `kept`, otherwise `Drop`.
     pub(crate) const fn whole_if(kept: bool) -> Self {
         if kept { Self::Whole } else { Self::Drop }
     }
 }
 
-/// The number of objects that share their decision, in the [`Selection`] of a block.
+/// The index of a group in a [`Selection`]. The objects of a group share the decisions of all outputs.
 pub(crate) type GroupId = u32;
 
-/// What becomes of each object of a block, in order. Objects that share their decision are of one group.
+/// The decisions about the objects of a block. Objects with the same decisions form a group.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
-    /// For each group the outputs that keep its objects, and how.
+    /// For each group the indices of the outputs that do not drop its objects, and their decisions.
     groups: Vec<Vec<(u32, Selected)>>,
+    /// The group of each object, in file order.
     objects: Vec<GroupId>,
 }
 
 impl Selection {
-    /// Forgets all, and makes a group for each [`Selected`] in the one output that there is.
+    /// Clears the selection and adds, for a single output, a group for each [`Selected`]. The value of a [`Selected`]
+    /// is the id of its group.
     pub(crate) fn start_one_output(&mut self) {
         self.clear();
         let keeps = [Selected::Drop, Selected::Whole, Selected::Untagged];
@@ -44,31 +46,31 @@ impl Selection {
         self.objects.clear();
     }
 
-    /// The next object's decision, where there is one output.
+    /// Adds the decision about the next object, for a single output.
     #[inline]
     pub(crate) fn push(&mut self, keep: Selected) {
         self.objects.push(keep as GroupId);
     }
 
-    /// A group of objects that some outputs keep whole. Outputs that are not named keep nothing of it.
+    /// Adds a group whose objects are kept whole by `outputs` and dropped by all other outputs. Returns its id.
     pub(crate) fn add_group(&mut self, outputs: impl IntoIterator<Item = u32>) -> GroupId {
         let outputs = outputs.into_iter().map(|output| (output, Selected::Whole));
         self.groups.push(outputs.collect());
         self.groups.len() as GroupId - 1
     }
 
-    /// The next object's group.
+    /// Adds the group of the next object.
     #[inline]
     pub(crate) fn push_in_group(&mut self, group: GroupId) {
         self.objects.push(group);
     }
 
-    /// The group of each object.
+    /// The group of each object, in file order.
     pub(crate) fn objects(&self) -> &[GroupId] {
         &self.objects
     }
 
-    /// The outputs that keep something, ascending.
+    /// The outputs that keep at least one object, in ascending order of their indices.
     pub(crate) fn outputs(&self) -> Vec<OutputSelection> {
         let mut counts = vec![0; self.groups.len()];
         for group in &self.objects {
@@ -98,7 +100,7 @@ impl Selection {
         outputs.into_values().collect()
     }
 
-    /// What to do with the groups of a block's objects, where some outputs are looked at alone.
+    /// For each group the decisions of `outputs` that keep its objects: the position in `outputs`, and the decision.
     pub(crate) fn by_group(&self, outputs: &[OutputSelection]) -> Vec<Vec<(usize, Selected)>> {
         let of_class = |group: usize| {
             let keeps = outputs
@@ -113,20 +115,20 @@ impl Selection {
     }
 }
 
-/// What one output keeps of a block: at least one object.
+/// The selection of one output that keeps at least one object of a block.
 #[derive(Debug)]
 pub(crate) struct OutputSelection {
-    /// Its number.
+    /// The index of the output.
     pub output: u32,
-    /// How many objects it keeps.
+    /// The number of objects that the output keeps.
     pub kept: usize,
-    /// Whether it takes the tags from any.
+    /// Whether the output keeps any object without its tags.
     pub strips_tags: bool,
     groups: Vec<Selected>,
 }
 
 impl OutputSelection {
-    /// What becomes of objects of a group.
+    /// The decision about the objects of a group.
     pub(crate) fn of(&self, group: GroupId) -> Selected {
         let keep = self.groups.get(group as usize);
         keep.copied().unwrap_or(Selected::Drop)

@@ -1,4 +1,4 @@
-//! Making the outcome of a blob for each output that keeps objects of it.
+//! Produces the outcome of a blob for each output that keeps objects of the blob.
 
 use super::selection::OutputSelection;
 use super::{BlobDecision, FilterItem, FilterPass, GroupId, Selected, Selection, Transformed};
@@ -11,7 +11,8 @@ use crate::pbf::{
     put_kept_messages, splice_block,
 };
 
-/// The outcomes of a blob by output, and what the selecting closure returned where it was called.
+/// The outcomes of a blob, each with the index of its output; and the return value of the selecting closure, if it was
+/// called.
 type Filtered<T> = (Vec<(u32, BlobOutcome)>, Option<T>);
 
 /// A worker's scratch.
@@ -36,7 +37,7 @@ impl<'a> FilterWorker<'a> {
         }
     }
 
-    /// Makes the outcomes of a blob.
+    /// Returns the outcomes of a blob.
     pub(super) fn filter<T>(
         &mut self,
         reader: &mut BlobReader<'_>,
@@ -44,8 +45,8 @@ impl<'a> FilterWorker<'a> {
         select: impl Fn(&BlobEntry, &ParsedBlock<'_>, &mut Selection) -> Result<T, FormatError>,
     ) -> Result<Filtered<T>> {
         let entry = &item.entry;
-        // Whether a prefilter is asked depends on the worker, so the entry of a blob that is copied unread must say as
-        // much as one that was read.
+        // A reader skips a prefilter that rarely decides, and so may one worker but not another. The output must be the
+        // same, so a blob is copied without being read only if its entry is complete.
         let has = |flag| entry.flags.has(flag);
         let is_known = has(BlobFlags::SCANNED) && has(BlobFlags::HASHED) && !item.is_transformed;
         let prefilter = self.pass.prefilter.map(|prefilter| {
@@ -70,7 +71,8 @@ impl<'a> FilterWorker<'a> {
         filtered.map_err(|error| reader.error(entry, error))
     }
 
-    /// Makes the outcomes of a blob from its payload, which `is_whole` unless it is the part that a cache held.
+    /// Returns the outcomes of a blob from its payload. `is_whole` is false for a payload from the cache, which lacks
+    /// the objects that no output keeps.
     fn filter_payload<T>(
         &mut self,
         item: &FilterItem,
@@ -85,7 +87,7 @@ impl<'a> FilterWorker<'a> {
             ..
         } = self;
         selection.clear();
-        // Objects are selected before the transform, which may take out what the selection depends on.
+        // Objects are selected before the transform, which may remove metadata that the selection depends on.
         let (mut block, mut noted) = (None, None);
         if item.is_visited {
             let parsed = block.insert(ParsedBlock::parse(payload)?);
@@ -150,25 +152,25 @@ impl<'a> FilterWorker<'a> {
     }
 }
 
-/// A block of which parts are made.
+/// A block, and the selection of its objects.
 struct Source<'a> {
     payload: &'a [u8],
     block: ParsedBlock<'a>,
-    /// Whether the payload is all there is in the blob.
+    /// Whether the payload contains all objects of the blob.
     is_whole: bool,
     selection: &'a Selection,
 }
 
-/// Makes parts of blocks anew.
+/// Encodes the kept objects of a block for each output.
 struct Rewriter {
     encoder: FrameEncoder,
-    /// As many as there were outputs that kept a part of a block.
+    /// A builder for each output that keeps part of a block; as many as any block needed so far.
     builders: Vec<BlockBuilder>,
     spliced: Vec<u8>,
 }
 
 impl Rewriter {
-    /// Frames of all that is in a payload.
+    /// Encodes all objects of a payload. A payload that is too long for one blob becomes several frames.
     fn whole(
         &mut self,
         payload: &[u8],
@@ -191,7 +193,7 @@ impl Rewriter {
         self.encoder.finish()
     }
 
-    /// Makes what each of some outputs keeps of a block.
+    /// Appends to `outcomes` the outcome for each of `outputs`, none of which keeps the block unchanged.
     fn parts(
         &mut self,
         source: &Source<'_>,
@@ -219,7 +221,8 @@ impl Rewriter {
         for (output, builder) in small.iter().zip(&mut self.builders) {
             builder.end_block();
             let parts = builder.take_blocks();
-            // What is large enough is compressed here. That depends on nothing but what is kept.
+            // Large parts are compressed here, on a worker, instead of being joined with others. Whether a part is
+            // large depends on the kept objects alone, so that the output does not depend on the number of workers.
             let bytes: usize = parts.iter().map(|part| part.payload.len()).sum();
             let is_large = output.kept >= TARGET_ELEMENTS / 2 || bytes >= TARGET_PAYLOAD / 2;
             let part = if is_large {
@@ -235,7 +238,8 @@ impl Rewriter {
         Ok(())
     }
 
-    /// Splices a block where most of it is kept. A splice keeps the strings of what is gone; where much goes,
+    /// Splices the kept objects into `self.spliced` if the output keeps at least three quarters of them, with their
+    /// tags. Returns whether it did. A spliced block keeps the strings of dropped objects: if many objects are dropped,
     /// a new block is smaller.
     fn spliced(
         &mut self,
@@ -256,8 +260,8 @@ impl Rewriter {
         splice_block(source.payload, &script, &[], options, &mut self.spliced)
     }
 
-    /// Gives an builder for each of some outputs what that keeps. What none of them keeps is cut out on the
-    /// wire first, which is quicker than to pass over it object by object.
+    /// Adds the kept objects of the block to the builder of each of `outputs`. Objects that none of these outputs keeps
+    /// are cut out on the wire first, which is faster than skipping them one by one.
     fn rebuild(
         &mut self,
         source: &Source<'_>,

@@ -1,4 +1,4 @@
-//! Merging the objects of overlapping blobs.
+//! Merges the objects of overlapping blobs.
 
 use super::KeptVersions;
 use crate::engine::shards::{MergeStep, Shard, Source, Sources, plan_steps};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 enum Stream<'a> {
     /// The block is in order.
     InOrder(Box<BlockCursor<'a>>),
-    /// The block was not in order.
+    /// The block was not in order, and its objects were sorted by key and version.
     Sorted(std::vec::IntoIter<RawObject<'a>>),
 }
 
@@ -45,7 +45,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// The first object at or behind `from`.
+    /// Skips the objects before `from` and returns the next one.
     fn first(&mut self, from: Option<TypeThenId>) -> Result<Option<RawObject<'a>>, FormatError> {
         loop {
             match self.next()? {
@@ -56,8 +56,8 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// What orders the heads of streams: key, version, then the place in the inputs (file, offset); the
-/// number of the stream comes along.
+/// The sort key of the next object of a stream: its key, its version, and the input and offset of its blob. The last
+/// component is the index of the stream.
 type HeadKey = Reverse<(TypeThenId, i64, (usize, u64), usize)>;
 
 fn head_key(object: &RawObject<'_>, source: &Source, stream: usize) -> HeadKey {
@@ -70,12 +70,12 @@ fn head_key(object: &RawObject<'_>, source: &Source, stream: usize) -> HeadKey {
 }
 
 impl KeptVersions {
-    /// Whether an object takes the place of the one before it, which is not kept then.
+    /// Whether an object replaces the object before it, which is not kept then.
     fn replaces(self, before: &RawObject<'_>, object: &RawObject<'_>) -> bool {
         self == Self::HighestVersion && before.key == object.key && before.version < object.version
     }
 
-    /// Whether an object says no more than the one before it.
+    /// Whether an object has the key and the version of the object before it.
     fn is_repeated(self, before: &RawObject<'_>, object: &RawObject<'_>) -> bool {
         (before.key, before.version) == (object.key, object.version)
     }
@@ -119,7 +119,7 @@ pub(crate) fn merge_shard(
         heads.push(head);
         streams.push(stream);
     }
-    // The object that may still be replaced by a higher version of itself, and its stream.
+    // The last object, which a higher version may still replace, with the index of its stream.
     let mut last: Option<(usize, RawObject<'_>)> = None;
     let mut add =
         |index: usize, object: &RawObject<'_>| match (blocks.get(index), strings.get_mut(index)) {
@@ -172,18 +172,18 @@ pub(crate) fn merge_shard(
     encoder.finish().map_err(failed(0))
 }
 
-/// Sorted runs in a temporary file, made of clusters that could not be merged as they were.
+/// Sorted runs in a temporary file, which replace clusters with too many overlapping blobs.
 pub(crate) struct Runs {
     pub(crate) input: Input,
-    /// For each cluster, by the address it is shared under: its blobs in the temporary file.
+    /// For each cluster, which is identified by its shared pointer, the blobs of its runs in the temporary file.
     clusters: Vec<(Arc<Vec<Source>>, Vec<BlobEntry>)>,
 }
 
-/// How many times the blobs of a cluster may be decoded before it is worth sorting runs first.
+/// The maximum number of times that the blobs of a cluster may be decoded, on average, before sorting runs first pays.
 const MOST_DECODES: u64 = 3;
 
-/// Where blobs of a cluster overlap so widely that each would be decoded many times over, sorts
-/// portions of it into runs in a temporary file in `directory`. `None` where no cluster needs it.
+/// Sorts portions of clusters into runs in a temporary file in `directory`, if the blobs of a cluster overlap so widely
+/// that each would be decoded many times. Returns `None` if no cluster needs runs.
 pub(crate) fn sorted_runs(
     inputs: &[&Input],
     steps: &[MergeStep],
@@ -242,7 +242,7 @@ pub(crate) fn sorted_runs(
     }))
 }
 
-/// The clusters whose shards together decode far more than the cluster has.
+/// The clusters whose shards together decode more than [`MOST_DECODES`] times the payload of the cluster.
 fn overlapping_clusters(steps: &[MergeStep]) -> Vec<Arc<Vec<Source>>> {
     let mut found: Vec<(Arc<Vec<Source>>, u64)> = Vec::new();
     for step in steps {
@@ -264,9 +264,9 @@ fn overlapping_clusters(steps: &[MergeStep]) -> Vec<Arc<Vec<Source>>> {
     found.into_iter().map(|(cluster, _)| cluster).collect()
 }
 
-/// Cuts a cluster into portions of about `shard_bytes`, each of which will become a run.
+/// Cuts a cluster into portions of about `shard_bytes` bytes of payload. Each portion becomes a run.
 fn portions(cluster: &Arc<Vec<Source>>, shard_bytes: u64) -> Vec<Shard> {
-    // In the order of the file, where neighbours may well be in order already.
+    // In file order: neighbours in a file are often in order already.
     let mut blobs = cluster.to_vec();
     blobs.sort_by_key(|source| (source.file, source.entry.offset));
     let mut portions = Vec::new();
@@ -292,8 +292,8 @@ fn portions(cluster: &Arc<Vec<Source>>, shard_bytes: u64) -> Vec<Shard> {
 }
 
 impl Runs {
-    /// The steps with the clusters that were sorted into runs replaced by their runs, which lie in
-    /// the input with number `file`.
+    /// Replaces the shards of clusters that were sorted into runs with steps that merge the runs. `file` is the index
+    /// of the temporary file among the inputs.
     pub(crate) fn replace(
         &self,
         steps: Vec<MergeStep>,
