@@ -24,68 +24,96 @@ use serde::Serialize;
 use std::path::PathBuf;
 use steps::{ApplyStep, plan_steps};
 
-/// What to apply to what, and how.
+/// The options of `apply-changes`.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The base: a sorted file.
+    /// The base, a file of current data; `-` is standard input. It is sorted into a temporary file first if it is not
+    /// in canonical order.
     pub base: PathBuf,
-    /// Change files, in order.
+    /// The change files, in order: of changes with equal version and timestamp the last one wins.
     pub changes: Vec<PathBuf>,
-    /// Where the result goes.
+    /// The output. It may be the base, which is then replaced.
     pub output: OutputTarget,
-    /// How it is written.
+    /// The compression, the indexes and the verification of the output.
     pub write: WriteOptions,
-    /// What its header says.
+    /// Fields to set in the header of the output.
     pub header: HeaderOptions,
-    /// Whether the ways have the coordinates of their nodes, and keep them, and what that means for nodes.
+    /// The handling of untagged nodes if the coordinates in ways are kept up to date; `None` removes coordinates from
+    /// ways.
     pub locations_on_ways: Option<UntaggedNodes>,
 }
 
-/// What `apply-changes` did.
+/// The result of `apply-changes`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Summary {
-    /// The file that was written.
+    /// The length, blobs and objects of the output.
     pub written: Written,
-    /// Objects that had changes.
+    /// The number of objects with a change.
     pub changes: u64,
-    /// Objects that were not in the base and are now.
+    /// The number of objects that were added to the base.
     pub created: u64,
-    /// Objects that were replaced.
+    /// The number of objects that were replaced.
     pub modified: u64,
-    /// Objects that are gone.
+    /// The number of objects that were deleted.
     pub deleted: u64,
-    /// Changes that did nothing, because the base had a newer version.
+    /// The number of changes without effect, because the base has a newer version.
     pub outdated: u64,
-    /// Deletions that did nothing, because the base did not have the object.
+    /// The number of deletions without effect, because the base does not have the object.
     pub absent: u64,
-    /// Blobs that were copied as they were.
+    /// The number of blobs that were copied unchanged.
     pub blobs_copied: u64,
-    /// Blobs of the base that hold something else now.
+    /// The number of blobs of the base that were rewritten or removed.
     pub blobs_rewritten: u64,
-    /// Number of the last change file contained, as far as it is known.
+    /// The sequence number of the last change file that the output contains, as its header says; `None` if unknown.
     pub replication_sequence: Option<i64>,
-    /// Time up to which changes are contained, as far as it is known.
+    /// The time up to which the output contains all changes, as its header says; `None` if unknown.
     pub replication_timestamp: Option<String>,
-    /// The fate of the box in the header.
+    /// The effect of the changes on the bounding box in the header.
     pub header_box: HeaderBox,
-    /// What became of the coordinates in ways, where they are kept.
+    /// The effect on the coordinates in ways; `None` unless [`Options::locations_on_ways`] is set.
     pub locations: Option<LocationsSummary>,
 }
 
-/// What became of the coordinates in ways.
+/// The effect of changes on the coordinates in ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct LocationsSummary {
-    /// Ways that were not changed and have other coordinates, because their nodes moved.
+    /// The number of ways without a change whose coordinates changed, because their nodes moved.
     pub ways_moved: u64,
-    /// References of changed ways, and of ways whose nodes are gone, to nodes of which nobody says where they are.
+    /// The number of references, of changed ways and of ways that moved, to nodes without a known location.
     pub missing_references: u64,
-    /// New or changed nodes that were left out, because the base has no nodes that only ways need.
+    /// The number of new or changed nodes that were left out, because they have no tags, are members of no relation,
+    /// and the base does not contain such nodes.
     pub nodes_left_out: u64,
-    /// Nodes that relations now refer to, and that the base was made without.
+    /// The number of nodes that became members of relations, and that neither the base nor the changes contain.
     pub members_missing: u64,
 }
 
-/// Applies.
+/// Applies change files to a file of current data.
+///
+/// Reads the base, and all change files into memory: OsmChange XML, plain or compressed with gzip, bzip2 or zstd, and
+/// the state files beside them (`123.state.txt` beside `123.osc.gz`). Of the base and all changes, the highest version
+/// of an object wins; of equal versions, the latest timestamp. Writes one PBF file, whose header gets the replication
+/// state of the changes. Blobs without a changed object are copied. A base that is not in canonical order is first
+/// sorted into a temporary file in the directory of the output.
+///
+/// # Memory
+///
+/// The [base memory](crate::commands#memory), and the changes: 112 bytes per change, 8 per tag, 16 per reference, and
+/// the distinct strings. With [`Options::locations_on_ways`], about 40 bytes per changed node and per node of a changed
+/// way.
+///
+/// # Errors
+///
+/// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, its file system
+///   has too little space, or it cannot be written ([details](crate::commands#errors)).
+/// - The base is a history file: its header says so, or it contains deleted versions.
+/// - An object occurs twice in the base, in adjacent blobs or in a blob that has to be decoded.
+/// - The objects of a blob that has to be decoded are not in canonical order, although the header or the index of the
+///   base says so.
+/// - The base is a text file, and the output has its path.
+/// - A change file is not OsmChange, or is damaged; all together have more than 4 GB of distinct text, or more tags or
+///   references than 32 bits can count.
+/// - [`Options::locations_on_ways`] is set, and no way of the base has locations.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(if options.locations_on_ways.is_some() {
         4

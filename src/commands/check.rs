@@ -16,51 +16,54 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What to check.
+/// The options of `check`.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The file.
+    /// The input file; `-` is standard input.
     pub input: PathBuf,
-    /// Whether ids are in canonical order and come once. In a history file the versions of an object
-    /// follow each other.
+    /// Whether to check that ids are in canonical order and unique. In a history file, the versions of an object may
+    /// follow each other in ascending order.
     pub ids: bool,
-    /// With `ids`: find ids that come again anywhere, also in files that are not in order.
+    /// Whether the check of ids finds duplicates anywhere in the file, and not only adjacent ones.
     pub full: bool,
-    /// Whether the nodes of ways are there.
+    /// Whether to check that the nodes of ways are in the file.
     pub refs: bool,
-    /// With `refs`: whether the members of relations are there, too.
+    /// Whether the check of references includes the members of relations. Has no effect without `refs`.
     pub relations: bool,
-    /// Whether blobs can be decoded and hold what the file's indexes say.
+    /// Whether to check that all blobs can be decoded, and that the indexes of the file describe them.
     pub index: bool,
-    /// Kinds of objects that are looked at: whose ids, and whose references.
+    /// The kinds of objects whose ids and references are checked.
     pub kinds: KindSet,
-    /// How many violations of each sort to list; the others are counted.
+    /// The maximum number of problems to list, separately for ids, references and indexes. Further ones are only
+    /// counted.
     pub max_listed: usize,
 }
 
-/// What was found.
+/// The result of `check`.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Summary {
-    /// Nodes in the file; `None` where objects were not looked at.
+    /// The number of nodes in the file; `None` if only indexes were checked.
     pub nodes: Option<u64>,
-    /// Ways in the file; `None` where objects were not looked at.
+    /// The number of ways in the file; `None` if only indexes were checked.
     pub ways: Option<u64>,
-    /// Relations in the file; `None` where objects were not looked at.
+    /// The number of relations in the file; `None` if only indexes were checked.
     pub relations: Option<u64>,
-    /// Objects that do not come behind the one before them; `None` where ids were not checked.
+    /// The number of objects that precede the object before them in canonical order; `None` if ids were not checked.
     pub out_of_order: Option<u64>,
-    /// Objects that had come before; `None` where that was not checked, as in a file that is not in order without
-    /// `full`.
+    /// The number of objects whose id occurred before; `None` if ids were not checked, or if the file is not in order
+    /// and [`Options::full`] is not set.
     pub duplicates: Option<u64>,
-    /// Objects that follow themselves; `None` where ids were not checked, or all duplicates are counted.
+    /// The number of objects directly after an object with the same id; `None` if ids were not checked, or if
+    /// `duplicates` is set.
     pub duplicates_in_a_row: Option<u64>,
-    /// Whether the indexes are right; `None` where they were not checked.
+    /// The result of the check of indexes; `None` if they were not checked.
     pub index: Option<IndexCheck>,
-    /// References to what is not there; `None` where references were not checked.
+    /// The numbers of references to missing objects; `None` if references were not checked.
     pub missing: Option<Missing>,
-    /// Violations of the order of ids, in file order, as far as they are listed.
+    /// The first ids that are out of order or occur again, in file order, at most [`Options::max_listed`].
     pub listed_ids: Vec<IdViolation>,
-    /// References to what is not there, in file order, as far as they are listed.
+    /// The first references to missing objects, at most [`Options::max_listed`]: those of ways, then of relations to
+    /// nodes and ways, then of relations to relations, each in file order.
     pub listed_refs: Vec<Dangling>,
 }
 
@@ -154,7 +157,20 @@ impl Summary {
     }
 }
 
-/// Checks a file.
+/// Checks the ids, references and indexes of a file. A violation is not an error, but part of the summary.
+///
+/// Reads one file, which may be unsorted or a history file: in canonical order of kinds, each blob once for each kind
+/// that it contains; a check of indexes reads every blob once more. Writes nothing.
+///
+/// # Memory
+///
+/// The [base memory](crate::commands#memory), and sets of ids: of nodes with [`Options::refs`], of all kinds with
+/// [`Options::relations`] or [`Options::full`], and of missing members of relations.
+///
+/// # Errors
+///
+/// - The input cannot be opened or read, or is damaged ([details](crate::commands#errors)). If only indexes are
+///   checked, a damaged blob is a finding; a damaged length or header of a blob is an error in any case.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     // One phase per kind, and one for indexes.
     let by_kind = if options.ids || options.refs { 3 } else { 0 };

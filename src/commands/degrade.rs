@@ -17,18 +17,18 @@ use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What to degrade, and how.
+/// The options of `degrade`.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Input file.
+    /// The input file; `-` is standard input.
     pub input: PathBuf,
-    /// Where the result goes.
+    /// The output.
     pub output: OutputTarget,
-    /// How it is written.
+    /// The compression, the indexes and the verification of the output.
     pub write: WriteOptions,
-    /// What its header says.
+    /// Fields to set in the header of the output.
     pub header: HeaderOptions,
-    /// What is done to it.
+    /// The properties that make the output awkward; at least one has to be set.
     pub harm: Harm,
 }
 
@@ -50,12 +50,12 @@ pub struct Harm {
     pub drop: Option<(u64, u64)>,
 }
 
-/// What `degrade` did.
+/// The result of `degrade`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Summary {
-    /// The file that was written.
+    /// The length, blobs and objects of the output.
     pub written: Written,
-    /// Objects that were left out.
+    /// The number of objects that were left out.
     pub dropped: u64,
 }
 
@@ -64,7 +64,19 @@ const BLOBS: u64 = 1;
 const OBJECTS: u64 = 2;
 const DROPS: u64 = 3;
 
-/// Degrades.
+/// Writes a valid but awkward version of a file. The same input and options give the same bytes.
+///
+/// Reads one file, which may be unsorted or a history file, and decodes every blob. Writes one PBF file.
+///
+/// # Memory
+///
+/// The [base memory](crate::commands#memory), and about 30 bytes for each object to leave out.
+///
+/// # Errors
+///
+/// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, its file system
+///   has too little space, or it cannot be written ([details](crate::commands#errors)).
+/// - No property of [`Harm`] is set.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(1);
     let harm = options.harm;

@@ -23,7 +23,7 @@ use std::path::PathBuf;
 /// The options of `diff`.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The old file.
+    /// The old file; `-` is standard input.
     pub old: PathBuf,
     /// The new file.
     pub new: PathBuf,
@@ -154,8 +154,23 @@ impl Summary {
     }
 }
 
-/// Compares two files and writes their differences. A file that is not in canonical order is sorted into a temporary
-/// file first. Fails if a history file is to be compared for a change file.
+/// Compares two files and writes their differences.
+///
+/// Reads both files, except pairs of blobs with equal content hashes, unless these have to be verified or shown. A file
+/// that is not in canonical order is first sorted into a temporary file in the system's temporary directory. History
+/// files can be compared as text. Writes a text or a change file, compressed if its name ends in `.gz`, `.bz2` or
+/// `.zst`, or nothing. A difference is not an error, but part of the summary.
+///
+/// # Memory
+///
+/// The [base memory](crate::commands#memory); in place of the blobs in flight, per job 16 MB of payloads of both files,
+/// and the text of their differences.
+///
+/// # Errors
+///
+/// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, or it cannot be
+///   written ([details](crate::commands#errors)).
+/// - The header of an input declares a history file, and the output is a change file.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(1);
     let sides = [&options.old, &options.new].map(|path| in_order(path, ctx));

@@ -36,7 +36,7 @@ pub struct Extract {
 /// The options of `extract`.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The input file.
+    /// The input file; `-` is standard input.
     pub input: PathBuf,
     /// The regions and their outputs.
     pub extracts: Vec<Extract>,
@@ -44,9 +44,9 @@ pub struct Options {
     pub strategy: Strategy,
     /// Whether the header of each output gets the bounding box of its region; without it the header has no box.
     pub set_bounds: bool,
-    /// Metadata fields that the outputs leave out.
+    /// The metadata fields that the outputs leave out.
     pub clean: InfoFields,
-    /// The compression and the indexes of the outputs.
+    /// The compression, the indexes and the verification of the outputs.
     pub write: WriteOptions,
     /// The maximum memory in bytes: the input is read several times if one pass over all regions would need more. If
     /// `None`, several regions may take three quarters of the memory of the machine.
@@ -74,7 +74,33 @@ pub struct Extracted {
     pub kept: WriteSummary,
 }
 
-/// Cuts out all regions. Fails if no region is given, if an output cannot be written, or if memory does not suffice.
+/// Cuts out all regions.
+///
+/// Reads one file, which may be unsorted or a history file, and writes one PBF file per region. A pass over the input
+/// finds the nodes in its regions, then their ways and relations, then the objects that the strategy adds, and writes
+/// the outputs at last; blobs in which the index rules out objects of the regions are not read. If the memory does not
+/// suffice for all regions, the regions are distributed over several passes. A region without objects is not an error;
+/// it gets an empty file and a warning.
+///
+/// # Memory
+///
+/// 24 MB, 16 MB per job, 144 bytes per blob, and for the regions of one pass:
+///
+/// - the cache of partial blobs: 96 MB, or an eighth of the limit if that is less;
+/// - about 150 bytes per edge of the regions;
+/// - 2 bytes per id that the region keeps or, with several regions, 6 bytes per id that any of them keeps;
+/// - 3 MB per output, if there are several.
+///
+/// The limit is [`Options::max_memory`] or, without it, three quarters of the memory of the machine, which the ids of a
+/// single region may exceed.
+///
+/// # Errors
+///
+/// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, its file system
+///   has too little space, or it cannot be written ([details](crate::commands#errors)). All outputs are checked before
+///   any is written.
+/// - There is no region.
+/// - [`Options::max_memory`] is less than 24 MB, or the ids of a single region take more than it leaves for them.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     if options.extracts.is_empty() {
         return Err(Error::Usage("no region was given".into()));

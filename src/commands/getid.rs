@@ -17,44 +17,45 @@ use crate::runtime::Context;
 use serde::{Serialize, Serializer};
 use std::path::PathBuf;
 
-/// Which objects to get, and how.
+/// The options of `getid`.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The file.
+    /// The input file; `-` is standard input.
     pub input: PathBuf,
-    /// Where the ids come from.
+    /// The ids of the wanted objects.
     pub ids: IdSource,
-    /// Selected everything but the objects.
+    /// Whether all objects but the wanted ones are kept. Cannot be combined with `add_referenced`.
     pub invert: bool,
-    /// Also what the objects refer to: members of relations, nodes of ways, and what these refer to.
+    /// Whether the objects are kept, too, that the wanted objects refer to, directly or through other objects: members
+    /// of relations and nodes of ways.
     pub add_referenced: bool,
-    /// Take the tags from objects that are there for the sake of a reference alone.
+    /// Whether objects lose their tags that are kept only because of a reference.
     pub remove_tags: bool,
-    /// Where the result goes.
+    /// The output.
     pub output: OutputTarget,
-    /// How it is written.
+    /// The compression, the indexes and the verification of the output.
     pub write: WriteOptions,
-    /// What its header says.
+    /// Fields to set in the header of the output.
     pub header: HeaderOptions,
 }
 
-/// What `getid` did.
+/// The result of `getid`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Summary {
-    /// What was written.
+    /// The length, blobs and objects of the output, and the number of blobs of the input by outcome.
     #[serde(flatten)]
     pub kept: WriteSummary,
-    /// Ids that were asked for, each counted once.
+    /// The number of distinct ids that were asked for.
     pub requested: u64,
-    /// How many objects they refer to that were not asked for; 0 unless these were to be added.
+    /// The number of other objects that they refer to; 0 unless [`Options::add_referenced`] is set.
     pub referenced: u64,
-    /// Ids that were asked for or referred to and are not in the file, in canonical order. Of many a report lists the
-    /// first thousand.
+    /// The ids that were asked for or referred to and are not in the file. The serialized form has the first thousand
+    /// in canonical order.
     #[serde(serialize_with = "first_ids")]
     pub missing: IdSets,
-    /// How many these are.
+    /// The number of ids in `missing`.
     pub missing_count: u64,
-    /// The ids that were asked for.
+    /// The ids that were asked for. They are not serialized.
     #[serde(skip)]
     pub wanted: IdSets,
 }
@@ -65,7 +66,23 @@ fn first_ids<S: Serializer>(ids: &IdSets, serializer: S) -> Result<S::Ok, S::Err
     serializer.collect_seq(ids.ids().take(MOST).map(|id| id.to_string()))
 }
 
-/// Gets objects.
+/// Writes the objects with given ids, all versions of each, or all other objects.
+///
+/// Reads the sources of ids, then one file, which may be unsorted or a history file: one pass over the blobs whose id
+/// range contains an id. To follow references, it reads all relations first, up to twice, and the wanted ways. Writes
+/// one PBF file, in the order of the input. An id that is not in the file is not an error, but part of the summary.
+///
+/// # Memory
+///
+/// The [base memory](crate::commands#memory), and sets of the ids that are asked for, referred to and found; to follow
+/// references, also the members of relations that are relations.
+///
+/// # Errors
+///
+/// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, its file system
+///   has too little space, or it cannot be written ([details](crate::commands#errors)).
+/// - Both [`Options::invert`] and [`Options::add_referenced`] are set.
+/// - A file of ids cannot be read, or contains something other than ids and comments.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     if options.invert && options.add_referenced {
         let cause =

@@ -16,37 +16,51 @@ use crate::runtime::Context;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Whose parents to get, and how.
+/// The options of `getparents`.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The file.
+    /// The input file; `-` is standard input.
     pub input: PathBuf,
-    /// Where the ids come from.
+    /// The ids of the objects whose parents are wanted.
     pub ids: IdSource,
-    /// Also the objects themselves.
+    /// Whether the objects themselves are kept, too.
     pub add_self: bool,
-    /// Where the result goes.
+    /// The output.
     pub output: OutputTarget,
-    /// How it is written.
+    /// The compression, the indexes and the verification of the output.
     pub write: WriteOptions,
-    /// What its header says.
+    /// Fields to set in the header of the output.
     pub header: HeaderOptions,
 }
 
-/// What `getparents` did.
+/// The result of `getparents`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Summary {
-    /// What was written.
+    /// The length, blobs and objects of the output, and the number of blobs of the input by outcome.
     #[serde(flatten)]
     pub kept: WriteSummary,
-    /// Ids that were asked for, each counted once.
+    /// The number of distinct ids that were asked for.
     pub requested: u64,
-    /// The ids that were asked for.
+    /// The ids that were asked for. They are not serialized.
     #[serde(skip)]
     pub wanted: IdSets,
 }
 
-/// Gets parents.
+/// Writes the ways and relations that refer directly to given objects.
+///
+/// Reads the sources of ids, then one file, which may be unsorted or a history file: one pass over the blobs of ways,
+/// if ids of nodes are among the given ones, and of relations; with [`Options::add_self`], also over the blobs whose id
+/// range contains an id. Writes one PBF file, in the order of the input.
+///
+/// # Memory
+///
+/// The [base memory](crate::commands#memory), and the set of ids that are asked for.
+///
+/// # Errors
+///
+/// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, its file system
+///   has too little space, or it cannot be written ([details](crate::commands#errors)).
+/// - A file of ids cannot be read, or contains something other than ids and comments.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(1);
     let wanted = ids::collect(&options.ids, ctx)?;

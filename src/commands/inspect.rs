@@ -21,16 +21,16 @@ use census::Census;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// What to inspect.
+/// The options of `inspect`.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The file.
+    /// The input file; `-` is standard input.
     pub input: PathBuf,
-    /// What every object is asked.
+    /// The statistics for which every object is visited; none by default.
     pub questions: Questions,
-    /// List the blobs, at most so many.
+    /// The maximum number of blobs to list; `None` for no list.
     pub list_blobs: Option<usize>,
-    /// Tell how the ids of each kind lie.
+    /// Whether to report the distribution of the ids of each kind.
     pub id_ranges: bool,
 }
 
@@ -107,76 +107,77 @@ pub struct KindSummary {
     pub max_id: Option<i64>,
 }
 
-/// What is in a file.
+/// The result of `inspect`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
-    /// The file.
+    /// The path of the file.
     pub path: String,
-    /// Length in bytes.
+    /// The length of the file in bytes; of a text input, the length of the text.
     pub bytes: u64,
-    /// The program that wrote it.
+    /// The name of the program that wrote the file, from the header.
     pub generator: Option<String>,
-    /// Where the data comes from.
+    /// The source of the data, from the header.
     pub source: Option<String>,
-    /// The box in the header.
+    /// The bounding box in the header.
     pub header_bbox: Option<Bbox>,
-    /// The box around all nodes, where an index tells.
+    /// The bounding box of the nodes in all blobs whose box is known; `None` if there are none.
     pub data_bbox: Option<Bbox>,
-    /// Features that a reader must know.
+    /// The required features in the header, which a reader must know.
     pub required_features: Vec<String>,
-    /// Features that a reader may use.
+    /// The optional features in the header.
     pub optional_features: Vec<String>,
-    /// Time up to which changes are contained.
+    /// The time up to which the data contains all changes, such as `2026-11-20T00:00:00Z`, from the header.
     pub replication_timestamp: Option<String>,
-    /// Number of the last change file contained.
+    /// The sequence number of the last change file that the data contains, from the header.
     pub replication_sequence: Option<i64>,
-    /// Where change files come from.
+    /// The URL of the server that publishes the change files, from the header.
     pub replication_url: Option<String>,
-    /// The index that the file has: "table of contents", "per-blob indexes" or "none".
+    /// The kind of index that the file has: "table of contents", "per-blob indexes" or "none".
     pub index: &'static str,
-    /// Whether the file has a table of contents that fits it.
+    /// Whether the file has a table of contents that fits the file.
     pub indexed: bool,
-    /// Data blobs.
+    /// The number of data blobs.
     pub blobs: u64,
-    /// Bytes of all payloads, uncompressed, where an index tells.
+    /// The length of all uncompressed payloads, in bytes; `None` unless it is known of every blob.
     pub payload_bytes: Option<u64>,
-    /// All objects.
+    /// The number of objects.
     pub objects: u64,
-    /// All nodes.
+    /// The number of nodes.
     pub nodes: u64,
-    /// All ways.
+    /// The number of ways.
     pub ways: u64,
-    /// All relations.
+    /// The number of relations.
     pub relations: u64,
-    /// Blobs by what they hold.
+    /// The blobs by the kind of their objects.
     pub kinds: Vec<KindSummary>,
     /// Whether the header declares canonical order.
     pub declared_sorted: bool,
-    /// Whether the objects stand in canonical order; `None` where the index does not tell.
+    /// Whether the objects are in canonical order; `None` if the index does not record it.
     pub sorted: Option<bool>,
-    /// Whether the file holds deleted or several versions of objects.
+    /// Whether the file is a history file: the header says so, or a blob contains deleted versions.
     pub history: bool,
-    /// Whether ways carry coordinates.
+    /// Whether ways have coordinates: the header says so, or a blob contains such ways.
     pub locations_on_ways: bool,
-    /// Metadata and sizes, where they were asked for.
+    /// Statistics of metadata and sizes; `None` if not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extended: Option<Extended>,
-    /// Coordinates of nodes, where they were asked for.
+    /// Statistics of the coordinates of nodes; `None` if not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_statistics: Option<NodeStatistics>,
-    /// Coordinates in ways, where they were asked for.
+    /// Statistics of the coordinates in ways; `None` if not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub way_locations: Option<WayLocations>,
-    /// What is unusual, where it was asked for.
+    /// Unusual objects and blobs; `None` if not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub anomalies: Option<Anomalies>,
-    /// How ids lie, where it was asked for.
+    /// The distribution of the ids of each kind; `None` if not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id_ranges: Option<Vec<IdRange>>,
-    /// The first blobs, where they were asked for.
+    /// The first blobs; `None` if not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blob_list: Option<Vec<BlobLine>>,
-    /// The first and the last id of each kind in canonical order, blobs of several kinds included.
+    /// The first and the last id of each kind in canonical order, indexed by kind, including blobs of several kinds;
+    /// `None` for a kind without objects. Not serialized.
     #[serde(skip)]
     pub edge_ids: [Option<(i64, i64)>; 3],
 }
@@ -334,7 +335,19 @@ fn index_of(file: &PbfFile) -> Result<IndexKind> {
     }
 }
 
-/// Finds out what is in a file.
+/// Reports the content of a file, which may be unsorted or a history file.
+///
+/// Reads the header and the table of contents of one file, in two or three reads. Without a table of contents, reads
+/// all BlobHeaders, and decodes the blobs without an index. Blobs of several kinds are always decoded, and if
+/// [`Options::questions`] requests any statistics, all blobs are. Writes nothing.
+///
+/// # Memory
+///
+/// The [base memory](crate::commands#memory).
+///
+/// # Errors
+///
+/// - The input cannot be opened or read, or is damaged ([details](crate::commands#errors)).
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let file = input::open(&options.input, ctx)?;
     let asked = options.questions;

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 /// The options of `merge-changes`.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The change files, the oldest first.
+    /// The change files, the oldest first; `-` is standard input.
     pub inputs: Vec<PathBuf>,
     /// The output.
     pub output: OutputTarget,
@@ -27,7 +27,7 @@ pub struct Options {
     /// Whether only the last change of each object is written: the change with the highest version and, for this
     /// version, the latest timestamp.
     pub simplify: bool,
-    /// Name of the writing program; this program's name and version where `None`.
+    /// The name of the writing program; `None` for this program's name and version.
     pub generator: Option<String>,
 }
 
@@ -60,7 +60,22 @@ impl Summary {
     }
 }
 
-/// Merges change files. Fails if an input is not a change file, or if the output cannot be written.
+/// Merges change files.
+///
+/// Reads change files: OsmChange XML, plain or compressed with gzip, bzip2 or zstd, and the state files beside them
+/// (`123.state.txt` beside `123.osc.gz`). Writes one change file with the latest replication state of all inputs.
+///
+/// # Memory
+///
+/// Without [`Options::simplify`], about 5 MB and 24 MB of text and changes in flight. With it, 112 bytes per change, 8
+/// per tag, 16 per reference, and the distinct strings; and per job four chunks of 4096 changes as text.
+///
+/// # Errors
+///
+/// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, or it cannot be
+///   written ([details](crate::commands#errors)).
+/// - An input is not OsmChange. With [`Options::simplify`], all together have more than 4 GB of distinct text, or more
+///   tags or references than 32 bits can count.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     // The output is created before the inputs are read, so that a wrong path fails at once.
     let merged = MergedOutput {

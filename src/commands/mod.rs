@@ -1,6 +1,49 @@
-//! The commands as library functions: options in, a summary of what was done out.
+//! The commands as library functions.
 //!
-//! Each module has `Options`, `Summary` and `run(&Options, &Context) -> Result<Summary>`.
+//! Each command is a module with a struct `Options` and a function `run`, which returns a summary of the run. The
+//! submodules [`inspect::show`] and [`tags_filter::changes`] are commands of this form, too.
+//!
+//! # Inputs and outputs
+//!
+//! Unless `run` says otherwise, an input is PBF, OSM XML or OPL, the latter two plain or compressed with gzip, bzip2 or
+//! zstd. A text input is first converted to a temporary PBF, and a stream is copied to a temporary file, both in the
+//! system's temporary directory.
+//!
+//! A named output appears under its name when it is complete and flushed to disk. If `run` fails, it does not appear,
+//! and an existing file stays as it was. A stream may have been written in part. If a command writes several files,
+//! some may be complete when another one fails.
+//!
+//! # Memory
+//!
+//! The base memory of a command is the sum of:
+//!
+//! - about 5 MB for the program;
+//! - 72 bytes per blob of an input for the plan, and as much again if the input has a table of contents;
+//! - 72 bytes per blob of an output, and up to 60 while its table of contents is encoded;
+//! - 8 MB, and 4 MB per job, for blobs in flight;
+//! - up to 12 MB for chunks on their way to the disk, if there is an output;
+//! - per job one frame, one payload and, if blobs are encoded, one block under construction: together less than 5 MB
+//!   for ordinary files;
+//! - 24 MB for chunks of text in flight, if an input is text.
+//!
+//! The number of jobs is [`Context::jobs`]. A set of ids takes between 1 bit per id, if ids are dense, and 2.5 bytes. A
+//! command that first sorts an unsorted input also takes the memory of [`sort`].
+//!
+//! # Errors
+//!
+//! All commands have the following errors; `run` lists its own.
+//!
+//! - Of an input: it cannot be opened or read, it is a directory, it is empty, or it is not an OSM file. It is
+//!   truncated. A blob that has to be decoded is damaged, or is not what the index says. The header requires a feature
+//!   that this program does not know. A text violates its format, or is an OsmChange file where objects are expected.
+//!   Standard input is a terminal.
+//! - Of an output: it is a directory. It exists and may not be overwritten. It cannot be created, written, flushed to
+//!   disk or given its name. Its file system has less free space than the blobs to be copied take. With
+//!   [`WriteOptions::verify`], a copied blob is damaged. The reader of standard output closes the pipe
+//!   ([`ClosedPipe`](crate::Error::ClosedPipe)).
+//! - Of the system: a temporary file cannot be created or written, or not even one thread can be started.
+//!
+//! A blob that is copied without being decoded is checked only with [`WriteOptions::verify`].
 
 pub mod add_locations_to_ways;
 pub mod apply_changes;

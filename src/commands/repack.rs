@@ -16,35 +16,47 @@ use crate::runtime::{Context, WorkItem};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// What to repack, and how.
+/// The options of `repack`.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Input file.
+    /// The input file; `-` is standard input.
     pub input: PathBuf,
-    /// Where the result goes.
+    /// The output.
     pub output: OutputTarget,
-    /// How it is written.
+    /// The compression, the indexes and the verification of the output. If the compression was asked for, blobs with
+    /// another compression are recompressed.
     pub write: WriteOptions,
-    /// What its header says.
+    /// Fields to set in the header of the output.
     pub header: HeaderOptions,
-    /// Objects in a blob; fewer where they take more than 4 MB.
+    /// The number of objects in a full blob, at least 1. A blob has fewer if they take more than 4 MB.
     pub elements: usize,
 }
 
-/// What `repack` did.
+/// The result of `repack`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Summary {
-    /// The file that was written.
+    /// The length, blobs and objects of the output.
     pub written: Written,
-    /// Blobs that were copied as they were.
+    /// The number of blobs that were copied unchanged.
     pub blobs_copied: u64,
-    /// Blobs that stayed what they were and are compressed otherwise.
+    /// The number of blobs with unchanged content that were recompressed.
     pub blobs_recompressed: u64,
-    /// Blobs that were taken apart or joined.
+    /// The number of blobs of the input that were divided or joined with others.
     pub blobs_repacked: u64,
 }
 
-/// Writes the same objects in the same order, in blobs of `options.elements` objects. Blobs that fit are copied.
+/// Writes the same objects in the same order, in blobs of [`Options::elements`] objects.
+///
+/// Reads one file, which may be unsorted or a history file, and writes one PBF file. Blobs that fit are copied.
+///
+/// # Memory
+///
+/// The [base memory](crate::commands#memory).
+///
+/// # Errors
+///
+/// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, its file system
+///   has too little space, or it cannot be written ([details](crate::commands#errors)).
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(1);
     let file = input::open_to_copy(&options.input, &options.write, ctx)?;

@@ -11,22 +11,38 @@ use crate::io::OutputTarget;
 use crate::runtime::Context;
 use std::path::PathBuf;
 
-/// Options of `sort`.
+/// The options of `sort` and `merge`.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Input files.
+    /// The input files; `-` is standard input. Objects with the same key and version keep the order of the inputs.
     pub inputs: Vec<PathBuf>,
-    /// Where the result goes.
+    /// The output.
     pub output: OutputTarget,
-    /// How it is written.
+    /// The compression, the indexes and the verification of the output.
     pub write: WriteOptions,
-    /// Header fields that the user sets.
+    /// Fields to set in the header of the output.
     pub header: HeaderOptions,
-    /// Which duplicates are left out.
+    /// The handling of duplicates.
     pub dedupe: Dedupe,
 }
 
 /// Merges the inputs into one file in canonical order.
+///
+/// Reads one file or several, each sorted or unsorted, which may be history files: the versions of an object are
+/// ordered by version. A single file is checked and copied in one pass while it is in order. Otherwise blobs that
+/// overlap no other blob are copied, and the others are merged. Writes one PBF file. If blobs overlap widely, sorted
+/// runs are first written to a temporary file in the directory of the output.
+///
+/// # Memory
+///
+/// The [base memory](crate::commands#memory); in place of the blobs in flight, about 256 MB of payloads that are being
+/// merged, and the frames made from them.
+///
+/// # Errors
+///
+/// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, its file system
+///   has too little space, or it cannot be written ([details](crate::commands#errors)).
+/// - There is no input.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let job = SortJob {
         output: OutputOptions::new(options.output.clone())

@@ -35,7 +35,7 @@ pub struct Options {
     pub day: u32,
     /// The output file.
     pub output: OutputTarget,
-    /// The compression and the index of the output.
+    /// The compression, the indexes and the verification of the output.
     pub write: WriteOptions,
     /// Fields to set in the header of the output.
     pub header: HeaderOptions,
@@ -60,7 +60,20 @@ pub struct Summary {
 /// The number of towns per work item. Each item ends its last block, so that few towns would give small blocks.
 const TOWNS_PER_ITEM: u64 = 8;
 
-/// Generates a data set and its change files. Fails if there are more than [`MAX_DAYS`] days.
+/// Generates a data set and its change files.
+///
+/// Reads nothing. Writes one PBF file, in canonical order, and after it the change files and their state files into a
+/// directory, which is created if it does not exist. Change files may be overwritten if the output may.
+///
+/// # Memory
+///
+/// The [base memory](crate::commands#memory), and with [`Options::changes`] all changed objects of all days.
+///
+/// # Errors
+///
+/// - The output or a change file exists and may not be overwritten, or cannot be written; the directory cannot be
+///   created ([details](crate::commands#errors)).
+/// - There are more than [`MAX_DAYS`] days.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let days = options.changes.as_ref().map_or(0, |(days, _)| *days);
     if days.max(options.day) > MAX_DAYS {

@@ -17,15 +17,15 @@ use table::CountTable;
 /// The options of `inspect tags`.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The input file.
+    /// The input file; `-` is standard input.
     pub input: PathBuf,
     /// The keys (expressions without a value) and tags to count. If empty, all keys are counted.
     pub expressions: Vec<TagExpression>,
     /// The kinds of objects whose tags are counted.
     pub kinds: KindSet,
-    /// The minimum count of the keys and tags in the result.
+    /// The minimum count, inclusive, of the keys and tags in the result.
     pub min_count: u64,
-    /// The maximum count of the keys and tags in the result.
+    /// The maximum count, inclusive, of the keys and tags in the result.
     pub max_count: u64,
     /// The order of the result.
     pub order: TagOrder,
@@ -54,7 +54,7 @@ pub struct TagCount {
     pub count: u64,
     /// The key.
     pub key: String,
-    /// The value; `None` where keys are counted.
+    /// The value; `None` if `count` is that of the key with any value.
     pub value: Option<String>,
 }
 
@@ -67,7 +67,20 @@ pub struct Summary {
     pub distinct: u64,
 }
 
-/// Counts keys and tags. Fails if a temporary file cannot be written.
+/// Counts the objects with each key or tag.
+///
+/// Reads one file, which may be unsorted or a history file, of which every version counts. Blobs of other kinds are not
+/// read, and blobs without any of the wanted strings need not be decompressed completely. Writes nothing but temporary
+/// files.
+///
+/// # Memory
+///
+/// The [base memory](crate::commands#memory), the counts, up to [`Options::max_memory`], and the result.
+///
+/// # Errors
+///
+/// - The input cannot be opened or read, or is damaged ([details](crate::commands#errors)).
+/// - The counts exceed [`Options::max_memory`], and a temporary file cannot be created, written or read.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     if options
         .expressions

@@ -19,40 +19,55 @@ use crate::runtime::Context;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// What to keep, and how.
+/// The options of `tags-filter`.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The file.
+    /// The input file; `-` is standard input. [`changes::run`] reads a change file.
     pub input: PathBuf,
-    /// Objects that match one of these are kept.
+    /// The expressions. An object that matches at least one of them is kept.
     pub expressions: Vec<TagExpression>,
-    /// Selected the objects that match none of them instead.
+    /// Whether the objects that match none of the expressions are kept instead.
     pub invert: bool,
-    /// Leave out what the objects refer to.
+    /// Whether the objects that the matching objects refer to are left out.
     pub omit_referenced: bool,
-    /// Take the tags from objects that are there for the sake of a reference alone.
+    /// Whether objects lose their tags that are kept only because of a reference.
     pub remove_tags: bool,
-    /// Where the result goes.
+    /// The output.
     pub output: OutputTarget,
-    /// How it is written.
+    /// The compression, the indexes and the verification of the output. Not used for change files.
     pub write: WriteOptions,
-    /// What its header says.
+    /// Fields to set in the header of the output; of a change file, the generator alone.
     pub header: HeaderOptions,
 }
 
-/// What `tags-filter` did.
+/// The result of `tags-filter`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Summary {
-    /// What was written.
+    /// The length, blobs and objects of the output, and the number of blobs of the input by outcome.
     #[serde(flatten)]
     pub kept: WriteSummary,
-    /// Objects that matched.
+    /// The number of objects that were kept because of their tags.
     pub matched: u64,
-    /// Objects that were referred to and are not in the file.
+    /// The number of objects that were referred to and are not in the file; 0 if referenced objects are left out.
     pub missing: u64,
 }
 
-/// Filters.
+/// Writes the objects with certain tags, and the objects that they refer to.
+///
+/// Reads one file, which may be unsorted or a history file. With referenced objects: one pass finds the matching
+/// objects, further passes find the objects that they refer to, directly or through other objects, and the last pass
+/// writes all of them. Without, a single pass. Blobs without any string that matches need not be decompressed
+/// completely. Writes one PBF file, in the order of the input.
+///
+/// # Memory
+///
+/// The [base memory](crate::commands#memory), and sets of the ids that are kept; with referenced objects, also the
+/// members of relations that are relations.
+///
+/// # Errors
+///
+/// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, its file system
+///   has too little space, or it cannot be written ([details](crate::commands#errors)).
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(if options.omit_referenced { 1 } else { 4 });
     let filter = Filter {

@@ -15,18 +15,18 @@ use crate::runtime::Context;
 use rustc_hash::FxHashMap;
 use std::path::PathBuf;
 
-/// What to filter, and how.
+/// The options of `time-filter`.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Input file.
+    /// The input file; `-` is standard input.
     pub input: PathBuf,
-    /// Where the result goes.
+    /// The output.
     pub output: OutputTarget,
-    /// How it is written.
+    /// The compression, the indexes and the verification of the output.
     pub write: WriteOptions,
-    /// What its header says.
+    /// Fields to set in the header of the output.
     pub header: HeaderOptions,
-    /// The versions wanted.
+    /// The time or the period of the wanted versions.
     pub when: When,
 }
 
@@ -67,7 +67,20 @@ struct Version {
     is_deleted: bool,
 }
 
-/// Filters.
+/// Writes the versions of objects that were valid at a time or in a period.
+///
+/// Reads one file, a history file or current data, of which it decodes every blob. A file that is not in canonical
+/// order is first sorted into a temporary file in the directory of the output. Writes one PBF file: current data for a
+/// time, a history file for a period.
+///
+/// # Memory
+///
+/// The [base memory](crate::commands#memory).
+///
+/// # Errors
+///
+/// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, its file system
+///   has too little space, or it cannot be written ([details](crate::commands#errors)).
 pub fn run(options: &Options, ctx: &Context) -> Result<WriteSummary> {
     ctx.expect_phases(1);
     let file = input::open_to_copy(&options.input, &options.write, ctx)?;

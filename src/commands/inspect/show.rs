@@ -11,12 +11,12 @@ use crate::runtime::Context;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// What to show.
+/// The options of `show`.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The file.
+    /// The input file; `-` is standard input.
     pub input: PathBuf,
-    /// The objects.
+    /// The ids of the wanted objects.
     pub ids: Vec<ObjectId>,
 }
 
@@ -62,16 +62,27 @@ pub struct ShownObject {
     pub members: Vec<ShownMember>,
 }
 
-/// What was found.
+/// The result of `show`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
-    /// The objects, all versions of each, in file order.
+    /// The objects that were found, all versions of each, in file order.
     pub objects: Vec<ShownObject>,
-    /// Ids that are not in the file.
+    /// The ids that are not in the file, in canonical order and in the form `n17`.
     pub missing: Vec<String>,
 }
 
-/// Finds objects.
+/// Finds objects by their ids.
+///
+/// Reads the blobs of one file, which may be unsorted or a history file, whose id range contains a wanted id. Writes
+/// nothing. An id that is not in the file is not an error, but part of the summary.
+///
+/// # Memory
+///
+/// The [base memory](crate::commands#memory), and the objects that are found.
+///
+/// # Errors
+///
+/// - The input cannot be opened or read, or is damaged ([details](crate::commands#errors)).
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let wanted: IdSets = options.ids.iter().copied().collect();
     let file = input::open(&options.input, ctx)?;
