@@ -6,10 +6,9 @@
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use flate2::{Compress, Decompress, FlushCompress, FlushDecompress};
 use pbfhogg::Context;
+use pbfhogg::OutputOptions;
 use pbfhogg::commands::synth;
-use pbfhogg::file::WriteOptions;
 use pbfhogg::file::{BlobReader, PbfFile};
-use pbfhogg::io::OutputTarget;
 use pbfhogg::pbf::{BlobKind, Compression, Compressor};
 use std::path::{Path, PathBuf};
 
@@ -33,18 +32,7 @@ fn sample() -> Vec<Vec<u8>> {
     }
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("world.osm.pbf");
-    let options = synth::Options {
-        elements: 500_000,
-        seed: 1,
-        day: 0,
-        output: OutputTarget::File {
-            path: path.clone(),
-            overwrite: false,
-        },
-        write: WriteOptions::default(),
-        header: Default::default(),
-        changes: None,
-    };
+    let options = synth::Options::new(500_000, OutputOptions::file(path.clone()));
     synth::run(&options, &Context::default()).unwrap();
     payloads(&path)
 }

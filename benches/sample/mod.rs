@@ -1,10 +1,9 @@
 //! A synthetic data set for the benchmark `kernels`.
 
 use pbfhogg::Context;
+use pbfhogg::OutputOptions;
 use pbfhogg::commands::synth;
-use pbfhogg::file::WriteOptions;
 use pbfhogg::file::{BlobPlan, BlobReader, PbfFile, PlanNeeds};
-use pbfhogg::io::OutputTarget;
 use pbfhogg::osm::ObjectKind;
 use std::path::PathBuf;
 
@@ -23,18 +22,8 @@ impl Sample {
     pub fn load() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("world.osm.pbf");
-        let options = synth::Options {
-            elements: 1_000_000,
-            seed: 1,
-            day: 0,
-            output: OutputTarget::File {
-                path: path.clone(),
-                overwrite: false,
-            },
-            write: WriteOptions::default(),
-            header: Default::default(),
-            changes: Some((1, directory.path().to_owned())),
-        };
+        let options = synth::Options::new(1_000_000, OutputOptions::file(path.clone()))
+            .changes(Some((1, directory.path().to_owned())));
         let ctx = Context::default();
         synth::run(&options, &ctx).unwrap();
         let file = PbfFile::open(&path, &ctx).unwrap();

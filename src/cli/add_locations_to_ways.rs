@@ -64,9 +64,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     let ctx = args.run.context();
     let options = add_locations_to_ways::Options {
         input: args.input.clone(),
-        output: args.output.target()?,
-        write: args.output.write.options(),
-        header: args.output.write.header(),
+        output: args.output.options()?,
         index_type: args.index_type,
         keep_untagged_nodes: args.keep_untagged_nodes,
         strict: args.strict,
@@ -82,8 +80,8 @@ pub fn run(args: &Args) -> Result<Answer> {
             show::counted(summary.missing_nodes, "node"),
         ));
     }
-    args.run.report(&ctx, &summary, &options.output, || {
-        report(&options.output, &summary)
+    args.run.report(&ctx, &summary, &options.output.target, || {
+        report(&options.output.target, &summary)
     })
 }
 

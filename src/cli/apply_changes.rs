@@ -62,9 +62,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     let options = apply_changes::Options {
         base: args.base.clone(),
         changes: args.changes.clone(),
-        output,
-        write: args.write.options(),
-        header: args.write.header(),
+        output: args.write.output(output),
         locations_on_ways: args
             .locations_on_ways
             .then_some(match args.keep_untagged_nodes {
@@ -87,8 +85,8 @@ pub fn run(args: &Args) -> Result<Answer> {
             ));
         }
     }
-    args.run.report(&ctx, &summary, &options.output, || {
-        report(&options.output, &summary)
+    args.run.report(&ctx, &summary, &options.output.target, || {
+        report(&options.output.target, &summary)
     })
 }
 

@@ -52,9 +52,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     if args.dedupe {
         let options = commands::sort::Options {
             inputs: args.inputs.clone(),
-            output: args.output.target()?,
-            write: args.output.write.options(),
-            header: args.output.write.header(),
+            output: args.output.options()?,
             dedupe: commands::sort::Dedupe::HighestVersion,
         };
         return sort::run_with(&options, &args.run, &ctx);
@@ -62,36 +60,38 @@ pub fn run(args: &Args) -> Result<Answer> {
     let format = args.output.write.format(&args.output.output)?;
     let options = cat::Options {
         inputs: args.inputs.clone(),
-        output: match format {
+        output: args.output.write.output(match format {
             cat::Format::Pbf => args.output.target()?,
             cat::Format::Text(..) => args.output.text_target(),
-        },
+        }),
         format,
-        write: args.output.write.options(),
-        header: args.output.write.header(),
         kinds: args.kinds.set(),
         clean: Attribute::all_of(&args.clean),
         rescan: args.force,
     };
     let summary = cat::run(&options, &ctx)?;
-    args.run.report(&ctx, &summary, &options.output, || {
-        let written = &summary.written;
-        if format != cat::Format::Pbf {
-            let (objects, bytes) = (show::objects(written.objects), show::bytes(written.bytes));
-            return format!("{}: {objects}, {bytes}\n", options.output.path().display());
-        }
-        format!(
-            "{}: {}, {}, {}{}\n",
-            options.output.path().display(),
-            show::objects(summary.written.objects),
-            show::counted(summary.written.blobs, "blob"),
-            show::bytes(summary.written.bytes),
-            if summary.written.sorted {
-                ", sorted"
-            } else {
-                ""
-            },
-        )
-    })?;
+    args.run
+        .report(&ctx, &summary, &options.output.target, || {
+            let written = &summary.written;
+            if format != cat::Format::Pbf {
+                let (objects, bytes) = (show::objects(written.objects), show::bytes(written.bytes));
+                return format!(
+                    "{}: {objects}, {bytes}\n",
+                    options.output.target.path().display()
+                );
+            }
+            format!(
+                "{}: {}, {}, {}{}\n",
+                options.output.target.path().display(),
+                show::objects(summary.written.objects),
+                show::counted(summary.written.blobs, "blob"),
+                show::bytes(summary.written.bytes),
+                if summary.written.sorted {
+                    ", sorted"
+                } else {
+                    ""
+                },
+            )
+        })?;
     Ok(Answer::Yes)
 }

@@ -46,9 +46,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     let ctx = args.run.context();
     let options = degrade::Options {
         input: args.input.clone(),
-        output: args.output.target()?,
-        write: args.output.write.options(),
-        header: args.output.write.header(),
+        output: args.output.options()?,
         harm: Harm {
             unsort: args.unsort,
             unsort_intra: args.unsort_intra,
@@ -59,10 +57,10 @@ pub fn run(args: &Args) -> Result<Answer> {
         },
     };
     let summary = degrade::run(&options, &ctx)?;
-    args.run.report(&ctx, &summary, &options.output, || {
+    args.run.report(&ctx, &summary, &options.output.target, || {
         format!(
             "{}: {}, {} left out, {}\n",
-            options.output.path().display(),
+            options.output.target.path().display(),
             show::objects(summary.written.objects),
             show::number(summary.dropped),
             show::bytes(summary.written.bytes),

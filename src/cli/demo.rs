@@ -1,9 +1,8 @@
 use super::{Answer, print, show};
-use crate::commands::{HeaderOptions, apply_changes, cat, inspect, synth};
+use crate::commands::{apply_changes, cat, inspect, synth};
+use crate::engine::OutputOptions;
 use crate::file::WriteOptions;
-use crate::io::OutputTarget;
-use crate::osm::KindSet;
-use crate::pbf::{Element, InfoFields};
+use crate::pbf::Element;
 use crate::{Context, ElementReader};
 use anyhow::{Result, bail};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -72,13 +71,6 @@ pub fn run(args: &Args) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-fn file(path: PathBuf) -> OutputTarget {
-    OutputTarget::File {
-        path,
-        overwrite: true,
-    }
-}
-
 /// The steps of the job, all working in one folder.
 struct Job {
     folder: PathBuf,
@@ -89,19 +81,17 @@ struct Job {
 
 impl Job {
     fn world(&self, name: &str, day: u32, changes: u32) -> synth::Options {
-        synth::Options {
-            elements: self.elements,
-            seed: 1,
-            day,
-            output: file(self.folder.join(name)),
-            // As most files are that come from elsewhere.
-            write: WriteOptions {
-                toc: false,
-                ..WriteOptions::default()
-            },
-            header: HeaderOptions::default(),
-            changes: (changes > 0).then(|| (changes, self.folder.clone())),
-        }
+        // As most files are that come from elsewhere.
+        let write = WriteOptions {
+            toc: false,
+            ..WriteOptions::default()
+        };
+        let output = OutputOptions::file(self.folder.join(name))
+            .overwrite()
+            .write(write);
+        synth::Options::new(self.elements, output)
+            .day(day)
+            .changes((changes > 0).then(|| (changes, self.folder.clone())))
     }
 
     fn make_data(&self) -> Result<(PathBuf, Vec<PathBuf>)> {
@@ -124,19 +114,11 @@ impl Job {
     fn index(&self, base: &Path) -> Result<PathBuf> {
         let started = Instant::now();
         let output = self.folder.join("indexed.osm.pbf");
-        let summary = cat::run(
-            &cat::Options {
-                format: cat::Format::Pbf,
-                inputs: vec![base.to_owned()],
-                output: file(output.clone()),
-                write: WriteOptions::default(),
-                header: HeaderOptions::default(),
-                kinds: KindSet::ALL,
-                clean: InfoFields::NONE,
-                rescan: false,
-            },
-            &self.ctx,
-        )?;
+        let options = cat::Options::new(
+            vec![base.to_owned()],
+            OutputOptions::file(output.clone()).overwrite(),
+        );
+        let summary = cat::run(&options, &self.ctx)?;
         step(
             "indexed",
             started,
@@ -159,17 +141,9 @@ impl Job {
             } else {
                 self.folder.join(format!("day-{}.osm.pbf", number + 1))
             };
-            let summary = apply_changes::run(
-                &apply_changes::Options {
-                    base: current,
-                    changes: vec![change.clone()],
-                    output: file(next.clone()),
-                    write: WriteOptions::default(),
-                    header: HeaderOptions::default(),
-                    locations_on_ways: None,
-                },
-                &self.ctx,
-            )?;
+            let written = OutputOptions::file(next.clone()).overwrite();
+            let options = apply_changes::Options::new(current, vec![change.clone()], written);
+            let summary = apply_changes::run(&options, &self.ctx)?;
             step(
                 "applied",
                 started,

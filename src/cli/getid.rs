@@ -47,28 +47,27 @@ pub fn run(args: &Args, invert: bool) -> Result<Answer> {
         invert,
         add_referenced: args.add_referenced,
         remove_tags: args.remove_tags,
-        output: args.output.target()?,
-        write: args.output.write.options(),
-        header: args.output.write.header(),
+        output: args.output.options()?,
     };
     let summary = getid::run(&options, &ctx)?;
     args.ids.print("asked for", &summary.wanted);
     args.ids.print("not found:", &summary.missing);
     let complete = summary.missing.is_empty() || invert || args.history;
-    if !complete && options.output.is_stream() && !args.ids.verbose_ids {
+    if !complete && options.output.target.is_stream() && !args.ids.verbose_ids {
         let missing = missing(&summary.missing);
         let missing = missing.trim_start_matches("; ");
         ctx.warn(format!("{}: {missing}", args.input.display()));
     }
-    args.run.report(&ctx, &summary, &options.output, || {
-        format!(
-            "{}: {}, {}{}\n",
-            options.output.path().display(),
-            show::objects(summary.kept.written.objects),
-            show::bytes(summary.kept.written.bytes),
-            missing(&summary.missing),
-        )
-    })?;
+    args.run
+        .report(&ctx, &summary, &options.output.target, || {
+            format!(
+                "{}: {}, {}{}\n",
+                options.output.target.path().display(),
+                show::objects(summary.kept.written.objects),
+                show::bytes(summary.kept.written.bytes),
+                missing(&summary.missing),
+            )
+        })?;
     Ok(Answer::yes_if(complete))
 }
 

@@ -32,16 +32,14 @@ pub fn run(args: &Args) -> Result<Answer> {
         input: args.input.clone(),
         ids: args.ids.source()?,
         add_self: args.add_self,
-        output: args.output.target()?,
-        write: args.output.write.options(),
-        header: args.output.write.header(),
+        output: args.output.options()?,
     };
     let summary = getparents::run(&options, &ctx)?;
     args.ids.print("asked for", &summary.wanted);
-    args.run.report(&ctx, &summary, &options.output, || {
+    args.run.report(&ctx, &summary, &options.output.target, || {
         format!(
             "{}: {}, {}\n",
-            options.output.path().display(),
+            options.output.target.path().display(),
             show::objects(summary.kept.written.objects),
             show::bytes(summary.kept.written.bytes),
         )

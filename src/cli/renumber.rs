@@ -86,9 +86,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     let ctx = args.run.context();
     let options = renumber::Options {
         input: input.clone(),
-        output: args.write.target(output)?,
-        write: args.write.options(),
-        header: args.write.header(),
+        output: args.write.output(args.write.target(output)?),
         kinds: args.kinds.set(),
         start: args.start_id.as_deref().map(parse_starts).transpose()?,
         directory: args.index_directory.clone(),
@@ -104,20 +102,21 @@ pub fn run(args: &Args) -> Result<Answer> {
             show::counted(summary.mistaken, "reference")
         ));
     }
-    args.run.report(&ctx, &summary, &options.output, || {
-        let [nodes, ways, relations] = [
-            (summary.nodes, "node"),
-            (summary.ways, "way"),
-            (summary.relations, "relation"),
-        ]
-        .map(|(count, name)| show::counted(count, name));
-        format!(
-            "{}: {nodes}, {ways}, {relations} numbered, {} of them not in the file; {}\n",
-            options.output.path().display(),
-            show::number(summary.orphans),
-            show::bytes(summary.written.bytes),
-        )
-    })?;
+    args.run
+        .report(&ctx, &summary, &options.output.target, || {
+            let [nodes, ways, relations] = [
+                (summary.nodes, "node"),
+                (summary.ways, "way"),
+                (summary.relations, "relation"),
+            ]
+            .map(|(count, name)| show::counted(count, name));
+            format!(
+                "{}: {nodes}, {ways}, {relations} numbered, {} of them not in the file; {}\n",
+                options.output.target.path().display(),
+                show::number(summary.orphans),
+                show::bytes(summary.written.bytes),
+            )
+        })?;
     Ok(Answer::Yes)
 }
 

@@ -34,25 +34,24 @@ pub fn run(args: &Args) -> Result<Answer> {
     let ctx = args.run.context();
     let options = repack::Options {
         input: args.input.clone(),
-        output: args.output.target()?,
-        write: args.output.write.options(),
-        header: args.output.write.header(),
+        output: args.output.options()?,
         elements: args.elements_per_blob as usize,
     };
     let summary = repack::run(&options, &ctx)?;
-    args.run.report(&ctx, &summary, &options.output, || {
-        let recompressed = match summary.blobs_recompressed {
-            0 => String::new(),
-            count => format!(", {} recompressed", show::number(count)),
-        };
-        format!(
-            "{}: {}, {}, {} ({} copied{recompressed})\n",
-            options.output.path().display(),
-            show::objects(summary.written.objects),
-            show::counted(summary.written.blobs, "blob"),
-            show::bytes(summary.written.bytes),
-            show::number(summary.blobs_copied),
-        )
-    })?;
+    args.run
+        .report(&ctx, &summary, &options.output.target, || {
+            let recompressed = match summary.blobs_recompressed {
+                0 => String::new(),
+                count => format!(", {} recompressed", show::number(count)),
+            };
+            format!(
+                "{}: {}, {}, {} ({} copied{recompressed})\n",
+                options.output.target.path().display(),
+                show::objects(summary.written.objects),
+                show::counted(summary.written.blobs, "blob"),
+                show::bytes(summary.written.bytes),
+                show::number(summary.blobs_copied),
+            )
+        })?;
     Ok(Answer::Yes)
 }

@@ -31,9 +31,7 @@ pub fn run(args: &Args, merge: bool) -> Result<Answer> {
     let ctx = args.run.context();
     let options = sort::Options {
         inputs: args.inputs.clone(),
-        output: args.output.target()?,
-        write: args.output.write.options(),
-        header: args.output.write.header(),
+        output: args.output.options()?,
         dedupe: match merge {
             true => Dedupe::HighestVersion,
             false => Dedupe::KeepAll,
@@ -45,10 +43,10 @@ pub fn run(args: &Args, merge: bool) -> Result<Answer> {
 /// Sorts and tells of it.
 pub fn run_with(options: &sort::Options, run: &RunArgs, ctx: &Context) -> Result<Answer> {
     let summary = sort::run(options, ctx)?;
-    run.report(ctx, &summary, &options.output, || {
+    run.report(ctx, &summary, &options.output.target, || {
         format!(
             "{}: {}, {}, {} ({} copied, {} merged)\n",
-            options.output.path().display(),
+            options.output.target.path().display(),
             show::objects(summary.written.objects),
             show::counted(summary.written.blobs, "blob"),
             show::bytes(summary.written.bytes),

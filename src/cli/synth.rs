@@ -53,32 +53,31 @@ pub fn run(args: &Args) -> Result<Answer> {
         elements: args.elements,
         seed: args.seed,
         day: args.day,
-        output: target,
-        write: args.output.write.options(),
-        header: args.output.write.header(),
+        output: args.output.write.output(target),
         changes: (args.changes > 0)
             .then(|| (args.changes, directory.unwrap_or_else(|| ".".into()))),
     };
     let summary = synth::run(&options, &ctx)?;
-    args.run.report(&ctx, &summary, &options.output, || {
-        let mut out = format!(
-            "{}: {} in {}, {}\n",
-            options.output.path().display(),
-            show::objects(summary.written.objects),
-            show::counted(summary.towns, "town"),
-            show::bytes(summary.written.bytes),
-        );
-        for day in &summary.days {
-            let _ = writeln!(
-                out,
-                "{}: {} created, {} modified, {} deleted",
-                day.path.display(),
-                show::number(day.created),
-                show::number(day.modified),
-                show::number(day.deleted),
+    args.run
+        .report(&ctx, &summary, &options.output.target, || {
+            let mut out = format!(
+                "{}: {} in {}, {}\n",
+                options.output.target.path().display(),
+                show::objects(summary.written.objects),
+                show::counted(summary.towns, "town"),
+                show::bytes(summary.written.bytes),
             );
-        }
-        out
-    })?;
+            for day in &summary.days {
+                let _ = writeln!(
+                    out,
+                    "{}: {} created, {} modified, {} deleted",
+                    day.path.display(),
+                    show::number(day.created),
+                    show::number(day.modified),
+                    show::number(day.deleted),
+                );
+            }
+            out
+        })?;
     Ok(Answer::Yes)
 }

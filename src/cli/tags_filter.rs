@@ -66,13 +66,10 @@ pub fn run(args: &Args) -> Result<Answer> {
         invert: args.invert_match,
         omit_referenced: args.omit_referenced,
         remove_tags: args.remove_tags,
-        output: if is_osc {
-            args.output.text_target()
-        } else {
-            args.output.target()?
-        },
-        write: args.output.write.options(),
-        header: args.output.write.header(),
+        output: args.output.write.output(match is_osc {
+            true => args.output.text_target(),
+            false => args.output.target()?,
+        }),
     };
     if options.expressions.is_empty() {
         bail!("no expression was given: say what to keep, like w/highway, or -e FILE");
@@ -81,41 +78,42 @@ pub fn run(args: &Args) -> Result<Answer> {
         return filter_changes(args, &options, &ctx);
     }
     let summary = tags_filter::run(&options, &ctx)?;
-    args.run.report(&ctx, &summary, &options.output, || {
-        let referenced = summary
-            .kept
-            .written
-            .objects
-            .unwrap_or(0)
-            .saturating_sub(summary.matched);
-        let more = match (options.omit_referenced, summary.missing) {
-            (true, _) => String::new(),
-            (false, 0) => format!(
-                " that match, {} that they refer to",
-                show::number(referenced)
-            ),
-            (false, missing) => format!(
-                " that match, {} that they refer to ({} are not in the file)",
-                show::number(referenced),
-                show::number(missing)
-            ),
-        };
-        format!(
-            "{}: {}{more}, {}\n",
-            options.output.path().display(),
-            show::counted(summary.matched, "object"),
-            show::bytes(summary.kept.written.bytes),
-        )
-    })?;
+    args.run
+        .report(&ctx, &summary, &options.output.target, || {
+            let referenced = summary
+                .kept
+                .written
+                .objects
+                .unwrap_or(0)
+                .saturating_sub(summary.matched);
+            let more = match (options.omit_referenced, summary.missing) {
+                (true, _) => String::new(),
+                (false, 0) => format!(
+                    " that match, {} that they refer to",
+                    show::number(referenced)
+                ),
+                (false, missing) => format!(
+                    " that match, {} that they refer to ({} are not in the file)",
+                    show::number(referenced),
+                    show::number(missing)
+                ),
+            };
+            format!(
+                "{}: {}{more}, {}\n",
+                options.output.target.path().display(),
+                show::counted(summary.matched, "object"),
+                show::bytes(summary.kept.written.bytes),
+            )
+        })?;
     Ok(Answer::Yes)
 }
 
 fn filter_changes(args: &Args, options: &Options, ctx: &Context) -> Result<Answer> {
     let summary = changes::run(options, ctx)?;
-    args.run.report(ctx, &summary, &options.output, || {
+    args.run.report(ctx, &summary, &options.output.target, || {
         format!(
             "{}: {} that match, {} that they refer to, {}; {} left out\n",
-            options.output.path().display(),
+            options.output.target.path().display(),
             show::counted(summary.matched, "change"),
             show::number(summary.referenced),
             show::counted(summary.deleted, "deletion"),

@@ -35,16 +35,14 @@ pub fn run(args: &Args) -> Result<Answer> {
     let ctx = args.run.context();
     let options = time_filter::Options {
         input: args.input.clone(),
-        output: args.output.target()?,
-        write: args.output.write.options(),
-        header: args.output.write.header(),
+        output: args.output.options()?,
         when: when(args)?,
     };
     let kept = time_filter::run(&options, &ctx)?;
-    args.run.report(&ctx, &kept, &options.output, || {
+    args.run.report(&ctx, &kept, &options.output.target, || {
         format!(
             "{}: {}, {}\n",
-            options.output.path().display(),
+            options.output.target.path().display(),
             show::objects(kept.written.objects),
             show::bytes(kept.written.bytes),
         )

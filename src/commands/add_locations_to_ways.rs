@@ -13,11 +13,11 @@ use crate::engine::filter::{
 };
 use crate::engine::scan::Scan;
 use crate::engine::sink::WriteSummary;
-use crate::engine::{HeaderOptions, Selection, input};
+use crate::engine::{OutputOptions, Selection, input};
 use crate::error::{Error, FormatError, Result};
-use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions};
+use crate::file::{BlobPlan, PbfFile, PlanNeeds};
 use crate::index::{DiskJoin, IdSet, LocationStore, NodeBatch, StoreForm};
-use crate::io::{OpenOutput, OutputTarget};
+use crate::io::OpenOutput;
 use crate::osm::{Location, ObjectKind, id_rank};
 use crate::pbf::{BlobEntry, BlobFlags, HeaderBlock, ParsedBlock, WayNodes, feature, locate_ways};
 use crate::runtime::Context;
@@ -32,15 +32,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The options of `add-locations-to-ways`.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Options {
     /// The input file; `-` is standard input.
     pub input: PathBuf,
-    /// The output.
-    pub output: OutputTarget,
-    /// The compression, the indexes and the verification of the output.
-    pub write: WriteOptions,
-    /// Fields to set in the header of the output.
-    pub header: HeaderOptions,
+    /// The output: where it goes, how it is written, and its header.
+    pub output: OutputOptions,
     /// The method of looking up locations.
     pub index_type: IndexType,
     /// Whether nodes are kept that have no tags and are members of no relation.
@@ -58,9 +55,35 @@ pub struct Options {
     pub ranges: Option<u64>,
 }
 
+impl Options {
+    /// The options with what is required. The index type is chosen by the size of the input, and nodes without tags are left out unless a relation refers to them.
+    pub fn new(input: impl Into<PathBuf>, output: OutputOptions) -> Self {
+        Self {
+            input: input.into(),
+            output,
+            index_type: IndexType::Auto,
+            keep_untagged_nodes: false,
+            strict: false,
+            temp_dir: None,
+            max_memory: None,
+            ranges: None,
+        }
+    }
+}
+
+setters!(Options {
+    index_type: IndexType,
+    keep_untagged_nodes: bool,
+    strict: bool,
+    temp_dir: Option<PathBuf>,
+    max_memory: Option<u64>,
+    ranges: Option<u64>,
+});
+
 /// The method of looking up locations. The output does not depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum IndexType {
     /// The fastest method that fits into memory.
     #[default]
@@ -87,6 +110,7 @@ impl IndexType {
 
 /// The result of `add-locations-to-ways`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Summary {
     /// The length, blobs and objects of the output, and the number of blobs of the input by outcome.
     #[serde(flatten)]
@@ -107,6 +131,7 @@ pub struct Summary {
 
 /// The temporary files of a join on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct ScratchSummary {
     /// The number of ranges of ids. The locations of one range were in memory at a time.
     pub partitions: u64,
@@ -148,8 +173,8 @@ impl Eq for ScratchSummary {}
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     // The phases: members of relations, nodes, ways.
     ctx.expect_phases(3);
-    let file = input::open_to_copy(&options.input, &options.write, ctx)?;
-    let output = OpenOutput::open(options.output.clone())?;
+    let file = input::open_to_copy(&options.input, &options.output.write, ctx)?;
+    let output = OpenOutput::open(options.output.target.clone())?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     if file.header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED) {
         let cause = "this is a history file: a node has a location of its own in each version; \
@@ -370,7 +395,7 @@ impl<'f> Job<'f> {
             header: header(self.file, self.options),
         };
         let size_hints = vec![size_hint(&items, 0)];
-        let write = self.options.write;
+        let write = self.options.output.write;
         FilteredWriter::begin(self.file, vec![output], write, size_hints, self.ctx)
     }
 
@@ -516,6 +541,6 @@ fn header(file: &PbfFile, options: &Options) -> HeaderBlock {
         true => feature::ALL_NODES,
         false => feature::NEEDED_NODES,
     }));
-    options.header.apply(&mut header);
+    options.output.header.apply(&mut header);
     header
 }

@@ -7,13 +7,12 @@ mod edit;
 mod locations;
 mod steps;
 
-use crate::engine::headers::HeaderOptions;
-use crate::engine::input;
 use crate::engine::sink::Sink;
+use crate::engine::{OutputOptions, input};
 use crate::error::{Error, Result};
-use crate::file::{BlobPass, BlobPlan, PbfFile, WriteOptions, Written};
+use crate::file::{BlobPass, BlobPlan, PbfFile, Written};
 use crate::formats::{ChangeSet, read_change_files};
-use crate::io::{OutputTarget, SizeHint};
+use crate::io::SizeHint;
 use crate::osm::{NANO_PER_DECIMICRO, ObjectKind, format_timestamp};
 use crate::pbf::{BlobFlags, HeaderBlock, feature};
 use crate::runtime::Context;
@@ -26,25 +25,39 @@ use steps::{ApplyStep, plan_steps};
 
 /// The options of `apply-changes`.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Options {
     /// The base, a file of current data; `-` is standard input. It is sorted into a temporary file first if it is not
     /// in canonical order.
     pub base: PathBuf,
     /// The change files, in order: of changes with equal version and timestamp the last one wins.
     pub changes: Vec<PathBuf>,
-    /// The output. It may be the base, which is then replaced.
-    pub output: OutputTarget,
-    /// The compression, the indexes and the verification of the output.
-    pub write: WriteOptions,
-    /// Fields to set in the header of the output.
-    pub header: HeaderOptions,
+    /// The output: where it goes, how it is written, and its header.
+    pub output: OutputOptions,
     /// The handling of untagged nodes if the coordinates in ways are kept up to date; `None` removes coordinates from
     /// ways.
     pub locations_on_ways: Option<UntaggedNodes>,
 }
 
+impl Options {
+    /// The options with what is required. Locations in ways are removed.
+    pub fn new(base: impl Into<PathBuf>, changes: Vec<PathBuf>, output: OutputOptions) -> Self {
+        Self {
+            base: base.into(),
+            changes,
+            output,
+            locations_on_ways: None,
+        }
+    }
+}
+
+setters!(Options {
+    locations_on_ways: Option<UntaggedNodes>,
+});
+
 /// The result of `apply-changes`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Summary {
     /// The length, blobs and objects of the output.
     pub written: Written,
@@ -120,8 +133,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     } else {
         1
     });
-    let file = input::open_to_copy(&options.base, &options.write, ctx)?;
-    if options.output.path() == options.base && input::is_text(&file) {
+    let file = input::open_to_copy(&options.base, &options.output.write, ctx)?;
+    if options.output.target.path() == options.base && input::is_text(&file) {
         let cause = "this is a text file: a PBF cannot take its place; give another output";
         return Err(Error::file(&options.base, cause));
     }
@@ -135,8 +148,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         let _phase = ctx.phase("read changes", 0);
         read_change_files(&options.changes, ctx)?
     };
-    let scratch = options.output.scratch_directory();
-    let (file, plan) = input::in_order(file, &options.write, &scratch, ctx)?;
+    let scratch = options.output.target.scratch_directory();
+    let (file, plan) = input::in_order(file, &options.output.write, &scratch, ctx)?;
     check_base(&file, &plan)?;
     let has_locations = plan.any(BlobFlags::LOCATIONS) || file.header.has(feature::LOCATIONS);
     let locations = match options.locations_on_ways {
@@ -255,7 +268,7 @@ fn output_header(
         header.replication_url = Some(url.clone());
     }
     let header_box = widen_box(&mut header, changes);
-    options.header.apply(&mut header);
+    options.output.header.apply(&mut header);
     (header, header_box)
 }
 
@@ -282,8 +295,8 @@ impl Run<'_> {
             .fold(SizeHint::default(), SizeHint::and);
         let replication_sequence = header.replication_sequence;
         let replication_timestamp = header.replication_timestamp.map(format_timestamp);
-        let target = options.output.clone();
-        let mut sink = Sink::create(target, header, options.write, size_hint, ctx)?;
+        let target = options.output.target.clone();
+        let mut sink = Sink::create(target, header, options.output.write, size_hint, ctx)?;
         let mut tally = Tally::default();
         if rules.locations.is_some() {
             // Nodes are written before ways, since only then it is known which changes of nodes are older than the
@@ -340,7 +353,7 @@ impl Run<'_> {
         let input = &self.file.input;
         BlobPass::new("apply", input, self.ctx).run(
             steps,
-            || Editor::new(changes, self.options.write, rules),
+            || Editor::new(changes, self.options.output.write, rules),
             |reader, editor, step| editor.apply(reader, &step),
             |(outcomes, counts)| {
                 tally.add(counts);

@@ -4,14 +4,14 @@
 mod changesets;
 mod text;
 
-use crate::engine::headers::{HeaderOptions, merged_header};
+use crate::engine::headers::merged_header;
 use crate::engine::rewrite::{Rewrite, Rewritten};
 use crate::engine::sink::{BlobOutcome, Sink, WriteSummary};
-use crate::engine::{copy_size_hint, input};
+use crate::engine::{OutputOptions, copy_size_hint, input};
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, WriteOptions};
+use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds};
 use crate::formats::{TextCompression, TextFormat};
-use crate::io::{OutputTarget, SizeHint};
+use crate::io::SizeHint;
 use crate::osm::KindSet;
 use crate::pbf::{
     BlobEntry, BlobFlags, FrameEncoder, InfoFields, ParsedBlock, SourceStrings, clean_block,
@@ -22,17 +22,14 @@ use std::path::PathBuf;
 
 /// The options of `cat`.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Options {
     /// The input files, in order; `-` is standard input.
     pub inputs: Vec<PathBuf>,
-    /// The output.
-    pub output: OutputTarget,
+    /// The output: where it goes, how it is written, and its header.
+    pub output: OutputOptions,
     /// The format of the output.
     pub format: Format,
-    /// The compression, the indexes and the verification of the output, if it is PBF.
-    pub write: WriteOptions,
-    /// Fields to set in the header of the output.
-    pub header: HeaderOptions,
     /// The kinds of objects to keep.
     pub kinds: KindSet,
     /// The metadata fields to leave out.
@@ -41,8 +38,30 @@ pub struct Options {
     pub rescan: bool,
 }
 
+impl Options {
+    /// The options with what is required. The output is PBF with all objects and all metadata.
+    pub fn new(inputs: Vec<PathBuf>, output: OutputOptions) -> Self {
+        Self {
+            inputs,
+            output,
+            format: Format::Pbf,
+            kinds: KindSet::ALL,
+            clean: InfoFields::NONE,
+            rescan: false,
+        }
+    }
+}
+
+setters!(Options {
+    format: Format,
+    kinds: KindSet,
+    clean: InfoFields,
+    rescan: bool,
+});
+
 /// The format of an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Format {
     /// PBF.
     #[default]
@@ -80,7 +99,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     if let Some(inputs) = changesets::of(&inputs)? {
         return changesets::write(&inputs, options, ctx);
     }
-    let compression = options.write.compression;
+    let compression = options.output.write.compression;
     let files = inputs.into_iter();
     let files = files.map(|(input, format)| input::to_pbf(input, format, compression, ctx));
     let files = files.collect::<Result<Vec<_>>>()?;
@@ -88,7 +107,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     if let Format::Text(format, compression) = options.format {
         return text::write(&files, header, format, compression, options, ctx);
     }
-    if options.output.is_stream() {
+    if options.output.target.is_stream() {
         // The header of a stream is written first: it can declare only what is known now.
         let verified = |file: &PbfFile| file.toc.as_ref().is_some_and(|toc| toc.flags.sorted);
         header.set_optional(
@@ -96,7 +115,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
             files.len() == 1 && files.iter().all(verified),
         );
     }
-    options.header.apply(&mut header);
+    options.output.header.apply(&mut header);
     let mut size_hint = SizeHint::default();
     for file in &files {
         size_hint = size_hint.and(copy_size_hint(file));
@@ -106,8 +125,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         size_hint.bytes = 0;
         size_hint.copied = 0;
     }
-    let target = options.output.clone();
-    let mut sink = Sink::create(target, header, options.write, size_hint, ctx)?;
+    let target = options.output.target.clone();
+    let mut sink = Sink::create(target, header, options.output.write, size_hint, ctx)?;
     for file in &files {
         match options.clean.is_empty() {
             true => copy(file, options, &mut sink, ctx)?,
@@ -126,16 +145,21 @@ fn copy<'f>(
     ctx: &Context,
 ) -> Result<()> {
     // Without a table of contents, no more is needed of a blob than its kinds and id range, if at all.
-    let needs = match (options.write.toc, options.kinds == KindSet::ALL) {
+    let needs = match (options.output.write.toc, options.kinds == KindSet::ALL) {
         _ if options.rescan => PlanNeeds::Rescan,
-        (false, true) if !options.write.blob_index => PlanNeeds::Frames,
+        (false, true) if !options.output.write.blob_index => PlanNeeds::Frames,
         (false, _) => PlanNeeds::Ranges,
         (true, _) => PlanNeeds::Order,
     };
     ctx.expect_phases(1);
     BlobPass::new("copy", &file.input, ctx).run_stream(
         BlobPlan::items(file, needs),
-        || FrameEncoder::new(options.write.compression, options.write.blob_index),
+        || {
+            FrameEncoder::new(
+                options.output.write.compression,
+                options.output.write.blob_index,
+            )
+        },
         |reader, encoder, item| {
             let entry = item.resolve(reader)?;
             let wanted = entry.kinds.intersection(options.kinds);
@@ -176,7 +200,7 @@ fn write_clean<'f>(
         name: "clean",
         file,
         entries: wanted_entries(file, options.kinds, ctx, |entry| skip(entry, sink, ctx))?,
-        write: options.write,
+        write: options.output.write,
     };
     rewrite.run(
         sink,

@@ -18,6 +18,7 @@ use std::path::PathBuf;
 
 /// The options of `check`.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Options {
     /// The input file; `-` is standard input.
     pub input: PathBuf,
@@ -39,8 +40,35 @@ pub struct Options {
     pub max_listed: usize,
 }
 
+impl Options {
+    /// The options with what is required. Ids and references of ways are checked, in all kinds of objects, and the first hundred violations of each sort are listed.
+    pub fn new(input: impl Into<PathBuf>) -> Self {
+        Self {
+            input: input.into(),
+            ids: true,
+            full: false,
+            refs: true,
+            relations: false,
+            index: false,
+            kinds: KindSet::ALL,
+            max_listed: 100,
+        }
+    }
+}
+
+setters!(Options {
+    ids: bool,
+    full: bool,
+    refs: bool,
+    relations: bool,
+    index: bool,
+    kinds: KindSet,
+    max_listed: usize,
+});
+
 /// The result of `check`.
 #[derive(Debug, Clone, Default, Serialize)]
+#[non_exhaustive]
 pub struct Summary {
     /// The number of nodes in the file; `None` if only indexes were checked.
     pub nodes: Option<u64>,

@@ -3,10 +3,10 @@
 use super::random::Random;
 use crate::engine::rewrite::{Rewrite, Rewritten};
 use crate::engine::sink::Sink;
-use crate::engine::{HeaderOptions, input};
+use crate::engine::{OutputOptions, input};
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PlanNeeds, WriteOptions, Written};
-use crate::io::{OutputTarget, SizeHint};
+use crate::io::SizeHint;
 use crate::pbf::{
     BlobEntry, BlobFlags, EditScript, FrameEncoder, ParsedBlock, RawObject, SourceStrings,
     SpliceOptions, feature, splice_block,
@@ -19,21 +19,30 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The options of `degrade`.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Options {
     /// The input file; `-` is standard input.
     pub input: PathBuf,
-    /// The output.
-    pub output: OutputTarget,
-    /// The compression, the indexes and the verification of the output.
-    pub write: WriteOptions,
-    /// Fields to set in the header of the output.
-    pub header: HeaderOptions,
+    /// The output: where it goes, how it is written, and its header.
+    pub output: OutputOptions,
     /// The properties that make the output awkward; at least one has to be set.
     pub harm: Harm,
 }
 
+impl Options {
+    /// The options with what is required.
+    pub fn new(input: impl Into<PathBuf>, output: OutputOptions, harm: Harm) -> Self {
+        Self {
+            input: input.into(),
+            output,
+            harm,
+        }
+    }
+}
+
 /// The properties that make an output awkward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Harm {
     /// Whether blobs are in random order. If the file has only one blob, its objects are.
     pub unsort: bool,
@@ -52,6 +61,7 @@ pub struct Harm {
 
 /// The result of `degrade`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Summary {
     /// The length, blobs and objects of the output.
     pub written: Written,
@@ -85,7 +95,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
             "say in what way the file is to be degraded".into(),
         ));
     }
-    let file = input::open_to_copy(&options.input, &options.write, ctx)?;
+    let file = input::open_to_copy(&options.input, &options.output.write, ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
     let drops = Drops::choose(&plan, harm.drop);
     let mut entries = plan.entries;
@@ -104,14 +114,14 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     if harm.strip_locations {
         header.set_locations(None);
     }
-    options.header.apply(&mut header);
+    options.output.header.apply(&mut header);
     let write = WriteOptions {
-        toc: options.write.toc && !harm.strip_index,
-        blob_index: options.write.blob_index && !harm.strip_index,
-        ..options.write
+        toc: options.output.write.toc && !harm.strip_index,
+        blob_index: options.output.write.blob_index && !harm.strip_index,
+        ..options.output.write
     };
     let size_hint = SizeHint::default();
-    let mut sink = Sink::create(options.output.clone(), header, write, size_hint, ctx)?;
+    let mut sink = Sink::create(options.output.target.clone(), header, write, size_hint, ctx)?;
     let dropped = AtomicU64::new(0);
     let alone = entries.len() == 1;
     let rewrite = Rewrite {

@@ -22,6 +22,7 @@ use std::path::PathBuf;
 
 /// The options of `diff`.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Options {
     /// The old file; `-` is standard input.
     pub old: PathBuf,
@@ -37,9 +38,31 @@ pub struct Options {
     pub output: Option<(Format, OutputTarget)>,
 }
 
+impl Options {
+    /// The options with what is required. All kinds are compared, without metadata, and only counted.
+    pub fn new(old: impl Into<PathBuf>, new: impl Into<PathBuf>) -> Self {
+        Self {
+            old: old.into(),
+            new: new.into(),
+            kinds: KindSet::ALL,
+            equality: Equality::default(),
+            verify: false,
+            output: None,
+        }
+    }
+}
+
+setters!(Options {
+    kinds: KindSet,
+    equality: Equality,
+    verify: bool,
+    output: Option<(Format, OutputTarget)>,
+});
+
 /// The rules by which two objects are equal. Location, visibility, tags, refs and members always have to be
 /// equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Equality {
     /// Whether metadata have to be equal, too: version, timestamp, changeset, uid and user.
     pub metadata: bool,
@@ -53,6 +76,7 @@ pub struct Equality {
 
 /// The format of the differences.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Format {
     /// A line per object, which begins with `-` if only the old file has the object, `+` if only the new file has it,
     /// `*` if it differs, and a space if it is equal.
@@ -68,6 +92,7 @@ pub enum Format {
 
 /// The options of a change file: how deletions are written, and the name of the program.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Deletions {
     /// Whether deletions have the version of the old file plus one, instead of that version.
     pub increment_version: bool,
@@ -109,6 +134,7 @@ impl Counts {
 
 /// The result of `diff`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[non_exhaustive]
 pub struct Summary {
     /// The counts of nodes.
     pub nodes: Counts,

@@ -35,6 +35,7 @@ pub struct Extract {
 
 /// The options of `extract`.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Options {
     /// The input file; `-` is standard input.
     pub input: PathBuf,
@@ -55,8 +56,34 @@ pub struct Options {
     pub max_regions_per_pass: Option<usize>,
 }
 
+impl Options {
+    /// The options with what is required. The strategy is complete-ways, and memory is not limited.
+    pub fn new(input: impl Into<PathBuf>, extracts: Vec<Extract>) -> Self {
+        Self {
+            input: input.into(),
+            extracts,
+            strategy: Strategy::default(),
+            set_bounds: false,
+            clean: InfoFields::NONE,
+            write: WriteOptions::default(),
+            max_memory: None,
+            max_regions_per_pass: None,
+        }
+    }
+}
+
+setters!(Options {
+    strategy: Strategy,
+    set_bounds: bool,
+    clean: InfoFields,
+    write: WriteOptions,
+    max_memory: Option<u64>,
+    max_regions_per_pass: Option<usize>,
+});
+
 /// The result of `extract`.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct Summary {
     /// The result for each region, in the order of [`Options::extracts`].
     pub extracts: Vec<Extracted>,
@@ -66,6 +93,7 @@ pub struct Summary {
 
 /// The output of one region.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct Extracted {
     /// The path of the output.
     pub output: PathBuf,

@@ -3,14 +3,13 @@
 use super::ids;
 use super::ids::IdSource;
 use crate::engine::filter::{BlobDecision, FilterJob, FilterOutput, select_by_id, write_selected};
-use crate::engine::headers::HeaderOptions;
 use crate::engine::references::referenced;
 use crate::engine::sink::WriteSummary;
-use crate::engine::{Selected, input};
+use crate::engine::{OutputOptions, Selected, input};
 use crate::error::{Error, Result};
-use crate::file::{BlobPlan, PlanNeeds, WriteOptions};
+use crate::file::{BlobPlan, PlanNeeds};
 use crate::index::IdSets;
-use crate::io::{OpenOutput, OutputTarget};
+use crate::io::OpenOutput;
 use crate::osm::ObjectId;
 use crate::pbf::{BlobEntry, InfoFields};
 use crate::runtime::Context;
@@ -19,6 +18,7 @@ use std::path::PathBuf;
 
 /// The options of `getid`.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Options {
     /// The input file; `-` is standard input.
     pub input: PathBuf,
@@ -31,16 +31,33 @@ pub struct Options {
     pub add_referenced: bool,
     /// Whether objects lose their tags that are kept only because of a reference.
     pub remove_tags: bool,
-    /// The output.
-    pub output: OutputTarget,
-    /// The compression, the indexes and the verification of the output.
-    pub write: WriteOptions,
-    /// Fields to set in the header of the output.
-    pub header: HeaderOptions,
+    /// The output: where it goes, how it is written, and its header.
+    pub output: OutputOptions,
 }
+
+impl Options {
+    /// The options with what is required. Only the objects themselves are written.
+    pub fn new(input: impl Into<PathBuf>, ids: IdSource, output: OutputOptions) -> Self {
+        Self {
+            input: input.into(),
+            ids,
+            invert: false,
+            add_referenced: false,
+            remove_tags: false,
+            output,
+        }
+    }
+}
+
+setters!(Options {
+    invert: bool,
+    add_referenced: bool,
+    remove_tags: bool,
+});
 
 /// The result of `getid`.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct Summary {
     /// The length, blobs and objects of the output, and the number of blobs of the input by outcome.
     #[serde(flatten)]
@@ -91,8 +108,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     }
     ctx.expect_phases(if options.add_referenced { 3 } else { 1 });
     let wanted = ids::collect(&options.ids, ctx)?;
-    let file = input::open_to_copy(&options.input, &options.write, ctx)?;
-    let output = OpenOutput::open(options.output.clone())?;
+    let file = input::open_to_copy(&options.input, &options.output.write, ctx)?;
+    let output = OpenOutput::open(options.output.target.clone())?;
     // A single pass can visit blobs of unknown content. To follow references, the kinds of all blobs must be known.
     let needs = if options.add_referenced {
         PlanNeeds::Ranges
@@ -106,7 +123,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         IdSets::default()
     };
     let mut header = file.header.clone();
-    options.header.apply(&mut header);
+    options.output.header.apply(&mut header);
     let met = |entry: &BlobEntry| wanted.may_meet(entry) || added.may_meet(entry);
     let decision = |entry: &BlobEntry| match (options.invert, met(entry)) {
         (_, true) => BlobDecision::Visit,
@@ -121,7 +138,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         cache: None,
         clean: InfoFields::NONE,
         outputs: vec![FilterOutput { output, header }],
-        write: options.write,
+        write: options.output.write,
     };
     let only_referenced = if options.remove_tags {
         Selected::Untagged

@@ -3,13 +3,12 @@
 use super::ids;
 use super::ids::{IdSource, kinds_of_parents};
 use crate::engine::filter::{BlobDecision, FilterJob, FilterOutput, write_selected};
-use crate::engine::headers::HeaderOptions;
 use crate::engine::sink::WriteSummary;
-use crate::engine::{Selected, Selection, input};
+use crate::engine::{OutputOptions, Selected, Selection, input};
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPlan, PlanNeeds, WriteOptions};
+use crate::file::{BlobPlan, PlanNeeds};
 use crate::index::IdSets;
-use crate::io::{OpenOutput, OutputTarget};
+use crate::io::OpenOutput;
 use crate::osm::ObjectKind;
 use crate::pbf::{BlobEntry, InfoFields, ParsedBlock};
 use crate::runtime::Context;
@@ -18,6 +17,7 @@ use std::path::PathBuf;
 
 /// The options of `getparents`.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Options {
     /// The input file; `-` is standard input.
     pub input: PathBuf,
@@ -25,16 +25,27 @@ pub struct Options {
     pub ids: IdSource,
     /// Whether the objects themselves are kept, too.
     pub add_self: bool,
-    /// The output.
-    pub output: OutputTarget,
-    /// The compression, the indexes and the verification of the output.
-    pub write: WriteOptions,
-    /// Fields to set in the header of the output.
-    pub header: HeaderOptions,
+    /// The output: where it goes, how it is written, and its header.
+    pub output: OutputOptions,
 }
+
+impl Options {
+    /// The options with what is required. Only the parents are written.
+    pub fn new(input: impl Into<PathBuf>, ids: IdSource, output: OutputOptions) -> Self {
+        Self {
+            input: input.into(),
+            ids,
+            add_self: false,
+            output,
+        }
+    }
+}
+
+setters!(Options { add_self: bool });
 
 /// The result of `getparents`.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct Summary {
     /// The length, blobs and objects of the output, and the number of blobs of the input by outcome.
     #[serde(flatten)]
@@ -64,11 +75,11 @@ pub struct Summary {
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(1);
     let wanted = ids::collect(&options.ids, ctx)?;
-    let file = input::open_to_copy(&options.input, &options.write, ctx)?;
-    let output = OpenOutput::open(options.output.clone())?;
+    let file = input::open_to_copy(&options.input, &options.output.write, ctx)?;
+    let output = OpenOutput::open(options.output.target.clone())?;
     let plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;
     let mut header = file.header.clone();
-    options.header.apply(&mut header);
+    options.output.header.apply(&mut header);
     let parents = kinds_of_parents(&wanted);
     let decision = |entry: &BlobEntry| {
         let has_parents = !entry.kinds.intersection(parents).is_empty();
@@ -86,7 +97,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         cache: None,
         clean: InfoFields::NONE,
         outputs: vec![FilterOutput { output, header }],
-        write: options.write,
+        write: options.output.write,
     };
     let select = |_: &BlobEntry, block: &ParsedBlock<'_>, selection: &mut Selection| {
         select_parents(block, selection, &wanted, options.add_self)

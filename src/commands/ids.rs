@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// The sources of ids.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct IdSource {
     /// Ids that were given as arguments.
     pub ids: Vec<ObjectId>,
@@ -22,6 +23,18 @@ pub struct IdSource {
     pub osm_files: Vec<PathBuf>,
     /// The kind of an id without a letter.
     pub default_kind: ObjectKind,
+}
+
+impl IdSource {
+    /// Ids that are given as they are.
+    pub const fn new(ids: Vec<ObjectId>) -> Self {
+        Self {
+            ids,
+            id_files: Vec::new(),
+            osm_files: Vec::new(),
+            default_kind: ObjectKind::Node,
+        }
+    }
 }
 
 /// Collects the ids of all sources. Fails if a file cannot be read or contains something other than ids.

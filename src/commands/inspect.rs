@@ -23,6 +23,7 @@ use std::path::PathBuf;
 
 /// The options of `inspect`.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Options {
     /// The input file; `-` is standard input.
     pub input: PathBuf,
@@ -45,6 +46,12 @@ impl Options {
         }
     }
 }
+
+setters!(Options {
+    questions: Questions,
+    list_blobs: Option<usize>,
+    id_ranges: bool,
+});
 
 /// A blob in the list of blobs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -109,6 +116,7 @@ pub struct KindSummary {
 
 /// The result of `inspect`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Summary {
     /// The path of the file.
     pub path: String,

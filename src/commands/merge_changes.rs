@@ -17,6 +17,7 @@ use std::path::PathBuf;
 
 /// The options of `merge-changes`.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Options {
     /// The change files, the oldest first; `-` is standard input.
     pub inputs: Vec<PathBuf>,
@@ -31,8 +32,28 @@ pub struct Options {
     pub generator: Option<String>,
 }
 
+impl Options {
+    /// The options with what is required. All changes are kept, and the output is not compressed.
+    pub fn new(inputs: Vec<PathBuf>, output: OutputTarget) -> Self {
+        Self {
+            inputs,
+            output,
+            compression: TextCompression::None,
+            simplify: false,
+            generator: None,
+        }
+    }
+}
+
+setters!(Options {
+    compression: TextCompression,
+    simplify: bool,
+    generator: Option<String>,
+});
+
 /// The result of `merge-changes`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[non_exhaustive]
 pub struct Summary {
     /// The number of creations in the output.
     pub created: u64,

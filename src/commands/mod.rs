@@ -45,6 +45,22 @@
 //!
 //! A blob that is copied without being decoded is checked only with [`WriteOptions::verify`].
 
+/// Declares a method for each optional field of `Options`, which sets it.
+macro_rules! setters {
+    ($options:ident { $($field:ident: $type:ty),* $(,)? }) => {
+        impl $options {
+            $(
+                #[doc = concat!("Sets [`", stringify!($field), "`](Self#structfield.", stringify!($field), ").")]
+                #[must_use]
+                pub fn $field(mut self, $field: $type) -> Self {
+                    self.$field = $field;
+                    self
+                }
+            )*
+        }
+    };
+}
+
 pub mod add_locations_to_ways;
 pub mod apply_changes;
 pub mod cat;

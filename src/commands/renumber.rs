@@ -11,11 +11,11 @@ mod numbering;
 use crate::engine::rewrite::{Rewrite, Rewritten};
 use crate::engine::scan::Scan;
 use crate::engine::sink::Sink;
-use crate::engine::{HeaderOptions, input};
+use crate::engine::{OutputOptions, input};
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions, Written};
+use crate::file::{BlobPlan, PbfFile, PlanNeeds, Written};
 use crate::index::IdSet;
-use crate::io::{OutputTarget, SizeHint};
+use crate::io::SizeHint;
 use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::{BlobEntry, BlobFlags, HeaderBlock, ParsedBlock, feature, patch_ids, stale_index};
 use crate::runtime::Context;
@@ -28,15 +28,12 @@ use std::path::PathBuf;
 
 /// The options of `renumber`.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Options {
     /// The input file; `-` is standard input.
     pub input: PathBuf,
-    /// The output.
-    pub output: OutputTarget,
-    /// The compression, the indexes and the verification of the output.
-    pub write: WriteOptions,
-    /// Fields to set in the header of the output.
-    pub header: HeaderOptions,
+    /// The output: where it goes, how it is written, and its header.
+    pub output: OutputOptions,
     /// The kinds of objects that get new ids. References to other kinds stay.
     pub kinds: KindSet,
     /// The first new ids of nodes, ways and relations, none of them 0. Ids count downwards from a negative first id.
@@ -48,8 +45,30 @@ pub struct Options {
     pub orphans: Orphans,
 }
 
+impl Options {
+    /// The options with what is required. All kinds are numbered from 1 on.
+    pub fn new(input: impl Into<PathBuf>, output: OutputOptions) -> Self {
+        Self {
+            input: input.into(),
+            output,
+            kinds: KindSet::ALL,
+            start: None,
+            directory: None,
+            orphans: Orphans::default(),
+        }
+    }
+}
+
+setters!(Options {
+    kinds: KindSet,
+    start: Option<[i64; 3]>,
+    directory: Option<PathBuf>,
+    orphans: Orphans,
+});
+
 /// The handling of references to objects that are not in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Orphans {
     /// The referenced objects get ids after those of the objects in the file, in the order of the references.
     #[default]
@@ -60,6 +79,7 @@ pub enum Orphans {
 
 /// The result of `renumber`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Summary {
     /// The length, blobs and objects of the output.
     pub written: Written,
@@ -98,11 +118,11 @@ pub struct Summary {
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     // Nodes are numbered while they are written; ways and relations are read first.
     ctx.expect_phases(5);
-    let file = input::open_to_copy(&options.input, &options.write, ctx)?;
+    let file = input::open_to_copy(&options.input, &options.output.write, ctx)?;
     let numberings = index_files::read(options.directory.as_deref(), options.start)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     let size_hint = SizeHint::default();
-    let (target, write) = (options.output.clone(), options.write);
+    let (target, write) = (options.output.target.clone(), options.output.write);
     let header = header(&file, options, &numberings);
     let mut sink = Sink::create(target, header, write, size_hint, ctx)?;
     let mut renumbering = Renumbering {
@@ -142,11 +162,11 @@ fn header(file: &PbfFile, options: &Options, numberings: &[Numbering; 3]) -> Hea
     let mut header = file.header.clone();
     let keeps_order =
         |kind: &ObjectKind| !options.kinds.contains(*kind) || numberings[*kind as usize].len() == 0;
-    if options.output.is_stream() && !ObjectKind::ALL.iter().all(keeps_order) {
+    if options.output.target.is_stream() && !ObjectKind::ALL.iter().all(keeps_order) {
         // The header of a stream is written before the order of the new ids is known.
         header.set_optional(feature::SORTED, false);
     }
-    options.header.apply(&mut header);
+    options.output.header.apply(&mut header);
     header
 }
 
@@ -207,7 +227,7 @@ impl<'f> Renumbering<'f> {
             name: "renumber nodes",
             file: self.file,
             entries: nodes,
-            write: self.options.write,
+            write: self.options.output.write,
         };
         let (mut set, known) = (IdSet::default(), &*numbering);
         rewrite.run(
@@ -310,7 +330,7 @@ impl<'f> Renumbering<'f> {
             name: "renumber",
             file: self.file,
             entries: std::mem::take(&mut self.plan.entries),
-            write: self.options.write,
+            write: self.options.output.write,
         };
         let mut mistaken = 0;
         rewrite.run(

@@ -3,14 +3,14 @@
 //! Blobs that are already as requested are copied.
 
 use crate::engine::sink::{BlobOutcome, Sink};
-use crate::engine::{Encoders, HeaderOptions, input};
+use crate::engine::{Encoders, OutputOptions, input};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPass, BlobPlan, BlobReader, PbfWriter, PlanNeeds, WriteOptions, Written};
-use crate::io::{OutputTarget, SizeHint};
+use crate::io::SizeHint;
 use crate::osm::ObjectKind;
 use crate::pbf::{
     BlobEntry, BlobFlags, BlockBuilder, EncodedBlock, FrameEncoder, HeaderBlock, ParsedBlock,
-    SourceStrings,
+    SourceStrings, TARGET_ELEMENTS,
 };
 use crate::runtime::{Context, WorkItem};
 use serde::Serialize;
@@ -18,22 +18,32 @@ use std::path::PathBuf;
 
 /// The options of `repack`.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Options {
     /// The input file; `-` is standard input.
     pub input: PathBuf,
-    /// The output.
-    pub output: OutputTarget,
-    /// The compression, the indexes and the verification of the output. If the compression was asked for, blobs with
-    /// another compression are recompressed.
-    pub write: WriteOptions,
-    /// Fields to set in the header of the output.
-    pub header: HeaderOptions,
+    /// The output: where it goes, how it is written, and its header.
+    pub output: OutputOptions,
     /// The number of objects in a full blob, at least 1. A blob has fewer if they take more than 4 MB.
     pub elements: usize,
 }
 
+impl Options {
+    /// The options with what is required. A blob has 8,000 objects.
+    pub fn new(input: impl Into<PathBuf>, output: OutputOptions) -> Self {
+        Self {
+            input: input.into(),
+            output,
+            elements: TARGET_ELEMENTS,
+        }
+    }
+}
+
+setters!(Options { elements: usize });
+
 /// The result of `repack`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[non_exhaustive]
 pub struct Summary {
     /// The length, blobs and objects of the output.
     pub written: Written,
@@ -59,11 +69,11 @@ pub struct Summary {
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)).
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(1);
-    let file = input::open_to_copy(&options.input, &options.write, ctx)?;
+    let file = input::open_to_copy(&options.input, &options.output.write, ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
     let mut header = file.header.clone();
-    options.header.apply(&mut header);
-    let recompresses = options.write.is_compression_explicit;
+    options.output.header.apply(&mut header);
+    let recompresses = options.output.write.is_compression_explicit;
     let items = items(plan, options.elements, recompresses);
     let mut sink = sink(options, header, ctx)?;
     let mut summary = Summary::default();
@@ -118,12 +128,15 @@ impl<'o> Worker<'o> {
     fn new(options: &'o Options) -> Self {
         Self {
             options,
-            encoder: FrameEncoder::new(options.write.compression, options.write.blob_index),
+            encoder: FrameEncoder::new(
+                options.output.write.compression,
+                options.output.write.blob_index,
+            ),
         }
     }
 
     fn repack(&mut self, reader: &mut BlobReader<'_>, item: &RepackItem) -> Result<BlobOutcome> {
-        let (write, entry) = (&self.options.write, &item.entry);
+        let (write, entry) = (&self.options.output.write, &item.entry);
         match item.position {
             Position::Fits if !item.is_read => Ok(BlobOutcome::Copy(*entry)),
             Position::Fits => {
@@ -149,9 +162,9 @@ fn sink<'f>(options: &Options, header: HeaderBlock, ctx: &Context) -> Result<Sin
     let write = WriteOptions {
         // Blobs are copied only if they have the requested compression: the note that they keep theirs is not needed.
         is_compression_explicit: false,
-        ..options.write
+        ..options.output.write
     };
-    let target = options.output.clone();
+    let target = options.output.target.clone();
     let writer = PbfWriter::create(target, header, write, SizeHint::default(), ctx)?;
     let encoders = Encoders::of_blocks(options.elements, write, ctx);
     Ok(Sink::of_writer(writer, &encoders, 1))

@@ -2,29 +2,36 @@
 
 use super::open_all;
 use crate::engine::OutputOptions;
-use crate::engine::headers::HeaderOptions;
 pub use crate::engine::sort::{Dedupe, Summary};
 use crate::engine::sort::{SortJob, sort_files};
 use crate::error::Result;
-use crate::file::WriteOptions;
-use crate::io::OutputTarget;
 use crate::runtime::Context;
 use std::path::PathBuf;
 
 /// The options of `sort` and `merge`.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Options {
     /// The input files; `-` is standard input. Objects with the same key and version keep the order of the inputs.
     pub inputs: Vec<PathBuf>,
-    /// The output.
-    pub output: OutputTarget,
-    /// The compression, the indexes and the verification of the output.
-    pub write: WriteOptions,
-    /// Fields to set in the header of the output.
-    pub header: HeaderOptions,
+    /// The output: where it goes, how it is written, and its header.
+    pub output: OutputOptions,
     /// The handling of duplicates.
     pub dedupe: Dedupe,
 }
+
+impl Options {
+    /// The options with what is required. Duplicates are kept.
+    pub fn new(inputs: Vec<PathBuf>, output: OutputOptions) -> Self {
+        Self {
+            inputs,
+            output,
+            dedupe: Dedupe::KeepAll,
+        }
+    }
+}
+
+setters!(Options { dedupe: Dedupe });
 
 /// Merges the inputs into one file in canonical order.
 ///
@@ -45,10 +52,12 @@ pub struct Options {
 /// - There is no input.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let job = SortJob {
-        output: OutputOptions::new(options.output.clone())
-            .write(options.write)
-            .header(options.header.clone()),
+        output: options.output.clone(),
         dedupe: options.dedupe,
     };
-    sort_files(open_all(&options.inputs, &options.write, ctx)?, &job, ctx)
+    sort_files(
+        open_all(&options.inputs, &options.output.write, ctx)?,
+        &job,
+        ctx,
+    )
 }

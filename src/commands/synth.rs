@@ -10,10 +10,10 @@ mod names;
 mod town;
 mod world;
 
-use crate::engine::headers::HeaderOptions;
+use crate::engine::OutputOptions;
 use crate::engine::sink::Sink;
 use crate::error::{Error, Result};
-use crate::file::{WriteOptions, Written};
+use crate::file::Written;
 use crate::io::{OutputTarget, SizeHint};
 use crate::osm::ObjectKind;
 use crate::pbf::{FrameEncoder, HeaderBlock, feature};
@@ -26,6 +26,7 @@ use world::World;
 
 /// The options of `synth`.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Options {
     /// The approximate number of objects in the base.
     pub elements: u64,
@@ -33,21 +34,37 @@ pub struct Options {
     pub seed: u64,
     /// The number of days of changes that the output contains; 0 gives the base.
     pub day: u32,
-    /// The output file.
-    pub output: OutputTarget,
-    /// The compression, the indexes and the verification of the output.
-    pub write: WriteOptions,
-    /// Fields to set in the header of the output.
-    pub header: HeaderOptions,
+    /// The output: where it goes, how it is written, and its header.
+    pub output: OutputOptions,
     /// The number of daily change files to write, and their directory; `None` for no change files.
     pub changes: Option<(u32, PathBuf)>,
 }
+
+impl Options {
+    /// The options with what is required. The seed is 1, and there are no changes.
+    pub fn new(elements: u64, output: OutputOptions) -> Self {
+        Self {
+            elements,
+            seed: 1,
+            day: 0,
+            output,
+            changes: None,
+        }
+    }
+}
+
+setters!(Options {
+    seed: u64,
+    day: u32,
+    changes: Option<(u32, PathBuf)>,
+});
 
 /// The maximum number of days of changes: no object changes after that day.
 pub const MAX_DAYS: u32 = world::DAYS;
 
 /// The result of `synth`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Summary {
     /// The output.
     pub written: Written,
@@ -90,7 +107,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     };
     if let Some((days, directory)) = &options.changes {
         let overwrite = matches!(
-            options.output,
+            options.output.target,
             OutputTarget::File {
                 overwrite: true,
                 ..
@@ -117,12 +134,12 @@ fn write_state(options: &Options, world: &World, ctx: &Context) -> Result<Writte
     header.source = Some("synthetic".into());
     header.replication_sequence = Some(i64::from(options.day));
     header.replication_timestamp = Some(world::day_ends(options.day));
-    options.header.apply(&mut header);
+    options.output.header.apply(&mut header);
     let size_hint = SizeHint::default();
     let mut sink = Sink::create(
-        options.output.clone(),
+        options.output.target.clone(),
         header,
-        options.write,
+        options.output.write,
         size_hint,
         ctx,
     )?;
@@ -137,7 +154,12 @@ fn write_state(options: &Options, world: &World, ctx: &Context) -> Result<Writte
         ctx.byte_budget(),
         portions.map(Ok),
         |_| 8 << 20,
-        || FrameEncoder::new(options.write.compression, options.write.blob_index),
+        || {
+            FrameEncoder::new(
+                options.output.write.compression,
+                options.output.write.blob_index,
+            )
+        },
         |encoder, portion| {
             let mut add =
                 |object: &town::SyntheticObject| object.with(|object| encoder.add(object));

@@ -16,6 +16,7 @@ use table::CountTable;
 
 /// The options of `inspect tags`.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Options {
     /// The input file; `-` is standard input.
     pub input: PathBuf,
@@ -33,8 +34,33 @@ pub struct Options {
     pub max_memory: u64,
 }
 
+impl Options {
+    /// The options with what is required. All keys are counted, in at most 1 GB of memory, and listed by descending count.
+    pub fn new(input: impl Into<PathBuf>) -> Self {
+        Self {
+            input: input.into(),
+            expressions: Vec::new(),
+            kinds: KindSet::ALL,
+            min_count: 0,
+            max_count: u64::MAX,
+            order: TagOrder::default(),
+            max_memory: 1_000_000_000,
+        }
+    }
+}
+
+setters!(Options {
+    expressions: Vec<TagExpression>,
+    kinds: KindSet,
+    min_count: u64,
+    max_count: u64,
+    order: TagOrder,
+    max_memory: u64,
+});
+
 /// The order of the result. Equal counts are ordered by key and value, ascending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum TagOrder {
     /// By count, the most frequent first.
     #[default]
@@ -60,6 +86,7 @@ pub struct TagCount {
 
 /// The result of `inspect tags`.
 #[derive(Debug, Clone, Default, Serialize)]
+#[non_exhaustive]
 pub struct Summary {
     /// The keys and tags whose counts are within the limits, in the order of [`Options::order`].
     pub tags: Vec<TagCount>,

@@ -3,16 +3,15 @@
 pub mod changes;
 
 use crate::engine::filter::{BlobDecision, FilterJob, FilterOutput, select_by_id, write_selected};
-use crate::engine::headers::HeaderOptions;
 use crate::engine::references::{each_once, referenced};
 use crate::engine::scan::Scan;
 use crate::engine::sink::WriteSummary;
 use crate::engine::tag_match::BlockMatcher;
-use crate::engine::{Selected, Selection, input};
+use crate::engine::{OutputOptions, Selected, Selection, input};
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions};
+use crate::file::{BlobPlan, PbfFile, PlanNeeds};
 use crate::index::{IdSet, IdSets};
-use crate::io::{OpenOutput, OutputTarget};
+use crate::io::OpenOutput;
 use crate::osm::{KindSet, ObjectId, ObjectKind, TagExpression, TagFilter};
 use crate::pbf::{BlobEntry, InfoFields, ParsedBlock, StringTable};
 use crate::runtime::Context;
@@ -21,6 +20,7 @@ use std::path::PathBuf;
 
 /// The options of `tags-filter`.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Options {
     /// The input file; `-` is standard input. [`changes::run`] reads a change file.
     pub input: PathBuf,
@@ -32,16 +32,37 @@ pub struct Options {
     pub omit_referenced: bool,
     /// Whether objects lose their tags that are kept only because of a reference.
     pub remove_tags: bool,
-    /// The output.
-    pub output: OutputTarget,
-    /// The compression, the indexes and the verification of the output. Not used for change files.
-    pub write: WriteOptions,
-    /// Fields to set in the header of the output; of a change file, the generator alone.
-    pub header: HeaderOptions,
+    /// The output: where it goes, how it is written, and its header.
+    pub output: OutputOptions,
 }
+
+impl Options {
+    /// The options with what is required. What matching objects refer to is written, too.
+    pub fn new(
+        input: impl Into<PathBuf>,
+        expressions: Vec<TagExpression>,
+        output: OutputOptions,
+    ) -> Self {
+        Self {
+            input: input.into(),
+            expressions,
+            invert: false,
+            omit_referenced: false,
+            remove_tags: false,
+            output,
+        }
+    }
+}
+
+setters!(Options {
+    invert: bool,
+    omit_referenced: bool,
+    remove_tags: bool,
+});
 
 /// The result of `tags-filter`.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct Summary {
     /// The length, blobs and objects of the output, and the number of blobs of the input by outcome.
     #[serde(flatten)]
@@ -74,8 +95,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         tags: TagFilter::new(options.expressions.iter().cloned()),
         invert: options.invert,
     };
-    let file = input::open_to_copy(&options.input, &options.write, ctx)?;
-    let output = OpenOutput::open(options.output.clone())?;
+    let file = input::open_to_copy(&options.input, &options.output.write, ctx)?;
+    let output = OpenOutput::open(options.output.target.clone())?;
     if options.omit_referenced {
         filter.write_matching(&file, output, options, ctx)
     } else {
@@ -247,7 +268,7 @@ fn job<'a>(
     prefilter: Option<crate::engine::filter::StringPrefilter<'a>>,
 ) -> FilterJob<'a> {
     let mut header = file.header.clone();
-    options.header.apply(&mut header);
+    options.output.header.apply(&mut header);
     FilterJob {
         name: "write objects",
         file,
@@ -256,6 +277,6 @@ fn job<'a>(
         cache: None,
         clean: InfoFields::NONE,
         outputs: vec![FilterOutput { output, header }],
-        write: options.write,
+        write: options.output.write,
     }
 }

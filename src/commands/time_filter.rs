@@ -5,10 +5,10 @@
 
 use crate::engine::filter::{BlobDecision, FilterJob, FilterOutput, write_selected};
 use crate::engine::sink::WriteSummary;
-use crate::engine::{HeaderOptions, Selected, Selection, input};
+use crate::engine::{OutputOptions, Selected, Selection, input};
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPlan, BlobReader, PbfFile, WriteOptions};
-use crate::io::{OpenOutput, OutputTarget};
+use crate::file::{BlobPlan, BlobReader, PbfFile};
+use crate::io::OpenOutput;
 use crate::osm::TypeThenId;
 use crate::pbf::{BlobEntry, BlobFlags, HeaderBlock, InfoFields, ParsedBlock, feature};
 use crate::runtime::Context;
@@ -17,21 +17,30 @@ use std::path::PathBuf;
 
 /// The options of `time-filter`.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Options {
     /// The input file; `-` is standard input.
     pub input: PathBuf,
-    /// The output.
-    pub output: OutputTarget,
-    /// The compression, the indexes and the verification of the output.
-    pub write: WriteOptions,
-    /// Fields to set in the header of the output.
-    pub header: HeaderOptions,
+    /// The output: where it goes, how it is written, and its header.
+    pub output: OutputOptions,
     /// The time or the period of the wanted versions.
     pub when: When,
 }
 
+impl Options {
+    /// The options with what is required.
+    pub fn new(input: impl Into<PathBuf>, when: When, output: OutputOptions) -> Self {
+        Self {
+            input: input.into(),
+            output,
+            when,
+        }
+    }
+}
+
 /// The time or the period of the wanted versions, in seconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum When {
     /// The versions that were valid and visible at this time: at most one of each object, and no deleted one.
     At(i64),
@@ -83,10 +92,10 @@ struct Version {
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)).
 pub fn run(options: &Options, ctx: &Context) -> Result<WriteSummary> {
     ctx.expect_phases(1);
-    let file = input::open_to_copy(&options.input, &options.write, ctx)?;
-    let output = OpenOutput::open(options.output.clone())?;
-    let scratch = options.output.scratch_directory();
-    let (file, plan) = input::in_order(file, &options.write, &scratch, ctx)?;
+    let file = input::open_to_copy(&options.input, &options.output.write, ctx)?;
+    let output = OpenOutput::open(options.output.target.clone())?;
+    let scratch = options.output.target.scratch_directory();
+    let (file, plan) = input::in_order(file, &options.output.write, &scratch, ctx)?;
     let is_history = file.header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED);
     let is_snapshot = matches!(options.when, When::At(_));
     let continued = Continued::new(&file, &plan, ctx);
@@ -105,7 +114,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<WriteSummary> {
             output,
             header: header(&file, options),
         }],
-        write: options.write,
+        write: options.output.write,
     };
     let select = |entry: &BlobEntry, block: &ParsedBlock<'_>, selection: &mut Selection| {
         select_versions(block, options.when, selection, || continued.next(entry))
@@ -117,7 +126,7 @@ fn header(file: &PbfFile, options: &Options) -> HeaderBlock {
     let mut header = file.header.clone();
     let is_snapshot = matches!(options.when, When::At(_));
     header.set_required(feature::HISTORY, !is_snapshot);
-    options.header.apply(&mut header);
+    options.output.header.apply(&mut header);
     header
 }
 

@@ -7,6 +7,7 @@ use crate::pbf::{HeaderBlock, feature};
 
 /// A header field that the user sets, with its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum HeaderOption {
     /// The time up to which the data contains all changes, in seconds since 1970.
     ReplicationTimestamp(i64),
@@ -66,6 +67,7 @@ impl HeaderOption {
 
 /// The header fields of an output that the user sets.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct HeaderOptions {
     /// The name of the writing program; `None` for this program's name and version.
     pub generator: Option<String>,

@@ -24,6 +24,7 @@ pub(crate) enum BlobOutcome {
 
 /// The properties of an output, and the number of blobs of the input by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[non_exhaustive]
 pub struct WriteSummary {
     /// The length, blobs and objects of the output.
     pub written: Written,

@@ -12,6 +12,7 @@ use crate::runtime::{Context, WorkItem};
 
 /// The kind of index that a file has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum IndexKind {
     /// A table of contents that fits the file.
     TableOfContents,
@@ -61,6 +62,7 @@ impl IndexKind {
 
 /// The facts that a command needs about each blob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PlanNeeds {
     /// Offset and length. Other facts are available only if an index has them.
     Frames,
@@ -85,6 +87,7 @@ impl PlanNeeds {
 
 /// An entry for each data blob of a file, in file order.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct BlobPlan {
     /// The entries of the blobs.
     pub entries: Vec<BlobEntry>,

@@ -11,6 +11,7 @@ use std::path::Path;
 
 /// An open PBF file: its header and, if it has a usable one, its table of contents.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct PbfFile {
     /// The file.
     pub input: Input,

@@ -16,6 +16,7 @@ use serde::Serialize;
 
 /// Options for writing a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct WriteOptions {
     /// Compression of blobs that are encoded anew.
     pub compression: Compression,
@@ -44,6 +45,7 @@ impl Default for WriteOptions {
 
 /// Properties of a file that was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[non_exhaustive]
 pub struct Written {
     /// Length of the file in bytes.
     pub bytes: u64,

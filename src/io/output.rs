@@ -54,6 +54,7 @@ impl ScratchFile {
 
 /// The target of an output.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OutputTarget {
     /// Standard output, as a stream.
     Stdout,

@@ -7,6 +7,7 @@ use std::thread::available_parallelism;
 
 /// The method of reading and writing files. The content of an output does not depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum IoMode {
     /// [`IoMode::Parallel`] for a single large output file, otherwise [`IoMode::Buffered`].
     #[default]
@@ -25,6 +26,7 @@ pub enum IoMode {
 
 /// The format of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum InputFormat {
     /// Detected from the content of the file.
     #[default]
@@ -39,6 +41,7 @@ pub enum InputFormat {
 
 /// The context that a command runs in.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct Context {
     /// The number of worker threads, at least 1.
     pub jobs: usize,

@@ -25,6 +25,7 @@ impl Counter {
 
 /// The counters and phases of one run.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Stats {
     /// Bytes read from input files into memory.
     pub bytes_read: Counter,
@@ -51,6 +52,7 @@ pub struct Stats {
 
 /// The times of one phase.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct PhaseTimes {
     /// The name of the phase.
     pub name: &'static str,
@@ -62,6 +64,7 @@ pub struct PhaseTimes {
 
 /// A snapshot of [`Stats`] that can be serialised.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct StatsReport {
     /// The phases in the order in which they ended.
     pub phases: Vec<PhaseTimes>,

@@ -5,12 +5,11 @@ use super::craft::{self, Layout, Shape, varint};
 use super::{Kind, Object, decode, known, mixed_objects};
 use arbitrary::{Arbitrary, Unstructured};
 use pbfhogg::FormatError;
-use pbfhogg::commands::{HeaderOptions, check, sort};
-use pbfhogg::file::WriteOptions;
+use pbfhogg::OutputOptions;
+use pbfhogg::commands::{check, sort};
 use pbfhogg::formats::{read_change_files, read_osm_file};
 use pbfhogg::geometry::AreaIndex;
-use pbfhogg::io::OutputTarget;
-use pbfhogg::osm::{KindSet, TagFilter};
+use pbfhogg::osm::TagFilter;
 use pbfhogg::pbf::{
     Blob, BlobEntry, BlobHeader, BlobKind, Compression, Compressor, Decompressor, Element,
     HeaderBlock, Info, InfoFields, PrimitiveBlock, Toc, clean_block, decode_blob_index,
@@ -587,29 +586,16 @@ fn whole_file(bytes: &[u8]) {
     if let Some(reader) = sound(ElementReader::from_path(file.path())) {
         sound(reader.for_each(|element| drop(converted(&element))));
     }
-    let options = check::Options {
-        input: file.path().to_owned(),
-        ids: true,
-        full: true,
-        refs: true,
-        relations: true,
-        index: true,
-        kinds: KindSet::ALL,
-        max_listed: 5,
-    };
+    let options = check::Options::new(file.path())
+        .full(true)
+        .relations(true)
+        .index(true)
+        .max_listed(5);
     sound(check::run(&options, &ctx));
     let mut sorted: PathBuf = file.path().to_owned();
     sorted.set_extension("sorted");
-    let options = sort::Options {
-        inputs: vec![file.path().to_owned()],
-        output: OutputTarget::File {
-            path: sorted.clone(),
-            overwrite: true,
-        },
-        write: WriteOptions::default(),
-        header: HeaderOptions::default(),
-        dedupe: sort::Dedupe::KeepAll,
-    };
+    let output = OutputOptions::file(sorted.clone()).overwrite();
+    let options = sort::Options::new(vec![file.path().to_owned()], output);
     if sound(sort::run(&options, &ctx)).is_some() {
         let reader = ElementReader::from_path(&sorted).expect("what was sorted can be read");
         reader

@@ -3,6 +3,7 @@
 use crate::InputFormat;
 use crate::commands::cat::Format;
 use crate::commands::{HeaderOption, HeaderOptions};
+use crate::engine::OutputOptions;
 use crate::file::WriteOptions;
 use crate::formats::{TextCompression, TextFormat};
 use crate::io::OutputTarget;
@@ -24,6 +25,10 @@ pub struct OutputArgs {
 }
 
 impl OutputArgs {
+    /// The output of a command that writes PBF.
+    pub fn options(&self) -> Result<OutputOptions> {
+        Ok(self.write.output(self.target()?))
+    }
     /// Where the output goes.
     pub fn target(&self) -> Result<OutputTarget> {
         self.write.target(&self.output)
@@ -76,6 +81,13 @@ pub struct WriteArgs {
 }
 
 impl WriteArgs {
+    /// An output that is written as the arguments say.
+    pub fn output(&self, target: OutputTarget) -> OutputOptions {
+        OutputOptions::new(target)
+            .write(self.options())
+            .header(self.header())
+    }
+
     /// A path from the command line as an output.
     pub fn target(&self, path: &Path) -> Result<OutputTarget> {
         if let Some(Format::Text(..)) = self.output_format {

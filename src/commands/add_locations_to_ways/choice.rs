@@ -62,7 +62,8 @@ impl Choice {
             IndexType::Sparse => memory.check(memory.sparse, options, StoreForm::Sparse),
             IndexType::Auto | IndexType::External => {
                 let directory = options.temp_dir.clone();
-                let directory = directory.unwrap_or_else(|| options.output.scratch_directory());
+                let directory =
+                    directory.unwrap_or_else(|| options.output.target.scratch_directory());
                 let partitions = memory.partitions(parts, options)?;
                 check_space(file, parts, &partitions, &directory, ctx)?;
                 Ok(Self::OnDisk(partitions, directory))

@@ -50,10 +50,10 @@ pub(super) fn write(
             .map_or(Path::new(""), |(input, _)| input.path());
         return Err(Error::file(path, cause));
     };
-    let mut output = TextOutput::compressed(options.output.clone(), compression)?;
+    let mut output = TextOutput::compressed(options.output.target.clone(), compression)?;
     if format != TextFormat::Opl {
         output.write(&XmlText::prologue(&DocumentHeader {
-            generator: Some(generator(options.header.generator.as_deref())),
+            generator: Some(generator(options.output.header.generator.as_deref())),
             ..DocumentHeader::default()
         }))?;
     }

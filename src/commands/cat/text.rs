@@ -22,8 +22,8 @@ pub(super) fn write(
     options: &Options,
     ctx: &Context,
 ) -> Result<Summary> {
-    options.header.apply(&mut header);
-    let mut output = TextOutput::compressed(options.output.clone(), compression)?;
+    options.output.header.apply(&mut header);
+    let mut output = TextOutput::compressed(options.output.target.clone(), compression)?;
     if format == TextFormat::Osm {
         output.write(&XmlText::prologue(&DocumentHeader::of(&header)))?;
     }

@@ -3,6 +3,7 @@
 /// The rule that selects objects by the nodes in a region. Every strategy keeps these nodes, the ways with at least one
 /// of these nodes, and, unless excluded, the relations with one of these nodes or ways as a member.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum Strategy {
     /// No further objects: ways and relations may refer to objects that the output lacks.
     Simple,

@@ -64,6 +64,7 @@ pub struct ShownObject {
 
 /// The result of `show`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Summary {
     /// The objects that were found, all versions of each, in file order.
     pub objects: Vec<ShownObject>,

@@ -58,8 +58,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<ChangesSummary> {
     if !options.omit_referenced {
         add_referenced(&objects, &mut kept);
     }
-    let mut output = TextOutput::create(options.output.clone())?;
-    let generator = generator(options.header.generator.as_deref());
+    let mut output = TextOutput::create(options.output.target.clone())?;
+    let generator = generator(options.output.header.generator.as_deref());
     output.write(&OscText::prologue(&generator))?;
     let mut summary = ChangesSummary {
         matched: matched.len(),

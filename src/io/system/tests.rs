@@ -3,14 +3,11 @@
 use super::Call;
 use super::faults::{Fault, Faults};
 use crate::commands::{apply_changes, cat, diff, extract, renumber, sort, synth, tags_filter};
-use crate::engine::HeaderOptions;
+use crate::engine::OutputOptions;
 use crate::error::Result;
-use crate::file::WriteOptions;
 use crate::formats::{TextCompression, TextFormat};
 use crate::geometry::parse_bbox;
-use crate::io::output::OutputTarget;
-use crate::osm::{KindSet, TagExpression};
-use crate::pbf::InfoFields;
+use crate::osm::TagExpression;
 use crate::runtime::{Context, IoMode};
 use rustix::io::Errno;
 use std::fs;
@@ -62,26 +59,12 @@ fn context(io: IoMode) -> Context {
     }
 }
 
-fn target(path: PathBuf) -> OutputTarget {
-    OutputTarget::File {
-        path,
-        overwrite: true,
-    }
-}
-
 impl Bench {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let base = directory.path().join("base.osm.pbf");
-        let world = synth::Options {
-            elements: 60_000,
-            seed: 1,
-            day: 0,
-            output: target(base),
-            write: WriteOptions::default(),
-            header: HeaderOptions::default(),
-            changes: Some((1, directory.path().to_owned())),
-        };
+        let world = synth::Options::new(60_000, OutputOptions::file(base).overwrite())
+            .changes(Some((1, directory.path().to_owned())));
         synth::run(&world, &context(IoMode::Buffered)).unwrap();
         let changes = directory.path().join("001.osc.gz");
         let out = directory.path().join("out");
@@ -100,100 +83,43 @@ impl Bench {
     /// Runs a job that may replace an existing output.
     fn run(&self, job: Job, io: IoMode) -> Result<()> {
         let ctx = context(io);
-        let (output, write) = (target(self.output()), WriteOptions::default());
-        let header = HeaderOptions::default();
+        let output = OutputOptions::file(self.output()).overwrite();
         match job {
-            Job::Cat => cat::run(
-                &cat::Options {
-                    format: cat::Format::Pbf,
-                    inputs: vec![self.base()],
-                    output,
-                    kinds: KindSet::ALL,
-                    clean: InfoFields::NONE,
-                    rescan: false,
-                    write,
-                    header,
-                },
-                &ctx,
-            )
-            .map(drop),
+            Job::Cat => {
+                let options = cat::Options::new(vec![self.base()], output);
+                cat::run(&options, &ctx).map(drop)
+            }
             Job::CatText => {
-                let options = cat::Options {
-                    format: cat::Format::Text(TextFormat::Opl, TextCompression::Gzip),
-                    inputs: vec![self.base()],
-                    output,
-                    kinds: KindSet::ALL,
-                    clean: InfoFields::NONE,
-                    rescan: false,
-                    write,
-                    header,
-                };
+                let format = cat::Format::Text(TextFormat::Opl, TextCompression::Gzip);
+                let options = cat::Options::new(vec![self.base()], output).format(format);
                 cat::run(&options, &ctx).map(drop)
             }
             Job::Renumber => {
-                let options = renumber::Options {
-                    input: self.base(),
-                    output,
-                    write,
-                    header,
-                    kinds: KindSet::ALL,
-                    start: None,
-                    directory: None,
-                    orphans: renumber::Orphans::Assign,
-                };
+                let options = renumber::Options::new(self.base(), output);
                 renumber::run(&options, &ctx).map(drop)
             }
             Job::Sort | Job::SortAndMerge => {
                 let twice = if matches!(job, Job::Sort) { 1 } else { 2 };
-                let options = sort::Options {
-                    inputs: vec![self.base(); twice],
-                    output,
-                    write,
-                    header,
-                    dedupe: sort::Dedupe::KeepAll,
-                };
+                let options = sort::Options::new(vec![self.base(); twice], output);
                 sort::run(&options, &ctx).map(drop)
             }
             Job::ApplyChanges => {
-                let options = apply_changes::Options {
-                    base: self.base(),
-                    changes: vec![self.changes.clone()],
-                    output,
-                    write,
-                    header,
-                    locations_on_ways: None,
-                };
+                let changes = vec![self.changes.clone()];
+                let options = apply_changes::Options::new(self.base(), changes, output);
                 apply_changes::run(&options, &ctx).map(drop)
             }
             Job::TagsFilter => {
-                let options = tags_filter::Options {
-                    input: self.base(),
-                    expressions: vec![TagExpression::parse("highway=primary").unwrap()],
-                    invert: false,
-                    omit_referenced: false,
-                    remove_tags: false,
-                    output,
-                    write,
-                    header,
-                };
+                let expressions = vec![TagExpression::parse("highway=primary").unwrap()];
+                let options = tags_filter::Options::new(self.base(), expressions, output);
                 tags_filter::run(&options, &ctx).map(drop)
             }
             Job::Extract => {
                 let half = extract::Extract {
                     shape: parse_bbox("0,-90,180,90").unwrap(),
-                    output,
-                    header,
+                    output: output.target,
+                    header: output.header,
                 };
-                let options = extract::Options {
-                    input: self.base(),
-                    extracts: vec![half],
-                    strategy: extract::Strategy::default(),
-                    set_bounds: true,
-                    clean: InfoFields::NONE,
-                    write,
-                    max_memory: None,
-                    max_regions_per_pass: None,
-                };
+                let options = extract::Options::new(self.base(), vec![half]).set_bounds(true);
                 extract::run(&options, &ctx).map(drop)
             }
             Job::Diff => {
@@ -201,14 +127,8 @@ impl Bench {
                     common: true,
                     details: false,
                 };
-                let options = diff::Options {
-                    old: self.base(),
-                    new: self.base(),
-                    kinds: KindSet::ALL,
-                    equality: diff::Equality::default(),
-                    verify: false,
-                    output: Some((format, output)),
-                };
+                let options = diff::Options::new(self.base(), self.base())
+                    .output(Some((format, output.target)));
                 diff::run(&options, &ctx).map(drop)
             }
         }
