@@ -8,8 +8,7 @@ use pbfhogg::Context;
 use pbfhogg::formats::read_change_files;
 use pbfhogg::pbf::wire::{Varints, put_sint};
 use pbfhogg::pbf::{
-    BlobEntry, BlockEncoder, Element, Info, Interner, Object, ObjectBody, PrimitiveBlock,
-    scan_payload,
+    BlobEntry, Block, BlockEncoder, Element, Info, Interner, Object, ObjectBody, scan_payload,
 };
 use sample::Sample;
 use std::hint::black_box;
@@ -49,7 +48,7 @@ fn blocks(criterion: &mut Criterion) {
         });
         group.bench_function(format!("views of {name}"), |bencher| {
             bencher.iter(|| {
-                let (block, mut tags) = (PrimitiveBlock::parse(black_box(payload)).unwrap(), 0);
+                let (block, mut tags) = (Block::parse(black_box(payload)).unwrap(), 0);
                 let counted = block.try_for_each(|element| {
                     tags += match &element {
                         Element::Node(node) => node.tags().count(),

@@ -10,7 +10,7 @@
 
 use pbfhogg::FormatError;
 use pbfhogg::file::{BlobPlan, BlobReader, PbfFile, PlanNeeds};
-use pbfhogg::pbf::{Element, PrimitiveBlock};
+use pbfhogg::pbf::{Block, Element};
 use pbfhogg::{Context, osm::ObjectKind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -49,7 +49,7 @@ fn regions_of(path: &Path, count: usize) -> Vec<Sides> {
         let wanted = dice.below(u64::from(entry.count));
         let payload = reader.payload(entry).unwrap();
         let (mut number, mut place) = (0, (0.0, 0.0));
-        let block = PrimitiveBlock::parse(payload).unwrap();
+        let block = Block::parse(payload).unwrap();
         block
             .try_for_each(|element| {
                 if let Element::Node(node) = element

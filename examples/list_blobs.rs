@@ -1,6 +1,6 @@
 //! Lists the blobs of a file and the longest string of each: `cargo run --example list_blobs -- FILE`
 
-use pbfhogg::{BlobPlan, BlobReader, Context, Error, PbfFile, PlanNeeds, PrimitiveBlock};
+use pbfhogg::{BlobPlan, BlobReader, Block, Context, Error, PbfFile, PlanNeeds};
 use std::path::PathBuf;
 
 fn main() -> pbfhogg::Result<()> {
@@ -13,7 +13,7 @@ fn main() -> pbfhogg::Result<()> {
     let mut reader = BlobReader::new(&file.input, &ctx);
     for entry in &plan.entries {
         let payload = reader.payload(entry)?;
-        let block = PrimitiveBlock::parse(payload);
+        let block = Block::parse(payload);
         let block = block.map_err(|error| {
             file.input
                 .blob_error(entry.number.into(), entry.offset, error)

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | read every object, on one core or on all | [`ElementReader`] |
 //! | write a file object by object | [`ElementWriter`] |
-//! | read blob by blob | [`PbfFile`], [`BlobPlan`], [`BlobReader`], [`PrimitiveBlock`] |
+//! | read blob by blob | [`PbfFile`], [`BlobPlan`], [`BlobReader`], [`Block`] |
 //! | run what the `pbfhogg` program does | [`commands`] |
 //!
 //! ```no_run
@@ -60,8 +60,8 @@ pub use file::{BlobPlan, BlobReader, ElementReader, PbfFile, PlanNeeds, WriteOpt
 pub use io::{Input, OutputTarget};
 pub use osm::{Bbox, KindSet, Location, ObjectId, ObjectKind};
 pub use pbf::{
-    BlobEntry, BlobFlags, Compression, Element, HeaderBlock, Info, InfoFields, Member, Members,
-    Node, Object, ObjectBody, PrimitiveBlock, Refs, Relation, StringTable, Tags, Way,
+    BlobEntry, BlobFlags, Block, Compression, Element, HeaderBlock, Info, InfoFields, Member,
+    Members, Node, Object, ObjectBody, Refs, Relation, StringTable, Tags, Way,
 };
 pub use runtime::{
     Context, Counter, InputFormat, IoMode, NoObserver, Observer, Phase, PhaseTimes, Stats,

@@ -19,7 +19,7 @@ use crate::file::{BlobPlan, PbfFile, PlanNeeds};
 use crate::index::{DiskJoin, IdSet, LocationStore, NodeBatch, StoreForm};
 use crate::io::OpenOutput;
 use crate::osm::{Location, ObjectKind, id_rank};
-use crate::pbf::{BlobEntry, BlobFlags, HeaderBlock, ParsedBlock, WayNodes, feature, locate_ways};
+use crate::pbf::{BlobEntry, BlobFlags, Block, HeaderBlock, WayNodes, feature, locate_ways};
 use crate::runtime::Context;
 use choice::Choice;
 use nodes::{learn, node_ids, select_nodes};
@@ -409,7 +409,7 @@ impl<'f> Job<'f> {
         let items = nodes
             .iter()
             .map(|entry| FilterItem::new(*entry, BlobDecision::Visit));
-        let select = |_: &BlobEntry, block: &ParsedBlock<'_>, selection: &mut Selection| {
+        let select = |_: &BlobEntry, block: &Block<'_>, selection: &mut Selection| {
             let mut nodes = NodeBatch::default();
             select_nodes(block, self.members, selection, |id, location| {
                 nodes.push(id, location)
@@ -475,7 +475,7 @@ impl<'f> Job<'f> {
             transform: Some(&transform),
             ..FilterPass::plain("ways")
         };
-        let select = |_: &BlobEntry, block: &ParsedBlock<'_>, selection: &mut Selection| {
+        let select = |_: &BlobEntry, block: &Block<'_>, selection: &mut Selection| {
             select_nodes(block, self.members, selection, |_, _| ())
         };
         writer.pass(pass, items, select, |()| ())

@@ -14,8 +14,7 @@ use crate::formats::{TextCompression, TextFormat};
 use crate::io::SizeHint;
 use crate::osm::KindSet;
 use crate::pbf::{
-    BlobEntry, BlobFlags, FrameEncoder, InfoFields, ParsedBlock, SourceStrings, clean_block,
-    feature,
+    BlobEntry, BlobFlags, Block, FrameEncoder, InfoFields, SourceStrings, clean_block, feature,
 };
 use crate::runtime::Context;
 use std::path::PathBuf;
@@ -243,7 +242,7 @@ fn take_kinds(
     kinds: KindSet,
     encoder: &mut FrameEncoder,
 ) -> Result<(), FormatError> {
-    let block = ParsedBlock::parse(payload)?;
+    let block = Block::parse(payload)?;
     let mut strings = SourceStrings::new(&block.strings);
     let mut objects = block.cursor();
     while let Some(object) = objects.next()? {

@@ -10,7 +10,7 @@ use crate::error::{FormatError, Result};
 use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds};
 use crate::index::IdSet;
 use crate::osm::{KindSet, ObjectKind, TypeThenId, id_from_rank};
-use crate::pbf::{BlobEntry, ParsedBlock, feature};
+use crate::pbf::{BlobEntry, Block, feature};
 use crate::runtime::Context;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -335,7 +335,7 @@ impl Check<'_> {
             || (),
             |reader, (), (entry, index)| {
                 reader.decode(entry, |payload| {
-                    let block = ParsedBlock::parse_bare(payload)?;
+                    let block = Block::parse_bare(payload)?;
                     let look = Look {
                         kind,
                         entry,
@@ -523,7 +523,7 @@ struct Look<'a> {
 
 impl Look<'_> {
     /// Counts and collects the ids of the kind, and compares the ids of adjacent objects.
-    fn keys(&self, block: &ParsedBlock<'_>) -> Result<Found, FormatError> {
+    fn keys(&self, block: &Block<'_>) -> Result<Found, FormatError> {
         let mut found = Found::default();
         let order = Order {
             history: self.history,
@@ -569,7 +569,7 @@ impl Look<'_> {
     /// Looks up the references of ways or of relations. References of relations to relations are only collected.
     fn refs(
         &self,
-        block: &ParsedBlock<'_>,
+        block: &Block<'_>,
         sets: &[IdSet; 3],
         found: &mut Found,
     ) -> Result<(), FormatError> {
@@ -594,7 +594,7 @@ impl Look<'_> {
     /// Looks up the nodes of ways, many at a time.
     fn node_refs(
         &self,
-        block: &ParsedBlock<'_>,
+        block: &Block<'_>,
         nodes: &IdSet,
         found: &mut Found,
     ) -> Result<(), FormatError> {

@@ -8,7 +8,7 @@ use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PlanNeeds, WriteOptions, Written};
 use crate::io::SizeHint;
 use crate::pbf::{
-    BlobEntry, BlobFlags, EditScript, FrameEncoder, ParsedBlock, RawObject, SourceStrings,
+    BlobEntry, BlobFlags, Block, EditScript, FrameEncoder, RawElement, SourceStrings,
     SpliceOptions, feature, splice_block,
 };
 use crate::runtime::Context;
@@ -181,8 +181,8 @@ fn make(
             return encoder.add_payload(&spliced);
         }
     }
-    let block = ParsedBlock::parse(payload)?;
-    let mut objects: Vec<RawObject<'_>> = Vec::with_capacity(entry.count as usize);
+    let block = Block::parse(payload)?;
+    let mut objects: Vec<RawElement<'_>> = Vec::with_capacity(entry.count as usize);
     let (mut cursor, mut position) = (block.cursor(), 0);
     while let Some(object) = cursor.next()? {
         if is_kept(position) {

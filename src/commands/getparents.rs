@@ -10,7 +10,7 @@ use crate::file::{BlobPlan, PlanNeeds};
 use crate::index::IdSets;
 use crate::io::OpenOutput;
 use crate::osm::ObjectKind;
-use crate::pbf::{BlobEntry, InfoFields, ParsedBlock};
+use crate::pbf::{BlobEntry, Block, InfoFields};
 use crate::runtime::Context;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -99,7 +99,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         outputs: vec![FilterOutput { output, header }],
         write: options.output.write,
     };
-    let select = |_: &BlobEntry, block: &ParsedBlock<'_>, selection: &mut Selection| {
+    let select = |_: &BlobEntry, block: &Block<'_>, selection: &mut Selection| {
         select_parents(block, selection, &wanted, options.add_self)
     };
     let kept = write_selected(job, decision, select, |()| (), ctx)?;
@@ -111,7 +111,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 }
 
 fn select_parents(
-    block: &ParsedBlock<'_>,
+    block: &Block<'_>,
     selection: &mut Selection,
     wanted: &IdSets,
     add_self: bool,

@@ -15,7 +15,7 @@ use crate::engine::input;
 use crate::error::Result;
 use crate::file::{BlobPass, BlobPlan, BlobReader, IndexKind, PbfFile, PlanNeeds};
 use crate::osm::{Bbox, ObjectKind, TypeThenId, format_timestamp, id_from_rank, id_rank};
-use crate::pbf::{BlobEntry, BlobFlags, ParsedBlock, feature, scan_payload};
+use crate::pbf::{BlobEntry, BlobFlags, Block, feature, scan_payload};
 use crate::runtime::Context;
 use census::Census;
 use serde::Serialize;
@@ -431,7 +431,7 @@ fn take_census(file: &PbfFile, asked: Questions, ctx: &Context) -> Result<(BlobP
             |reader, (), mut entry| {
                 let mut census = Census::default();
                 reader.decode(&entry.clone(), |payload| {
-                    let block = ParsedBlock::parse(payload)?;
+                    let block = Block::parse(payload)?;
                     if !known(&entry) {
                         scan_payload(payload, &mut entry)?;
                     }
@@ -536,7 +536,7 @@ fn count_by_kind(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<[Tall
             None if entry.kinds.is_empty() => {}
             None => {
                 let payload = reader.payload(entry)?;
-                let counted = ParsedBlock::parse_bare(payload).and_then(|block| {
+                let counted = Block::parse_bare(payload).and_then(|block| {
                     let mut keys = block.keys();
                     while let Some((kind, rank)) = keys.next()? {
                         let id = id_from_rank(rank);

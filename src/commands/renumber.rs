@@ -17,7 +17,7 @@ use crate::file::{BlobPlan, PbfFile, PlanNeeds, Written};
 use crate::index::IdSet;
 use crate::io::SizeHint;
 use crate::osm::{KindSet, ObjectKind};
-use crate::pbf::{BlobEntry, BlobFlags, HeaderBlock, ParsedBlock, feature, patch_ids, stale_index};
+use crate::pbf::{BlobEntry, BlobFlags, Block, HeaderBlock, feature, patch_ids, stale_index};
 use crate::runtime::Context;
 pub use index_files::{IdPair, show_index};
 use new_ids::{Ids, NumberedNodes};
@@ -372,7 +372,7 @@ impl Orphaned {
 
 /// The nodes in ways of a block that have no number, in order.
 fn unknown_nodes(
-    block: &ParsedBlock<'_>,
+    block: &Block<'_>,
     known: &Numbering,
 ) -> Result<Vec<(ObjectKind, i64)>, FormatError> {
     let (mut refs, mut ways, mut found) = (Vec::new(), Vec::new(), Vec::new());

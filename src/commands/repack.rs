@@ -9,7 +9,7 @@ use crate::file::{BlobPass, BlobPlan, BlobReader, PbfWriter, PlanNeeds, WriteOpt
 use crate::io::SizeHint;
 use crate::osm::ObjectKind;
 use crate::pbf::{
-    BlobEntry, BlobFlags, BlockBuilder, EncodedBlock, FrameEncoder, HeaderBlock, ParsedBlock,
+    BlobEntry, BlobFlags, Block, BlockBuilder, EncodedBlock, FrameEncoder, HeaderBlock,
     SourceStrings, TARGET_ELEMENTS,
 };
 use crate::runtime::{Context, WorkItem};
@@ -232,7 +232,7 @@ fn blocks(
     before: Option<usize>,
     elements: usize,
 ) -> Result<Vec<EncodedBlock>, FormatError> {
-    let block = ParsedBlock::parse(payload)?;
+    let block = Block::parse(payload)?;
     if let Some((kind, count)) = block.single_kind()
         && before.is_none_or(|before| before + count <= elements)
     {

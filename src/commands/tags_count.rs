@@ -7,7 +7,7 @@ use crate::engine::tag_match::BlockMatcher;
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPass, BlobPlan, PlanNeeds};
 use crate::osm::{KindSet, ObjectKind, TagExpression, TagFilter};
-use crate::pbf::{BlobEntry, ParsedBlock, StringTable};
+use crate::pbf::{BlobEntry, Block, StringTable};
 use crate::runtime::Context;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -133,7 +133,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
                 let prefilter =
                     |strings: &StringTable<'_>| counter.is_hopeless(strings).then_some(());
                 reader.decode_unless_decided(entry, Some(prefilter), |payload| {
-                    let block = ParsedBlock::parse(payload)?;
+                    let block = Block::parse(payload)?;
                     counter.count(&block, scratch, &table)
                 })?;
                 table.spill_if_large()
@@ -206,7 +206,7 @@ impl Counter {
     /// once per distinct string instead of once per object.
     fn count(
         &self,
-        block: &ParsedBlock<'_>,
+        block: &Block<'_>,
         scratch: &mut Scratch,
         table: &CountTable,
     ) -> Result<(), FormatError> {

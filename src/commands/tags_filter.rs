@@ -13,7 +13,7 @@ use crate::file::{BlobPlan, PbfFile, PlanNeeds};
 use crate::index::{IdSet, IdSets};
 use crate::io::OpenOutput;
 use crate::osm::{KindSet, ObjectId, ObjectKind, TagExpression, TagFilter};
-use crate::pbf::{BlobEntry, InfoFields, ParsedBlock, StringTable};
+use crate::pbf::{BlobEntry, Block, InfoFields, StringTable};
 use crate::runtime::Context;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -131,8 +131,8 @@ impl Filter {
     /// Calls `take` with each object of a block, in order, and with whether it is kept.
     fn for_each(
         &self,
-        block: &ParsedBlock<'_>,
-        mut take: impl FnMut(bool, &crate::pbf::ObjectView<'_>) -> Result<(), FormatError>,
+        block: &Block<'_>,
+        mut take: impl FnMut(bool, &crate::pbf::ElementView<'_>) -> Result<(), FormatError>,
     ) -> Result<(), FormatError> {
         let matcher = BlockMatcher::new(&self.tags, &block.strings);
         block.for_each_object(|object| {
@@ -151,7 +151,7 @@ impl Filter {
     ) -> Result<Summary> {
         let plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
         let prefilter = |strings: &StringTable<'_>| self.decide_by_strings(strings);
-        let select = |_: &BlobEntry, block: &ParsedBlock<'_>, selection: &mut Selection| {
+        let select = |_: &BlobEntry, block: &Block<'_>, selection: &mut Selection| {
             self.for_each(block, |kept, _| {
                 selection.push(Selected::whole_if(kept));
                 Ok(())
@@ -192,7 +192,7 @@ impl Filter {
         };
         // Counts the referenced objects that are in the file. If an object may occur twice, the ids are collected
         // instead.
-        let select = |_: &BlobEntry, block: &ParsedBlock<'_>, selection: &mut Selection| {
+        let select = |_: &BlobEntry, block: &Block<'_>, selection: &mut Selection| {
             let (mut count, mut ids) = (0, Vec::new());
             select_by_id(block, selection, |kind, id| {
                 let is_added = added.contains(kind, id);

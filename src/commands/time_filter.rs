@@ -10,7 +10,7 @@ use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, BlobReader, PbfFile};
 use crate::io::OpenOutput;
 use crate::osm::TypeThenId;
-use crate::pbf::{BlobEntry, BlobFlags, HeaderBlock, InfoFields, ParsedBlock, feature};
+use crate::pbf::{BlobEntry, BlobFlags, Block, HeaderBlock, InfoFields, feature};
 use crate::runtime::Context;
 use rustc_hash::FxHashMap;
 use std::path::PathBuf;
@@ -116,7 +116,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<WriteSummary> {
         }],
         write: options.output.write,
     };
-    let select = |entry: &BlobEntry, block: &ParsedBlock<'_>, selection: &mut Selection| {
+    let select = |entry: &BlobEntry, block: &Block<'_>, selection: &mut Selection| {
         select_versions(block, options.when, selection, || continued.next(entry))
     };
     write_selected(job, |_| BlobDecision::Visit, select, |()| (), ctx)
@@ -133,7 +133,7 @@ fn header(file: &PbfFile, options: &Options) -> HeaderBlock {
 /// Selects the wanted versions of a block. `next` returns the version after the last one in the file, if it may belong
 /// to the same object.
 fn select_versions(
-    block: &ParsedBlock<'_>,
+    block: &Block<'_>,
     when: When,
     selection: &mut Selection,
     next: impl FnOnce() -> Option<Version>,
@@ -157,12 +157,12 @@ fn select_versions(
 
 /// The versions in a block, in file order.
 struct Versions<'b> {
-    block: &'b ParsedBlock<'b>,
-    keys: crate::pbf::KeyCursor<'b>,
+    block: &'b Block<'b>,
+    keys: crate::pbf::ElementKeys<'b>,
 }
 
 impl<'b> Versions<'b> {
-    fn new(block: &'b ParsedBlock<'b>) -> Self {
+    fn new(block: &'b Block<'b>) -> Self {
         Self {
             block,
             keys: block.keys(),
@@ -208,7 +208,7 @@ impl<'f> Continued<'f> {
         let mut reader = BlobReader::new(&self.file.input, self.ctx);
         // An error in that blob is reported when the blob itself is processed.
         let payload = reader.payload(next).ok()?;
-        let block = ParsedBlock::parse_bare(payload).ok()?;
+        let block = Block::parse_bare(payload).ok()?;
         Versions::new(&block).next().ok()?
     }
 }

@@ -4,8 +4,8 @@ use crate::error::{Error, FormatError, Result};
 use crate::file::{PbfWriter, WriteOptions};
 use crate::io::Input;
 use crate::pbf::{
-    BlobEntry, EncodedBlock, EncodedFrame, FrameEncoder, ParsedBlock, SourceStrings,
-    TARGET_ELEMENTS, TARGET_PAYLOAD,
+    BlobEntry, Block, EncodedBlock, EncodedFrame, FrameEncoder, SourceStrings, TARGET_ELEMENTS,
+    TARGET_PAYLOAD,
 };
 use crate::runtime::Context;
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -259,7 +259,7 @@ fn encode(
         return encoder.finish();
     }
     for (block, range) in slices {
-        let block = ParsedBlock::parse(&block.payload)?;
+        let block = Block::parse(&block.payload)?;
         let mut strings = SourceStrings::new(&block.strings);
         let mut objects = block.cursor();
         for index in 0..range.end {

@@ -13,7 +13,7 @@ use crate::error::{FormatError, Result};
 use crate::file::{BlobPass, BlobPlan, PbfFile, WriteOptions};
 use crate::io::{OpenOutput, SizeHint};
 use crate::osm::ObjectKind;
-use crate::pbf::{BlobEntry, HeaderBlock, InfoFields, ParsedBlock, StringTable, clean_block};
+use crate::pbf::{BlobEntry, Block, HeaderBlock, InfoFields, StringTable, clean_block};
 use crate::runtime::{Context, WorkItem, parallel_classify_phase};
 pub(crate) use selection::{GroupId, Selected, Selection};
 use worker::FilterWorker;
@@ -138,7 +138,7 @@ pub(crate) struct FilterJob<'a> {
 pub(crate) fn write_selected<T: Send>(
     job: FilterJob<'_>,
     decide: impl Fn(&BlobEntry) -> BlobDecision,
-    select: impl Fn(&BlobEntry, &ParsedBlock<'_>, &mut Selection) -> Result<T, FormatError> + Sync,
+    select: impl Fn(&BlobEntry, &Block<'_>, &mut Selection) -> Result<T, FormatError> + Sync,
     note: impl FnMut(T),
     ctx: &Context,
 ) -> Result<WriteSummary> {
@@ -160,7 +160,7 @@ pub(crate) fn write_selected<T: Send>(
 pub(crate) fn write_outputs<T: Send>(
     job: FilterJob<'_>,
     decide: impl Fn(&BlobEntry) -> FilterItem,
-    select: impl Fn(&BlobEntry, &ParsedBlock<'_>, &mut Selection) -> Result<T, FormatError> + Sync,
+    select: impl Fn(&BlobEntry, &Block<'_>, &mut Selection) -> Result<T, FormatError> + Sync,
     note: impl FnMut(T),
     ctx: &Context,
 ) -> Result<Vec<WriteSummary>> {
@@ -266,7 +266,7 @@ impl<'f> FilteredWriter<'f> {
         &mut self,
         pass: FilterPass<'_>,
         mut items: Vec<FilterItem>,
-        select: impl Fn(&BlobEntry, &ParsedBlock<'_>, &mut Selection) -> Result<T, FormatError> + Sync,
+        select: impl Fn(&BlobEntry, &Block<'_>, &mut Selection) -> Result<T, FormatError> + Sync,
         mut note: impl FnMut(T),
     ) -> Result<()> {
         let (input, ctx, write) = (&self.file.input, self.ctx, self.write);
@@ -327,7 +327,7 @@ impl<'f> FilteredWriter<'f> {
 
 /// Fills a selection by the kind and id of each object of a block.
 pub(crate) fn select_by_id(
-    block: &ParsedBlock<'_>,
+    block: &Block<'_>,
     selection: &mut Selection,
     mut select: impl FnMut(ObjectKind, i64) -> Selected,
 ) -> Result<(), FormatError> {

@@ -2,7 +2,7 @@
 //! few objects are kept is read only once.
 
 use crate::error::FormatError;
-use crate::pbf::{BlobEntry, BlobFlags, EditScript, ParsedBlock, put_kept_block};
+use crate::pbf::{BlobEntry, BlobFlags, Block, EditScript, put_kept_block};
 use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -36,7 +36,7 @@ impl PartialBlobCache {
     pub(crate) fn add(
         &self,
         entry: &BlobEntry,
-        block: &ParsedBlock<'_>,
+        block: &Block<'_>,
         kept: usize,
         script: impl FnOnce() -> EditScript,
     ) -> Result<(), FormatError> {

@@ -5,7 +5,7 @@ use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile};
 use crate::index::{IdSet, IdSets};
 use crate::osm::ObjectKind;
-use crate::pbf::{BlobEntry, ParsedBlock};
+use crate::pbf::{BlobEntry, Block};
 use crate::runtime::Context;
 use rustc_hash::FxHashMap;
 
@@ -55,7 +55,7 @@ pub(crate) fn referenced(
 
 /// The nodes of the wanted ways of a block, ascending and without duplicates: a set adds ids fastest in that order.
 fn nodes_of_ways(
-    block: &ParsedBlock<'_>,
+    block: &Block<'_>,
     is_wanted: impl Fn(i64) -> bool,
 ) -> Result<Vec<i64>, FormatError> {
     let (mut refs, mut ways) = (Vec::new(), Vec::new());
@@ -79,10 +79,7 @@ struct Members {
     others: Vec<(ObjectKind, i64)>,
 }
 
-fn members(
-    block: &ParsedBlock<'_>,
-    is_wanted: impl Fn(i64) -> bool,
-) -> Result<Members, FormatError> {
+fn members(block: &Block<'_>, is_wanted: impl Fn(i64) -> bool) -> Result<Members, FormatError> {
     let mut members = Members::default();
     block.for_each_member(|relation, kind, id| {
         if kind == ObjectKind::Relation {

@@ -3,7 +3,7 @@
 use super::filter::{BlobDecision, StringPrefilter};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPass, BlobPlan, PbfFile};
-use crate::pbf::{BlobEntry, ParsedBlock, StringTable};
+use crate::pbf::{BlobEntry, Block, StringTable};
 use crate::runtime::{Context, WorkItem};
 
 /// A pass over blobs of a file that parses each block, with or without its strings.
@@ -68,7 +68,7 @@ impl<'a> Scan<'a> {
     pub(crate) fn run<T: Send>(
         self,
         picks: impl Fn(&BlobEntry) -> bool,
-        find: impl Fn(&BlobEntry, &ParsedBlock<'_>) -> Result<T, FormatError> + Sync,
+        find: impl Fn(&BlobEntry, &Block<'_>) -> Result<T, FormatError> + Sync,
         mut take: impl FnMut(T),
     ) -> Result<()> {
         self.try_run(picks, find, |found| {
@@ -81,7 +81,7 @@ impl<'a> Scan<'a> {
     pub(crate) fn try_run<T: Send>(
         self,
         picks: impl Fn(&BlobEntry) -> bool,
-        find: impl Fn(&BlobEntry, &ParsedBlock<'_>) -> Result<T, FormatError> + Sync,
+        find: impl Fn(&BlobEntry, &Block<'_>) -> Result<T, FormatError> + Sync,
         mut take: impl FnMut(T) -> Result<()>,
     ) -> Result<()> {
         let entries = self.plan.entries.iter().filter(|entry| picks(entry));
@@ -97,8 +97,8 @@ impl<'a> Scan<'a> {
                 });
                 reader.decode_unless_decided(entry, is_dropped, |payload| {
                     let block = match with_strings {
-                        true => ParsedBlock::parse(payload)?,
-                        false => ParsedBlock::parse_bare(payload)?,
+                        true => Block::parse(payload)?,
+                        false => Block::parse_bare(payload)?,
                     };
                     find(entry, &block).map(Some)
                 })

@@ -3,7 +3,7 @@
 
 use crate::error::FormatError;
 use crate::osm::{ObjectKind, TagExpression, TagFilter};
-use crate::pbf::{ObjectView, StringTable};
+use crate::pbf::{ElementView, StringTable};
 
 /// A [`TagFilter`], prepared for the strings of one block.
 pub(crate) struct BlockMatcher<'b> {
@@ -44,7 +44,7 @@ impl<'b> BlockMatcher<'b> {
 
     /// Whether at least one expression matches the object. Fails if a tag refers to a string that the block does not
     /// have.
-    pub(crate) fn matches(&self, object: &ObjectView<'_>) -> Result<bool, FormatError> {
+    pub(crate) fn matches(&self, object: &ElementView<'_>) -> Result<bool, FormatError> {
         if self.expressions.is_empty() {
             return Ok(false);
         }
@@ -62,7 +62,7 @@ impl<'b> BlockMatcher<'b> {
     #[inline]
     fn tag_matches(
         &self,
-        object: &ObjectView<'_>,
+        object: &ElementView<'_>,
         key: u64,
         value: u64,
     ) -> Result<bool, FormatError> {
@@ -83,7 +83,7 @@ impl<'b> BlockMatcher<'b> {
     fn applies_to(
         &self,
         expression: &TagExpression,
-        object: &ObjectView<'_>,
+        object: &ElementView<'_>,
     ) -> Result<bool, FormatError> {
         if expression.kinds.contains(object.kind) {
             return Ok(true);

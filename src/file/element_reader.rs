@@ -4,7 +4,7 @@ use super::{BlobPass, BlobReader, PbfFile};
 use crate::error::{Error, FormatError, Result};
 use crate::io::Input;
 use crate::osm::{Bbox, KindSet, ObjectKind};
-use crate::pbf::{BlobEntry, BlobFlags, Element, HeaderBlock, PrimitiveBlock, decode_blob_index};
+use crate::pbf::{BlobEntry, BlobFlags, Block, Element, HeaderBlock, decode_blob_index};
 use crate::runtime::Context;
 use std::io::Read;
 use std::path::Path;
@@ -352,7 +352,7 @@ impl ElementReader {
         payload: &[u8],
         visit: &mut impl FnMut(Element<'_>) -> Option<B>,
     ) -> Result<Option<B>, FormatError> {
-        let stopped = PrimitiveBlock::parse(payload)?.try_for_each(|element| {
+        let stopped = Block::parse(payload)?.try_for_each(|element| {
             let found = match self.selects(&element) {
                 true => visit(element),
                 false => None,

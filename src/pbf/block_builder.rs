@@ -1,10 +1,10 @@
 //! Building blocks of objects. The blocks are not compressed yet, so that small ones can be joined.
 
-use super::block::BlockUnits;
 use super::block_encoder::BlockEncoder;
-use super::cursor::RawObject;
 use super::intern::SourceStrings;
 use super::object::Object;
+use super::outline::BlockUnits;
+use super::raw_element::RawElement;
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
 
@@ -49,7 +49,7 @@ impl BlockBuilder {
     /// Adds an object of a block with the given units and strings.
     pub(crate) fn add_raw(
         &mut self,
-        object: &RawObject<'_>,
+        object: &RawElement<'_>,
         units: &BlockUnits,
         strings: &mut SourceStrings<'_>,
     ) -> Result<(), FormatError> {

@@ -1,12 +1,12 @@
-//! Encoding objects of one kind as a PrimitiveBlock with one group and a string table ordered by use.
+//! Encoding objects of one kind as a Block with one group and a string table ordered by use.
 
-use super::block::BlockUnits;
 use super::dense::RawNode;
 use super::intern::{Interner, SourceStrings};
 use super::messages::{
     Head, NodeMessage, RawInfo, RelationMessage, WayMessage, encode_relation, encode_way,
 };
 use super::object::{Object, ObjectBody, put_deltas, raw_location};
+use super::outline::BlockUnits;
 use super::schema::{dense_nodes, info, primitive_block, primitive_group};
 use super::wire::{put_bytes_field, put_packed_field, put_varint, put_varint_field};
 use crate::error::FormatError;

@@ -1,8 +1,8 @@
 //! DenseNodes: many nodes, column by column, delta coded (osmformat.proto).
 
-use super::block::{BlockUnits, StringTable};
 use super::element::{Info, Node, Tags};
 use super::messages::{RawInfo, string_id};
+use super::outline::{BlockUnits, StringTable};
 use super::schema::{dense_nodes, info};
 use super::wire::{Fields, put_packed_field};
 use crate::error::FormatError;

@@ -1,8 +1,8 @@
 //! Nodes, ways and relations as borrowed views, checked before they are handed out.
 
-use super::block::{BlockUnits, Message, PrimitiveBlock, StringTable};
-use super::dense::DenseNodes;
+use super::block::{Block, BlockMessage};
 use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage, version_number};
+use super::outline::{BlockUnits, StringTable};
 use super::wire::zigzag_decode;
 use crate::error::FormatError;
 use crate::osm::{Location, NANO_PER_DECIMICRO, ObjectKind};
@@ -380,52 +380,54 @@ impl<'b> Element<'b> {
     }
 }
 
-impl PrimitiveBlock<'_> {
-    /// Calls `visit` with every object of the block, in order. Objects are checked before they are
-    /// handed out: string indexes, column lengths and varints.
+impl Block<'_> {
+    /// Calls `visit` with every object of the block, in order.
+    ///
+    /// # Errors
+    ///
+    /// Those of `visit`; and an object is damaged: a string index is out of range, columns differ in length, or a varint
+    /// is not one. An object is checked before it is visited.
     pub fn try_for_each<E: From<FormatError>>(
         &self,
         mut visit: impl FnMut(Element<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.try_for_each_message(|message| match message {
-            Message::Dense(bytes) => {
-                let dense = DenseNodes::parse(bytes)?;
-                dense
+        self.messages()
+            .iter()
+            .try_for_each(|message| match message {
+                BlockMessage::Dense(dense) => dense
                     .iter(&self.strings, self.units)
-                    .try_for_each(|node| visit(Element::Node(node?)))
-            }
-            Message::Node(bytes) => {
-                let message = NodeMessage::parse(bytes)?;
-                visit(Element::Node(Node {
-                    id: message.id,
-                    nano_lat: self.units.nano_lat(message.lat),
-                    nano_lon: self.units.nano_lon(message.lon),
-                    tags: Tags::beside(&self.strings, &message.keys, &message.values)?,
-                    info: Info::resolve(&message.info, &self.units, &self.strings)?,
-                }))
-            }
-            Message::Way(bytes) => {
-                let message = WayMessage::parse(bytes)?;
-                message.check()?;
-                visit(Element::Way(Way {
-                    message: &message,
-                    units: self.units,
-                    tags: Tags::beside(&self.strings, &message.keys, &message.values)?,
-                    info: self.resolve_info(message.info)?,
-                }))
-            }
-            Message::Relation(bytes) => {
-                let message = RelationMessage::parse(bytes)?;
-                message.check(self.strings.len())?;
-                visit(Element::Relation(Relation {
-                    message: &message,
-                    strings: &self.strings,
-                    tags: Tags::beside(&self.strings, &message.keys, &message.values)?,
-                    info: self.resolve_info(message.info)?,
-                }))
-            }
-            Message::Other => Ok(()),
-        })
+                    .try_for_each(|node| visit(Element::Node(node?))),
+                BlockMessage::Single(ObjectKind::Node, bytes) => {
+                    let message = NodeMessage::parse(bytes)?;
+                    visit(Element::Node(Node {
+                        id: message.id,
+                        nano_lat: self.units.nano_lat(message.lat),
+                        nano_lon: self.units.nano_lon(message.lon),
+                        tags: Tags::beside(&self.strings, &message.keys, &message.values)?,
+                        info: Info::resolve(&message.info, &self.units, &self.strings)?,
+                    }))
+                }
+                BlockMessage::Single(ObjectKind::Way, bytes) => {
+                    let message = WayMessage::parse(bytes)?;
+                    message.check()?;
+                    visit(Element::Way(Way {
+                        message: &message,
+                        units: self.units,
+                        tags: Tags::beside(&self.strings, &message.keys, &message.values)?,
+                        info: self.resolve_info(message.info)?,
+                    }))
+                }
+                BlockMessage::Single(ObjectKind::Relation, bytes) => {
+                    let message = RelationMessage::parse(bytes)?;
+                    message.check(self.strings.len())?;
+                    visit(Element::Relation(Relation {
+                        message: &message,
+                        strings: &self.strings,
+                        tags: Tags::beside(&self.strings, &message.keys, &message.values)?,
+                        info: self.resolve_info(message.info)?,
+                    }))
+                }
+            })
     }
 
     fn resolve_info(&self, message: Option<&[u8]>) -> Result<Info<'_>, FormatError> {

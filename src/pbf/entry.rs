@@ -2,7 +2,7 @@
 
 use crate::osm::{Bbox, KindSet, TypeThenId, id_rank};
 
-/// Facts about the contents of a blob, one bit each.
+/// ObjectCounts about the contents of a blob, one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BlobFlags(u8);
 
@@ -74,7 +74,7 @@ pub struct BlobEntry {
     pub header_len: u32,
     /// The kinds of the objects.
     pub kinds: KindSet,
-    /// Facts about the contents.
+    /// ObjectCounts about the contents.
     pub flags: BlobFlags,
 }
 

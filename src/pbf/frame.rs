@@ -18,7 +18,7 @@ pub const MAX_PAYLOAD_LEN: u32 = 32 * 1024 * 1024;
 pub enum BlobKind {
     /// "OSMHeader": a HeaderBlock.
     Header,
-    /// "OSMData": a PrimitiveBlock.
+    /// "OSMData": a Block.
     Data,
     /// Another type; readers skip the frame.
     Unknown,

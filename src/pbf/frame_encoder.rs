@@ -1,14 +1,14 @@
 //! Encoding objects as compressed frames, for content that cannot be copied.
 
 use super::blob_index::encode_blob_index;
-use super::block::BlockUnits;
 use super::block_builder::BlockBuilder;
 use super::codec::{Compression, Compressor};
-use super::cursor::RawObject;
 use super::entry::{BlobEntry, BlobFlags};
 use super::frame::BlobKind;
 use super::intern::SourceStrings;
 use super::object::Object;
+use super::outline::BlockUnits;
+use super::raw_element::RawElement;
 use super::scan::scan_payload;
 use crate::error::{FormatError, Result};
 use twox_hash::XxHash3_64;
@@ -63,7 +63,7 @@ impl FrameEncoder {
     /// Adds an object of a block with the given units and strings.
     pub(crate) fn add_raw(
         &mut self,
-        object: &RawObject<'_>,
+        object: &RawElement<'_>,
         units: &BlockUnits,
         strings: &mut SourceStrings<'_>,
     ) -> Result<(), FormatError> {

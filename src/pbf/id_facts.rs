@@ -1,4 +1,4 @@
-//! Facts about the ids in a block: their number and range per kind, and their order.
+//! ObjectCounts about the ids in a block: their number and range per kind, and their order.
 
 use super::entry::{BlobEntry, BlobFlags};
 use crate::error::FormatError;

@@ -1,6 +1,6 @@
 //! Interning: collecting the strings of a new block.
 
-use super::block::StringTable;
+use super::outline::StringTable;
 use super::schema::string_table;
 use super::wire::put_bytes_field;
 use crate::error::FormatError;

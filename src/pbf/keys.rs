@@ -1,6 +1,6 @@
 //! Walking the ids of a block alone: for finding objects in it.
 
-use super::cursor::{ParsedBlock, ParsedMessage};
+use super::block::{Block, BlockMessage};
 use super::dense::{Delta, DenseNodes, STRIDE};
 use super::messages;
 use super::messages::{ObjectOutline, RawInfo};
@@ -8,10 +8,10 @@ use crate::error::FormatError;
 use crate::osm::{ObjectKind, TypeThenId, id_rank};
 use crate::pbf::wire::Varints;
 
-/// Walks the keys of a [`ParsedBlock`]'s objects in file order. Of metadata only what is asked for
+/// Walks the keys of a [`Block`]'s objects in file order. Of metadata only what is asked for
 /// is decoded.
-pub(crate) struct KeyCursor<'a> {
-    messages: std::slice::Iter<'a, ParsedMessage<'a>>,
+pub(crate) struct ElementKeys<'a> {
+    messages: std::slice::Iter<'a, BlockMessage<'a>>,
     current: Current<'a>,
 }
 
@@ -51,8 +51,8 @@ impl VersionInfo {
     }
 }
 
-impl<'a> KeyCursor<'a> {
-    pub(crate) fn new(block: &'a ParsedBlock<'a>) -> Self {
+impl<'a> ElementKeys<'a> {
+    pub(crate) fn new(block: &'a Block<'a>) -> Self {
         Self {
             messages: block.messages().iter(),
             current: Current::None,
@@ -72,10 +72,10 @@ impl<'a> KeyCursor<'a> {
             }
             match self.messages.next() {
                 None => return Ok(None),
-                Some(ParsedMessage::Dense(dense)) => {
+                Some(BlockMessage::Dense(dense)) => {
                     self.current = Current::Dense(DenseKeys::new(dense));
                 }
-                Some(ParsedMessage::Single(kind, message)) => {
+                Some(BlockMessage::Single(kind, message)) => {
                     self.current = Current::Message(message);
                     let id = messages::object_id(message, *kind)?;
                     return Ok(Some((*kind, id_rank(id))));
@@ -101,7 +101,7 @@ impl<'a> KeyCursor<'a> {
     }
 }
 
-impl ParsedBlock<'_> {
+impl Block<'_> {
     /// Calls `look` with the kind and the id of each object, in file order.
     pub(crate) fn for_each_id(
         &self,
@@ -109,10 +109,10 @@ impl ParsedBlock<'_> {
     ) -> Result<(), FormatError> {
         for message in self.messages() {
             match message {
-                ParsedMessage::Single(kind, message) => {
+                BlockMessage::Single(kind, message) => {
                     look(*kind, messages::object_id(message, *kind)?);
                 }
-                ParsedMessage::Dense(dense) => {
+                BlockMessage::Dense(dense) => {
                     let mut deltas = Delta::new(&dense.ids);
                     let (mut ids, mut left) = ([0; STRIDE], dense.len());
                     while left > 0 {

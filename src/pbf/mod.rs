@@ -9,11 +9,10 @@ mod block;
 mod block_builder;
 mod block_encoder;
 mod codec;
-mod cursor;
 mod dense;
 mod element;
+mod element_view;
 mod entry;
-mod facts;
 mod frame;
 mod frame_encoder;
 mod header;
@@ -21,26 +20,27 @@ mod header_frame;
 mod id_facts;
 mod intern;
 mod keys;
-mod locations;
 mod messages;
+mod node_locations;
 mod object;
-mod resolve;
+mod object_buffer;
+mod object_counts;
+mod outline;
+mod raw_element;
 mod rewrite;
 mod scan;
 mod schema;
 mod toc;
 mod toc_blob;
 mod verify;
-mod view;
 pub mod wire;
 mod zlib_stored;
 
 pub use blob_index::{BLOB_INDEX_LEN, decode_blob_index, encode_blob_index};
-pub use block::{BlockUnits, Group, Message, PrimitiveBlock, StringTable};
+pub use block::Block;
 pub(crate) use block_builder::{BlockBuilder, EncodedBlock};
 pub use block_encoder::{BlockEncoder, TARGET_ELEMENTS, TARGET_PAYLOAD};
 pub use codec::{Compression, Compressor, Decompressor};
-pub(crate) use cursor::{BlockCursor, ParsedBlock, RawObject};
 pub use dense::{DenseNodes, DenseNodesIter};
 pub use element::{Element, Info, Member, Members, Node, Refs, Relation, Tags, Way};
 pub use entry::{BlobEntry, BlobFlags};
@@ -53,11 +53,14 @@ pub use frame_encoder::{EncodedFrame, FrameEncoder};
 pub use header::{HeaderBlock, REQUIRED_FEATURES_KNOWN, feature};
 pub use header_frame::{header_frame, reserved_header_len, stream_header_frame};
 pub use intern::{Interner, SourceStrings};
-pub(crate) use keys::{KeyCursor, VersionInfo};
+pub(crate) use keys::{ElementKeys, VersionInfo};
+pub use outline::{BlockUnits, Group, Message, StringTable};
+pub(crate) use raw_element::{RawElement, RawElements};
 pub(crate) use verify::{stale_index, verify_entry};
 
+pub(crate) use element_view::ElementView;
 pub use object::{Object, ObjectBody};
-pub(crate) use resolve::PlainObject;
+pub(crate) use object_buffer::ObjectBuffer;
 pub(crate) use rewrite::{
     Edit, EditScript, NewIds, Relocated, SpliceOptions, WayNodes, locate_ways, patch_ids,
     put_kept_block, put_kept_messages, relocate_ways, splice_block,
@@ -68,4 +71,3 @@ pub use toc::{Toc, TocFlags, encode_toc};
 pub use toc_blob::{
     TOC_TAIL_LEN, TocPointer, TocReader, encode_toc_frames, find_toc, is_toc_blob, may_be_toc_blob,
 };
-pub(crate) use view::ObjectView;

@@ -1,8 +1,8 @@
 //! Objects in plain form: what a change file or a generator has, and what blocks are made of.
 
-use super::block::BlockUnits;
 use super::element::{Info, Member};
 use super::messages::RawInfo;
+use super::outline::BlockUnits;
 use super::wire::put_sint;
 use crate::osm::{Location, NANO_PER_DECIMICRO, ObjectKind, TypeThenId, id_rank};
 

@@ -1,10 +1,10 @@
 //! Scanning a payload for the facts of its [`BlobEntry`]: ids, coordinates, order, hash.
 
-use super::block::{BlockOutline, BlockUnits, Message, check_string_count, string_out_of_range};
 use super::dense::{DenseNodes, OVERFLOW, check_tags};
 use super::entry::{BlobEntry, BlobFlags};
 use super::id_facts::IdFacts;
 use super::messages::{NodeMessage, OnlyId, RawInfo};
+use super::outline::{BlockOutline, BlockUnits, Message, check_string_count, string_out_of_range};
 use super::schema::{object, relation, string_table, way};
 use super::wire::{Field, Fields, Value};
 use crate::error::FormatError;

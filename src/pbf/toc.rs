@@ -16,7 +16,7 @@ pub(super) const VERSION_1: u8 = 1;
 pub(super) const VERSION: u8 = 2;
 /// The minimum length of a data frame in bytes: prefix, type and datasize.
 const MIN_FRAME_LEN: u64 = 15;
-/// Facts about a whole file, stored as bits.
+/// ObjectCounts about a whole file, stored as bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TocFlags {
     /// All objects are in canonical order, and no two blobs share an id. The writer has verified this.
@@ -47,7 +47,7 @@ pub struct Toc {
     /// The offset at which the last data frame ends and the table begins. In version 1, whose table is in the header,
     /// the length of the whole file: a table with another length is stale.
     pub data_end: u64,
-    /// Facts about the whole file.
+    /// ObjectCounts about the whole file.
     pub flags: TocFlags,
     /// The data blobs in file order.
     pub entries: Vec<BlobEntry>,

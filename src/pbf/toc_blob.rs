@@ -1,12 +1,12 @@
 //! The table of contents as the last blobs of a file. Other programs read them as blocks without objects.
 //!
-//! Each of these blobs is a PrimitiveBlock with a string table only, whose strings are the table of contents as base64
+//! Each of these blobs is a Block with a string table only, whose strings are the table of contents as base64
 //! text. The last string of the file has the offset of the first of these blobs. The zlib data is stored uncompressed,
 //! so that this string is at a known distance from the end of the file. `reference/format.md` has the layout.
 
-use super::block::StringTable;
 use super::codec::Decompressor;
 use super::frame::{Blob, BlobHeader, BlobKind, Encoding, FRAME_PREFIX_LEN, encode_frame};
+use super::outline::StringTable;
 use super::schema::{primitive_block, string_table};
 use super::toc::{MAGIC, VERSION};
 use super::wire::{Fields, put_bytes_field, put_bytes_head, varint_len};

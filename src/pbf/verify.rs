@@ -3,11 +3,11 @@
 //! An entry from a table of contents or a per-blob index is a claim: the blob may have been changed since, or the index
 //! may have been wrong from the start. Every blob that is decoded is compared with its entry.
 
-use super::block::{BlockOutline, Message};
-use super::cursor::{ParsedBlock, ParsedMessage};
+use super::block::{Block, BlockMessage};
 use super::entry::{BlobEntry, BlobFlags};
 use super::id_facts::IdFacts;
 use super::messages::{NodeMessage, object_id};
+use super::outline::{BlockOutline, Message};
 use super::scan::{Bounds, scan_payload};
 use super::schema::dense_nodes;
 use super::wire::Fields;
@@ -70,7 +70,7 @@ fn add_dense_ids(message: &[u8], ids: &mut IdFacts) -> Result<(), FormatError> {
     Ok(())
 }
 
-impl ParsedBlock<'_> {
+impl Block<'_> {
     /// Fails if nodes lie outside of the bounding box of `entry`. A verified entry is not compared.
     pub(crate) fn check_box(&self, entry: &BlobEntry) -> Result<(), FormatError> {
         if entry.flags.has(BlobFlags::VERIFIED) {
@@ -79,12 +79,12 @@ impl ParsedBlock<'_> {
         let mut bounds = Bounds::default();
         for message in self.messages() {
             match message {
-                ParsedMessage::Dense(dense) => bounds.dense(dense, &self.units)?,
-                ParsedMessage::Single(ObjectKind::Node, message) => {
+                BlockMessage::Dense(dense) => bounds.dense(dense, &self.units)?,
+                BlockMessage::Single(ObjectKind::Node, message) => {
                     let node = NodeMessage::parse(message)?;
                     bounds.add(node.lat, node.lon, &self.units);
                 }
-                ParsedMessage::Single(..) => {}
+                BlockMessage::Single(..) => {}
             }
         }
         // Other programs may round coordinates between two units differently: a difference of 1e-7 degree is accepted.

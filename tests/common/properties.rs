@@ -11,9 +11,9 @@ use pbfhogg::formats::{read_change_files, read_osm_file};
 use pbfhogg::geometry::AreaIndex;
 use pbfhogg::osm::TagFilter;
 use pbfhogg::pbf::{
-    Blob, BlobEntry, BlobHeader, BlobKind, Compression, Compressor, Decompressor, Element,
-    HeaderBlock, Info, InfoFields, PrimitiveBlock, Toc, clean_block, decode_blob_index,
-    encode_blob_index, encode_toc, scan_payload,
+    Blob, BlobEntry, BlobHeader, BlobKind, Block, Compression, Compressor, Decompressor, Element,
+    HeaderBlock, Info, InfoFields, Toc, clean_block, decode_blob_index, encode_blob_index,
+    encode_toc, scan_payload,
 };
 use pbfhogg::region_file::{read_config, read_shape};
 use pbfhogg::{Context, ElementReader, Error};
@@ -182,7 +182,7 @@ fn block(payload: &[u8]) {
     let mut entry = BlobEntry::default();
     let scanned = scan_payload(payload, &mut entry);
     let mut count = 0u64;
-    let visited = PrimitiveBlock::parse(payload).and_then(|block| {
+    let visited = Block::parse(payload).and_then(|block| {
         block.try_for_each(|element| {
             count += 1;
             let _ = converted(&element);
@@ -564,7 +564,7 @@ fn objects(bytes: &[u8]) {
         "the plain decoder and the plain writer differ"
     );
     let mut found = Vec::new();
-    let block = PrimitiveBlock::parse(&payload).expect("a good block");
+    let block = Block::parse(&payload).expect("a good block");
     let visited = block.try_for_each(|element| {
         found.push(converted(&element));
         Ok::<(), FormatError>(())

@@ -7,7 +7,7 @@ use crate::file::{BlobReader, PbfFile};
 use crate::index::{DiskJoin, LocationStore, StoreForm};
 use crate::io::system;
 use crate::osm::id_rank;
-use crate::pbf::{BlobEntry, ParsedBlock, WayNodes};
+use crate::pbf::{BlobEntry, Block, WayNodes};
 use crate::runtime::{Context, human_bytes};
 use std::path::{Path, PathBuf};
 
@@ -237,7 +237,7 @@ fn estimate_references(file: &PbfFile, parts: &Parts, ctx: &Context) -> Result<u
     let (mut references, mut bytes) = (0, 0);
     for entry in ways.iter().step_by((ways.len() / SAMPLED).max(1)) {
         let payload = reader.payload(entry)?;
-        let nodes = ParsedBlock::parse_bare(payload).and_then(|block| WayNodes::of(&block));
+        let nodes = Block::parse_bare(payload).and_then(|block| WayNodes::of(&block));
         let nodes = nodes.map_err(|error| reader.error(entry, error))?;
         references += nodes.refs.len() as u64;
         bytes += u64::from(entry.frame_len);

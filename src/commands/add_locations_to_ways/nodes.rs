@@ -6,14 +6,14 @@ use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile};
 use crate::index::{IdSet, LocationStore, NodeBatch};
 use crate::osm::{Location, ObjectKind, id_rank};
-use crate::pbf::{BlobEntry, ParsedBlock};
+use crate::pbf::{BlobEntry, Block};
 use crate::runtime::Context;
 use std::ops::RangeInclusive;
 
 /// Selects the objects of a block that are kept: all but the nodes that have no tags and are not among `members`. If
 /// `members` is `None`, all objects are kept. Calls `learn` with the id and the location of each node.
 pub(super) fn select_nodes(
-    block: &ParsedBlock<'_>,
+    block: &Block<'_>,
     members: Option<&IdSet>,
     selection: &mut Selection,
     mut learn: impl FnMut(i64, Option<Location>),

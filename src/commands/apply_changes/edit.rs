@@ -9,7 +9,7 @@ use crate::formats::{Batch, Change, ChangeSet};
 use crate::index::IdSet;
 use crate::osm::{ObjectKind, TypeThenId, id_from_rank};
 use crate::pbf::{
-    BlobEntry, BlobFlags, BlockUnits, EncodedFrame, FrameEncoder, Object, ObjectBody, ParsedBlock,
+    BlobEntry, BlobFlags, Block, BlockUnits, EncodedFrame, FrameEncoder, Object, ObjectBody,
     Relocated, SourceStrings, TARGET_ELEMENTS, VersionInfo, relocate_ways,
 };
 use crate::pbf::{Edit as Step, EditScript, SpliceOptions, splice_block};
@@ -230,7 +230,7 @@ struct Script<'c> {
 /// A block, and the edit script for its objects.
 struct Edited<'p, 'c> {
     payload: &'p [u8],
-    block: ParsedBlock<'p>,
+    block: Block<'p>,
     script: Script<'c>,
     /// Whether the coordinates in ways are removed.
     strips: bool,
@@ -249,7 +249,7 @@ impl Edit<'_> {
     where
         Self: 'c,
     {
-        let block = ParsedBlock::parse(payload)?;
+        let block = Block::parse(payload)?;
         let mut script = self.script(&block, changes)?;
         relocated.clear();
         let moves = self.relocate(&block, &script.edits, relocated)?;
@@ -257,7 +257,7 @@ impl Edit<'_> {
         script.tally.missing_references = moves.lost;
         let (payload, block) = match moves.ways {
             0 => (payload, block),
-            _ => (relocated.as_slice(), ParsedBlock::parse(relocated)?),
+            _ => (relocated.as_slice(), Block::parse(relocated)?),
         };
         // Also if no index declares coordinates: a rebuilt block would not keep them.
         let strips = self.rules.locations.is_none() && may_have_locations(self.entry);
@@ -337,7 +337,7 @@ impl Edit<'_> {
     /// nothing if no way moves.
     fn relocate(
         &self,
-        block: &ParsedBlock<'_>,
+        block: &Block<'_>,
         edits: &EditScript,
         out: &mut Vec<u8>,
     ) -> Result<Relocated, FormatError> {
@@ -364,7 +364,7 @@ impl Edit<'_> {
     /// objects are out of order or an object occurs twice.
     fn script<'c>(
         &self,
-        block: &ParsedBlock<'_>,
+        block: &Block<'_>,
         changes: &'c [Change],
     ) -> Result<Script<'c>, FormatError>
     where
@@ -399,7 +399,7 @@ impl Edit<'_> {
     /// Builds the edited block object by object, or several blocks if there are too many objects for one.
     fn rebuild(
         &mut self,
-        block: &ParsedBlock<'_>,
+        block: &Block<'_>,
         edits: &EditScript,
         new: &[Object<'_>],
     ) -> Result<(), FormatError> {
@@ -449,7 +449,7 @@ fn is_omitted(key: TypeThenId, no_longer_needed: &IdSet) -> bool {
 }
 
 /// For each way of a block, whether the edit script keeps it.
-fn ways_that_stay(block: &ParsedBlock<'_>, edits: &EditScript) -> Result<Vec<bool>, FormatError> {
+fn ways_that_stay(block: &Block<'_>, edits: &EditScript) -> Result<Vec<bool>, FormatError> {
     let stays = edits.steps().iter().flat_map(|step| match *step {
         Step::Keep(count) => std::iter::repeat_n(true, count),
         Step::Drop(count) => std::iter::repeat_n(false, count),

@@ -10,7 +10,7 @@ use crate::file::{BlobPlan, BlobReader, PbfFile};
 use crate::formats::{Change, ChangeSet};
 use crate::index::IdSet;
 use crate::osm::{Location, ObjectKind};
-use crate::pbf::{BlobEntry, BlobFlags, ParsedBlock, WayNodes, feature};
+use crate::pbf::{BlobEntry, BlobFlags, Block, WayNodes, feature};
 use crate::runtime::Context;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -69,7 +69,7 @@ impl OmittedNodes {
     }
 
     /// The nodes of a block that have to be removed unless a change gives them tags.
-    pub(super) fn omitted_in(&self, block: &ParsedBlock<'_>) -> Result<IdSet, FormatError> {
+    pub(super) fn omitted_in(&self, block: &Block<'_>) -> Result<IdSet, FormatError> {
         let mut no_longer_needed = IdSet::default();
         block.for_each_node(|id, _, has_tags| {
             if !has_tags && self.no_longer_needed.contains(id) {
@@ -382,7 +382,7 @@ impl Replaced {
     fn look(
         &mut self,
         entry: &BlobEntry,
-        block: &ParsedBlock<'_>,
+        block: &Block<'_>,
         changes: &ChangeSet,
     ) -> Result<(), FormatError> {
         let mut replaced = FxHashSet::default();
@@ -437,7 +437,7 @@ fn outdated_in_mixed_blobs(
 /// object.
 fn for_each_changed(
     entry: &BlobEntry,
-    block: &ParsedBlock<'_>,
+    block: &Block<'_>,
     changes: &ChangeSet,
     mut look: impl FnMut(&Change, bool),
 ) -> Result<(), FormatError> {
@@ -478,7 +478,7 @@ fn sample_of_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<IdS
     for entry in blobs.iter().step_by(blobs.len().div_ceil(BLOBS).max(1)) {
         let payload = reader.payload(entry)?;
         let mut nodes = Vec::new();
-        let looked = ParsedBlock::parse_bare(payload).and_then(|block| {
+        let looked = Block::parse_bare(payload).and_then(|block| {
             block.for_each_way_location(
                 |_| true,
                 |_, refs, locations| {

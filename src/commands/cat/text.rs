@@ -8,9 +8,7 @@ use crate::formats::{
     XmlText,
 };
 use crate::osm::KindSet;
-use crate::pbf::{
-    BlobEntry, HeaderBlock, InfoFields, ParsedBlock, PlainObject, clean_block, feature,
-};
+use crate::pbf::{BlobEntry, Block, HeaderBlock, InfoFields, ObjectBuffer, clean_block, feature};
 use crate::runtime::Context;
 
 /// Writes the objects of some files as text, in the order of the files.
@@ -155,10 +153,10 @@ fn text_of(
     kinds: KindSet,
     is_history: bool,
 ) -> Result<(String, u64, Losses), FormatError> {
-    let block = ParsedBlock::parse(payload)?;
+    let block = Block::parse(payload)?;
     let (mut opl, mut xml) = (OplText::default(), XmlText::with_visibility(is_history));
     let (mut objects, mut losses) = (0, Losses::default());
-    let (mut cursor, mut plain) = (block.cursor(), PlainObject::default());
+    let (mut cursor, mut plain) = (block.cursor(), ObjectBuffer::default());
     while let Some(object) = cursor.next()? {
         if !kinds.contains(object.key.0) {
             continue;

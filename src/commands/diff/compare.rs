@@ -6,7 +6,7 @@ use crate::engine::shards::{MergeStep, Shard, Source, Sources};
 use crate::error::{Error, FormatError, Result};
 use crate::formats::{ChangeAction, OscText};
 use crate::osm::{KindSet, ObjectId, TypeThenId, id_from_rank};
-use crate::pbf::{BlobFlags, BlockCursor, ParsedBlock, PlainObject, RawObject};
+use crate::pbf::{BlobFlags, Block, ObjectBuffer, RawElement, RawElements};
 use std::cmp::Ordering;
 
 /// The result of a merge step.
@@ -30,14 +30,14 @@ pub(super) struct Comparison<'f> {
 /// An object of one of the files, and the block that contains it.
 #[derive(Clone, Copy)]
 struct Head<'a> {
-    object: RawObject<'a>,
-    block: &'a ParsedBlock<'a>,
+    object: RawElement<'a>,
+    block: &'a Block<'a>,
 }
 
 /// The objects of one file in a shard, in canonical order.
 struct ShardCursor<'a> {
-    blocks: std::slice::Iter<'a, (Source, ParsedBlock<'a>)>,
-    current: Option<(Source, &'a ParsedBlock<'a>, BlockCursor<'a>)>,
+    blocks: std::slice::Iter<'a, (Source, Block<'a>)>,
+    current: Option<(Source, &'a Block<'a>, RawElements<'a>)>,
     last: Option<TypeThenId>,
     from: Option<TypeThenId>,
     until: Option<TypeThenId>,
@@ -117,9 +117,9 @@ impl<'f> Comparison<'f> {
             .iter()
             .map(|source| self.sources.payload(source))
             .collect::<Result<_>>()?;
-        let mut sides: [Vec<(Source, ParsedBlock<'_>)>; 2] = Default::default();
+        let mut sides: [Vec<(Source, Block<'_>)>; 2] = Default::default();
         for (source, payload) in shard.sources.iter().zip(&payloads) {
-            let block = ParsedBlock::parse(payload);
+            let block = Block::parse(payload);
             let block = block.map_err(|error| self.sources.error(source, error))?;
             let side = sides.get_mut(source.file);
             let side = side.ok_or_else(|| Error::Internal("a blob without its file".into()))?;
@@ -168,7 +168,7 @@ impl<'f> Comparison<'f> {
 
     fn side_by_side<'a>(
         &self,
-        sides: &'a [Vec<(Source, ParsedBlock<'a>)>; 2],
+        sides: &'a [Vec<(Source, Block<'a>)>; 2],
         shard: &Shard,
     ) -> Result<Found, (Option<Source>, FormatError)> {
         let [mut old, mut new] = sides.each_ref().map(|blocks| ShardCursor {
@@ -218,10 +218,10 @@ impl<'f> Comparison<'f> {
 /// Compares objects pair by pair and writes the differences.
 struct Pair<'c, 'a> {
     comparison: &'c Comparison<'c>,
-    old: PlainObject<'a>,
-    new: PlainObject<'a>,
+    old: ObjectBuffer<'a>,
+    new: ObjectBuffer<'a>,
     /// The addresses of the blocks of the last pair, and whether these blocks share their string table and units.
-    blocks: Option<([*const ParsedBlock<'a>; 2], bool)>,
+    blocks: Option<([*const Block<'a>; 2], bool)>,
     found: Found,
     osc: OscText,
 }
@@ -230,8 +230,8 @@ impl<'c, 'a> Pair<'c, 'a> {
     fn new(comparison: &'c Comparison<'c>) -> Self {
         Self {
             comparison,
-            old: PlainObject::default(),
-            new: PlainObject::default(),
+            old: ObjectBuffer::default(),
+            new: ObjectBuffer::default(),
             blocks: None,
             found: Found::default(),
             osc: OscText::default(),
@@ -295,7 +295,7 @@ impl<'c, 'a> Pair<'c, 'a> {
         Ok(equality.of(&self.old, &self.new, exact))
     }
 
-    fn shares_strings(&mut self, old: &'a ParsedBlock<'a>, new: &'a ParsedBlock<'a>) -> bool {
+    fn shares_strings(&mut self, old: &'a Block<'a>, new: &'a Block<'a>) -> bool {
         let blocks = [std::ptr::from_ref(old), std::ptr::from_ref(new)];
         match self.blocks {
             Some((known, alike)) if known == blocks => alike,
@@ -343,7 +343,7 @@ impl<'c, 'a> Pair<'c, 'a> {
                 self.osc.put(ChangeAction::Create, &self.new.as_object());
             }
             (Report::Different, ..) => {
-                let age = |object: &PlainObject<'_>| {
+                let age = |object: &ObjectBuffer<'_>| {
                     let newest = (u32::MAX, i64::MAX);
                     let (version, time) = (object.info.version, object.info.timestamp);
                     (version.unwrap_or(newest.0), time.unwrap_or(newest.1))
@@ -368,7 +368,7 @@ impl<'c, 'a> Pair<'c, 'a> {
 
 impl Equality {
     /// Whether two objects are equal by these rules. Tags may be in another order, unless `exact`.
-    fn of(self, old: &PlainObject<'_>, new: &PlainObject<'_>, exact: bool) -> bool {
+    fn of(self, old: &ObjectBuffer<'_>, new: &ObjectBuffer<'_>, exact: bool) -> bool {
         let (one, two) = (&old.info, &new.info);
         let metadata = !self.metadata
             || ((one.version, one.timestamp) == (two.version, two.timestamp)

@@ -2,7 +2,7 @@
 
 use super::Equality;
 use crate::osm::{ObjectId, format_timestamp};
-use crate::pbf::PlainObject;
+use crate::pbf::ObjectBuffer;
 use std::fmt::Write;
 
 /// The result for an object: equal, different, or only in the old (left) or new (right) file.
@@ -43,8 +43,8 @@ pub(super) fn put_line(
 /// Appends a line for each difference between two versions of an object.
 pub(super) fn put_details(
     out: &mut String,
-    old: &PlainObject<'_>,
-    new: &PlainObject<'_>,
+    old: &ObjectBuffer<'_>,
+    new: &ObjectBuffer<'_>,
     equality: Equality,
 ) {
     let mut line = |name: &str, old: String, new: String| {
@@ -52,7 +52,7 @@ pub(super) fn put_details(
             let _ = writeln!(out, "    {name}: {old} -> {new}");
         }
     };
-    let place = |object: &PlainObject<'_>| {
+    let place = |object: &ObjectBuffer<'_>| {
         let (lat, lon) = object.nano_location;
         format!("{} {}", lat as f64 / 1e9, lon as f64 / 1e9)
     };
@@ -86,7 +86,7 @@ pub(super) fn put_details(
         put_lists(out, "nodes", shown(&old.refs), shown(&new.refs));
     }
     if old.members != new.members {
-        let shown = |object: &PlainObject<'_>| {
+        let shown = |object: &ObjectBuffer<'_>| {
             list(&object.members, |member| {
                 let letter = member.kind.letter();
                 format!("{letter}{}@{}", member.id, printable(member.role))
@@ -96,7 +96,7 @@ pub(super) fn put_details(
     }
 }
 
-fn put_tags(out: &mut String, old: &PlainObject<'_>, new: &PlainObject<'_>) {
+fn put_tags(out: &mut String, old: &ObjectBuffer<'_>, new: &ObjectBuffer<'_>) {
     for (sign, these, others) in [('-', &old.tags, &new.tags), ('+', &new.tags, &old.tags)] {
         for (key, value) in these.iter().filter(|tag| !others.contains(tag)) {
             let _ = writeln!(out, "    {sign}{}={}", printable(key), printable(value));

@@ -13,7 +13,7 @@ use crate::file::{BlobPlan, PbfFile};
 use crate::geometry::AreaIndex;
 use crate::index::{EMPTY_SET, IdMap, IdSet, SetAlgebra, SetNumber, SetTable};
 use crate::osm::ObjectKind;
-use crate::pbf::{BlobEntry, BlobFlags, EditScript, ParsedBlock, feature};
+use crate::pbf::{BlobEntry, BlobFlags, Block, EditScript, feature};
 use crate::runtime::Context;
 use located::RegionLookup;
 pub(super) use located::count_nodes;
@@ -217,7 +217,7 @@ impl<'a> RegionMembers<'a> {
         &self,
         hold: bool,
         entry: &BlobEntry,
-        block: &ParsedBlock<'_>,
+        block: &Block<'_>,
     ) -> Result<Found, FormatError> {
         if self.has_all_in_its_box(entry) {
             block.check_box(entry)?;
@@ -271,7 +271,7 @@ impl<'a> RegionMembers<'a> {
     fn ways_with_nodes(
         &self,
         entry: &BlobEntry,
-        block: &ParsedBlock<'_>,
+        block: &Block<'_>,
         with_nodes: bool,
     ) -> Result<(Found, Found), FormatError> {
         let mut algebra = SetAlgebra::new(&self.sets);
@@ -393,7 +393,7 @@ impl<'a> RegionMembers<'a> {
     /// Puts each object of a block into the group of the regions that keep the object.
     pub(super) fn select(
         &self,
-        block: &ParsedBlock<'_>,
+        block: &Block<'_>,
         selection: &mut Selection,
     ) -> Result<(), FormatError> {
         let mut groups = Vec::<(SetNumber, GroupId)>::new();

@@ -3,7 +3,7 @@
 use super::coordinates::is_outside;
 use crate::error::FormatError;
 use crate::osm::{ObjectId, ObjectKind, id_from_rank};
-use crate::pbf::{BlobEntry, BlobFlags, ParsedBlock, RawObject};
+use crate::pbf::{BlobEntry, BlobFlags, Block, RawElement};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -33,8 +33,8 @@ fn note(anomalies: &mut Anomalies, what: &'static str, object: Option<ObjectId>,
 /// Records the anomalies of an object.
 pub(super) fn note_object(
     anomalies: &mut Anomalies,
-    object: &RawObject<'_>,
-    block: &ParsedBlock<'_>,
+    object: &RawElement<'_>,
+    block: &Block<'_>,
     blob: u32,
 ) -> Result<(), FormatError> {
     let (kind, id) = (object.key.0, id_from_rank(object.key.1));

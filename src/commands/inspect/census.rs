@@ -4,7 +4,7 @@ use super::anomalies::{Anomalies, note_blob, note_object};
 use super::coordinates::{NodeStatistics, WayLocations};
 use super::extended::Extended;
 use crate::error::FormatError;
-use crate::pbf::{BlobEntry, ParsedBlock};
+use crate::pbf::{BlobEntry, Block};
 
 /// The statistics for which every object is visited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -41,7 +41,7 @@ impl Census {
         &mut self,
         asked: Questions,
         entry: &BlobEntry,
-        block: &ParsedBlock<'_>,
+        block: &Block<'_>,
     ) -> Result<(), FormatError> {
         if asked.extended {
             self.extended.add(entry, block)?;

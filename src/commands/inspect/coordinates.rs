@@ -2,7 +2,7 @@
 
 use crate::error::FormatError;
 use crate::osm::{Bbox, Degrees, NANO_PER_DECIMICRO, ObjectKind, id_from_rank};
-use crate::pbf::{ParsedBlock, RawObject};
+use crate::pbf::{Block, RawElement};
 use serde::Serialize;
 
 /// The number of nanodegrees in a degree.
@@ -48,8 +48,8 @@ pub struct NodeStatistics {
 impl NodeStatistics {
     pub(super) fn add(
         &mut self,
-        object: &RawObject<'_>,
-        block: &ParsedBlock<'_>,
+        object: &RawElement<'_>,
+        block: &Block<'_>,
     ) -> Result<(), FormatError> {
         let Some((lat, lon)) = object.location()? else {
             return Ok(());
@@ -138,7 +138,7 @@ pub struct WayLocations {
 }
 
 impl WayLocations {
-    pub(super) fn add(&mut self, object: &RawObject<'_>) -> Result<(), FormatError> {
+    pub(super) fn add(&mut self, object: &RawElement<'_>) -> Result<(), FormatError> {
         if object.key.0 == ObjectKind::Way {
             let (refs, located) = object.count_refs()?;
             self.ways += 1;

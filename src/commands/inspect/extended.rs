@@ -2,7 +2,7 @@
 
 use crate::error::FormatError;
 use crate::osm::{ObjectKind, TypeThenId, format_timestamp};
-use crate::pbf::{BlobEntry, BlobFlags, ParsedBlock};
+use crate::pbf::{BlobEntry, BlobFlags, Block};
 use serde::Serialize;
 
 /// A count for each kind of objects.
@@ -85,12 +85,8 @@ pub struct Extended {
 
 impl Extended {
     /// Adds the objects of a block.
-    pub(super) fn add(
-        &mut self,
-        entry: &BlobEntry,
-        block: &ParsedBlock<'_>,
-    ) -> Result<(), FormatError> {
-        let by_kind = block.facts()?;
+    pub(super) fn add(&mut self, entry: &BlobEntry, block: &Block<'_>) -> Result<(), FormatError> {
+        let by_kind = block.object_counts()?;
         let [_, ways, relations] = &by_kind;
         self.refs += ways.references;
         self.most_refs = self.most_refs.max(ways.most_references);

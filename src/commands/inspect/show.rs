@@ -6,7 +6,7 @@ use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PlanNeeds};
 use crate::index::IdSets;
 use crate::osm::{Degrees, ObjectId, ObjectKind, format_timestamp};
-use crate::pbf::{Element, Info, PrimitiveBlock};
+use crate::pbf::{Block, Element, Info};
 use crate::runtime::Context;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -117,7 +117,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 
 fn shown_objects(payload: &[u8], wanted: &IdSets) -> Result<Vec<ShownObject>, FormatError> {
     let mut shown = Vec::new();
-    PrimitiveBlock::parse(payload)?.try_for_each(|element| {
+    Block::parse(payload)?.try_for_each(|element| {
         if wanted.contains(element.kind(), element.id()) {
             shown.push(shown_object(&element));
         }

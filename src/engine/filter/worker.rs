@@ -6,8 +6,8 @@ use crate::engine::sink::BlobOutcome;
 use crate::error::{FormatError, Result};
 use crate::file::{BlobReader, WriteOptions, completed_entry};
 use crate::pbf::{
-    BlobEntry, BlobFlags, BlockBuilder, EditScript, EncodedFrame, FrameEncoder, MAX_PAYLOAD_LEN,
-    ParsedBlock, SourceStrings, SpliceOptions, StringTable, TARGET_ELEMENTS, TARGET_PAYLOAD,
+    BlobEntry, BlobFlags, Block, BlockBuilder, EditScript, EncodedFrame, FrameEncoder,
+    MAX_PAYLOAD_LEN, SourceStrings, SpliceOptions, StringTable, TARGET_ELEMENTS, TARGET_PAYLOAD,
     put_kept_messages, splice_block,
 };
 
@@ -42,7 +42,7 @@ impl<'a> FilterWorker<'a> {
         &mut self,
         reader: &mut BlobReader<'_>,
         item: &FilterItem,
-        select: impl Fn(&BlobEntry, &ParsedBlock<'_>, &mut Selection) -> Result<T, FormatError>,
+        select: impl Fn(&BlobEntry, &Block<'_>, &mut Selection) -> Result<T, FormatError>,
     ) -> Result<Filtered<T>> {
         let entry = &item.entry;
         // A reader skips a prefilter that rarely decides, and so may one worker but not another. The output must be the
@@ -78,7 +78,7 @@ impl<'a> FilterWorker<'a> {
         item: &FilterItem,
         payload: &[u8],
         is_whole: bool,
-        select: impl Fn(&BlobEntry, &ParsedBlock<'_>, &mut Selection) -> Result<T, FormatError>,
+        select: impl Fn(&BlobEntry, &Block<'_>, &mut Selection) -> Result<T, FormatError>,
     ) -> Result<Filtered<T>, FormatError> {
         let Self {
             selection,
@@ -90,7 +90,7 @@ impl<'a> FilterWorker<'a> {
         // Objects are selected before the transform, which may remove metadata that the selection depends on.
         let (mut block, mut noted) = (None, None);
         if item.is_visited {
-            let parsed = block.insert(ParsedBlock::parse(payload)?);
+            let parsed = block.insert(Block::parse(payload)?);
             noted = Some(select(&item.entry, parsed, selection)?);
         }
         transformed.clear();
@@ -139,7 +139,7 @@ impl<'a> FilterWorker<'a> {
         }
         let block = match block.filter(|_| change == Transformed::No) {
             Some(block) => block,
-            None => ParsedBlock::parse(payload)?,
+            None => Block::parse(payload)?,
         };
         let source = Source {
             payload,
@@ -155,7 +155,7 @@ impl<'a> FilterWorker<'a> {
 /// A block, and the selection of its objects.
 struct Source<'a> {
     payload: &'a [u8],
-    block: ParsedBlock<'a>,
+    block: Block<'a>,
     /// Whether the payload contains all objects of the blob.
     is_whole: bool,
     selection: &'a Selection,
@@ -178,7 +178,7 @@ impl Rewriter {
     ) -> Result<Vec<EncodedFrame>, FormatError> {
         match change {
             _ if payload.len() > MAX_PAYLOAD_LEN as usize => {
-                let block = ParsedBlock::parse(payload)?;
+                let block = Block::parse(payload)?;
                 let mut strings = SourceStrings::new(&block.strings);
                 let mut objects = block.cursor();
                 while let Some(object) = objects.next()? {

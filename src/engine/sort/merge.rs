@@ -6,8 +6,8 @@ use crate::error::{Error, FormatError, Result};
 use crate::io::{Input, system};
 use crate::osm::TypeThenId;
 use crate::pbf::{
-    BlobEntry, BlobFlags, BlockCursor, Compression, EncodedFrame, FrameEncoder, ParsedBlock,
-    RawObject, SourceStrings,
+    BlobEntry, BlobFlags, Block, Compression, EncodedFrame, FrameEncoder, RawElement, RawElements,
+    SourceStrings,
 };
 use crate::runtime::{Context, Pass, WorkItem};
 use std::cmp::Reverse;
@@ -19,13 +19,13 @@ use std::sync::Arc;
 /// The objects of one block in canonical order.
 enum Stream<'a> {
     /// The block is in order.
-    InOrder(Box<BlockCursor<'a>>),
+    InOrder(Box<RawElements<'a>>),
     /// The block was not in order, and its objects were sorted by key and version.
-    Sorted(std::vec::IntoIter<RawObject<'a>>),
+    Sorted(std::vec::IntoIter<RawElement<'a>>),
 }
 
 impl<'a> Stream<'a> {
-    fn new(block: &'a ParsedBlock<'a>, source: &Source) -> Result<Self, FormatError> {
+    fn new(block: &'a Block<'a>, source: &Source) -> Result<Self, FormatError> {
         let mut cursor = block.cursor();
         if source.entry.flags.has(BlobFlags::SORTED) {
             return Ok(Self::InOrder(Box::new(cursor)));
@@ -38,7 +38,7 @@ impl<'a> Stream<'a> {
         Ok(Self::Sorted(objects.into_iter()))
     }
 
-    fn next(&mut self) -> Result<Option<RawObject<'a>>, FormatError> {
+    fn next(&mut self) -> Result<Option<RawElement<'a>>, FormatError> {
         match self {
             Self::InOrder(cursor) => cursor.next(),
             Self::Sorted(objects) => Ok(objects.next()),
@@ -46,7 +46,7 @@ impl<'a> Stream<'a> {
     }
 
     /// Skips the objects before `from` and returns the next one.
-    fn first(&mut self, from: Option<TypeThenId>) -> Result<Option<RawObject<'a>>, FormatError> {
+    fn first(&mut self, from: Option<TypeThenId>) -> Result<Option<RawElement<'a>>, FormatError> {
         loop {
             match self.next()? {
                 Some(object) if from.is_some_and(|from| object.key < from) => {}
@@ -60,7 +60,7 @@ impl<'a> Stream<'a> {
 /// component is the index of the stream.
 type HeadKey = Reverse<(TypeThenId, i64, (usize, u64), usize)>;
 
-fn head_key(object: &RawObject<'_>, source: &Source, stream: usize) -> HeadKey {
+fn head_key(object: &RawElement<'_>, source: &Source, stream: usize) -> HeadKey {
     Reverse((
         object.key,
         object.version,
@@ -71,12 +71,12 @@ fn head_key(object: &RawObject<'_>, source: &Source, stream: usize) -> HeadKey {
 
 impl KeptVersions {
     /// Whether an object replaces the object before it, which is not kept then.
-    fn replaces(self, before: &RawObject<'_>, object: &RawObject<'_>) -> bool {
+    fn replaces(self, before: &RawElement<'_>, object: &RawElement<'_>) -> bool {
         self == Self::HighestVersion && before.key == object.key && before.version < object.version
     }
 
     /// Whether an object has the key and the version of the object before it.
-    fn is_repeated(self, before: &RawObject<'_>, object: &RawObject<'_>) -> bool {
+    fn is_repeated(self, before: &RawElement<'_>, object: &RawElement<'_>) -> bool {
         (before.key, before.version) == (object.key, object.version)
     }
 }
@@ -103,14 +103,14 @@ pub(crate) fn merge_shard(
     };
     let mut blocks = Vec::with_capacity(payloads.len());
     for (index, payload) in payloads.iter().enumerate() {
-        blocks.push(ParsedBlock::parse(payload).map_err(failed(index))?);
+        blocks.push(Block::parse(payload).map_err(failed(index))?);
     }
     let mut strings: Vec<SourceStrings<'_>> = blocks
         .iter()
         .map(|block| SourceStrings::new(&block.strings))
         .collect();
     let mut streams = Vec::with_capacity(blocks.len());
-    let mut heads: Vec<Option<RawObject<'_>>> = Vec::with_capacity(blocks.len());
+    let mut heads: Vec<Option<RawElement<'_>>> = Vec::with_capacity(blocks.len());
     let mut heap: BinaryHeap<HeadKey> = BinaryHeap::with_capacity(blocks.len());
     for (index, (block, source)) in blocks.iter().zip(&shard.sources).enumerate() {
         let mut stream = Stream::new(block, source).map_err(failed(index))?;
@@ -120,9 +120,9 @@ pub(crate) fn merge_shard(
         streams.push(stream);
     }
     // The last object, which a higher version may still replace, with the index of its stream.
-    let mut last: Option<(usize, RawObject<'_>)> = None;
+    let mut last: Option<(usize, RawElement<'_>)> = None;
     let mut add =
-        |index: usize, object: &RawObject<'_>| match (blocks.get(index), strings.get_mut(index)) {
+        |index: usize, object: &RawElement<'_>| match (blocks.get(index), strings.get_mut(index)) {
             (Some(block), Some(strings)) => encoder
                 .add_raw(object, &block.units, strings)
                 .map_err(failed(index)),

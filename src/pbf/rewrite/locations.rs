@@ -2,9 +2,9 @@
 
 use crate::error::FormatError;
 use crate::osm::Location;
-use crate::pbf::block::BlockUnits;
-use crate::pbf::cursor::ParsedBlock;
+use crate::pbf::block::Block;
 use crate::pbf::object::raw_location;
+use crate::pbf::outline::BlockUnits;
 use crate::pbf::schema::{primitive_block, primitive_group, way};
 use crate::pbf::wire::{
     Fields, put_bytes_field, put_bytes_head, put_packed_field, put_sint, varint_len,
@@ -20,7 +20,7 @@ pub(crate) struct WayNodes {
 
 impl WayNodes {
     /// The node references of the ways in `block`.
-    pub(crate) fn of(block: &ParsedBlock<'_>) -> Result<Self, FormatError> {
+    pub(crate) fn of(block: &Block<'_>) -> Result<Self, FormatError> {
         let (mut refs, mut ways) = (Vec::new(), Vec::new());
         block.collect_refs(&mut refs, &mut ways)?;
         Ok(Self { refs, ways })
@@ -48,7 +48,7 @@ pub(crate) fn locate_ways(
     find: impl FnOnce(&WayNodes, &mut Vec<Option<Location>>) -> Result<(), FormatError>,
     out: &mut Vec<u8>,
 ) -> Result<bool, FormatError> {
-    let block = ParsedBlock::parse_bare(payload)?;
+    let block = Block::parse_bare(payload)?;
     let nodes = WayNodes::of(&block)?;
     if nodes.ways.is_empty() {
         return Ok(false);
@@ -83,7 +83,7 @@ pub(crate) struct Relocated {
 /// moved. Nothing is appended if no location changes. Fails if the block has nodes and its units cannot express a
 /// location exactly.
 pub(crate) fn relocate_ways(
-    block: &ParsedBlock<'_>,
+    block: &Block<'_>,
     find_moved: impl FnOnce(&WayNodes) -> Result<Vec<usize>, FormatError>,
     location_of: impl Fn(i64) -> Option<Option<Location>>,
     out: &mut Vec<u8>,
@@ -129,7 +129,7 @@ pub(crate) fn relocate_ways(
 
 /// The units for the locations in ways: those of the block if it has nodes or measures in 1e-7 degree without offset,
 /// otherwise units of 1e-7 degree, which express every location.
-fn scale_of_ways(block: &ParsedBlock<'_>) -> BlockUnits {
+fn scale_of_ways(block: &Block<'_>) -> BlockUnits {
     match block.has_nodes() || block.units.is_decimicro() {
         true => block.units,
         false => BlockUnits {
@@ -142,7 +142,7 @@ fn scale_of_ways(block: &ParsedBlock<'_>) -> BlockUnits {
 /// Appends a block with new locations in its ways. `locations_of` takes the index of a way in the block and returns its
 /// locations, or `None` if the way is to be copied.
 fn put_locations<'p>(
-    block: &ParsedBlock<'_>,
+    block: &Block<'_>,
     locations_of: impl Fn(usize) -> Option<&'p [Option<Location>]>,
     out: &mut Vec<u8>,
 ) -> Result<(), FormatError> {

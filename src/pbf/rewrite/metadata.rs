@@ -1,9 +1,9 @@
 //! Removing metadata from a block on the wire. All other fields are copied.
 
 use crate::error::FormatError;
-use crate::pbf::block::{Group, Message, StringTable};
 use crate::pbf::block_encoder::InfoColumn;
 use crate::pbf::dense::{DenseNodes, put_no_tags};
+use crate::pbf::outline::{Group, Message, StringTable};
 use crate::pbf::schema::{
     dense_nodes, info, object, primitive_block, primitive_group, relation, string_table,
 };

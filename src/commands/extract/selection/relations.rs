@@ -5,7 +5,7 @@ use crate::commands::extract::strategy::{RelationTypes, Strategy};
 use crate::error::{FormatError, Result};
 use crate::index::{EMPTY_SET, IdMap, IdSet, SetAlgebra, SetNumber};
 use crate::osm::ObjectKind;
-use crate::pbf::{BlobEntry, ObjectView, ParsedBlock};
+use crate::pbf::{BlobEntry, Block, ElementView};
 use rustc_hash::FxHashMap;
 
 impl RegionMembers<'_> {
@@ -66,7 +66,7 @@ impl RegionMembers<'_> {
     fn relations_with_members(
         &self,
         entry: &BlobEntry,
-        block: &ParsedBlock<'_>,
+        block: &Block<'_>,
         strategy: &Strategy,
     ) -> Result<FoundRelations, FormatError> {
         let mut found = FoundRelations::default();
@@ -130,7 +130,7 @@ impl RegionMembers<'_> {
     /// members. Empty without `min_percent`.
     fn mostly_kept(
         &self,
-        relation: &ObjectView<'_>,
+        relation: &ElementView<'_>,
         direct: SetNumber,
         members: u64,
         min_percent: Option<u32>,
@@ -170,11 +170,11 @@ struct FoundRelations {
 /// Recognizes the relations of a block that are completed because of their tag `type`.
 struct Types<'b> {
     types: Option<&'b RelationTypes>,
-    block: &'b ParsedBlock<'b>,
+    block: &'b Block<'b>,
 }
 
 impl<'b> Types<'b> {
-    fn new(strategy: &'b Strategy, block: &'b ParsedBlock<'b>) -> Self {
+    fn new(strategy: &'b Strategy, block: &'b Block<'b>) -> Self {
         let types = match strategy {
             Strategy::Smart { types, .. } => Some(types),
             Strategy::Simple | Strategy::CompleteWays { .. } => None,
@@ -182,7 +182,7 @@ impl<'b> Types<'b> {
         Self { types, block }
     }
 
-    fn has(&self, relation: &ObjectView<'_>) -> Result<bool, FormatError> {
+    fn has(&self, relation: &ElementView<'_>) -> Result<bool, FormatError> {
         let wanted = match self.types {
             None => return Ok(false),
             Some(RelationTypes::Any) => return Ok(true),

@@ -1,17 +1,17 @@
 //! What can be counted of objects without taking them apart one by one: metadata and tags, column by
 //! column where nodes are dense.
 
-use super::block::StringTable;
-use super::cursor::{ParsedBlock, ParsedMessage};
+use super::block::{Block, BlockMessage};
 use super::dense::{Delta, DenseNodes};
 use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage};
+use super::outline::StringTable;
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
 use crate::pbf::wire::Packed;
 
 /// Counts of objects of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Facts {
+pub(crate) struct ObjectCounts {
     pub objects: u64,
     pub with_version: u64,
     pub with_timestamp: u64,
@@ -29,24 +29,24 @@ pub(crate) struct Facts {
     pub times: Option<(i64, i64)>,
 }
 
-impl ParsedBlock<'_> {
+impl Block<'_> {
     /// Counts the objects of each kind.
-    pub(crate) fn facts(&self) -> Result<[Facts; 3], FormatError> {
-        let mut facts = [Facts::default(); 3];
+    pub(crate) fn object_counts(&self) -> Result<[ObjectCounts; 3], FormatError> {
+        let mut facts = [ObjectCounts::default(); 3];
         for message in self.messages() {
             let found = &mut facts[message.kind() as usize];
             match message {
-                ParsedMessage::Dense(dense) => found.add_dense(dense, &self.strings)?,
-                ParsedMessage::Single(ObjectKind::Node, bytes) => {
+                BlockMessage::Dense(dense) => found.add_dense(dense, &self.strings)?,
+                BlockMessage::Single(ObjectKind::Node, bytes) => {
                     let node = NodeMessage::parse(bytes)?;
                     found.add_object(&node.info, &node.keys, &Packed::default(), &self.strings)?;
                 }
-                ParsedMessage::Single(ObjectKind::Way, bytes) => {
+                BlockMessage::Single(ObjectKind::Way, bytes) => {
                     let way = WayMessage::parse(bytes)?;
                     let info = way.info.map_or(Ok(RawInfo::default()), RawInfo::parse)?;
                     found.add_object(&info, &way.keys, &way.refs, &self.strings)?;
                 }
-                ParsedMessage::Single(ObjectKind::Relation, bytes) => {
+                BlockMessage::Single(ObjectKind::Relation, bytes) => {
                     let relation = RelationMessage::parse(bytes)?;
                     let info = relation
                         .info
@@ -60,7 +60,7 @@ impl ParsedBlock<'_> {
     }
 }
 
-impl Facts {
+impl ObjectCounts {
     fn add_object(
         &mut self,
         info: &RawInfo,

@@ -1,18 +1,19 @@
 //! Objects of a block in plain form: strings instead of their indexes, nanodegrees instead of units.
 
-use super::block::{BlockUnits, StringTable};
-use super::cursor::{ParsedBlock, RawForm, RawObject};
+use super::block::Block;
 use super::dense::Delta;
 use super::element::{Info, Member};
 use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage};
 use super::object::{Object, ObjectBody};
+use super::outline::{BlockUnits, StringTable};
+use super::raw_element::{RawElement, RawForm};
 use crate::error::FormatError;
 use crate::osm::{Location, NANO_PER_DECIMICRO, ObjectKind, id_from_rank};
 use crate::pbf::wire::{Packed, Varints};
 
 /// An object in plain form. Can be filled again and again, so that its lists keep their memory.
 #[derive(Debug, Clone)]
-pub(crate) struct PlainObject<'a> {
+pub(crate) struct ObjectBuffer<'a> {
     pub kind: ObjectKind,
     pub id: i64,
     pub info: Info<'a>,
@@ -25,7 +26,7 @@ pub(crate) struct PlainObject<'a> {
     pub members: Vec<Member<'a>>,
 }
 
-impl Default for PlainObject<'_> {
+impl Default for ObjectBuffer<'_> {
     fn default() -> Self {
         Self {
             kind: ObjectKind::Node,
@@ -40,12 +41,12 @@ impl Default for PlainObject<'_> {
     }
 }
 
-impl<'a> PlainObject<'a> {
+impl<'a> ObjectBuffer<'a> {
     /// Takes in an object of a block.
     pub(crate) fn fill(
         &mut self,
-        object: &RawObject<'a>,
-        block: &ParsedBlock<'a>,
+        object: &RawElement<'a>,
+        block: &Block<'a>,
     ) -> Result<(), FormatError> {
         let strings = &block.strings;
         (self.kind, self.id) = (object.key.0, id_from_rank(object.key.1));
@@ -129,11 +130,7 @@ impl<'a> PlainObject<'a> {
         }
     }
 
-    fn set_info(
-        &mut self,
-        message: Option<&[u8]>,
-        block: &ParsedBlock<'a>,
-    ) -> Result<(), FormatError> {
+    fn set_info(&mut self, message: Option<&[u8]>, block: &Block<'a>) -> Result<(), FormatError> {
         let raw = message.map_or(Ok(RawInfo::default()), RawInfo::parse)?;
         self.info = Info::resolve(&raw, &block.units, &block.strings)?;
         Ok(())
@@ -180,7 +177,7 @@ fn nearest_e7(nano: i64) -> i32 {
     rounded.clamp(i32::MIN.into(), i32::MAX.into()) as i32
 }
 
-impl RawObject<'_> {
+impl RawElement<'_> {
     /// Whether two objects are the same to the last bit, where the strings of one block are the first of
     /// the other's and the units are the same. `false` says nothing.
     pub(crate) fn is_bitwise_equal(&self, other: &Self) -> bool {

@@ -1,7 +1,7 @@
 //! The objects of a block as questions see them: id, tags by string id, references. Only what is asked
 //! for is decoded.
 
-use super::cursor::{ParsedBlock, ParsedMessage};
+use super::block::{Block, BlockMessage};
 use super::dense::{Delta, next_tag_run};
 use super::messages::{RelationMessage, WayRefs, object_id};
 use super::schema::object;
@@ -12,7 +12,7 @@ use crate::pbf::wire::{Packed, Varints};
 
 /// One object of a block.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ObjectView<'a> {
+pub(crate) struct ElementView<'a> {
     pub kind: ObjectKind,
     form: Form<'a>,
 }
@@ -23,20 +23,20 @@ enum Form<'a> {
     Message(&'a [u8]),
 }
 
-impl<'a> ParsedBlock<'a> {
+impl<'a> Block<'a> {
     /// Calls `look` with each object in file order.
     pub(crate) fn for_each_object(
         &self,
-        mut look: impl FnMut(ObjectView<'_>) -> Result<(), FormatError>,
+        mut look: impl FnMut(ElementView<'_>) -> Result<(), FormatError>,
     ) -> Result<(), FormatError> {
         for message in self.messages() {
             match message {
-                ParsedMessage::Single(kind, bytes) => look(ObjectView::message(*kind, bytes))?,
-                ParsedMessage::Dense(dense) => {
+                BlockMessage::Single(kind, bytes) => look(ElementView::message(*kind, bytes))?,
+                BlockMessage::Dense(dense) => {
                     let (mut ids, mut tags) = (Delta::new(&dense.ids), dense.keys_vals.values());
                     for _ in 0..dense.len() {
                         let (id, keys_vals) = (ids.read()?, next_tag_run(&mut tags)?);
-                        look(ObjectView::dense(id, keys_vals))?;
+                        look(ElementView::dense(id, keys_vals))?;
                     }
                 }
             }
@@ -52,13 +52,13 @@ impl<'a> ParsedBlock<'a> {
     ) -> Result<(), FormatError> {
         for message in self.messages() {
             match message {
-                ParsedMessage::Single(found, bytes) if *found == kind => {
-                    ObjectView::message(kind, bytes).any_tag(|key, value| {
+                BlockMessage::Single(found, bytes) if *found == kind => {
+                    ElementView::message(kind, bytes).any_tag(|key, value| {
                         look(key, value);
                         false
                     })?;
                 }
-                ParsedMessage::Dense(dense) if kind == ObjectKind::Node => {
+                BlockMessage::Dense(dense) if kind == ObjectKind::Node => {
                     let mut ids = dense.keys_vals.values();
                     while !ids.is_done() {
                         match ids.read()? {
@@ -67,14 +67,14 @@ impl<'a> ParsedBlock<'a> {
                         }
                     }
                 }
-                ParsedMessage::Single(..) | ParsedMessage::Dense(_) => {}
+                BlockMessage::Single(..) | BlockMessage::Dense(_) => {}
             }
         }
         Ok(())
     }
 }
 
-impl<'a> ObjectView<'a> {
+impl<'a> ElementView<'a> {
     /// A dense node.
     pub(super) const fn dense(id: i64, keys_vals: &'a [u8]) -> Self {
         Self {

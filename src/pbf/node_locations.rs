@@ -1,12 +1,12 @@
 //! Where the nodes of a block are.
 
-use super::cursor::{ParsedBlock, ParsedMessage};
+use super::block::{Block, BlockMessage};
 use super::dense::{Delta, DenseNodes, STRIDE, next_tag_run};
 use super::messages::{NodeMessage, WayMessage};
 use crate::error::FormatError;
 use crate::osm::{DECIMICRO_PER_DEGREE, Location, NANO_PER_DECIMICRO, ObjectKind};
 
-impl ParsedBlock<'_> {
+impl Block<'_> {
     /// Calls `look` with the id of each node and where it is: `None` for a deleted one, and for one that
     /// lies outside of the world, which is how some writers say that there is no location.
     pub(crate) fn for_each_location(
@@ -39,7 +39,7 @@ impl ParsedBlock<'_> {
     ) -> Result<(), FormatError> {
         let (mut ids, mut locations, mut number) = (Vec::new(), Vec::new(), 0);
         for message in self.messages() {
-            let ParsedMessage::Single(ObjectKind::Way, bytes) = message else {
+            let BlockMessage::Single(ObjectKind::Way, bytes) = message else {
                 continue;
             };
             number += 1;
@@ -75,8 +75,8 @@ impl ParsedBlock<'_> {
     ) -> Result<(), FormatError> {
         for message in self.messages() {
             match message {
-                ParsedMessage::Dense(dense) => self.walk_dense::<TAGS>(dense, &mut look)?,
-                ParsedMessage::Single(ObjectKind::Node, bytes) => {
+                BlockMessage::Dense(dense) => self.walk_dense::<TAGS>(dense, &mut look)?,
+                BlockMessage::Single(ObjectKind::Node, bytes) => {
                     let node = NodeMessage::parse(bytes)?;
                     let location = match node.info.visible {
                         Some(false) => None,
@@ -84,7 +84,7 @@ impl ParsedBlock<'_> {
                     };
                     look(node.id, location, !node.keys.is_empty());
                 }
-                ParsedMessage::Single(..) => {}
+                BlockMessage::Single(..) => {}
             }
         }
         Ok(())

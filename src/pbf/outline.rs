@@ -1,0 +1,263 @@
+//! The outline of a PrimitiveBlock (osmformat.proto): string table, units, and the messages of its groups, undecoded.
+
+use super::schema::{primitive_block, primitive_group, string_table};
+use super::wire::Fields;
+use crate::error::FormatError;
+use crate::osm::ObjectKind;
+
+/// The strings of one block. Index 0 is the empty delimiter.
+#[derive(Debug, Clone, Default)]
+pub struct StringTable<'a>(Vec<&'a str>);
+
+/// More strings than anything can refer to in a block of 32 MiB; each takes memory, if it is empty or not.
+const MOST_STRINGS: usize = 1 << 22;
+
+/// Fails where a table has more strings than that.
+pub(super) fn check_string_count(count: usize) -> Result<(), FormatError> {
+    match count > MOST_STRINGS {
+        true => Err(FormatError::with(format!(
+            "a string table of more than {MOST_STRINGS} strings"
+        ))),
+        false => Ok(()),
+    }
+}
+
+impl<'a> StringTable<'a> {
+    /// Reads a StringTable message. Fails on a string that is not UTF-8, and on millions of them.
+    pub fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
+        let mut strings = Vec::with_capacity(message.len() / 12);
+        let mut fields = Fields::new(message);
+        while let Some(field) = fields.next().map_err(|error| error.within("StringTable"))? {
+            if field.number == string_table::S {
+                let text = std::str::from_utf8(field.bytes()?).map_err(|_| {
+                    FormatError::with(format!("string {} is not UTF-8", strings.len()))
+                })?;
+                strings.push(text);
+                check_string_count(strings.len())?;
+            }
+        }
+        Ok(Self(strings))
+    }
+
+    /// The string with that index.
+    #[inline]
+    pub fn get(&self, index: u64) -> Result<&'a str, FormatError> {
+        usize::try_from(index)
+            .ok()
+            .and_then(|index| self.0.get(index).copied())
+            .ok_or_else(|| self.out_of_range(index))
+    }
+
+    fn out_of_range(&self, index: u64) -> FormatError {
+        string_out_of_range(index, self.0.len() as u64)
+    }
+
+    /// Fails where `index` is out of range.
+    #[inline]
+    pub fn check(&self, index: u64) -> Result<(), FormatError> {
+        if index < self.0.len() as u64 {
+            Ok(())
+        } else {
+            Err(self.out_of_range(index))
+        }
+    }
+
+    /// How many strings there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is no string.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The strings in order.
+    pub fn iter(&self) -> impl Iterator<Item = &'a str> + '_ {
+        self.0.iter().copied()
+    }
+}
+
+/// The error for an index into a table of `count` strings that does not have it.
+pub(super) fn string_out_of_range(index: u64, count: u64) -> FormatError {
+    FormatError::with(format!(
+        "string index {index} is out of range (the table has {count} strings)"
+    ))
+}
+
+/// How the integers of a block become coordinates and times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockUnits {
+    /// Nanodegrees a unit of latitude or longitude.
+    pub granularity: i64,
+    /// Nanodegrees added to every latitude.
+    pub lat_offset: i64,
+    /// Nanodegrees added to every longitude.
+    pub lon_offset: i64,
+    /// Milliseconds a unit of time.
+    pub date_granularity: i64,
+}
+
+impl Default for BlockUnits {
+    fn default() -> Self {
+        Self {
+            granularity: 100,
+            lat_offset: 0,
+            lon_offset: 0,
+            date_granularity: 1000,
+        }
+    }
+}
+
+impl BlockUnits {
+    /// Nanodegrees of a stored latitude.
+    #[inline]
+    pub const fn nano_lat(&self, value: i64) -> i64 {
+        self.lat_offset
+            .wrapping_add(self.granularity.wrapping_mul(value))
+    }
+
+    /// Nanodegrees of a stored longitude.
+    #[inline]
+    pub const fn nano_lon(&self, value: i64) -> i64 {
+        self.lon_offset
+            .wrapping_add(self.granularity.wrapping_mul(value))
+    }
+
+    /// Whether a unit of latitude and longitude is 1e-7 degree, counted from 0.
+    #[inline]
+    pub(crate) const fn is_decimicro(&self) -> bool {
+        self.granularity == 100 && self.lat_offset == 0 && self.lon_offset == 0
+    }
+
+    /// Whether this is the units that new blocks have.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Seconds since 1970 of a stored time.
+    #[inline]
+    pub const fn seconds(&self, value: i64) -> i64 {
+        if self.date_granularity == 1000 {
+            value
+        } else {
+            value.wrapping_mul(self.date_granularity).div_euclid(1000)
+        }
+    }
+}
+
+/// One of the messages that a PrimitiveGroup holds, undecoded.
+#[derive(Debug, Clone, Copy)]
+pub enum Message<'a> {
+    /// A plain node.
+    Node(&'a [u8]),
+    /// Many nodes, column by column.
+    Dense(&'a [u8]),
+    /// A way.
+    Way(&'a [u8]),
+    /// A relation.
+    Relation(&'a [u8]),
+    /// A changeset or a field this crate does not know: kept where blocks are copied, else ignored.
+    Other,
+}
+
+impl Message<'_> {
+    /// The kind of object in the message.
+    pub const fn kind(&self) -> Option<ObjectKind> {
+        match self {
+            Self::Node(_) | Self::Dense(_) => Some(ObjectKind::Node),
+            Self::Way(_) => Some(ObjectKind::Way),
+            Self::Relation(_) => Some(ObjectKind::Relation),
+            Self::Other => None,
+        }
+    }
+}
+
+/// A PrimitiveGroup.
+#[derive(Debug, Clone, Copy)]
+pub struct Group<'a>(pub(crate) &'a [u8]);
+
+impl<'a> Group<'a> {
+    /// Calls `visit` with each message of the group, in order.
+    pub fn try_for_each<E: From<FormatError>>(
+        &self,
+        mut visit: impl FnMut(Message<'a>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut fields = Fields::new(self.0);
+        while let Some(field) = fields
+            .next()
+            .map_err(|error| error.within("PrimitiveGroup"))?
+        {
+            visit(match field.number {
+                primitive_group::NODES => Message::Node(field.bytes()?),
+                primitive_group::DENSE => Message::Dense(field.bytes()?),
+                primitive_group::WAYS => Message::Way(field.bytes()?),
+                primitive_group::RELATIONS => Message::Relation(field.bytes()?),
+                _ => Message::Other,
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// The outline of a Block: where its parts are, nothing decoded.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct BlockOutline<'a> {
+    pub string_table: &'a [u8],
+    pub groups: Vec<Group<'a>>,
+    pub units: BlockUnits,
+    /// Every field but the string table and the groups, as found.
+    pub other_fields: Vec<&'a [u8]>,
+}
+
+impl<'a> BlockOutline<'a> {
+    pub(crate) fn parse(payload: &'a [u8]) -> Result<Self, FormatError> {
+        let (mut block, mut has_strings) = (Self::default(), false);
+        let mut fields = Fields::new(payload);
+        while let Some(field) = fields
+            .next()
+            .map_err(|error| error.within("PrimitiveBlock"))?
+        {
+            match field.number {
+                primitive_block::STRINGTABLE if std::mem::replace(&mut has_strings, true) => {
+                    return Err(FormatError::new("a block with several string tables"));
+                }
+                primitive_block::STRINGTABLE => block.string_table = field.bytes()?,
+                primitive_block::PRIMITIVEGROUP => match field.bytes()? {
+                    [] => {}
+                    group => block.groups.push(Group(group)),
+                },
+                number => {
+                    block.other_fields.push(field.raw);
+                    match number {
+                        primitive_block::GRANULARITY => {
+                            block.units.granularity = positive(field.varint()?, "granularity")?
+                        }
+                        primitive_block::DATE_GRANULARITY => {
+                            block.units.date_granularity =
+                                positive(field.varint()?, "date_granularity")?
+                        }
+                        primitive_block::LAT_OFFSET => {
+                            block.units.lat_offset = field.varint()? as i64
+                        }
+                        primitive_block::LON_OFFSET => {
+                            block.units.lon_offset = field.varint()? as i64
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+        Ok(block)
+    }
+}
+
+fn positive(value: u64, name: &str) -> Result<i64, FormatError> {
+    match i32::try_from(value) {
+        Ok(value) if value > 0 => Ok(i64::from(value)),
+        _ => Err(FormatError::with(format!(
+            "{name} {} is not a positive number",
+            value as i64
+        ))),
+    }
+}

@@ -1,0 +1,213 @@
+//! The elements of a block as they are stored, for merging and patching.
+
+use super::block::BlockMessage;
+use super::block_encoder::BlockEncoder;
+use super::dense::{RawNode, RawNodes};
+use super::element_view::ElementView;
+use super::intern::SourceStrings;
+use super::messages::{
+    NodeMessage, ObjectOutline, RawInfo, RelationMessage, WayMessage, object_id,
+};
+use super::object::exact_quotient;
+use super::outline::BlockUnits;
+use crate::error::FormatError;
+use crate::osm::{ObjectKind, TypeThenId, id_rank};
+use crate::pbf::wire::Packed;
+
+/// One object of a block, in the block's units and strings.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RawElement<'a> {
+    /// The place in canonical order.
+    pub key: TypeThenId,
+    /// Version, or 0.
+    pub version: i64,
+    pub(super) form: RawForm<'a>,
+    tagged: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum RawForm<'a> {
+    Dense(RawNode<'a>),
+    Message(&'a [u8]),
+}
+
+impl<'a> RawElement<'a> {
+    /// The object in the units of new blocks, where it can be expressed in them exactly, and the
+    /// units that it has then. What has no coordinates has no units but that of time.
+    pub(crate) fn in_default_units(
+        mut self,
+        units: &BlockUnits,
+    ) -> Result<(Self, BlockUnits), FormatError> {
+        let default = BlockUnits::default();
+        if units.is_default() {
+            return Ok((self, default));
+        }
+        let rescaled = match &mut self.form {
+            RawForm::Dense(node) => rescale(node, units),
+            RawForm::Message(message) => {
+                let scaled = self.key.0 == ObjectKind::Node
+                    || units.date_granularity != default.date_granularity
+                    || ObjectOutline::parse(message)?.has_locations;
+                !scaled
+            }
+        };
+        Ok((self, if rescaled { default } else { *units }))
+    }
+
+    /// The metadata, in the block's units.
+    pub(crate) fn info(&self) -> Result<RawInfo, FormatError> {
+        match &self.form {
+            RawForm::Dense(node) => Ok(node.info),
+            RawForm::Message(message) => RawInfo::parse(ObjectOutline::parse(message)?.info),
+        }
+    }
+
+    /// Latitude and longitude of a node, in the block's units.
+    pub(crate) fn location(&self) -> Result<Option<(i64, i64)>, FormatError> {
+        match (&self.form, self.key.0) {
+            (RawForm::Dense(node), _) => Ok(Some((node.lat, node.lon))),
+            (RawForm::Message(message), ObjectKind::Node) => {
+                let node = NodeMessage::parse(message)?;
+                Ok(Some((node.lat, node.lon)))
+            }
+            (RawForm::Message(_), _) => Ok(None),
+        }
+    }
+
+    /// Whether this is a node among others, column by column.
+    pub(crate) const fn is_dense(&self) -> bool {
+        matches!(self.form, RawForm::Dense(_))
+    }
+
+    /// How many refs a way has, and how many of them have a location.
+    pub(crate) fn count_refs(&self) -> Result<(usize, usize), FormatError> {
+        match (&self.form, self.key.0) {
+            (RawForm::Message(message), ObjectKind::Way) => {
+                let way = WayMessage::parse(message)?;
+                way.check()?;
+                Ok((way.refs.count(), way.lats.count()))
+            }
+            _ => Ok((0, 0)),
+        }
+    }
+
+    /// The object as questions see it.
+    pub(crate) const fn view(&self) -> ElementView<'a> {
+        match self.form {
+            RawForm::Dense(node) => ElementView::dense(node.id, node.keys_vals),
+            RawForm::Message(message) => ElementView::message(self.key.0, message),
+        }
+    }
+
+    /// The object without its tags.
+    pub(crate) fn without_tags(self) -> Self {
+        Self {
+            tagged: false,
+            ..self
+        }
+    }
+
+    /// Adds the object to a block of the same units.
+    pub(crate) fn add_to(
+        &self,
+        builder: &mut BlockEncoder,
+        source: &mut SourceStrings<'_>,
+    ) -> Result<(), FormatError> {
+        let tagged = self.tagged;
+        match (self.form, self.key.0) {
+            (RawForm::Dense(mut node), _) => {
+                if !tagged {
+                    node.keys_vals = &[];
+                }
+                builder.add_raw_node(&node, source)
+            }
+            (RawForm::Message(bytes), ObjectKind::Node) => {
+                let mut node = NodeMessage::parse(bytes)?;
+                drop_unless(tagged, &mut node.keys, &mut node.values);
+                builder.add_node_message(&node, source)
+            }
+            (RawForm::Message(bytes), ObjectKind::Way) => {
+                let mut way = WayMessage::parse(bytes)?;
+                drop_unless(tagged, &mut way.keys, &mut way.values);
+                builder.add_way_message(&way, source)
+            }
+            (RawForm::Message(bytes), ObjectKind::Relation) => {
+                let mut relation = RelationMessage::parse(bytes)?;
+                drop_unless(tagged, &mut relation.keys, &mut relation.values);
+                builder.add_relation_message(&relation, source)
+            }
+        }
+    }
+}
+
+fn drop_unless(tagged: bool, keys: &mut Packed<'_>, values: &mut Packed<'_>) {
+    if !tagged {
+        (*keys, *values) = (Packed::default(), Packed::default());
+    }
+}
+
+/// Brings a node into the units of new blocks. `false`, and nothing done, where that is not exact.
+fn rescale(node: &mut RawNode<'_>, units: &BlockUnits) -> bool {
+    let default = BlockUnits::default();
+    let lat = exact_quotient(units.nano_lat(node.lat), default.granularity);
+    let lon = exact_quotient(units.nano_lon(node.lon), default.granularity);
+    let time = node.info.timestamp.checked_mul(units.date_granularity);
+    let time = time.and_then(|millis| exact_quotient(millis, default.date_granularity));
+    match (lat, lon, time) {
+        (Some(lat), Some(lon), Some(time)) => {
+            (node.lat, node.lon, node.info.timestamp) = (lat, lon, time);
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Walks the objects of a [`Block`].
+#[derive(Debug)]
+pub(crate) struct RawElements<'a> {
+    messages: std::slice::Iter<'a, BlockMessage<'a>>,
+    dense: Option<RawNodes<'a>>,
+}
+
+impl<'a> RawElements<'a> {
+    pub(super) fn new(messages: &'a [BlockMessage<'a>]) -> Self {
+        Self {
+            messages: messages.iter(),
+            dense: None,
+        }
+    }
+
+    /// The next object in file order.
+    pub(crate) fn next(&mut self) -> Result<Option<RawElement<'a>>, FormatError> {
+        loop {
+            if let Some(nodes) = &mut self.dense {
+                if let Some(node) = nodes.next()? {
+                    return Ok(Some(RawElement {
+                        key: (ObjectKind::Node, id_rank(node.id)),
+                        version: node.info.version,
+                        form: RawForm::Dense(node),
+                        tagged: true,
+                    }));
+                }
+                self.dense = None;
+            }
+            match self.messages.next() {
+                None => return Ok(None),
+                Some(BlockMessage::Dense(dense)) => self.dense = Some(dense.raw_nodes()),
+                Some(BlockMessage::Single(kind, message)) => {
+                    return single(*kind, message).map(Some);
+                }
+            }
+        }
+    }
+}
+
+fn single(kind: ObjectKind, message: &[u8]) -> Result<RawElement<'_>, FormatError> {
+    let version = RawInfo::version_in(ObjectOutline::parse(message)?.info)?;
+    Ok(RawElement {
+        key: (kind, id_rank(object_id(message, kind)?)),
+        version,
+        form: RawForm::Message(message),
+        tagged: true,
+    })
+}
