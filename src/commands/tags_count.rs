@@ -8,7 +8,7 @@ use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPass, BlobPlan, PlanNeeds};
 use crate::osm::{KindSet, ObjectKind, TagExpression, TagFilter};
 use crate::pbf::{BlobEntry, Block, StringTable};
-use crate::runtime::Context;
+use crate::runtime::{Context, sort_by};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -144,14 +144,14 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let (mut tags, distinct) = table.finish(|count| kept.contains(&count))?;
     let by_name = |a: &TagCount, b: &TagCount| (&a.key, &a.value).cmp(&(&b.key, &b.value));
     match options.order {
-        TagOrder::CountDescending => {
-            tags.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| by_name(a, b)));
-        }
-        TagOrder::CountAscending => {
-            tags.sort_by(|a, b| a.count.cmp(&b.count).then_with(|| by_name(a, b)));
-        }
-        TagOrder::NameAscending => tags.sort_by(by_name),
-        TagOrder::NameDescending => tags.sort_by(|a, b| by_name(b, a)),
+        TagOrder::CountDescending => sort_by(&mut tags, ctx, |a, b| {
+            b.count.cmp(&a.count).then_with(|| by_name(a, b))
+        }),
+        TagOrder::CountAscending => sort_by(&mut tags, ctx, |a, b| {
+            a.count.cmp(&b.count).then_with(|| by_name(a, b))
+        }),
+        TagOrder::NameAscending => sort_by(&mut tags, ctx, by_name),
+        TagOrder::NameDescending => sort_by(&mut tags, ctx, |a, b| by_name(b, a)),
     }
     Ok(Summary { tags, distinct })
 }

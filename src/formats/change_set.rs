@@ -3,6 +3,7 @@
 use super::write_osc::ChangeAction;
 use crate::osm::{Bbox, Location, ObjectKind, StringPool, TypeThenId, id_rank};
 use crate::pbf::{Info, Member, Object, ObjectBody};
+use crate::runtime::{Context, sort_by};
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -211,9 +212,9 @@ impl ChangeSet {
 
     /// Sorts the changes into canonical order and keeps one per object: the highest version, of equal versions the
     /// latest, of equal times the last in file order.
-    pub(super) fn sort_and_keep_newest(&mut self) {
+    pub(super) fn sort_and_keep_newest(&mut self, ctx: &Context) {
         // The sort is stable: changes of one object keep the order in which they were read.
-        self.changes.sort_by_key(|change| change.key);
+        sort_by(&mut self.changes, ctx, |one, other| one.key.cmp(&other.key));
         self.changes.dedup_by(|later, kept| {
             let same = later.key == kept.key;
             // Of changes with equal rank, the one read last wins.
@@ -499,7 +500,7 @@ mod tests {
             changes: changes.to_vec(),
             ..ChangeSet::default()
         };
-        set.sort_and_keep_newest();
+        set.sort_and_keep_newest(&Context::new(1));
         set.changes()[0].uid
     }
 

@@ -38,7 +38,7 @@ pub fn read_change_files<P: AsRef<Path>>(paths: &[P], ctx: &Context) -> Result<C
     let inputs = inputs.collect::<Result<Vec<_>>>()?;
     let mut changes = read::read_all(&inputs, TextFormat::OsmChange, ctx)?;
     changes.note_replication(read::sidecar_state(paths));
-    changes.sort_and_keep_newest();
+    changes.sort_and_keep_newest(ctx);
     Ok(changes)
 }
 
@@ -62,8 +62,9 @@ pub fn read_osm_file(path: &Path) -> Result<ChangeSet> {
         Some(TextFormat::Opl) => TextFormat::Opl,
         _ => TextFormat::Osm,
     };
-    let mut objects = read::read_all(&[input], format, &Context::default())?;
-    objects.sort_and_keep_newest();
+    let ctx = Context::default();
+    let mut objects = read::read_all(&[input], format, &ctx)?;
+    objects.sort_and_keep_newest(&ctx);
     Ok(objects)
 }
 

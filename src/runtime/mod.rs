@@ -2,6 +2,7 @@
 
 mod context;
 mod observer;
+mod parallel_sort;
 mod pass;
 mod phase;
 #[cfg(test)]
@@ -11,6 +12,7 @@ mod threads;
 
 pub use context::{Context, InputFormat, IoMode};
 pub use observer::{NoObserver, Observer, human_bytes};
+pub(crate) use parallel_sort::sort_by;
 pub(crate) use pass::{Pass, WorkItem};
 pub use phase::parallel_classify_phase;
 pub use stats::{Counter, Phase, PhaseTimes, Stats, StatsReport};

@@ -1,0 +1,153 @@
+//! The check of one kind of objects in a blob.
+
+use super::{Dangling, IdViolation};
+use crate::error::FormatError;
+use crate::index::IdSet;
+use crate::osm::{ObjectKind, TypeThenId, id_from_rank};
+use crate::pbf::{BlobEntry, Block};
+
+/// The first and the last key of a blob, and the versions of these two objects.
+pub(super) type Ends = (TypeThenId, TypeThenId, i64, i64);
+
+/// The position of a violation in its blob: the kind of the object, the number of objects of that kind before it, and
+/// whether the id occurs again. An id can both occur again and be out of order.
+pub(super) type Position = (ObjectKind, u64, bool);
+
+/// The findings of a worker in a blob, for one kind of objects.
+#[derive(Default)]
+pub(super) struct Found {
+    pub index: usize,
+    pub ends: Option<Ends>,
+    pub count: u64,
+    pub ids: Vec<i64>,
+    pub violations: Vec<(Position, IdViolation)>,
+    pub dangling: Vec<Dangling>,
+    pub nested: Vec<Dangling>,
+}
+
+/// The rule for two objects in a row.
+#[derive(Clone, Copy)]
+pub(super) struct Order {
+    pub history: bool,
+}
+
+impl Order {
+    /// `None` if `next` may follow `last`; otherwise whether both are the same object.
+    pub(super) fn violation(
+        self,
+        last: (TypeThenId, i64),
+        next: (TypeThenId, i64),
+    ) -> Option<bool> {
+        match last.0.cmp(&next.0) {
+            std::cmp::Ordering::Less => None,
+            std::cmp::Ordering::Greater => Some(false),
+            std::cmp::Ordering::Equal if self.history && last.1 < next.1 => None,
+            std::cmp::Ordering::Equal => Some(true),
+        }
+    }
+}
+
+/// The check of one kind of objects in a blob.
+pub(super) struct BlobCheck<'a> {
+    pub kind: ObjectKind,
+    pub entry: &'a BlobEntry,
+    pub history: bool,
+    pub checks_ids: bool,
+    pub collects: bool,
+    /// Whether ids that occur again are found with a set of all ids, and not by comparing neighbours.
+    pub full: bool,
+}
+
+impl BlobCheck<'_> {
+    /// Counts and collects the ids of the kind, and compares the ids of adjacent objects.
+    pub(super) fn keys(&self, block: &Block<'_>) -> Result<Found, FormatError> {
+        let mut found = Found::default();
+        let order = Order {
+            history: self.history,
+        };
+        let mut keys = block.keys();
+        let mut last: Option<(TypeThenId, i64)> = None;
+        while let Some(key) = keys.next()? {
+            let version = if self.history {
+                keys.version_info()?.version
+            } else {
+                0
+            };
+            let is_wanted = key.0 == self.kind;
+            let id = id_from_rank(key.1);
+            if is_wanted {
+                found.count += 1;
+                if self.collects {
+                    found.ids.push(id);
+                }
+            }
+            let violation = last.and_then(|last| order.violation(last, (key, version)));
+            if let Some(duplicate) = violation
+                && is_wanted
+                && self.checks_ids
+                && !(duplicate && self.full)
+            {
+                let violation = IdViolation {
+                    kind: self.kind,
+                    id,
+                    blob: self.entry.number,
+                    duplicate,
+                };
+                let place = (self.kind, found.count - 1, duplicate);
+                found.violations.push((place, violation));
+            }
+            let (first, first_version) = found.ends.map_or((key, version), |ends| (ends.0, ends.2));
+            found.ends = Some((first, key, first_version, version));
+            last = Some((key, version));
+        }
+        Ok(found)
+    }
+
+    /// Looks up the references of ways or of relations. References of relations to relations are only collected.
+    pub(super) fn refs(
+        &self,
+        block: &Block<'_>,
+        sets: &[IdSet; 3],
+        found: &mut Found,
+    ) -> Result<(), FormatError> {
+        if self.kind == ObjectKind::Way {
+            return self.node_refs(block, &sets[ObjectKind::Node as usize], found);
+        }
+        block.for_each_member(|relation, kind, id| {
+            let member = Dangling {
+                kind,
+                id,
+                in_kind: ObjectKind::Relation,
+                in_id: relation,
+            };
+            if kind == ObjectKind::Relation {
+                found.nested.push(member);
+            } else if !sets[kind as usize].contains(id) {
+                found.dangling.push(member);
+            }
+        })
+    }
+
+    /// Looks up the nodes of ways, many at a time.
+    fn node_refs(
+        &self,
+        block: &Block<'_>,
+        nodes: &IdSet,
+        found: &mut Found,
+    ) -> Result<(), FormatError> {
+        let (mut refs, mut ways) = (Vec::new(), Vec::new());
+        block.collect_refs(&mut refs, &mut ways)?;
+        nodes.for_each_absent(&refs, |index| {
+            let way = ways.partition_point(|(_, end)| *end <= index);
+            if let (Some(&id), Some(&(in_id, _))) = (refs.get(index), ways.get(way)) {
+                found.dangling.push(Dangling {
+                    kind: ObjectKind::Node,
+                    id,
+                    in_kind: ObjectKind::Way,
+                    in_id,
+                });
+            }
+        });
+        Ok(())
+    }
+}

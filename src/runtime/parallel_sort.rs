@@ -1,0 +1,45 @@
+//! Sorting in memory on every core.
+
+use super::Context;
+use rayon::slice::ParallelSliceMut;
+use std::cmp::Ordering;
+
+/// The number of items from which on starting threads pays.
+const MIN_PARALLEL: usize = 1 << 16;
+
+/// Sorts items on the worker threads of a context. The sort is stable, so that the result does not depend on their
+/// number. It takes as much memory again as the items.
+pub(crate) fn sort_by<T: Send>(
+    items: &mut [T],
+    ctx: &Context,
+    compare: impl Fn(&T, &T) -> Ordering + Send + Sync,
+) {
+    let is_parallel = ctx.jobs > 1 && items.len() >= MIN_PARALLEL;
+    let pool = is_parallel.then(|| {
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(ctx.jobs)
+            .build()
+    });
+    match pool {
+        Some(Ok(pool)) => pool.install(|| items.par_sort_by(&compare)),
+        // A system that is short of threads still gets its items sorted.
+        Some(Err(_)) | None => items.sort_by(compare),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_number_of_threads_gives_the_same_stable_order() {
+        let items = || (0u32..200_000).map(|at| (at.wrapping_mul(2_654_435_761) >> 22, at));
+        let mut expected: Vec<_> = items().collect();
+        expected.sort_by_key(|item| item.0);
+        for jobs in [1, 2, 5] {
+            let mut sorted: Vec<_> = items().collect();
+            sort_by(&mut sorted, &Context::new(jobs), |a, b| a.0.cmp(&b.0));
+            assert!(sorted == expected, "{jobs}");
+        }
+    }
+}
