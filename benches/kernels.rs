@@ -105,7 +105,7 @@ fn building(criterion: &mut Criterion) {
                     .add(&Object {
                         id,
                         info,
-                        tags,
+                        tags: tags.into(),
                         body,
                     })
                     .unwrap();

@@ -60,7 +60,7 @@ pub use file::{BlobPlan, BlobReader, ElementReader, PbfFile, PlanNeeds, WriteOpt
 pub use io::{Input, OutputTarget};
 pub use osm::{Bbox, KindSet, Location, ObjectId, ObjectKind};
 pub use pbf::{
-    BlobEntry, BlobFlags, Block, Compression, Element, HeaderBlock, Info, InfoFields, Member,
+    BlobEntry, BlobFlags, Block, Compression, Element, HeaderBlock, Info, InfoFields, List, Member,
     Members, Node, Object, ObjectBody, Refs, Relation, StringTable, Tags, Way,
 };
 pub use runtime::{

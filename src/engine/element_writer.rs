@@ -8,9 +8,7 @@ use crate::error::{Error, FormatError, Result};
 use crate::file::{PbfFile, PbfWriter, WriteOptions, Written};
 use crate::io::{Input, OutputTarget, ScratchFile, SizeHint};
 use crate::osm::TypeThenId;
-use crate::pbf::{
-    BlockBuilder, Compression, Element, EncodedBlock, HeaderBlock, Object, ObjectBody, feature,
-};
+use crate::pbf::{BlockBuilder, Compression, Element, EncodedBlock, HeaderBlock, Object, feature};
 use crate::runtime::Context;
 use std::path::{Path, PathBuf};
 
@@ -148,31 +146,7 @@ impl ElementWriter {
     ///
     /// As [`write`](Self::write).
     pub fn write_element(&mut self, element: &Element<'_>) -> Result<()> {
-        let tags: Vec<_> = element.tags().collect();
-        let (mut refs, mut locations, mut members) = (Vec::new(), Vec::new(), Vec::new());
-        let body = match element {
-            Element::Node(node) => ObjectBody::Node {
-                location: node.location(),
-            },
-            Element::Way(way) => {
-                refs.extend(way.refs());
-                locations.extend(way.locations());
-                ObjectBody::Way {
-                    refs: &refs,
-                    locations: &locations,
-                }
-            }
-            Element::Relation(relation) => {
-                members.extend(relation.members());
-                ObjectBody::Relation { members: &members }
-            }
-        };
-        self.write(&Object {
-            id: element.id(),
-            info: element.info(),
-            tags: &tags,
-            body,
-        })
+        self.write(&Object::from(element))
     }
 
     /// Writes what is left, and gives the file its name once it is complete and on the disk.

@@ -369,16 +369,18 @@ impl<'a> Batch<'a> {
                 user: (!user.is_empty()).then_some(user),
                 visible: !change.is_deletion(),
             },
-            tags,
+            tags: tags.into(),
             body: match change.key.0 {
                 ObjectKind::Node => ObjectBody::Node {
                     location: change.location,
                 },
                 ObjectKind::Way => ObjectBody::Way {
-                    refs: change.refs.of(&self.set.refs),
-                    locations: change.locations.of(&self.set.locations),
+                    refs: change.refs.of(&self.set.refs).into(),
+                    locations: change.locations.of(&self.set.locations).into(),
                 },
-                ObjectKind::Relation => ObjectBody::Relation { members },
+                ObjectKind::Relation => ObjectBody::Relation {
+                    members: members.into(),
+                },
             },
         }
     }

@@ -46,15 +46,15 @@ fn an_osm_file_gives_its_objects_in_canonical_order() {
     let objects = batch.objects();
     let location = Location::new(15_000_000, -22_500_000);
     assert_eq!(objects[1].body, ObjectBody::Node { location });
-    assert_eq!(objects[1].tags, [("a", "<b>")]);
+    assert_eq!(*objects[1].tags, [("a", "<b>")]);
     assert_eq!(
         objects[2].body,
         ObjectBody::Way {
-            refs: &[1, -2],
-            locations: &[]
+            refs: (&[1, -2]).into(),
+            locations: (&[]).into()
         }
     );
-    let ObjectBody::Relation { members } = objects[3].body else {
+    let ObjectBody::Relation { members } = &objects[3].body else {
         panic!("{:?}", objects[3]);
     };
     assert_eq!((members[0].id, members[0].role), (5, "outer"));
@@ -71,7 +71,7 @@ fn an_opl_file_gives_its_objects_too() {
         .collect();
     assert_eq!(seen, [(1, false), (9, true), (5, false)]);
     let batch = Batch::new(&set, set.changes());
-    assert_eq!(batch.objects()[0].tags, [("a", "<b")]);
+    assert_eq!(*batch.objects()[0].tags, [("a", "<b")]);
 }
 
 #[test]

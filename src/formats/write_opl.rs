@@ -39,10 +39,10 @@ impl OplText {
             text.push('=');
             put_escaped(text, value);
         }
-        match object.body {
+        match &object.body {
             ObjectBody::Node { location } => {
                 text.push(' ');
-                put_location(text, location, " ");
+                put_location(text, *location, " ");
             }
             ObjectBody::Way { refs, locations } => {
                 text.push_str(" N");
@@ -91,19 +91,29 @@ fn put_location(text: &mut String, location: Option<Location>, between: &str) {
 
 /// Appends a string. Characters with a meaning in OPL, and invisible characters, become `%hex%`.
 pub(super) fn put_escaped(out: &mut String, text: &str) {
-    for char in text.chars() {
-        match char {
+    let is_escaped = |char: char| {
+        !matches!(
+            char,
             '\u{21}'..='\u{24}'
-            | '\u{26}'..='\u{2b}'
-            | '\u{2d}'..='\u{3c}'
-            | '\u{3e}'..='\u{3f}'
-            | '\u{41}'..='\u{7e}'
-            | '\u{a1}'..='\u{ac}'
-            | '\u{ae}'..='\u{5ff}' => out.push(char),
-            _ => {
-                let width = if char < '\u{100}' { 2 } else { 4 };
-                let _ = write!(out, "%{:0width$x}%", u32::from(char));
-            }
+                | '\u{26}'..='\u{2b}'
+                | '\u{2d}'..='\u{3c}'
+                | '\u{3e}'..='\u{3f}'
+                | '\u{41}'..='\u{7e}'
+                | '\u{a1}'..='\u{ac}'
+                | '\u{ae}'..='\u{5ff}'
+        )
+    };
+    let mut rest = text;
+    // Nearly all characters stand for themselves: they are copied run by run.
+    while let Some(at) = rest.find(is_escaped) {
+        let (before, behind) = rest.split_at(at);
+        out.push_str(before);
+        let mut chars = behind.chars();
+        if let Some(char) = chars.next() {
+            let width = if char < '\u{100}' { 2 } else { 4 };
+            let _ = write!(out, "%{:0width$x}%", u32::from(char));
         }
+        rest = chars.as_str();
     }
+    out.push_str(rest);
 }

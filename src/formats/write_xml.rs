@@ -160,7 +160,7 @@ impl XmlBuffer {
         text.push_str(">\n");
         let empty = text.len();
         self.put_references(object, indent);
-        for (key, value) in object.tags {
+        for (key, value) in &object.tags {
             let text = &mut self.text;
             text.push_str(indent);
             text.push_str("  <tag k=\"");
@@ -182,7 +182,7 @@ impl XmlBuffer {
 
     fn put_references(&mut self, object: &Object<'_>, indent: &str) {
         let text = &mut self.text;
-        match object.body {
+        match &object.body {
             ObjectBody::Node { .. } => {}
             ObjectBody::Way { refs, locations } => {
                 for (index, id) in refs.iter().enumerate() {

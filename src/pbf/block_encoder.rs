@@ -113,20 +113,20 @@ impl BlockEncoder {
             || FormatError::with(format!("{} {}: inexact units", object.kind(), object.id));
         let info = object.raw_info(&self.units, user_sid).ok_or_else(inexact)?;
         let tags_start = self.tags.len();
-        for (key, value) in object.tags {
+        for (key, value) in &object.tags {
             self.tags.push(self.interner.add(key));
             self.tags.push(self.interner.add(value));
         }
         let mut head = self.head(object.kind(), object.id, info, tags_start);
-        match object.body {
+        match &object.body {
             ObjectBody::Node { location } => {
-                let (lat, lon) = raw_location(&self.units, location).ok_or_else(inexact)?;
+                let (lat, lon) = raw_location(&self.units, *location).ok_or_else(inexact)?;
                 self.lats.push(lat);
                 self.lons.push(lon);
             }
             ObjectBody::Way { refs, locations } => {
                 let located = !self.drop_locations && locations.len() == refs.len();
-                let locations = if located { locations } else { &[] };
+                let locations: &[_] = if located { locations } else { &[] };
                 let raw = |location: &Option<Location>| raw_location(&self.units, *location);
                 let raw: Option<Vec<_>> = locations.iter().map(raw).collect();
                 let raw = raw.ok_or_else(inexact)?;

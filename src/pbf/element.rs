@@ -28,18 +28,21 @@ pub struct Info<'a> {
 impl Default for Info<'_> {
     /// No metadata: a visible object.
     fn default() -> Self {
-        Self {
-            version: None,
-            timestamp: None,
-            changeset: None,
-            uid: None,
-            user: None,
-            visible: true,
-        }
+        Self::EMPTY
     }
 }
 
 impl<'a> Info<'a> {
+    /// No metadata: a visible object.
+    pub(crate) const EMPTY: Self = Self {
+        version: None,
+        timestamp: None,
+        changeset: None,
+        uid: None,
+        user: None,
+        visible: true,
+    };
+
     /// The meaning of stored metadata: 0 and -1 are old writers' "absent".
     pub(crate) fn resolve(
         raw: &RawInfo,

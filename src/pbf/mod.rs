@@ -20,10 +20,10 @@ mod header_frame;
 mod id_facts;
 mod intern;
 mod keys;
+mod list;
 mod messages;
 mod node_locations;
 mod object;
-mod object_buffer;
 mod object_counts;
 mod outline;
 mod raw_element;
@@ -59,8 +59,8 @@ pub(crate) use raw_element::{RawElement, RawElements};
 pub(crate) use verify::{stale_index, verify_entry};
 
 pub(crate) use element_view::ElementView;
+pub use list::List;
 pub use object::{Object, ObjectBody};
-pub(crate) use object_buffer::ObjectBuffer;
 pub(crate) use rewrite::{
     Edit, EditScript, NewIds, Relocated, SpliceOptions, WayNodes, locate_ways, patch_ids,
     put_kept_block, put_kept_messages, relocate_ways, splice_block,

@@ -1,26 +1,34 @@
-//! Objects in plain form: what a change file or a generator has, and what blocks are made of.
+//! Objects with strings instead of string ids and with locations instead of block units: encoders take them.
 
-use super::element::{Info, Member};
-use super::messages::RawInfo;
-use super::outline::BlockUnits;
-use super::wire::put_sint;
-use crate::osm::{Location, NANO_PER_DECIMICRO, ObjectKind, TypeThenId, id_rank};
+use super::block::Block;
+use super::dense::Delta;
+use super::element::{Element, Info, Member};
+use super::list::List;
+use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage};
+use super::outline::{BlockUnits, StringTable};
+use super::raw_element::{RawElement, RawForm};
+use super::wire::{Packed, Varints, put_sint};
+use crate::error::FormatError;
+use crate::osm::{Location, NANO_PER_DECIMICRO, ObjectKind, TypeThenId, id_from_rank, id_rank};
+type TagList<'a> = List<'a, (&'a str, &'a str)>;
 
-/// An object to be written.
+/// A node, way or relation that does not depend on a block: to be written, or to be kept after its block.
+///
+/// The lists are borrowed or owned. `Object::from(&element)` copies the lists of an [`Element`] and borrows its strings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Object<'a> {
     /// The id.
     pub id: i64,
-    /// The metadata; what is `None` is not written.
+    /// The metadata; fields that are `None` are not written.
     pub info: Info<'a>,
     /// Keys and values.
-    pub tags: &'a [(&'a str, &'a str)],
-    /// What distinguishes nodes, ways and relations.
+    pub tags: List<'a, (&'a str, &'a str)>,
+    /// The fields that only nodes, ways or relations have.
     pub body: ObjectBody<'a>,
 }
 
 /// The part of an [`Object`] that depends on its kind.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum ObjectBody<'a> {
     /// A location.
     Node {
@@ -30,38 +38,69 @@ pub enum ObjectBody<'a> {
     /// The ids of the nodes, in order.
     Way {
         /// Node ids.
-        refs: &'a [i64],
+        refs: List<'a, i64>,
         /// The location of each node; empty where they are not known.
-        locations: &'a [Option<Location>],
+        locations: List<'a, Option<Location>>,
     },
     /// The members, in order.
     Relation {
         /// Members.
-        members: &'a [Member<'a>],
+        members: List<'a, Member<'a>>,
     },
+}
+
+impl ObjectBody<'_> {
+    /// A body without location, refs or members.
+    const fn empty(kind: ObjectKind) -> Self {
+        match kind {
+            ObjectKind::Node => Self::Node { location: None },
+            ObjectKind::Way => Self::Way {
+                refs: List::EMPTY,
+                locations: List::EMPTY,
+            },
+            ObjectKind::Relation => Self::Relation {
+                members: List::EMPTY,
+            },
+        }
+    }
+
+    const fn kind(&self) -> ObjectKind {
+        match self {
+            Self::Node { .. } => ObjectKind::Node,
+            Self::Way { .. } => ObjectKind::Way,
+            Self::Relation { .. } => ObjectKind::Relation,
+        }
+    }
 }
 
 impl<'a> Object<'a> {
     /// A node without metadata.
-    pub fn node(id: i64, location: Option<Location>, tags: &'a [(&'a str, &'a str)]) -> Self {
-        Self::new(id, tags, ObjectBody::Node { location })
+    pub fn node(id: i64, location: Option<Location>, tags: impl Into<TagList<'a>>) -> Self {
+        Self::new(id, tags.into(), ObjectBody::Node { location })
     }
 
     /// A way without metadata and without the locations of its nodes.
-    pub fn way(id: i64, refs: &'a [i64], tags: &'a [(&'a str, &'a str)]) -> Self {
-        let locations = &[];
-        Self::new(id, tags, ObjectBody::Way { refs, locations })
+    pub fn way(id: i64, refs: impl Into<List<'a, i64>>, tags: impl Into<TagList<'a>>) -> Self {
+        let (refs, locations) = (refs.into(), List::EMPTY);
+        Self::new(id, tags.into(), ObjectBody::Way { refs, locations })
     }
 
     /// A relation without metadata.
-    pub fn relation(id: i64, members: &'a [Member<'a>], tags: &'a [(&'a str, &'a str)]) -> Self {
-        Self::new(id, tags, ObjectBody::Relation { members })
+    pub fn relation(
+        id: i64,
+        members: impl Into<List<'a, Member<'a>>>,
+        tags: impl Into<TagList<'a>>,
+    ) -> Self {
+        let members = members.into();
+        Self::new(id, tags.into(), ObjectBody::Relation { members })
     }
 
-    fn new(id: i64, tags: &'a [(&'a str, &'a str)], body: ObjectBody<'a>) -> Self {
+    /// An object without metadata.
+    const fn new(id: i64, tags: TagList<'a>, body: ObjectBody<'a>) -> Self {
+        let info = Info::EMPTY;
         Self {
             id,
-            info: Info::default(),
+            info,
             tags,
             body,
         }
@@ -75,19 +114,15 @@ impl<'a> Object<'a> {
 
     /// The kind of the object.
     pub const fn kind(&self) -> ObjectKind {
-        match self.body {
-            ObjectBody::Node { .. } => ObjectKind::Node,
-            ObjectBody::Way { .. } => ObjectKind::Way,
-            ObjectBody::Relation { .. } => ObjectKind::Relation,
-        }
+        self.body.kind()
     }
 
-    /// The place of the object in canonical order.
+    /// The sort key of the object in canonical order.
     pub const fn key(&self) -> TypeThenId {
         (self.kind(), id_rank(self.id))
     }
 
-    /// The metadata as a block of that units stores it; `None` where the time cannot be expressed.
+    /// The metadata as a block with these units stores it; `None` where the time cannot be expressed.
     pub(crate) fn raw_info(&self, units: &BlockUnits, user_sid: u32) -> Option<RawInfo> {
         let info = &self.info;
         let millis = info.timestamp.unwrap_or(0).checked_mul(1000)?;
@@ -100,6 +135,142 @@ impl<'a> Object<'a> {
             visible: (!info.visible).then_some(false),
         })
     }
+
+    /// Replaces this object by an element of a block. Lists that are owned keep their memory.
+    ///
+    /// Coordinates become the nearest ones in units of 1e-7 degree.
+    pub(crate) fn fill(
+        &mut self,
+        element: &RawElement<'a>,
+        block: &Block<'a>,
+    ) -> Result<(), FormatError> {
+        let (kind, strings) = (element.key.0, &block.strings);
+        self.id = id_from_rank(element.key.1);
+        if self.kind() != kind {
+            self.body = ObjectBody::empty(kind);
+        }
+        let tags = self.tags.cleared();
+        let raw_info = match (&element.form, &mut self.body) {
+            (RawForm::Dense(node), ObjectBody::Node { location }) => {
+                let mut run = Varints::new(node.keys_vals);
+                while !run.is_done() {
+                    let (key, value) = (run.read()?, run.read()?);
+                    tags.push((strings.get(key)?, strings.get(value)?));
+                }
+                *location = nearest_location(&block.units, node.lat, node.lon);
+                node.info
+            }
+            (RawForm::Message(message), ObjectBody::Node { location }) => {
+                let node = NodeMessage::parse(message)?;
+                read_tags(&node.keys, &node.values, strings, tags)?;
+                *location = nearest_location(&block.units, node.lat, node.lon);
+                node.info
+            }
+            (RawForm::Message(message), ObjectBody::Way { refs, locations }) => {
+                let way = WayMessage::parse(message)?;
+                way.check()?;
+                read_tags(&way.keys, &way.values, strings, tags)?;
+                let refs = refs.cleared();
+                let mut ids = Delta::new(&way.refs);
+                while !ids.is_done() {
+                    refs.push(ids.read()?);
+                }
+                let locations = locations.cleared();
+                let (mut lats, mut lons) = (Delta::new(&way.lats), Delta::new(&way.lons));
+                while !lats.is_done() {
+                    locations.push(nearest_location(&block.units, lats.read()?, lons.read()?));
+                }
+                way.info.map_or(Ok(RawInfo::default()), RawInfo::parse)?
+            }
+            (RawForm::Message(message), ObjectBody::Relation { members }) => {
+                let relation = RelationMessage::parse(message)?;
+                relation.check(strings.len())?;
+                read_tags(&relation.keys, &relation.values, strings, tags)?;
+                let members = members.cleared();
+                let mut ids = Delta::new(&relation.member_ids);
+                let mut kinds = relation.member_kinds.values();
+                let mut roles = relation.roles.values();
+                while !ids.is_done() {
+                    members.push(Member {
+                        id: ids.read()?,
+                        kind: ObjectKind::from_number(kinds.read()?)
+                            .ok_or(FormatError::new("a member of unknown kind"))?,
+                        role: strings.get(roles.read()?)?,
+                    });
+                }
+                relation
+                    .info
+                    .map_or(Ok(RawInfo::default()), RawInfo::parse)?
+            }
+            (RawForm::Dense(_), _) => return Err(FormatError::new("a dense way or relation")),
+        };
+        self.info = Info::resolve(&raw_info, &block.units, strings)?;
+        Ok(())
+    }
+}
+
+impl Default for Object<'_> {
+    /// A node with id 0 and nothing else.
+    fn default() -> Self {
+        Self::node(0, None, &[])
+    }
+}
+
+impl<'a> From<&Element<'a>> for Object<'a> {
+    /// Coordinates finer than 1e-7 degree are truncated.
+    fn from(element: &Element<'a>) -> Self {
+        Self {
+            id: element.id(),
+            info: element.info(),
+            tags: element.tags().collect(),
+            body: match element {
+                Element::Node(node) => ObjectBody::Node {
+                    location: node.location(),
+                },
+                Element::Way(way) => ObjectBody::Way {
+                    refs: way.refs().collect(),
+                    locations: way.locations().collect(),
+                },
+                Element::Relation(relation) => ObjectBody::Relation {
+                    members: relation.members().collect(),
+                },
+            },
+        }
+    }
+}
+
+/// Appends the tags whose string ids are `keys` and `values`.
+fn read_tags<'a>(
+    keys: &Packed<'_>,
+    values: &Packed<'_>,
+    strings: &StringTable<'a>,
+    tags: &mut Vec<(&'a str, &'a str)>,
+) -> Result<(), FormatError> {
+    let (mut keys, mut values) = (keys.values(), values.values());
+    while !keys.is_done() {
+        let (key, value) = (keys.read()?, values.read()?);
+        tags.push((strings.get(key)?, strings.get(value)?));
+    }
+    if values.is_done() {
+        Ok(())
+    } else {
+        Err(FormatError::new("the numbers of keys and values differ"))
+    }
+}
+
+/// The location that is nearest to stored coordinates; `None` if it is undefined.
+fn nearest_location(units: &BlockUnits, lat: i64, lon: i64) -> Option<Location> {
+    Location::new(
+        nearest_e7(units.nano_lat(lat)),
+        nearest_e7(units.nano_lon(lon)),
+    )
+}
+
+/// Nanodegrees in units of 1e-7 degree, rounded and clamped to 32 bits.
+fn nearest_e7(nano: i64) -> i32 {
+    let rounded = nano.div_euclid(NANO_PER_DECIMICRO)
+        + i64::from(nano.rem_euclid(NANO_PER_DECIMICRO) >= NANO_PER_DECIMICRO / 2);
+    rounded.clamp(i32::MIN.into(), i32::MAX.into()) as i32
 }
 
 /// Latitude and longitude of a location as a block with these units stores them; `None` where they cannot be expressed

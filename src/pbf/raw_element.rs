@@ -11,7 +11,7 @@ use super::messages::{
 use super::object::exact_quotient;
 use super::outline::BlockUnits;
 use crate::error::FormatError;
-use crate::osm::{ObjectKind, TypeThenId, id_rank};
+use crate::osm::{NANO_PER_DECIMICRO, ObjectKind, TypeThenId, id_rank};
 use crate::pbf::wire::Packed;
 
 /// One object of a block, in the block's units and strings.
@@ -71,6 +71,39 @@ impl<'a> RawElement<'a> {
                 Ok(Some((node.lat, node.lon)))
             }
             (RawForm::Message(_), _) => Ok(None),
+        }
+    }
+
+    /// Latitude and longitude of a node in nanodegrees.
+    pub(crate) fn nano_location(
+        &self,
+        units: &BlockUnits,
+    ) -> Result<Option<(i64, i64)>, FormatError> {
+        let location = self.location()?;
+        Ok(location.map(|(lat, lon)| (units.nano_lat(lat), units.nano_lon(lon))))
+    }
+
+    /// Whether a [`Location`](crate::osm::Location) can express the coordinates of this element exactly. True for ways
+    /// and relations; locations in ways are not looked at.
+    pub(crate) fn has_exact_location(&self, units: &BlockUnits) -> Result<bool, FormatError> {
+        let is_exact = |nano: i64| {
+            nano % NANO_PER_DECIMICRO == 0 && i32::try_from(nano / NANO_PER_DECIMICRO).is_ok()
+        };
+        let location = self.nano_location(units)?;
+        Ok(location.is_none_or(|(lat, lon)| is_exact(lat) && is_exact(lon)))
+    }
+
+    /// Whether two elements are the same to the last bit, if one block's strings are the first of the other's and
+    /// their units are the same. `false` says nothing.
+    pub(crate) fn is_bitwise_equal(&self, other: &Self) -> bool {
+        match (&self.form, &other.form) {
+            (RawForm::Dense(one), RawForm::Dense(two)) => {
+                one.info == two.info
+                    && (one.lat, one.lon) == (two.lat, two.lon)
+                    && one.keys_vals == two.keys_vals
+            }
+            (RawForm::Message(one), RawForm::Message(two)) => one == two,
+            _ => false,
         }
     }
 

@@ -102,7 +102,7 @@ impl Source {
     fn relations(&self, mut add: impl FnMut(AreaRelation)) -> Result<()> {
         match self {
             Self::Xml(set) => for_each(set, ObjectKind::Relation, |object| {
-                if let ObjectBody::Relation { members } = object.body
+                if let ObjectBody::Relation { members } = &object.body
                     && is_area(object.tags.iter().copied())
                 {
                     add(area(object.id, members.iter().copied()));
@@ -123,7 +123,7 @@ impl Source {
     fn ways(&self, mut visit: impl FnMut(i64, &mut dyn Iterator<Item = i64>)) -> Result<()> {
         match self {
             Self::Xml(set) => for_each(set, ObjectKind::Way, |object| {
-                if let ObjectBody::Way { refs, .. } = object.body {
+                if let ObjectBody::Way { refs, .. } = &object.body {
                     visit(object.id, &mut refs.iter().copied());
                 }
             }),
@@ -141,8 +141,8 @@ impl Source {
     fn nodes(&self, mut visit: impl FnMut(i64, i32, i32)) -> Result<()> {
         match self {
             Self::Xml(set) => for_each(set, ObjectKind::Node, |object| {
-                if let ObjectBody::Node { location } = object.body {
-                    let (lat_e7, lon_e7) = Location::stored_e7(location);
+                if let ObjectBody::Node { location } = &object.body {
+                    let (lat_e7, lon_e7) = Location::stored_e7(*location);
                     visit(object.id, lon_e7, lat_e7);
                 }
             }),

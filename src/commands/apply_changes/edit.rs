@@ -432,7 +432,7 @@ impl Edit<'_> {
 
 /// The number of references of ways to nodes without a known location.
 fn missing_references(objects: &[Object<'_>]) -> u64 {
-    let missing = objects.iter().map(|object| match object.body {
+    let missing = objects.iter().map(|object| match &object.body {
         ObjectBody::Way { locations, .. } => {
             let nowhere = locations.iter().filter(|location| location.is_none());
             nowhere.count() as u64

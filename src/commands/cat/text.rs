@@ -8,7 +8,7 @@ use crate::formats::{
     XmlText,
 };
 use crate::osm::KindSet;
-use crate::pbf::{BlobEntry, Block, HeaderBlock, InfoFields, ObjectBuffer, clean_block, feature};
+use crate::pbf::{BlobEntry, Block, HeaderBlock, InfoFields, Object, clean_block, feature};
 use crate::runtime::Context;
 
 /// Writes the objects of some files as text, in the order of the files.
@@ -156,17 +156,17 @@ fn text_of(
     let block = Block::parse(payload)?;
     let (mut opl, mut xml) = (OplText::default(), XmlText::with_visibility(is_history));
     let (mut objects, mut losses) = (0, Losses::default());
-    let (mut cursor, mut plain) = (block.cursor(), ObjectBuffer::default());
+    let (mut cursor, mut plain) = (block.cursor(), Object::default());
     while let Some(object) = cursor.next()? {
         if !kinds.contains(object.key.0) {
             continue;
         }
         plain.fill(&object, &block)?;
         objects += 1;
-        losses.inexact += u64::from(plain.location_e7().is_none());
+        losses.inexact += u64::from(!object.has_exact_location(&block.units)?);
         match format {
-            TextFormat::Opl => opl.put(&plain.as_object()),
-            TextFormat::Osm | TextFormat::OsmChange => xml.put(&plain.as_object()),
+            TextFormat::Opl => opl.put(&plain),
+            TextFormat::Osm | TextFormat::OsmChange => xml.put(&plain),
         }
     }
     let (xml, inexpressible) = xml.finish();

@@ -6,7 +6,7 @@ use crate::engine::shards::{MergeStep, Shard, Source, Sources};
 use crate::error::{Error, FormatError, Result};
 use crate::formats::{ChangeAction, OscText};
 use crate::osm::{KindSet, ObjectId, TypeThenId, id_from_rank};
-use crate::pbf::{BlobFlags, Block, ObjectBuffer, RawElement, RawElements};
+use crate::pbf::{BlobFlags, Block, Object, ObjectBody, RawElement, RawElements};
 use std::cmp::Ordering;
 
 /// The result of a merge step.
@@ -215,11 +215,29 @@ impl<'f> Comparison<'f> {
     }
 }
 
+/// An object that is compared, with its location as the file stores it.
+#[derive(Default)]
+pub(super) struct Side<'a> {
+    pub object: Object<'a>,
+    /// Latitude and longitude of a node in nanodegrees, which may be finer than `object` can say.
+    pub nano_location: Option<(i64, i64)>,
+    /// Whether `object` has the location of the file.
+    is_exact: bool,
+}
+
+impl<'a> Side<'a> {
+    fn fill(&mut self, head: Head<'a>) -> Result<(), FormatError> {
+        self.nano_location = head.object.nano_location(&head.block.units)?;
+        self.is_exact = head.object.has_exact_location(&head.block.units)?;
+        self.object.fill(&head.object, head.block)
+    }
+}
+
 /// Compares objects pair by pair and writes the differences.
 struct Pair<'c, 'a> {
     comparison: &'c Comparison<'c>,
-    old: ObjectBuffer<'a>,
-    new: ObjectBuffer<'a>,
+    old: Side<'a>,
+    new: Side<'a>,
     /// The addresses of the blocks of the last pair, and whether these blocks share their string table and units.
     blocks: Option<([*const Block<'a>; 2], bool)>,
     found: Found,
@@ -230,8 +248,8 @@ impl<'c, 'a> Pair<'c, 'a> {
     fn new(comparison: &'c Comparison<'c>) -> Self {
         Self {
             comparison,
-            old: ObjectBuffer::default(),
-            new: ObjectBuffer::default(),
+            old: Side::default(),
+            new: Side::default(),
             blocks: None,
             found: Found::default(),
             osc: OscText::default(),
@@ -288,8 +306,8 @@ impl<'c, 'a> Pair<'c, 'a> {
         if self.shares_strings(old.block, new.block) && old.object.is_bitwise_equal(&new.object) {
             return Ok(true);
         }
-        self.old.fill(&old.object, old.block)?;
-        self.new.fill(&new.object, new.block)?;
+        self.old.fill(old)?;
+        self.new.fill(new)?;
         let equality = self.comparison.equality;
         let exact = matches!(self.comparison.format, Some(Format::Osc(_)));
         Ok(equality.of(&self.old, &self.new, exact))
@@ -318,18 +336,18 @@ impl<'c, 'a> Pair<'c, 'a> {
         };
         match (report, old, new) {
             (Report::Left, Some(old), _) => {
-                self.old.fill(&old.object, old.block)?;
-                let mut object = self.old.as_object();
+                self.old.fill(old)?;
+                let object = &mut self.old.object;
                 let info = &mut object.info;
                 if deletions.increment_version {
                     info.version = info.version.map(|version| version.saturating_add(1));
                 }
                 info.timestamp = deletions.timestamp.or(info.timestamp);
                 match deletions.keep_details {
-                    true => self.osc.put(ChangeAction::Delete, &object),
+                    true => self.osc.put(ChangeAction::Delete, object),
                     false => {
                         let id = ObjectId {
-                            kind: self.old.kind,
+                            kind: object.kind(),
                             id: object.id,
                         };
                         self.osc
@@ -338,22 +356,22 @@ impl<'c, 'a> Pair<'c, 'a> {
                 }
             }
             (Report::Right, _, Some(new)) => {
-                self.new.fill(&new.object, new.block)?;
-                self.found.summary.inexact += u64::from(self.new.location_e7().is_none());
-                self.osc.put(ChangeAction::Create, &self.new.as_object());
+                self.new.fill(new)?;
+                self.found.summary.inexact += u64::from(!self.new.is_exact);
+                self.osc.put(ChangeAction::Create, &self.new.object);
             }
             (Report::Different, ..) => {
-                let age = |object: &ObjectBuffer<'_>| {
+                let age = |side: &Side<'_>| {
                     let newest = (u32::MAX, i64::MAX);
-                    let (version, time) = (object.info.version, object.info.timestamp);
+                    let (version, time) = (side.object.info.version, side.object.info.timestamp);
                     (version.unwrap_or(newest.0), time.unwrap_or(newest.1))
                 };
                 // Any change replaces an object of the old file without a version.
-                let is_known = self.old.info.version.is_some();
+                let is_known = self.old.object.info.version.is_some();
                 let goes_back = is_known && age(&self.new) < age(&self.old);
                 self.found.summary.going_back += u64::from(goes_back);
-                self.found.summary.inexact += u64::from(self.new.location_e7().is_none());
-                self.osc.put(ChangeAction::Modify, &self.new.as_object());
+                self.found.summary.inexact += u64::from(!self.new.is_exact);
+                self.osc.put(ChangeAction::Modify, &self.new.object);
             }
             _ => {}
         }
@@ -368,7 +386,9 @@ impl<'c, 'a> Pair<'c, 'a> {
 
 impl Equality {
     /// Whether two objects are equal by these rules. Tags may be in another order, unless `exact`.
-    fn of(self, old: &ObjectBuffer<'_>, new: &ObjectBuffer<'_>, exact: bool) -> bool {
+    fn of(self, old: &Side<'_>, new: &Side<'_>, exact: bool) -> bool {
+        let has_equal_location = old.nano_location == new.nano_location;
+        let (old, new) = (&old.object, &new.object);
         let (one, two) = (&old.info, &new.info);
         let metadata = !self.metadata
             || ((one.version, one.timestamp) == (two.version, two.timestamp)
@@ -377,9 +397,16 @@ impl Equality {
                 && (self.ignore_user || one.user == two.user));
         metadata
             && one.visible == two.visible
-            && old.nano_location == new.nano_location
-            && old.refs == new.refs
-            && old.members == new.members
+            && has_equal_location
+            && match (&old.body, &new.body) {
+                (ObjectBody::Way { refs: one, .. }, ObjectBody::Way { refs: two, .. }) => {
+                    one == two
+                }
+                (ObjectBody::Relation { members: one }, ObjectBody::Relation { members: two }) => {
+                    one == two
+                }
+                _ => true,
+            }
             && (old.tags == new.tags || (!exact && same_tags(&old.tags, &new.tags)))
     }
 }

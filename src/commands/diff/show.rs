@@ -1,8 +1,9 @@
 //! Writes differences as text for people.
 
 use super::Equality;
+use super::compare::Side;
 use crate::osm::{ObjectId, format_timestamp};
-use crate::pbf::ObjectBuffer;
+use crate::pbf::{Member, Object, ObjectBody};
 use std::fmt::Write;
 
 /// The result for an object: equal, different, or only in the old (left) or new (right) file.
@@ -41,22 +42,18 @@ pub(super) fn put_line(
 }
 
 /// Appends a line for each difference between two versions of an object.
-pub(super) fn put_details(
-    out: &mut String,
-    old: &ObjectBuffer<'_>,
-    new: &ObjectBuffer<'_>,
-    equality: Equality,
-) {
+pub(super) fn put_details(out: &mut String, old: &Side<'_>, new: &Side<'_>, equality: Equality) {
     let mut line = |name: &str, old: String, new: String| {
         if old != new {
             let _ = writeln!(out, "    {name}: {old} -> {new}");
         }
     };
-    let place = |object: &ObjectBuffer<'_>| {
-        let (lat, lon) = object.nano_location;
+    let location = |side: &Side<'_>| {
+        let (lat, lon) = side.nano_location.unwrap_or_default();
         format!("{} {}", lat as f64 / 1e9, lon as f64 / 1e9)
     };
-    line("location", place(old), place(new));
+    line("location", location(old), location(new));
+    let (old, new) = (&old.object, &new.object);
     let shown = |visible: bool| if visible { "visible" } else { "deleted" }.to_owned();
     line("object", shown(old.info.visible), shown(new.info.visible));
     if equality.metadata {
@@ -81,22 +78,27 @@ pub(super) fn put_details(
         }
     }
     put_tags(out, old, new);
-    if old.refs != new.refs {
-        let shown = |refs: &[i64]| list(refs, |id| format!("n{id}"));
-        put_lists(out, "nodes", shown(&old.refs), shown(&new.refs));
-    }
-    if old.members != new.members {
-        let shown = |object: &ObjectBuffer<'_>| {
-            list(&object.members, |member| {
-                let letter = member.kind.letter();
-                format!("{letter}{}@{}", member.id, printable(member.role))
-            })
-        };
-        put_lists(out, "members", shown(old), shown(new));
+    match (&old.body, &new.body) {
+        (ObjectBody::Way { refs: one, .. }, ObjectBody::Way { refs: two, .. }) if one != two => {
+            let shown = |refs: &[i64]| list(refs, |id| format!("n{id}"));
+            put_lists(out, "nodes", shown(one), shown(two));
+        }
+        (ObjectBody::Relation { members: one }, ObjectBody::Relation { members: two })
+            if one != two =>
+        {
+            let shown = |members: &[Member<'_>]| {
+                list(members, |member| {
+                    let letter = member.kind.letter();
+                    format!("{letter}{}@{}", member.id, printable(member.role))
+                })
+            };
+            put_lists(out, "members", shown(one), shown(two));
+        }
+        _ => {}
     }
 }
 
-fn put_tags(out: &mut String, old: &ObjectBuffer<'_>, new: &ObjectBuffer<'_>) {
+fn put_tags(out: &mut String, old: &Object<'_>, new: &Object<'_>) {
     for (sign, these, others) in [('-', &old.tags, &new.tags), ('+', &new.tags, &old.tags)] {
         for (key, value) in these.iter().filter(|tag| !others.contains(tag)) {
             let _ = writeln!(out, "    {sign}{}={}", printable(key), printable(value));

@@ -4,7 +4,7 @@ use super::names;
 use super::world::{Lifetime, Mapper, World, day_ends, mapper};
 use crate::commands::random::Random;
 use crate::osm::{Location, ObjectKind};
-use crate::pbf::{Info, Member, Object, ObjectBody};
+use crate::pbf::{Info, List, Member, Object, ObjectBody};
 use std::borrow::Cow;
 
 type Text = Cow<'static, str>;
@@ -61,16 +61,18 @@ impl SyntheticObject {
                 user: Some(&self.mapper.name),
                 visible: true,
             },
-            tags: &tags,
+            tags: tags.into(),
             body: match &self.body {
                 SyntheticBody::Node(lat_e7, lon_e7) => ObjectBody::Node {
                     location: Location::new(*lat_e7, *lon_e7),
                 },
                 SyntheticBody::Way(refs) => ObjectBody::Way {
-                    refs,
-                    locations: &[],
+                    refs: refs.into(),
+                    locations: List::EMPTY,
                 },
-                SyntheticBody::Relation(_) => ObjectBody::Relation { members: &members },
+                SyntheticBody::Relation(_) => ObjectBody::Relation {
+                    members: members.into(),
+                },
             },
         })
     }

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::formats::{Batch, ChangeAction, OscText, TextOutput, read_change_files};
 use crate::index::IdSets;
 use crate::osm::{ObjectId, ObjectKind, TagExpression, TagFilter};
-use crate::pbf::{Object, ObjectBody};
+use crate::pbf::{List, Object, ObjectBody};
 use crate::runtime::Context;
 use serde::Serialize;
 
@@ -89,7 +89,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<ChangesSummary> {
             _ => ChangeAction::Modify,
         };
         let bare = Object {
-            tags: &[],
+            tags: List::EMPTY,
             ..object.clone()
         };
         let is_bare = options.remove_tags && !is_match;
@@ -119,7 +119,7 @@ fn matches(filter: &TagFilter, object: &Object<'_>) -> bool {
 }
 
 fn is_area(object: &Object<'_>) -> bool {
-    match object.body {
+    match &object.body {
         ObjectBody::Node { .. } => false,
         ObjectBody::Way { refs, .. } => refs.len() >= 4 && refs.first() == refs.last(),
         ObjectBody::Relation { .. } => object
@@ -135,7 +135,7 @@ fn add_referenced(objects: &[Object<'_>], kept: &mut IdSets) {
     while before != kept.of(ObjectKind::Relation).len() {
         before = kept.of(ObjectKind::Relation).len();
         for object in objects {
-            if let ObjectBody::Relation { members } = object.body
+            if let ObjectBody::Relation { members } = &object.body
                 && kept.contains(ObjectKind::Relation, object.id)
             {
                 for member in members {
@@ -148,7 +148,7 @@ fn add_referenced(objects: &[Object<'_>], kept: &mut IdSets) {
         }
     }
     for object in objects {
-        if let ObjectBody::Way { refs, .. } = object.body
+        if let ObjectBody::Way { refs, .. } = &object.body
             && kept.contains(ObjectKind::Way, object.id)
         {
             for id in refs {

@@ -335,9 +335,9 @@ impl<'a> NewObjects<'a> {
             tags.push(pairs.map(|text| strings.id(text)).collect());
             let (mut object_roles, mut location) = (Vec::new(), (0, 0));
             let mut way_places = Vec::new();
-            match object.body {
+            match &object.body {
                 ObjectBody::Node { location: at } => {
-                    location = raw_location(units, at)?;
+                    location = raw_location(units, *at)?;
                 }
                 ObjectBody::Way { locations, .. } if options.new_locations => {
                     let raw = |location: &Option<Location>| raw_location(units, *location);
@@ -380,7 +380,7 @@ impl<'a> NewObjects<'a> {
             info: *info,
         };
         let (mut message, mut scratch) = (Vec::new(), Vec::new());
-        match object.body {
+        match &object.body {
             ObjectBody::Node { .. } => {}
             ObjectBody::Way { refs, .. } => {
                 let [mut run, mut lats, mut lons] = [const { Vec::new() }; 3];
