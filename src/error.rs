@@ -1,4 +1,5 @@
-//! Errors. A message is one line that names the cause and, where they are known, the file and the position in it.
+//! The error types. An error message is one line that names the cause and, where they are known, the file and the
+//! position in the file.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};

@@ -23,9 +23,9 @@
 //! # Ok::<(), pbfhogg::Error>(())
 //! ```
 //!
-//! Coordinates are whole numbers of nanodegrees (the unit of the file) or of 1e-7 degree (`_e7`, `decimicro`); lengths are
-//! bytes; times are seconds since 1970. Every function that reads or writes returns an [`Error`] that names the file, the
-//! blob, its offset and the cause.
+//! Coordinates are integers: nanodegrees (`nano`) or units of 1e-7 degree (`_e7`, `decimicro`). Lengths are in bytes,
+//! times in seconds since 1970. A function that reads or writes fails with an [`Error`] that names the cause and, where
+//! they are known, the file, the blob and the offset of the blob.
 //!
 //! The default feature `cli` is the program. Without it (`default-features = false`) the library has fewer dependencies.
 

@@ -1,4 +1,4 @@
-//! Joins small blocks into full blocks and encodes them on every core, on their way into a file.
+//! Joins small blocks into full blocks and encodes these on every core, before a [`PbfWriter`] writes them.
 
 use crate::error::{Error, FormatError, Result};
 use crate::file::{PbfWriter, WriteOptions};
@@ -19,7 +19,7 @@ use std::thread::JoinHandle;
 
 /// The maximum number of chunks that wait for a block that is being encoded, in all outputs together.
 const MOST_WAITING: usize = 64;
-/// The minimum share of [`MOST_WAITING`] that an output gets.
+/// The number of chunks that may wait in an output even if its share of [`MOST_WAITING`] is smaller.
 const LEAST_WAITING: usize = 4;
 
 /// A block, and the range of its objects that go into one full block: a small block is cut where the full block ends.
@@ -31,7 +31,7 @@ struct Job {
     done: Sender<Result<Vec<EncodedFrame>>>,
 }
 
-/// A chunk of the output that is not yet written, since chunks before it are not encoded yet.
+/// A chunk of the output that is not written yet, because it or a chunk before it is not encoded yet.
 enum Waiting<'f> {
     Copy(&'f Input, BlobEntry),
     Frames(Vec<EncodedFrame>),
@@ -47,7 +47,9 @@ pub(crate) struct BlockPacker<'f> {
     most_waiting: usize,
     /// The objects of the next full block so far.
     slices: Vec<BlockSlice>,
+    /// The number of objects in `slices`.
     count: usize,
+    /// The estimated length of the payloads of `slices`, in bytes.
     bytes: usize,
     waiting: VecDeque<Waiting<'f>>,
 }
@@ -168,7 +170,7 @@ impl Encoders {
         Self::of_blocks(TARGET_ELEMENTS, options, ctx)
     }
 
-    /// Encoders of full blocks of `most` objects.
+    /// Encoders for which a block is full when it has `most` objects.
     pub(crate) fn of_blocks(most: usize, options: WriteOptions, ctx: &Context) -> Rc<Self> {
         Rc::new(Self {
             threads: ctx.jobs,
@@ -208,7 +210,7 @@ impl EncoderPool {
                     let cause = format!("cannot start an encoder thread: {error}");
                     return Err(Error::Usage(cause));
                 }
-                // If the system refuses further threads, the first ones do the work.
+                // If the system refuses further threads, those that were started do the work.
                 Err(_) => break,
             }
         }

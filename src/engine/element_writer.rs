@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 
 /// Writes a valid PBF file with a table of contents, object by object.
 ///
-/// The file gets its name when [`finish`](Self::finish) returns. Dropping the writer before leaves nothing behind. Blobs
-/// are compressed on every core. Memory is about 2 MB for each thread.
+/// The file gets its name when [`finish`](Self::finish) returns. If the writer is dropped before, no file is left
+/// behind. Blobs are compressed on every core. Memory is about 2 MB for each thread.
 ///
 /// ```
 /// use pbfhogg::{ElementWriter, Location, Object};
@@ -39,11 +39,11 @@ pub struct ElementWriter {
     ctx: Context,
 }
 
-/// The order in which objects come.
+/// The order in which the user of an [`ElementWriter`] adds objects.
 enum Order {
-    /// In canonical order. The key and the version of the last object.
+    /// Canonical order. The value is the key and the version of the object added last.
     Canonical(Option<(TypeThenId, u32)>),
-    /// In any order: they are sorted from a temporary file into the output.
+    /// Any order. The objects are written to this temporary file, and sorted from there into this output.
     Any(Box<(ScratchFile, OutputOptions)>),
 }
 
@@ -66,7 +66,7 @@ impl ElementWriter {
         Self::new(OutputOptions::file(path), Context::default())
     }
 
-    /// Begins a file as [`create`](Self::create) does.
+    /// Begins a file as [`create`](Self::create) does, with the options `output`.
     ///
     /// # Errors
     ///
@@ -80,8 +80,8 @@ impl ElementWriter {
         Ok(Self::of_sink(sink, Order::Canonical(None), path, ctx))
     }
 
-    /// Begins a file whose objects may come in any order. They are kept in a temporary file without a name beside the
-    /// output, and sorted when the writer is finished.
+    /// Begins a file whose objects may come in any order. The objects are kept in an unnamed temporary file beside the
+    /// output, and sorted by [`finish`](Self::finish).
     ///
     /// # Errors
     ///
@@ -120,7 +120,7 @@ impl ElementWriter {
     ///
     /// # Errors
     ///
-    /// The object is out of order, its time is beyond what a file can say, or the output cannot be written.
+    /// The object is out of order, its timestamp in milliseconds exceeds 64 bits, or the output cannot be written.
     pub fn write(&mut self, object: &Object<'_>) -> Result<()> {
         let key = (object.key(), object.info.version.unwrap_or(0));
         if let Order::Canonical(last) = &mut self.order {
@@ -153,7 +153,7 @@ impl ElementWriter {
     ///
     /// # Errors
     ///
-    /// The output cannot be written. There is no file then.
+    /// The output cannot be written. No file is left behind then.
     pub fn finish(mut self) -> Result<Written> {
         self.builder.end_block();
         self.flush()?;

@@ -1,7 +1,7 @@
 //! Writes the selected objects of a file, to one output or to several in one pass.
 //!
-//! A [`BlobDecision`] classifies each blob before its objects are visited. A blob that has to be visited is parsed, and
-//! a closure fills a [`Selection`]: the outputs that keep each object of the blob.
+//! A [`BlobDecision`] says for each blob whether its objects have to be visited. A blob that has to be visited is
+//! parsed, and a closure fills a [`Selection`]: the outputs that keep each object of the blob.
 
 mod selection;
 mod worker;
@@ -97,15 +97,16 @@ pub(crate) type StringPrefilter<'a> = &'a (dyn Fn(&StringTable<'_>) -> BlobDecis
 /// The result of a [`Transform`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Transformed {
-    /// The payload is unchanged.
+    /// The payload is kept as it is, and the buffer is ignored.
     No,
     /// The payload is new. The entry describes it, apart from its length and hash.
     WithEntry(BlobEntry),
-    /// The payload is new, and its entry has to be read from it.
+    /// The payload is new, and has to be scanned for the facts of its entry.
     Yes,
 }
 
-/// Appends a transformed payload to the buffer. The new payload has the same number of objects, in the same order.
+/// Transforms the payload of a blob and appends the new payload to the buffer. The new payload must have the same
+/// number of objects, in the same order.
 pub(crate) type Transform<'a> =
     &'a (dyn Fn(&BlobEntry, &[u8], &mut Vec<u8>) -> Result<Transformed, FormatError> + Sync);
 
@@ -133,8 +134,9 @@ pub(crate) struct FilterJob<'a> {
 
 /// Writes the selected objects of a file to one output, in file order.
 ///
-/// `decide` classifies a blob by its entry; a blob without an index is always visited. `select` pushes the decision
-/// about each object of a block, in order. Its return values are passed to `note` in file order.
+/// `decide` classifies a blob by its entry; a blob without an index is always visited. For each object of a block, in
+/// order, `select` pushes the decision to the [`Selection`]. The return values of `select` are passed to `note` in file
+/// order.
 pub(crate) fn write_selected<T: Send>(
     job: FilterJob<'_>,
     decide: impl Fn(&BlobEntry) -> BlobDecision,
@@ -325,7 +327,7 @@ impl<'f> FilteredWriter<'f> {
     }
 }
 
-/// Fills a selection by the kind and id of each object of a block.
+/// Pushes the decision about each object of a block, which `select` makes by kind and id, for a single output.
 pub(crate) fn select_by_id(
     block: &Block<'_>,
     selection: &mut Selection,

@@ -71,7 +71,7 @@ impl HeaderOption {
 pub struct HeaderOptions {
     /// The name of the writing program; `None` for this program's name and version.
     pub generator: Option<String>,
-    /// Other fields to set, in this order: of two values for a field the last counts.
+    /// Other fields to set, in this order: if a field is set twice, the last value counts.
     pub set: Vec<HeaderOption>,
 }
 
@@ -91,8 +91,9 @@ pub(crate) fn generator(given: Option<&str>) -> String {
 }
 
 /// The header of an output with the objects of several inputs. A required feature of any input is required. Optional
-/// features, source and replication fields are kept if all inputs agree. If every input has a bounding box, the output
-/// has the box around all of them. Fails if there is no input.
+/// features, source and replication fields are kept if all inputs agree; canonical order is declared only if there is a
+/// single input that declares it. If every input has a bounding box, the output has the box around all of them. Fails
+/// if there is no input.
 pub(crate) fn merged_header(files: &[PbfFile]) -> Result<HeaderBlock> {
     let (first, rest) = files
         .split_first()
@@ -106,8 +107,8 @@ pub(crate) fn merged_header(files: &[PbfFile]) -> Result<HeaderBlock> {
         merged
             .optional_features
             .retain(|name| other.optional_features.contains(name));
-        // A concatenation of sorted files need not be sorted. The writer checks the order, and declares it where it
-        // holds.
+        // A concatenation of sorted files need not be sorted. The writer checks the order of the output, and declares
+        // it if it holds.
         merged.set_optional(feature::SORTED, false);
         merged.bbox_nano = match (merged.bbox_nano, other.bbox_nano) {
             (Some([l, r, t, b]), Some([left, right, top, bottom])) => {

@@ -25,8 +25,8 @@ pub(crate) fn open_to_copy(path: &Path, write: &WriteOptions, ctx: &Context) -> 
     open_in(path, write.compression, ctx)
 }
 
-/// Opens an input in any format and returns its text format, or `None` for PBF. The format is the one that `ctx` gives
-/// or, for [`InputFormat::Auto`], the one that the content shows.
+/// Opens an input in any format and returns its text format, or `None` for PBF. The format is [`Context::input_format`]
+/// or, for [`InputFormat::Auto`], detected from the content.
 pub(crate) fn open_any(path: &Path, ctx: &Context) -> Result<(Input, Option<TextFormat>)> {
     let input = Input::open_in(path, ctx)?;
     let format = match ctx.input_format {
@@ -61,7 +61,7 @@ pub(crate) fn to_pbf(
     }
 }
 
-/// Whether the file was converted from a text input.
+/// Whether the file is a temporary PBF that was converted from a text input.
 pub(crate) fn is_text(file: &PbfFile) -> bool {
     file.input.original_len().is_some()
 }
@@ -89,9 +89,11 @@ fn converted(
     PbfFile::of_input(Input::converted(scratch.open()?, &input)?, ctx)
 }
 
-/// Returns a file in canonical order, with its plan. If the objects of `file` are not in order, they are sorted into a
-/// temporary file in the directory `scratch`, and the user is informed. Of `write` only the compression is used. If the
-/// header declares canonical order, the file is sorted only if its index contradicts.
+/// Returns a file with the objects of `file` in canonical order, and the plan of that file. If `file` is in order, it
+/// is returned itself. Otherwise its objects are sorted into a temporary file in the directory `scratch`, with the
+/// compression of `write`, and the user is informed. If the header declares canonical order, `file` is sorted only if
+/// an index contradicts the header. The order of the versions of an object that continues in another blob is not
+/// checked.
 pub(crate) fn in_order(
     file: PbfFile,
     write: &WriteOptions,

@@ -18,7 +18,7 @@ pub struct OutputOptions {
 }
 
 impl OutputOptions {
-    /// A file that must not exist yet, written as usual: zlib at level 6, with a table of contents.
+    /// A file that must not exist yet, with default options: zlib at level 6, and a table of contents.
     pub fn file(path: impl Into<PathBuf>) -> Self {
         Self::new(OutputTarget::File {
             path: path.into(),
@@ -26,7 +26,7 @@ impl OutputOptions {
         })
     }
 
-    /// A target, written as usual.
+    /// An output to `target`, with default options.
     pub fn new(target: OutputTarget) -> Self {
         Self {
             target,
@@ -35,7 +35,7 @@ impl OutputOptions {
         }
     }
 
-    /// Replaces a file that exists.
+    /// Allows the output to replace an existing file. A target that is not a file stays as it is.
     #[must_use]
     pub fn overwrite(mut self) -> Self {
         if let OutputTarget::File { overwrite, .. } = &mut self.target {

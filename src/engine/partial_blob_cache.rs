@@ -1,5 +1,5 @@
-//! A cache of the kept objects of blobs, from the pass that selects them to the pass that writes them: a blob of which
-//! few objects are kept is read only once.
+//! A cache of the kept objects of blobs, filled by the pass that selects objects and used by the pass that writes them.
+//! A blob of which few objects are kept is thus read only once.
 
 use crate::error::FormatError;
 use crate::pbf::{BlobEntry, BlobFlags, Block, EditScript, put_kept_block};
@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// The minimum ratio of all objects of a cached blob to its kept objects.
 const LEAST_OF: usize = 4;
-/// The number of bytes that a cached blob occupies, in addition to its payload.
+/// The estimated number of bytes that a cached blob occupies in addition to its payload.
 const A_BLOB: u64 = (size_of::<(BlobEntry, Vec<u8>)>() * 2) as u64;
 
 /// Payloads of blobs without the objects that no output keeps, by the offset of the blob in the file. Several threads
@@ -17,7 +17,7 @@ const A_BLOB: u64 = (size_of::<(BlobEntry, Vec<u8>)>() * 2) as u64;
 #[derive(Debug)]
 pub(crate) struct PartialBlobCache {
     blobs: Mutex<FxHashMap<u64, (BlobEntry, Vec<u8>)>>,
-    /// The number of bytes that further blobs may occupy.
+    /// The number of bytes that further blobs may occupy. Removing blobs does not increase it.
     left: AtomicU64,
 }
 
@@ -30,9 +30,9 @@ impl PartialBlobCache {
         }
     }
 
-    /// Caches the `kept` objects of a block that the script keeps, if they are at most a quarter of the block. The
-    /// script covers all objects of the block. Blobs of several kinds, and blobs without a content hash, are not
-    /// cached.
+    /// Caches the objects of a block that `script` keeps, if they are at most a quarter of the objects of the block.
+    /// `kept` is their number. The script covers all objects of the block. Blobs of several kinds, and blobs without a
+    /// content hash, are not cached.
     pub(crate) fn add(
         &self,
         entry: &BlobEntry,
@@ -41,8 +41,8 @@ impl PartialBlobCache {
         script: impl FnOnce() -> EditScript,
     ) -> Result<(), FormatError> {
         let is_little = kept > 0 && kept * LEAST_OF <= entry.count as usize;
-        // Only a content hash proves that the entry describes the blob. A blob without one is decoded again, and
-        // compared with its entry, when it is written.
+        // Only a content hash proves that the entry describes the blob. A blob without a hash is decoded again when it
+        // is written, and compared with its entry then.
         let is_true = entry.flags.has(BlobFlags::HASHED) && entry.kinds.single().is_some();
         if !is_little || !is_true || self.left.load(Ordering::Relaxed) == 0 {
             return Ok(());
@@ -66,7 +66,8 @@ impl PartialBlobCache {
         Ok(())
     }
 
-    /// Removes the blobs for which `is_complete` returns false: further objects of them turned out to be kept.
+    /// Removes the blobs for which `is_complete` returns false, because further objects of these blobs turned out to be
+    /// kept.
     pub(crate) fn retain(&mut self, is_complete: impl Fn(&BlobEntry) -> bool) {
         let blobs = self.blobs.get_mut();
         let blobs = blobs.unwrap_or_else(PoisonError::into_inner);

@@ -12,7 +12,8 @@ use rustc_hash::FxHashMap;
 /// The objects that the objects of `wanted` refer to, directly or through other objects: members of relations and nodes
 /// of ways. The result may include objects of `wanted`, and ids that are not in the file. Relations may form cycles.
 ///
-/// `nodes_of_wanted` are the nodes of the ways of `wanted`, if the caller knows them; these ways are not read then.
+/// `nodes_of_wanted` are the nodes of the ways of `wanted`, if the caller knows them. The references of these ways are
+/// then not decoded.
 pub(crate) fn referenced(
     file: &PbfFile,
     plan: &BlobPlan,
@@ -70,8 +71,8 @@ pub(crate) fn each_once(mut ids: Vec<i64>) -> Vec<i64> {
     ids
 }
 
-/// Members of the relations of a block. References between relations are collected for all relations, since a relation
-/// may turn out to be reached only later; nodes and ways are collected for the wanted relations.
+/// Members of the relations of a block. Relations among the members are collected for all relations, since it is known
+/// only later which relations are reached. Nodes and ways are collected for the wanted relations only.
 #[derive(Default)]
 struct Members {
     /// Pairs of a relation and a relation that is its member.
@@ -130,8 +131,9 @@ fn relations(
     )
 }
 
-/// Follows references between relations, from the wanted relations on. `nested` has the members of each relation that
-/// are relations. Adds every relation that is reached to `found`, and returns those that are not wanted.
+/// Follows references between relations, beginning with the wanted relations. `nested` maps a relation to those of its
+/// members that are relations. Adds every relation that is reached to `found`, and returns the reached relations that
+/// are not in `wanted`.
 fn follow(wanted: &IdSet, nested: &FxHashMap<i64, Vec<i64>>, found: &mut IdSet) -> IdSet {
     let mut more = IdSet::default();
     let is_wanted = |parent: &&i64| wanted.contains(**parent);

@@ -15,7 +15,7 @@ pub(crate) enum Rewritten {
     Yes,
 }
 
-/// The blobs of a pass that rewrites a file, and its options.
+/// A pass that rewrites a file: its name, the blobs, and the options.
 pub(crate) struct Rewrite<'f> {
     pub name: &'static str,
     pub file: &'f PbfFile,
@@ -25,8 +25,8 @@ pub(crate) struct Rewrite<'f> {
 
 impl<'f> Rewrite<'f> {
     /// Calls `rewrite` with the payload of each blob and an encoder, and passes the outcomes to the sink in the order
-    /// of the entries. The other return value of `rewrite` is passed to `note`, in the same order. `init` makes the
-    /// scratch of a worker.
+    /// of the entries. The second value that `rewrite` returns is passed to `note`, in the same order. `init` creates
+    /// the scratch value of a worker.
     pub(crate) fn run<S, T: Send>(
         self,
         sink: &mut Sink<'f>,

@@ -1,4 +1,4 @@
-//! A pass that reads the blobs that a closure picks, and writes nothing.
+//! A pass that reads the blobs that a closure selects, and writes nothing.
 
 use super::filter::{BlobDecision, StringPrefilter};
 use crate::error::{FormatError, Result};

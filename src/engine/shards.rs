@@ -1,5 +1,5 @@
-//! Plans a walk over several files side by side. A blob that overlaps no other blob is a step of its own. Overlapping
-//! blobs form clusters, and a cluster is cut into shards, which are ranges of keys.
+//! Plans a walk over the blobs of several files in canonical order. A blob that overlaps no other blob is a step of its
+//! own. Overlapping blobs form clusters, and a cluster is cut into shards, which are ranges of keys.
 
 use crate::error::{Error, FormatError, Result};
 use crate::file::BlobReader;
@@ -51,8 +51,8 @@ impl Shard {
         }
     }
 
-    /// The blobs whose first key is in the shard. Each blob of a cluster starts in one shard only, so that it is
-    /// counted once.
+    /// The blobs whose first key is in the shard's range. Each blob of a cluster starts in exactly one shard, so that
+    /// sums over shards count it once.
     fn starting(&self) -> impl Iterator<Item = &BlobEntry> {
         let entries = self.sources.iter().map(|source| &source.entry);
         entries.filter(|entry| self.from.is_none() || entry.first_key() >= self.from)
@@ -129,7 +129,7 @@ pub(crate) fn are_equal(one: &BlobEntry, other: &BlobEntry) -> bool {
         && one.kinds.single().is_some()
 }
 
-/// Removes blobs that are equal to a blob before them. The result is ordered by first keys.
+/// Sorts blobs by first key, and removes each blob that is equal to the blob directly before it.
 pub(crate) fn without_equals(mut blobs: Vec<Source>) -> Vec<Source> {
     blobs.sort_by_key(|source| source.entry.first_key());
     blobs.dedup_by(|later, kept| are_equal(&later.entry, &kept.entry));
@@ -159,8 +159,8 @@ pub(crate) fn plan_steps(blobs: Vec<Source>, shard_bytes: u64) -> Vec<MergeStep>
 }
 
 impl MergeStep {
-    /// The step, with a copy of a blob in which ids repeat replaced by a merge of that blob alone, which can remove
-    /// duplicates.
+    /// Replaces a copy of a blob in which ids may repeat by a merge of that blob alone, which can remove duplicates.
+    /// Other steps stay as they are.
     pub(crate) fn with_each_id_once(self) -> Self {
         match self {
             Self::Copy(source) if !source.entry.flags.has(BlobFlags::STRICT) => self.encoded_anew(),
@@ -168,8 +168,8 @@ impl MergeStep {
         }
     }
 
-    /// The step, with a copy of a blob replaced by a merge of that blob alone. Blobs of a temporary file are merged
-    /// rather than copied, since they do not have the compression of the output.
+    /// Replaces a copy of a blob by a merge of that blob alone. This serves blobs of a temporary file, which do not
+    /// have the compression of the output. Other steps stay as they are.
     pub(crate) fn encoded_anew(self) -> Self {
         match self {
             Self::Copy(source) => Self::Merge(Shard::of(source)),
@@ -228,8 +228,9 @@ pub(crate) fn shards(cluster: Vec<Source>, shard_bytes: u64) -> Vec<Shard> {
 
 /// The keys, in ascending order, that cut a cluster into shards of about `shard_bytes` bytes of payload.
 ///
-/// The objects of a blob are assumed to be spread evenly between its smallest and its largest id. The assumption
-/// affects the balance of the shards only.
+/// The objects of a blob of one kind are assumed to be spread evenly between its smallest and its largest id; those of
+/// a blob of several kinds, to lie half at its first key and half at its last. The assumption affects the balance of
+/// the shards only.
 fn cuts(cluster: &[Source], shard_bytes: u64) -> Vec<TypeThenId> {
     let samples = (4096 / cluster.len().max(1)).clamp(2, 32) as u64;
     let mut points: Vec<(TypeThenId, u64)> = Vec::with_capacity(cluster.len() * samples as usize);

@@ -22,7 +22,7 @@ pub(crate) enum BlobOutcome {
     Blocks(Vec<EncodedBlock>),
 }
 
-/// The properties of an output, and the number of blobs of the input by outcome.
+/// The properties of an output, and the number of blobs of the input with each outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct WriteSummary {
@@ -36,7 +36,7 @@ pub struct WriteSummary {
     pub blobs_rewritten: u64,
 }
 
-/// Writes one PBF file from outcomes.
+/// Writes one PBF file from the outcomes of blobs.
 pub(crate) struct Sink<'f> {
     packer: BlockPacker<'f>,
     summary: WriteSummary,
@@ -44,7 +44,7 @@ pub(crate) struct Sink<'f> {
 
 impl<'f> Sink<'f> {
     /// Creates the output and begins a file. Fails if the output exists and may not be overwritten, or if the file
-    /// system has less space than `size_hint` says is copied.
+    /// system has less free space than [`SizeHint::copied`] bytes.
     pub(crate) fn create(
         target: OutputTarget,
         header: HeaderBlock,
@@ -84,7 +84,8 @@ impl<'f> Sink<'f> {
         }
     }
 
-    /// Appends the outcome of a blob of `input`, and counts the blob.
+    /// Appends the outcome of a blob of `input`, and counts the blob. [`BlobOutcome::Drop`] is not counted: see
+    /// [`skip`](Self::skip).
     pub(crate) fn add(&mut self, input: &'f Input, outcome: BlobOutcome) -> Result<()> {
         match outcome {
             BlobOutcome::Drop => Ok(()),
@@ -112,16 +113,17 @@ impl<'f> Sink<'f> {
         }
     }
 
+    /// Appends a small block without counting a blob of the input.
     pub(crate) fn append_block(&mut self, block: EncodedBlock) -> Result<()> {
         self.packer.block(block)
     }
 
-    /// Counts a blob of the input that is left out.
+    /// Counts a blob of the input that was left out without a visit to its objects.
     pub(crate) fn skip(&mut self) {
         self.summary.blobs_skipped += 1;
     }
 
-    /// Ends the block that is being joined, and starts to encode it.
+    /// Ends the full block that is being joined, and starts to encode it on another thread.
     pub(crate) fn end_block(&mut self) -> Result<()> {
         self.packer.end_block()
     }

@@ -69,8 +69,8 @@ impl Summary {
 /// The budget for payloads that all workers together merge at the same time, in bytes.
 const MERGE_BUDGET: u64 = 256 << 20;
 
-/// The approximate size of a shard: the payloads of its blobs, in bytes. It decides where output blocks are cut, and so
-/// must not depend on the number of jobs.
+/// The approximate size of a shard: the payloads of its blobs, in bytes. The size of shards determines where output
+/// blocks are cut, and so must not depend on the number of jobs.
 const SHARD_BYTES: u64 = 32 << 20;
 
 /// Sorts and merges `files` into one output in canonical order. Fails if there is no file.
@@ -145,7 +145,8 @@ fn copy_while_sorted(
         false => {
             let mut size_hint = copy_size_hint(file);
             if !file.toc.as_ref().is_some_and(|toc| toc.flags.sorted) {
-                // The order is not verified: it may turn out that nothing is copied, so a full disk is no error yet.
+                // The order is not verified. If the file turns out to be unsorted, nothing is copied, so it is too
+                // early to fail for lack of space.
                 size_hint.copied = 0;
             }
             Some(Sink::create(

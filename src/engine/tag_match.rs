@@ -8,10 +8,10 @@ use crate::pbf::{ElementView, StringTable};
 /// A [`TagFilter`], prepared for the strings of one block.
 pub(crate) struct BlockMatcher<'b> {
     strings: &'b StringTable<'b>,
-    /// For each string the index in `expressions` of the list of expressions with that key, plus one; 0 if there is
-    /// none.
+    /// For each string the index in `expressions`, plus one, of the list of expressions that accept the string as key;
+    /// 0 if no expression does.
     by_key: Vec<u32>,
-    /// A list for each key in the block that occurs in an expression.
+    /// For each string that an expression accepts as key, the list of these expressions.
     expressions: Vec<Vec<&'b TagExpression>>,
 }
 
@@ -32,8 +32,8 @@ impl<'b> BlockMatcher<'b> {
         matcher
     }
 
-    /// Whether no object of the block can match: for every expression the strings of the block lack the key, or every
-    /// value that matches.
+    /// Whether no object of the block can match: for each expression, the block has no string that matches the key, or
+    /// none that matches the value.
     pub(crate) fn is_hopeless(&self) -> bool {
         let has_value = |expression: &TagExpression| {
             let mut strings = self.strings.iter();

@@ -24,7 +24,7 @@ impl WorkItem for FrameHead {
     }
 }
 
-/// An item with additional data about it.
+/// An item with additional data, whose memory is not counted.
 impl<T: WorkItem, N: Send> WorkItem for (T, N) {
     fn input_bytes(&self) -> u64 {
         self.0.input_bytes()
@@ -69,7 +69,7 @@ impl<'f, 'c> BlobPass<'f, 'c> {
     }
 
     /// Runs `work` over the items on all cores and passes the results to `merge` in the order of the items. `init`
-    /// makes the scratch of a worker.
+    /// creates the scratch value of a worker.
     pub(crate) fn run<T: WorkItem, S, R: Send>(
         self,
         items: Vec<T>,
@@ -83,8 +83,8 @@ impl<'f, 'c> BlobPass<'f, 'c> {
         self.pass.run(items, init, work, merge)
     }
 
-    /// Runs `work` over the items of an iterator, as [`run`](Self::run) does. Progress is measured against the length
-    /// of the file.
+    /// Runs `work` over the items of an iterator, as [`run`](Self::run) does. Progress is shown against the length of
+    /// the file.
     pub(crate) fn run_stream<T: WorkItem, S, R: Send>(
         self,
         items: impl Iterator<Item = Result<T>> + Send,

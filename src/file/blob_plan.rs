@@ -18,7 +18,7 @@ pub enum IndexKind {
     TableOfContents,
     /// An index in the BlobHeader of every blob.
     BlobIndexes,
-    /// No index, or per-blob indexes that some blobs lack.
+    /// No index: a blob lacks one, or the file has no data blobs.
     None,
 }
 
@@ -66,7 +66,7 @@ impl IndexKind {
 pub enum PlanNeeds {
     /// Offset and length. Other facts are available only if an index has them.
     Frames,
-    /// Also kinds, id range and number of objects, as any index claims them.
+    /// Also kinds, id range and number of objects, which every index has.
     Ranges,
     /// Also whether the objects within the blob are in canonical order, which per-blob indexes do not record.
     Order,
@@ -75,7 +75,9 @@ pub enum PlanNeeds {
 }
 
 impl PlanNeeds {
-    /// Whether an entry of an index has the needed facts.
+    /// Whether an entry of an index has the needed facts. For [`Frames`](Self::Frames), this concerns entries of a
+    /// table of contents only: if one of them fails the test, [`BlobPlan::items`] walks over the frame headers and
+    /// accepts any entry.
     fn are_met_by(self, entry: &BlobEntry) -> bool {
         match self {
             Self::Ranges => true,
@@ -177,14 +179,14 @@ impl BlobPlan {
         Box::new(file.frames().map(move |head| head.map(item_of)))
     }
 
-    /// The kinds of objects in the file.
+    /// The kinds of objects in the file, as far as the entries record them.
     pub fn kinds(&self) -> KindSet {
         self.entries
             .iter()
             .fold(KindSet::EMPTY, |kinds, entry| kinds.union(entry.kinds))
     }
 
-    /// The number of objects in the file.
+    /// The number of objects in the file, without the objects of blobs whose entries do not record it.
     pub fn count(&self) -> u64 {
         self.entries
             .iter()
@@ -192,18 +194,19 @@ impl BlobPlan {
             .sum()
     }
 
-    /// Whether any blob has a flag.
+    /// Whether at least one entry has `flag`.
     pub fn any(&self, flag: BlobFlags) -> bool {
         self.entries.iter().any(|entry| entry.flags.has(flag))
     }
 
-    /// The first blob whose first object precedes, in canonical order, an object of an earlier blob. A blob that begins
-    /// with the object that ends an earlier one does not count: the versions decide whether they are in order.
+    /// The first blob whose first object precedes, in canonical order, an object of an earlier blob. A blob that
+    /// continues the versions of the last object does not count: see [`first_continued`](Self::first_continued).
     pub fn first_out_of_place(&self) -> Option<&BlobEntry> {
         self.first_where(|first, last| first < last)
     }
 
-    /// The first blob that begins with the object that is the last one, in canonical order, of all earlier blobs.
+    /// The first blob whose first object is also the last object, in canonical order, of the earlier blobs. The entries
+    /// do not show whether the versions of that object are in order.
     pub fn first_continued(&self) -> Option<&BlobEntry> {
         self.first_where(|first, last| first == last)
     }
@@ -225,7 +228,8 @@ impl BlobPlan {
         self.entries.iter().all(strict) && self.first_where(|first, last| first <= last).is_none()
     }
 
-    /// Whether all objects are in canonical order; `None` if the index does not record it.
+    /// Whether all objects are in canonical order; `None` if the entries do not show it, since a blob was not scanned
+    /// or continues the versions of an object of an earlier blob.
     pub fn is_sorted(&self) -> Option<bool> {
         let scanned = |entry: &&BlobEntry| entry.flags.has(BlobFlags::SCANNED);
         let unsorted = |entry: &BlobEntry| !entry.flags.has(BlobFlags::SORTED);

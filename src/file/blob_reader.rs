@@ -42,8 +42,9 @@ impl PrefilterRecord {
         self.decided += u32::from(decided);
     }
 
-    /// Whether less than a third of the last prefilters came to a decision, so that they should be skipped. The counts
-    /// are reset from time to time, so that prefilters are tried again.
+    /// Whether the next prefilter should be skipped, because less than a third of the counted ones came to a decision.
+    /// A skipped prefilter is counted as tried. After 64 prefilters the counts are reset, so that prefilters are tried
+    /// again.
     fn should_skip(&mut self) -> bool {
         const TRIES: u32 = 8;
         if self.tried < TRIES || self.decided * 3 >= self.tried {
@@ -72,14 +73,15 @@ impl<'f> BlobReader<'f> {
 
     /// The uncompressed payload of a blob, which is valid until the next call.
     ///
-    /// Fails if the payload differs from the entry, in its hash or its ids: a plan made from the entry would be
-    /// wrong.
+    /// Fails if the payload contradicts the entry in content hash, or in kinds, number, id range or order of objects: a
+    /// plan made from the entry would be wrong.
     pub fn payload(&mut self, entry: &BlobEntry) -> Result<&[u8]> {
         read_frame(self.input, &mut self.frame, entry, &self.stats)?;
         self.decompress(entry)
     }
 
-    /// As [`payload`](Self::payload), if `is_wanted` accepts the compression of the blob; `None` otherwise.
+    /// As [`payload`](Self::payload), if `is_wanted` accepts the compression of the blob; otherwise `None`, and the
+    /// blob is not decompressed.
     pub(crate) fn payload_if(
         &mut self,
         entry: &BlobEntry,
@@ -93,7 +95,7 @@ impl<'f> BlobReader<'f> {
         }
     }
 
-    /// The payload of the frame that was read last.
+    /// Decompresses the blob of the frame that was read last, and compares the payload with `entry`.
     fn decompress(&mut self, entry: &BlobEntry) -> Result<&[u8]> {
         let input = self.input;
         let bad = |source| input.blob_error(u64::from(entry.number), entry.offset, source);
@@ -108,8 +110,9 @@ impl<'f> BlobReader<'f> {
         Ok(payload)
     }
 
-    /// As [`payload`](Self::payload), unless `prefilter` can decide from the strings of the block alone: then only the
-    /// strings are decompressed. The prefilter is skipped while it rarely decides.
+    /// The payload of a blob, as from [`payload`](Self::payload), unless `prefilter` can decide from the strings of the
+    /// block alone. In that case only the strings are decompressed. While prefilters rarely decide, they are not
+    /// called.
     pub(crate) fn payload_unless_decided<T>(
         &mut self,
         entry: &BlobEntry,
@@ -169,7 +172,7 @@ impl<'f> BlobReader<'f> {
     }
 }
 
-/// Reads the frame of a blob.
+/// Reads the frame of a blob into the start of `frame`, which is never shortened: bytes of earlier frames may follow.
 fn read_frame(input: &Input, frame: &mut Vec<u8>, entry: &BlobEntry, stats: &Stats) -> Result<()> {
     let bad = |source| input.blob_error(u64::from(entry.number), entry.offset, source);
     let len = entry.frame_len as usize;
@@ -183,8 +186,9 @@ fn read_frame(input: &Input, frame: &mut Vec<u8>, entry: &BlobEntry, stats: &Sta
     Ok(())
 }
 
-/// Completes an entry with all facts about its blob. An entry with a content hash is complete already: the facts that
-/// decoding a blob does not verify are trusted, as they are for a copied blob.
+/// Completes an entry with all facts about its blob, read from the blob's payload. An entry with a content hash is
+/// complete and returned unchanged. Facts that [`BlobReader::payload`] does not compare, such as the bounding box, are
+/// then trusted.
 pub(crate) fn completed_entry(
     mut entry: BlobEntry,
     payload: &[u8],
@@ -195,7 +199,7 @@ pub(crate) fn completed_entry(
     Ok(entry)
 }
 
-/// The Blob message in a frame, whose lengths must be those of the entry.
+/// The Blob message in `frame`. Fails unless the frame is a data frame with the lengths that `entry` claims.
 fn blob_in_frame<'a>(frame: &'a [u8], entry: &BlobEntry) -> Result<Blob<'a>, FormatError> {
     let frame = frame.get(..entry.frame_len as usize).unwrap_or_default();
     let misplaced = || stale_index("there is no data blob of that length");

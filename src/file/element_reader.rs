@@ -90,8 +90,8 @@ impl ElementReader {
         Self { kinds, ..self }
     }
 
-    /// Restricts nodes to those within a box, its edges included. Blobs of nodes that an index puts outside the
-    /// box are not read. Ways and relations are not restricted.
+    /// Restricts nodes to those within a box, its edges included, and leaves out deleted nodes. Blobs of nodes that lie
+    /// outside the box according to an index are not read. Ways and relations are not restricted.
     #[must_use]
     pub fn nodes_within(self, bbox: Bbox) -> Self {
         Self {
@@ -134,7 +134,7 @@ impl ElementReader {
         let holds_nodes_alone = entry.kinds.single() == Some(ObjectKind::Node);
         match &self.bbox {
             Some(bbox) if holds_nodes_alone && !entry.bbox.is_empty() => {
-                // Indexes of other programs may round coordinates differently, by one unit.
+                // Other programs may round the coordinates of an index differently, by one unit of 1e-7 degree.
                 let tolerance = i32::from(!entry.flags.has(BlobFlags::SCANNED));
                 entry.bbox.widened(tolerance).intersects(bbox)
             }
@@ -221,7 +221,8 @@ impl ElementReader {
         Ok(None)
     }
 
-    /// Calls `visit` with each object in file order, on the calling thread. Other threads read and decompress ahead.
+    /// Calls `visit` with each object in file order, on the calling thread. Other threads read and decompress the
+    /// following blobs meanwhile.
     ///
     /// # Errors
     ///
@@ -289,8 +290,8 @@ impl ElementReader {
         Ok(total.unwrap_or_else(identity))
     }
 
-    /// Folds all objects on all cores into states, at most one per thread, and returns the states. Blobs are folded in
-    /// an undefined order, on which the result of merging the states must not depend.
+    /// Folds all objects on all cores into states, at most one per thread, and returns the states. It is undefined
+    /// which blobs a state covers and in which order: the result of merging the states must not depend on that.
     ///
     /// ```no_run
     /// use pbfhogg::ElementReader;

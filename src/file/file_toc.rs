@@ -1,5 +1,5 @@
-//! The table of contents of a file that is being opened: finding it, comparing it with the file, and rejecting it if it
-//! does not fit.
+//! Finds the table of contents of a file that is being opened, compares the table with the file, and rejects a table
+//! that does not fit.
 
 use super::pbf_file::{PbfFile, blob_header_bytes};
 use crate::error::{Error, FormatError, Result};
@@ -10,7 +10,8 @@ use crate::pbf::{
 };
 use crate::runtime::{Context, human_bytes};
 
-/// Maximum number of bytes of a table of contents that are read at a time: longer than a frame can be.
+/// Maximum number of bytes of a table of contents that are read at a time. A frame is always shorter, so that each read
+/// has at least one complete frame.
 const MAX_READ_LEN: u64 = 48 << 20;
 
 impl PbfFile {
@@ -28,8 +29,8 @@ impl PbfFile {
         Ok(())
     }
 
-    /// Removes entries of tables of contents of version 2. A program that knows only version 1 copies such a table as a
-    /// blob without objects.
+    /// Removes the entries of blobs that are tables of contents of version 2. A program that knows only version 1 takes
+    /// such a table for a blob without objects and copies it.
     fn drop_copied_tocs(&mut self) -> Result<()> {
         let Some(mut toc) = self.toc.take() else {
             return Ok(());
@@ -67,7 +68,8 @@ impl PbfFile {
         Ok(())
     }
 
-    /// Reads the table of contents from offset `start` to the end of the file. The inner error is a damaged table.
+    /// Reads the table of contents from offset `start` to the end of the file. The inner result is an error if the
+    /// table is damaged, the outer one if the file cannot be read.
     fn read_toc(&self, start: u64, ctx: &Context) -> Result<Result<Toc, FormatError>> {
         let mut reader = TocReader::default();
         let (mut frames, mut at) = (Vec::new(), start);
@@ -116,13 +118,13 @@ impl PbfFile {
                 self.reject_toc(&problem);
                 self.data_end = start;
             }
-            // The file ends with the table of another file, which gives its offset in that file.
+            // The last table is that of another file: the offset in it is an offset in that other file.
             Err(_) => return self.handle_missing_toc(),
         }
         Ok(())
     }
 
-    /// Excludes a damaged table of contents at offset `start` from the data, if the frames there are one.
+    /// Ends the data at offset `start`, if the frames from there on are a table of contents, though a damaged one.
     fn exclude_damaged_toc(&mut self, start: u64) -> Result<()> {
         if self.is_toc_from(start)? {
             self.data_end = start;
@@ -130,8 +132,8 @@ impl PbfFile {
         Ok(())
     }
 
-    /// Whether the frames from offset `start` to the end of the file are a table of contents, damaged or not: each of
-    /// them begins with the title of one.
+    /// Whether the frames from offset `start` to the end of the file look like a table of contents, damaged or not: the
+    /// first bytes of each frame contain the title of such a table.
     fn is_toc_from(&self, start: u64) -> Result<bool> {
         let mut at = start;
         while at < self.input.len() {
@@ -155,9 +157,9 @@ impl PbfFile {
         Ok(at == self.input.len())
     }
 
-    /// Handles a stream that does not end with its table of contents. If there are tables before the end, data was
-    /// appended to the file, and the tables are not used. If the last frame is a damaged table, it is excluded from the
-    /// data. Otherwise the file was cut off, which is an error.
+    /// Handles a file that was written as a stream and does not end with its table of contents. If there are tables
+    /// before the end, data was appended to the file, and these tables are not used. If the last frame is a damaged
+    /// table, it is excluded from the data. Otherwise the file was cut off, which is an error.
     fn handle_missing_toc(&mut self) -> Result<()> {
         let (mut frames, mut last) = (self.frames(), None);
         for head in &mut frames {
@@ -169,7 +171,7 @@ impl PbfFile {
             return Ok(());
         }
         match last {
-            // A table without a valid trailer, so that its offset is unknown.
+            // The last frame is a table without a valid trailer, which would give the offset of the table.
             Some(start) if self.is_toc_from(start)? => {
                 self.reject_toc(&FormatError::new("it is damaged"));
                 self.data_end = start;
@@ -182,7 +184,7 @@ impl PbfFile {
         }
     }
 
-    /// Whether the file has the length that its header announces. A longer file gets a
+    /// Whether the file has `expected` bytes, as its header announces. A longer file gets a
     /// [`toc_problem`](PbfFile::toc_problem); a shorter file is an error, since its end is missing.
     fn has_length(&mut self, expected: u64) -> Result<bool> {
         let found = self.input.len();
@@ -207,7 +209,8 @@ impl PbfFile {
         self.toc_problem = Some(format!("the table of contents cannot be read: {problem}"));
     }
 
-    /// Uses a table of contents of data that ends at `data_end`, if its entries are possible.
+    /// Uses `toc` if all of its entries are possible and the data that it describes ends at `data_end`. Otherwise sets
+    /// [`toc_problem`](PbfFile::toc_problem).
     fn take_toc(&mut self, toc: Toc, data_end: u64) {
         let end = toc.entries.last().map_or(self.data_start, BlobEntry::end);
         if end != data_end || toc.data_end != data_end || !toc.entries.iter().all(is_possible) {
@@ -219,8 +222,8 @@ impl PbfFile {
     }
 }
 
-/// Whether a blob can have the properties that an entry claims. Plans and allocations must not rely on impossible
-/// numbers.
+/// Whether a blob can have the properties that an entry claims. A damaged table must not mislead plans or cause huge
+/// allocations.
 fn is_possible(entry: &BlobEntry) -> bool {
     (1..entry.frame_len).contains(&entry.header_len)
         && entry.frame_len < MAX_BLOB_LEN + MAX_BLOB_HEADER_LEN

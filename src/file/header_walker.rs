@@ -1,4 +1,4 @@
-//! Walking from frame to frame by reading headers only, except the bodies of tables of contents.
+//! Walks from frame to frame of a file and reads the headers only. The bodies of tables of contents are read, too.
 
 use crate::error::{FormatError, Result};
 use crate::io::Input;
@@ -12,14 +12,14 @@ const PROBE: usize = 96;
 /// The header of a data frame.
 #[derive(Debug, Clone)]
 pub struct FrameHead {
-    /// An entry with offset, lengths and number of the frame, without facts about its contents.
+    /// An entry with offset, lengths and number of the frame, without facts about the contents of the blob.
     pub entry: BlobEntry,
-    /// The `indexdata` of the BlobHeader.
+    /// The `indexdata` of the BlobHeader, if it has any.
     pub indexdata: Option<Vec<u8>>,
 }
 
 /// An iterator over the headers of the data frames of a file. Frames of unknown type and tables of contents are
-/// skipped. It ends after the first error.
+/// skipped. A second header frame is an error. The iterator ends after the first error.
 #[derive(Debug)]
 pub struct HeaderWalker<'f> {
     input: &'f Input,
@@ -31,7 +31,8 @@ pub struct HeaderWalker<'f> {
 }
 
 impl<'f> HeaderWalker<'f> {
-    /// Walks the frames in a range of bytes of a file, which must begin after the header blob.
+    /// Walks the frames in `range`, in bytes of the file. The range must begin where the first frame after the header
+    /// frame begins.
     pub const fn new(input: &'f Input, range: Range<u64>) -> Self {
         Self {
             input,

@@ -17,25 +17,26 @@ pub struct PbfFile {
     pub input: Input,
     /// The decoded header blob.
     pub header: HeaderBlock,
-    /// The table of contents, if the file has one that fits it.
+    /// The table of contents; `None` if the file has none, or none that fits the file.
     pub toc: Option<Toc>,
-    /// The reason why the table of contents that the file has cannot be used.
+    /// The reason why the file's table of contents is not used; `None` if the table is used or the file has none.
     pub toc_problem: Option<String>,
     /// Offset in bytes of the first data frame.
     pub data_start: u64,
-    /// Offset in bytes of the end of the last data frame, where the table of contents begins. If it is unknown, the
-    /// length of the file.
+    /// Offset in bytes of the end of the last data frame, where the table of contents begins; the length of the file if
+    /// that offset is unknown.
     pub data_end: u64,
 }
 
 impl PbfFile {
     /// Opens a file and reads its header blob and its table of contents, normally in two or three reads. A table that
-    /// cannot be used causes a warning.
+    /// cannot be used is ignored with a warning. Fails if the file is not a PBF file, its header blob is damaged, or
+    /// the end of the file is missing according to the header.
     pub fn open(path: &Path, ctx: &Context) -> Result<Self> {
         Self::of_input(Input::open_in(path, ctx)?, ctx)
     }
 
-    /// As [`open`](Self::open), for an input that is open already.
+    /// Reads header and table of contents as [`open`](Self::open) does, from an input that is open already.
     pub fn of_input(input: Input, ctx: &Context) -> Result<Self> {
         let file = Self::read_header(input, ctx)?;
         if let Some(problem) = &file.toc_problem {
@@ -82,7 +83,8 @@ impl PbfFile {
     }
 }
 
-/// Reads the first frame, which must be a header blob within the limits for lengths.
+/// Reads the first frame of a file. Fails if the frame is not a header blob, or its lengths exceed the limits of the
+/// format.
 fn read_header_frame(input: &Input) -> Result<Vec<u8>> {
     let bad = |source| input.blob_error(0, 0, source);
     let mut frame = input.start()?.to_vec();
@@ -106,7 +108,8 @@ fn read_header_frame(input: &Input) -> Result<Vec<u8>> {
     Ok(frame)
 }
 
-/// The BlobHeader message of the frame that `frame` begins with.
+/// The BlobHeader message of the frame at the start of `frame`. The bytes of the blob after the message need not be
+/// there.
 pub(super) fn blob_header_bytes(frame: &[u8]) -> Result<&[u8], FormatError> {
     let prefix = frame
         .first_chunk::<FRAME_PREFIX_LEN>()
@@ -119,7 +122,8 @@ pub(super) fn blob_header_bytes(frame: &[u8]) -> Result<&[u8], FormatError> {
         .ok_or(FormatError::new("the file ends within a BlobHeader"))
 }
 
-/// Whether a file begins like a frame, with a length below 16 MiB.
+/// Whether a file that begins with `start` may begin with a frame: the first of the four bytes of a frame's length is
+/// 0, since a BlobHeader is shorter than 16 MiB.
 fn is_like_pbf(start: &[u8]) -> bool {
     match start {
         [0, _, _, _, ..] => true,
@@ -128,7 +132,7 @@ fn is_like_pbf(start: &[u8]) -> bool {
     }
 }
 
-/// The likely format of a file that does not begin like a PBF, by its first bytes.
+/// The likely format, by its first bytes, of a file that does not begin like a PBF; `None` if the bytes fit no format.
 fn other_kind(start: &[u8]) -> Option<&'static str> {
     let is_text = || {
         let start = start.get(..start.len().min(512)).unwrap_or_default();
@@ -146,7 +150,8 @@ fn other_kind(start: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// The likely format of a binary file that is not OSM data in a format that this program reads, by its first bytes.
+/// The likely format, by its first bytes, of a binary file in a format that this program does not read; `None` if the
+/// bytes fit no such format.
 pub(crate) fn binary_kind(start: &[u8]) -> Option<&'static str> {
     Some(match start {
         [0xfd, b'7', b'z', b'X', b'Z', ..] => "xz data",
@@ -173,7 +178,8 @@ fn header_frame_len(frame: &[u8]) -> Result<usize, FormatError> {
     Ok(FRAME_PREFIX_LEN + header_bytes.len() + header.blob_len as usize)
 }
 
-/// Decodes the header in a frame. Returns it with the bytes of its field for the table of contents.
+/// Decodes the header blob in `frame`. Also returns the bytes of the header field for the table of contents, if the
+/// header has that field.
 fn parse_header_frame(frame: &[u8]) -> Result<(HeaderBlock, Option<Vec<u8>>), FormatError> {
     let start = FRAME_PREFIX_LEN + blob_header_bytes(frame)?.len();
     let blob = Blob::parse(frame.get(start..).unwrap_or_default())?;

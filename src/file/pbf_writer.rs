@@ -69,7 +69,7 @@ struct PendingCopy<'f> {
     len: u64,
 }
 
-/// Length in bytes from which on a pending copy is not extended: a longer one would delay writing to the disk.
+/// Length in bytes from which on a pending copy is not extended: collecting more would delay writing to the disk.
 const MAX_PENDING_COPY: u64 = 16 << 20;
 /// Minimum estimated length in bytes of an output whose header is padded so that copied blobs can share file system
 /// blocks with the input.
@@ -116,7 +116,8 @@ impl OrderSoFar {
         let first = entry.first_key();
         let unsorted = scanned && !entry.flags.has(BlobFlags::SORTED);
         self.broken |= unsorted || (first.is_some() && first < self.last);
-        // A blob may continue the versions of the last object: id ranges do not show whether these are in order.
+        // The blob may continue the versions of the last object. Id ranges do not show whether the versions are in
+        // order.
         self.unknown |= !scanned || (first.is_some() && first == self.last);
         self.last = entry.last_key().max(self.last);
     }
@@ -143,7 +144,7 @@ impl<'f> PbfWriter<'f> {
         Self::with_output(OpenOutput::open(target)?, header, options, size_hint, ctx)
     }
 
-    /// As [`create`](Self::create), for an output that is open already.
+    /// Begins a file as [`create`](Self::create) does, in an output that is open already.
     pub(crate) fn with_output(
         output: OpenOutput,
         header: HeaderBlock,
@@ -216,11 +217,11 @@ impl<'f> PbfWriter<'f> {
         Ok(())
     }
 
-    /// Appends a blob of an input unchanged. Only its BlobHeader is encoded anew, if it does not fit the options.
+    /// Appends a blob of an input unchanged. Only the BlobHeader is encoded anew, if the options require another one.
     pub fn copy(&mut self, input: &'f Input, entry: &BlobEntry) -> Result<()> {
         self.ctx.stats.blobs_copied.add(1);
         self.written.blobs_copied += 1;
-        // A blob that this run has decoded was verified then.
+        // A blob that this run has decoded was compared with its entry at that time.
         if self.options.verify && !entry.flags.has(BlobFlags::VERIFIED) {
             self.unverified.push((input, *entry));
         }
@@ -283,7 +284,7 @@ impl<'f> PbfWriter<'f> {
         self.entries.push(entry);
     }
 
-    /// Declares a feature that readers must support.
+    /// Declares in the header a feature that readers must support.
     pub(crate) fn require(&mut self, feature: &str) {
         self.header.set_required(feature, true);
     }
@@ -353,7 +354,8 @@ impl<'f> PbfWriter<'f> {
         Ok(())
     }
 
-    /// Declares the features that the blobs turned out to have. Unknown order leaves its declaration as it was.
+    /// Declares in the header the features that the blobs have. If the order of the objects is unknown, its declaration
+    /// stays as it was.
     fn declare_features(&mut self) {
         if let Some(sorted) = self.order.verdict() {
             self.header.set_optional(feature::SORTED, sorted);
@@ -368,7 +370,7 @@ impl<'f> PbfWriter<'f> {
         }
     }
 
-    /// Appends the table of contents. Returns its position in the file.
+    /// Appends the table of contents. Returns the position of the table, and the length of the file with it.
     fn write_toc(&mut self) -> Result<TocPointer> {
         let start = self.position;
         let toc = Toc {

@@ -83,8 +83,8 @@ impl Context {
         }
     }
 
-    /// The maximum number of bytes of blobs in flight (read, decoded or waiting to be written): 8 MB and 4 MB per
-    /// job.
+    /// The maximum number of bytes of blobs in flight (read, decoded or waiting to be written): 8 MiB plus 4 MiB for
+    /// each job, for at most 1024 jobs.
     pub const fn byte_budget(&self) -> u64 {
         (8 + 4 * if self.jobs > 1024 {
             1024
@@ -113,7 +113,8 @@ impl Context {
         self.observer.phases_expected(more);
     }
 
-    /// Begins a phase that processes `total_bytes` bytes of input, 0 if unknown. It ends when the result is dropped.
+    /// Begins a phase that processes `total_bytes` bytes of input, 0 if unknown. The phase ends when the returned
+    /// [`Phase`] is dropped.
     pub fn phase(&self, name: &'static str, total_bytes: u64) -> Phase {
         Phase::start(name, total_bytes, self.observer.clone(), self.stats.clone())
     }

@@ -2,21 +2,21 @@
 
 /// Receives the messages and the progress of a command. By default every method does nothing.
 pub trait Observer: Send + Sync {
-    /// A problem that does not stop the command.
+    /// Receives a problem that does not stop the command.
     fn warn(&self, _message: &str) {}
-    /// A fact that may interest the user.
+    /// Receives a fact that may interest the user.
     fn info(&self, _message: &str) {}
-    /// A detail, for users who asked for details.
+    /// Receives a detail, for users who asked for details.
     fn debug(&self, _message: &str) {}
-    /// The command will run `more` phases in addition to those announced before.
+    /// Called when the command is going to run `more` phases in addition to those announced before.
     fn phases_expected(&self, _more: u64) {}
-    /// A phase begins that processes `total_bytes` bytes of input, 0 if unknown.
+    /// Called when a phase begins. `total_bytes` is the number of bytes of input that it processes, 0 if unknown.
     fn phase_started(&self, _name: &'static str, _total_bytes: u64) {}
-    /// The current phase has processed `bytes` more bytes of input.
+    /// Called when the current phase has processed `bytes` more bytes of input.
     fn advanced(&self, _bytes: u64) {}
-    /// The current phase has ended.
+    /// Called when the current phase has ended.
     fn phase_ended(&self) {}
-    /// The command has ended.
+    /// Called when the command has ended.
     fn finished(&self) {}
 }
 

@@ -4,11 +4,11 @@ use super::Context;
 use rayon::slice::ParallelSliceMut;
 use std::cmp::Ordering;
 
-/// The number of items from which on starting threads pays.
+/// The minimum number of items to sort on several threads: for fewer, starting threads takes longer than it saves.
 const MIN_PARALLEL: usize = 1 << 16;
 
-/// Sorts items on the worker threads of a context. The sort is stable, so that the result does not depend on their
-/// number. It takes as much memory again as the items.
+/// Sorts items on the worker threads of a context. The sort is stable, so that the result does not depend on the number
+/// of threads. It takes up to as much additional memory as the items occupy.
 pub(crate) fn sort_by<T: Send>(
     items: &mut [T],
     ctx: &Context,
@@ -22,7 +22,7 @@ pub(crate) fn sort_by<T: Send>(
     });
     match pool {
         Some(Ok(pool)) => pool.install(|| items.par_sort_by(&compare)),
-        // A system that is short of threads still gets its items sorted.
+        // The calling thread sorts few items, and all items if the system refuses to start threads.
         Some(Err(_)) | None => items.sort_by(compare),
     }
 }

@@ -38,8 +38,8 @@ impl<'c> Pass<'c> {
         Self { budget, ..self }
     }
 
-    /// Sets the factor by which the work on an item multiplies the item's [`held_bytes`](WorkItem::held_bytes); 1 by
-    /// default.
+    /// Sets the number of bytes of memory that the work on an item takes for each of the item's
+    /// [`held_bytes`](WorkItem::held_bytes); 1 by default.
     pub(crate) const fn holding(self, memory_factor: u64) -> Self {
         Self {
             memory_factor,
@@ -48,7 +48,8 @@ impl<'c> Pass<'c> {
     }
 
     /// Runs `work` over the items on [`Context::jobs`] threads and passes the results to `merge` in the order of the
-    /// items. `init` makes the scratch of a worker. The first error in item order ends the phase and is returned.
+    /// items. `init` creates the scratch value of a worker. The first error in item order ends the phase and is
+    /// returned.
     pub(crate) fn run<T: WorkItem, S, R: Send>(
         self,
         items: Vec<T>,
@@ -60,8 +61,8 @@ impl<'c> Pass<'c> {
         self.run_stream(bytes, items.into_iter().map(Ok), init, work, merge)
     }
 
-    /// Runs `work` over the items of an iterator, as [`run`](Self::run) does. `total_bytes` is the sum of their input
-    /// bytes, as far as it is known.
+    /// Runs `work` over the items of an iterator, as [`run`](Self::run) does. `total_bytes` is the estimated sum of the
+    /// items' [`input_bytes`](WorkItem::input_bytes), against which progress is shown; 0 if unknown.
     pub(crate) fn run_stream<T: WorkItem, S, R: Send>(
         self,
         total_bytes: u64,

@@ -10,12 +10,13 @@ use std::sync::PoisonError;
 /// Runs `work` over the items of `source` on `jobs` threads and passes the results, in the order of the items, to
 /// `merge` on the calling thread.
 ///
-/// - `cost` returns the number of bytes that an item holds from its claim until its result is merged. Claims wait
-///   while `budget` bytes or more are held, so that memory does not grow with the number of items. `budget` must not
-///   be 0.
-/// - `init` makes the scratch of a worker: buffers, readers, compressors.
+/// - `cost` returns the number of bytes that an item holds from its claim until its result is merged. Claims wait while
+///   `budget` bytes or more are held, so that memory does not grow with the number of items. A `budget` of 0 counts as
+///   1.
+/// - `init` creates the scratch value of a worker (buffers, readers, compressors) before the worker's first item.
 /// - The first error in item order, from `source`, `work` or `merge`, ends the phase and is returned. The results of
-///   all items before it are merged. A panic in `source`, `init` or `work` is an error, too.
+///   all items before it are merged. A panic in `source`, `cost`, `init` or `work` is an error, too. A panic in `merge`
+///   is passed on when the threads have ended.
 pub fn parallel_classify_phase<T, S, R>(
     jobs: usize,
     budget: u64,
@@ -29,7 +30,7 @@ where
     T: Send,
     R: Send,
 {
-    // A budget of nothing would have every claim wait.
+    // With a budget of 0, every claim would wait forever.
     let queue = Queue::new(source, budget.max(1));
     let worker = || {
         let mut scratch = None;
@@ -60,8 +61,8 @@ fn internal(panic: &(dyn Any + Send)) -> Error {
     Error::Internal(text.unwrap_or_else(|| "a worker panicked".into()))
 }
 
-/// The threads of a phase. Dropping them stops and joins them, however the phase ends: the scope alone would wait
-/// until their closures return, not until the threads end.
+/// The threads of a phase. Dropping this value stops the queue and joins the threads, however the phase ends. The scope
+/// alone would wait until the closures of the threads return, not until the threads end.
 struct Workers<'scope, 'q, I, R> {
     threads: Vec<ScopedJoinHandle<'scope, ()>>,
     queue: &'q Queue<I, R>,
@@ -104,13 +105,14 @@ impl<I, R> Drop for Workers<'_, '_, I, R> {
     }
 }
 
-/// The source, and the items that were claimed and not yet merged.
+/// The source of the items, and the items that were claimed and not yet merged.
 struct State<I, R> {
     source: Option<I>,
     /// The claimed items in order: for each the number of bytes it holds, and its result once it is available.
     slots: VecDeque<(u64, Option<Result<R>>)>,
     /// Index of the item in the first slot.
     front: u64,
+    /// The number of bytes that the claimed items hold whose results are not merged yet.
     held: u64,
     stopped: bool,
 }

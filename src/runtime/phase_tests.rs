@@ -10,7 +10,7 @@ fn failure(index: u64) -> Error {
     Error::Usage(format!("item {index}"))
 }
 
-/// The scratch of a worker, which counts its instances.
+/// The scratch value of a worker. `alive` counts the values that are not dropped yet.
 struct Scratch<'a>(&'a AtomicI64);
 
 impl<'a> Scratch<'a> {

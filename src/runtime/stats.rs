@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// A counter that several threads may use at the same time.
+/// A count that several threads may add to at the same time.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 
@@ -39,7 +39,7 @@ pub struct Stats {
     pub bytes_shared: Counter,
     /// Blobs that a pass left out without decoding them.
     pub blobs_skipped: Counter,
-    /// The number of skipped blobs whose content is known from an index alone.
+    /// The number of skipped blobs that this run has not decoded: only an index says what they contain.
     pub blobs_trusted: Counter,
     /// Blobs that were copied unchanged.
     pub blobs_copied: Counter,

@@ -26,15 +26,16 @@ pub(crate) type GroupId = u32;
 /// The decisions about the objects of a block. Objects with the same decisions form a group.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
-    /// For each group the indices of the outputs that do not drop its objects, and their decisions.
+    /// For each group the indices of outputs, and their decisions about the objects of the group. Outputs that are not
+    /// listed drop these objects.
     groups: Vec<Vec<(u32, Selected)>>,
     /// The group of each object, in file order.
     objects: Vec<GroupId>,
 }
 
 impl Selection {
-    /// Clears the selection and adds, for a single output, a group for each [`Selected`]. The value of a [`Selected`]
-    /// is the id of its group.
+    /// Clears the selection and adds, for a single output, a group for each variant of [`Selected`]. The discriminant
+    /// of the variant is the id of the group.
     pub(crate) fn start_one_output(&mut self) {
         self.clear();
         let keeps = [Selected::Drop, Selected::Whole, Selected::Untagged];
@@ -46,7 +47,8 @@ impl Selection {
         self.objects.clear();
     }
 
-    /// Adds the decision about the next object, for a single output.
+    /// Adds the decision about the next object, for a single output, after
+    /// [`start_one_output`](Self::start_one_output).
     #[inline]
     pub(crate) fn push(&mut self, keep: Selected) {
         self.objects.push(keep as GroupId);
@@ -100,7 +102,8 @@ impl Selection {
         outputs.into_values().collect()
     }
 
-    /// For each group the decisions of `outputs` that keep its objects: the position in `outputs`, and the decision.
+    /// For each group the indices in `outputs` of the selections that keep the objects of the group, and their
+    /// decisions.
     pub(crate) fn by_group(&self, outputs: &[OutputSelection]) -> Vec<Vec<(usize, Selected)>> {
         let of_class = |group: usize| {
             let keeps = outputs
@@ -124,6 +127,7 @@ pub(crate) struct OutputSelection {
     pub kept: usize,
     /// Whether the output keeps any object without its tags.
     pub strips_tags: bool,
+    /// The decision about the objects of each group.
     groups: Vec<Selected>,
 }
 

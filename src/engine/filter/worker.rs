@@ -15,7 +15,7 @@ use crate::pbf::{
 /// called.
 type Filtered<T> = (Vec<(u32, BlobOutcome)>, Option<T>);
 
-/// A worker's scratch.
+/// The scratch value of a worker in a filter pass.
 pub(super) struct FilterWorker<'a> {
     pass: &'a FilterPass<'a>,
     transformed: Vec<u8>,
@@ -37,7 +37,8 @@ impl<'a> FilterWorker<'a> {
         }
     }
 
-    /// Returns the outcomes of a blob.
+    /// Returns the outcomes of a blob. The payload comes from the cache, or is read from the file unless the prefilter
+    /// decides about the blob.
     pub(super) fn filter<T>(
         &mut self,
         reader: &mut BlobReader<'_>,
@@ -45,8 +46,9 @@ impl<'a> FilterWorker<'a> {
         select: impl Fn(&BlobEntry, &Block<'_>, &mut Selection) -> Result<T, FormatError>,
     ) -> Result<Filtered<T>> {
         let entry = &item.entry;
-        // A reader skips a prefilter that rarely decides, and so may one worker but not another. The output must be the
-        // same, so a blob is copied without being read only if its entry is complete.
+        // A reader skips prefilters that rarely decide, so one worker may skip a prefilter that another would call. The
+        // output must not depend on that: a blob is copied on the decision of a prefilter only if its entry is complete
+        // already.
         let has = |flag| entry.flags.has(flag);
         let is_known = has(BlobFlags::SCANNED) && has(BlobFlags::HASHED) && !item.is_transformed;
         let prefilter = self.pass.prefilter.map(|prefilter| {
@@ -238,9 +240,10 @@ impl Rewriter {
         Ok(())
     }
 
-    /// Splices the kept objects into `self.spliced` if the output keeps at least three quarters of them, with their
-    /// tags. Returns whether it did. A spliced block keeps the strings of dropped objects: if many objects are dropped,
-    /// a new block is smaller.
+    /// Fills `self.spliced` with the payload of the block without the dropped objects. Returns `false` if a new block
+    /// must be built: if the output keeps less than three quarters of the objects or strips tags, if the payload comes
+    /// from the cache, or if the block cannot be spliced. A spliced block keeps the strings of dropped objects: if many
+    /// objects are dropped, a new block is smaller.
     fn spliced(
         &mut self,
         source: &Source<'_>,

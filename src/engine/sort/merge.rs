@@ -70,7 +70,8 @@ fn head_key(object: &RawElement<'_>, source: &Source, stream: usize) -> HeadKey 
 }
 
 impl KeptVersions {
-    /// Whether an object replaces the object before it, which is not kept then.
+    /// Whether `object` replaces `before`, the object before it: only the highest version is kept, and `object` is a
+    /// higher version of the same object.
     fn replaces(self, before: &RawElement<'_>, object: &RawElement<'_>) -> bool {
         self == Self::HighestVersion && before.key == object.key && before.version < object.version
     }
@@ -81,7 +82,8 @@ impl KeptVersions {
     }
 }
 
-/// Merges the objects of a shard into frames.
+/// Merges the objects of a shard into frames, in canonical order. `kept` decides which versions of an object are
+/// written. Fails if a blob of the shard is damaged or contradicts its entry.
 pub(crate) fn merge_shard(
     sources: &mut Sources<'_>,
     encoder: &mut FrameEncoder,
@@ -179,7 +181,8 @@ pub(crate) struct Runs {
     clusters: Vec<(Arc<Vec<Source>>, Vec<BlobEntry>)>,
 }
 
-/// The maximum number of times that the blobs of a cluster may be decoded, on average, before sorting runs first pays.
+/// The maximum number of times that the shards of a cluster may decode each of its blobs, on average. If they would
+/// decode blobs more often, the cluster is first sorted into runs.
 const MOST_DECODES: u64 = 3;
 
 /// Sorts portions of clusters into runs in a temporary file in `directory`, if the blobs of a cluster overlap so widely
@@ -266,7 +269,7 @@ fn overlapping_clusters(steps: &[MergeStep]) -> Vec<Arc<Vec<Source>>> {
 
 /// Cuts a cluster into portions of about `shard_bytes` bytes of payload. Each portion becomes a run.
 fn portions(cluster: &Arc<Vec<Source>>, shard_bytes: u64) -> Vec<Shard> {
-    // In file order: neighbours in a file are often in order already.
+    // In file order, since neighbours in a file are often in order already.
     let mut blobs = cluster.to_vec();
     blobs.sort_by_key(|source| (source.file, source.entry.offset));
     let mut portions = Vec::new();
