@@ -1,8 +1,8 @@
 //! `add-locations-to-ways`: adds the coordinates of nodes to the ways of a file.
 //!
 //! Nodes in canonical order are read once, while they are written to the output. Their locations are kept in memory, or
-//! are joined on disk with the references of ways, one range of ids at a time. Ways get two further columns on the wire
-//! and are otherwise unchanged.
+//! are joined on disk with the node references of ways, one range of ids at a time. Each way gets two further columns,
+//! latitudes and longitudes, in its encoded form and is otherwise unchanged.
 
 mod choice;
 mod nodes;
@@ -40,7 +40,7 @@ pub struct Options {
     pub output: OutputOptions,
     /// The method of looking up locations.
     pub index_type: IndexType,
-    /// Whether nodes are kept that have no tags and are members of no relation.
+    /// Whether nodes without tags that are members of no relation are kept.
     pub keep_untagged_nodes: bool,
     /// Whether a reference to a node that is not in the file, or has no location, is an error. Otherwise such
     /// references are counted.
@@ -50,13 +50,14 @@ pub struct Options {
     pub temp_dir: Option<PathBuf>,
     /// The maximum memory in bytes; `None` for four fifths of the available memory.
     pub max_memory: Option<u64>,
-    /// The approximate number of ranges of ids for a join on disk, which is then not adapted to `max_memory`; `None`
-    /// for as few ranges as `max_memory` allows.
+    /// The approximate number of ranges of ids for a join on disk. A given number is used even if a range then takes
+    /// more than `max_memory`. `None` for as few ranges as `max_memory` allows.
     pub ranges: Option<u64>,
 }
 
 impl Options {
-    /// The options with what is required. The index type is chosen by the size of the input, and nodes without tags are left out unless a relation refers to them.
+    /// Options with the given input and output, and defaults otherwise. The index type is chosen by the size of the
+    /// input, and nodes without tags are left out unless a relation refers to them.
     pub fn new(input: impl Into<PathBuf>, output: OutputOptions) -> Self {
         Self {
             input: input.into(),
@@ -112,7 +113,8 @@ impl IndexType {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Summary {
-    /// The length, blobs and objects of the output, and the number of blobs of the input by outcome.
+    /// The length, blobs and objects of the output, and the numbers of blobs of the input that were copied, skipped and
+    /// rewritten.
     #[serde(flatten)]
     pub kept: WriteSummary,
     /// The method that was used; never [`IndexType::Auto`].
@@ -123,7 +125,7 @@ pub struct Summary {
     pub references: u64,
     /// The number of references to nodes that are not in the file or have no location.
     pub missing_references: u64,
-    /// The number of distinct nodes that these references refer to.
+    /// The number of distinct nodes that the missing references refer to.
     pub missing_nodes: u64,
     /// The temporary files of a join on disk; `None` if locations were in memory.
     pub scratch: Option<ScratchSummary>,
@@ -137,7 +139,7 @@ pub struct ScratchSummary {
     pub partitions: u64,
     /// The maximum number of bytes in temporary files at a time.
     pub bytes: u64,
-    /// The same maximum, divided by the number of references.
+    /// `bytes` divided by the number of references.
     pub bytes_per_reference: f64,
 }
 
@@ -145,10 +147,11 @@ impl Eq for ScratchSummary {}
 
 /// Adds the coordinates of nodes to the ways of a file of current data.
 ///
-/// Reads one file, which may be unsorted, and writes one PBF file. Unless all nodes are kept, reads the relations
-/// first, for their members. In memory, nodes in canonical order and ways are then read once, other nodes up to three
-/// times. A join on disk reads ways twice, and nodes that are not in canonical order twice for each range of ids that
-/// their blob overlaps and once to write them; its temporary files take 5 to 7 bytes per reference.
+/// Reads one file, which may be unsorted, and writes one PBF file. Unless all nodes are kept, the relations are read
+/// first, for their members. Nodes in canonical order are then read once. If locations are in memory, ways are read
+/// once, and nodes in any other order up to three times. A join on disk reads ways twice; it reads nodes that are not
+/// in canonical order twice for each range of ids that their blob overlaps, and once more to write them. The temporary
+/// files of a join take 5 to 7 bytes per reference.
 ///
 /// # Memory
 ///
@@ -169,7 +172,7 @@ impl Eq for ScratchSummary {}
 /// - The chosen method takes more than [`Options::max_memory`], or no number of ranges of ids takes less.
 /// - The temporary files of a join are estimated to take more than the free space in their directory.
 /// - [`Options::strict`] is set, and a node of a way is not in the file or has no location.
-/// - A block contains nodes and ways, and its units cannot express the locations of all nodes.
+/// - A block contains nodes and ways, and its units cannot express the locations of all nodes of the ways exactly.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     // The phases: members of relations, nodes, ways.
     ctx.expect_phases(3);
@@ -226,7 +229,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     })
 }
 
-/// The nodes that are members of relations.
+/// Reads the relations, and returns the ids of the nodes that are their members.
 fn member_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<IdSet> {
     let mut members = IdSet::default();
     Scan::bare("members", file, plan, ctx).run(
@@ -249,7 +252,8 @@ fn member_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<IdSet>
 struct Parts {
     nodes: Vec<BlobEntry>,
     rest: Vec<BlobEntry>,
-    /// Whether other blobs contain nodes, too, so that a way may precede its nodes. `rest` then has all blobs.
+    /// Whether blobs behind the first part contain nodes, too, so that a way may precede its nodes. `nodes` is then
+    /// empty, and `rest` has all blobs.
     is_mixed: bool,
 }
 
@@ -273,7 +277,8 @@ impl Parts {
         }
     }
 
-    /// Whether nodes are in the first part only, and the id range of each of its blobs follows that of the blob before.
+    /// Whether all nodes are in `nodes`, and the id range of each of these blobs follows the id range of the blob
+    /// before.
     fn is_in_order(&self) -> bool {
         let key = |entry: &BlobEntry| (id_rank(entry.min_id), id_rank(entry.max_id));
         let is_behind = |one: &BlobEntry, next: &BlobEntry| key(one).1 < key(next).0;
@@ -301,6 +306,7 @@ struct Tally {
     missing: Mutex<Missing>,
 }
 
+/// The references to nodes that are not in the file or have no location, and these nodes.
 #[derive(Default)]
 struct Missing {
     references: u64,
@@ -329,7 +335,8 @@ impl<'f> Job<'f> {
         let every_rank = 0..=u64::MAX;
         let mut store = match form == StoreForm::Dense || self.parts.is_in_order() {
             true => LocationStore::new(form, count(self.parts.with_nodes())),
-            // Nodes may be in any order: their ids are read first, so that each location has its index in the store.
+            // A sparse store for nodes in any order needs their ids in advance: they determine the index of each
+            // location.
             false => LocationStore::of_ids(node_ids(self.file, plan, &every_rank, self.ctx)?),
         };
         let mut writer = self.begin(output)?;
@@ -378,7 +385,7 @@ impl<'f> Job<'f> {
         }
         let items = match partitions.blobs(0) {
             Some(_) => self.rest().collect(),
-            // Nodes that are not in order have been read for their locations, but not written.
+            // The passes over unordered nodes have read their locations, but have not written the nodes.
             None => self.nodes().chain(self.rest()).collect(),
         };
         self.write_ways(&mut writer, items, |entry, nodes, locations| {
@@ -423,7 +430,7 @@ impl<'f> Job<'f> {
         Ok(())
     }
 
-    /// The blobs of nodes at the start of the file, each with the decision about it.
+    /// The blobs of [`Parts::nodes`]: visited, or copied if all nodes are kept.
     fn nodes(&self) -> impl Iterator<Item = FilterItem> + '_ {
         let decision = match self.members {
             Some(_) => BlobDecision::Visit,
@@ -433,7 +440,8 @@ impl<'f> Job<'f> {
         nodes.map(move |entry| FilterItem::new(*entry, decision))
     }
 
-    /// All other blobs, each with the decision about it.
+    /// The blobs of [`Parts::rest`]. Blobs with nodes are visited unless all nodes are kept, and blobs with ways are
+    /// transformed.
     fn rest(&self) -> impl Iterator<Item = FilterItem> + '_ {
         self.parts.rest.iter().map(|entry| {
             let drops = self.members.is_some() && entry.kinds.contains(ObjectKind::Node);
@@ -449,8 +457,8 @@ impl<'f> Job<'f> {
         })
     }
 
-    /// Writes blobs and adds locations to their ways. `find` appends the location of each node reference of a block to
-    /// a list.
+    /// Writes blobs and adds locations to their ways. `find` appends the locations of all node references of a block to
+    /// a list, in the order of [`WayNodes::refs`].
     fn write_ways(
         &self,
         writer: &mut FilteredWriter<'f>,
@@ -481,6 +489,8 @@ impl<'f> Job<'f> {
         writer.pass(pass, items, select, |()| ())
     }
 
+    /// Counts the ways and references of a block, and the missing nodes. With [`Options::strict`] a missing node is an
+    /// error.
     fn count(&self, nodes: &WayNodes, locations: &[Option<Location>]) -> Result<(), FormatError> {
         let add = |counter: &AtomicU64, more: usize| {
             counter.fetch_add(more as u64, Ordering::Relaxed);
@@ -524,7 +534,7 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The number of objects in some blobs.
+/// The sum of the numbers of objects in the blobs of `entries`.
 fn count<'e>(entries: impl IntoIterator<Item = &'e BlobEntry>) -> u64 {
     let counts = entries.into_iter().map(|entry| u64::from(entry.count));
     counts.sum()

@@ -1,7 +1,7 @@
 //! `apply-changes`: applies change files to a sorted file.
 //!
-//! A blob whose id range contains no changed id is copied. The other blobs are decoded as far as needed to find the
-//! changed ids, and a blob that contains a changed object is spliced on the wire.
+//! A blob to which no change belongs is copied. Any other blob is decoded and compared with its changes. If they have
+//! an effect, the block is edited in its encoded form, or built anew if that is not possible.
 
 mod edit;
 mod locations;
@@ -34,13 +34,13 @@ pub struct Options {
     pub changes: Vec<PathBuf>,
     /// The output: where it goes, how it is written, and its header.
     pub output: OutputOptions,
-    /// The handling of untagged nodes if the coordinates in ways are kept up to date; `None` removes coordinates from
-    /// ways.
+    /// The treatment of untagged nodes while the coordinates in ways are kept up to date. If `None`, the coordinates
+    /// are removed from ways instead.
     pub locations_on_ways: Option<UntaggedNodes>,
 }
 
 impl Options {
-    /// The options with what is required. Locations in ways are removed.
+    /// Options with the given inputs and output, and defaults otherwise. Locations in ways are removed.
     pub fn new(base: impl Into<PathBuf>, changes: Vec<PathBuf>, output: OutputOptions) -> Self {
         Self {
             base: base.into(),
@@ -61,7 +61,7 @@ setters!(Options {
 pub struct Summary {
     /// The length, blobs and objects of the output.
     pub written: Written,
-    /// The number of objects with a change.
+    /// The number of objects with a change. Several changes of one object count once.
     pub changes: u64,
     /// The number of objects that were added to the base.
     pub created: u64,
@@ -92,12 +92,13 @@ pub struct Summary {
 pub struct LocationsSummary {
     /// The number of ways without a change whose coordinates changed, because their nodes moved.
     pub ways_moved: u64,
-    /// The number of references, of changed ways and of ways that moved, to nodes without a known location.
+    /// The number of references of changed ways to nodes without a known location, and of references of other ways to
+    /// nodes that lost their location.
     pub missing_references: u64,
-    /// The number of new or changed nodes that were left out, because they have no tags, are members of no relation,
-    /// and the base does not contain such nodes.
+    /// The number of new or changed nodes that were left out, because they have no tags and are members of no relation,
+    /// and the base has no nodes of this sort.
     pub nodes_left_out: u64,
-    /// The number of nodes that became members of relations, and that neither the base nor the changes contain.
+    /// The number of nodes that became members of relations, but are neither in the base nor in the changes.
     pub members_missing: u64,
 }
 
@@ -124,8 +125,8 @@ pub struct LocationsSummary {
 /// - The objects of a blob that has to be decoded are not in canonical order, although the header or the index of the
 ///   base says so.
 /// - The base is a text file, and the output has its path.
-/// - A change file is not OsmChange, or is damaged; all together have more than 4 GB of distinct text, or more tags or
-///   references than 32 bits can count.
+/// - A change file is not OsmChange, or is damaged; the change files together have more than 4 GB of distinct text, or
+///   more tags or references than 32 bits can count.
 /// - [`Options::locations_on_ways`] is set, and no way of the base has locations.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(if options.locations_on_ways.is_some() {
@@ -181,7 +182,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     })
 }
 
-/// Fails if the base contains deleted versions, or an object that two blobs share.
+/// Fails if the base contains deleted versions, or if a blob begins with the object that ends the blob before.
 fn check_base(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
     let path = file.input.path();
     if plan.any(BlobFlags::DELETED) {
@@ -212,8 +213,8 @@ pub enum HeaderBox {
     Dropped,
 }
 
-/// Widens the box in the header to contain the nodes of the changes: programs that clip to the box would lose them.
-/// Removes a box that crosses the 180th meridian and does not contain them.
+/// Widens the bounding box in the header so that it contains all changed nodes: a program that clips to the box would
+/// lose those outside. Removes a box that crosses the 180th meridian if a changed node lies outside of it.
 fn widen_box(header: &mut HeaderBlock, changes: &ChangeSet) -> HeaderBox {
     let Some([left, right, top, bottom]) = header.bbox_nano else {
         return HeaderBox::Kept;
@@ -247,8 +248,8 @@ fn widen_box(header: &mut HeaderBlock, changes: &ChangeSet) -> HeaderBox {
     }
 }
 
-/// The header of the output, which is that of the base with the replication state of the changes, and the effect of the
-/// changes on its box.
+/// Returns the header of the output, and the effect of the changes on its bounding box. The header is the header of the
+/// base with the replication state of the changes and with the fields that the user set.
 fn output_header(
     base: &HeaderBlock,
     changes: &ChangeSet,
@@ -280,6 +281,7 @@ struct Run<'r> {
 }
 
 impl Run<'_> {
+    /// Writes the output. The caller has to set [`Summary::header_box`].
     fn write(
         &self,
         header: HeaderBlock,
@@ -299,8 +301,8 @@ impl Run<'_> {
         let mut sink = Sink::create(target, header, options.output.write, size_hint, ctx)?;
         let mut tally = Tally::default();
         if rules.locations.is_some() {
-            // Nodes are written before ways, since only then it is known which changes of nodes are older than the
-            // base.
+            // The locations in ways depend on the changes of nodes that have an effect, and changes older than the base
+            // are found only while nodes are written: nodes go first.
             let ways = steps.partition_point(|step| step.is_nodes(changes));
             let ways = steps.split_off(ways);
             let nodes = std::mem::replace(&mut steps, ways);
@@ -341,7 +343,7 @@ impl Run<'_> {
         })
     }
 
-    /// Applies the changes of some steps and writes their outcomes.
+    /// Carries out steps in parallel, writes their results in the order of the steps, and adds their counts to `tally`.
     fn apply<'f>(
         &'f self,
         steps: Vec<ApplyStep>,

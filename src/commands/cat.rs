@@ -1,4 +1,4 @@
-//! `cat`: concatenates files and gives the result a table of contents. Blobs are copied. With a text format, writes the
+//! `cat`: concatenates files. Copies blobs and gives the result a table of contents or, for a text format, writes the
 //! objects as text.
 
 mod changesets;
@@ -38,7 +38,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// The options with what is required. The output is PBF with all objects and all metadata.
+    /// Options with the given inputs and output, and defaults otherwise. The output is PBF with all objects and all
+    /// metadata.
     pub fn new(inputs: Vec<PathBuf>, output: OutputOptions) -> Self {
         Self {
             inputs,
@@ -76,8 +77,8 @@ pub type Summary = WriteSummary;
 /// Concatenates files.
 ///
 /// Reads the inputs in order. Inputs of changesets are OSM XML or OPL. Writes one PBF file with a table of contents, or
-/// text. Blobs are copied, in the pass that also decodes blobs without a complete index, unless metadata are left out
-/// or a blob also contains objects of unwanted kinds. The order of the objects is not changed.
+/// text. Blobs are copied unless metadata are left out or a blob also contains objects of unwanted kinds. Blobs without
+/// a complete index are decoded in the same pass that copies them. The order of the objects is not changed.
 ///
 /// # Memory
 ///
@@ -120,7 +121,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         size_hint = size_hint.and(copy_size_hint(file));
     }
     if options.kinds != KindSet::ALL || !options.clean.is_empty() {
-        // The length of what is left out is not known.
+        // How much of the input is left out is not known in advance.
         size_hint.bytes = 0;
         size_hint.copied = 0;
     }
@@ -135,15 +136,16 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     sink.finish()
 }
 
-/// Copies the blobs of a file as soon as their entries are known. Of a blob of several kinds, only the objects of
-/// wanted kinds are written.
+/// Copies the blobs of a file as soon as their entries are known. A blob without objects of wanted kinds is skipped,
+/// and a blob with some is encoded anew.
 fn copy<'f>(
     file: &'f PbfFile,
     options: &Options,
     sink: &mut Sink<'f>,
     ctx: &Context,
 ) -> Result<()> {
-    // Without a table of contents, no more is needed of a blob than its kinds and id range, if at all.
+    // Without a table of contents in the output, kinds and id ranges suffice; if all blobs are copied without per-blob
+    // indexes, not even these are needed.
     let needs = match (options.output.write.toc, options.kinds == KindSet::ALL) {
         _ if options.rescan => PlanNeeds::Rescan,
         (false, true) if !options.output.write.blob_index => PlanNeeds::Frames,
@@ -188,7 +190,8 @@ fn skip(entry: &BlobEntry, sink: &mut Sink<'_>, ctx: &Context) {
     sink.skip();
 }
 
-/// Writes every blob of a file anew, without some fields of the metadata.
+/// Writes the blobs of a file anew, without the metadata fields of [`Options::clean`]. Blobs without objects of wanted
+/// kinds are skipped.
 fn write_clean<'f>(
     file: &'f PbfFile,
     options: &Options,
@@ -208,7 +211,8 @@ fn write_clean<'f>(
         |cleaned, entry, payload, encoder| {
             cleaned.clear();
             clean_block(payload, options.clean, cleaned)?;
-            // If versions were out of order, removing them makes the order correct, and the entry changes.
+            // A blob whose versions are out of order may become sorted when they are removed: its entry must be made
+            // anew.
             let is_same = entry.flags.has(BlobFlags::SORTED);
             match options.kinds == KindSet::ALL {
                 true if is_same => encoder.add_payload_with_entry(cleaned, entry)?,
@@ -221,7 +225,8 @@ fn write_clean<'f>(
     )
 }
 
-/// The blobs of a file that may contain objects of some kinds. `skip` is called with each other blob.
+/// The blobs of a file that may contain objects of `kinds`, including all blobs without an index. `skip` is called with
+/// each other blob.
 fn wanted_entries(
     file: &PbfFile,
     kinds: KindSet,
@@ -236,7 +241,7 @@ fn wanted_entries(
     Ok(wanted)
 }
 
-/// Adds the objects of some kinds in a block to an encoder.
+/// Adds the objects of a block that are of one of `kinds` to an encoder, and ends the encoder's block.
 fn take_kinds(
     payload: &[u8],
     kinds: KindSet,

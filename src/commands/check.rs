@@ -1,5 +1,5 @@
-//! `check`: checks what other programs take for granted: ids are in order and unique, and references lead to objects of
-//! the file. Also checks that indexes describe their blobs.
+//! `check`: checks that ids are in order and unique, that references lead to objects of the file, and that indexes
+//! describe their blobs.
 
 mod blob_check;
 mod index;
@@ -37,13 +37,14 @@ pub struct Options {
     pub index: bool,
     /// The kinds of objects whose ids and references are checked.
     pub kinds: KindSet,
-    /// The maximum number of problems to list, separately for ids, references and indexes. Further ones are only
+    /// The maximum number of problems to list, separately for ids, references and indexes. Further problems are only
     /// counted.
     pub max_listed: usize,
 }
 
 impl Options {
-    /// The options with what is required. Ids and references of ways are checked, in all kinds of objects, and the first hundred violations of each sort are listed.
+    /// Options with the given input, and defaults otherwise. Checks ids and the references of ways, for all kinds of
+    /// objects, and lists the first hundred problems of each sort.
     pub fn new(input: impl Into<PathBuf>) -> Self {
         Self {
             input: input.into(),
@@ -78,7 +79,8 @@ pub struct Summary {
     pub ways: Option<u64>,
     /// The number of relations in the file; `None` if only indexes were checked.
     pub relations: Option<u64>,
-    /// The number of objects that precede the object before them in canonical order; `None` if ids were not checked.
+    /// The number of objects that belong before the preceding object in canonical order; `None` if ids were not
+    /// checked.
     pub out_of_order: Option<u64>,
     /// The number of objects whose id occurred before; `None` if ids were not checked, or if the file is not in order
     /// and [`Options::full`] is not set.
@@ -97,9 +99,9 @@ pub struct Summary {
     pub listed_refs: Vec<Dangling>,
 }
 
-/// The numbers of references to objects that are not in the file, counted as osmium counts them: each reference of a
-/// way to a node and of a relation to a relation, but a node or a way that several relations refer to only once. `None`
-/// for references that were not checked.
+/// The numbers of references to objects that are not in the file, as osmium counts them. Each reference of a way to a
+/// node and of a relation to a relation counts; a missing node or way counts once for all relations that refer to it.
+/// `None` for references that were not checked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Missing {
     /// The number of references of ways to missing nodes.
@@ -113,7 +115,8 @@ pub struct Missing {
 }
 
 impl Missing {
-    /// No missing objects yet. The references of ways, and of relations, have a count only if they are checked.
+    /// Counts of zero for the references that are checked: those of ways if `of_ways`, those of relations if
+    /// `of_relations`. The other counts are `None`.
     fn none(of_ways: bool, of_relations: bool) -> Self {
         Self {
             nodes_in_ways: of_ways.then_some(0),
@@ -153,7 +156,7 @@ pub struct IdViolation {
     pub kind: ObjectKind,
     /// The id of the object.
     pub id: i64,
-    /// The index of its blob in the file; the first data blob is 1.
+    /// The index of the object's blob in the file; the first data blob is 1.
     pub blob: u32,
     /// Whether the id occurred before; otherwise it is out of order.
     pub duplicate: bool,
@@ -189,8 +192,9 @@ impl Summary {
 
 /// Checks the ids, references and indexes of a file. A violation is not an error, but part of the summary.
 ///
-/// Reads one file, which may be unsorted or a history file: in canonical order of kinds, each blob once for each kind
-/// that it contains; a check of indexes reads every blob once more. Writes nothing.
+/// Reads one file, which may be unsorted or a history file. Nodes, ways and relations are checked one after the other:
+/// a blob is read at most once for each kind that it contains. A check of indexes reads every blob once more. Writes
+/// nothing.
 ///
 /// # Memory
 ///
@@ -247,17 +251,19 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     Ok(check.finish())
 }
 
+/// The state of a check of ids and references.
 struct Check<'a> {
     options: &'a Options,
     file: &'a PbfFile,
     plan: &'a BlobPlan,
     history: bool,
-    /// The ids of each kind, if they are needed.
+    /// The ids of all objects of each kind; empty for a kind whose ids are not needed.
     sets: [IdSet; 3],
+    /// The first and last object of each blob of the plan; `None` if the blob was not read for its ids.
     ends: Vec<Option<Ends>>,
-    /// The violations that will be listed, in file order.
+    /// The violations that will be listed, by the index of the blob in the plan and their position in the blob.
     ids: BTreeMap<(usize, Position), IdViolation>,
-    /// The missing nodes and ways that are members of relations, so that each is counted once.
+    /// The missing nodes and ways that are members of relations, so that each is counted once; indexed by kind.
     missing_members: [IdSet; 2],
     /// The references of relations to relations, which are looked up when the ids of all relations are known.
     nested: Vec<Dangling>,
@@ -265,6 +271,7 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
+    /// Whether the ids of all objects of a kind have to be collected.
     fn needs_set(&self, kind: ObjectKind) -> bool {
         let for_refs = self.options.refs && (self.options.relations || kind == ObjectKind::Node);
         for_refs || (self.options.ids && self.options.full && self.options.kinds.contains(kind))
@@ -279,7 +286,8 @@ impl Check<'_> {
         self.options.refs && has_refs && self.options.kinds.contains(kind)
     }
 
-    /// Checks all objects of one kind. All kinds that they refer to, except relations, must have been checked before.
+    /// Checks all objects of one kind. The kinds that their references lead to, except relations, must have been
+    /// checked before.
     fn kind(&mut self, kind: ObjectKind, ctx: &Context) -> Result<()> {
         let checks_ids = self.options.ids && self.options.kinds.contains(kind);
         let collects = self.needs_set(kind);
@@ -293,7 +301,7 @@ impl Check<'_> {
             .collect();
         let is_known = |entry: &BlobEntry| entry.kinds.single().is_some();
         if !checks_ids && !collects && !refs {
-            // Only the number of objects is asked for.
+            // Only the number of objects is needed, which the entry of a blob of one kind gives.
             let counted = blobs.iter().filter(|(entry, _)| is_known(entry));
             let count: u64 = counted.map(|(entry, _)| u64::from(entry.count)).sum();
             *self.counter(kind) += count;
@@ -343,7 +351,8 @@ impl Check<'_> {
             |mut found| {
                 for (place, id) in (0..).zip(std::mem::take(&mut found.ids)) {
                     let is_new = own.insert(id);
-                    // The versions of an object are adjacent.
+                    // In a history file, the versions of an object are adjacent: an id that repeats there is no
+                    // violation.
                     let is_version = history && last_id.replace(id) == Some(id);
                     if !is_new && !is_version && full && checks_ids {
                         let violation = IdViolation {
@@ -376,6 +385,7 @@ impl Check<'_> {
         counter.get_or_insert(0)
     }
 
+    /// Adds the findings of a worker in one blob.
     fn take(&mut self, kind: ObjectKind, found: Found) {
         *self.counter(kind) += found.count;
         if let Some(ends) = self.ends.get_mut(found.index) {
@@ -390,6 +400,7 @@ impl Check<'_> {
         self.nested.extend(found.nested);
     }
 
+    /// Counts a violation, and lists it if it is among the first.
     fn violation(&mut self, place: (usize, Position), violation: IdViolation) {
         let counter = if violation.duplicate {
             &mut self.summary.duplicates
@@ -397,7 +408,7 @@ impl Check<'_> {
             &mut self.summary.out_of_order
         };
         *counter = Some(counter.unwrap_or(0) + 1);
-        // The first violations in file order are listed, in whatever order they are found.
+        // Violations are not found in file order, but the first in file order are listed.
         self.ids.insert(place, violation);
         if self.ids.len() > self.options.max_listed {
             self.ids.pop_last();
@@ -408,6 +419,8 @@ impl Check<'_> {
         self.plan.entries.get(index).map_or(0, |entry| entry.number)
     }
 
+    /// Counts and lists a reference to a missing object. Further references of relations to the same node or way are
+    /// ignored.
     fn dangling(&mut self, dangling: Dangling) {
         let is_member = dangling.in_kind == ObjectKind::Relation;
         if is_member
@@ -431,7 +444,7 @@ impl Check<'_> {
             let out_of_order = *self.summary.out_of_order.get_or_insert(0);
             let found = *self.summary.duplicates.get_or_insert(0);
             if out_of_order > 0 && !self.options.full {
-                // Ids may occur again anywhere in the file: only adjacent ones were found.
+                // Without order, an id may also occur again far away: only adjacent duplicates were found.
                 self.summary.duplicates = None;
                 self.summary.duplicates_in_a_row = Some(found);
             }
@@ -446,7 +459,7 @@ impl Check<'_> {
         self.summary
     }
 
-    /// Compares the last object of each blob with the first of the next.
+    /// Compares the last object of each blob with the first object of the next.
     fn between_blobs(&mut self) {
         let ends = std::mem::take(&mut self.ends);
         let mut before: Option<Ends> = None;

@@ -1,4 +1,5 @@
-//! `degrade`: writes valid files that are as awkward as some real files, for tests.
+//! `degrade`: rewrites a file to be valid but awkward, like some real files: unsorted, without indexes or incomplete.
+//! For tests.
 
 use super::random::Random;
 use crate::engine::rewrite::{Rewrite, Rewritten};
@@ -30,7 +31,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The options with what is required.
+    /// Options with the given input, output and properties.
     pub fn new(input: impl Into<PathBuf>, output: OutputOptions, harm: Harm) -> Self {
         Self {
             input: input.into(),
@@ -44,7 +45,7 @@ impl Options {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Harm {
-    /// Whether blobs are in random order. If the file has only one blob, its objects are.
+    /// Whether blobs are in random order or, if there is only one blob, its objects.
     pub unsort: bool,
     /// Whether the objects of each blob are in random order.
     pub unsort_intra: bool,
@@ -69,9 +70,11 @@ pub struct Summary {
     pub dropped: u64,
 }
 
-/// The streams of random numbers: the order of blobs, the order of objects, and the objects to leave out.
+/// The stream of random numbers for the order of blobs.
 const BLOBS: u64 = 1;
+/// The stream of random numbers for the order of objects.
 const OBJECTS: u64 = 2;
+/// The stream of random numbers for the objects to leave out.
 const DROPS: u64 = 3;
 
 /// Writes a valid but awkward version of a file. The same input and options give the same bytes.
@@ -160,7 +163,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     })
 }
 
-/// Adds the remaining objects of a block to an encoder.
+/// Adds the objects of a block to an encoder, except those at the positions `dropped`: in random order if
+/// `is_shuffled`, and without the coordinates in ways if `drop_locations`.
 fn make(
     entry: &BlobEntry,
     payload: &[u8],
@@ -209,17 +213,18 @@ fn make(
     encoder.end_block()
 }
 
-/// Shuffles a slice.
+/// Puts the elements of a slice into random order.
 fn shuffle<T>(things: &mut [T], random: &mut Random) {
     for last in (1..things.len()).rev() {
         things.swap(last, random.below(last as u64 + 1) as usize);
     }
 }
 
-/// The objects to leave out: their indices among all objects of the file, ascending.
+/// The objects to leave out.
 struct Drops {
+    /// The indices of the objects to leave out among all objects of the file, ascending.
     places: Vec<u64>,
-    /// The offset of each blob in the file, and the index of its first object.
+    /// The offset of each blob in the file, and the index of its first object among all objects of the file; ascending.
     starts: Vec<(u64, u64)>,
 }
 
@@ -247,7 +252,7 @@ impl Drops {
         Self { places, starts }
     }
 
-    /// The indices of the objects to leave out, relative to the start of the blob.
+    /// The positions in a blob of the objects to leave out.
     fn in_blob(&self, entry: &BlobEntry) -> FxHashSet<u32> {
         let at = self
             .starts

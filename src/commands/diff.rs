@@ -39,7 +39,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// The options with what is required. All kinds are compared, without metadata, and only counted.
+    /// Options with the given files, and defaults otherwise. All kinds are compared, without metadata, and objects are
+    /// only counted.
     pub fn new(old: impl Into<PathBuf>, new: impl Into<PathBuf>) -> Self {
         Self {
             old: old.into(),
@@ -79,11 +80,11 @@ pub struct Equality {
 #[non_exhaustive]
 pub enum Format {
     /// A line per object, which begins with `-` if only the old file has the object, `+` if only the new file has it,
-    /// `*` if it differs, and a space if it is equal.
+    /// `*` if the object differs between the files, and a space if it is equal in both.
     Text {
         /// Whether equal objects are written, too.
         common: bool,
-        /// Whether each object that differs is followed by its differences, a line each.
+        /// Whether the line of an object that differs is followed by a line for each difference.
         details: bool,
     },
     /// A change file that turns the old file into the new file.
@@ -94,12 +95,13 @@ pub enum Format {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Deletions {
-    /// Whether deletions have the version of the old file plus one, instead of that version.
+    /// Whether a deletion has the version of the object in the old file plus one, instead of that version.
     pub increment_version: bool,
-    /// The timestamp of deletions, in seconds since 1970; `None` for the timestamp of the object in the old file.
+    /// The timestamp of deletions, in seconds since 1970; if `None`, a deletion has the timestamp of the object in the
+    /// old file.
     pub timestamp: Option<i64>,
-    /// Whether deletions contain the whole object of the old file. Otherwise they contain id, version and timestamp
-    /// alone.
+    /// Whether a deletion contains the whole object of the old file. Otherwise it contains only id, version and
+    /// timestamp.
     pub keep_details: bool,
     /// The name of the writing program; this program's name and version if `None`.
     pub generator: Option<String>,
@@ -144,12 +146,12 @@ pub struct Summary {
     pub relations: Counts,
     /// The number of pairs of blobs with equal hashes or equal payloads, whose objects were not compared one by one.
     pub blobs_equal: u64,
-    /// The number of different objects with a lower version, or the same version and an older timestamp, in the new
-    /// file. Their changes have no effect when the change file is applied, since the newest version wins. Counted only
-    /// for a change file.
+    /// The number of different objects that are older in the new file: the version is lower, or it is the same and the
+    /// timestamp is older. Changes to older objects have no effect when the change file is applied, since the newest
+    /// version wins. Counted only for a change file.
     pub going_back: u64,
-    /// The number of nodes whose coordinates are rounded in the change file, which has seven decimals. Counted only
-    /// for a change file.
+    /// The number of nodes whose coordinates are rounded in the change file, which has seven decimals. Counted only for
+    /// a change file.
     pub inexact: u64,
 }
 
@@ -182,10 +184,10 @@ impl Summary {
 
 /// Compares two files and writes their differences.
 ///
-/// Reads both files, except pairs of blobs with equal content hashes, unless these have to be verified or shown. A file
-/// that is not in canonical order is first sorted into a temporary file in the system's temporary directory. History
-/// files can be compared as text. Writes a text or a change file, compressed if its name ends in `.gz`, `.bz2` or
-/// `.zst`, or nothing. A difference is not an error, but part of the summary.
+/// Reads both files. Pairs of blobs with equal content hashes are read only for [`Options::verify`], or if equal
+/// objects are written. A file that is not in canonical order is first sorted into a temporary file in the system's
+/// temporary directory. History files can be compared as text. Writes a text or a change file, compressed if its name
+/// ends in `.gz`, `.bz2` or `.zst`, or nothing. A difference is not an error, but part of the summary.
 ///
 /// # Memory
 ///
@@ -251,6 +253,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     Ok(summary)
 }
 
+/// A merge step whose blobs are all decoded, also the blob of a [`MergeStep::Copy`], and so occupy memory.
 struct Decoded(MergeStep);
 
 impl WorkItem for Decoded {
@@ -269,8 +272,8 @@ impl WorkItem for Decoded {
 /// The approximate size of a shard: the payloads of both files together, in bytes.
 const SHARD_BYTES: u64 = 16 << 20;
 
-/// Plans the merge steps. Pairs of blobs with equal hashes get no item and are counted here, unless their objects have
-/// to be written or verified.
+/// Plans the merge steps. Pairs of blobs with equal hashes get no step and are counted in `summary`, unless equal
+/// objects have to be written or verified.
 fn plan(
     options: &Options,
     sides: &[Side; 2],

@@ -22,12 +22,12 @@ use selection::{Limits, RegionMembers};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// A region, and the output for its objects.
+/// A region, and the output for the objects of the region.
 #[derive(Debug, Clone)]
 pub struct Extract {
     /// The area of the region.
     pub shape: Shape,
-    /// The output.
+    /// The place to which the objects of the region are written.
     pub output: OutputTarget,
     /// Fields to set in the header of the output.
     pub header: HeaderOptions,
@@ -57,7 +57,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// The options with what is required. The strategy is complete-ways, and memory is not limited.
+    /// Options with the given input and regions, and defaults otherwise. The strategy is complete-ways, and memory is
+    /// not limited.
     pub fn new(input: impl Into<PathBuf>, extracts: Vec<Extract>) -> Self {
         Self {
             input: input.into(),
@@ -102,13 +103,13 @@ pub struct Extracted {
     pub kept: WriteSummary,
 }
 
-/// Cuts out all regions.
+/// Writes the objects of each region to an output of its own.
 ///
 /// Reads one file, which may be unsorted or a history file, and writes one PBF file per region. A pass over the input
-/// finds the nodes in its regions, then their ways and relations, then the objects that the strategy adds, and writes
-/// the outputs at last; blobs in which the index rules out objects of the regions are not read. If the memory does not
-/// suffice for all regions, the regions are distributed over several passes. A region without objects is not an error;
-/// it gets an empty file and a warning.
+/// finds the nodes in its regions, then their ways and relations, then the objects that the strategy adds. In the end
+/// it writes the outputs. A blob is not read if the index shows that it has no objects of the regions. If the memory
+/// does not suffice for all regions, the regions are distributed over several passes. A region without objects is not
+/// an error; it gets an empty file and a warning.
 ///
 /// # Memory
 ///
@@ -174,7 +175,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     Ok(summary)
 }
 
-/// Warns about regions without any object; the warning notes when latitude and longitude look swapped.
+/// Warns about regions without objects. The warning tells if latitude and longitude of the region look swapped.
 fn warn_of_empty(options: &Options, summary: &Summary, plan: &BlobPlan, ctx: &Context) {
     let boxes = plan.entries.iter().map(|entry| entry.bbox);
     let data = boxes.fold(Bbox::EMPTY, |all, bbox| all.union(&bbox));
@@ -222,7 +223,7 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// Cuts out the regions. Returns `None`, and writes nothing, if the ids of their objects take too much memory.
+    /// Cuts out the regions. Returns `None`, and writes nothing, if the ids of the kept objects take too much memory.
     fn run(
         &self,
         areas: &AreaIndex,
@@ -256,9 +257,10 @@ impl Pass<'_> {
         Ok(Some(kept))
     }
 
-    /// Finds the objects that the regions keep. A second thread creates the output files meanwhile, since creating many
-    /// files is slow; its errors are returned as soon as the nodes are found. Streams are opened later (`None` in the
-    /// list of outputs), since opening a pipe waits for its reader.
+    /// Finds the objects that the regions keep, and opens the outputs. The members are `None` if their ids take too
+    /// much memory. A second thread creates the output files meanwhile, since creating many files is slow; its errors
+    /// are returned as soon as the nodes are found. Streams are opened later, since opening a pipe waits for its
+    /// reader: they are `None` in the list of outputs.
     fn find<'i>(
         &self,
         areas: &'i AreaIndex,

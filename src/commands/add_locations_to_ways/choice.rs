@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// The memory of the program itself, of blobs in flight and of chunks on their way to the disk, in bytes.
 const BASE: u64 = 32 << 20;
-/// Bytes per worker: a frame, its payload, the payload with locations, and the nodes of its ways.
+/// Bytes of memory per worker: a frame, its payload, the payload with locations, and the nodes of its ways.
 const A_JOB: u64 = 20 << 20;
 /// Bytes per blob: its entry in the plan and in copies of the plan.
 const A_BLOB: u64 = 3 * size_of::<BlobEntry>() as u64;
@@ -21,9 +21,9 @@ const A_BLOB: u64 = 3 * size_of::<BlobEntry>() as u64;
 const A_REFERENCE: u64 = 8;
 /// The approximate number of blobs in the sample that the number of references is estimated from.
 const SAMPLED: usize = 24;
-/// The maximum reserve for a range that turns out larger than planned, in bytes.
+/// The maximum number of bytes by which the reserve of a range exceeds a sixteenth of the memory planned for the range.
 const SLACK: u64 = 1 << 20;
-/// The number of open files that do not belong to ranges.
+/// The number of open files allowed for anything but the temporary files of ranges.
 const OTHER_FILES: u64 = 64;
 /// The maximum number of ranges of ids.
 const MOST_PARTITIONS: u64 = 2048;
@@ -82,12 +82,15 @@ impl Choice {
 
 /// Estimates of memory, in bytes, and the numbers that they depend on.
 struct Memory {
+    /// The number of objects in blobs that contain nodes, which is at least the number of nodes.
     nodes: u64,
-    /// The number of blobs that contain ways.
+    /// The number of blobs that contain ways. A join holds a list of references for each.
     lists: u64,
     /// The memory of everything but locations.
     fixed: u64,
+    /// The memory of the locations in a dense store.
     dense: u64,
+    /// The memory of the locations in a sparse store.
     sparse: u64,
     /// The maximum memory.
     limit: u64,
@@ -145,7 +148,7 @@ impl Memory {
         }
     }
 
-    /// Fails if locations of `bytes` bytes exceed the maximum memory.
+    /// Returns the choice of `form`. Fails if everything else and locations of `bytes` bytes exceed the maximum memory.
     fn check(&self, bytes: u64, options: &Options, form: StoreForm) -> Result<Choice> {
         let needed = self.fixed + bytes;
         if needed > self.limit {
@@ -160,8 +163,9 @@ impl Memory {
         Ok(Choice::InMemory(form))
     }
 
-    /// Cuts the ids into as few ranges as the memory allows, or into the number of ranges that the user gave. Fails if
-    /// no number of ranges fits into memory.
+    /// Cuts the ids into as few ranges as the memory allows, and fails if no number of ranges fits. A number of ranges
+    /// that the user gave is not compared with the memory. The number of ranges is limited by the number of files that
+    /// may be open.
     fn partitions(&self, parts: &Parts, options: &Options) -> Result<Partitions> {
         // Ranges differ in size, so each gets a reserve.
         let store = |ranges: u64| {
@@ -230,7 +234,7 @@ fn check_space(
     }
 }
 
-/// Estimates the number of references of all ways from a sample of blobs.
+/// Estimates the number of references of all ways from a sample of blobs, in proportion to the length of the frames.
 fn estimate_references(file: &PbfFile, parts: &Parts, ctx: &Context) -> Result<u64> {
     let ways: Vec<&BlobEntry> = parts.with_ways().collect();
     let mut reader = BlobReader::new(&file.input, ctx);

@@ -10,7 +10,7 @@ use crate::pbf::{BlobEntry, Block};
 use crate::runtime::Context;
 use std::ops::RangeInclusive;
 
-/// Selects the objects of a block that are kept: all but the nodes that have no tags and are not among `members`. If
+/// Selects the objects of a block that are kept: all except nodes without tags that are not among `members`. If
 /// `members` is `None`, all objects are kept. Calls `learn` with the id and the location of each node.
 pub(super) fn select_nodes(
     block: &Block<'_>,
@@ -41,7 +41,7 @@ pub(super) fn select_nodes(
     })
 }
 
-/// Reads the ids of the nodes whose ranks lie in a range.
+/// Reads the ids of the nodes whose ranks (see [`id_rank`]) lie in `ranks`.
 pub(super) fn node_ids(
     file: &PbfFile,
     plan: &BlobPlan,
@@ -65,7 +65,7 @@ pub(super) fn node_ids(
     Ok(ids)
 }
 
-/// Whether a blob may hold nodes whose ranks lie in a range.
+/// Whether a blob may contain nodes whose ranks lie in `ranks`, according to its entry.
 fn may_meet(entry: &BlobEntry, ranks: &RangeInclusive<u64>) -> bool {
     let only_nodes = entry.kinds.single() == Some(ObjectKind::Node);
     let (first, last) = (id_rank(entry.min_id), id_rank(entry.max_id));
@@ -74,7 +74,7 @@ fn may_meet(entry: &BlobEntry, ranks: &RangeInclusive<u64>) -> bool {
         && (!only_nodes || first <= *ranks.end() && last >= *ranks.start())
 }
 
-/// Reads the locations of the nodes whose ranks lie in a range into `store`, and closes the store.
+/// Reads the locations of the nodes whose ranks lie in `ranks` into `store`, and closes the store for look-ups.
 pub(super) fn learn(
     file: &PbfFile,
     plan: &BlobPlan,

@@ -19,7 +19,7 @@ pub(super) struct Partitions {
 }
 
 impl Partitions {
-    /// Cuts ids so that the locations of each range take about `limit` bytes.
+    /// Cuts the ids into ranges whose locations take about `limit` bytes each.
     pub(super) fn plan(parts: &Parts, limit: u64) -> Self {
         match parts.is_in_order() {
             true => Self::of_blobs(&parts.nodes, limit),
@@ -27,7 +27,7 @@ impl Partitions {
         }
     }
 
-    /// Cuts between blobs, which must be in order.
+    /// Cuts only between blobs. The id ranges of the blobs must be in order and must not overlap.
     fn of_blobs(nodes: &[BlobEntry], limit: u64) -> Self {
         let (mut starts, mut blobs) = (vec![0], Vec::new());
         let (mut first, mut bytes) = (0, 0);
@@ -47,7 +47,8 @@ impl Partitions {
         }
     }
 
-    /// Cuts inside of blobs, too, on the assumption that the ids of each blob are spread evenly over its range.
+    /// Cuts also inside the id ranges of blobs, on the assumption that the ids of a blob are spread evenly over its
+    /// range.
     fn of_ranges(parts: &Parts, limit: u64) -> Self {
         const SAMPLED: usize = 100_000;
         let blobs: Vec<&BlobEntry> = parts.with_nodes().collect();
@@ -106,7 +107,7 @@ fn bytes_of(entry: &BlobEntry) -> u64 {
     )
 }
 
-/// Reads the references of all ways and adds them to a join, a list per blob.
+/// Reads the node references of all ways and pushes them to a join: one list for each blob with ways, in file order.
 pub(super) fn split_references(
     file: &PbfFile,
     plan: &BlobPlan,

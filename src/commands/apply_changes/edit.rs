@@ -14,17 +14,18 @@ use crate::pbf::{
 };
 use crate::pbf::{Edit as Step, EditScript, SpliceOptions, splice_block};
 
-/// The rules for objects that have no changes, and for nodes to leave out.
+/// The rules for objects without changes, and for nodes that the output leaves out.
 #[derive(Debug, Default)]
 pub(super) struct Rules {
     /// Whether the coordinates in ways are removed.
     pub drops_locations: bool,
-    /// The locations of nodes, if the coordinates in ways are kept up to date.
+    /// The locations of nodes; `None` unless the coordinates in ways are kept up to date.
     pub locations: Option<Locations>,
 }
 
 impl Rules {
-    /// Whether a blob has to be decoded even without changes.
+    /// Whether a blob has to be decoded even without changes, since its ways may get other coordinates or its nodes may
+    /// have to be removed.
     pub(super) fn rewrites(&self, entry: &BlobEntry) -> bool {
         let moves = |locations: &Locations| locations.may_move(entry);
         self.drops_locations && may_have_locations(entry)
@@ -44,13 +45,13 @@ impl Rules {
     }
 }
 
-/// Whether ways of a blob may have coordinates.
+/// Whether ways of a blob may have coordinates. True for a blob with ways if its entry does not record that.
 pub(super) fn may_have_locations(entry: &BlobEntry) -> bool {
     let may_have = entry.flags.has(BlobFlags::LOCATIONS) || !entry.flags.has(BlobFlags::SCANNED);
     entry.kinds.contains(ObjectKind::Way) && may_have
 }
 
-/// The numbers of changes by effect.
+/// Counts of the effects of changes. For the first five counts see [`Summary`](super::Summary).
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tally {
     pub created: u64,
@@ -58,13 +59,16 @@ pub(super) struct Tally {
     pub deleted: u64,
     pub outdated: u64,
     pub absent: u64,
+    /// The number of ways whose coordinates were removed.
     pub locations_dropped: u64,
     /// The number of ways without a change whose coordinates changed with their nodes.
     pub ways_moved: u64,
-    /// The number of references, of changed ways and of ways that moved, to nodes without a known location.
+    /// The number of references of changed ways to nodes without a known location, and of references of other ways to
+    /// nodes that lost their location.
     pub missing_references: u64,
     /// The number of changed nodes that the output leaves out.
     pub left_out: u64,
+    /// The ids of nodes whose changes are older than the base, if the coordinates in ways are kept up to date.
     pub outdated_nodes: Vec<i64>,
     /// The number of blobs of the base that were joined with neighbours.
     pub blobs_joined: u64,
@@ -86,7 +90,7 @@ impl Tally {
     }
 }
 
-/// A worker's scratch.
+/// Carries out steps. Each worker has its own editor, with an encoder and buffers.
 pub(super) struct Editor<'a> {
     encoder: FrameEncoder,
     changes: &'a ChangeSet,
@@ -99,7 +103,7 @@ impl<'a> Editor<'a> {
     pub(super) fn new(changes: &'a ChangeSet, options: WriteOptions, rules: &'a Rules) -> Self {
         let mut encoder = FrameEncoder::new(options.compression, options.blob_index);
         if rules.locations.is_none() {
-            // Coordinates in the changes are dropped, too: they would not be kept up to date.
+            // Coordinates in the ways of change files are dropped, too, so that no way of the output has any.
             encoder.drop_locations();
         }
         Self {
@@ -118,7 +122,7 @@ impl<'a> Editor<'a> {
             .unwrap_or_default()
     }
 
-    /// Applies the changes of a step to its blobs.
+    /// Applies the changes of a step to its blobs, and counts their effects.
     pub(super) fn apply(
         &mut self,
         reader: &mut BlobReader<'_>,
@@ -184,7 +188,7 @@ impl<'a> Editor<'a> {
 /// The result of a step.
 #[derive(Debug)]
 pub(super) enum Applied {
-    /// The outcome of each blob.
+    /// One outcome for each blob of the step, in file order.
     Blobs(Vec<BlobOutcome>),
     /// New blobs, and the number of adjacent blobs of the base that they replace.
     Joined(Vec<EncodedFrame>, u64),
@@ -192,7 +196,7 @@ pub(super) enum Applied {
     Inserted(Vec<EncodedFrame>),
 }
 
-/// Encodes the objects of changes between blobs as new blobs.
+/// Encodes changes that belong to no blob of the base as new blobs. Deletions among them are only counted.
 fn insert_all(
     encoder: &mut FrameEncoder,
     set: &ChangeSet,
@@ -210,7 +214,7 @@ fn insert_all(
     Ok((encoder.finish()?, script.tally))
 }
 
-/// The edit of one blob.
+/// The edit of one blob, with the encoder and a buffer of an [`Editor`].
 struct Edit<'e> {
     entry: &'e BlobEntry,
     encoder: &'e mut FrameEncoder,
@@ -219,7 +223,7 @@ struct Edit<'e> {
     spliced: &'e mut Vec<u8>,
 }
 
-/// An edit script, the changes whose objects it inserts, and their counts.
+/// An edit script, the changes whose objects it inserts, and the effects of all changes so far.
 struct Script<'c> {
     rules: &'c Rules,
     edits: EditScript,
@@ -227,7 +231,7 @@ struct Script<'c> {
     tally: Tally,
 }
 
-/// A block, and the edit script for its objects.
+/// A block with the new coordinates of ways that moved, and the edit script for its objects.
 struct Edited<'p, 'c> {
     payload: &'p [u8],
     block: Block<'p>,
@@ -239,7 +243,8 @@ struct Edited<'p, 'c> {
 }
 
 impl Edit<'_> {
-    /// Prepares the edit script. If ways move, the block with their new coordinates is written to `relocated`.
+    /// Parses the block and makes its edit script. If ways move, the block with their new coordinates is written to
+    /// `relocated` and takes the place of the block in `payload`.
     fn prepare<'p, 'c>(
         &self,
         payload: &'p [u8],
@@ -259,7 +264,8 @@ impl Edit<'_> {
             0 => (payload, block),
             _ => (relocated.as_slice(), Block::parse(relocated)?),
         };
-        // Also if no index declares coordinates: a rebuilt block would not keep them.
+        // Coordinates are removed also if the entry does not record whether there are any: a block that is rebuilt
+        // loses them in any case.
         let strips = self.rules.locations.is_none() && may_have_locations(self.entry);
         if strips {
             script.tally.locations_dropped = block.count_located_ways()?;
@@ -274,7 +280,8 @@ impl Edit<'_> {
         })
     }
 
-    /// Applies the changes. Returns a copy of the blob if nothing changes, otherwise new blobs.
+    /// Applies the changes. Returns a copy of the blob if nothing changes, otherwise new blobs, or none if all objects
+    /// are deleted.
     fn run(
         mut self,
         payload: &[u8],
@@ -307,7 +314,7 @@ impl Edit<'_> {
         if !grown && splice_block(payload, &script.edits, &objects, options, self.spliced)? {
             self.encoder.add_payload(self.spliced)?;
         } else {
-            // Blocks get equal sizes: a small last block would stay small.
+            // The objects are spread evenly over the blocks: a small last block would stay small.
             let blocks = count.div_ceil(TARGET_ELEMENTS);
             self.encoder.set_max_objects(count.div_ceil(blocks));
             self.rebuild(&block, &script.edits, &objects)?;
@@ -317,7 +324,8 @@ impl Edit<'_> {
         Ok((BlobOutcome::Frames(frames), script.tally))
     }
 
-    /// Adds the objects of the edited blob to the block that the encoder is building. Returns whether anything changes.
+    /// Applies the changes and adds the resulting objects to the block that the encoder is building. Returns whether
+    /// anything in the blob changes.
     fn append(
         &mut self,
         payload: &[u8],
@@ -333,8 +341,8 @@ impl Edit<'_> {
         Ok((changes, edited.script.tally))
     }
 
-    /// Appends the block with new coordinates in the ways that the edit script keeps, if their nodes moved. Appends
-    /// nothing if no way moves.
+    /// Appends the block to `out`, with new coordinates in the ways whose nodes moved and that the edit script keeps.
+    /// Appends nothing if no way moves.
     fn relocate(
         &self,
         block: &Block<'_>,
@@ -396,7 +404,8 @@ impl Edit<'_> {
         Ok(script)
     }
 
-    /// Builds the edited block object by object, or several blocks if there are too many objects for one.
+    /// Adds the objects of the edited block to the encoder one by one. The encoder begins a new block whenever one is
+    /// full.
     fn rebuild(
         &mut self,
         block: &Block<'_>,
@@ -430,7 +439,7 @@ impl Edit<'_> {
     }
 }
 
-/// The number of references of ways to nodes without a known location.
+/// The number of nodes without a location in the coordinates of all ways among `objects`.
 fn missing_references(objects: &[Object<'_>]) -> u64 {
     let missing = objects.iter().map(|object| match &object.body {
         ObjectBody::Way { locations, .. } => {
@@ -496,7 +505,7 @@ impl<'c> Script<'c> {
         self.inserted.push(change);
     }
 
-    /// Handles an object without a change, which is kept unless `is_omitted`.
+    /// Keeps the next object of the block, or removes it if `is_omitted`.
     fn stay(&mut self, is_omitted: bool) {
         match is_omitted {
             true => self.edits.remove(),
@@ -504,7 +513,8 @@ impl<'c> Script<'c> {
         }
     }
 
-    /// Handles a change of an object that is not in the base.
+    /// Handles a change of an object that is not in the base: inserts the object, unless the change is a deletion or
+    /// the object is left out.
     fn absent(&mut self, change: &'c Change) {
         if change.is_deletion() {
             self.tally.absent += 1;
@@ -516,7 +526,8 @@ impl<'c> Script<'c> {
         }
     }
 
-    /// Handles a change of an object that is in the base.
+    /// Handles a change of the next object of the block, whose version and timestamp are `age`. A change that is older
+    /// than the object has no effect.
     fn present(
         &mut self,
         change: &'c Change,

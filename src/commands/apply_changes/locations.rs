@@ -1,8 +1,8 @@
 //! Keeps the coordinates in ways up to date.
 //!
-//! The ways whose nodes move are found by their references alone. The nodes of changed ways are looked up among the
-//! nodes of the base. A base that was written without untagged nodes lacks many of them: then all ways of the base are
-//! read first, and the coordinates in ways are used as well.
+//! A way moves if the new location of a changed node differs from the coordinates in the way; the old location of the
+//! node is not needed. The nodes of changed ways are looked up in the base. If the base may lack untagged nodes, all
+//! ways of the base are read first, and locations are taken from their coordinates as well.
 
 use crate::engine::scan::Scan;
 use crate::error::{Error, FormatError, Result};
@@ -14,44 +14,48 @@ use crate::pbf::{BlobEntry, BlobFlags, Block, WayNodes, feature};
 use crate::runtime::Context;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The handling of nodes that have no tags and are members of no relation.
+/// The treatment of nodes that have no tags and are members of no relation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum UntaggedNodes {
-    /// They are kept if the base has such nodes, and left out if it has none.
+    /// Such nodes are left out if the base has none, and kept otherwise.
     #[default]
     AsBase,
-    /// They are kept.
+    /// Such nodes are kept.
     Keep,
 }
 
-/// The locations of nodes after the changes.
+/// The locations of nodes after the changes, the blobs that these affect, and the nodes to leave out.
 #[derive(Debug, Default)]
 pub(super) struct Locations {
-    /// The new location of each changed node; `None` for a deleted node.
+    /// The new location of each changed node, or the location in the base if its change is outdated; `None` for a node
+    /// without a location, such as a deleted one.
     moved: FxHashMap<i64, Option<Location>>,
+    /// The keys of `moved`.
     moved_ids: IdSet,
-    /// The location of each node without a change that changed ways refer to.
+    /// The locations of nodes that have no change themselves, but that changed ways refer to or that become members of
+    /// relations.
     known: FxHashMap<i64, Option<Location>>,
-    /// The offsets of the blobs with a way whose nodes move; `None` if that is not known, and every blob of ways has to
-    /// be decoded.
+    /// The offsets of the blobs that contain a way whose nodes move. `None` if they are not known: every blob with ways
+    /// then has to be decoded.
     touched: Option<FxHashSet<u64>>,
     /// The nodes to leave out; `None` if the output has all nodes.
     pub omitted: Option<OmittedNodes>,
 }
 
-/// The nodes to leave out of a base that contains only nodes with tags and members of relations.
+/// The nodes to leave out, if the base contains only nodes with tags and members of relations.
 #[derive(Debug, Default)]
 pub(super) struct OmittedNodes {
     /// The nodes that are members of relations after the changes.
     members: IdSet,
     /// The nodes that are members of relations before the changes, but not after them.
     no_longer_needed: IdSet,
-    /// The number of nodes that become members, and that neither the base nor the changes contain.
+    /// The number of nodes that become members of relations, but are neither in the base nor in the changes.
     pub lost: u64,
 }
 
 impl OmittedNodes {
-    /// Whether the node of a change is left out, because it has no tags and is no member.
+    /// Whether the node of a change is left out, because it has no tags and is a member of no relation. False for
+    /// deletions.
     pub(super) fn drops(&self, change: &Change) -> bool {
         change.key.0 == ObjectKind::Node
             && !change.is_deletion()
@@ -59,7 +63,8 @@ impl OmittedNodes {
             && !self.members.contains(change.id)
     }
 
-    /// Whether a blob may contain nodes that have to be removed although they have no changes.
+    /// Whether a blob may contain nodes that have to be removed although they have no changes, since they are no longer
+    /// members of a relation.
     pub(super) fn may_omit(&self, entry: &BlobEntry) -> bool {
         let first = entry.min_id;
         entry.kinds.contains(ObjectKind::Node)
@@ -68,7 +73,8 @@ impl OmittedNodes {
                 || self.no_longer_needed.may_meet(first, entry.max_id))
     }
 
-    /// The nodes of a block that have to be removed unless a change gives them tags.
+    /// The nodes of a block that have no tags and are no longer members of a relation. They are removed unless a change
+    /// gives them tags.
     pub(super) fn omitted_in(&self, block: &Block<'_>) -> Result<IdSet, FormatError> {
         let mut no_longer_needed = IdSet::default();
         block.for_each_node(|id, _, has_tags| {
@@ -80,20 +86,21 @@ impl OmittedNodes {
     }
 }
 
-/// The nodes that a base contains.
+/// Whether a base contains the untagged nodes of its ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Nodes {
-    /// All nodes of its ways.
+    /// The base contains all nodes of its ways.
     All,
-    /// Only nodes with tags and members of relations.
+    /// The base contains only nodes with tags and members of relations.
     Needed,
-    /// Unknown.
+    /// Neither [`All`](Self::All) nor [`Needed`](Self::Needed) is certain.
     Unknown,
 }
 
 impl Nodes {
-    /// Reads the header. If it does not declare the nodes of the base, as in files of other programs, a sample of nodes
-    /// is looked up.
+    /// Reads the header. If the header does not declare which nodes the base contains, as in files of other programs,
+    /// looks up a sample of the nodes of ways. `All` if at least 16 nodes were sampled and all are there; `Needed` if
+    /// fewer than half are there.
     fn of_base(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<Self> {
         const LEAST: u64 = 16;
         match (
@@ -120,7 +127,7 @@ fn check_has_locations(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result
         let entries = plan.entries.iter();
         entries.filter(|entry| entry.kinds.contains(ObjectKind::Way))
     };
-    // Per-blob indexes do not record locations: the header has to be believed.
+    // Per-blob indexes do not record locations: for their blobs, the header decides.
     let is_without = |entry: &&BlobEntry| match entry.flags.has(BlobFlags::SCANNED) {
         true => !entry.flags.has(BlobFlags::LOCATIONS),
         false => !file.header.has(feature::LOCATIONS),
@@ -142,8 +149,8 @@ fn check_has_locations(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result
     Ok(())
 }
 
-/// Warns if the changes are older than the base. A base without untagged nodes does not have their versions, so that an
-/// older change may move ways back.
+/// Warns if the changes are older than the base. A base without untagged nodes lacks the versions of these nodes, so
+/// that an older change is not recognized and may move ways back.
 fn warn_of_old_changes(file: &PbfFile, changes: &ChangeSet, ctx: &Context) {
     let (base, new) = (&file.header, changes.replication());
     let is_older =
@@ -160,8 +167,8 @@ fn warn_of_old_changes(file: &PbfFile, changes: &ChangeSet, ctx: &Context) {
 }
 
 impl Locations {
-    /// Finds the nodes that move, the blobs whose ways they affect, and the locations that changed ways need. Fails if
-    /// the ways of the base have no locations.
+    /// Collects the new locations of changed nodes, the locations of the other nodes of changed ways, the blobs whose
+    /// ways move, and the nodes to leave out. Fails if the ways of the base have no locations.
     pub(super) fn find(
         file: &PbfFile,
         plan: &BlobPlan,
@@ -215,8 +222,8 @@ impl Locations {
         Ok(found)
     }
 
-    /// Reads all ways of the base: finds the blobs with ways whose nodes move, and takes locations of `wanted` nodes
-    /// from the coordinates in ways.
+    /// Reads all ways of the base. Finds the blobs with ways whose nodes move, and takes the locations of `wanted`
+    /// nodes from the coordinates in ways.
     fn look_through_ways(
         &mut self,
         file: &PbfFile,
@@ -276,7 +283,7 @@ impl Locations {
             && self.touched.as_ref().is_none_or(is_touched)
     }
 
-    /// The indices of the changed nodes among all node references of a block's ways.
+    /// The changed nodes among the node references of a block's ways, as indices into [`WayNodes::refs`].
     pub(super) fn moved_among(&self, nodes: &WayNodes) -> Vec<usize> {
         let mut moved = Vec::new();
         self.moved_ids
@@ -284,13 +291,13 @@ impl Locations {
         moved
     }
 
-    /// The new location of a changed node; `None` if the node has no change.
+    /// The new location of a changed node: `Some(None)` if the node has none, and `None` if the node has no change.
     pub(super) fn new_location(&self, id: i64) -> Option<Option<Location>> {
         self.moved.get(&id).copied()
     }
 
-    /// Undoes changes of nodes that turned out to be older than the base: the nodes get the locations that the base
-    /// has.
+    /// Undoes the changes of the nodes `outdated`, which turned out to be older than the base: these nodes get the
+    /// locations that they have in the base.
     pub(super) fn forget(
         &mut self,
         outdated: Vec<i64>,
@@ -311,8 +318,8 @@ impl Locations {
         Ok(())
     }
 
-    /// Sets the coordinates of the ways among the changes. A location comes from the changes of nodes, from the base
-    /// or, if neither knows the node, from the change of the way.
+    /// Sets the coordinates of the ways among the changes. The location of a node comes from its change, from the base
+    /// or, if neither exists, from the change of the way.
     pub(super) fn locate(&self, changes: &mut ChangeSet) {
         changes.locate_ways(|id, given| {
             let known = self.moved.get(&id).or_else(|| self.known.get(&id));
@@ -367,18 +374,19 @@ impl Members {
     }
 }
 
-/// The effect of the changes on the relations of a block.
+/// The members and outdated changes of the relations of a block.
 #[derive(Default)]
 struct Replaced {
-    /// The nodes in relations that the changes do not affect.
+    /// The nodes that are members of relations without an effective change.
     kept: Vec<i64>,
-    /// The nodes in relations that are replaced or deleted.
+    /// The nodes that are members of relations to be replaced or deleted.
     gone: Vec<i64>,
     /// The relations whose changes are older than the base.
     outdated: Vec<i64>,
 }
 
 impl Replaced {
+    /// Adds the relations of a block.
     fn look(
         &mut self,
         entry: &BlobEntry,
@@ -405,8 +413,8 @@ impl Replaced {
     }
 }
 
-/// The nodes whose changes are older than the base, in blobs that contain ways or relations, too. For blobs of nodes
-/// only, this is found when they are written, before ways are written.
+/// The nodes whose changes are older than the base, in blobs of several kinds. In blobs of nodes alone, such changes
+/// are found when the blobs are written, which is before ways are written.
 fn outdated_in_mixed_blobs(
     file: &PbfFile,
     plan: &BlobPlan,
@@ -467,7 +475,8 @@ fn for_each_changed(
     Ok(())
 }
 
-/// A sample of nodes whose coordinates are in ways. A base with only tagged nodes and members lacks many of them.
+/// A sample of nodes whose coordinates are in ways: at most 16 nodes from each of at most 3 blobs. A base with only
+/// tagged nodes and members of relations lacks many of them.
 fn sample_of_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<IdSet> {
     const BLOBS: usize = 3;
     const NODES_A_BLOB: usize = 16;
@@ -495,7 +504,8 @@ fn sample_of_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<IdS
     Ok(sample)
 }
 
-/// Looks up nodes in a file: the location of each node that the file contains.
+/// Reads the locations of the nodes with the given ids. Nodes that the file does not contain are missing from the
+/// result.
 fn look_up(
     file: &PbfFile,
     plan: &BlobPlan,

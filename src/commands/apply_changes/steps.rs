@@ -9,12 +9,12 @@ use crate::io::SizeHint;
 use crate::runtime::WorkItem;
 use std::ops::Range;
 
-/// A step of the output. Steps are in canonical order.
+/// A part of the output, and the blobs and changes that it is made of. Steps are in canonical order.
 #[derive(Debug, Clone)]
 pub(super) enum ApplyStep {
     /// A blob that is copied.
     Copy(BlobEntry),
-    /// A blob that is decoded, and the indices of its changes.
+    /// A blob that is decoded, and its changes as indices into [`ChangeSet::changes`].
     Edit(BlobEntry, Range<usize>),
     /// Adjacent blobs that are joined, each with the indices of its changes.
     Join(Vec<(BlobEntry, Range<usize>)>),
@@ -34,7 +34,7 @@ impl WorkItem for ApplyStep {
         }
     }
 
-    /// The length of the frames of the input and of the output.
+    /// Estimates the memory of the frames that are read and of the new frames. The frames of copied blobs are not read.
     fn held_bytes(&self) -> u64 {
         match self {
             Self::Copy(_) => 0,
@@ -45,7 +45,7 @@ impl WorkItem for ApplyStep {
 }
 
 impl ApplyStep {
-    /// Whether the step concerns only nodes.
+    /// Whether the step contains only nodes.
     pub(super) fn is_nodes(&self, changes: &ChangeSet) -> bool {
         let kind = match self {
             Self::Copy(entry) | Self::Edit(entry, _) => entry.kinds.single(),
@@ -68,7 +68,7 @@ impl ApplyStep {
     }
 }
 
-/// A blob of the base with the changes assigned to it so far.
+/// A blob of the base, the indices of the changes assigned to it so far, and its first and last key.
 struct Slot {
     entry: BlobEntry,
     changes: Range<usize>,
@@ -77,8 +77,9 @@ struct Slot {
 }
 
 impl Slot {
-    /// Whether the blob has room for `more` objects of `kind` at one of its ends. `edge` is the key at that end. A blob
-    /// with changes, which has to be written anyway, accepts more objects than a blob that could be copied.
+    /// Whether the blob has room for `more` objects of `kind` at one of its ends, where the outermost object has the
+    /// key `edge`. A blob with changes, which has to be written anyway, accepts more objects than a blob that could be
+    /// copied.
     fn has_room(&self, edge: TypeThenId, kind: ObjectKind, more: usize) -> bool {
         let limit = if self.changes.is_empty() {
             TARGET_ELEMENTS
@@ -89,8 +90,9 @@ impl Slot {
     }
 }
 
-/// Assigns every change to a blob or to a gap between blobs. `is_rewritten` returns whether a blob has to be decoded
-/// even without changes.
+/// Assigns every change to a blob or to a gap between blobs, and returns the steps. The changes of a gap go to an
+/// adjacent blob if it has room, and become new blobs otherwise. `is_rewritten` returns whether a blob has to be
+/// decoded even without changes.
 pub(super) fn plan_steps(
     plan: &BlobPlan,
     changes: &ChangeSet,
@@ -145,17 +147,17 @@ pub(super) fn plan_steps(
     join_small(steps, &Fullness::of(plan))
 }
 
-/// The minimum number of objects in a full blob: a blob with fewer objects has room for more, even if the other blobs
-/// of the file are small.
+/// The lower limit for the numbers in [`Fullness`]: a blob with fewer objects has room for more, even if all blobs of
+/// the file are small.
 const FULL_AT_LEAST: u32 = TARGET_ELEMENTS as u32 / 4;
 
-/// The number of objects in a full blob of a file, for each kind.
+/// For each kind, the number of objects at which a blob counts as full.
 struct Fullness([u32; 3]);
 
 impl Fullness {
-    /// The number of objects in the largest blob of each kind, from [`FULL_AT_LEAST`] to [`TARGET_ELEMENTS`]: a file
-    /// that was written with small blobs keeps its blob size. The lower limit is for files in which all blobs have
-    /// become small.
+    /// The number of objects in the largest blob of each kind, but at least [`FULL_AT_LEAST`] and at most
+    /// [`TARGET_ELEMENTS`]. A file that was written with small blobs keeps its blob size. The lower limit is for files
+    /// in which all blobs have become small.
     fn of(plan: &BlobPlan) -> Self {
         let mut most = [FULL_AT_LEAST; 3];
         for entry in &plan.entries {
@@ -172,13 +174,13 @@ impl Fullness {
     }
 
     /// Whether a blob with `count` objects and `bytes` bytes of payload is small enough to be joined with its
-    /// neighbour.
+    /// neighbour: less than a quarter of a full blob, in objects and in bytes.
     fn is_small(&self, kind: ObjectKind, count: u32, bytes: u64) -> bool {
         count < self.full(kind) / 4 && bytes < TARGET_PAYLOAD as u64 / 4
     }
 }
 
-/// The length of a blob's payload in bytes, estimated if the index does not record it.
+/// The length of a blob's payload in bytes, estimated as four times the frame if the index does not record it.
 fn content_bytes(entry: &BlobEntry) -> u64 {
     match entry.payload_len {
         0 => u64::from(entry.frame_len) * 4,
@@ -186,21 +188,22 @@ fn content_bytes(entry: &BlobEntry) -> u64 {
     }
 }
 
-/// Adjacent blobs that may be joined.
+/// Adjacent blobs of one kind that may be joined, as collected by [`join_small`].
 #[derive(Default)]
 struct Neighbours {
     steps: Vec<ApplyStep>,
     kind: Option<ObjectKind>,
-    /// The maximum number of objects.
+    /// The number of objects if each change adds one, which is the maximum.
     count: u32,
     /// The length of the payloads in bytes.
     bytes: u64,
+    /// Whether at least one of the blobs is rewritten anyway.
     any_edited: bool,
 }
 
 impl Neighbours {
-    /// Appends a step that joins the blobs, or their single steps if there is only one or none is edited. Afterwards
-    /// there are no blobs.
+    /// Takes the blobs and appends one step that joins them, or their own steps if there is only one blob or none is
+    /// edited.
     fn end(&mut self, out: &mut Vec<ApplyStep>) {
         let Self {
             steps, any_edited, ..
@@ -218,8 +221,8 @@ impl Neighbours {
     }
 }
 
-/// Joins small blobs with neighbours that have room, if at least one of them is rewritten anyway. Each day's edits
-/// leave small blobs, whose number would otherwise grow without limit.
+/// Joins small blobs with neighbours that have room, if at least one of them is rewritten anyway. Otherwise the number
+/// of small blobs, which edits leave behind, would grow with each update.
 fn join_small(steps: Vec<ApplyStep>, fullness: &Fullness) -> Vec<ApplyStep> {
     let mut joined = Vec::with_capacity(steps.len());
     let mut run = Neighbours::default();
@@ -260,8 +263,8 @@ fn join_small(steps: Vec<ApplyStep>, fullness: &Fullness) -> Vec<ApplyStep> {
     joined
 }
 
-/// Assigns the changes of a gap to the blob before or after the gap, if one of them has room. Returns whether it did.
-/// `behind` is the index of the slot after the gap.
+/// Assigns the changes `part` of a gap, all of one kind, to the blob before or after the gap, and returns `true` if one
+/// of them has room. Changes that are all deletions are not assigned. `behind` is the index of the slot after the gap.
 fn attach(slots: &mut [Slot], behind: usize, part: &Range<usize>, changes: &ChangeSet) -> bool {
     let inserted = changes.changes().get(part.clone()).unwrap_or_default();
     let new = inserted
@@ -300,8 +303,8 @@ fn attach(slots: &mut [Slot], behind: usize, part: &Range<usize>, changes: &Chan
     false
 }
 
-/// Cuts a range of changes where the kind changes, and into parts of one block, so that all cores work on the new
-/// objects of a day.
+/// Cuts a range of changes into parts of one kind and at most [`TARGET_ELEMENTS`] changes. Parts become separate steps,
+/// so that all cores work on the new objects.
 fn by_kind(changes: &ChangeSet, range: Range<usize>) -> Vec<Range<usize>> {
     let mut parts: Vec<Range<usize>> = Vec::new();
     let all = changes.changes().get(range.clone()).unwrap_or_default();

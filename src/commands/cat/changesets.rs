@@ -1,4 +1,4 @@
-//! Concatenates files of changesets, which are text, as text.
+//! Concatenates files of changesets. The inputs and the output are text.
 
 use super::{Format, Options, Summary};
 use crate::engine::headers::generator;
@@ -11,11 +11,11 @@ use crate::io::Input;
 use crate::runtime::Context;
 use std::path::Path;
 
-/// The length at which buffered text is written, in bytes.
+/// The number of bytes of buffered text after which the text is written.
 const CHUNK: usize = 1 << 20;
 
-/// The inputs with their formats if all contain changesets; `None` if none of them does. Fails if some do and others do
-/// not.
+/// The inputs with their formats if all contain changesets; `None` if no input does. Fails if only some inputs contain
+/// changesets.
 pub(super) fn of(
     inputs: &[(Input, Option<TextFormat>)],
 ) -> Result<Option<Vec<(&Input, TextFormat)>>> {

@@ -57,12 +57,12 @@ pub(super) fn write(
     Ok(summary)
 }
 
-/// The numbers of values that the text cannot represent.
+/// The number of values that the text does not represent faithfully.
 #[derive(Debug, Clone, Copy, Default)]
 struct Losses {
     /// The number of nodes with coordinates finer than 1e-7 degree.
     inexact: u64,
-    /// The number of characters that XML 1.0 does not allow.
+    /// The number of characters that XML 1.0 does not allow, which are written as references.
     inexpressible: u64,
 }
 
@@ -97,7 +97,7 @@ impl Losses {
     }
 }
 
-/// Converts blobs to text. Each worker has its own.
+/// Converts blobs to text. Each worker thread has its own `TextWorker`.
 struct TextWorker {
     encoder: TextEncoder,
     format: TextFormat,
@@ -124,7 +124,7 @@ impl TextWorker {
         }
     }
 
-    /// The encoded text of a blob's objects, their number, and the values that the text cannot represent.
+    /// Returns the encoded text of a blob's objects of wanted kinds, the number of these objects, and the losses.
     fn encode_blob(
         &mut self,
         reader: &mut BlobReader<'_>,

@@ -6,7 +6,7 @@ use crate::index::IdSet;
 use crate::osm::{ObjectKind, TypeThenId, id_from_rank};
 use crate::pbf::{BlobEntry, Block};
 
-/// The first and the last key of a blob, and the versions of these two objects.
+/// The first and the last key of a blob, and the versions of the first and the last object.
 pub(super) type Ends = (TypeThenId, TypeThenId, i64, i64);
 
 /// The position of a violation in its blob: the kind of the object, the number of objects of that kind before it, and
@@ -16,23 +16,31 @@ pub(super) type Position = (ObjectKind, u64, bool);
 /// The findings of a worker in a blob, for one kind of objects.
 #[derive(Default)]
 pub(super) struct Found {
+    /// The index of the blob in the plan.
     pub index: usize,
+    /// The ends of the blob; `None` if its keys were not read.
     pub ends: Option<Ends>,
+    /// The number of objects of the kind.
     pub count: u64,
+    /// The ids of the kind in block order, if they are collected.
     pub ids: Vec<i64>,
     pub violations: Vec<(Position, IdViolation)>,
+    /// References to nodes and ways that are not in the file.
     pub dangling: Vec<Dangling>,
+    /// All references of relations to relations, missing or not.
     pub nested: Vec<Dangling>,
 }
 
-/// The rule for two objects in a row.
+/// The rule for the order of two adjacent objects.
 #[derive(Clone, Copy)]
 pub(super) struct Order {
+    /// Whether an object may be followed by a later version of itself.
     pub history: bool,
 }
 
 impl Order {
-    /// `None` if `next` may follow `last`; otherwise whether both are the same object.
+    /// `None` if `next` may follow `last`; otherwise whether both are the same object: `true` for a duplicate, `false`
+    /// for wrong order.
     pub(super) fn violation(
         self,
         last: (TypeThenId, i64),
@@ -54,12 +62,13 @@ pub(super) struct BlobCheck<'a> {
     pub history: bool,
     pub checks_ids: bool,
     pub collects: bool,
-    /// Whether ids that occur again are found with a set of all ids, and not by comparing neighbours.
+    /// Whether repeated ids are found with a set of all ids: then adjacent objects with the same id are not reported.
     pub full: bool,
 }
 
 impl BlobCheck<'_> {
-    /// Counts and collects the ids of the kind, and compares the ids of adjacent objects.
+    /// Counts the objects of the kind, collects their ids, and compares adjacent objects. Objects of all kinds are
+    /// compared, but only violations by an object of the kind are reported.
     pub(super) fn keys(&self, block: &Block<'_>) -> Result<Found, FormatError> {
         let mut found = Found::default();
         let order = Order {
@@ -103,7 +112,8 @@ impl BlobCheck<'_> {
         Ok(found)
     }
 
-    /// Looks up the references of ways or of relations. References of relations to relations are only collected.
+    /// Looks up the references of ways or of relations in `sets`. References of relations to relations are only
+    /// collected.
     pub(super) fn refs(
         &self,
         block: &Block<'_>,

@@ -13,7 +13,7 @@ pub struct IndexCheck {
     pub blobs: u64,
     /// The number of undamaged blobs that the table of contents describes.
     pub in_table: u64,
-    /// The number of these blobs whose payload was compared with a content hash.
+    /// The number of the blobs in `in_table` whose payload was compared with a content hash.
     pub hashed: u64,
     /// The number of undamaged blobs with an index in the BlobHeader.
     pub with_blob_index: u64,
@@ -45,9 +45,10 @@ impl IndexCheck {
 
 /// The result of reading a blob.
 struct Looked {
-    /// The entry that was read from the blob. If the blob cannot be decoded, its offset and length, and the error.
+    /// The entry that was read from the blob. If the blob cannot be decoded, an entry with its offset and lengths, and
+    /// the error.
     found: Result<BlobEntry, (BlobEntry, FormatError)>,
-    /// The entry according to the index in the BlobHeader.
+    /// The entry according to the index in the BlobHeader; `None` if there is no index that can be read.
     claimed: Option<BlobEntry>,
 }
 
@@ -83,12 +84,12 @@ pub(super) fn check_index(file: &PbfFile, max_listed: usize, ctx: &Context) -> R
     Ok(claims.finish())
 }
 
-/// The comparison of blobs with indexes.
+/// Compares the blobs of a file with its indexes, in file order, and collects the findings.
 struct Claims<'f> {
     file: &'f PbfFile,
-    /// The entries of the table of contents whose blobs were not found yet.
+    /// The entries of the table of contents that were not matched with a blob yet.
     entries: std::slice::Iter<'f, BlobEntry>,
-    /// The entries that were read from the blobs.
+    /// The entries that were read from the undamaged blobs so far.
     plan: BlobPlan,
     check: IndexCheck,
     max_listed: usize,
@@ -133,8 +134,8 @@ impl<'f> Claims<'f> {
         self.plan.entries.push(found);
     }
 
-    /// The entry of the table of contents for a blob. Entries before it, for which there is no blob, are recorded as
-    /// false.
+    /// Takes the entries of the table of contents up to the given blob, and returns the entry of that blob, if there is
+    /// one. Entries before it, for which there is no blob, are recorded as false.
     fn entry_of(&mut self, blob: &BlobEntry) -> Option<&'f BlobEntry> {
         while let Some(entry) = self.entries.as_slice().first()
             && entry.offset <= blob.offset

@@ -9,14 +9,14 @@ use crate::osm::{KindSet, ObjectId, TypeThenId, id_from_rank};
 use crate::pbf::{BlobFlags, Block, Object, ObjectBody, RawElement, RawElements};
 use std::cmp::Ordering;
 
-/// The result of a merge step.
+/// The result of a merge step: the counts, and the text of the differences.
 #[derive(Default)]
 pub(super) struct Found {
     pub summary: Summary,
     pub text: String,
 }
 
-/// The state of a worker.
+/// Compares the objects of merge steps. Each worker has its own `Comparison`.
 pub(super) struct Comparison<'f> {
     sources: Sources<'f>,
     format: Option<&'f Format>,
@@ -36,17 +36,23 @@ struct Head<'a> {
 
 /// The objects of one file in a shard, in canonical order.
 struct ShardCursor<'a> {
+    /// The blocks that follow the current one.
     blocks: std::slice::Iter<'a, (Source, Block<'a>)>,
+    /// The current block, and its objects behind `head`; `None` before the first block and after each.
     current: Option<(Source, &'a Block<'a>, RawElements<'a>)>,
+    /// The key of the last object that was read.
     last: Option<TypeThenId>,
+    /// The first key of the shard; `None` if there is no lower limit.
     from: Option<TypeThenId>,
+    /// The first key after the shard; `None` if there is no upper limit.
     until: Option<TypeThenId>,
     kinds: KindSet,
+    /// The next object to compare; `None` at the end of the shard.
     head: Option<Head<'a>>,
 }
 
 impl<'a> ShardCursor<'a> {
-    /// Moves `head` to the next object; `None` at the end of the shard. Fails if the objects are not in order.
+    /// Moves `head` to the next object of the shard that is of a wanted kind. Fails if the objects are not in order.
     fn next(&mut self) -> Result<(), (Option<Source>, FormatError)> {
         self.head = None;
         loop {
@@ -103,7 +109,7 @@ impl<'f> Comparison<'f> {
         }
     }
 
-    /// Compares the objects of a merge step.
+    /// Carries out a merge step: compares its objects and writes the differences as text.
     pub(super) fn step(&mut self, step: MergeStep) -> Result<Found> {
         let shard = match step {
             MergeStep::Merge(shard) => shard,
@@ -135,8 +141,8 @@ impl<'f> Comparison<'f> {
         self.side_by_side(&sides, &shard).map_err(failed)
     }
 
-    /// Counts the objects of two blobs with equal payloads without parsing these. Returns `None` if the shard is not
-    /// such a pair.
+    /// Counts the objects of two blobs with equal payloads without parsing the payloads. Returns `None` if the shard is
+    /// not such a pair, or if its objects have to be compared one by one.
     fn equal_pair(&mut self, shard: &Shard) -> Result<Option<Found>> {
         let [one, two] = shard.sources.as_slice() else {
             return Ok(None);
@@ -166,6 +172,7 @@ impl<'f> Comparison<'f> {
         Ok(Some(found))
     }
 
+    /// Walks the objects of both files in order, and takes objects with the same rank as a pair.
     fn side_by_side<'a>(
         &self,
         sides: &'a [Vec<(Source, Block<'a>)>; 2],
@@ -209,6 +216,7 @@ impl<'f> Comparison<'f> {
         Ok(pair.finish())
     }
 
+    /// The key by which objects are ordered and matched: with the version if an input is a history file.
     fn rank(&self, head: &Head<'_>) -> (TypeThenId, i64) {
         let version = if self.history { head.object.version } else { 0 };
         (head.object.key, version)
@@ -256,6 +264,7 @@ impl<'c, 'a> Pair<'c, 'a> {
         }
     }
 
+    /// Compares a pair of objects, or takes an object that only one file has: counts it and writes the difference.
     fn take(&mut self, old: Option<Head<'a>>, new: Option<Head<'a>>) -> Result<(), FormatError> {
         let Some(kind) = old.or(new).map(|head| head.object.key.0) else {
             return Ok(());
@@ -313,6 +322,7 @@ impl<'c, 'a> Pair<'c, 'a> {
         Ok(equality.of(&self.old, &self.new, exact))
     }
 
+    /// Whether two blocks share their string table and units. The result is kept for the next pair of the same blocks.
     fn shares_strings(&mut self, old: &'a Block<'a>, new: &'a Block<'a>) -> bool {
         let blocks = [std::ptr::from_ref(old), std::ptr::from_ref(new)];
         match self.blocks {
@@ -385,7 +395,7 @@ impl<'c, 'a> Pair<'c, 'a> {
 }
 
 impl Equality {
-    /// Whether two objects are equal by these rules. Tags may be in another order, unless `exact`.
+    /// Whether two objects are equal by these rules. The order of tags matters only if `exact`.
     fn of(self, old: &Side<'_>, new: &Side<'_>, exact: bool) -> bool {
         let has_equal_location = old.nano_location == new.nano_location;
         let (old, new) = (&old.object, &new.object);

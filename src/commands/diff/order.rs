@@ -1,4 +1,4 @@
-//! Opens the two files in canonical order, as a comparison side by side requires.
+//! Opens the files to be compared, in canonical order, which a walk side by side requires.
 
 use crate::engine::input;
 use crate::error::Result;

@@ -26,8 +26,8 @@ impl Report {
     }
 }
 
-/// Appends a line such as `*n17 v3 v4`: the sign, the object, and its versions in the old and the new file, or one
-/// version if these are equal.
+/// Appends a line such as `*n17 v3 v4`: the sign, the object, and its versions in the old and the new file. A single
+/// version is written if both are equal or only one file has the object.
 pub(super) fn put_line(
     out: &mut String,
     report: Report,
@@ -106,7 +106,7 @@ fn put_tags(out: &mut String, old: &Object<'_>, new: &Object<'_>) {
     }
 }
 
-/// Appends the parts of two lists between their common start and their common end.
+/// Appends a line with the parts in which two lists differ, which are between their common start and their common end.
 fn put_lists(out: &mut String, name: &str, old: Vec<String>, new: Vec<String>) {
     let start = old
         .iter()

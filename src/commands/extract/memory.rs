@@ -12,26 +12,27 @@ use crate::runtime::{Context, human_bytes};
 
 /// The memory of the program itself, of blobs in flight and of chunks on their way to the disk, in bytes.
 const BASE_BYTES: u64 = 24 << 20;
-/// Bytes per worker: a frame, its payload, the payload without metadata, and a block under construction.
+/// Bytes of memory per worker: a frame, its payload, the payload without metadata, and a block under construction.
 const BYTES_PER_JOB: u64 = 16 << 20;
 /// The maximum size of the cache of partial blobs, in bytes.
 const MAX_CACHE_BYTES: u64 = 96 << 20;
 /// Bytes per output if there are several: blocks that wait to be packed or encoded, and frames that wait to be written.
 const BYTES_PER_OUTPUT: u64 = 3_000_000;
-/// Bytes per blob: its entry in the plan, and in the copy of the plan that the output is written by.
+/// Bytes per blob: its entry in the plan, and in the copy of the plan by which the outputs are written.
 const BYTES_PER_BLOB: u64 = 2 * size_of::<BlobEntry>() as u64;
 /// Bytes per kept id: in a pass over one region, and in a pass over several.
 const BYTES_PER_ID: [u64; 2] = [2, 6];
 /// The factor, as numerator and denominator, from the number of nodes in the regions to the number of ids to plan for.
 /// It allows for the nodes of ways outside of the regions, ways and relations, spare capacity, and the sampling error.
 const IDS_PER_NODE: [u64; 2] = [7, 4];
-/// The number of blobs in the sample, about.
+/// The maximum number of blobs in the sample from which the nodes in the regions are estimated.
 const SAMPLE_BLOBS: usize = 96;
-/// The number of open files that are not outputs, and the number per output.
+/// The number of open files allowed for anything but outputs.
 const OTHER_FILES: u64 = 64;
+/// The number of open files per output.
 const FILES_PER_OUTPUT: u64 = 3;
 
-/// The estimated memory of the regions, and the limits of a pass.
+/// The estimated memory of all regions, and the limits of a pass.
 pub(super) struct Budget {
     /// The estimated number of nodes in each region.
     nodes: Vec<u64>,
@@ -39,14 +40,15 @@ pub(super) struct Budget {
     fixed: u64,
     /// Memory of the edges of all regions, in bytes.
     edges: u64,
+    /// The maximum memory of a pass, in bytes.
     limit: u64,
-    /// Whether the user gave the limit.
+    /// Whether the user gave `limit`.
     is_asked: bool,
     max_regions_per_pass: usize,
 }
 
 impl Budget {
-    /// Estimates the number of nodes in each region from a sample of blobs. A single region needs no estimate.
+    /// Estimates the number of nodes in each region from a sample of blobs. For a single region, nothing is read.
     pub(super) fn estimate(
         options: &Options,
         areas: &AreaIndex,
@@ -108,7 +110,7 @@ impl Budget {
         passes
     }
 
-    /// Reports the number of passes and the memory of the largest, if there are several regions.
+    /// Reports the number of passes and the memory of the largest pass, if there are several regions.
     pub(super) fn report(&self, passes: &[std::ops::Range<usize>], ctx: &Context) {
         let regions = self.nodes.len();
         if regions < 2 {
@@ -143,8 +145,8 @@ impl Budget {
     }
 
     /// The maximum memory of the ids in a pass over `regions` regions, in bytes. A single region cannot be split over
-    /// passes: it has a limit only if the user gave one. Its ids may then take at least an eighth of that limit, since
-    /// the estimate for everything else is generous.
+    /// passes, so its ids are limited only if the user gave a limit. The ids may take at least an eighth of that limit,
+    /// since the estimate for everything else is generous.
     pub(super) fn for_ids(&self, regions: usize) -> u64 {
         let left = self.limit.saturating_sub(self.bytes(0, regions));
         match (regions, self.is_asked) {
@@ -178,7 +180,7 @@ impl Budget {
     }
 }
 
-/// Estimates the number of nodes in each region; 0 for a single region.
+/// Estimates the number of nodes in each region from a sample of blobs; 0 for a single region.
 fn nodes_in(
     areas: &AreaIndex,
     regions: usize,

@@ -1,4 +1,4 @@
-//! The selection of the objects that each of many regions keeps.
+//! Finds the objects that each of many regions keeps.
 
 mod located;
 mod relations;
@@ -22,16 +22,18 @@ use rustc_hash::FxHashMap;
 /// Ids of objects, each with the set of regions that keep the object.
 type Found = Vec<(i64, SetNumber)>;
 
-/// The set of regions that keep an object, for each object of a file.
+/// For each object of a file, the set of regions that keep the object.
 pub(super) struct RegionMembers<'a> {
     areas: &'a AreaIndex,
+    /// The sets of regions that [`SetNumber`]s stand for.
     sets: SetTable,
-    /// Whether no object occurs twice in the file, in one version or in several.
+    /// Whether the index proves that no object occurs twice in the file, not even in several versions.
     each_once: bool,
-    /// The blobs with nodes whose bounding box meets a region, by their offset in the file. The value lists the
-    /// regions that contain the whole box; it is `None` if another region may contain a part of the box.
+    /// The blobs whose bounding box may meet a region, by their offset in the file. The value lists the regions that
+    /// contain the whole box; it is `None` if other regions may contain a part of the box.
     near: FxHashMap<u64, Option<Vec<u32>>>,
-    /// Whether a blob that was never scanned is assumed to have no deleted nodes, which no bounding box covers.
+    /// Whether a bounding box is taken to cover all nodes of a blob that was never scanned. Deleted nodes, which only
+    /// history files have, lie in no box.
     boxes_cover_all_nodes: bool,
     /// Nodes in the regions; after `join` all nodes that are kept.
     nodes: IdMap,
@@ -46,11 +48,11 @@ pub(super) struct RegionMembers<'a> {
     parents: IdSet,
     /// The memory budget of the ids.
     room: MemoryBudget,
-    /// The kept parts of blobs, as far as they fit into the limit of the cache.
+    /// The kept parts of blobs, cached from the phase that finds them until they are written, as far as they fit.
     held: PartialBlobCache,
 }
 
-/// The arguments that all phases need.
+/// The input of all phases.
 struct Source<'a> {
     file: &'a PbfFile,
     plan: &'a BlobPlan,
@@ -75,7 +77,7 @@ pub(super) struct Limits {
 impl<'a> RegionMembers<'a> {
     /// Finds the objects that each region keeps: in one pass over the nodes, one over the ways, one over the relations,
     /// and a second one over some of the ways. Returns `None` if the ids take more than `limits.ids` bytes. Calls
-    /// `after_nodes` once the nodes are found.
+    /// `after_nodes` once the nodes are found, and returns its error.
     pub(super) fn find(
         areas: &'a AreaIndex,
         strategy: &Strategy,
@@ -91,7 +93,7 @@ impl<'a> RegionMembers<'a> {
             sets: SetTable::default(),
             each_once,
             near: FxHashMap::default(),
-            // Deleted nodes have no location. A file declares in its header that it may have some.
+            // Deleted nodes have no location. The header of a file declares whether it may contain any.
             boxes_cover_all_nodes: !file.header.has(feature::HISTORY),
             nodes: IdMap::default(),
             added_nodes: IdMap::default(),
@@ -100,8 +102,8 @@ impl<'a> RegionMembers<'a> {
             relations: IdMap::default(),
             parents: IdSet::default(),
             room: MemoryBudget::new(limits.ids),
-            // If one version of an object is kept, so are all others, but a phase sees only the versions that it finds:
-            // the parts that it would cache may lack some.
+            // If one version of an object is kept, so are all others. A phase sees only the versions that meet its own
+            // condition, so the parts that it would cache may lack versions.
             held: PartialBlobCache::new(if each_once { limits.held } else { 0 }),
         };
         let mut source = Source { file, plan, ctx };
@@ -131,7 +133,7 @@ impl<'a> RegionMembers<'a> {
         }
     }
 
-    /// Removes blobs from the cache of which further objects were found to be kept after the blob was cached.
+    /// Removes blobs from the cache if a later phase found that further objects of them may be kept.
     fn evict_incomplete(&mut self) {
         let (added_ways, parents) = (&self.added_ways, &self.parents);
         let is_complete = |entry: &BlobEntry| match entry.kinds.single() {
@@ -161,8 +163,8 @@ impl<'a> RegionMembers<'a> {
         nodes.into_iter().chain(others).map(IdMap::bytes).sum()
     }
 
-    /// Finds the nodes in the regions. `hold` caches them, which is only useful if no nodes are added for ways and
-    /// relations.
+    /// Finds the nodes in the regions. If `hold`, caches the kept parts of blobs, which is only useful if no nodes are
+    /// added for ways and relations.
     fn find_nodes(&mut self, hold: bool, source: &mut Source<'_>) -> Result<()> {
         let (mut nodes, mut room) = (IdMap::default(), self.room);
         let mut algebra = SetAlgebra::new(&self.sets);
@@ -191,8 +193,8 @@ impl<'a> RegionMembers<'a> {
         Ok(())
     }
 
-    /// The regions that contain all nodes of a blob, according to its bounding box. `None` if other regions may contain
-    /// some of the nodes.
+    /// The regions that contain all nodes of a blob, according to its bounding box; empty if no region contains any.
+    /// `None` if the box cannot decide this for all regions.
     fn regions_around(&self, entry: &BlobEntry) -> Option<&[u32]> {
         if !self.has_all_in_its_box(entry) {
             return None;
@@ -203,7 +205,7 @@ impl<'a> RegionMembers<'a> {
         }
     }
 
-    /// Whether the bounding box of an entry contains all objects of the blob.
+    /// Whether a blob contains only nodes, and its bounding box covers all of them.
     fn has_all_in_its_box(&self, entry: &BlobEntry) -> bool {
         let has_box = entry.kinds.single() == Some(ObjectKind::Node) && !entry.bbox.is_empty();
         let may_be_nowhere = match entry.flags.has(BlobFlags::SCANNED) {
@@ -213,6 +215,7 @@ impl<'a> RegionMembers<'a> {
         has_box && !may_be_nowhere
     }
 
+    /// The nodes of a block that lie in regions. Fails if a node lies outside of the bounding box that the index gives.
     fn nodes_in_regions(
         &self,
         hold: bool,
@@ -267,7 +270,8 @@ impl<'a> RegionMembers<'a> {
         Ok(())
     }
 
-    /// The ways with a node in a region and, if `with_nodes`, their nodes outside of that region.
+    /// The ways of a block with a node in a region and, if `with_nodes`, the nodes of these ways with the regions that
+    /// keep the way but do not contain the node.
     fn ways_with_nodes(
         &self,
         entry: &BlobEntry,
@@ -277,7 +281,7 @@ impl<'a> RegionMembers<'a> {
         let mut algebra = SetAlgebra::new(&self.sets);
         let (mut refs, mut ways) = (Vec::new(), Vec::new());
         block.collect_refs(&mut refs, &mut ways)?;
-        // Consecutive refs of a way are mostly close to each other, which a walk makes use of.
+        // Consecutive refs of a way are mostly close to each other, and a cursor looks up such ids faster.
         let mut nodes = self.nodes.walk();
         let sets: Vec<SetNumber> = refs.iter().map(|id| nodes.get(*id)).collect();
         let (mut found, mut nodes, mut start) = (Vec::new(), Vec::new(), 0);
@@ -363,7 +367,7 @@ impl<'a> RegionMembers<'a> {
         Ok(())
     }
 
-    /// The decisions about a blob in the outputs of all regions.
+    /// Decides which outputs keep the whole blob, and whether its objects have to be visited for the other outputs.
     pub(super) fn decide(&self, entry: &BlobEntry) -> FilterItem {
         let meets = |map: &IdMap| match entry.kinds.single() {
             Some(_) => map.may_meet(entry.min_id, entry.max_id),
@@ -421,7 +425,7 @@ impl<'a> RegionMembers<'a> {
         })
     }
 
-    /// The kept parts of some blobs.
+    /// The cache of the kept parts of blobs.
     pub(super) const fn cache(&self) -> &PartialBlobCache {
         &self.held
     }
@@ -433,15 +437,17 @@ fn keep_indices(places: &[u32], count: u32) -> EditScript {
     EditScript::keeping((0..count).map(|place| places.next_if_eq(&&place).is_some()))
 }
 
+/// Adds the regions of `set` to the regions that keep an object.
 fn add(map: &mut IdMap, id: i64, set: SetNumber, algebra: &mut SetAlgebra<'_>) {
     if set != EMPTY_SET {
         map.add(id, set, |one, two| algebra.union(one, two));
     }
 }
 
-/// The memory budget of the ids while they are collected.
+/// The limit for the memory of the ids while they are collected.
 #[derive(Debug, Clone, Copy)]
 struct MemoryBudget {
+    /// The maximum memory in bytes.
     most: u64,
     /// The number of ids at which their memory is measured next.
     next_check: u64,
@@ -476,6 +482,7 @@ impl MemoryBudget {
         !self.is_exceeded
     }
 
+    /// Measures the memory of the maps, and remembers if it exceeds the budget.
     fn look<const N: usize>(&mut self, maps: [&IdMap; N]) {
         let bytes: u64 = maps.iter().map(|map| map.bytes()).sum();
         self.is_exceeded |= bytes > self.most;
@@ -488,7 +495,7 @@ fn add_all(map: &mut IdMap, found: &[(i64, SetNumber)], algebra: &mut SetAlgebra
     }
 }
 
-/// The ids in ascending order, each once, with the union of its sets of regions.
+/// Sorts the ids in ascending order, and merges repeated ids: the result has each id once, with the union of its sets.
 fn sort_and_merge(mut found: Found, algebra: &mut SetAlgebra<'_>) -> Found {
     found.sort_unstable();
     found.dedup_by(|next, kept| {

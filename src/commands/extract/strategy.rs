@@ -7,18 +7,18 @@
 pub enum Strategy {
     /// No further objects: ways and relations may refer to objects that the output lacks.
     Simple,
-    /// Also all nodes of these ways, and all direct and indirect parents of these relations.
+    /// Also all nodes of these ways, and all relations that are direct or indirect parents of these relations.
     CompleteWays {
         /// Whether relations are kept at all.
         relations: bool,
     },
-    /// As [`CompleteWays`](Self::CompleteWays), and for some of these relations also all members that are nodes or
-    /// ways, with all nodes of these ways.
+    /// As [`CompleteWays`](Self::CompleteWays). Some of these relations are completed: all their members that are nodes
+    /// or ways are kept, too, with all nodes of these ways.
     Smart {
         /// The types of relations that are completed.
         types: RelationTypes,
-        /// Relations of other types are completed, too, if a region keeps at least this percentage of their members
-        /// anyway, as nodes and ways: 1 to 100.
+        /// Relations of other types are completed, too, if at least this percentage of their members, 1 to 100, are
+        /// nodes in the region or ways with such a node.
         min_percent: Option<u32>,
     },
 }
@@ -30,7 +30,7 @@ impl Default for Strategy {
 }
 
 impl Strategy {
-    /// The default form of `smart`, which completes multipolygons.
+    /// The `smart` strategy with its default types: it completes multipolygons.
     pub fn smart() -> Self {
         Self::Smart {
             types: RelationTypes::Of(vec!["multipolygon".into()]),

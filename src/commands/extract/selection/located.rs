@@ -9,11 +9,12 @@ use crate::osm::Location;
 use crate::runtime::Context;
 use rustc_hash::FxHashMap;
 
-/// Finds the set of regions that contain a location; fast if consecutive locations are near each other.
+/// Finds the set of regions that contain a location. Fast if consecutive locations are near each other.
 pub(super) struct RegionLookup<'s> {
     sets: &'s SetTable,
     areas: &'s AreaIndex,
     locator: Locator<'s>,
+    /// A buffer for the regions that contain the location, but do not cover its whole cell.
     partial: Vec<u32>,
     /// The last result: the regions that cover the whole cell of the location, as the number of a set of the
     /// [`AreaIndex`]; the other regions that contain the location; and the union of both.
@@ -51,8 +52,8 @@ impl<'s> RegionLookup<'s> {
     }
 }
 
-/// Counts the nodes in each region in the blobs at `offsets`, which ascend. Passes region numbers and counts to `take`,
-/// a region possibly several times.
+/// Counts the nodes in each region, in the blobs at `offsets`, which must ascend. Calls `take` with the index of a
+/// region and a count, possibly several times for a region.
 pub(in crate::commands::extract) fn count_nodes(
     areas: &AreaIndex,
     offsets: &[u64],

@@ -1,4 +1,4 @@
-//! The relations that regions keep, and the members that they add.
+//! The relations that regions keep, and the members of these relations that are kept in addition.
 
 use super::{Found, RegionMembers, Source, add, add_all, keep_indices};
 use crate::commands::extract::strategy::{RelationTypes, Strategy};
@@ -9,6 +9,8 @@ use crate::pbf::{BlobEntry, Block, ElementView};
 use rustc_hash::FxHashMap;
 
 impl RegionMembers<'_> {
+    /// Finds the relations with a kept member, their parents, and the members that completed relations add, as
+    /// `strategy` requires.
     pub(super) fn find_relations(
         &mut self,
         strategy: &Strategy,
@@ -36,7 +38,7 @@ impl RegionMembers<'_> {
             },
         )?;
         let mut further = IdSet::default();
-        // Sets are passed on to parents, and to their parents. Sets only grow, so that cycles end.
+        // A parent gets the set of each child, and passes it on to its own parents. Sets only grow, so that cycles end.
         while let Some((child, _)) = direct.pop() {
             let set = relations.get(child);
             for &parent in parents.get(&child).into_iter().flatten() {
@@ -63,6 +65,7 @@ impl RegionMembers<'_> {
         Ok(())
     }
 
+    /// Finds the relations of a block with a kept member, the nested relations, and the members of completed relations.
     fn relations_with_members(
         &self,
         entry: &BlobEntry,
@@ -118,6 +121,7 @@ impl RegionMembers<'_> {
         Ok(found)
     }
 
+    /// The regions that contain a node, or a node of a way; empty for a relation.
     fn set_of_member(&self, kind: ObjectKind, id: i64) -> SetNumber {
         match kind {
             ObjectKind::Node => self.nodes.get(id),
@@ -126,8 +130,8 @@ impl RegionMembers<'_> {
         }
     }
 
-    /// The regions of `direct`, which keep a relation, that also keep at least `min_percent` percent of its `members`
-    /// members. Empty without `min_percent`.
+    /// The regions of `direct` that keep at least `min_percent` percent of the `members` members of a relation, as
+    /// [`set_of_member`](RegionMembers::set_of_member) counts them. Empty without `min_percent`.
     fn mostly_kept(
         &self,
         relation: &ElementView<'_>,
@@ -155,15 +159,16 @@ impl RegionMembers<'_> {
     }
 }
 
-/// The results of a block of relations.
+/// The relations of a block that are kept, and the references that later steps need.
 #[derive(Default)]
 struct FoundRelations {
-    /// Relations with a node or way that is kept.
+    /// Relations with a member that is a node in a region or a way with such a node, and these regions.
     direct: Found,
-    /// Pairs of a relation and a member that is a relation, too.
+    /// Pairs of a relation and one of its members that is a relation.
     nested: Vec<(i64, i64)>,
-    /// Members of completed relations that are ways; `nodes` has those that are nodes.
+    /// The members of completed relations that are ways.
     ways: Found,
+    /// The members of completed relations that are nodes.
     nodes: Found,
 }
 
