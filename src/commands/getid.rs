@@ -24,19 +24,19 @@ pub struct Options {
     pub input: PathBuf,
     /// The ids of the wanted objects.
     pub ids: IdSource,
-    /// Whether all objects but the wanted ones are kept. Cannot be combined with `add_referenced`.
+    /// Whether all objects except the wanted ones are written. Cannot be combined with `add_referenced`.
     pub invert: bool,
-    /// Whether the objects are kept, too, that the wanted objects refer to, directly or through other objects: members
-    /// of relations and nodes of ways.
+    /// Whether to write also the members of wanted relations and the nodes of wanted ways, and in turn the members and
+    /// nodes of these objects.
     pub add_referenced: bool,
-    /// Whether objects lose their tags that are kept only because of a reference.
+    /// Whether objects that are written only because of a reference lose their tags.
     pub remove_tags: bool,
     /// The output: where it goes, how it is written, and its header.
     pub output: OutputOptions,
 }
 
 impl Options {
-    /// The options with what is required. Only the objects themselves are written.
+    /// The options with the given required values. Only the wanted objects are written.
     pub fn new(input: impl Into<PathBuf>, ids: IdSource, output: OutputOptions) -> Self {
         Self {
             input: input.into(),
@@ -59,25 +59,26 @@ setters!(Options {
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Summary {
-    /// The length, blobs and objects of the output, and the number of blobs of the input by outcome.
+    /// The size of the output, and the numbers of input blobs that were copied, skipped and rewritten.
     #[serde(flatten)]
     pub kept: WriteSummary,
     /// The number of distinct ids that were asked for.
     pub requested: u64,
-    /// The number of other objects that they refer to; 0 unless [`Options::add_referenced`] is set.
+    /// The number of other objects that the requested objects refer to, directly or through other objects; 0 unless
+    /// [`Options::add_referenced`] is set.
     pub referenced: u64,
-    /// The ids that were asked for or referred to and are not in the file. The serialized form has the first thousand
-    /// in canonical order.
+    /// The requested and referenced ids that are not in the file. The serialized form has the first thousand in
+    /// canonical order.
     #[serde(serialize_with = "first_ids")]
     pub missing: IdSets,
     /// The number of ids in `missing`.
     pub missing_count: u64,
-    /// The ids that were asked for. They are not serialized.
+    /// The requested ids. Not serialized.
     #[serde(skip)]
     pub wanted: IdSets,
 }
 
-/// Serializes the first thousand ids, in the form `n17`.
+/// Serializes the first thousand ids in canonical order, in the form `n17`.
 fn first_ids<S: Serializer>(ids: &IdSets, serializer: S) -> Result<S::Ok, S::Error> {
     const MOST: usize = 1000;
     serializer.collect_seq(ids.ids().take(MOST).map(|id| id.to_string()))
@@ -86,13 +87,14 @@ fn first_ids<S: Serializer>(ids: &IdSets, serializer: S) -> Result<S::Ok, S::Err
 /// Writes the objects with given ids, all versions of each, or all other objects.
 ///
 /// Reads the sources of ids, then one file, which may be unsorted or a history file: one pass over the blobs whose id
-/// range contains an id. To follow references, it reads all relations first, up to twice, and the wanted ways. Writes
-/// one PBF file, in the order of the input. An id that is not in the file is not an error, but part of the summary.
+/// range contains a wanted id. With [`Options::invert`], the other blobs are copied. With [`Options::add_referenced`],
+/// earlier passes read all relations, up to twice, and the wanted ways. Writes one PBF file, in the order of the input.
+/// An id that is not in the file is not an error, but part of the summary.
 ///
 /// # Memory
 ///
-/// The [base memory](crate::commands#memory), and sets of the ids that are asked for, referred to and found; to follow
-/// references, also the members of relations that are relations.
+/// The [base memory](crate::commands#memory), and sets of the ids that are requested, referenced and found; with
+/// [`Options::add_referenced`], also the members of relations that are relations.
 ///
 /// # Errors
 ///
@@ -110,7 +112,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let wanted = ids::collect(&options.ids, ctx)?;
     let file = input::open_to_copy(&options.input, &options.output.write, ctx)?;
     let output = OpenOutput::open(options.output.target.clone())?;
-    // A single pass can visit blobs of unknown content. To follow references, the kinds of all blobs must be known.
+    // A blob without an index is visited in the single pass. Following references takes several passes, which choose
+    // blobs by kind and id range.
     let needs = if options.add_referenced {
         PlanNeeds::Ranges
     } else {

@@ -23,14 +23,14 @@ pub struct Options {
     pub input: PathBuf,
     /// The ids of the objects whose parents are wanted.
     pub ids: IdSource,
-    /// Whether the objects themselves are kept, too.
+    /// Whether the given objects themselves are also written.
     pub add_self: bool,
     /// The output: where it goes, how it is written, and its header.
     pub output: OutputOptions,
 }
 
 impl Options {
-    /// The options with what is required. Only the parents are written.
+    /// The options with the given required values. Only the parents are written.
     pub fn new(input: impl Into<PathBuf>, ids: IdSource, output: OutputOptions) -> Self {
         Self {
             input: input.into(),
@@ -47,25 +47,25 @@ setters!(Options { add_self: bool });
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Summary {
-    /// The length, blobs and objects of the output, and the number of blobs of the input by outcome.
+    /// The size of the output, and the numbers of input blobs that were copied, skipped and rewritten.
     #[serde(flatten)]
     pub kept: WriteSummary,
     /// The number of distinct ids that were asked for.
     pub requested: u64,
-    /// The ids that were asked for. They are not serialized.
+    /// The requested ids. Not serialized.
     #[serde(skip)]
     pub wanted: IdSets,
 }
 
 /// Writes the ways and relations that refer directly to given objects.
 ///
-/// Reads the sources of ids, then one file, which may be unsorted or a history file: one pass over the blobs of ways,
-/// if ids of nodes are among the given ones, and of relations; with [`Options::add_self`], also over the blobs whose id
-/// range contains an id. Writes one PBF file, in the order of the input.
+/// Reads the sources of ids, then one file, which may be unsorted or a history file. One pass visits the blobs of
+/// relations, the blobs of ways if any given object is a node, and with [`Options::add_self`] the blobs whose id range
+/// contains a given id. Writes one PBF file, in the order of the input.
 ///
 /// # Memory
 ///
-/// The [base memory](crate::commands#memory), and the set of ids that are asked for.
+/// The [base memory](crate::commands#memory), and the set of requested ids.
 ///
 /// # Errors
 ///

@@ -21,12 +21,12 @@ pub struct IdSource {
     pub id_files: Vec<PathBuf>,
     /// OSM files. The ids of all their objects are used.
     pub osm_files: Vec<PathBuf>,
-    /// The kind of an id without a letter.
+    /// The kind of an id without a letter in a text file.
     pub default_kind: ObjectKind,
 }
 
 impl IdSource {
-    /// Ids that are given as they are.
+    /// A source with the given ids and no files.
     pub const fn new(ids: Vec<ObjectId>) -> Self {
         Self {
             ids,
@@ -49,8 +49,8 @@ pub(super) fn collect(source: &IdSource, ctx: &Context) -> Result<IdSets> {
     Ok(ids)
 }
 
-/// The maximum length of a line of a file of ids, in bytes. It is large because a line of OPL, which begins with an id,
-/// contains a whole object.
+/// The maximum length of a line of a file of ids, in bytes. It is large because OPL files are accepted: a line of OPL
+/// begins with an id and contains a whole object.
 const MAX_LINE_LEN: u64 = 16 << 20;
 
 fn read_lines(path: &Path, default: ObjectKind, ids: &mut IdSets) -> Result<()> {
@@ -103,7 +103,7 @@ fn read_objects(path: &Path, ids: &mut IdSets, ctx: &Context) -> Result<()> {
     )
 }
 
-/// The kinds of objects that can refer to an object of `ids`.
+/// The kinds of objects that can refer to an object of `ids`: ways for nodes, relations for all objects.
 pub(super) fn kinds_of_parents(ids: &IdSets) -> KindSet {
     let kinds = ids.kinds();
     let way = kinds.contains(ObjectKind::Node).then_some(ObjectKind::Way);

@@ -27,7 +27,7 @@ use std::path::PathBuf;
 pub struct Options {
     /// The input file; `-` is standard input.
     pub input: PathBuf,
-    /// The statistics for which every object is visited; none by default.
+    /// The requested statistics, none by default. For any of them, every object of the file is visited.
     pub questions: Questions,
     /// The maximum number of blobs to list; `None` for no list.
     pub list_blobs: Option<usize>,
@@ -36,7 +36,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Options for a report from the header and the index alone.
+    /// Options for a report without statistics and lists, which needs only the header and the index.
     pub fn new(input: impl Into<PathBuf>) -> Self {
         Self {
             input: input.into(),
@@ -68,9 +68,9 @@ pub struct BlobLine {
     pub kinds: String,
     /// The number of objects in the blob.
     pub objects: u32,
-    /// The smallest id of the first kind in the blob, in canonical order.
+    /// The first id in canonical order among the objects of the blob's first kind.
     pub min_id: i64,
-    /// The largest id of the last kind in the blob, in canonical order.
+    /// The last id in canonical order among the objects of the blob's last kind.
     pub max_id: i64,
     /// Whether the objects of the blob are in canonical order; `None` if the index does not record it.
     pub sorted: Option<bool>,
@@ -79,38 +79,38 @@ pub struct BlobLine {
 /// The distribution of the ids of one kind, in the blobs that contain only that kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct IdRange {
-    /// The kind.
+    /// The kind of the objects.
     pub kind: ObjectKind,
-    /// The smallest id in canonical order.
+    /// The first id in canonical order.
     pub min_id: i64,
-    /// The largest id in canonical order.
+    /// The last id in canonical order.
     pub max_id: i64,
     /// The number of objects.
     pub objects: u64,
-    /// The number of ids from the smallest to the largest, used or not.
+    /// The number of ids from the first to the last, used or not.
     pub span: u64,
     /// The number of blobs.
     pub blobs: u64,
-    /// The number of blobs whose first id is not after the last id of all blobs before it.
+    /// The number of blobs whose first id is not after the last id of all earlier blobs together.
     pub overlapping_blobs: u64,
-    /// The maximum number of ids, used or not, from the first to the last id of a blob.
+    /// The largest number of ids, used or not, from the first to the last id of a blob.
     pub widest_blob: u64,
 }
 
-/// The blobs and objects of one kind, or the blobs of several kinds.
+/// The number and size of the blobs that contain only objects of one kind, or of the blobs with several kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct KindSummary {
     /// "node", "way", "relation", or "mixed" for blobs of several kinds.
     pub kind: &'static str,
-    /// The number of blobs that contain only that kind.
+    /// The number of these blobs.
     pub blobs: u64,
     /// The length of these blobs in the file, in bytes.
     pub bytes: u64,
     /// The number of objects in these blobs.
     pub objects: u64,
-    /// The smallest id in canonical order; `None` for blobs of several kinds.
+    /// The first id in canonical order; `None` for blobs of several kinds.
     pub min_id: Option<i64>,
-    /// The largest id in canonical order; `None` for blobs of several kinds.
+    /// The last id in canonical order; `None` for blobs of several kinds.
     pub max_id: Option<i64>,
 }
 
@@ -128,9 +128,9 @@ pub struct Summary {
     pub source: Option<String>,
     /// The bounding box in the header.
     pub header_bbox: Option<Bbox>,
-    /// The bounding box of the nodes in all blobs whose box is known; `None` if there are none.
+    /// The union of the bounding boxes of all blobs whose box is known; `None` if no box is known.
     pub data_bbox: Option<Bbox>,
-    /// The required features in the header, which a reader must know.
+    /// The required features in the header. A program that does not know all of them cannot read the file.
     pub required_features: Vec<String>,
     /// The optional features in the header.
     pub optional_features: Vec<String>,
@@ -146,7 +146,7 @@ pub struct Summary {
     pub indexed: bool,
     /// The number of data blobs.
     pub blobs: u64,
-    /// The length of all uncompressed payloads, in bytes; `None` unless it is known of every blob.
+    /// The length of all uncompressed payloads, in bytes; `None` unless the length is known for every blob.
     pub payload_bytes: Option<u64>,
     /// The number of objects.
     pub objects: u64,
@@ -162,9 +162,9 @@ pub struct Summary {
     pub declared_sorted: bool,
     /// Whether the objects are in canonical order; `None` if the index does not record it.
     pub sorted: Option<bool>,
-    /// Whether the file is a history file: the header says so, or a blob contains deleted versions.
+    /// Whether the file is a history file: the header says so, or a blob is known to contain deleted versions.
     pub history: bool,
-    /// Whether ways have coordinates: the header says so, or a blob contains such ways.
+    /// Whether ways have the coordinates of their nodes: the header says so, or a blob is known to contain such ways.
     pub locations_on_ways: bool,
     /// Statistics of metadata and sizes; `None` if not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -181,18 +181,19 @@ pub struct Summary {
     /// The distribution of the ids of each kind; `None` if not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id_ranges: Option<Vec<IdRange>>,
-    /// The first blobs; `None` if not requested.
+    /// The first blobs of the file, at most [`Options::list_blobs`]; `None` if not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blob_list: Option<Vec<BlobLine>>,
-    /// The first and the last id of each kind in canonical order, indexed by kind, including blobs of several kinds;
-    /// `None` for a kind without objects. Not serialized.
+    /// The first and the last id of each kind in canonical order, indexed by kind, including objects in blobs of
+    /// several kinds; `None` for a kind without objects. Not serialized.
     #[serde(skip)]
     pub edge_ids: [Option<(i64, i64)>; 3],
 }
 
 impl Summary {
-    /// The value of a key. Keys are the names of the fields in the JSON report, and names that other programs use
-    /// (`header.option.generator`, `file.size`, `data.count.nodes`, …). `None` if the key is unknown or has no value.
+    /// The value of a key. Keys are the names of the fields in the JSON report, and the names that `osmium fileinfo`
+    /// uses (`header.option.generator`, `file.size`, `data.count.nodes`, …). `None` if the key is unknown or has no
+    /// value.
     pub fn get(&self, key: &str) -> Option<String> {
         let option = key.strip_prefix("header.option.");
         match option.unwrap_or(key) {
@@ -228,7 +229,8 @@ impl Summary {
         }
     }
 
-    /// "yes" or "no" for `metadata.all_objects.NAME` and `metadata.some_objects.NAME`.
+    /// The value of the keys `metadata.all_objects.NAME` and `metadata.some_objects.NAME`: "yes" or "no". `None` for
+    /// other keys, and if extended statistics were not requested.
     fn metadata(&self, key: &str) -> Option<String> {
         let (which, name) = key.strip_prefix("metadata.")?.split_once("_objects.")?;
         let extended = self.extended.as_ref()?;
@@ -248,7 +250,8 @@ impl Summary {
         Some(if answer { "yes" } else { "no" }.into())
     }
 
-    /// The id for `data.minid.nodes`, `data.maxid.ways` and so on.
+    /// The value of the keys `data.minid.nodes`, `data.maxid.ways` and so on: an id. `None` for other keys, and for a
+    /// kind without objects.
     fn edge_id(&self, key: &str) -> Option<String> {
         let (which, kind) = key.strip_prefix("data.")?.split_once("id.")?;
         let kind = ObjectKind::ALL
@@ -276,8 +279,8 @@ impl Summary {
         }
     }
 
-    /// All keys that [`get`](Self::get) knows, including those without a value in this file. Keys for parts of the
-    /// report that were not requested are missing.
+    /// All keys that [`get`](Self::get) knows, including keys without a value. Fields of the parts of the report that
+    /// were not requested are missing.
     pub fn keys(&self) -> Vec<String> {
         let mut keys = Vec::new();
         if let Ok(report) = serde_json::to_value(self) {
@@ -316,7 +319,8 @@ impl Summary {
     }
 }
 
-/// Appends the names of all fields. The names of nested fields are joined by dots.
+/// Appends the names of all fields of a JSON object, each after `prefix`. The names of nested fields are joined by
+/// dots.
 fn put_keys(value: &serde_json::Value, prefix: &str, keys: &mut Vec<String>) {
     if let serde_json::Value::Object(fields) = value {
         for (name, value) in fields {
@@ -327,8 +331,8 @@ fn put_keys(value: &serde_json::Value, prefix: &str, keys: &mut Vec<String>) {
     }
 }
 
-/// Finds out which index a file has. A table of contents is found when the file is opened; without one, BlobHeaders are
-/// read as well.
+/// Finds out which kind of index a file has. A table of contents is found when the file is opened. Without a table of
+/// contents, BlobHeaders are read as well.
 ///
 /// Fails if the file cannot be opened or read.
 pub fn index_kind(options: &Options, ctx: &Context) -> Result<IndexKind> {
@@ -337,7 +341,7 @@ pub fn index_kind(options: &Options, ctx: &Context) -> Result<IndexKind> {
 
 fn index_of(file: &PbfFile) -> Result<IndexKind> {
     match input::is_text(file) {
-        // The temporary PBF of a text input has a table of contents, the text itself has no index.
+        // `file` is then the temporary PBF, which has a table of contents, but the text itself has no index.
         true => Ok(IndexKind::None),
         false => IndexKind::of(file),
     }
@@ -346,8 +350,8 @@ fn index_of(file: &PbfFile) -> Result<IndexKind> {
 /// Reports the content of a file, which may be unsorted or a history file.
 ///
 /// Reads the header and the table of contents of one file, in two or three reads. Without a table of contents, reads
-/// all BlobHeaders, and decodes the blobs without an index. Blobs of several kinds are always decoded, and if
-/// [`Options::questions`] requests any statistics, all blobs are. Writes nothing.
+/// all BlobHeaders, and decodes the blobs without an index. Blobs of several kinds are always decoded. All blobs are
+/// decoded if [`Options::questions`] requests any statistics. Writes nothing.
 ///
 /// # Memory
 ///
@@ -417,7 +421,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     })
 }
 
-/// Visits every object. In the same pass, completes the entries of blobs without an index.
+/// Collects the requested statistics from all objects. In the same pass, completes the entries of blobs whose content
+/// is not fully known from an index.
 fn take_census(file: &PbfFile, asked: Questions, ctx: &Context) -> Result<(BlobPlan, Census)> {
     let plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
     let known = |entry: &BlobEntry| entry.flags.has(BlobFlags::SCANNED);
@@ -506,7 +511,7 @@ fn id_ranges(plan: &BlobPlan) -> Vec<IdRange> {
     ObjectKind::ALL.into_iter().filter_map(range).collect()
 }
 
-/// The number of objects of a kind, and their first and last id in canonical order.
+/// The number of objects of a kind, and the first and the last id of these objects in canonical order.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
     count: u64,

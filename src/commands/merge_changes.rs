@@ -1,7 +1,7 @@
 //! `merge-changes`: merges several change files into one.
 //!
-//! Without `simplify` all changes are written in the order of the inputs, and memory does not depend on the number of
-//! changes. With `simplify` only the last change of each object is written, in canonical order.
+//! Without `simplify`, all changes are written in the order of the inputs, and memory does not depend on the number of
+//! changes. With `simplify`, only the last change of each object is written, in canonical order.
 
 use crate::engine::headers::generator;
 use crate::error::{Error, Result};
@@ -21,19 +21,19 @@ use std::path::PathBuf;
 pub struct Options {
     /// The change files, the oldest first; `-` is standard input.
     pub inputs: Vec<PathBuf>,
-    /// The output.
+    /// Where the change file is written.
     pub output: OutputTarget,
     /// The compression of the output.
     pub compression: TextCompression,
     /// Whether only the last change of each object is written: the change with the highest version and, for this
     /// version, the latest timestamp.
     pub simplify: bool,
-    /// The name of the writing program; `None` for this program's name and version.
+    /// The name of the writing program in the output; `None` for this program's name and version.
     pub generator: Option<String>,
 }
 
 impl Options {
-    /// The options with what is required. All changes are kept, and the output is not compressed.
+    /// The options with the given required values. All changes are kept, and the output is not compressed.
     pub fn new(inputs: Vec<PathBuf>, output: OutputTarget) -> Self {
         Self {
             inputs,
@@ -88,15 +88,16 @@ impl Summary {
 ///
 /// # Memory
 ///
-/// Without [`Options::simplify`], about 5 MB and 24 MB of text and changes in flight. With it, 112 bytes per change, 8
-/// per tag, 16 per reference, and the distinct strings; and per job four chunks of 4096 changes as text.
+/// Without [`Options::simplify`], about 5 MB for the program and 24 MB for text and changes in flight. With
+/// [`Options::simplify`], 112 bytes per change, 8 per tag, 16 per reference, and the distinct strings; and per job four
+/// chunks of 4096 changes as text.
 ///
 /// # Errors
 ///
 /// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, or it cannot be
 ///   written ([details](crate::commands#errors)).
-/// - An input is not OsmChange. With [`Options::simplify`], all together have more than 4 GB of distinct text, or more
-///   tags or references than 32 bits can count.
+/// - An input is not OsmChange. With [`Options::simplify`], all inputs together have more than 4 GB of distinct text,
+///   or more tags or references than 32 bits can count.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     // The output is created before the inputs are read, so that a wrong path fails at once.
     let merged = MergedOutput {
@@ -109,7 +110,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     }
 }
 
-/// The output, and the number of changes in it.
+/// The output, and the number of changes written to it so far, by action.
 struct MergedOutput {
     output: TextOutput,
     summary: Summary,
@@ -177,7 +178,7 @@ fn simplify(options: &Options, mut merged: MergedOutput, ctx: &Context) -> Resul
     merged.finish()
 }
 
-/// Encodes some changes as a chunk of text, and counts them by action.
+/// Encodes changes of `set` as a chunk of text, and counts the changes by action.
 fn encode_changes(
     encoder: &mut TextEncoder,
     set: &ChangeSet,

@@ -9,9 +9,9 @@
 //! zstd. A text input is first converted to a temporary PBF, and a stream is copied to a temporary file, both in the
 //! system's temporary directory.
 //!
-//! A named output appears under its name when it is complete and flushed to disk. If `run` fails, it does not appear,
-//! and an existing file stays as it was. A stream may have been written in part. If a command writes several files,
-//! some may be complete when another one fails.
+//! A named output appears under its name when it is complete and flushed to disk. If `run` fails, the output does not
+//! appear, and an existing file of that name stays as it was. An output that is a stream may have been written in part.
+//! If a command writes several files, some may be complete when another one fails.
 //!
 //! # Memory
 //!
@@ -19,7 +19,7 @@
 //!
 //! - about 5 MB for the program;
 //! - 72 bytes per blob of an input for the plan, and as much again if the input has a table of contents;
-//! - 72 bytes per blob of an output, and up to 60 while its table of contents is encoded;
+//! - 72 bytes per blob of an output, and up to 60 more while the output's table of contents is encoded;
 //! - 8 MB, and 4 MB per job, for blobs in flight;
 //! - up to 12 MB for chunks on their way to the disk, if there is an output;
 //! - per job one frame, one payload and, if blobs are encoded, one block under construction: together less than 5 MB
@@ -33,10 +33,10 @@
 //!
 //! All commands have the following errors; `run` lists its own.
 //!
-//! - Of an input: it cannot be opened or read, it is a directory, it is empty, or it is not an OSM file. It is
-//!   truncated. A blob that has to be decoded is damaged, or is not what the index says. The header requires a feature
-//!   that this program does not know. A text violates its format, or is an OsmChange file where objects are expected.
-//!   Standard input is a terminal.
+//! - Of an input: it cannot be opened or read, is a directory, is empty, is truncated, or is not an OSM file. A blob
+//!   that has to be decoded is damaged, or is not what the index says. The header requires a feature that this program
+//!   does not know. A text violates its format, or is an OsmChange file where objects are expected. Standard input is a
+//!   terminal.
 //! - Of an output: it is a directory. It exists and may not be overwritten. It cannot be created, written, flushed to
 //!   disk or given its name. Its file system has less free space than the blobs to be copied take. With
 //!   [`WriteOptions::verify`], a copied blob is damaged. The reader of standard output closes the pipe
@@ -45,7 +45,7 @@
 //!
 //! A blob that is copied without being decoded is checked only with [`WriteOptions::verify`].
 
-/// Declares a method for each optional field of `Options`, which sets it.
+/// Declares builder methods for `Options`: for each listed field a method of the same name that sets the field.
 macro_rules! setters {
     ($options:ident { $($field:ident: $type:ty),* $(,)? }) => {
         impl $options {
@@ -90,7 +90,7 @@ use crate::file::{PbfFile, WriteOptions};
 use crate::runtime::Context;
 use std::path::PathBuf;
 
-/// Opens the inputs of a command that may copy their blobs.
+/// Opens the inputs of a command that may copy blobs of the inputs to its output.
 fn open_all(paths: &[PathBuf], write: &WriteOptions, ctx: &Context) -> Result<Vec<PbfFile>> {
     let files = paths.iter();
     files

@@ -1,14 +1,14 @@
 //! Random numbers that are the same on every machine and in every version of this program.
 
-/// The generator SplitMix64 (Steele, Lea, Flood 2014). Its definition fixes its output, so that the same seed always
-/// gives the same bytes; the streams of library generators may change.
+/// The random number generator SplitMix64 (Steele, Lea, Flood 2014). The definition of SplitMix64 fixes the numbers
+/// that follow a seed, whereas the generator of a library may change with its version.
 #[derive(Debug, Clone)]
 pub(in crate::commands) struct Random(u64);
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Random {
-    /// The generator for a combination of parts, for example a seed and an id. Each combination has its own stream.
+    /// The generator for a combination of parts, for example a seed and an id. Each combination gives other numbers.
     pub(in crate::commands) fn seeded(parts: &[u64]) -> Self {
         let mut random = Self(GOLDEN);
         for part in parts {
@@ -26,9 +26,9 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// Draws a number from 0 to `end`, without `end`; 0 if `end` is 0.
+    /// Draws a number from `0..end`; 0 if `end` is 0.
     pub(in crate::commands) const fn below(&mut self, end: u64) -> u64 {
-        // The remainder is slightly biased, which does not matter here.
+        // The remainder is slightly biased, which does not matter for test data.
         if end == 0 {
             0
         } else {
@@ -36,7 +36,7 @@ impl Random {
         }
     }
 
-    /// Draws a number from -`reach` to `reach`, both included.
+    /// Draws a number from `-reach..=reach`. `reach` must not be negative.
     pub(in crate::commands) const fn around(&mut self, reach: i32) -> i32 {
         self.below(2 * reach.unsigned_abs() as u64 + 1) as i32 - reach
     }
@@ -46,7 +46,7 @@ impl Random {
         self.below(100) < chance
     }
 
-    /// Draws one of the strings, the first ones more often than the last; an empty string if `from` is empty.
+    /// Draws one of the strings, earlier strings more often than later ones; an empty string if `from` is empty.
     pub(in crate::commands) fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
         let len = from.len() as u64;
         let index = self.below(len).min(self.below(len));

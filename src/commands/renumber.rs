@@ -1,8 +1,9 @@
 //! `renumber`: gives objects ids without gaps, and changes references accordingly.
 //!
-//! Nodes in canonical order are numbered while they are written, by their positions. The ids of ways and relations are
-//! read first, and so are their references to objects that are not in the file. A set that returns the rank of each id
-//! maps old to new ids. Blocks are patched on the wire.
+//! Nodes in canonical order are numbered by their positions while they are written. Ways and relations are read twice:
+//! first for their ids and their references to objects that are not in the file, then to be written. The new id of an
+//! object follows from the rank of the old id in the set of all old ids. Ids are replaced in the encoded blocks, which
+//! are not built anew.
 
 mod index_files;
 mod new_ids;
@@ -34,10 +35,10 @@ pub struct Options {
     pub input: PathBuf,
     /// The output: where it goes, how it is written, and its header.
     pub output: OutputOptions,
-    /// The kinds of objects that get new ids. References to other kinds stay.
+    /// The kinds of objects that get new ids. References to objects of other kinds stay.
     pub kinds: KindSet,
-    /// The first new ids of nodes, ways and relations, none of them 0. Ids count downwards from a negative first id.
-    /// `None` for the first ids that `directory` records, and for 1 if it records none.
+    /// The first new ids of nodes, ways and relations. No first id may be 0, which is not checked. New ids count
+    /// downwards from a negative first id. `None` for the first ids that `directory` records, or else 1 for each kind.
     pub start: Option<[i64; 3]>,
     /// The directory that keeps the map of ids from one run to the next; `None` to keep no map.
     pub directory: Option<PathBuf>,
@@ -46,7 +47,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The options with what is required. All kinds are numbered from 1 on.
+    /// The options with the given required values. All kinds are numbered from 1 on.
     pub fn new(input: impl Into<PathBuf>, output: OutputOptions) -> Self {
         Self {
             input: input.into(),
@@ -91,29 +92,30 @@ pub struct Summary {
     pub relations: u64,
     /// The number of objects that this run added to the map although they are not in the file.
     pub orphans: u64,
-    /// The number of references that were kept although the same id is now the new id of another object.
+    /// The number of references to objects that are not in the file that were left unchanged although their id is now
+    /// the id of another object.
     pub mistaken: u64,
 }
 
 /// Gives objects ids without gaps, and changes references accordingly.
 ///
-/// Reads one file, which may be unsorted or a history file. Nodes that are known to be in canonical order are read
-/// once, unless there is a map of earlier runs. Other nodes, ways and relations are read twice, first for their ids and
-/// references. Writes one PBF file. With [`Options::directory`], reads the map of ids of earlier runs first, and writes
-/// the map before the output gets its name.
+/// Reads one file, which may be unsorted or a history file. If the nodes are known to be in canonical order, and there
+/// is no map of earlier runs, nodes are read once. Otherwise nodes are read twice, as ways and relations always are:
+/// first for ids and references, then to be written. Writes one PBF file. With [`Options::directory`], reads the map of
+/// ids of earlier runs first, and writes the map before the output gets its name.
 ///
 /// # Memory
 ///
 /// The [base memory](crate::commands#memory), and the ids of all kinds: between 1 bit and 2 bytes per id, and 6 % more.
 /// About 40 bytes for each object that is referred to but not in the file, and for each id that a later run added to
-/// the map. 8 bytes per member of a relation that is a relation.
+/// the map. 8 bytes for each member of a relation that is itself a relation.
 ///
 /// # Errors
 ///
 /// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, its file system
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)).
-/// - The directory of the map does not exist, a file in it is damaged or cannot be written, or it records other first
-///   ids than [`Options::start`].
+/// - The directory of the map does not exist, a file in the directory is damaged or cannot be written, or the directory
+///   records other first ids than [`Options::start`].
 /// - New ids, counted from the first, exceed 64 bits.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     // Nodes are numbered while they are written; ways and relations are read first.
@@ -143,7 +145,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let orphans = renumbering.number_orphans()?;
     let mistaken = renumbering.write_rest(&mut sink)?;
     let numberings = renumbering.numberings;
-    // The map is written before the output gets its name: it may contain more ids than the file, but not fewer.
+    // The map is written before the output gets its name: a map with ids that no file has is harmless, but every id of
+    // the output must be in the map.
     if let Some(directory) = &options.directory {
         index_files::write(directory, &numberings)?;
     }
@@ -163,7 +166,7 @@ fn header(file: &PbfFile, options: &Options, numberings: &[Numbering; 3]) -> Hea
     let keeps_order =
         |kind: &ObjectKind| !options.kinds.contains(*kind) || numberings[*kind as usize].len() == 0;
     if options.output.target.is_stream() && !ObjectKind::ALL.iter().all(keeps_order) {
-        // The header of a stream is written before the order of the new ids is known.
+        // The header of a stream is written before the order of the new ids is known, and cannot be corrected later.
         header.set_optional(feature::SORTED, false);
     }
     options.output.header.apply(&mut header);
@@ -182,8 +185,9 @@ struct Renumbering<'f> {
 }
 
 impl<'f> Renumbering<'f> {
-    /// Removes the blobs of nodes from the plan and returns them, if they are at the start of the file and known to be
-    /// in order. The new id of each node then follows from its position alone, and the blobs are read only once.
+    /// Removes the blobs of nodes from the plan and returns them; `None` unless all nodes are at the start of the file
+    /// and known to be in order, and the map has no node ids yet. The new id of each node then follows from the node's
+    /// position alone, so that the blobs are read only once.
     fn take_nodes_in_order(&mut self) -> Option<Vec<BlobEntry>> {
         let kind = KindSet::of(ObjectKind::Node);
         let entries = &mut self.plan.entries;
@@ -257,8 +261,8 @@ impl<'f> Renumbering<'f> {
         Ok(())
     }
 
-    /// Numbers the objects of one kind, and collects their references to objects that are not in the file. Nodes have
-    /// to be numbered before ways, and ways before relations.
+    /// Numbers the objects of one kind, and collects the references of these objects to objects that are not in the
+    /// file. Nodes have to be numbered before ways, and ways before relations, so that references can be looked up.
     fn number(&mut self, kind: ObjectKind) -> Result<()> {
         use ObjectKind::{Node, Relation, Way};
         let (mut fresh, kinds) = (IdSet::default(), self.options.kinds);
@@ -323,7 +327,7 @@ impl<'f> Renumbering<'f> {
         Ok(self.orphans.in_order.len() as u64)
     }
 
-    /// Writes the blobs that are not written yet. Returns the number of references that now refer to another object.
+    /// Writes the blobs that are not written yet. Returns the value of [`Summary::mistaken`].
     fn write_rest(&mut self, sink: &mut Sink<'f>) -> Result<u64> {
         let (numberings, kinds) = (&self.numberings, self.options.kinds);
         let rewrite = Rewrite {
@@ -353,12 +357,15 @@ impl<'f> Renumbering<'f> {
     }
 }
 
-/// The objects that are referenced but not in the file, in the order of the references.
+/// The objects that are referenced but not in the file.
 #[derive(Default)]
 struct Orphaned {
+    /// The objects in the order of the first references to them.
     in_order: Vec<(ObjectKind, i64)>,
-    /// Relations that are members of relations. Whether they are in the file is known when all relations are read.
+    /// The relations that are members of relations. Whether such a member is in the file is known only after all
+    /// relations have been read.
     undecided: Vec<i64>,
+    /// The objects in `in_order`.
     seen: FxHashSet<(ObjectKind, i64)>,
 }
 
@@ -370,7 +377,7 @@ impl Orphaned {
     }
 }
 
-/// The nodes in ways of a block that have no number, in order.
+/// The nodes without a number that the ways of a block refer to, in the order of the references.
 fn unknown_nodes(
     block: &Block<'_>,
     known: &Numbering,

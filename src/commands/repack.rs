@@ -1,6 +1,6 @@
 //! `repack`: writes the same objects in the same order, in blobs of another size or compression.
 //!
-//! Blobs that are already as requested are copied.
+//! Blobs that already have the requested size and compression are copied.
 
 use crate::engine::sink::{BlobOutcome, Sink};
 use crate::engine::{Encoders, OutputOptions, input};
@@ -24,12 +24,12 @@ pub struct Options {
     pub input: PathBuf,
     /// The output: where it goes, how it is written, and its header.
     pub output: OutputOptions,
-    /// The number of objects in a full blob, at least 1. A blob has fewer if they take more than 4 MB.
+    /// The number of objects in a full blob, at least 1. A new blob ends early if its objects take 4 MiB uncompressed.
     pub elements: usize,
 }
 
 impl Options {
-    /// The options with what is required. A blob has 8,000 objects.
+    /// The options with the given required values. A full blob has 8,000 objects.
     pub fn new(input: impl Into<PathBuf>, output: OutputOptions) -> Self {
         Self {
             input: input.into(),
@@ -51,13 +51,14 @@ pub struct Summary {
     pub blobs_copied: u64,
     /// The number of blobs with unchanged content that were recompressed.
     pub blobs_recompressed: u64,
-    /// The number of blobs of the input that were divided or joined with others.
+    /// The number of blobs of the input that were divided, or joined with neighbouring blobs.
     pub blobs_repacked: u64,
 }
 
 /// Writes the same objects in the same order, in blobs of [`Options::elements`] objects.
 ///
-/// Reads one file, which may be unsorted or a history file, and writes one PBF file. Blobs that fit are copied.
+/// Reads one file, which may be unsorted or a history file, and writes one PBF file. A blob is copied if it has the
+/// requested compression and can stay as it is between the other blobs of the output.
 ///
 /// # Memory
 ///
@@ -97,11 +98,11 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     Ok(summary)
 }
 
-/// A blob, and the position of its objects in the blobs of the output.
+/// A blob of the input, and the position of its objects in the blobs of the output.
 struct RepackItem {
     entry: BlobEntry,
     position: Position,
-    /// Whether the blob is read. A blob that fits is read if its compression may have to change.
+    /// Whether the blob is read. A blob at [`Position::Fits`] is read only if its compression may have to change.
     is_read: bool,
 }
 
@@ -118,7 +119,7 @@ impl WorkItem for RepackItem {
     }
 }
 
-/// A worker's scratch.
+/// The options and the encoder of a worker.
 struct Worker<'o> {
     options: &'o Options,
     encoder: FrameEncoder,
@@ -160,7 +161,8 @@ impl<'o> Worker<'o> {
 
 fn sink<'f>(options: &Options, header: HeaderBlock, ctx: &Context) -> Result<Sink<'f>> {
     let write = WriteOptions {
-        // Blobs are copied only if they have the requested compression: the note that they keep theirs is not needed.
+        // Suppresses the note that copied blobs keep their compression: only blobs with the requested compression are
+        // copied.
         is_compression_explicit: false,
         ..options.output.write
     };
@@ -173,17 +175,18 @@ fn sink<'f>(options: &Options, header: HeaderBlock, ctx: &Context) -> Result<Sin
 /// The position of a blob's objects in the blobs of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Position {
-    /// They stay in their blob: it begins where a blob of the output has to begin, and it is full or no object follows
-    /// that could fill it.
+    /// The objects stay in their blob: the blob begins where a blob of the output has to begin, and it is full, or the
+    /// next object is of another kind.
     Fits,
-    /// They follow this number of other objects in a blob of the output, and continue in the next blobs. `None` if the
-    /// number is not known in advance.
+    /// The objects begin in a blob of the output after this number of other objects, and continue in the next blobs of
+    /// the output. `None` if the number is not known in advance.
     Behind(Option<usize>),
 }
 
 fn items(plan: BlobPlan, elements: usize, recompresses: bool) -> Vec<RepackItem> {
     let mut items = Vec::with_capacity(plan.entries.len());
-    // The kind of the last objects, and the number of objects in the blob that is not full yet, if it is known.
+    // The kind of the last objects, and how many of them are in the blob of the output that is not full yet, if that is
+    // known. `None` if the last blob stays as it is.
     let mut pending: Option<(ObjectKind, Option<usize>)> = None;
     let mut entries = plan
         .entries
@@ -226,7 +229,9 @@ fn items(plan: BlobPlan, elements: usize, recompresses: bool) -> Vec<RepackItem>
     items
 }
 
-/// Divides a block into blocks of one kind, cut so that they make full blocks after `before` objects.
+/// Divides a block into blocks of one kind with up to `elements` objects. The first block ends where it completes a
+/// blob that already has `before` objects. A block of one kind is returned as it is if it needs no such cut, or if
+/// `before` is not known.
 fn blocks(
     payload: &[u8],
     before: Option<usize>,

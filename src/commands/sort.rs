@@ -12,16 +12,16 @@ use std::path::PathBuf;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// The input files; `-` is standard input. Objects with the same key and version keep the order of the inputs.
+    /// The input files; `-` is standard input. Objects of the same kind, id and version keep the order of the inputs.
     pub inputs: Vec<PathBuf>,
     /// The output: where it goes, how it is written, and its header.
     pub output: OutputOptions,
-    /// The handling of duplicates.
+    /// The handling of objects of the same kind and id.
     pub dedupe: Dedupe,
 }
 
 impl Options {
-    /// The options with what is required. Duplicates are kept.
+    /// The options with the given required values. Duplicates are kept.
     pub fn new(inputs: Vec<PathBuf>, output: OutputOptions) -> Self {
         Self {
             inputs,
@@ -36,14 +36,14 @@ setters!(Options { dedupe: Dedupe });
 /// Merges the inputs into one file in canonical order.
 ///
 /// Reads one file or several, each sorted or unsorted, which may be history files: the versions of an object are
-/// ordered by version. A single file is checked and copied in one pass while it is in order. Otherwise blobs that
-/// overlap no other blob are copied, and the others are merged. Writes one PBF file. If blobs overlap widely, sorted
-/// runs are first written to a temporary file in the directory of the output.
+/// ordered by version. A single file is copied in one pass as long as the pass finds it in order. Otherwise a blob is
+/// copied if it is in order and its id range overlaps that of no other blob, and the other blobs are merged. Writes one
+/// PBF file. If blobs overlap widely, sorted runs are first written to a temporary file in the directory of the output.
 ///
 /// # Memory
 ///
-/// The [base memory](crate::commands#memory); in place of the blobs in flight, about 256 MB of payloads that are being
-/// merged, and the frames made from them.
+/// The [base memory](crate::commands#memory), but instead of the blobs in flight about 256 MB for payloads that are
+/// being merged, and the frames that are made from these payloads.
 ///
 /// # Errors
 ///

@@ -1,9 +1,9 @@
 //! `synth`: generates a deterministic, realistic data set, and change files whose effect is known.
 //!
-//! The world consists of towns. Each town depends on the seed and its number alone, so that towns can be
-//! generated in any order, on every core, in bounded memory. The seed also decides on which day an object
-//! changes. The state after any number of days can therefore be generated directly, and must equal the base
-//! with the change files of these days applied.
+//! The world consists of towns. Each town is generated from the seed and the number of the town, independently of the
+//! other towns: in any order, on every core, and in bounded memory. The seed also decides on which day an object
+//! changes. The state after any number of days can therefore be generated directly. It must equal the base, which is
+//! the state at day 0, with the change files of these days applied.
 
 mod changes;
 mod names;
@@ -30,7 +30,7 @@ use world::World;
 pub struct Options {
     /// The approximate number of objects in the base.
     pub elements: u64,
-    /// The seed: the same seed gives the same bytes.
+    /// The seed of all random choices. Runs with the same options write the same bytes.
     pub seed: u64,
     /// The number of days of changes that the output contains; 0 gives the base.
     pub day: u32,
@@ -41,7 +41,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The options with what is required. The seed is 1, and there are no changes.
+    /// The options with the given required values. The seed is 1, and there are no changes.
     pub fn new(elements: u64, output: OutputOptions) -> Self {
         Self {
             elements,
@@ -59,14 +59,14 @@ setters!(Options {
     changes: Option<(u32, PathBuf)>,
 });
 
-/// The maximum number of days of changes: no object changes after that day.
+/// The maximum number of days of changes. No object changes on a later day.
 pub const MAX_DAYS: u32 = world::DAYS;
 
 /// The result of `synth`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Summary {
-    /// The output.
+    /// The length, blobs and objects of the output.
     pub written: Written,
     /// The number of towns in the base.
     pub towns: u64,
@@ -74,13 +74,14 @@ pub struct Summary {
     pub days: Vec<DaySummary>,
 }
 
-/// The number of towns per work item. Each item ends its last block, so that few towns would give small blocks.
+/// The number of towns per work item. No block has objects of two items, so that fewer towns would give smaller blocks.
 const TOWNS_PER_ITEM: u64 = 8;
 
 /// Generates a data set and its change files.
 ///
 /// Reads nothing. Writes one PBF file, in canonical order, and after it the change files and their state files into a
-/// directory, which is created if it does not exist. Change files may be overwritten if the output may.
+/// directory, which is created if it does not exist. Existing change files are overwritten if the output is a file that
+/// may be overwritten.
 ///
 /// # Memory
 ///
@@ -90,7 +91,7 @@ const TOWNS_PER_ITEM: u64 = 8;
 ///
 /// - The output or a change file exists and may not be overwritten, or cannot be written; the directory cannot be
 ///   created ([details](crate::commands#errors)).
-/// - There are more than [`MAX_DAYS`] days.
+/// - [`Options::day`] or the number of change files exceeds [`MAX_DAYS`].
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let days = options.changes.as_ref().map_or(0, |(days, _)| *days);
     if days.max(options.day) > MAX_DAYS {
@@ -118,11 +119,13 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     Ok(summary)
 }
 
-/// A work item: the objects of a kind in a run of [`TOWNS_PER_ITEM`] towns of the base, with the index of the run; or
-/// the objects of a kind that all towns create on one day.
+/// The objects that one call of a worker generates.
 #[derive(Debug, Clone, Copy)]
 enum WorkItem {
+    /// The objects of one kind that a group of [`TOWNS_PER_ITEM`] towns has in the base, in their state at the end of
+    /// [`Options::day`]. The number is the index of the group.
     Towns(ObjectKind, u64),
+    /// The objects of one kind that all towns create on one day.
     Created(ObjectKind, u32),
 }
 

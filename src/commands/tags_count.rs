@@ -20,7 +20,8 @@ use table::CountTable;
 pub struct Options {
     /// The input file; `-` is standard input.
     pub input: PathBuf,
-    /// The keys (expressions without a value) and tags to count. If empty, all keys are counted.
+    /// The keys and tags to count: an expression without a value counts keys, an expression with a value counts tags.
+    /// If there is no expression, all keys are counted.
     pub expressions: Vec<TagExpression>,
     /// The kinds of objects whose tags are counted.
     pub kinds: KindSet,
@@ -30,12 +31,13 @@ pub struct Options {
     pub max_count: u64,
     /// The order of the result.
     pub order: TagOrder,
-    /// The maximum memory of the counts, in bytes. When it is exceeded, the counts are written to a temporary file.
+    /// The maximum memory of the counts, in bytes. Counts that exceed it are moved to temporary files.
     pub max_memory: u64,
 }
 
 impl Options {
-    /// The options with what is required. All keys are counted, in at most 1 GB of memory, and listed by descending count.
+    /// The options with the given required value. All keys are counted, in at most 1 GB of memory, and listed by
+    /// descending count.
     pub fn new(input: impl Into<PathBuf>) -> Self {
         Self {
             input: input.into(),
@@ -90,23 +92,24 @@ pub struct TagCount {
 pub struct Summary {
     /// The keys and tags whose counts are within the limits, in the order of [`Options::order`].
     pub tags: Vec<TagCount>,
-    /// The number of distinct keys and tags that were counted, including those beyond the limits.
+    /// The number of distinct keys and tags that were counted, including those whose counts are not within the limits.
     pub distinct: u64,
 }
 
 /// Counts the objects with each key or tag.
 ///
-/// Reads one file, which may be unsorted or a history file, of which every version counts. Blobs of other kinds are not
-/// read, and blobs without any of the wanted strings need not be decompressed completely. Writes nothing but temporary
-/// files.
+/// Reads one file, which may be unsorted or a history file. Of a history file, every version of an object counts. Blobs
+/// without objects of [`Options::kinds`] are not read, and blobs whose strings match no expression need not be
+/// decompressed completely. Writes nothing but temporary files.
 ///
 /// # Memory
 ///
-/// The [base memory](crate::commands#memory), the counts, up to [`Options::max_memory`], and the result.
+/// The [base memory](crate::commands#memory), up to [`Options::max_memory`] for the counts, and the result.
 ///
 /// # Errors
 ///
 /// - The input cannot be opened or read, or is damaged ([details](crate::commands#errors)).
+/// - An expression applies to areas ([`TagExpression::areas`]).
 /// - The counts exceed [`Options::max_memory`], and a temporary file cannot be created, written or read.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     if options
@@ -156,19 +159,21 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     Ok(Summary { tags, distinct })
 }
 
-/// The kind of an object, and the string ids of a key and its value in the block.
+/// The kind of an object, and the indices of a key and its value in the string table of a block.
 type Tag = (ObjectKind, u32, u32);
 
-/// The buffers of a worker, which each block reuses.
+/// The buffers of a worker, which are reused for each block.
 #[derive(Default)]
 struct Scratch {
+    /// The number of occurrences of each tag whose key matches an expression with a value.
     tags: FxHashMap<Tag, u64>,
-    /// The number of occurrences of each key that is counted without its values, by string id.
+    /// The number of occurrences of each key that is counted with any value, by the index of the key in the string
+    /// table; 0 for all other strings.
     keys: Vec<u64>,
 }
 
 struct Counter {
-    /// The expressions without a value, which count keys; `None` counts every key.
+    /// The expressions without a value, which count keys; `None` if every key is counted.
     keys: Option<TagFilter>,
     /// The expressions with a value, which count tags.
     tags: TagFilter,
@@ -202,8 +207,8 @@ impl Counter {
         })
     }
 
-    /// Adds the keys and tags of a block to `table`. String ids are counted first: strings are then compared and hashed
-    /// once per distinct string instead of once per object.
+    /// Adds the keys and tags of a block to `table`. Indices of the string table are counted first, so that each
+    /// distinct string is compared and hashed once per block instead of once per object.
     fn count(
         &self,
         block: &Block<'_>,

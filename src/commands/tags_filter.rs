@@ -30,14 +30,14 @@ pub struct Options {
     pub invert: bool,
     /// Whether the objects that the matching objects refer to are left out.
     pub omit_referenced: bool,
-    /// Whether objects lose their tags that are kept only because of a reference.
+    /// Whether objects that are kept only because of a reference lose their tags.
     pub remove_tags: bool,
     /// The output: where it goes, how it is written, and its header.
     pub output: OutputOptions,
 }
 
 impl Options {
-    /// The options with what is required. What matching objects refer to is written, too.
+    /// The options with the given required values. The objects that matching objects refer to are written, too.
     pub fn new(
         input: impl Into<PathBuf>,
         expressions: Vec<TagExpression>,
@@ -64,10 +64,11 @@ setters!(Options {
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Summary {
-    /// The length, blobs and objects of the output, and the number of blobs of the input by outcome.
+    /// The size of the output, and the numbers of input blobs that were copied, skipped and rewritten.
     #[serde(flatten)]
     pub kept: WriteSummary,
-    /// The number of objects that were kept because of their tags.
+    /// The number of objects that were kept because of their tags. If [`Options::omit_referenced`] is set, each version
+    /// of an object counts, and the number is 0 if the number of objects in a copied blob is not known.
     pub matched: u64,
     /// The number of objects that were referred to and are not in the file; 0 if referenced objects are left out.
     pub missing: u64,
@@ -75,15 +76,15 @@ pub struct Summary {
 
 /// Writes the objects with certain tags, and the objects that they refer to.
 ///
-/// Reads one file, which may be unsorted or a history file. With referenced objects: one pass finds the matching
-/// objects, further passes find the objects that they refer to, directly or through other objects, and the last pass
-/// writes all of them. Without, a single pass. Blobs without any string that matches need not be decompressed
-/// completely. Writes one PBF file, in the order of the input.
+/// Reads one file, which may be unsorted or a history file. One pass finds the matching objects, further passes find
+/// the objects that the matching objects refer to, directly or through other objects, and the last pass writes all of
+/// these objects. With [`Options::omit_referenced`], a single pass finds and writes the matching objects. Blobs whose
+/// strings match no expression need not be decompressed completely. Writes one PBF file, in the order of the input.
 ///
 /// # Memory
 ///
-/// The [base memory](crate::commands#memory), and sets of the ids that are kept; with referenced objects, also the
-/// members of relations that are relations.
+/// The [base memory](crate::commands#memory). Unless [`Options::omit_referenced`] is set, also sets of the ids that are
+/// kept, and the members of relations that are relations.
 ///
 /// # Errors
 ///
@@ -128,7 +129,8 @@ impl Filter {
         }
     }
 
-    /// Calls `take` with each object of a block, in order, and with whether it is kept.
+    /// Calls `take` with each object of a block, in file order, and with whether the object is kept because of its
+    /// tags.
     fn for_each(
         &self,
         block: &Block<'_>,
@@ -141,7 +143,7 @@ impl Filter {
         })
     }
 
-    /// Writes the matching objects alone, in one pass.
+    /// Writes the matching objects in one pass, without the objects that they refer to.
     fn write_matching(
         &self,
         file: &PbfFile,
@@ -167,8 +169,8 @@ impl Filter {
         })
     }
 
-    /// Writes the matching objects and the objects that they refer to: collects the ids of the former, then of the
-    /// latter, then writes both.
+    /// Writes the matching objects and the objects that they refer to: collects the ids of the matching objects, then
+    /// the ids of the referenced objects, then writes both.
     fn write_with_referenced(
         &self,
         file: &PbfFile,
@@ -179,7 +181,8 @@ impl Filter {
         let plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
         let (matched, nodes) = self.matching(file, &plan, ctx)?;
         let once = plan.has_each_object_once();
-        // If a way has several versions, all are kept, with the nodes of the versions that do not match.
+        // All versions of a matching way are kept, with the nodes of each version. `nodes` has only the nodes of
+        // versions that match, so it is used only if no object has several versions.
         let nodes = Some(nodes).filter(|_| once);
         let added = referenced(file, &plan, &matched, nodes, ctx)?;
         let only_referenced = match options.remove_tags {
@@ -190,8 +193,8 @@ impl Filter {
             true => BlobDecision::Visit,
             false => BlobDecision::Drop,
         };
-        // Counts the referenced objects that are in the file. If an object may occur twice, the ids are collected
-        // instead.
+        // Counts the referenced objects that are in the file. If an object may occur more than once, the ids of the
+        // referenced objects are collected instead.
         let select = |_: &BlobEntry, block: &Block<'_>, selection: &mut Selection| {
             let (mut count, mut ids) = (0, Vec::new());
             select_by_id(block, selection, |kind, id| {
@@ -223,7 +226,7 @@ impl Filter {
         })
     }
 
-    /// The ids of the matching objects, and the nodes of the ways among them.
+    /// The ids of the matching objects, and the ids of the nodes of the matching ways.
     fn matching(&self, file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<(IdSets, IdSet)> {
         let (mut matched, mut nodes) = (IdSets::default(), IdSet::default());
         let prefilter = |strings: &StringTable<'_>| match self.decide_by_strings(strings) {

@@ -1,7 +1,7 @@
 //! `time-filter`: writes the objects of a history file as they were at a time, or all versions between two times.
 //!
-//! A version is valid from its timestamp to the timestamp of the next version of the object. Blobs of which everything
-//! is kept are copied.
+//! A version is valid from its timestamp to the timestamp of the next version of the object. A blob is copied if all
+//! its versions are kept.
 
 use crate::engine::filter::{BlobDecision, FilterJob, FilterOutput, write_selected};
 use crate::engine::sink::WriteSummary;
@@ -28,7 +28,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The options with what is required.
+    /// The options with the given required values. All options are required.
     pub fn new(input: impl Into<PathBuf>, when: When, output: OutputOptions) -> Self {
         Self {
             input: input.into(),
@@ -42,7 +42,7 @@ impl Options {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum When {
-    /// The versions that were valid and visible at this time: at most one of each object, and no deleted one.
+    /// The versions that were valid at this time and are not deleted: at most one version of each object.
     At(i64),
     /// All versions, including deleted ones, that were valid at some time from the first time (inclusive) to the second
     /// (exclusive).
@@ -50,7 +50,7 @@ pub enum When {
 }
 
 impl When {
-    /// Whether a version is wanted that is valid from its timestamp to `until`.
+    /// Whether a version is wanted. The version is valid from its timestamp to `until`.
     const fn wants(self, version: Version, until: i64) -> bool {
         let from = version.time;
         match self {
@@ -78,9 +78,9 @@ struct Version {
 
 /// Writes the versions of objects that were valid at a time or in a period.
 ///
-/// Reads one file, a history file or current data, of which it decodes every blob. A file that is not in canonical
-/// order is first sorted into a temporary file in the directory of the output. Writes one PBF file: current data for a
-/// time, a history file for a period.
+/// Reads one file, a history file or current data, and decodes every blob. A file that is not in canonical order is
+/// first sorted into a temporary file in the directory of the output. Writes one PBF file: current data for
+/// [`When::At`], a history file for [`When::Between`].
 ///
 /// # Memory
 ///
@@ -105,7 +105,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<WriteSummary> {
         plan,
         prefilter: None,
         cache: None,
-        // In a file without history all objects are visible, and no field says so.
+        // The objects of a snapshot are all visible, so the attribute `visible` is removed. A file without history does
+        // not have the attribute.
         clean: match is_history && is_snapshot {
             true => InfoFields::VISIBLE,
             false => InfoFields::NONE,
@@ -130,8 +131,8 @@ fn header(file: &PbfFile, options: &Options) -> HeaderBlock {
     header
 }
 
-/// Selects the wanted versions of a block. `next` returns the version after the last one in the file, if it may belong
-/// to the same object.
+/// Selects the wanted versions of a block. `next` returns the version that follows the last version of the block in the
+/// file, if both may belong to the same object.
 fn select_versions(
     block: &Block<'_>,
     when: When,
@@ -182,11 +183,11 @@ impl<'b> Versions<'b> {
     }
 }
 
-/// Finds the next version of an object whose versions continue in the next blob.
+/// Finds the version that follows the last version of a blob, if an object has versions in that blob and in the next.
 struct Continued<'f> {
     file: &'f PbfFile,
     ctx: &'f Context,
-    /// The next blob, by the offset of the blob before it.
+    /// The next blob with objects, by the offset of the blob before it, if an object may have versions in both.
     next: FxHashMap<u64, BlobEntry>,
 }
 
@@ -202,11 +203,12 @@ impl<'f> Continued<'f> {
         }
     }
 
-    /// The first version in the blob after `entry`; `None` unless it may belong to the last object of `entry`.
+    /// The first version in the blob after the blob of `entry`; `None` unless that version may belong to the last
+    /// object in the blob of `entry`, or if the next blob cannot be read.
     fn next(&self, entry: &BlobEntry) -> Option<Version> {
         let next = self.next.get(&entry.offset)?;
         let mut reader = BlobReader::new(&self.file.input, self.ctx);
-        // An error in that blob is reported when the blob itself is processed.
+        // An error in the next blob is reported when that blob itself is processed.
         let payload = reader.payload(next).ok()?;
         let block = Block::parse_bare(payload).ok()?;
         Versions::new(&block).next().ok()?

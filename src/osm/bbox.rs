@@ -6,7 +6,7 @@ pub const DECIMICRO_PER_DEGREE: i64 = 10_000_000;
 /// The number of nanodegrees (the unit of PBF) in a decimicro degree.
 pub const NANO_PER_DECIMICRO: i64 = 100;
 
-/// A bounding box in decimicro degrees (1e-7 degree), edges included.
+/// A bounding box in decimicro degrees (1e-7 degree). Points on the edges belong to the box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bbox {
     /// Southern edge.
@@ -38,7 +38,7 @@ impl Bbox {
         self.min_lat_e7 > self.max_lat_e7 || self.min_lon_e7 > self.max_lon_e7
     }
 
-    /// Grows the box to hold a point.
+    /// Extends the box so that it contains a point in decimicro degrees.
     #[inline]
     pub fn add(&mut self, lat_e7: i32, lon_e7: i32) {
         self.min_lat_e7 = self.min_lat_e7.min(lat_e7);
@@ -75,7 +75,7 @@ impl Bbox {
             && (nano(self.min_lon_e7)..=nano(self.max_lon_e7)).contains(&lon)
     }
 
-    /// Whether the two boxes have a point in common; edges belong to a box.
+    /// Whether the two boxes have a point in common; a common point on an edge is enough.
     pub const fn intersects(&self, other: &Self) -> bool {
         self.min_lat_e7 <= other.max_lat_e7
             && other.min_lat_e7 <= self.max_lat_e7
@@ -93,7 +93,7 @@ impl Bbox {
 }
 
 impl fmt::Display for Bbox {
-    /// Writes `min_lon,min_lat,max_lon,max_lat` in degrees, the order of command-line options.
+    /// Writes `min_lon,min_lat,max_lon,max_lat` in degrees, as command-line options expect a box.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -121,7 +121,7 @@ impl Serialize for Bbox {
     }
 }
 
-/// A location in degrees, as reports contain it.
+/// A location in degrees, for reports.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Degrees {
     /// Latitude.
@@ -136,7 +136,7 @@ impl fmt::Display for Degrees {
     }
 }
 
-/// Writes a coordinate in decimicro degrees as decimal degrees, without trailing zeros.
+/// Formats a coordinate in decimicro degrees as decimal degrees, without trailing zeros.
 pub fn format_e7(value_e7: i32) -> String {
     let value = i64::from(value_e7);
     let sign = if value < 0 { "-" } else { "" };
@@ -151,8 +151,8 @@ pub fn format_e7(value_e7: i32) -> String {
     format!("{sign}{whole}.{}", digits.trim_end_matches('0'))
 }
 
-/// Parses decimal degrees as decimicro degrees, rounded to the nearest. Returns `None` if the text is not a number
-/// within ±`limit_degrees`.
+/// Parses decimal degrees, and returns the nearest number of decimicro degrees. Returns `None` if the text is not a
+/// number, or if the result is not within ±`limit_degrees`.
 pub fn parse_e7(text: &str, limit_degrees: i32) -> Option<i32> {
     let limit = i64::from(limit_degrees) * DECIMICRO_PER_DEGREE;
     let value = match parse_plain_e7(text.as_bytes()) {
@@ -174,7 +174,8 @@ pub fn parse_e7(text: &str, limit_degrees: i32) -> Option<i32> {
     }
 }
 
-/// Parses `[-+]digits[.digits]` as decimicro degrees; `None` for any other text.
+/// Parses an optional sign and at least one digit, with at most one decimal point, as decimicro degrees. `None` for any
+/// other text, and for a number that overflows an `i64`.
 fn parse_plain_e7(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text.split_first()? {
         (b'-', rest) => (true, rest),

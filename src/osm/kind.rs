@@ -17,13 +17,13 @@ impl ObjectKind {
     /// All kinds, in canonical order.
     pub const ALL: [Self; 3] = [Self::Node, Self::Way, Self::Relation];
 
-    /// The number of the kind in `Relation.MemberType` of osmformat.proto and in the per-blob index: 0 for nodes,
-    /// 1 for ways, 2 for relations.
+    /// The number that stands for the kind in `Relation.MemberType` of osmformat.proto and in per-blob indexes: 0 for
+    /// nodes, 1 for ways, 2 for relations.
     pub const fn number(self) -> u8 {
         self as u8
     }
 
-    /// The kind with the given [`number`](Self::number).
+    /// The kind with the given [`number`](Self::number); `None` if there is none.
     pub const fn from_number(number: u64) -> Option<Self> {
         match number {
             0 => Some(Self::Node),
@@ -42,7 +42,7 @@ impl ObjectKind {
         }
     }
 
-    /// The letter that is written before an id: n, w or r.
+    /// The letter that is written before the id of an object of the kind: n, w or r.
     pub const fn letter(self) -> char {
         match self {
             Self::Node => 'n',
@@ -51,7 +51,7 @@ impl ObjectKind {
         }
     }
 
-    /// The kind with the given [`letter`](Self::letter).
+    /// The kind with the given [`letter`](Self::letter); `None` if there is none.
     pub fn from_letter(letter: char) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.letter() == letter)
     }
@@ -124,21 +124,21 @@ impl KindSet {
         self.0 == 0
     }
 
-    /// The only kind of the set; `None` if the set is empty or has several.
+    /// The only kind of the set; `None` if the set is empty or has several kinds.
     pub fn single(self) -> Option<ObjectKind> {
         ObjectKind::ALL
             .into_iter()
             .find(|&kind| Self::of(kind) == self)
     }
 
-    /// The first kind of the set in canonical order.
+    /// The first kind of the set in canonical order; `None` if the set is empty.
     pub fn first(self) -> Option<ObjectKind> {
         ObjectKind::ALL
             .into_iter()
             .find(|&kind| self.contains(kind))
     }
 
-    /// The last kind of the set in canonical order.
+    /// The last kind of the set in canonical order; `None` if the set is empty.
     pub fn last(self) -> Option<ObjectKind> {
         ObjectKind::ALL
             .into_iter()

@@ -4,22 +4,24 @@ use std::num::NonZeroU64;
 
 /// A latitude and a longitude in units of 1e-7 degree.
 ///
-/// `Option<Location>` takes eight bytes, as a `Location` does, and `None` is what zeroed memory holds.
+/// `Option<Location>` takes eight bytes, as a `Location` does. Eight zero bytes represent `None`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Location(NonZeroU64);
 
-/// The coordinates that stand for an undefined location in files: both the largest number, which no point on earth has.
+/// The latitude and longitude that files store for an undefined location. No point on earth has such coordinates.
 const UNDEFINED_E7: (i32, i32) = (i32::MAX, i32::MAX);
 
 const fn pack(lat_e7: i32, lon_e7: i32) -> u64 {
     (lat_e7 as u32 as u64) << 32 | lon_e7 as u32 as u64
 }
 
-/// The packed form of an undefined location is 0, so that a `Location` is never 0.
+/// The bits by which packed coordinates are changed (XOR) to be stored in a `Location`. The packed coordinates of an
+/// undefined location become 0, which is the representation of `None`.
 const MASK: u64 = pack(UNDEFINED_E7.0, UNDEFINED_E7.1);
 
 impl Location {
-    /// The location with these coordinates in units of 1e-7 degree; `None` for those that stand for an undefined one.
+    /// The location with the given coordinates in units of 1e-7 degree; `None` if the coordinates are those that stand
+    /// for an undefined location. Other coordinates that are not on earth are accepted.
     #[inline]
     pub const fn new(lat_e7: i32, lon_e7: i32) -> Option<Self> {
         match NonZeroU64::new(pack(lat_e7, lon_e7) ^ MASK) {
@@ -28,7 +30,8 @@ impl Location {
         }
     }
 
-    /// The location with these coordinates in degrees, rounded to 1e-7 degree; `None` for those that are not on earth.
+    /// The location with the given coordinates in degrees, rounded to 1e-7 degree; `None` unless the latitude is within
+    /// ±90 and the longitude within ±180.
     pub fn from_degrees(lat: f64, lon: f64) -> Option<Self> {
         let is_on_earth = (-90.0..=90.0).contains(&lat) && (-180.0..=180.0).contains(&lon);
         let e7 = |degrees: f64| (degrees * 1e7).round() as i32;
@@ -47,7 +50,8 @@ impl Location {
         (self.0.get() ^ MASK) as i32
     }
 
-    /// Latitude and longitude in units of 1e-7 degree, as files have them: an undefined location has numbers, too.
+    /// Latitude and longitude in units of 1e-7 degree, as files store them: `i32::MAX` for both if there is no
+    /// location.
     #[inline]
     pub(crate) const fn stored_e7(location: Option<Self>) -> (i32, i32) {
         match location {

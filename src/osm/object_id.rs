@@ -11,7 +11,8 @@ pub struct ObjectId {
 }
 
 impl ObjectId {
-    /// Parses `n17`, `w-4` or `r8`; a number without a letter has the kind `default`.
+    /// Parses an id such as `n17`, `w-4` or `r8`. A number without a letter is the id of an object of the kind
+    /// `default`. The error is a message that quotes `text`.
     pub fn parse(text: &str, default: ObjectKind) -> Result<Self, String> {
         let kind = text.chars().next().and_then(ObjectKind::from_letter);
         let digits = if kind.is_some() {
@@ -35,7 +36,7 @@ impl fmt::Display for ObjectId {
 }
 
 /// Parses the ids of a command-line argument, which are separated by spaces, tabs, commas, semicolons, slashes or
-/// bars.
+/// vertical bars. Each id is parsed as by [`ObjectId::parse`].
 pub fn parse_object_ids(text: &str, default: ObjectKind) -> Result<Vec<ObjectId>, String> {
     text.split([' ', '\t', ',', ';', '/', '|'])
         .filter(|id| !id.is_empty())

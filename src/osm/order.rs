@@ -5,8 +5,8 @@ pub type TypeThenId = (ObjectKind, u64);
 
 const SIGN: u64 = 1 << 63;
 
-/// The rank of an id within its kind in canonical order: 0 first, then negative ids by absolute
-/// value, then positive ids ascending. Every id has its own rank.
+/// The rank of an id among all ids of its kind in canonical order: 0 first, then negative ids by ascending absolute
+/// value, then positive ids in ascending order. No two ids have the same rank.
 #[inline]
 pub const fn id_rank(id: i64) -> u64 {
     if id > 0 {

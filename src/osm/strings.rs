@@ -3,12 +3,13 @@ use rustc_hash::FxHasher;
 use std::hash::Hasher;
 
 /// Distinct strings in one buffer, with ids from 0 in order of first appearance. Offsets have 32 bits: the text of all
-/// strings must stay below 4 GiB.
+/// strings must stay below 4 GiB, which [`add`](Self::add) does not check.
 #[derive(Debug, Clone, Default)]
 pub struct StringPool {
     text: String,
     /// The start and the end of each string in `text`, by id.
     spans: Vec<(u32, u32)>,
+    /// The ids of the strings, by the hash of the string.
     lookup: HashTable<u32>,
 }
 
@@ -24,7 +25,7 @@ fn at<'a>(text: &'a str, spans: &[(u32, u32)], id: u32) -> &'a str {
 }
 
 impl StringPool {
-    /// Returns the id of a string, which is added if it is new.
+    /// Returns the id of a string. A string that is not in the pool yet is added.
     pub fn add(&mut self, string: &str) -> u32 {
         let hash = hash_of(string);
         let (text, spans) = (&self.text, &self.spans);

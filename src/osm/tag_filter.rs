@@ -4,20 +4,21 @@ use rustc_hash::FxHashMap;
 /// A pattern for a key or a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StringMatcher {
-    /// Any string: `*`.
+    /// Matches any string: `*`.
     Any,
-    /// This string.
+    /// Matches this string.
     Equal(String),
-    /// One of these strings: `a,b`.
+    /// Matches each of these strings: `a,b`.
     OneOf(Vec<String>),
-    /// A string that begins with this text: `addr:*`.
+    /// Matches strings that begin with this text: `addr:*`.
     Prefix(String),
-    /// A string that contains this text: `*Paris` or `*Paris*`.
+    /// Matches strings that contain this text: `*Paris` or `*Paris*`.
     Contains(String),
 }
 
 impl StringMatcher {
-    /// Parses the pattern of a key or a value in an expression. Fails if a list contains a `*`.
+    /// Parses the pattern of a key or a value in an expression. Fails if the pattern is a list and one of its strings
+    /// begins or ends with `*`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let inner = text.trim_matches('*');
@@ -50,7 +51,7 @@ impl StringMatcher {
         }
     }
 
-    /// The strings that match, if the pattern lists them.
+    /// The strings that match; `None` if the pattern does not list them.
     fn listed(&self) -> Option<&[String]> {
         match self {
             Self::Equal(one) => Some(std::slice::from_ref(one)),
@@ -60,7 +61,8 @@ impl StringMatcher {
     }
 }
 
-/// A tag expression: `[nwra/]key[=value]`, or `!=` for every value but those given.
+/// A tag expression: `[nwra/]key[=value]`, or `[nwra/]key!=value` for every value except the given ones. The letters
+/// before the slash are kinds of objects; `a` stands for areas.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TagExpression {
     /// The kinds of objects that the expression applies to.
@@ -72,14 +74,14 @@ pub struct TagExpression {
     pub key: StringMatcher,
     /// The pattern of the value; [`StringMatcher::Any`] if the expression has no value.
     pub value: StringMatcher,
-    /// Whether the expression has `!=`: `value` is the pattern of the values that do not match.
+    /// Whether the expression has `!=`. `value` is then the pattern of the values that do not match.
     pub is_negated: bool,
-    /// Whether the expression has a value, even if it is `*`.
+    /// Whether the expression has a value, which may be `*`.
     pub has_value: bool,
 }
 
 impl TagExpression {
-    /// Parses an expression.
+    /// Parses an expression. The error is a message that quotes `text`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let bad = |cause: &str| format!("'{text}' is not a tag expression: {cause}");
         let (kinds, areas, tag) = match text.split_once('/') {
@@ -108,18 +110,19 @@ impl TagExpression {
         })
     }
 
-    /// Whether the expression, with `=` or `!=`, accepts a value.
+    /// Whether the expression accepts a value, with regard to `!=`.
     pub fn matches_value(&self, value: &str) -> bool {
         self.value.matches(value) != self.is_negated
     }
 
-    /// Whether the expression applies to objects of a kind, be it only to those that are areas.
+    /// Whether the expression applies to all objects of a kind, or to the areas among them.
     pub fn applies_to(&self, kind: ObjectKind) -> bool {
         self.kinds.contains(kind) || (self.areas && kind != ObjectKind::Node)
     }
 }
 
-/// Parses the letters before the slash: the kinds, and whether areas are among them. No letters mean all kinds.
+/// Parses the letters before the slash. Returns the kinds, and whether `a` for areas is among the letters. No letters
+/// mean all kinds.
 fn parse_kinds(text: &str) -> Result<(KindSet, bool), String> {
     let (mut kinds, mut areas) = (KindSet::EMPTY, false);
     for letter in text.trim().chars() {
@@ -139,13 +142,13 @@ fn parse_kinds(text: &str) -> Result<(KindSet, bool), String> {
     Ok((kinds, areas))
 }
 
-/// A list of tag expressions; an object is selected if one of them matches.
+/// A list of tag expressions. An object is selected if at least one expression matches.
 #[derive(Debug, Clone, Default)]
 pub struct TagFilter {
     expressions: Vec<TagExpression>,
-    /// The indices of the expressions that list their keys, by key.
+    /// The indices of the expressions that match only listed keys, by key.
     by_key: FxHashMap<String, Vec<usize>>,
-    /// The indices of the other expressions, whose keys are patterns.
+    /// The indices of the other expressions, whose keys begin or end with `*`.
     by_pattern: Vec<usize>,
 }
 

@@ -1,7 +1,7 @@
 use jiff::Timestamp;
 
-/// Formats seconds since 1970 as ISO 8601 in UTC, as OSM files do: `2026-11-20T00:00:00Z`. A time out of range becomes
-/// `@` and the seconds.
+/// Formats seconds since 1970 as ISO 8601 in UTC, as OSM files do: `2026-11-20T00:00:00Z`. A time that [`Timestamp`]
+/// cannot represent becomes `@` and the seconds.
 pub fn format_timestamp(seconds: i64) -> String {
     match Timestamp::from_second(seconds) {
         Ok(timestamp) => timestamp.to_string(),
@@ -9,15 +9,20 @@ pub fn format_timestamp(seconds: i64) -> String {
     }
 }
 
-/// Parses an ISO 8601 time with an offset as seconds since 1970; fractions of a second are dropped.
+/// Parses an ISO 8601 time with an offset such as `Z` or `+01:00`. Returns the seconds since 1970 without fractions of
+/// a second; `None` for any other text.
 pub fn parse_timestamp(text: &str) -> Option<i64> {
     text.parse::<Timestamp>()
         .ok()
         .map(|timestamp| timestamp.as_second())
 }
 
-/// Parses a time that a user wrote, as seconds since 1970. Accepted are ISO 8601, in UTC if the offset is missing;
-/// a day, a month or a year, which means its first second; and seconds since 1970 with nine digits or more.
+/// Parses a time that a user wrote, and returns seconds since 1970; `None` for text in no accepted form. These forms
+/// are accepted:
+///
+/// - an ISO 8601 time, in UTC if the offset is missing;
+/// - a day (also as eight digits), a month or a year, which stands for its first second in UTC;
+/// - seconds since 1970, with nine digits or more.
 pub fn parse_moment(text: &str) -> Option<i64> {
     let text = text.trim();
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

@@ -7,14 +7,14 @@ use crate::pbf::{BlobEntry, BlobFlags, Block, RawElement};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// An anomaly: how often it occurs, and where first.
+/// The number of occurrences of an anomaly, and the place of the first one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Anomaly {
     /// The number of occurrences.
     pub count: u64,
-    /// The first object concerned, in the form `n17`; `None` if the anomaly concerns blobs.
+    /// The first object with the anomaly, in the form `n17`; `None` for an anomaly of blobs.
     pub object: Option<String>,
-    /// The index in the file of the first blob concerned.
+    /// The index in the file of the first blob that has the anomaly or contains an object with it; the header is 0.
     pub blob: u32,
 }
 

@@ -6,7 +6,7 @@ use super::extended::Extended;
 use crate::error::FormatError;
 use crate::pbf::{BlobEntry, Block};
 
-/// The statistics for which every object is visited.
+/// The choice of statistics. Each of them requires a visit to every object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Questions {
     /// Whether to collect statistics of metadata and sizes.
@@ -26,7 +26,7 @@ impl Questions {
     }
 }
 
-/// The statistics of a blob or of a file.
+/// The statistics of a blob, or of all blobs of a file together. Statistics that are not requested stay empty.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Census {
     pub extended: Extended,
@@ -36,7 +36,8 @@ pub(super) struct Census {
 }
 
 impl Census {
-    /// Adds the objects of a blob. `entry` must describe the blob completely.
+    /// Adds the objects of a blob to the requested statistics. `entry` must describe the blob completely, as an entry
+    /// with [`BlobFlags::SCANNED`](crate::pbf::BlobFlags::SCANNED) does.
     pub(super) fn add_block(
         &mut self,
         asked: Questions,
@@ -65,7 +66,7 @@ impl Census {
         Ok(())
     }
 
-    /// Adds the statistics of the next blob.
+    /// Adds the statistics of the next blob in file order.
     pub(super) fn merge(&mut self, other: Self) {
         self.extended.merge(&other.extended);
         self.nodes.merge(&other.nodes);
@@ -78,6 +79,7 @@ impl Census {
         }
     }
 
+    /// Computes the values that depend on all blobs. `is_unsorted` is whether the file is known to be unsorted.
     pub(super) fn finish(&mut self, is_unsorted: bool) {
         self.extended.finish(is_unsorted);
         self.nodes.finish();

@@ -26,10 +26,11 @@ pub struct NodeStatistics {
     pub at_zero: u64,
     /// The number of nodes with coordinates finer than 1e-7 degree.
     pub finer_than_e7: u64,
-    /// The bounding box of the nodes within the world; `None` if there are none. Serialized as
-    /// `min_lon,min_lat,max_lon,max_lat` in degrees.
+    /// The bounding box of the nodes within the world; `None` if there are no such nodes. Serialized as a list of four
+    /// numbers in degrees: `min_lon`, `min_lat`, `max_lon`, `max_lat`.
     pub bbox: Option<Bbox>,
-    /// The id of the westernmost node within the world. Of several, the first in the file.
+    /// The id of the westernmost node within the world. Of several such nodes, the first in the file. The same holds
+    /// for the other three.
     pub westernmost: Option<i64>,
     /// The id of the southernmost node within the world.
     pub southernmost: Option<i64>,
@@ -39,8 +40,11 @@ pub struct NodeStatistics {
     pub northernmost: Option<i64>,
     /// The mean latitude and longitude of the nodes within the world, in degrees.
     pub center: Option<Degrees>,
+    /// The westernmost, southernmost, easternmost and northernmost coordinates in the form of
+    /// [`add_edges`](Self::add_edges).
     #[serde(skip)]
     edges: Option<[(i64, i64); 4]>,
+    /// The sums of the latitudes and of the longitudes of the nodes within the world, in nanodegrees.
     #[serde(skip)]
     sum: (i128, i128),
 }
@@ -73,12 +77,13 @@ impl NodeStatistics {
         Ok(())
     }
 
-    /// Adds four coordinates with the ids of their nodes: west, south, and east and north with the opposite sign, so
-    /// that the minimum of each is wanted.
+    /// Extends the extreme coordinates. `found` has the coordinates of the western, southern, eastern and northern
+    /// edge, in nanodegrees, each with the id of its node. East and north have the opposite sign, so that the smaller
+    /// of two coordinates is always the one to keep.
     fn add_edges(&mut self, found: [(i64, i64); 4]) {
         let edges = self.edges.get_or_insert(found);
         for (edge, found) in edges.iter_mut().zip(found) {
-            // Of several nodes, the first in the file counts.
+            // Not `<=`: of several nodes with the same coordinate, the first in the file counts.
             if found.0 < edge.0 {
                 *edge = found;
             }
@@ -127,13 +132,14 @@ impl NodeStatistics {
 pub struct WayLocations {
     /// The number of ways.
     pub ways: u64,
-    /// The number of ways with coordinates, one pair for each of their nodes. A pair may be undefined.
+    /// The number of ways with coordinates. Such a way has a pair of coordinates for each of its nodes; a pair may be
+    /// undefined.
     pub located_ways: u64,
-    /// The number of ways with nodes and without coordinates.
+    /// The number of ways with nodes but without coordinates.
     pub bare_ways: u64,
     /// The number of references of ways to nodes.
     pub refs: u64,
-    /// The number of references with coordinates.
+    /// The number of references with coordinates, including undefined coordinates.
     pub located_refs: u64,
 }
 

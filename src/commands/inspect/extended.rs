@@ -37,7 +37,7 @@ impl ByKind {
     }
 }
 
-/// Statistics of the metadata and the sizes of objects. Counts by kind are by the kind of the object.
+/// Statistics of the metadata and the sizes of objects.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Extended {
     /// The number of objects.
@@ -58,12 +58,12 @@ pub struct Extended {
     pub with_user: u64,
     /// The number of deleted versions.
     pub deleted: u64,
-    /// The number of objects after another version of the same object; `None` in an unsorted file, where versions need
-    /// not be adjacent.
+    /// The number of objects that directly follow another version of the same object; `None` for an unsorted file, in
+    /// which the versions of an object need not be adjacent.
     pub further_versions: Option<u64>,
     /// The number of objects with tags.
     pub tagged: ByKind,
-    /// The number of tags.
+    /// The number of tags, by the kind of the objects that have them.
     pub tags: ByKind,
     /// The number of references of ways to nodes.
     pub refs: u64,
@@ -73,12 +73,13 @@ pub struct Extended {
     pub members: u64,
     /// The maximum number of members in a relation.
     pub most_members: u64,
-    /// The number of objects directly after another version of the same object, in any file.
+    /// The same number as `further_versions`, but also counted for an unsorted file.
     #[serde(skip)]
     pub(super) versions_in_a_row: u64,
+    /// The earliest and the latest timestamp, in seconds since 1970.
     #[serde(skip)]
     times: Option<(i64, i64)>,
-    /// The first and the last key of the last blob that was added, if its objects are in order.
+    /// The first and the last key of the last blob whose objects are in order.
     #[serde(skip)]
     ends: Option<(TypeThenId, TypeThenId)>,
 }
@@ -126,6 +127,7 @@ impl Extended {
         self.times = Some((first.min(seconds), last.max(seconds)));
     }
 
+    /// Adds the statistics of the next blob in file order.
     pub(super) fn merge(&mut self, other: &Self) {
         if let Some((first, last)) = other.times {
             self.add_times(first);
@@ -156,7 +158,7 @@ impl Extended {
         self.most_members = self.most_members.max(other.most_members);
     }
 
-    /// Computes the final values. `is_unsorted` is whether the file is known to be unsorted.
+    /// Computes the fields that depend on all blobs. `is_unsorted` is whether the file is known to be unsorted.
     pub(super) fn finish(&mut self, is_unsorted: bool) {
         self.further_versions = (!is_unsorted).then_some(self.versions_in_a_row);
         self.first_timestamp = self.times.map(|(first, _)| format_timestamp(first));

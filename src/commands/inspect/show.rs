@@ -31,7 +31,7 @@ pub struct ShownMember {
     pub role: String,
 }
 
-/// An object as it is stored in the file. Fields that it does not have are `None` or empty.
+/// An object as it is stored in the file. Fields that the stored object does not have are `None` or empty.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ShownObject {
     /// The kind of the object.
@@ -40,17 +40,17 @@ pub struct ShownObject {
     pub id: i64,
     /// The version of the object.
     pub version: Option<u32>,
-    /// The time of that version, such as `2026-11-20T00:00:00Z`.
+    /// The time of the version, such as `2026-11-20T00:00:00Z`.
     pub timestamp: Option<String>,
-    /// The changeset of that version.
+    /// The id of the changeset that made the version.
     pub changeset: Option<i64>,
-    /// The id of the user who made that version.
+    /// The id of the user who made the version.
     pub uid: Option<i32>,
-    /// The name of that user.
+    /// The name of the user who made the version.
     pub user: Option<String>,
     /// Whether the version is visible: false for a deleted version.
     pub visible: bool,
-    /// The location of a node; `None` for a deleted node.
+    /// The location of a node; `None` for a deleted node, and for ways and relations.
     pub location: Option<Degrees>,
     /// The tags: pairs of key and value.
     pub tags: Vec<(String, String)>,
@@ -74,7 +74,7 @@ pub struct Summary {
 
 /// Finds objects by their ids.
 ///
-/// Reads the blobs of one file, which may be unsorted or a history file, whose id range contains a wanted id. Writes
+/// Reads one file, which may be unsorted or a history file: the blobs whose id range contains a wanted id. Writes
 /// nothing. An id that is not in the file is not an error, but part of the summary.
 ///
 /// # Memory

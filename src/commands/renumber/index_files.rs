@@ -1,6 +1,6 @@
-//! The directory that keeps the map of ids from one run to the next, with the same files as osmium's: `node.idx`,
-//! `way.idx` and `relation.idx` contain the old ids in the order of the new ones, `start_ids` contains the first new
-//! ids.
+//! The directory that keeps the map of ids from one run to the next. Its files are the same as those of osmium:
+//! `node.idx`, `way.idx` and `relation.idx` contain the old ids in the order of the new ids, and `start_ids` contains
+//! the first new ids.
 
 use super::numbering::Numbering;
 use crate::error::{Error, Result};
@@ -21,8 +21,8 @@ fn starts_path(directory: &Path) -> PathBuf {
     directory.join("start_ids")
 }
 
-/// Reads the map of ids from a directory; without a directory, returns an empty map. Fails if the directory does not
-/// exist, if a file in it is damaged, or if `start` differs from the first ids that the directory records.
+/// Reads the maps of ids from a directory, one for each kind; without a directory, returns empty maps. Fails if the
+/// directory does not exist, if a file in it is damaged, or if `start` differs from the first ids that it records.
 pub(super) fn read(directory: Option<&Path>, start: Option<[i64; 3]>) -> Result<[Numbering; 3]> {
     let Some(directory) = directory else {
         return Ok(start.unwrap_or([1; 3]).map(Numbering::new));
@@ -73,7 +73,7 @@ fn read_starts(directory: &Path) -> Result<Option<[i64; 3]>> {
     }
 }
 
-/// Writes the map of ids to a directory.
+/// Writes the maps of ids, one for each kind, and the first new ids to a directory. Existing files are replaced.
 pub(super) fn write(directory: &Path, numberings: &[Numbering; 3]) -> Result<()> {
     for (kind, numbering) in ObjectKind::ALL.into_iter().zip(numberings) {
         numbering.write(&path_of(directory, kind))?;
@@ -87,7 +87,7 @@ pub(super) fn write(directory: &Path, numberings: &[Numbering; 3]) -> Result<()>
     starts.finish().map(drop)
 }
 
-/// Calls `show` with each old id of one kind in the map of a directory and its new id, in the order of the new ids.
+/// Calls `show` with each pair of ids that a directory records for objects of one kind, in the order of the new ids.
 ///
 /// Fails if the directory has no map for the kind, or if the map cannot be read or is damaged.
 pub fn show_index(directory: &Path, kind: ObjectKind, mut show: impl FnMut(IdPair)) -> Result<()> {

@@ -1,19 +1,20 @@
-//! The new ids that blocks are patched with.
+//! The two sources of new ids for [`patch_ids`](crate::pbf::patch_ids): for nodes in order, and for all other blobs.
 
 use super::numbering::{NumberWalk, Numbering};
 use crate::osm::{KindSet, ObjectKind, id_rank};
 use crate::pbf::{BlobEntry, NewIds};
 
-/// The new ids of nodes in canonical order, which are consecutive.
+/// Gives consecutive new ids to the nodes of a blob in canonical order, and records the old ids.
 pub(super) struct NumberedNodes<'n> {
     numbering: &'n Numbering,
+    /// The number of the next node.
     next: u64,
     /// The old ids of the nodes.
     old: Vec<i64>,
 }
 
 impl<'n> NumberedNodes<'n> {
-    /// The new ids of a blob's nodes. `first` is the number of the first node.
+    /// The new ids for the nodes of a blob. `first` is the number of the blob's first node, counted from 0.
     pub(super) fn new(numbering: &'n Numbering, first: u64, entry: &BlobEntry) -> Self {
         Self {
             numbering,
@@ -27,7 +28,8 @@ impl<'n> NumberedNodes<'n> {
         self.old
     }
 
-    /// Whether the old ids are those that the entry describes, in order and without duplicates.
+    /// Whether the old ids are in canonical order without duplicates, and agree with the entry in their number and in
+    /// the first and the last id.
     pub(super) fn agree_with(&self, entry: &BlobEntry) -> bool {
         let ends = (self.old.first().copied(), self.old.last().copied());
         self.old.len() == entry.count as usize
@@ -50,12 +52,13 @@ impl NewIds for NumberedNodes<'_> {
     fn references(&mut self, _: ObjectKind, _: &mut [i64]) {}
 }
 
-/// The new ids of objects and references.
+/// Gives new ids to objects and references of some kinds by looking up the old ids.
 pub(super) struct Ids<'n> {
     numberings: &'n [Numbering; 3],
     walks: [NumberWalk<'n>; 3],
+    /// The kinds of objects that get new ids.
     kinds: KindSet,
-    /// The number of references that were kept and now refer to another object.
+    /// The number of references without a new id whose old id is now the id of another object.
     pub(super) mistaken: u64,
 }
 
@@ -71,7 +74,8 @@ impl<'n> Ids<'n> {
 }
 
 impl Ids<'_> {
-    /// The entry of a blob with new ids; `None` if the blob has several kinds, or if the new ids may change the order.
+    /// The entry of a blob after its ids are replaced; `None` if the blob has several kinds, or if the new ids may be
+    /// in another order than the old ids.
     pub(super) fn entry(&mut self, entry: &BlobEntry) -> Option<BlobEntry> {
         let kind = entry.kinds.single()?;
         let keeps_order =

@@ -9,17 +9,19 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
-/// Old ids, numbered from 0. New ids are counted from a first id: upwards or, if the first id is negative, downwards.
+/// Numbers old ids from 0. The new id of an old id is the first new id plus the number, or minus the number if the
+/// first new id is negative.
 #[derive(Debug)]
 pub(super) struct Numbering {
+    /// The first new id.
     start: i64,
-    /// The ids that were numbered first, in canonical order.
+    /// The old ids with the lowest numbers, which follow the canonical order of the ids.
     first: RankSet,
-    /// The ids that were added later, in the order in which they were added.
+    /// The old ids that were numbered after those of `first`, in the order of their numbers.
     later: Vec<i64>,
-    /// The index in `later` of each of these ids.
+    /// The index in `later` of each id of `later`.
     places: FxHashMap<i64, u64>,
-    /// Whether `first` contains exactly the objects of the file.
+    /// Whether `first` contains the ids of the file's objects and no others.
     is_fresh: bool,
 }
 
@@ -39,7 +41,7 @@ impl Numbering {
         self.start
     }
 
-    /// A cursor, for looking up many ids that are close to each other.
+    /// A cursor that looks up many ids, quickly if they are close to each other.
     pub(super) fn walk(&self) -> NumberWalk<'_> {
         NumberWalk {
             numbering: self,
@@ -55,7 +57,7 @@ impl Numbering {
         }
     }
 
-    /// Calls `unknown` with each id that has no number, in order.
+    /// Calls `unknown` with each of `ids` that has no number, in the order of `ids`.
     pub(super) fn for_each_unknown(&self, ids: &[i64], mut unknown: impl FnMut(i64)) {
         self.first.set().for_each_absent(ids, |index| {
             if let Some(id) = ids.get(index)
@@ -70,7 +72,7 @@ impl Numbering {
         self.first.set().contains(id) || self.places.contains_key(&id)
     }
 
-    /// Whether the id is a new id of some object.
+    /// Whether `id` is the new id of an old id that has a number.
     pub(super) fn is_new_id(&self, id: i64) -> bool {
         let number = match self.start < 0 {
             true => self.start.checked_sub(id),
@@ -79,12 +81,12 @@ impl Numbering {
         number.is_some_and(|number| (0..self.len() as i64).contains(&number))
     }
 
-    /// Whether the objects of the file are in canonical order by their new ids if they are by their old ids.
+    /// Whether objects of the file that are in canonical order by old id are also in canonical order by new id.
     pub(super) const fn keeps_order(&self) -> bool {
         self.is_fresh
     }
 
-    /// The number of ids.
+    /// The number of old ids that have a number.
     pub(super) fn len(&self) -> u64 {
         self.first.set().len() + self.later.len() as u64
     }
@@ -97,7 +99,7 @@ impl Numbering {
         }
     }
 
-    /// Gives ids the next numbers in canonical order, unless they have one.
+    /// Gives the next numbers, in canonical order, to the ids of the file's objects that have none.
     pub(super) fn add_all(&mut self, ids: IdSet) {
         if self.len() == 0 {
             self.first = ids.into();
@@ -107,7 +109,7 @@ impl Numbering {
         }
     }
 
-    /// Fails if the last of `ids` new ids, counted from the first, does not fit into 64 bits.
+    /// Fails if the last of `ids` consecutive new ids, beginning with the first new id, does not fit into an `i64`.
     pub(super) fn check(&self, ids: u64) -> Result<()> {
         let more = ids.saturating_sub(1);
         let last = match self.start < 0 {
@@ -123,7 +125,7 @@ impl Numbering {
         }
     }
 
-    /// The old ids with their new ids, in the order of the new ids.
+    /// Pairs of an old id and its new id, in the order of the numbers.
     pub(super) fn pairs(&self) -> impl Iterator<Item = (i64, i64)> + '_ {
         let old = self.first.set().ids().chain(self.later.iter().copied());
         (0..)
@@ -131,8 +133,9 @@ impl Numbering {
             .map(|(number, old)| (old, self.counted(number)))
     }
 
-    /// Reads a file of old ids, in the order of their numbers: 64 bits each, little-endian. A file that does not exist
-    /// gives an empty map. Fails if the length is not a multiple of 8, or if an id occurs twice.
+    /// Reads a file that contains the old ids in the order of their numbers, each as a little-endian `i64`. If the file
+    /// does not exist, the numbering is empty. Fails if the file cannot be read, if its length is not a multiple of 8,
+    /// or if an id occurs twice.
     pub(super) fn read(path: &Path, start: i64) -> Result<Self> {
         let failed = |error| Error::io(path, "cannot read", error);
         let file = match File::open(path) {
@@ -176,7 +179,7 @@ impl Numbering {
         Ok(numbering)
     }
 
-    /// Writes the file that [`read`](Self::read) reads.
+    /// Writes the file that [`read`](Self::read) reads, and replaces an existing file.
     pub(super) fn write(&self, path: &Path) -> Result<()> {
         const AT_A_TIME: usize = 1 << 16;
         let failed = |error| Error::io(path, "cannot write", error);
@@ -198,7 +201,7 @@ impl Numbering {
     }
 }
 
-/// Looks up ids in a [`Numbering`].
+/// A cursor that looks up ids in a [`Numbering`].
 pub(super) struct NumberWalk<'n> {
     numbering: &'n Numbering,
     ranks: RankCursor<'n>,
@@ -214,7 +217,7 @@ impl NumberWalk<'_> {
         Some(numbering.counted(number))
     }
 
-    /// Replaces the ids of adjacent objects of the file by their new ids. An id without a number stays.
+    /// Replaces the ids of consecutive objects of the file by their new ids. An id without a number stays.
     pub(super) fn objects(&mut self, ids: &mut [i64]) {
         if !self.neighbours(ids) {
             for id in ids {
@@ -223,8 +226,8 @@ impl NumberWalk<'_> {
         }
     }
 
-    /// As [`objects`](Self::objects), for ids in order without another id of the map between them: only the first and
-    /// the last are looked up. Returns `false`, and changes nothing, for other ids.
+    /// Does the same as [`objects`](Self::objects) for ids in canonical order without gaps, whose numbers are
+    /// consecutive: only the first and the last id are looked up. Returns `false`, and changes nothing, for other ids.
     fn neighbours(&mut self, ids: &mut [i64]) -> bool {
         let (Some(first), Some(last)) = (ids.first(), ids.last()) else {
             return false;

@@ -25,7 +25,7 @@ pub struct DaySummary {
     pub deleted: u64,
 }
 
-/// The changed objects of one day by action: `deleted` in reverse canonical order, the others in canonical order.
+/// The changed objects of one day by action: deleted objects in reverse canonical order, the others in canonical order.
 #[derive(Default)]
 struct Day {
     created: Vec<SyntheticObject>,
@@ -101,7 +101,7 @@ fn collect(world: &World, days: u32) -> Vec<Day> {
 }
 
 fn write_day(day: &Day, out: impl Write) -> std::io::Result<()> {
-    // Without a modification time in the gzip header the same seed gives the same bytes.
+    // The gzip header has no modification time, so that the same seed gives the same bytes.
     let gzip = GzBuilder::new().mtime(0).write(out, Compression::new(6));
     let mut osc = OscWriter::new(BufWriter::new(gzip), "pbfhogg synth")?;
     let parts = [
@@ -122,7 +122,7 @@ fn write_day(day: &Day, out: impl Write) -> std::io::Result<()> {
 }
 
 fn state_text(day: u32) -> String {
-    // The colons are escaped as in the Java properties files of replication servers.
+    // Replication servers write state files as Java properties files, in which colons are escaped.
     let time = format_timestamp(day_ends(day)).replace(':', "\\:");
     format!("sequenceNumber={day}\ntimestamp={time}\n")
 }

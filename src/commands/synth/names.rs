@@ -1,4 +1,4 @@
-//! Words of the names and tags of synthetic objects and of the names of mappers.
+//! Words from which the tags of synthetic objects and the names of mappers are made.
 
 pub(super) const TOWN_FIRST: [&str; 24] = [
     "Alten", "Neu", "Ober", "Unter", "Linden", "Birken", "Stein", "Wald", "Rosen", "Königs",

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 type Text = Cow<'static, str>;
 
-/// A generated object. It owns its tags, refs and members, unlike an [`Object`].
+/// A generated object, which owns its tags, refs and members. An [`Object`] borrows them.
 #[derive(Debug, Clone)]
 pub(super) struct SyntheticObject {
     pub(super) id: i64,
@@ -23,8 +23,11 @@ pub(super) struct SyntheticObject {
 
 #[derive(Debug, Clone)]
 enum SyntheticBody {
+    /// The latitude and the longitude, in 1e-7 degree.
     Node(i32, i32),
+    /// The ids of the nodes.
     Way(Vec<i64>),
+    /// The kind, id and role of each member.
     Relation(Vec<(ObjectKind, i64, &'static str)>),
 }
 
@@ -37,7 +40,7 @@ impl SyntheticObject {
         }
     }
 
-    /// Calls `use_it` with the object as an [`Object`], which encoders take.
+    /// Calls `use_it` with the object as an [`Object`], the type that encoders take.
     pub(super) fn with<T>(&self, use_it: impl FnOnce(&Object<'_>) -> T) -> T {
         let tags: Vec<(&str, &str)> = self
             .tags
@@ -82,7 +85,7 @@ impl SyntheticObject {
         (self.timestamp - 1_200_000_000) / 5
     }
 
-    /// The object as of the end of a day; `None` if it is deleted by then.
+    /// The object in its state at the end of a day; `None` if the object is deleted by then.
     fn after(mut self, day: u32) -> Option<Self> {
         match self.fate {
             Lifetime::Changes(changes) if changes <= day => {
@@ -112,7 +115,7 @@ impl SyntheticObject {
         }
     }
 
-    /// The object as a change file of `day` deletes it: the next version, without tags.
+    /// The object as the change file of `day` lists it for deletion: the next version, without tags.
     pub(super) fn deleted_on(mut self, day: u32) -> Self {
         let mut random = Random::seeded(&[7, self.id as u64, u64::from(day)]);
         self.version += 1;
@@ -123,20 +126,23 @@ impl SyntheticObject {
     }
 }
 
+/// Draws a time on a day, in seconds since 1970.
 fn time_on(day: u32, random: &mut Random) -> i64 {
     day_ends(day) - 1 - random.below(86_000) as i64
 }
 
-/// The objects of a town in the base, each with its fate.
+/// The objects of a town in the base, each with the change that happens to it.
 #[derive(Debug)]
 pub(super) struct Town {
     number: u64,
     world: World,
     random: Random,
     name: String,
-    /// Nodes, ways and relations, each in the order of their ids.
+    /// The objects that were added so far, indexed by kind, in the order of their ids.
     made: [Vec<SyntheticObject>; 3],
+    /// The last id that was given to an object, indexed by kind.
     next_id: [i64; 3],
+    /// The latitude and longitude of the south-western corner, in 1e-7 degree.
     corner_e7: (i32, i32),
     /// The height and the width of a city block, in 1e-7 degree.
     block_e7: (i32, i32),
@@ -164,7 +170,8 @@ impl Town {
         town
     }
 
-    /// The objects of a kind from the base, as of the end of a day.
+    /// The objects of a kind that the town has in the base, in their state at the end of a day. Objects that the town
+    /// creates later than the base are not included.
     pub(super) fn objects_after(mut self, kind: ObjectKind, day: u32) -> Vec<SyntheticObject> {
         let made = std::mem::take(&mut self.made[kind as usize]);
         made.into_iter()
@@ -223,6 +230,7 @@ impl Town {
         created
     }
 
+    /// The latitude and longitude, in 1e-7 degree, of a point on a grid that begins at the south-western corner.
     fn place(&self, north: i32, east: i32) -> (i32, i32) {
         (
             self.corner_e7.0 + north * 1000,
@@ -230,6 +238,7 @@ impl Town {
         )
     }
 
+    /// Adds an object with an id above the last one of its kind, and with random metadata. Returns the id.
     fn add(&mut self, fate: Lifetime, tags: Vec<(&'static str, Text)>, body: SyntheticBody) -> i64 {
         let kind = match body {
             SyntheticBody::Node(..) => ObjectKind::Node,
@@ -359,9 +368,10 @@ impl Town {
         format!("{first}{}", self.random.pick(&names::STREET_LAST)).into()
     }
 
-    /// Adds a house, whose corners change and are deleted with it. Returns the id of its way.
+    /// Adds a house and its corners, which change or are deleted on the same day as the house. Returns the id of its
+    /// way.
     fn house(&mut self, number: u64, row: i32, column: i32, house: i32) -> i64 {
-        // Every sixteenth house may be a member of a relation: it must not be deleted.
+        // Every sixteenth house may be a member of a relation, and a member must not be deleted.
         let fate = if number.is_multiple_of(16) {
             Lifetime::Stays
         } else {

@@ -3,35 +3,36 @@
 use crate::commands::random::Random;
 use crate::osm::ObjectKind;
 
-/// The number of days on which objects change; none changes later.
+/// The number of days on which objects change. No object changes on a later day.
 pub(super) const DAYS: u32 = 400;
 
 /// The time of the base, in seconds since 1970: 2026-01-01T00:00:00Z.
 const BASE_TIME: i64 = 1_767_225_600;
 const DAY_SECONDS: i64 = 86_400;
 
-/// The end of a day, in seconds since 1970; day 0 is the base.
+/// The end of a day, in seconds since 1970; the time of the base for day 0.
 pub(super) fn day_ends(day: u32) -> i64 {
     BASE_TIME + i64::from(day) * DAY_SECONDS
 }
 
 /// The approximate number of objects in a town of full size.
 const OBJECTS_PER_TOWN: u64 = 11_500;
-/// The number of node ids reserved for each town. An eighth as many way ids and a 64th as many relation ids are
-/// reserved.
+/// The number of node ids that are reserved for each town in the base. The reserved way ids are an eighth of that
+/// number, the relation ids a 64th.
 const NODE_IDS_PER_TOWN: i64 = 1 << 17;
-/// The number of node ids reserved for the objects that one town creates on one day.
+/// The number of node ids that are reserved for the nodes that one town creates on one day.
 const NODE_IDS_PER_TOWN_AND_DAY: i64 = 1 << 13;
 
-/// The fate of an object of the base.
+/// The change that happens to an object of the base during the days of changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lifetime {
+    /// The object never changes.
     Stays,
     /// The object gets a new version on this day.
     Changes(u32),
     /// The object is deleted on this day.
     Goes(u32),
-    /// The object, a house, stays; another house is created in the town on this day.
+    /// The object is a house and never changes, but another house is created in the same town on this day.
     Neighbour(u32),
 }
 
@@ -77,7 +78,7 @@ impl World {
     /// The latitude and longitude of the south-western corner of a town, in 1e-7 degree. Each row has 150 towns.
     pub(super) const fn corner_e7(town: u64) -> (i32, i32) {
         let (row, column) = (town / 150, town % 150);
-        // Rows from 800 on, with town 120,000 and its successors, coincide with the first rows.
+        // The latitudes repeat after 800 rows: from town 120,000 on, towns lie on top of the first towns.
         (
             400_000_000 + (row % 800) as i32 * 350_000,
             -100_000_000 + column as i32 * 500_000,

@@ -1,5 +1,5 @@
-//! A table of counts of keys and tags. Several threads add to it at a time, and it moves counts to disk when they take
-//! too much memory.
+//! A table of counts of keys and tags, to which several threads add at a time. The table moves the counts to disk when
+//! they take too much memory.
 
 use super::TagCount;
 use crate::error::{Error, Result};
@@ -14,14 +14,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const SHARDS: usize = 64;
-/// The memory of a count besides the text of its name, in bytes: its entries in the spans and the lookup table of the
-/// pool and in the list of counts, with the spare capacity of all three.
+/// The estimated memory of a count besides the text of its name, in bytes: an entry in the spans and one in the lookup
+/// table of the [`StringPool`], and one in the list of counts, with the spare capacity of all three.
 const ENTRY_BYTES: u64 = 40;
 
 /// Counts of keys and tags by name. The name of a tag is the length of its key in bytes, a colon, the key and the
 /// value: `7:highwayprimary`. The name of a key is a colon and the key: `:highway`.
 pub(super) struct CountTable {
     shards: Vec<Mutex<Shard>>,
+    /// The estimated memory of all shards, in bytes.
     bytes: AtomicU64,
     max_bytes: u64,
     /// Temporary files with counts, each ordered by shard and then by name.
@@ -31,11 +32,13 @@ pub(super) struct CountTable {
 #[derive(Default)]
 struct Shard {
     names: StringPool,
+    /// The count of each name, by the id of the name in the pool.
     counts: Vec<u64>,
 }
 
 impl Shard {
-    /// Adds to the count of a name. Returns the bytes of memory that this took: 0 for a known name.
+    /// Adds `more` to the count of a name. Returns the estimated bytes of memory that a new name takes; 0 for a known
+    /// name.
     fn add(&mut self, name: &str, more: u64) -> u64 {
         let id = self.names.add(name) as usize;
         match self.counts.get_mut(id) {
@@ -82,13 +85,14 @@ impl CountTable {
         }
     }
 
-    /// Moves all counts to a new sorted run on disk if they take more than `max_bytes` of memory.
+    /// Moves all counts to a new temporary file, sorted, if they take more than `max_bytes` of memory. Fails if the
+    /// file cannot be created or written.
     pub(super) fn spill_if_large(&self) -> Result<()> {
         if self.bytes.load(Ordering::Relaxed) <= self.max_bytes {
             return Ok(());
         }
         let mut runs = lock(&self.runs);
-        // Another thread may have written the counts while this one waited for the lock.
+        // Another thread may have moved the counts while this thread waited for the lock.
         if self.bytes.load(Ordering::Relaxed) <= self.max_bytes {
             return Ok(());
         }
@@ -110,7 +114,8 @@ impl CountTable {
         Ok(())
     }
 
-    /// The counts that `kept` accepts, in no particular order, and the number of all distinct names.
+    /// The keys and tags whose count `kept` accepts, in no particular order, and the number of all distinct keys and
+    /// tags. Fails if a temporary file cannot be read.
     pub(super) fn finish(self, kept: impl Fn(u64) -> bool) -> Result<(Vec<TagCount>, u64)> {
         let directory = std::env::temp_dir();
         let failed = |error| failed(&directory, error);
@@ -159,7 +164,7 @@ fn failed(directory: &Path, error: std::io::Error) -> Error {
 }
 
 fn shard_of(name: &str) -> usize {
-    // Bits 32 to 37: the hash table of the pool depends on the lowest and the highest bits.
+    // Uses bits 32 to 37 of the hash, because the hash table of the pool depends on the lowest and the highest bits.
     let hash = BuildHasherDefault::<rustc_hash::FxHasher>::default().hash_one(name);
     (hash >> 32) as usize % SHARDS
 }
@@ -174,8 +179,8 @@ fn sorted(shard: &Shard) -> Vec<(&str, u64)> {
     counts
 }
 
-/// Adds up the counts of one shard in memory and in the runs, and calls `take` with each name and its sum. `heads` are
-/// the next records of the runs.
+/// Calls `take` with each name of one shard, in ascending order, and with the sum of its counts in memory and in the
+/// runs. `in_memory` is ordered by name. `heads` has the next record of each run.
 fn merge_shard(
     number: usize,
     in_memory: &[(&str, u64)],

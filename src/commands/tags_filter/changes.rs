@@ -14,26 +14,26 @@ use serde::Serialize;
 /// The result of `tags-filter` for a change file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ChangesSummary {
-    /// The number of created or modified objects that match.
+    /// The number of created or modified objects that were kept because of their tags.
     pub matched: u64,
-    /// The number of created or modified objects that do not match, and are kept because others refer to them.
+    /// The number of created or modified objects that were kept only because other objects refer to them.
     pub referenced: u64,
-    /// The number of deletions. All are kept, since a deletion does not have the tags of the object.
+    /// The number of deletions. All deletions are kept, since a deletion does not have the tags of the object.
     pub deleted: u64,
     /// The number of changes that were left out.
     pub dropped: u64,
 }
 
-/// Keeps the changes of objects with certain tags, and of the objects that these refer to. Deletions are kept, since
-/// they do not have the tags of the object.
+/// Keeps the changes of objects with certain tags, and of the objects that these objects refer to. All deletions are
+/// kept, since a deletion does not have the tags of the object.
 ///
 /// Reads one change file: OsmChange XML, plain or compressed with gzip, bzip2 or zstd. Only the last change of each
 /// object counts. Writes one change file, compressed if its name ends in `.gz`, `.bz2` or `.zst`, in canonical order.
 ///
 /// # Memory
 ///
-/// About 5 MB, 24 MB of text in flight, and the changes: 112 bytes per change, 8 per tag, 16 per reference, the
-/// distinct strings, and the text of the output.
+/// About 5 MB for the program, 24 MB for text in flight, the changes (112 bytes per change, 8 per tag, 16 per
+/// reference), the distinct strings, and the text of the output.
 ///
 /// # Errors
 ///
