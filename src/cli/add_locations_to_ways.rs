@@ -107,7 +107,8 @@ fn report(output: &OutputTarget, summary: &Summary) -> String {
     out
 }
 
-/// A name of ours, or one of those that osmium has, perhaps with the name of a file.
+/// Parses a name of an index type. The names that osmium uses are accepted, too, and a file name after a comma is
+/// ignored.
 fn parse_index_type(text: &str) -> Result<IndexType, String> {
     let (name, _) = text.split_once(',').unwrap_or((text, ""));
     match name {

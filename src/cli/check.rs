@@ -155,7 +155,7 @@ fn text(args: &Args, summary: &Summary) -> String {
     out
 }
 
-/// Says how many violations are not listed.
+/// Appends a line with the number of violations that are not listed, if there are any.
 fn left_out(out: &mut String, found: u64, listed: usize) {
     let more = found.saturating_sub(listed as u64);
     if more > 0 {

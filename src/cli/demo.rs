@@ -71,17 +71,17 @@ pub fn run(args: &Args) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// The steps of the job, all working in one folder.
+/// The steps of the demonstration, which write their files to one folder.
 struct Job {
     folder: PathBuf,
-    /// Objects of the world that is made.
+    /// The approximate number of objects of the synthetic world.
     elements: u64,
     ctx: Context,
 }
 
 impl Job {
     fn world(&self, name: &str, day: u32, changes: u32) -> synth::Options {
-        // As most files are that come from elsewhere.
+        // Most files from other programs have no table of contents.
         let write = WriteOptions {
             toc: false,
             ..WriteOptions::default()
@@ -162,7 +162,8 @@ impl Job {
         Ok(output)
     }
 
-    /// Checks the result: it must be in order, and, where the outcome is known, be that.
+    /// Whether the updated file is sorted and has an index. If `outcome_known`, its objects must also be those of the
+    /// synthetic world after the last day of changes.
     fn check(&self, updated: &Path, outcome_known: bool) -> Result<bool> {
         let started = Instant::now();
         let options = inspect::Options::new(updated.to_owned());
@@ -198,7 +199,8 @@ impl Job {
     }
 }
 
-/// A hash over everything that is in a file, on every core.
+/// A hash of the ids, versions, locations, references and tags of all objects of a file. The order of the objects does
+/// not matter. Uses all cores.
 fn digest(path: &Path) -> crate::Result<u64> {
     ElementReader::from_path(path)?.par_map_reduce(
         |element| {

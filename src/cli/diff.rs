@@ -89,7 +89,7 @@ pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
     let format = format(args, derive_changes)?;
     let is_osc = matches!(format, Format::Osc(_));
     let to_stdout = args.output == Path::new("-");
-    // Where nothing but the counts is shown, the objects need not be.
+    // Only counts are reported, so the differences are not written.
     let silent = to_stdout && (args.run.json || (args.run.quiet && !is_osc));
     let target = text_target(&args.output, args.overwrite);
     let options = diff::Options {
@@ -119,7 +119,8 @@ pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
     Ok(Answer::yes_if(is_derived || summary.total().is_same()))
 }
 
-/// The formats by name. A compressed change file is told by its name as well; this is how osmium has it.
+/// The name of an output format. The names with a compression exist because osmium has them; the compression depends
+/// on the name of the output alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum FormatName {
     #[value(alias = "compact")]

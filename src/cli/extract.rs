@@ -119,7 +119,7 @@ struct StrategyArgs {
     options: Vec<String>,
 }
 
-/// The strategies by name.
+/// The name of a strategy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum StrategyName {
     Simple,
@@ -208,7 +208,7 @@ impl Args {
             let mut header = self.write.header();
             for (key, value) in &extract.output_header {
                 match (key.as_str(), value) {
-                    // What the input's header says is kept anyway.
+                    // Without an option, the output has the field of the input, or for `generator` the default.
                     (_, None) => {}
                     ("generator", Some(value)) => header.generator = Some(value.clone()),
                     (key, Some(value)) => {
@@ -219,7 +219,7 @@ impl Args {
             }
             let output = directory.join(&extract.output);
             let output = match format {
-                // A format that is named stands above the ending.
+                // An explicit format allows any ending of the file name.
                 Some(_) => OutputTarget::File {
                     path: output,
                     overwrite: self.write.overwrite,

@@ -71,7 +71,7 @@ pub fn run(args: &Args, invert: bool) -> Result<Answer> {
     Ok(Answer::yes_if(complete))
 }
 
-/// How many objects were not found, with the first few.
+/// The end of a report: how many objects were not found, and the first of their ids. Empty if all were found.
 fn missing(ids: &IdSets) -> String {
     const SHOWN: usize = 5;
     if ids.is_empty() {

@@ -123,7 +123,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     })
 }
 
-/// The mistake in a key that no file has; `None` where this file merely has no value for it.
+/// The message for a key that --get does not know; `None` for a known key, which merely has no value in this file.
 fn unknown_key(summary: &Summary, key: &str) -> Option<String> {
     let mut keys = summary.keys();
     if keys.iter().any(|known| known == key) {

@@ -1,4 +1,4 @@
-//! How the views of `inspect` beyond the first are shown.
+//! Formats the optional views of `inspect` as text.
 
 use super::show;
 use crate::commands::inspect::{
@@ -7,7 +7,7 @@ use crate::commands::inspect::{
 use crate::osm::Degrees;
 use std::fmt::Write;
 
-/// The views that were asked for.
+/// The text of all optional views that the summary contains.
 pub fn text(summary: &Summary) -> String {
     let mut out = String::new();
     let views = [
@@ -60,7 +60,7 @@ fn extended(found: &Extended) -> String {
     out
 }
 
-/// "all", "none", or how many and which part.
+/// A part of a total as text: `all`, `none`, or the count and the percentage.
 fn share(count: u64, total: u64) -> String {
     match count {
         0 => "none".into(),

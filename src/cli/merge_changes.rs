@@ -36,7 +36,7 @@ pub struct Args {
     run: RunArgs,
 }
 
-/// The formats of change files by name.
+/// The name of a format of change files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum OutputFormat {
     Osc,

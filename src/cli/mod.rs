@@ -1,5 +1,5 @@
-//! The command line. One file a subcommand: its arguments, the step from them to the command's
-//! options, and how its result is shown.
+//! The command line. The file of a subcommand defines the arguments, converts them to the options of the command in
+//! `commands`, and formats the report.
 
 mod add_locations_to_ways;
 mod apply_changes;
@@ -84,23 +84,23 @@ enum Command {
     Demo(demo::Args),
 }
 
-/// What a command that went through has to say.
+/// The answer of a command that ended without an error. The answer determines the exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
-    /// Done, or yes.
+    /// The command did its work, and every check or comparison succeeded: exit status 0.
     Yes,
-    /// A check or comparison said no.
+    /// A check or comparison failed, or something that the user asked for was not found: exit status 1.
     No,
 }
 
 impl Answer {
-    /// `Yes` or `No`.
+    /// [`Answer::Yes`] if `is_yes`, else [`Answer::No`].
     const fn yes_if(is_yes: bool) -> Self {
         if is_yes { Self::Yes } else { Self::No }
     }
 }
 
-/// Parses the command line, runs the command, and says how it went.
+/// Parses the command line, runs the command, and returns the exit status. Prints an error to standard error.
 pub fn main() -> ExitCode {
     let matches = usage::with_groups(Cli::command()).try_get_matches();
     let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
@@ -141,7 +141,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Help or the version where that was asked for, else the mistake.
+/// Prints the help or the version if the user asked for it, else the mistake on the command line. Returns the exit
+/// status.
 fn not_parsed(error: &clap::Error) -> ExitCode {
     match usage::mistake(error) {
         Some(line) => complain(&format!("pbfhogg: error: {line}\n")),
@@ -157,26 +158,27 @@ fn failure(error: &anyhow::Error) -> ExitCode {
     if closed_pipe {
         return ExitCode::SUCCESS;
     }
-    // One line, whatever a file or its name brings into the message.
+    // The message can contain file names and text from files: escapes keep it on one line.
     let line: String = error.to_string().chars().flat_map(printable).collect();
     complain(&format!("pbfhogg: error: {line}\n"));
     ExitCode::from(2)
 }
 
-/// Prints to standard error; that nobody listens there is no reason to fail.
+/// Prints to standard error. Ignores a failure, which could not be reported anywhere else.
 fn complain(text: &str) {
     use std::io::Write;
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
-/// A character, or its escape where it would not show as one.
+/// The given character, or the escape of a control character, such as `\n`.
 fn printable(char: char) -> impl Iterator<Item = char> {
     let escaped = char.is_control().then(|| char.escape_default());
     let shown = escaped.is_none().then_some(char);
     escaped.into_iter().flatten().chain(shown)
 }
 
-/// Prints text to standard output; a reader who went away is no error.
+/// Prints text to standard output. If the reader closed the pipe, returns [`crate::Error::ClosedPipe`], with which the
+/// program ends successfully.
 fn print(text: &str) -> Result<()> {
     use std::io::Write;
     let written = std::io::stdout().write_all(text.as_bytes());

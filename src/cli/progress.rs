@@ -1,4 +1,4 @@
-//! What a person sees while a command works.
+//! Messages and a progress bar on standard error.
 
 use crate::Observer;
 use crate::runtime::human_bytes;
@@ -8,12 +8,12 @@ use std::io::IsTerminal;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A command that takes less time shows no bar.
+/// The time after the start of a command before which no bar is shown.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// Steps of the bar that a phase has.
+/// The length of a phase in steps of the bar.
 const STEPS: u64 = 1000;
 
-/// Shows warnings and, where somebody is there to see it, one bar for the whole command, on standard error.
+/// An [`Observer`] that prints messages and draws one progress bar for the whole command, on standard error.
 pub struct Terminal {
     bars: bool,
     quiet: bool,
@@ -22,21 +22,25 @@ pub struct Terminal {
     job: Mutex<Job>,
 }
 
-/// How far a command has come: it works in phases, one behind the other.
+/// The progress of a command, which runs one phase after the other.
 #[derive(Default)]
 struct Job {
     bar: Option<ProgressBar>,
-    /// Phases that are expected, and those that are over.
+    /// The number of phases that were announced.
     phases: u64,
+    /// The number of phases that have ended.
     ended: u64,
-    /// The phase at work: its name, and how many bytes of input it has taken in and will.
+    /// The name of the current phase.
     phase: Option<&'static str>,
+    /// The number of bytes of input that the current phase has processed.
     done: u64,
+    /// The number of bytes of input of the current phase; 0 if unknown.
     total: u64,
 }
 
 impl Terminal {
-    /// `progress` and `no_progress` as given; without either, bars are for terminals only.
+    /// The parameters are the options of the same names. Without `progress`, `no_progress` and `quiet`, the bar is
+    /// shown if standard error is a terminal. `quiet` suppresses messages, `verbose` adds details.
     pub fn new(progress: bool, no_progress: bool, quiet: bool, verbose: bool) -> Self {
         let bars = progress || (!no_progress && !quiet && std::io::stderr().is_terminal());
         Self {
@@ -52,7 +56,7 @@ impl Terminal {
         self.job.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Prints a line above the bar, where there is one.
+    /// Prints a line, above the bar if there is one. Prints nothing if `quiet`.
     fn print(&self, line: &str) {
         if self.quiet {
             return;
@@ -64,7 +68,7 @@ impl Terminal {
         }
     }
 
-    /// Changes what is known of the job and shows it.
+    /// Changes the job, and draws the bar if [`PATIENCE`] has passed. Does nothing if no bar is wanted.
     fn update(&self, change: impl FnOnce(&mut Job)) {
         if !self.bars {
             return;
@@ -99,13 +103,13 @@ impl Job {
     }
 }
 
-/// A bar of nothing yet.
+/// A new bar at its start.
 fn begin() -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr_with_hz(8));
     let template = "{bar:32} {percent:>3} %  {msg}{left}";
     if let Ok(style) = ProgressStyle::with_template(template) {
         let left = |state: &ProgressState, out: &mut dyn Write| {
-            // Nothing is known before the first step.
+            // The remaining time cannot be estimated before the first step.
             if state.pos() > 0 {
                 let _ = write!(out, "  {} left", HumanDuration(state.eta()));
             }
@@ -158,7 +162,7 @@ impl Observer for Terminal {
 }
 
 impl Drop for Terminal {
-    /// A command that failed is over, too.
+    /// Removes the bar of a command that failed, which does not call [`Observer::finished`].
     fn drop(&mut self) {
         self.finished();
     }

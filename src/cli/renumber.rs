@@ -64,7 +64,7 @@ pub struct Args {
     run: RunArgs,
 }
 
-/// What becomes of references to objects that are not in the file.
+/// The treatment of references to objects that are not in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum OrphanAction {
     Assign,
@@ -120,7 +120,8 @@ pub fn run(args: &Args) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// `ID`, or one for nodes, ways and relations each.
+/// Parses `ID`, the first new id of all kinds, or `ID,ID,ID`, the first new ids of nodes, ways and relations. An id of
+/// 0 is an error.
 fn parse_starts(text: &str) -> Result<[i64; 3]> {
     let ids: Option<Vec<i64>> = text.split(',').map(|id| id.trim().parse().ok()).collect();
     let starts = match ids.as_deref() {

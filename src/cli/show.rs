@@ -1,4 +1,4 @@
-//! Numbers and tables that a person can read.
+//! Formats numbers and statistics for people.
 
 use crate::StatsReport;
 pub use crate::runtime::human_bytes as bytes;
@@ -17,7 +17,7 @@ pub fn number(value: u64) -> String {
     out
 }
 
-/// "1 blob", "2 blobs".
+/// A number and a noun, which gets an `s` unless the number is 1: `1 blob`, `2 blobs`.
 pub fn counted(value: u64, singular: &str) -> String {
     format!(
         "{} {singular}{}",
@@ -26,14 +26,15 @@ pub fn counted(value: u64, singular: &str) -> String {
     )
 }
 
-/// "1 object", "2,000 objects", or that they were not counted.
+/// A number of objects: `1 object`, `2,000 objects`; `objects not counted` for `None`.
 pub fn objects(count: Option<u64>) -> String {
     count.map_or("objects not counted".into(), |count| {
         counted(count, "object")
     })
 }
 
-/// How much was not read because of what an index says, which is worth a line where it is anything.
+/// A line with the number of blobs that were skipped because of claims of an index that this run has not verified.
+/// Empty if there are none.
 pub fn passed_over(report: &StatsReport) -> String {
     match report.blobs_trusted {
         0 => String::new(),
@@ -44,7 +45,7 @@ pub fn passed_over(report: &StatsReport) -> String {
     }
 }
 
-/// What `--verbose` tells of a run.
+/// The statistics of a run, as `--verbose` prints them.
 pub fn stats(report: &StatsReport) -> String {
     let mut out = String::new();
     for phase in &report.phases {

@@ -27,7 +27,8 @@ pub fn run(args: &Args) -> Result<Answer> {
     run_with(&args.input, &args.ids, &args.run)
 }
 
-/// Shows the objects with these ids.
+/// Prints the objects with the given ids; an id without a letter is that of a node. Prints ids that are not in the file
+/// to standard error, and returns [`Answer::No`] if there are any.
 pub fn run_with(input: &Path, ids: &[String], run: &RunArgs) -> Result<Answer> {
     let ctx = run.context();
     let mut wanted = Vec::new();
@@ -48,7 +49,7 @@ pub fn run_with(input: &Path, ids: &[String], run: &RunArgs) -> Result<Answer> {
     Ok(Answer::yes_if(summary.missing.is_empty()))
 }
 
-/// Text that is safe to print: control characters as escapes.
+/// Replaces control characters by escapes, so that the text is safe to print.
 fn printable(text: &str) -> String {
     text.chars().flat_map(super::printable).collect()
 }

@@ -1,4 +1,4 @@
-//! Ending on SIGINT, SIGTERM and SIGHUP, at any moment, without leaving anything behind.
+//! Ends the process on SIGINT, SIGTERM and SIGHUP, without leaving temporary files behind.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
@@ -6,11 +6,12 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Has SIGINT, SIGTERM and SIGHUP end the process with status 130, 143 and 129, and a write beyond the limit for
-/// files fail rather than end the process.
+/// Makes SIGINT, SIGTERM and SIGHUP remove unfinished outputs and end the process with status 130, 143 and 129, except
+/// signals that the process ignored from its start. Makes a write beyond the file size limit fail (SIGXFSZ), instead
+/// of ending the process.
 pub fn install() {
-    // Should the system refuse, signals do what they do by default: nothing is lost, a temporary file
-    // may stay where the file system knows no unnamed ones.
+    // If the system refuses, the signals keep their default effect: the process ends, and a temporary file may
+    // remain on a file system without `O_TMPFILE`.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     let wanted: Vec<i32> = [SIGINT, SIGTERM, SIGHUP]
         .into_iter()
@@ -29,7 +30,7 @@ pub fn install() {
     }
 }
 
-/// Says why the process ends, unless nobody listens.
+/// Prints to standard error why the process ends. Waits at most 200 ms, because the write may block.
 fn say_goodbye() {
     let (said, wait) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
@@ -39,7 +40,7 @@ fn say_goodbye() {
     let _ = wait.recv_timeout(Duration::from_millis(200));
 }
 
-/// Whether whoever started the process wants it not to be disturbed (`nohup`, a shell's background).
+/// Whether the process was started with a signal ignored, as by `nohup` or in the background of a shell.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status

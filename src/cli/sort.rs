@@ -26,7 +26,7 @@ pub struct Args {
     run: RunArgs,
 }
 
-/// Sorts; with `merge` each object comes once, in its highest version.
+/// Sorts the inputs into one output. If `merge`, duplicates are left out, see [`Dedupe::HighestVersion`].
 pub fn run(args: &Args, merge: bool) -> Result<Answer> {
     let ctx = args.run.context();
     let options = sort::Options {
@@ -40,7 +40,7 @@ pub fn run(args: &Args, merge: bool) -> Result<Answer> {
     run_with(&options, &args.run, &ctx)
 }
 
-/// Sorts and tells of it.
+/// Sorts the inputs and prints a report.
 pub fn run_with(options: &sort::Options, run: &RunArgs, ctx: &Context) -> Result<Answer> {
     let summary = sort::run(options, ctx)?;
     run.report(ctx, &summary, &options.output.target, || {

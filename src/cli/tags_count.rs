@@ -80,7 +80,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Prints the counts in portions: there may be millions.
+/// Prints a line for each counted key or tag. Prints in portions, because there may be millions of lines.
 fn lines(summary: &Summary) -> Result<()> {
     const PORTION: usize = 1 << 16;
     let mut out = String::with_capacity(PORTION * 2);

@@ -47,7 +47,7 @@ pub struct Args {
     run: RunArgs,
 }
 
-/// The two kinds of inputs.
+/// The kind of the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum InputKind {
     Pbf,

@@ -1,11 +1,12 @@
-//! The program's help, which lists the commands by their purpose, and mistakes on the command line, told in one line.
+//! The help of the program, with the commands grouped by purpose, and one-line messages for mistakes on the command
+//! line.
 
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::fmt::Write;
 
-/// The commands by their purpose, in the order in which help lists them. Names that are another command with an option
-/// say so.
+/// The commands, grouped by purpose, in the order in which the help lists them. Each has a name and a description; an
+/// empty description stands for the description in the command's own help.
 const GROUPS: [(&str, &[(&str, &str)]); 6] = [
     (
         "Look",
@@ -78,8 +79,8 @@ pub fn with_groups(command: clap::Command) -> clap::Command {
         .after_help(list)
 }
 
-/// A mistake on the command line in one line: what is wrong, and what to do. `None` where it is none, but a wish for
-/// help or the version.
+/// The one-line message for an error of clap: the mistake, and how to correct it. `None` if there is no mistake, but
+/// help or the version to print.
 pub fn mistake(error: &clap::Error) -> Option<String> {
     let command = command_of(error);
     let help = match command.is_empty() {
@@ -134,11 +135,11 @@ pub fn mistake(error: &clap::Error) -> Option<String> {
             }
         }
         _ => {
-            // The first line says it; behind it come usage and tips.
+            // Only the first line of clap's message states the mistake. Usage and tips follow.
             let rendered = error.to_string();
             let line = rendered.lines().next().unwrap_or_default();
             let line = line.strip_prefix("error: ").unwrap_or(line).trim_end();
-            // A second file where the name of a subcommand could stand.
+            // clap took a second file for the name of a subcommand.
             if let Some(rest) = line.strip_prefix("the subcommand '") {
                 let name = rest.split('\'').next().unwrap_or_default();
                 return Some(format!(
@@ -163,7 +164,7 @@ pub fn mistake(error: &clap::Error) -> Option<String> {
     })
 }
 
-/// Names the arguments that are missing on the command line.
+/// The message for required arguments that are missing, given their names as clap formats them.
 fn of_missing(names: &[String]) -> String {
     let is_output = |name: &String| name.starts_with("--output <");
     let others: Vec<&str> = names
@@ -171,7 +172,7 @@ fn of_missing(names: &[String]) -> String {
         .filter(|name| !is_output(name))
         .map(String::as_str)
         .collect();
-    // <--bbox <BOX>|--polygon <FILE>> is one of them.
+    // clap formats alternatives as `<--bbox <BOX>|--polygon <FILE>>`.
     let others: Vec<String> = others
         .iter()
         .map(|name| name.replace(['<', '>'], "").replace('|', " or "))
@@ -183,7 +184,7 @@ fn of_missing(names: &[String]) -> String {
     }
 }
 
-/// The command that a mistake was made with, as it is typed; empty where there was none.
+/// The command that an error of clap is about, as typed, such as `inspect tags`; empty if no command was given.
 fn command_of(error: &clap::Error) -> String {
     let usage = match error.get(ContextKind::Usage) {
         Some(ContextValue::StyledStr(usage)) => usage.to_string(),
@@ -203,7 +204,7 @@ fn command_of(error: &clap::Error) -> String {
         .collect();
     match words.is_empty() {
         false => words.join(" "),
-        // The mistake does not always name the command; the command line does.
+        // Some errors contain no usage. The first argument of the program is the command then.
         true => {
             let typed = std::env::args().nth(1);
             typed
@@ -223,8 +224,9 @@ fn takes_one_file(error: &clap::Error) -> bool {
     }
 }
 
-/// Whether a suggestion differs from what was typed by a slip of the finger: two letters at most, and not most of a
-/// short word.
+/// Whether `typed` is probably a misspelling or an abbreviation of `meant`. An abbreviation has three letters or more.
+/// A misspelling differs by one edit (see [`distance`]), or by two if both words have six letters or more. Leading
+/// dashes are ignored.
 pub fn is_near(meant: &str, typed: &str) -> bool {
     let letters = |text: &str| text.trim_start_matches('-').chars().collect::<Vec<_>>();
     let (meant, typed) = (letters(meant), letters(typed));
@@ -233,7 +235,8 @@ pub fn is_near(meant: &str, typed: &str) -> bool {
         && (typed.len() > 2 && meant.starts_with(&typed) || distance(&meant, &typed) <= most)
 }
 
-/// The number of letters to change, add, take out, or swap with the next, to make one word of another.
+/// The smallest number of edits that turn one word into another. An edit changes, adds or removes a letter, or swaps
+/// two adjacent letters.
 fn distance(one: &[char], other: &[char]) -> usize {
     let (mut before, mut row) = (Vec::new(), (0..=other.len()).collect::<Vec<_>>());
     for (index, letter) in one.iter().enumerate() {
@@ -266,7 +269,7 @@ mod tests {
             .iter()
             .flat_map(|(_, names)| names.iter().map(|(name, _)| *name))
             .collect();
-        // Names by which other programs know an option of a command.
+        // Commands that the help leaves out: `inspect tags` and `check --refs` do the same.
         let aliases = ["tags-count", "check-refs"];
         for found in command.get_subcommands() {
             let name = found.get_name();

@@ -26,7 +26,7 @@ pub struct Change {
     pub(super) location: Option<Location>,
     pub(super) tags: Span,
     pub(super) refs: Span,
-    /// The locations of the nodes of a way, one per entry of `refs`; empty if the way has none.
+    /// The locations of the nodes of a way, one per entry of `refs`; empty if the file gives no locations.
     pub(super) locations: Span,
 }
 
@@ -53,14 +53,14 @@ impl Span {
 }
 
 impl Change {
-    /// Whether the object is gone.
+    /// Whether the change deletes the object.
     pub fn is_deletion(&self) -> bool {
         self.action == ChangeAction::Delete
     }
 
-    /// Whether this change replaces an object of the base that has the given version and time: the change has a higher
-    /// version, or the same version and is not older. A base object without a version is always replaced, and a base
-    /// object without a time is replaced by a change of the same version.
+    /// Whether this change replaces an object of the base file that has the given version and time. It does if the
+    /// change has a higher version, or the same version and is not older. An object without a version is always
+    /// replaced, and an object without a time is replaced by a change of the same version.
     pub fn replaces(&self, version: Option<u32>, timestamp: Option<i64>) -> bool {
         let Some(base_version) = version else {
             return true;
@@ -146,12 +146,12 @@ impl ChangeSet {
         &self.changes
     }
 
-    /// The replication state after all change files.
+    /// The replication state after all files that were read into this set.
     pub const fn replication(&self) -> &Replication {
         &self.document_header.replication
     }
 
-    /// The header of the text file.
+    /// The document header of the text file; the headers combined, if several files were read into this set.
     pub const fn document_header(&self) -> &DocumentHeader {
         &self.document_header
     }
@@ -240,7 +240,7 @@ impl ChangeSet {
         }
     }
 
-    /// Whether a change leaves its object with tags.
+    /// Whether a change lists tags of the object. A deletion can list tags, too.
     pub(crate) const fn has_tags(change: &Change) -> bool {
         change.tags.start < change.tags.end
     }
@@ -253,7 +253,8 @@ impl ChangeSet {
         }
     }
 
-    /// The ids of the members of a changed relation that are nodes.
+    /// The ids of the members that are nodes in a change of a relation; empty for other kinds. Unlike
+    /// [`refs`](Self::refs), includes the members that a deletion lists.
     pub(crate) fn node_members(&self, change: &Change) -> impl Iterator<Item = i64> {
         let members = match change.key.0 {
             ObjectKind::Relation => change.refs,
@@ -266,8 +267,8 @@ impl ChangeSet {
             .map(|(id, _)| id)
     }
 
-    /// Replaces the locations of the nodes of all changed ways. `find` gets the id of each node and the location that
-    /// the change file gives for it.
+    /// Replaces the locations of the nodes of all created and modified ways. `find` gets the id of each node and the
+    /// location that the change file gives for the node.
     pub(crate) fn locate_ways(
         &mut self,
         mut find: impl FnMut(i64, Option<Location>) -> Option<Location>,
@@ -406,8 +407,8 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// A draft without content. The tags, refs and locations that are appended to the lists of `set` from now on belong
-    /// to it.
+    /// A draft without content. The tags, refs and locations that are appended to the lists of `set` after this call
+    /// belong to the draft.
     pub(super) fn new(set: &mut ChangeSet, kind: ObjectKind, action: ChangeAction) -> Self {
         Self {
             kind,

@@ -35,7 +35,7 @@ pub struct Changeset {
     pub bbox: Option<Bbox>,
     /// The number of changes in the changeset.
     pub changes: u64,
-    /// The number of comments on the changeset, which the file need not contain.
+    /// The number of comments on the changeset, as the file declares it. The file need not contain the comments.
     pub comments_count: u64,
     /// Pairs of key and value.
     pub tags: Vec<(String, String)>,
@@ -59,7 +59,7 @@ pub struct Comment {
 /// The number of bytes at the start of a decompressed text in which its first object is searched.
 const PROBE_LEN: u64 = 1 << 16;
 
-/// Whether the first object of a text is a changeset.
+/// Whether the first object of a text is a changeset. Searches only the start of the text, [`PROBE_LEN`] bytes.
 pub(crate) fn holds_changesets(input: &Input, format: TextFormat) -> Result<bool> {
     let mut start = Vec::new();
     let mut text = decompressed(input.clone())?.take(PROBE_LEN);

@@ -26,7 +26,7 @@ impl TextFormat {
         }
     }
 
-    /// The name of a file of the format in messages, with its article.
+    /// The noun for a file of this format in messages, with an article: `an OPL file`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::OsmChange => "an OsmChange file",

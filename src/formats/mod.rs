@@ -1,4 +1,4 @@
-//! OSM data as text: OSM XML, OPL, change files (OsmChange), and sets of changes.
+//! OSM data as text: OSM XML, OPL, change files (OsmChange), and files of changesets.
 
 mod change_set;
 mod changesets;
@@ -31,8 +31,8 @@ use crate::io::Input;
 use crate::runtime::Context;
 use std::path::Path;
 
-/// Reads change files in the given order. Of several changes of an object the one with the highest version is kept, of
-/// equal versions the latest, of equal times the last one read.
+/// Reads change files in the given order. Of several changes of an object, keeps the one with the highest version; of
+/// equal versions, the latest; of equal times, the last one read. A missing version or time counts as the highest.
 pub fn read_change_files<P: AsRef<Path>>(paths: &[P], ctx: &Context) -> Result<ChangeSet> {
     let inputs = paths.iter().map(|path| Input::open(path.as_ref()));
     let inputs = inputs.collect::<Result<Vec<_>>>()?;
@@ -42,8 +42,8 @@ pub fn read_change_files<P: AsRef<Path>>(paths: &[P], ctx: &Context) -> Result<C
     Ok(changes)
 }
 
-/// The replication state after all given change files: the largest sequence number and the latest time in their root
-/// elements and in the state files beside them. Reads only the start of each file.
+/// The replication state after all given change files: the largest sequence number and the latest time in the root
+/// elements of the change files and in the state files beside them. Reads only the start of each change file.
 pub fn read_change_state<P: AsRef<Path>>(paths: &[P], inputs: &[Input]) -> Result<Replication> {
     let mut state = read::sidecar_state(paths);
     for input in inputs {
@@ -53,9 +53,9 @@ pub fn read_change_state<P: AsRef<Path>>(paths: &[P], inputs: &[Input]) -> Resul
     Ok(state)
 }
 
-/// Reads a plain OSM XML or OPL file, compressed or not. Each object becomes the change that creates it; an object that
-/// a history file marks as deleted (`visible="false"`) becomes a deletion. Of several versions of an object the highest
-/// is kept. Objects that the user of an editor deleted (`action="delete"`) are left out.
+/// Reads an OSM XML (`<osm>`) or OPL file, compressed or not. Each object becomes the change that creates it; an object
+/// that a history file marks as deleted (`visible="false"` or `dD`) becomes a deletion. Of several versions of an
+/// object, the highest is kept. Objects that the user of an editor deleted (`action="delete"`) are left out.
 pub fn read_osm_file(path: &Path) -> Result<ChangeSet> {
     let input = Input::open(path)?;
     let format = match TextFormat::of(&input)? {

@@ -14,7 +14,8 @@ struct Coordinates {
     lon: Option<i32>,
 }
 
-/// Parses a chunk of a file, which must consist of whole lines. An error has the offset in the chunk's bytes.
+/// Parses a chunk of a file, which must consist of whole lines. An error consists of an offset in the chunk's bytes and
+/// a message.
 pub(super) fn parse(chunk: &TextChunk) -> Result<ChangeSet, (usize, String)> {
     let mut parser = Parser {
         objects: ChangeSet::default(),
@@ -42,7 +43,7 @@ struct Parser {
 }
 
 impl Parser {
-    /// Parses a line. An error has the offset in the line.
+    /// Parses a line. An error consists of an offset in the line and a message.
     fn line(&mut self, line: &str) -> Result<(), (usize, String)> {
         let kind = match line.chars().next() {
             None | Some('#') => return Ok(()),

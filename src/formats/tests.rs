@@ -1,4 +1,4 @@
-//! Tests of reading plain OSM files, and of files in the wrong format.
+//! Tests of reading OSM XML and OPL files, and of files in the wrong format.
 
 use super::*;
 use crate::osm::Location;

@@ -9,19 +9,18 @@ use std::path::{Path, PathBuf};
 
 /// The minimum number of bytes that are buffered before a chunk is cut off, except at the end of a text.
 const MIN_BUFFERED: usize = 512 << 10;
-/// Maximum length in bytes of a chunk, and of text without a position where it can be cut. An object with more text
-/// does not fit a block.
+/// The maximum length in bytes of a chunk. Longer text without a position where it can be cut is an error.
 const MOST: usize = 24 << 20;
 
 /// A part of a text: some objects, and the markup between and around them.
 #[derive(Debug, Default)]
 pub(super) struct TextChunk {
-    /// The text of the chunk, after the start tags without which it could not be parsed alone.
+    /// The text of the chunk, preceded by the start tags that are needed to parse it alone.
     pub bytes: Vec<u8>,
     /// The length in bytes of these start tags.
     pub prefix: usize,
-    /// The position in the file where the text of the chunk begins: the number of line breaks before it, and the number
-    /// of bytes between the last line break and it.
+    /// The position in the file where the text of the chunk begins: the number of line breaks before that position, and
+    /// the number of bytes after the last of them.
     before: (u64, u64),
     /// Whether the file ends with this chunk.
     pub is_last: bool,
@@ -52,8 +51,8 @@ impl TextChunk {
     }
 }
 
-/// The position after `text`, which begins at the given position. A position consists of the number of line breaks and
-/// the number of bytes after the last one.
+/// The position at the end of `text`, which begins at the given position. A position consists of the number of line
+/// breaks before it and the number of bytes after the last line break.
 fn moved((lines, column): (u64, u64), text: &[u8]) -> (u64, u64) {
     match memrchr(b'\n', text) {
         Some(last) => {
@@ -117,8 +116,8 @@ impl TextChunks {
         }
     }
 
-    /// Reads until [`MIN_BUFFERED`] bytes are pending, or half as many bytes as are pending if that is more. Returns `false`
-    /// at the end of the file.
+    /// Reads until [`MIN_BUFFERED`] bytes are pending, but at least half as many bytes as are pending already, and at
+    /// least 64 KiB. Returns `false` at the end of the file.
     fn read_more(&mut self) -> Result<bool> {
         let wanted = MIN_BUFFERED.saturating_sub(self.pending.len());
         let wanted = wanted.max(self.pending.len() / 2).max(1 << 16);
@@ -191,8 +190,8 @@ impl Cutter {
         }
     }
 
-    /// The last offset at which `text` can be cut. The next call must get the text from there on or, if the result
-    /// is `None`, the same text with more bytes at its end.
+    /// The last offset at which `text` can be cut, or `None` if there is no such offset. The next call must get the
+    /// text from the returned offset on or, after `None`, the same text with more bytes at its end.
     fn cut(&mut self, text: &[u8]) -> Option<usize> {
         match self {
             Self::Lines => memrchr(b'\n', text).map(|at| at + 1),
@@ -317,7 +316,7 @@ impl XmlCutter {
 }
 
 /// Parses the start tag at the beginning of a text. Returns the name of the element, the length of the tag in bytes,
-/// and whether the tag ends the element, too. Returns `None` if the tag is not complete.
+/// and whether the tag also ends the element (`/>`). Returns `None` if the tag is not complete.
 fn start_tag(text: &[u8]) -> Option<(&[u8], usize, bool)> {
     let name_end = text.iter().position(|byte| b" \t\r\n/>".contains(byte))?;
     let name = text.get(1..name_end)?;

@@ -24,7 +24,8 @@ pub enum TextCompression {
 }
 
 impl TextCompression {
-    /// The compression that the extension of a file name stands for.
+    /// The compression that the extension of a file name stands for: `gz`, `bz2` or `zst` in lower case. Any other
+    /// name stands for no compression.
     pub fn of_name(path: &Path) -> Self {
         match path.extension().and_then(|ending| ending.to_str()) {
             Some("gz") => Self::Gzip,
@@ -39,11 +40,11 @@ impl TextCompression {
 #[derive(Debug)]
 pub struct EncodedText {
     pub(super) bytes: Vec<u8>,
-    /// Checksum and length of the text, for the trailer of a gzip file.
+    /// Checksum and length of the text, for the trailer of a gzip file; `None` for other compressions.
     crc: Option<Crc>,
 }
 
-/// Encodes chunks of text. Each worker has its own.
+    /// Encodes chunks of text. Each worker needs an encoder of its own.
 pub struct TextEncoder {
     compression: TextCompression,
     deflate: Option<Compress>,
@@ -120,7 +121,7 @@ impl TextEncoder {
     }
 }
 
-/// Checksum and length of all chunks so far, for the trailer of a gzip file.
+/// Checksum and length of the text of all chunks so far, for the trailer of a gzip file.
 #[derive(Debug, Default)]
 pub(super) struct GzipTrailer {
     crc: Option<Crc>,

@@ -39,13 +39,13 @@ const CHUNK: usize = 1 << 20;
 const WRITE_LEN: usize = 1 << 16;
 
 impl TextOutput {
-    /// Creates an output. The name decides about compression: `.gz`, `.bz2` or `.zst`.
+    /// Creates an output. The extension of the file name determines the compression, see [`TextCompression::of_name`].
     pub fn create(target: OutputTarget) -> Result<Self> {
         let compression = TextCompression::of_name(target.path());
         Self::compressed(target, compression)
     }
 
-    /// Creates an output with the given compression, whatever its name.
+    /// Creates an output with the given compression. The file name has no effect on the compression.
     pub fn compressed(target: OutputTarget, compression: TextCompression) -> Result<Self> {
         let (output, file) = Output::create(target)?;
         Ok(Self {
@@ -77,7 +77,7 @@ impl TextOutput {
         if is_enough { self.end_chunk() } else { Ok(()) }
     }
 
-    /// Appends a chunk that a worker encoded.
+    /// Appends a chunk that a worker encoded, after the text that was written before.
     pub fn chunk(&mut self, chunk: &EncodedText) -> Result<()> {
         self.end_chunk()?;
         self.put(chunk)
@@ -118,7 +118,8 @@ impl TextOutput {
         Ok(())
     }
 
-    /// Writes the tail, flushes the file to disk, and gives it its name. Returns the length of the file in bytes.
+    /// Writes the rest of the text and the tail, flushes the file to disk, and gives the file its name. Returns the
+    /// length of the file in bytes.
     pub fn finish(mut self) -> Result<u64> {
         self.end_chunk()?;
         if let Some(bzip2) = self.bzip2.take() {

@@ -57,7 +57,7 @@ impl OscText {
         })
     }
 
-    /// As [`prologue`](Self::prologue), with all attributes of a document header. The bounding box is left out.
+    /// The text before the changes, with the attributes of a document header. The bounding box is left out.
     pub fn prologue_of(document_header: &DocumentHeader) -> String {
         document("osmChange", document_header)
     }

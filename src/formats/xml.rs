@@ -1,4 +1,4 @@
-//! The parser of OSM XML: change files (`<osmChange>`) and plain files (`<osm>`).
+//! The parser of OSM XML: files of objects (`<osm>`) and of changes (`<osmChange>`).
 
 use super::change_set::{ChangeSet, DocumentHeader, Draft};
 use super::changesets::CHANGESETS_ARE_NO_OBJECTS;
@@ -10,7 +10,7 @@ use quick_xml::XmlVersion;
 use quick_xml::events::{BytesStart, Event};
 use std::borrow::Cow;
 
-/// Parses a chunk of a document. An error has the offset in the chunk's bytes.
+/// Parses a chunk of a document. An error consists of an offset in the chunk's bytes and a message.
 pub(super) fn parse(chunk: &TextChunk, format: TextFormat) -> Result<ChangeSet, (usize, String)> {
     let text = match std::str::from_utf8(&chunk.bytes) {
         Ok(text) => text,
@@ -147,7 +147,7 @@ impl Parser {
     fn close(&mut self, place: Ancestor) -> Result<(), String> {
         match (place, self.draft.take_if(|_| place == Ancestor::Object)) {
             (Ancestor::Object, Some(draft)) => {
-                // If a way has a location for some of its nodes, its list of locations has an entry for each.
+                // If a way has a location for some of its nodes, the list of locations has an entry for every node.
                 let nodes = self.objects.refs.len() - draft.refs_start;
                 let locations = &mut self.objects.locations;
                 if locations.len() > draft.locations_start {

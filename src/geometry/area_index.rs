@@ -7,7 +7,7 @@ use super::shape::{Point, Shape};
 use crate::osm::Bbox;
 
 /// An index of many regions. The number of a region is the index of its shape in the list given to
-/// [`AreaIndex::new`]. All edges of a region belong to it, those of its holes too.
+/// [`AreaIndex::new`]. Points on an edge belong to the region, on edges of holes too.
 ///
 /// Answers about points are exact. They are defined for shapes that [`Shape::check`] rejects, too:
 /// a point belongs to a region if it lies on an edge, or if the winding numbers of the region's
@@ -158,7 +158,7 @@ impl AreaIndex {
         contacts
     }
 
-    /// Returns the contact of the edges of a part with a box.
+    /// Returns the contact of the edges of a group in a leaf with a box.
     fn contact_of(&self, part: &GroupEdges, bounds: &HalfUnitBox) -> Contact {
         let mut contact = Contact::None;
         for edge in self.tree.edges_of(part) {
@@ -187,8 +187,8 @@ impl AreaIndex {
         regions
     }
 
-    /// The regions that contain a box without an area: a point, or a line that no edge of the
-    /// region meets.
+    /// The regions that contain a box without an area, which is a point or a line. If it is a line,
+    /// regions with an edge that meets the line are left out.
     fn inside_flat(&self, bbox: &Bbox, contacts: &[Contact]) -> Vec<u32> {
         let point = corner_of(bbox);
         let is_point = bbox.max_lat_e7 == point.lat_e7 && bbox.max_lon_e7 == point.lon_e7;
@@ -265,8 +265,9 @@ pub struct Locator<'a> {
 
 impl Locator<'_> {
     /// Finds the regions that contain a point, given in 1e-7 degree. Returns the index in
-    /// [`AreaIndex::sets`] of the regions that cover the leaf of the point. `partial` is cleared
-    /// and receives the other regions in ascending order. The two have no region in common.
+    /// [`AreaIndex::sets`] of the regions that cover the whole leaf of the point. `partial` is
+    /// cleared and receives, in ascending order, the other regions that contain the point. No region
+    /// is in both.
     #[inline]
     pub fn at(&mut self, lat_e7: i32, lon_e7: i32, partial: &mut Vec<u32>) -> u32 {
         partial.clear();
@@ -293,8 +294,8 @@ impl Locator<'_> {
         self.parts.is_empty() && self.cell.holds(i64::from(lon_e7), i64::from(lat_e7))
     }
 
-    /// Moves to the leaf of a point and returns true. Outside of the tree, leaves the locator
-    /// without a leaf and returns false.
+    /// Moves to the leaf of a point and returns true. If the point lies outside of the tree, the
+    /// locator has no leaf afterwards, and the result is false.
     fn move_to_leaf_of(&mut self, x: i64, y: i64) -> bool {
         let Some((cell, leaf)) = self.tree.leaf_at(x, y) else {
             self.cell = EMPTY_CELL;

@@ -201,8 +201,8 @@ impl Rings<'_> {
 mod tests {
     use super::*;
 
-    /// Assembles ways given as node ids. The digits of an id are the coordinates of the node: node
-    /// 34 lies at (3, 4). The rings have the same form.
+    /// Assembles ways given as node ids, and returns each ring as node ids. The digits of an id are
+    /// the coordinates of the node: node 34 lies at (3, 4).
     fn assembled(ways: &[&[i64]]) -> Result<Vec<Vec<i32>>, String> {
         let corner = |&id: &i64| WayNode {
             id,

@@ -19,9 +19,8 @@ impl Shape {
     ///
     /// # Errors
     /// Returns the first ring with too few points, without an area, or with a point out of range;
-    /// else the first edge that crosses another edge of its polygon; else the first edge with a
-    /// wrong winding number beside it, where a hole outside of its outer ring precedes all other
-    /// errors.
+    /// else the first edge that crosses another edge of its polygon; else the first edge of a hole
+    /// outside of its outer ring; else the first edge with another wrong winding number beside it.
     pub fn check(&self) -> Result<(), ShapeError> {
         for (ring, _) in self.rings() {
             check_points(ring)?;
@@ -90,8 +89,8 @@ fn check_points(ring: &Ring) -> Result<(), ShapeError> {
     Ok(())
 }
 
-/// The polygons of a shape, each a group of the tree. Edges are numbered over all rings, and within
-/// a ring in the order of its points: the first edge joins vertices 1 and 2.
+/// The polygons of a shape, each of which is a group of the tree. Edges are numbered over all rings,
+/// and within a ring in the order of its points: the first edge joins vertices 1 and 2.
 struct Polygons<'a> {
     tree: Quadtree,
     /// Each ring with the number of its first edge and whether it is a hole.
@@ -170,7 +169,8 @@ impl<'a> Polygons<'a> {
         meetings
     }
 
-    /// Collects the extents of edges perpendicular to the longest edge, sorted by their lower ends.
+    /// Collects the [`Span`] of each edge, sorted by the lower end. The sweep runs perpendicular to
+    /// the longest edge.
     fn collect_spans(&self, references: &[u32], spans: &mut Vec<Span>) {
         let edges = || {
             references.iter().filter_map(|&number| {
@@ -183,8 +183,8 @@ impl<'a> Polygons<'a> {
             spans.clear();
             return;
         };
-        // The shift keeps both below 2^30. Coordinates are below 2^31, so products are below 2^61
-        // and their difference fits.
+        // The shift keeps the absolute values of width and height at or below 2^30. Those of
+        // coordinates are at most 2^31, so each product is at most 2^61, and the difference fits.
         let (width, height) = (longest.width() >> 2, longest.height() >> 2);
         let across =
             |point: Point| width * i64::from(point.lat_e7) - height * i64::from(point.lon_e7);

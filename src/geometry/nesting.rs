@@ -1,4 +1,4 @@
-//! Finds which ring lies in which, exactly, in integers.
+//! Finds out which rings lie in which other rings, exactly, with integer arithmetic.
 
 use super::shape::{Point, Polygon, Ring, Shape};
 use crate::osm::Bbox;
@@ -12,14 +12,14 @@ enum Side {
     Outside,
 }
 
-/// Twice the coordinates of a point, x and y: the middle of an edge is an integer, too.
+/// A point as x and y in half units of 1e-7 degree, in which the middle of an edge is an integer, too.
 type HalfUnitPoint = (i64, i64);
 
 fn doubled(point: Point) -> HalfUnitPoint {
     (i64::from(point.lon_e7) * 2, i64::from(point.lat_e7) * 2)
 }
 
-/// The edges of a ring, the one that closes it last.
+/// The edges of a ring. The last edge joins the last point to the first.
 fn edges(points: &[Point]) -> impl Iterator<Item = (Point, Point)> + '_ {
     let ends = points.iter().skip(1).chain(points.first());
     points.iter().copied().zip(ends.copied())
@@ -80,9 +80,9 @@ impl<'a> Measured<'a> {
         }
     }
 
-    /// Whether this ring contains another ring. The two must not cross, so the first vertex or
-    /// middle of an edge of the other ring that does not lie on an edge of this ring decides. If
-    /// all lie on edges of this ring, it contains the other.
+    /// Whether this ring contains another ring, which must not cross this ring. The vertices and
+    /// middles of edges of the other ring are tested in turn: the first that does not lie on an edge
+    /// of this ring decides. If all lie on edges of this ring, the result is true.
     fn holds(&self, other: &Self) -> bool {
         if self.envelope.union(&other.envelope) != self.envelope {
             return false;

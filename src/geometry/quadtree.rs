@@ -13,11 +13,11 @@ use std::ops::Range;
 /// A square of the plane in units of 1e-7 degree. Its side is a power of two.
 #[derive(Debug, Clone, Copy)]
 pub struct Cell {
-    /// The longitude of its first column.
+    /// The longitude of the first column, in 1e-7 degree.
     pub x: i64,
-    /// The latitude of its first row.
+    /// The latitude of the first row, in 1e-7 degree.
     pub y: i64,
-    /// The binary logarithm of its side.
+    /// The binary logarithm of the side.
     pub level: u32,
 }
 
@@ -187,8 +187,8 @@ impl Quadtree {
         references.filter_map(|&number| self.edges.get(number as usize))
     }
 
-    /// The winding number of a group at a point of a leaf or of its border. The point must not lie
-    /// on an edge.
+    /// The winding number of a group at a point in a leaf or on the border of the leaf. The point must
+    /// not lie on an edge.
     pub fn winding_at(&self, cell: &Cell, part: &GroupEdges, point: HalfUnitPoint) -> i32 {
         let corner = cell.corner();
         self.edges_of(part).fold(part.winding, |winding, edge| {

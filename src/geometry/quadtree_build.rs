@@ -1,4 +1,5 @@
-//! Builds a quadtree level by level, so that a limit on its size leaves all of it equally coarse.
+//! Builds a quadtree level by level, so that all parts of the tree are equally coarse if the limit
+//! on its size is reached.
 
 use super::edge::{Edge, HalfUnitPoint};
 use super::quadtree::{Cell, GroupEdges, Leaf, Node, Quadtree};
@@ -21,7 +22,7 @@ struct Pending {
     node: usize,
     cell: Cell,
     set: u32,
-    /// The range of its parts in the `parts` of its level.
+    /// The range in [`Level::parts`] of the groups with edges in the node.
     parts: (usize, usize),
     /// The range in [`Quadtree::crossing`] of the groups with edges in the parent node.
     crossing: (u32, u32),
@@ -52,15 +53,15 @@ struct Builder {
     max_weight: usize,
 }
 
-/// Converts an index or a length of a list of the tree. The limit on the weight keeps all of them
-/// below 2^32.
+/// Converts an index or a length of a list of the tree to 32 bits. The limit on the weight keeps
+/// all of them below 2^32.
 fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 impl Quadtree {
-    /// Builds the tree of groups of edges. The edges of group `n` end before index `ends[n]` and
-    /// begin where those of the group before end. Edges after the first 2^32 - 1 are ignored.
+    /// Builds the tree of groups of edges. The edges of group `n` are `edges[ends[n - 1]..ends[n]]`;
+    /// those of group 0 begin at index 0. Edges after the first 2^32 - 1 are ignored.
     pub fn build(edges: Vec<Edge>, ends: &[usize]) -> Self {
         let root = root_of(&edges);
         let limit = edges.len().saturating_mul(MAX_SIZE_PER_EDGE) + WEIGHT_FOR_FREE;
@@ -265,9 +266,9 @@ impl Builder {
         }
     }
 
-    /// Returns the range in [`Quadtree::crossing`] that lists the groups with edges in a node. They
-    /// are a subset of the groups of the parent node, so lists of equal length are equal and are
-    /// shared.
+    /// Returns the range in [`Quadtree::crossing`] that lists the groups with edges in a node. These
+    /// groups are a subset of those of the parent node. If both lists have the same length, they are
+    /// equal, and the node shares the range `above` of the parent.
     fn crossing(&mut self, parts: &[GroupEdges], above: (u32, u32)) -> (u32, u32) {
         if (above.1 - above.0) as usize == parts.len() {
             return above;
@@ -320,8 +321,8 @@ impl Builder {
         covering.clear();
     }
 
-    /// Returns the number of the set that consists of the groups in `set` and those that cover a
-    /// quarter.
+    /// Returns the index in [`Quadtree::sets`] of the set that consists of the groups in `set` and
+    /// of those that cover a quarter. Adds the set if it is new.
     fn set_with_covering(&mut self, set: u32, quarter: usize) -> u32 {
         let covering = &self.quarters[quarter].covering;
         if covering.is_empty() {

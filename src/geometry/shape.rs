@@ -22,8 +22,8 @@ pub struct Ring {
     pub points: Vec<Point>,
 }
 
-/// An outer ring without the interiors of its holes. All edges belong to the polygon, those of its
-/// holes too.
+/// An outer ring without the interiors of its holes. Points on an edge belong to the polygon, on
+/// edges of holes too.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Polygon {
     /// The ring around the polygon.

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 /// The content of a config file: the regions to extract, and their outputs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// The directory of the outputs, if the file names one. Names of outputs are relative to it.
+    /// The directory of the outputs, if the config file names one. The names of outputs are relative to
+    /// this directory.
     pub directory: Option<PathBuf>,
     /// The extracts, at least one, no two with the same output.
     pub extracts: Vec<ConfigExtract>,
@@ -25,7 +26,7 @@ pub struct ConfigExtract {
     pub output: PathBuf,
     /// The format of the output, if the config file names one.
     pub output_format: Option<String>,
-    /// A description for people. It has no effect.
+    /// A description for readers of the config file. It has no effect.
     pub description: Option<String>,
     /// The region.
     pub shape: Shape,
@@ -34,9 +35,9 @@ pub struct ConfigExtract {
     pub output_header: Vec<(String, Option<String>)>,
 }
 
-/// Reads a config file and the region files that it names. Their paths are relative to the
-/// directory of the config file. Unknown fields are ignored. Errors name the extract, counted from
-/// 1, and the field.
+/// Reads a config file and the region files that it names. Paths of region files are relative to
+/// the directory of the config file. Unknown fields are ignored. Errors name the extract, counted
+/// from 1, and the field.
 pub fn read_config(path: &Path) -> Result<Config> {
     let config = json::parse(&read_text(path)?);
     let config = config.and_then(|config| {

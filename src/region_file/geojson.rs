@@ -6,8 +6,8 @@ use crate::geometry::{
 };
 use serde_json::Value;
 
-/// Parses a GeoJSON document and returns its polygons, those in nested collections too. Errors name
-/// the feature, polygon, ring and vertex, as far as the document has them.
+/// Parses a GeoJSON document and returns all polygons, including those in nested collections. Errors
+/// name the feature, polygon, ring and vertex, as far as the document has them.
 pub(super) fn parse(text: &[u8]) -> Result<Shape, String> {
     let mut found = Found::default();
     found.object(&json::parse(text)?, "")?;

@@ -1,4 +1,4 @@
-//! Files that describe regions: GeoJSON, `.poly`, OSM data, and the configuration of an extract.
+//! Readers of files that describe regions (GeoJSON, `.poly`, OSM data), and of the config file of an extract.
 
 mod config;
 mod geojson;

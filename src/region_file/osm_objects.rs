@@ -14,9 +14,9 @@ use std::path::Path;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct AreaRelation {
     pub id: i64,
-    /// The ids of its member ways, without duplicates.
+    /// The ids of the member ways, without duplicates.
     pub ways: Vec<i64>,
-    /// The ids of its member relations.
+    /// The ids of the member relations.
     pub relations: Vec<i64>,
 }
 
@@ -83,7 +83,7 @@ impl OsmObjects {
     }
 }
 
-/// An OSM file that can be read more than once.
+/// An OSM file that can be read more than once. XML and OPL are held in memory; PBF is read anew each time.
 enum Source {
     Xml(ChangeSet),
     Pbf(ElementReader),

@@ -3,9 +3,10 @@
 
 use crate::geometry::{Point, Ring, Shape, for_message, point_of_text, ring, with_holes};
 
-/// Parses a polygon file: a line with its name, then sections, then a last `END`, which may be
-/// missing. A section is a line with its name, a line for each point, and `END`. A section whose
-/// name starts with `!` is a hole; its outer ring may be before or after it.
+/// Parses a polygon file: a line with the name of the polygon, then sections, then a last `END`,
+/// which may be missing. A section is a line with the name of the section, a line for each point,
+/// and `END`. A section whose name starts with `!` is a hole; the outer ring around the hole may be
+/// before or after it.
 pub(super) fn parse(text: &[u8]) -> Result<Shape, String> {
     let text = String::from_utf8_lossy(text);
     let mut lines = (1usize..)
@@ -77,8 +78,8 @@ fn position(text: &str) -> Result<Point, String> {
     }
 }
 
-/// Removes a last point that repeats the first. The format does not require it, but most files have
-/// it.
+/// Removes a last point that repeats the first. The format does not require such a point, but most
+/// files have one.
 fn drop_closing_point(points: &mut Vec<Point>) {
     if points.len() > 3 && points.first() == points.last() {
         points.pop();

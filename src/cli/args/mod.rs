@@ -1,4 +1,4 @@
-//! Groups of arguments that several commands share. Each decides about its options once, and commands see the decision.
+//! Groups of arguments that several commands share. Methods convert each group to options of the library.
 
 mod objects;
 mod output;

@@ -1,4 +1,4 @@
-//! Which objects a command deals with: by kind, by tags, by id.
+//! Arguments that choose objects by kind, by tags or by id.
 
 use crate::cli::complain;
 use crate::commands::IdSource;
@@ -42,7 +42,7 @@ pub struct KindArgs {
 }
 
 impl KindArgs {
-    /// The kinds given, or all.
+    /// The kinds that were given; all kinds if none was given.
     pub fn set(&self) -> KindSet {
         if self.kinds.is_empty() {
             KindSet::ALL
@@ -65,7 +65,7 @@ pub struct ExpressionArgs {
 }
 
 impl ExpressionArgs {
-    /// The expressions, those of files first.
+    /// Parses the expressions, those in files first. An error in a file names the file and the line.
     pub fn parse(&self) -> Result<Vec<TagExpression>> {
         let mut expressions = Vec::new();
         for path in &self.expression_files {
@@ -111,7 +111,7 @@ pub struct IdArgs {
 }
 
 impl IdArgs {
-    /// The sources of ids.
+    /// Parses the ids that are arguments, and returns them with the paths of the files that contain further ids.
     pub fn source(&self) -> Result<IdSource> {
         let mut ids = Vec::new();
         for text in &self.ids {
@@ -125,7 +125,7 @@ impl IdArgs {
         })
     }
 
-    /// Prints ids to standard error where --verbose-ids is given.
+    /// Prints ids to standard error if --verbose-ids was given: a line for each kind, which begins with `what`.
     pub fn print(&self, what: &str, ids: &IdSets) {
         if self.verbose_ids {
             for kind in ObjectKind::ALL {

@@ -1,4 +1,4 @@
-//! Outputs: where they go, in which format, and how they are written.
+//! Arguments for outputs: path, format, encoding and header fields.
 
 use crate::InputFormat;
 use crate::commands::cat::Format;
@@ -25,16 +25,16 @@ pub struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// The output of a command that writes PBF.
+    /// The options of an output in PBF. Fails like [`WriteArgs::target`].
     pub fn options(&self) -> Result<OutputOptions> {
         Ok(self.write.output(self.target()?))
     }
-    /// Where the output goes.
+    /// The target of an output in PBF. Fails like [`WriteArgs::target`].
     pub fn target(&self) -> Result<OutputTarget> {
         self.write.target(&self.output)
     }
 
-    /// Where the output goes where it is text.
+    /// The target of an output in a text format.
     pub fn text_target(&self) -> OutputTarget {
         text_target(&self.output, self.write.overwrite)
     }
@@ -81,14 +81,16 @@ pub struct WriteArgs {
 }
 
 impl WriteArgs {
-    /// An output that is written as the arguments say.
+    /// The options of an output in PBF with the given target.
     pub fn output(&self, target: OutputTarget) -> OutputOptions {
         OutputOptions::new(target)
             .write(self.options())
             .header(self.header())
     }
 
-    /// A path from the command line as an output.
+    /// Makes the target of an output in PBF from a path on the command line; `-` is standard output. Fails if
+    /// --output-format is a text format, or is not given and the file name does not end as that of a PBF file. Fails if
+    /// standard output is a terminal.
     pub fn target(&self, path: &Path) -> Result<OutputTarget> {
         if let Some(Format::Text(..)) = self.output_format {
             bail!("this command writes PBF; `pbfhogg cat` makes text of it");
@@ -121,7 +123,8 @@ impl WriteArgs {
         })
     }
 
-    /// The format that the output is in: as given, or as the name says. Standard output and devices get PBF.
+    /// The format of the output: that of --output-format, or else the one that the file name ends with. Without
+    /// --output-format, standard output and devices get PBF, and an unknown ending is an error.
     pub fn format(&self, path: &Path) -> Result<Format> {
         let of_name = || match is_stdout(path) || is_device(path) {
             true => Some(Format::Pbf),
@@ -137,7 +140,7 @@ impl WriteArgs {
         }
     }
 
-    /// How the output is written.
+    /// The options for encoding PBF.
     pub fn options(&self) -> WriteOptions {
         WriteOptions {
             compression: self.compression.unwrap_or_default(),
@@ -148,7 +151,7 @@ impl WriteArgs {
         }
     }
 
-    /// What the header says.
+    /// The header fields that the arguments set.
     pub fn header(&self) -> HeaderOptions {
         HeaderOptions {
             generator: self.generator.clone(),
@@ -157,7 +160,7 @@ impl WriteArgs {
     }
 }
 
-/// The name of an input format.
+/// Parses the name of an input format. The suffix of a compression, as in `osm.gz`, is accepted and has no effect.
 pub(super) fn parse_input_format(text: &str) -> Result<InputFormat, String> {
     match text {
         "pbf" | "osm.pbf" | "osh.pbf" => Ok(InputFormat::Pbf),
@@ -173,17 +176,17 @@ fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-" || path == Path::new("/dev/stdout")
 }
 
-/// Whether a path leads to a device or a named pipe, whose name says nothing.
+/// Whether a path leads to a device or a named pipe, whose name does not show a format.
 fn is_device(path: &Path) -> bool {
     path.metadata()
         .is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }
 
-/// The format that the name of a file promises.
+/// The format that a file name ends with, in upper or lower case; `None` for an unknown ending.
 fn format_of_name(path: &Path) -> Option<Format> {
     let name = path.file_name()?.to_str()?.to_ascii_lowercase();
     let (_, ending) = name.split_once('.')?;
-    // Whatever stands before the ending may have dots, too.
+    // The name can have dots before the ending: tries the longest possible ending first.
     let mut endings = std::iter::successors(Some(ending), |rest| {
         rest.split_once('.').map(|(_, ending)| ending)
     });
@@ -214,7 +217,7 @@ fn parse_output_format(text: &str) -> Result<Format, String> {
     }
 }
 
-/// A path from the command line as an output of text.
+/// Makes the target of an output in a text format from a path on the command line; `-` is standard output.
 pub fn text_target(path: &Path, overwrite: bool) -> OutputTarget {
     match path.as_os_str() == "-" {
         true => OutputTarget::Stdout,
@@ -225,7 +228,7 @@ pub fn text_target(path: &Path, overwrite: bool) -> OutputTarget {
     }
 }
 
-/// Whether a name is one of a change file.
+/// Whether a file name ends as that of a change file: `.osc`, or `.osc` with the suffix of a compression.
 pub fn names_changes(path: &Path) -> bool {
     let name = path.to_string_lossy();
     [".osc", ".osc.gz", ".osc.bz2", ".osc.zst"]

@@ -1,4 +1,4 @@
-//! How the program runs, and how a run is reported.
+//! The options that every command has, and the report at the end of a run.
 
 use super::output::parse_input_format;
 use crate::cli::progress::Terminal;
@@ -68,7 +68,11 @@ impl RunArgs {
         ctx
     }
 
-    /// Ends a run: prints its report where standard output is free for it, and writes the statistics.
+    /// Ends a run. Writes the statistics if --stats was given, and prints the statistics to standard error if --verbose
+    /// was given. If standard output is free and not taken by `--stats -`, prints the summary there: as JSON with
+    /// --json, else as the result of `text`, unless --quiet was given. Always returns [`Answer::Yes`].
+    ///
+    /// Fails if a write fails, and for `--stats -` if standard output is not free.
     pub fn report<S: Serialize>(
         &self,
         ctx: &Context,
@@ -108,9 +112,9 @@ impl RunArgs {
 /// The use of standard output by a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stdout {
-    /// A report may be printed.
+    /// The command has written nothing to standard output: a report may be printed there.
     Free,
-    /// The result goes there.
+    /// The result of the command goes to standard output.
     Taken,
 }
 
@@ -121,7 +125,7 @@ impl From<&OutputTarget> for Stdout {
 }
 
 impl Stdout {
-    /// `Free` or `Taken`.
+    /// [`Stdout::Free`] if `is_free`, else [`Stdout::Taken`].
     pub const fn free_if(is_free: bool) -> Self {
         if is_free { Self::Free } else { Self::Taken }
     }

@@ -1,4 +1,4 @@
-//! Values that several commands take.
+//! Types and parsers of argument values that several commands take.
 
 use crate::pbf::InfoFields;
 use clap::ValueEnum;
@@ -14,7 +14,7 @@ pub enum Attribute {
 }
 
 impl Attribute {
-    /// The attributes together.
+    /// The set of the given attributes.
     pub fn all_of(attributes: &[Self]) -> InfoFields {
         let fields = attributes.iter().map(|attribute| match attribute {
             Self::Version => InfoFields::VERSION,
@@ -27,7 +27,7 @@ impl Attribute {
     }
 }
 
-/// Reads a number of bytes: `1048576`, `500M`, `2G`, `1.5GB`.
+/// Parses a number of bytes: `1048576`, `500M`, `2G`, `1.5GB`. The suffixes are powers of 1000.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let bad = || format!("'{text}' is not a size like 500M or 2G");
     let lower = text.trim().to_ascii_lowercase();

@@ -138,8 +138,8 @@ fn is_crossing(a: (Point, Point), b: (Point, Point)) -> bool {
 }
 
 /// Whether a polygon with vertices on multiples of three is valid. If no edges cross, every face
-/// has its corners on multiples of three, so it contains a point with integer coordinates that is
-/// on no edge; the winding number at that point decides about the face.
+/// has its corners on multiples of three, so the face contains a point with integer coordinates that
+/// is on no edge. The winding number at that point is that of the whole face.
 fn is_sound(polygon: &Polygon, limit: i32) -> bool {
     let rings: Vec<&Ring> = std::iter::once(&polygon.outer)
         .chain(&polygon.holes)

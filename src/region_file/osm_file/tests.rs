@@ -6,8 +6,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Nodes 11 to 99 without zeros. The digits of an id are the coordinates: node 34 lies at longitude
-/// 3, latitude 4.
+/// The nodes from 11 to 99 whose ids have no digit 0. The digits of an id are the coordinates: node
+/// 34 lies at longitude 3, latitude 4.
 fn nodes() -> String {
     let ids = (1..10).flat_map(|lon| (1..10).map(move |lat| (lon, lat)));
     ids.map(|(lon, lat)| format!("<node id='{lon}{lat}' version='1' lon='{lon}' lat='{lat}'/>\n"))
