@@ -44,7 +44,7 @@ pub struct EncodedText {
     crc: Option<Crc>,
 }
 
-    /// Encodes chunks of text. Each worker needs an encoder of its own.
+/// Encodes chunks of text. Each worker needs an encoder of its own.
 pub struct TextEncoder {
     compression: TextCompression,
     deflate: Option<Compress>,
