@@ -106,3 +106,37 @@ fn files_have_at_most_600_lines() {
     let long: Vec<_> = long.map(|(name, _)| name).collect();
     assert!(long.is_empty(), "two ideas in one file? {long:?}");
 }
+
+/// The functions of a file with more than 60 lines, given its code as rustfmt formats it.
+fn long_functions(code: &str) -> Vec<String> {
+    let lines: Vec<&str> = code.lines().collect();
+    let mut long = Vec::new();
+    for (start, line) in lines.iter().enumerate() {
+        let indent = line.len() - line.trim_start().len();
+        let mut words = line.split_whitespace();
+        let Some(name) = words.by_ref().skip_while(|word| *word != "fn").nth(1) else {
+            continue;
+        };
+        let is_comment = line.trim_start().starts_with("//");
+        let end = format!("{:indent$}}}", "");
+        let len = lines.iter().skip(start).position(|line| **line == end);
+        if let Some(len) = len.filter(|len| !is_comment && *len >= 60) {
+            long.push(format!("{name}: {} lines", len + 1));
+        }
+    }
+    long
+}
+
+#[test]
+fn functions_have_at_most_60_lines() {
+    let long = sources().into_iter().flat_map(|(name, code)| {
+        let functions = long_functions(&code).into_iter();
+        functions.map(move |function| format!("src/{name}: {function}"))
+    });
+    let long: Vec<String> = long.collect();
+    assert!(
+        long.is_empty(),
+        "longer than a screen:\n{}",
+        long.join("\n")
+    );
+}

@@ -483,7 +483,7 @@ fn what_was_not_checked_is_not_called_none() {
     let refs = [way(1, &[9], &[]), relation(1, &[(Kind::Way, 5, "")], &[])];
     let path = file_of(dir.path(), "u.osm.pbf", &[&nodes, &refs[..1], &refs[1..]]);
     let text = ask(&[&"check", &path]).stdout;
-    let hint = "ids that come again: not checked: the file is not sorted; --full looks";
+    let hint = "ids that occur again: not checked: the file is not sorted; --full checks it";
     assert!(text.contains(hint), "{text}");
     let json = ask(&[&"check", &"--json", &path]).json();
     assert!(json["duplicates"].is_null());

@@ -1,7 +1,7 @@
 use super::args::{KindArgs, RunArgs};
 use super::{Answer, show};
 use crate::cli::args::Stdout;
-use crate::commands::check::{self, IndexCheck, Summary};
+use crate::commands::check::{self, IndexCheck, Missing, Summary};
 use crate::osm::ObjectKind;
 use anyhow::Result;
 use std::fmt::Write;
@@ -31,7 +31,7 @@ pub struct Args {
     /// Check that the nodes of ways are in the file
     #[arg(long)]
     refs: bool,
-    /// Find ids that come again anywhere, also in a file that is not in order
+    /// Find ids that occur again anywhere, also in a file that is not in order
     #[arg(long)]
     full: bool,
     /// Check that all blobs can be read and are what the file's indexes say
@@ -79,12 +79,7 @@ pub fn run(args: &Args, refs_only: bool) -> Result<Answer> {
 fn text(args: &Args, summary: &Summary) -> String {
     let mut out = String::new();
     if args.show_ids {
-        for dangling in &summary.listed_refs {
-            let [kind, in_kind] = [dangling.kind, dangling.in_kind].map(ObjectKind::letter);
-            let _ = writeln!(out, "{kind}{} in {in_kind}{}", dangling.id, dangling.in_id);
-        }
-        let missing = summary.missing.map_or(0, |missing| missing.total());
-        left_out(&mut out, missing, summary.listed_refs.len());
+        put_dangling(&mut out, summary);
     }
     let path = args.input.display();
     if let Some(index) = &summary.index {
@@ -100,59 +95,72 @@ fn text(args: &Args, summary: &Summary) -> String {
     ];
     let counts = counts.map(|(count, kind)| show::counted(count.unwrap_or(0), kind));
     let _ = writeln!(out, "{path}: {}", counts.join(", "));
-    if let Some(disorder) = summary.out_of_order {
-        for violation in &summary.listed_ids {
-            let _ = writeln!(
-                out,
-                "  {}{} in blob {} {}",
-                violation.kind.letter(),
-                violation.id,
-                violation.blob,
-                if violation.duplicate {
-                    "comes again"
-                } else {
-                    "is out of order"
-                },
-            );
-        }
-        left_out(&mut out, summary.id_violations(), summary.listed_ids.len());
-        let disorder = show::number(disorder);
-        let _ = match (summary.duplicates, summary.duplicates_in_a_row) {
-            (Some(0), _) if summary.out_of_order == Some(0) => {
-                writeln!(out, "ids: in order, none twice")
-            }
-            (Some(duplicates), _) => writeln!(
-                out,
-                "ids: {disorder} out of order, {} that come again",
-                show::number(duplicates)
-            ),
-            (None, in_a_row) => {
-                let in_a_row = in_a_row.filter(|count| *count > 0);
-                let in_a_row = in_a_row.map_or(String::new(), |count| {
-                    format!(", {} that follow themselves", show::number(count))
-                });
-                writeln!(
-                    out,
-                    "ids: {disorder} out of order{in_a_row}\n\
-                     ids that come again: not checked: the file is not sorted; --full looks"
-                )
-            }
-        };
+    if let Some(out_of_order) = summary.out_of_order {
+        put_ids(&mut out, summary, out_of_order);
     }
-    if let Some(missing) = summary.missing {
-        let lines = [
-            ("nodes in ways", missing.nodes_in_ways),
-            ("nodes in relations", missing.nodes_in_relations),
-            ("ways in relations", missing.ways_in_relations),
-            ("relations in relations", missing.relations_in_relations),
-        ];
-        for (what, count) in lines {
-            if let Some(count) = count {
-                let _ = writeln!(out, "{what} missing: {}", show::number(count));
-            }
-        }
+    if let Some(missing) = &summary.missing {
+        put_missing(&mut out, missing);
     }
     out
+}
+
+/// Appends the listed references to missing objects.
+fn put_dangling(out: &mut String, summary: &Summary) {
+    for dangling in &summary.listed_refs {
+        let [kind, in_kind] = [dangling.kind, dangling.in_kind].map(ObjectKind::letter);
+        let _ = writeln!(out, "{kind}{} in {in_kind}{}", dangling.id, dangling.in_id);
+    }
+    let missing = summary.missing.map_or(0, |missing| missing.total());
+    left_out(out, missing, summary.listed_refs.len());
+}
+
+/// Appends the listed violations of the order of ids, and their counts.
+fn put_ids(out: &mut String, summary: &Summary, out_of_order: u64) {
+    for violation in &summary.listed_ids {
+        let letter = violation.kind.letter();
+        let problem = match violation.duplicate {
+            true => "occurs again",
+            false => "is out of order",
+        };
+        let (id, blob) = (violation.id, violation.blob);
+        let _ = writeln!(out, "  {letter}{id} in blob {blob} {problem}");
+    }
+    left_out(out, summary.id_violations(), summary.listed_ids.len());
+    let disorder = show::number(out_of_order);
+    let _ = match (summary.duplicates, summary.duplicates_in_a_row) {
+        (Some(0), _) if out_of_order == 0 => writeln!(out, "ids: in order, none twice"),
+        (Some(duplicates), _) => writeln!(
+            out,
+            "ids: {disorder} out of order, {} that occur again",
+            show::number(duplicates)
+        ),
+        (None, in_a_row) => {
+            let in_a_row = in_a_row.filter(|count| *count > 0);
+            let in_a_row = in_a_row.map_or(String::new(), |count| {
+                format!(", {} equal to the id before", show::number(count))
+            });
+            writeln!(
+                out,
+                "ids: {disorder} out of order{in_a_row}\n\
+                 ids that occur again: not checked: the file is not sorted; --full checks it"
+            )
+        }
+    };
+}
+
+/// Appends the numbers of missing objects that were checked.
+fn put_missing(out: &mut String, missing: &Missing) {
+    let lines = [
+        ("nodes in ways", missing.nodes_in_ways),
+        ("nodes in relations", missing.nodes_in_relations),
+        ("ways in relations", missing.ways_in_relations),
+        ("relations in relations", missing.relations_in_relations),
+    ];
+    for (objects, count) in lines {
+        if let Some(count) = count {
+            let _ = writeln!(out, "{objects} missing: {}", show::number(count));
+        }
+    }
 }
 
 /// Appends a line with the number of violations that are not listed, if there are any.

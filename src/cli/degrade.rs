@@ -1,6 +1,6 @@
 use super::args::{OutputArgs, RunArgs};
 use super::{Answer, show};
-use crate::commands::degrade::{self, Harm};
+use crate::commands::degrade::{self, Defects};
 use anyhow::Result;
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 /// The result is valid, and the same every time. At least one way has to be given.
 #[derive(Debug, clap::Args)]
 #[command(
-    group = clap::ArgGroup::new("harm").required(true).multiple(true),
+    group = clap::ArgGroup::new("defects").required(true).multiple(true),
     after_help = "Examples:
   pbfhogg degrade --unsort --strip-index berlin.osm.pbf -o unsorted.osm.pbf
   pbfhogg degrade --drop-ids 100:1 berlin.osm.pbf -o with-dangling-references.osm.pbf"
@@ -19,22 +19,22 @@ pub struct Args {
     #[arg(value_name = "FILE")]
     input: PathBuf,
     /// Put the blobs in any order
-    #[arg(long, group = "harm")]
+    #[arg(long, group = "defects")]
     unsort: bool,
     /// Put the objects of each blob in any order
-    #[arg(long, group = "harm")]
+    #[arg(long, group = "defects")]
     unsort_intra: bool,
     /// Leave out the table of contents and the indexes of blobs
-    #[arg(long, group = "harm")]
+    #[arg(long, group = "defects")]
     strip_index: bool,
     /// Take the coordinates of nodes out of ways
-    #[arg(long, group = "harm")]
+    #[arg(long, group = "defects")]
     strip_locations: bool,
     /// Take the bounding box out of the header
-    #[arg(long, group = "harm")]
+    #[arg(long, group = "defects")]
     strip_bbox: bool,
     /// Leave out N objects, whatever refers to them; another SEED chooses others
-    #[arg(long, group = "harm", value_name = "N[:SEED]", value_parser = parse_drop)]
+    #[arg(long, group = "defects", value_name = "N[:SEED]", value_parser = parse_drop)]
     drop_ids: Option<(u64, u64)>,
     #[command(flatten)]
     output: OutputArgs,
@@ -47,7 +47,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     let options = degrade::Options {
         input: args.input.clone(),
         output: args.output.options()?,
-        harm: Harm {
+        defects: Defects {
             unsort: args.unsort,
             unsort_intra: args.unsort_intra,
             strip_index: args.strip_index,

@@ -1,7 +1,7 @@
 use super::args::RunArgs;
 use super::{Answer, inspect_views, print, show, show_object, tags_count, usage};
 use crate::cli::args::Stdout;
-use crate::commands::inspect::{self, Questions, Summary};
+use crate::commands::inspect::{self, KindSummary, Questions, Summary};
 use crate::file::IndexKind;
 use anyhow::{Result, bail};
 use std::fmt::Write;
@@ -185,17 +185,8 @@ fn report(summary: &Summary) -> String {
     };
     line("Index", format!("{}{hint}", summary.index));
     line("Order", order(summary).to_owned());
-    let payload = summary
-        .payload_bytes
-        .map(|bytes| format!(", {} uncompressed", show::bytes(bytes)));
-    line(
-        "Blobs",
-        format!(
-            "{}{}",
-            show::number(summary.blobs),
-            payload.unwrap_or_default()
-        ),
-    );
+    let blobs = show::number(summary.blobs) + &payload_note(summary);
+    line("Blobs", blobs);
     let kinds = [
         (summary.nodes, "node"),
         (summary.ways, "way"),
@@ -208,12 +199,24 @@ fn report(summary: &Summary) -> String {
         "Objects",
         format!("{} ({kinds})", show::number(summary.objects)),
     );
+    put_kinds(&mut out, &summary.kinds);
+    out
+}
+
+/// The uncompressed size, as a note behind the number of blobs; empty if it is not known.
+fn payload_note(summary: &Summary) -> String {
+    let note = |bytes| format!(", {} uncompressed", show::bytes(bytes));
+    summary.payload_bytes.map(note).unwrap_or_default()
+}
+
+/// Appends the table of the kinds of objects.
+fn put_kinds(out: &mut String, kinds: &[KindSummary]) {
     let _ = writeln!(
         out,
         "\n{:<10}{:>16}{:>10}{:>12}   ids",
         "", "objects", "blobs", "size"
     );
-    for kind in &summary.kinds {
+    for kind in kinds {
         let ids = match (kind.min_id, kind.max_id) {
             (Some(min), Some(max)) => format!("{min} to {max}"),
             _ => String::new(),
@@ -227,7 +230,6 @@ fn report(summary: &Summary) -> String {
             show::bytes(kind.bytes),
         );
     }
-    out
 }
 
 fn replication(summary: &Summary) -> Option<String> {

@@ -87,18 +87,7 @@ pub fn mistake(error: &clap::Error) -> Option<String> {
         true => "see `pbfhogg --help`".to_owned(),
         false => format!("see `pbfhogg {command} --help`"),
     };
-    let text = |kind| match error.get(kind) {
-        Some(ContextValue::String(text)) => Some(text.clone()),
-        Some(ContextValue::Strings(texts)) => Some(texts.join(" ")),
-        Some(ContextValue::StyledStr(text)) => Some(text.to_string()),
-        _ => None,
-    };
-    let who = if command.is_empty() {
-        "pbfhogg"
-    } else {
-        &command
-    };
-    let argument = text(ContextKind::InvalidArg).unwrap_or_default();
+    let argument = context(error, ContextKind::InvalidArg).unwrap_or_default();
     Some(match error.kind() {
         ErrorKind::DisplayHelp
         | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
@@ -108,64 +97,83 @@ pub fn mistake(error: &clap::Error) -> Option<String> {
                 Some(ContextValue::Strings(names)) => names.clone(),
                 _ => vec![argument],
             };
-            format!("{command}: {}; {help}", of_missing(&missing))
+            format!("{command}: {}; {help}", missing_arguments(&missing))
         }
-        ErrorKind::UnknownArgument => {
-            let meant = text(ContextKind::SuggestedArg);
-            let meant = meant.filter(|meant| is_near(meant, &argument));
-            match (argument.starts_with('-'), meant) {
-                (true, Some(meant)) => {
-                    format!("{who} has no option {argument}; did you mean {meant}? ({help})")
-                }
-                (true, None) => format!("{who} has no option {argument}; {help}"),
-                (false, _) if takes_one_file(error) => {
-                    format!("{command} takes one file; '{argument}' is one too many")
-                }
-                (false, _) => format!("{command}: '{argument}' is one argument too many; {help}"),
-            }
-        }
-        ErrorKind::InvalidSubcommand => {
-            let name = text(ContextKind::InvalidSubcommand).unwrap_or_default();
-            let commands = super::Cli::command();
-            let mut names = commands.get_subcommands().map(clap::Command::get_name);
-            let meant = names.find(|meant| is_near(meant, &name));
-            match meant {
-                Some(meant) => format!("there is no command '{name}'; did you mean {meant}?"),
-                None => format!("there is no command '{name}'; `pbfhogg --help` lists them all"),
-            }
-        }
-        _ => {
-            // Only the first line of clap's message states the mistake. Usage and tips follow.
-            let rendered = error.to_string();
-            let line = rendered.lines().next().unwrap_or_default();
-            let line = line.strip_prefix("error: ").unwrap_or(line).trim_end();
-            // clap took a second file for the name of a subcommand.
-            if let Some(rest) = line.strip_prefix("the subcommand '") {
-                let name = rest.split('\'').next().unwrap_or_default();
-                return Some(format!(
-                    "{command} takes one file; '{name}' is one too many"
-                ));
-            }
-            let json = match (
-                argument.as_str(),
-                command.contains("inspect") || command.contains("fileinfo"),
-            ) {
-                ("--jobs <N>", true) => " (JSON is --json)",
-                _ => "",
-            };
-            let values = match error.get(ContextKind::ValidValue) {
-                Some(ContextValue::Strings(values)) if !values.is_empty() => {
-                    format!(" (expected {})", values.join(", "))
-                }
-                _ => String::new(),
-            };
-            format!("{command}: {line}{values}{json}; {help}")
-        }
+        ErrorKind::UnknownArgument => unknown_argument(error, &command, &argument, &help),
+        ErrorKind::InvalidSubcommand => unknown_command(error),
+        _ => other_mistake(error, &command, &argument, &help),
     })
 }
 
+/// A text that clap attaches to an error.
+fn context(error: &clap::Error, kind: ContextKind) -> Option<String> {
+    match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        Some(ContextValue::Strings(texts)) => Some(texts.join(" ")),
+        Some(ContextValue::StyledStr(text)) => Some(text.to_string()),
+        _ => None,
+    }
+}
+
+/// The message for an argument that the command does not take.
+fn unknown_argument(error: &clap::Error, command: &str, argument: &str, help: &str) -> String {
+    let program = if command.is_empty() {
+        "pbfhogg"
+    } else {
+        command
+    };
+    let meant = context(error, ContextKind::SuggestedArg);
+    let meant = meant.filter(|meant| is_near(meant, argument));
+    match (argument.starts_with('-'), meant) {
+        (true, Some(meant)) => {
+            format!("{program} has no option {argument}; did you mean {meant}? ({help})")
+        }
+        (true, None) => format!("{program} has no option {argument}; {help}"),
+        (false, _) if takes_one_file(error) => {
+            format!("{command} takes one file; '{argument}' is one too many")
+        }
+        (false, _) => format!("{command}: '{argument}' is one argument too many; {help}"),
+    }
+}
+
+/// The message for a command that does not exist.
+fn unknown_command(error: &clap::Error) -> String {
+    let name = context(error, ContextKind::InvalidSubcommand).unwrap_or_default();
+    let commands = super::Cli::command();
+    let mut names = commands.get_subcommands().map(clap::Command::get_name);
+    match names.find(|meant| is_near(meant, &name)) {
+        Some(meant) => format!("there is no command '{name}'; did you mean {meant}?"),
+        None => format!("there is no command '{name}'; `pbfhogg --help` lists them all"),
+    }
+}
+
+/// The message for a mistake without a wording of its own: the first line of clap's message. Usage and tips, which
+/// follow there, are left out.
+fn other_mistake(error: &clap::Error, command: &str, argument: &str, help: &str) -> String {
+    let rendered = error.to_string();
+    let line = rendered.lines().next().unwrap_or_default();
+    let line = line.strip_prefix("error: ").unwrap_or(line).trim_end();
+    // clap took a second file for the name of a subcommand.
+    if let Some(rest) = line.strip_prefix("the subcommand '") {
+        let name = rest.split('\'').next().unwrap_or_default();
+        return format!("{command} takes one file; '{name}' is one too many");
+    }
+    let has_json = command.contains("inspect") || command.contains("fileinfo");
+    let json = match (argument, has_json) {
+        ("--jobs <N>", true) => " (JSON is --json)",
+        _ => "",
+    };
+    let values = match error.get(ContextKind::ValidValue) {
+        Some(ContextValue::Strings(values)) if !values.is_empty() => {
+            format!(" (expected {})", values.join(", "))
+        }
+        _ => String::new(),
+    };
+    format!("{command}: {line}{values}{json}; {help}")
+}
+
 /// The message for required arguments that are missing, given their names as clap formats them.
-fn of_missing(names: &[String]) -> String {
+fn missing_arguments(names: &[String]) -> String {
     let is_output = |name: &String| name.starts_with("--output <");
     let others: Vec<&str> = names
         .iter()

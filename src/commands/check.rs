@@ -11,9 +11,9 @@ use crate::error::Result;
 use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds};
 use crate::index::IdSet;
 use crate::osm::{KindSet, ObjectKind, id_from_rank};
-use crate::pbf::{BlobEntry, Block, feature};
+use crate::pbf::feature;
 use crate::runtime::Context;
-use blob_check::{BlobCheck, Ends, Found, Order, Position};
+use blob_check::{Ends, Found, KindCheck, Order, Position};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -289,88 +289,59 @@ impl Check<'_> {
     /// Checks all objects of one kind. The kinds that their references lead to, except relations, must have been
     /// checked before.
     fn kind(&mut self, kind: ObjectKind, ctx: &Context) -> Result<()> {
-        let checks_ids = self.options.ids && self.options.kinds.contains(kind);
-        let collects = self.needs_set(kind);
-        let refs = self.checks_refs_of(kind);
-        let plan = self.plan;
-        let blobs: Vec<(&BlobEntry, usize)> = plan
-            .entries
-            .iter()
-            .zip(0..)
-            .filter(|(entry, _)| entry.kinds.contains(kind))
-            .collect();
-        let is_known = |entry: &BlobEntry| entry.kinds.single().is_some();
-        if !checks_ids && !collects && !refs {
-            // Only the number of objects is needed, which the entry of a blob of one kind gives.
-            let counted = blobs.iter().filter(|(entry, _)| is_known(entry));
-            let count: u64 = counted.map(|(entry, _)| u64::from(entry.count)).sum();
-            *self.counter(kind) += count;
-            if blobs.iter().all(|(entry, _)| is_known(entry)) {
-                return Ok(());
+        let (file, plan) = (self.file, self.plan);
+        let check = KindCheck {
+            kind,
+            history: self.history,
+            checks_ids: self.options.ids && self.options.kinds.contains(kind),
+            collects: self.needs_set(kind),
+            refs: self.checks_refs_of(kind),
+            full: self.options.full,
+        };
+        let (mut blobs, mut counted) = (Vec::new(), 0);
+        for (index, entry) in plan.entries.iter().enumerate() {
+            match entry.kinds.contains(kind) {
+                true if check.needs_payload(entry) => blobs.push((entry, index)),
+                true => counted += u64::from(entry.count),
+                false => {}
             }
         }
-        let counts_only = !checks_ids && !collects && !refs;
-        let (history, file, full) = (self.history, self.file, self.options.full);
+        *self.counter(kind) += counted;
+        if blobs.is_empty() {
+            return Ok(());
+        }
         let mut own = std::mem::take(&mut self.sets[kind as usize]);
         let others = std::mem::take(&mut self.sets);
-        let name = match kind {
-            ObjectKind::Node => "check nodes",
-            ObjectKind::Way => "check ways",
-            ObjectKind::Relation => "check relations",
-        };
         let mut last_id: Option<i64> = None;
-        let blobs = blobs.into_iter();
-        let blobs = blobs.filter(|(entry, _)| !(counts_only && is_known(entry)));
-        BlobPass::new(name, &file.input, ctx).holding(2).run(
-            blobs.collect(),
-            || (),
-            |reader, (), (entry, index)| {
-                reader.decode(entry, |payload| {
-                    let block = Block::parse_bare(payload)?;
-                    let check = BlobCheck {
-                        kind,
-                        entry,
-                        history,
-                        checks_ids,
-                        collects,
-                        full,
-                    };
-                    let mut found = match checks_ids || collects || !is_known(entry) {
-                        true => check.keys(&block)?,
-                        false => Found {
-                            count: u64::from(entry.count),
-                            ..Found::default()
-                        },
-                    };
-                    if refs {
-                        check.refs(&block, &others, &mut found)?;
+        BlobPass::new(check.name(), &file.input, ctx)
+            .holding(2)
+            .run(
+                blobs,
+                || (),
+                |reader, (), (entry, index)| {
+                    let found = reader.decode(entry, |payload| check.blob(entry, payload, &others));
+                    found.map(|found| Found { index, ..found })
+                },
+                |mut found| {
+                    for (position, id) in (0..).zip(std::mem::take(&mut found.ids)) {
+                        let is_new = own.insert(id);
+                        // In a history file, the versions of an object are adjacent: an id that repeats there is no
+                        // violation.
+                        let is_version = check.history && last_id.replace(id) == Some(id);
+                        if !is_new && !is_version && check.full && check.checks_ids {
+                            let violation = IdViolation {
+                                kind,
+                                id,
+                                blob: self.number(found.index),
+                                duplicate: true,
+                            };
+                            found.violations.push(((kind, position, true), violation));
+                        }
                     }
-                    Ok(Found { index, ..found })
-                })
-            },
-            |mut found| {
-                for (place, id) in (0..).zip(std::mem::take(&mut found.ids)) {
-                    let is_new = own.insert(id);
-                    // In a history file, the versions of an object are adjacent: an id that repeats there is no
-                    // violation.
-                    let is_version = history && last_id.replace(id) == Some(id);
-                    if !is_new && !is_version && full && checks_ids {
-                        let violation = IdViolation {
-                            kind,
-                            id,
-                            blob: plan
-                                .entries
-                                .get(found.index)
-                                .map_or(0, |entry| entry.number),
-                            duplicate: true,
-                        };
-                        found.violations.push(((kind, place, true), violation));
-                    }
-                }
-                self.take(kind, found);
-                Ok(())
-            },
-        )?;
+                    self.take(kind, found);
+                    Ok(())
+                },
+            )?;
         self.sets = others;
         self.sets[kind as usize] = own;
         Ok(())
@@ -391,8 +362,8 @@ impl Check<'_> {
         if let Some(ends) = self.ends.get_mut(found.index) {
             *ends = ends.or(found.ends);
         }
-        for (place, violation) in found.violations {
-            self.violation((found.index, place), violation);
+        for (position, violation) in found.violations {
+            self.violation((found.index, position), violation);
         }
         for dangling in found.dangling {
             self.dangling(dangling);
@@ -401,7 +372,7 @@ impl Check<'_> {
     }
 
     /// Counts a violation, and lists it if it is among the first.
-    fn violation(&mut self, place: (usize, Position), violation: IdViolation) {
+    fn violation(&mut self, position: (usize, Position), violation: IdViolation) {
         let counter = if violation.duplicate {
             &mut self.summary.duplicates
         } else {
@@ -409,7 +380,7 @@ impl Check<'_> {
         };
         *counter = Some(counter.unwrap_or(0) + 1);
         // Violations are not found in file order, but the first in file order are listed.
-        self.ids.insert(place, violation);
+        self.ids.insert(position, violation);
         if self.ids.len() > self.options.max_listed {
             self.ids.pop_last();
         }

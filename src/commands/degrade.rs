@@ -9,7 +9,7 @@ use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PlanNeeds, WriteOptions, Written};
 use crate::io::SizeHint;
 use crate::pbf::{
-    BlobEntry, BlobFlags, Block, EditScript, FrameEncoder, RawElement, SourceStrings,
+    BlobEntry, BlobFlags, Block, EditScript, FrameEncoder, HeaderBlock, RawElement, SourceStrings,
     SpliceOptions, feature, splice_block,
 };
 use crate::runtime::Context;
@@ -27,16 +27,16 @@ pub struct Options {
     /// The output: where it goes, how it is written, and its header.
     pub output: OutputOptions,
     /// The properties that make the output awkward; at least one has to be set.
-    pub harm: Harm,
+    pub defects: Defects,
 }
 
 impl Options {
     /// Options with the given input, output and properties.
-    pub fn new(input: impl Into<PathBuf>, output: OutputOptions, harm: Harm) -> Self {
+    pub fn new(input: impl Into<PathBuf>, output: OutputOptions, defects: Defects) -> Self {
         Self {
             input: input.into(),
             output,
-            harm,
+            defects,
         }
     }
 }
@@ -44,7 +44,7 @@ impl Options {
 /// The properties that make an output awkward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub struct Harm {
+pub struct Defects {
     /// Whether blobs are in random order or, if there is only one blob, its objects.
     pub unsort: bool,
     /// Whether the objects of each blob are in random order.
@@ -58,6 +58,30 @@ pub struct Harm {
     /// The number of objects to leave out, and the seed that selects them. Other objects may still refer to them.
     /// `None` leaves out none.
     pub drop: Option<(u64, u64)>,
+}
+
+impl Defects {
+    /// The header of an output with these properties.
+    fn header(&self, input: &HeaderBlock) -> HeaderBlock {
+        let mut header = input.clone();
+        header.set_optional(feature::SORTED, false);
+        if self.strip_bbox {
+            header.bbox_nano = None;
+        }
+        if self.strip_locations {
+            header.set_locations(None);
+        }
+        header
+    }
+
+    /// The write options of an output with these properties.
+    fn write_options(&self, write: WriteOptions) -> WriteOptions {
+        WriteOptions {
+            toc: write.toc && !self.strip_index,
+            blob_index: write.blob_index && !self.strip_index,
+            ..write
+        }
+    }
 }
 
 /// The result of `degrade`.
@@ -89,40 +113,26 @@ const DROPS: u64 = 3;
 ///
 /// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, its file system
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)).
-/// - No property of [`Harm`] is set.
+/// - No property of [`Defects`] is set.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(1);
-    let harm = options.harm;
-    if harm == Harm::default() {
+    let defects = options.defects;
+    if defects == Defects::default() {
         return Err(Error::Usage(
-            "say in what way the file is to be degraded".into(),
+            "no option says how to degrade the file; see `pbfhogg degrade --help`".into(),
         ));
     }
     let file = input::open_to_copy(&options.input, &options.output.write, ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
-    let drops = Drops::choose(&plan, harm.drop);
+    let drops = Drops::choose(&plan, defects.drop);
     let mut entries = plan.entries;
-    if harm.unsort {
-        shuffle(&mut entries, &mut Random::seeded(&[BLOBS]));
-        // A random order of few blobs may be the original one.
-        if entries.is_sorted_by_key(|entry| entry.offset) {
-            entries.reverse();
-        }
+    if defects.unsort {
+        let mut random = Random::seeded(&[BLOBS]);
+        disorder(&mut entries, &mut random, |entry| entry.offset);
     }
-    let mut header = file.header.clone();
-    header.set_optional(feature::SORTED, false);
-    if harm.strip_bbox {
-        header.bbox_nano = None;
-    }
-    if harm.strip_locations {
-        header.set_locations(None);
-    }
+    let mut header = defects.header(&file.header);
     options.output.header.apply(&mut header);
-    let write = WriteOptions {
-        toc: options.output.write.toc && !harm.strip_index,
-        blob_index: options.output.write.blob_index && !harm.strip_index,
-        ..options.output.write
-    };
+    let write = defects.write_options(options.output.write);
     let size_hint = SizeHint::default();
     let mut sink = Sink::create(options.output.target.clone(), header, write, size_hint, ctx)?;
     let dropped = AtomicU64::new(0);
@@ -140,19 +150,17 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         |(), entry, payload, encoder| {
             let positions = drops.in_blob(entry);
             dropped.fetch_add(positions.len() as u64, Ordering::Relaxed);
-            let has_locations = entry.flags.has(BlobFlags::LOCATIONS) && harm.strip_locations;
-            let is_shuffled = harm.unsort_intra || (harm.unsort && alone);
+            let has_locations = entry.flags.has(BlobFlags::LOCATIONS) && defects.strip_locations;
+            let is_shuffled = defects.unsort_intra || (defects.unsort && alone);
             if positions.is_empty() && !has_locations && !is_shuffled {
                 return Ok((Rewritten::No, ()));
             }
-            make(
-                entry,
-                payload,
-                &positions,
-                has_locations,
+            let change = BlobChange {
+                dropped: positions,
+                drops_locations: has_locations,
                 is_shuffled,
-                encoder,
-            )?;
+            };
+            change.apply(entry, payload, encoder)?;
             Ok((Rewritten::Yes, ()))
         },
         |()| (),
@@ -163,67 +171,75 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     })
 }
 
-/// Adds the objects of a block to an encoder, except those at the positions `dropped`: in random order if
-/// `is_shuffled`, and without the coordinates in ways if `drop_locations`.
-fn make(
-    entry: &BlobEntry,
-    payload: &[u8],
-    dropped: &FxHashSet<u32>,
-    drop_locations: bool,
+/// The change of one blob.
+struct BlobChange {
+    /// The positions of the objects to leave out.
+    dropped: FxHashSet<u32>,
+    /// Whether coordinates are removed from ways.
+    drops_locations: bool,
+    /// Whether the objects are put into random order.
     is_shuffled: bool,
-    encoder: &mut FrameEncoder,
-) -> Result<(), FormatError> {
-    let is_kept = |position: u32| !dropped.contains(&position);
-    if !is_shuffled {
-        let script = EditScript::keeping((0..entry.count).map(is_kept));
-        let options = SpliceOptions {
-            drop_locations,
-            ..SpliceOptions::default()
-        };
-        let mut spliced = Vec::new();
-        if splice_block(payload, &script, &[], options, &mut spliced)? {
-            return encoder.add_payload(&spliced);
-        }
-    }
-    let block = Block::parse(payload)?;
-    let mut objects: Vec<RawElement<'_>> = Vec::with_capacity(entry.count as usize);
-    let (mut cursor, mut position) = (block.cursor(), 0);
-    while let Some(object) = cursor.next()? {
-        if is_kept(position) {
-            objects.push(object);
-        }
-        position += 1;
-    }
-    if is_shuffled {
-        shuffle(
-            &mut objects,
-            &mut Random::seeded(&[OBJECTS, entry.number.into()]),
-        );
-        if objects.is_sorted_by_key(|object| object.key) {
-            objects.reverse();
-        }
-    }
-    let mut strings = SourceStrings::new(&block.strings);
-    if drop_locations {
-        encoder.drop_locations();
-    }
-    for object in objects {
-        encoder.add_raw(&object, &block.units, &mut strings)?;
-    }
-    encoder.end_block()
 }
 
-/// Puts the elements of a slice into random order.
-fn shuffle<T>(things: &mut [T], random: &mut Random) {
-    for last in (1..things.len()).rev() {
-        things.swap(last, random.below(last as u64 + 1) as usize);
+impl BlobChange {
+    /// Adds the objects of a changed block to an encoder.
+    fn apply(
+        &self,
+        entry: &BlobEntry,
+        payload: &[u8],
+        encoder: &mut FrameEncoder,
+    ) -> Result<(), FormatError> {
+        let is_kept = |position: u32| !self.dropped.contains(&position);
+        if !self.is_shuffled {
+            let script = EditScript::keeping((0..entry.count).map(is_kept));
+            let options = SpliceOptions {
+                drop_locations: self.drops_locations,
+                ..SpliceOptions::default()
+            };
+            let mut spliced = Vec::new();
+            if splice_block(payload, &script, &[], options, &mut spliced)? {
+                return encoder.add_payload(&spliced);
+            }
+        }
+        let block = Block::parse(payload)?;
+        let mut objects: Vec<RawElement<'_>> = Vec::with_capacity(entry.count as usize);
+        let (mut cursor, mut position) = (block.cursor(), 0);
+        while let Some(object) = cursor.next()? {
+            if is_kept(position) {
+                objects.push(object);
+            }
+            position += 1;
+        }
+        if self.is_shuffled {
+            let mut random = Random::seeded(&[OBJECTS, entry.number.into()]);
+            disorder(&mut objects, &mut random, |object| object.key);
+        }
+        let mut strings = SourceStrings::new(&block.strings);
+        if self.drops_locations {
+            encoder.drop_locations();
+        }
+        for object in objects {
+            encoder.add_raw(&object, &block.units, &mut strings)?;
+        }
+        encoder.end_block()
+    }
+}
+
+/// Puts the elements of a slice into random order, and never into the order of their keys.
+fn disorder<T, K: PartialOrd>(elements: &mut [T], random: &mut Random, key: impl Fn(&T) -> K) {
+    for last in (1..elements.len()).rev() {
+        elements.swap(last, random.below(last as u64 + 1) as usize);
+    }
+    // A random order of few elements may be the original one.
+    if elements.is_sorted_by_key(key) {
+        elements.reverse();
     }
 }
 
 /// The objects to leave out.
 struct Drops {
     /// The indices of the objects to leave out among all objects of the file, ascending.
-    places: Vec<u64>,
+    indices: Vec<u64>,
     /// The offset of each blob in the file, and the index of its first object among all objects of the file; ascending.
     starts: Vec<(u64, u64)>,
 }
@@ -242,14 +258,14 @@ impl Drops {
         // Floyd's algorithm draws distinct indices without retries.
         let mut chosen = FxHashSet::default();
         for last in total.saturating_sub(count)..total {
-            let place = random.below(last + 1);
-            if !chosen.insert(place) {
+            let index = random.below(last + 1);
+            if !chosen.insert(index) {
                 chosen.insert(last);
             }
         }
-        let mut places: Vec<u64> = chosen.into_iter().collect();
-        places.sort_unstable();
-        Self { places, starts }
+        let mut indices: Vec<u64> = chosen.into_iter().collect();
+        indices.sort_unstable();
+        Self { indices, starts }
     }
 
     /// The positions in a blob of the objects to leave out.
@@ -262,9 +278,9 @@ impl Drops {
             .and_then(|at| self.starts.get(at))
             .map_or(0, |start| start.1);
         let end = start + u64::from(entry.count);
-        let first = self.places.partition_point(|place| *place < start);
-        let places = self.places.get(first..).unwrap_or_default().iter();
-        let places = places.take_while(|place| **place < end);
-        places.map(|place| (place - start) as u32).collect()
+        let first = self.indices.partition_point(|index| *index < start);
+        let indices = self.indices.get(first..).unwrap_or_default().iter();
+        let indices = indices.take_while(|index| **index < end);
+        indices.map(|index| (index - start) as u32).collect()
     }
 }

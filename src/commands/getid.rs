@@ -2,16 +2,18 @@
 
 use super::ids;
 use super::ids::IdSource;
-use crate::engine::filter::{BlobDecision, FilterJob, FilterOutput, select_by_id, write_selected};
+use crate::engine::filter::{
+    BlobDecision, FilterJob, FilterOutput, Selection, select_by_id, write_selected,
+};
 use crate::engine::references::referenced;
 use crate::engine::sink::WriteSummary;
 use crate::engine::{OutputOptions, Selected, input};
-use crate::error::{Error, Result};
+use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PlanNeeds};
 use crate::index::IdSets;
 use crate::io::OpenOutput;
 use crate::osm::ObjectId;
-use crate::pbf::{BlobEntry, InfoFields};
+use crate::pbf::{BlobEntry, Block, InfoFields};
 use crate::runtime::Context;
 use serde::{Serialize, Serializer};
 use std::path::PathBuf;
@@ -114,25 +116,17 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let output = OpenOutput::open(options.output.target.clone())?;
     // A blob without an index is visited in the single pass. Following references takes several passes, which choose
     // blobs by kind and id range.
-    let needs = if options.add_referenced {
-        PlanNeeds::Ranges
-    } else {
-        PlanNeeds::Frames
+    let needs = match options.add_referenced {
+        true => PlanNeeds::Ranges,
+        false => PlanNeeds::Frames,
     };
     let plan = BlobPlan::open(&file, needs, ctx)?;
-    let added = if options.add_referenced {
-        referenced(&file, &plan, &wanted, None, ctx)?
-    } else {
-        IdSets::default()
+    let added = match options.add_referenced {
+        true => referenced(&file, &plan, &wanted, None, ctx)?,
+        false => IdSets::default(),
     };
     let mut header = file.header.clone();
     options.output.header.apply(&mut header);
-    let met = |entry: &BlobEntry| wanted.may_meet(entry) || added.may_meet(entry);
-    let decision = |entry: &BlobEntry| match (options.invert, met(entry)) {
-        (_, true) => BlobDecision::Visit,
-        (true, false) => BlobDecision::Copy,
-        (false, false) => BlobDecision::Drop,
-    };
     let job = FilterJob {
         name: "get objects",
         file: &file,
@@ -143,29 +137,16 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         outputs: vec![FilterOutput { output, header }],
         write: options.output.write,
     };
-    let only_referenced = if options.remove_tags {
-        Selected::Untagged
-    } else {
-        Selected::Whole
+    let rule = Rule {
+        options,
+        wanted: &wanted,
+        added: &added,
     };
     let mut found = IdSets::default();
     let kept = write_selected(
         job,
-        decision,
-        |_, block, selection| {
-            let mut found = Vec::new();
-            select_by_id(block, selection, |kind, id| {
-                let keep = match wanted.contains(kind, id) {
-                    true => Selected::whole_if(!options.invert),
-                    false if options.invert => return Selected::Whole,
-                    false if added.contains(kind, id) => only_referenced,
-                    false => return Selected::Drop,
-                };
-                found.push(ObjectId { kind, id });
-                keep
-            })?;
-            Ok(found)
-        },
+        |entry| rule.decide(entry),
+        |_, block, selection| rule.select(block, selection),
         |ids| found.extend(ids),
         ctx,
     )?;
@@ -181,4 +162,47 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         missing,
         wanted,
     })
+}
+
+/// The rule by which objects are kept.
+struct Rule<'a> {
+    options: &'a Options,
+    wanted: &'a IdSets,
+    /// The ids that the wanted objects refer to.
+    added: &'a IdSets,
+}
+
+impl Rule<'_> {
+    fn decide(&self, entry: &BlobEntry) -> BlobDecision {
+        let may_contain = self.wanted.may_meet(entry) || self.added.may_meet(entry);
+        match (self.options.invert, may_contain) {
+            (_, true) => BlobDecision::Visit,
+            (true, false) => BlobDecision::Copy,
+            (false, false) => BlobDecision::Drop,
+        }
+    }
+
+    /// Selects the objects of a block. Returns the wanted and referenced ids that occur in it.
+    fn select(
+        &self,
+        block: &Block<'_>,
+        selection: &mut Selection,
+    ) -> Result<Vec<ObjectId>, FormatError> {
+        let only_referenced = match self.options.remove_tags {
+            true => Selected::Untagged,
+            false => Selected::Whole,
+        };
+        let mut found = Vec::new();
+        select_by_id(block, selection, |kind, id| {
+            let keep = match self.wanted.contains(kind, id) {
+                true => Selected::whole_if(!self.options.invert),
+                false if self.options.invert => return Selected::Whole,
+                false if self.added.contains(kind, id) => only_referenced,
+                false => return Selected::Drop,
+            };
+            found.push(ObjectId { kind, id });
+            keep
+        })?;
+        Ok(found)
+    }
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::rc::Rc;
 
 /// The outcome of a blob of an input: the part of the output that replaces it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum BlobOutcome {
     /// Nothing is written.
     Drop,

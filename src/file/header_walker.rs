@@ -1,6 +1,6 @@
 //! Walks from frame to frame of a file and reads the headers only. The bodies of tables of contents are read, too.
 
-use crate::error::{FormatError, Result};
+use crate::error::{Error, FormatError, Result};
 use crate::io::Input;
 use crate::pbf::{BlobEntry, BlobHeader, BlobKind, FRAME_PREFIX_LEN, is_toc_blob, may_be_toc_blob};
 use std::ops::Range;
@@ -52,39 +52,28 @@ impl<'f> HeaderWalker<'f> {
     fn read_head(&mut self) -> Result<(BlobKind, FrameHead)> {
         let mut probe = [0; PROBE];
         let found = self.input.read_at(&mut probe, self.offset)?;
-        let bad = |source| {
-            self.input
-                .blob_error(u64::from(self.number), self.offset, source)
-        };
         let probe = probe.get(..found).unwrap_or_default();
         let prefix = probe.first_chunk::<FRAME_PREFIX_LEN>().ok_or_else(|| {
-            bad(FormatError::new(
+            self.bad(FormatError::new(
                 "the file ends within the length of a frame",
             ))
         })?;
-        let len = BlobHeader::len_from_prefix(*prefix).map_err(bad)? as usize;
+        let len = BlobHeader::len_from_prefix(*prefix).map_err(|error| self.bad(error))? as usize;
         let long;
         let bytes = match probe.get(FRAME_PREFIX_LEN..FRAME_PREFIX_LEN + len) {
             Some(bytes) => bytes,
             None => {
-                let mut bytes = vec![0; len];
-                let offset = self.offset + FRAME_PREFIX_LEN as u64;
-                if self.input.read_at(&mut bytes, offset)? < len {
-                    return Err(bad(FormatError::new("the file ends within a BlobHeader")));
-                }
-                long = bytes;
+                long = self.read_long_header(len)?;
                 &long
             }
         };
-        let header = BlobHeader::parse(bytes).map_err(bad)?;
+        let header = BlobHeader::parse(bytes).map_err(|error| self.bad(error))?;
         let header_len = FRAME_PREFIX_LEN + len;
         let frame_len = header_len as u32 + header.blob_len;
         if self.offset + u64::from(frame_len) > self.input.len() {
-            let found = self
-                .input
-                .len()
-                .saturating_sub(self.offset + header_len as u64);
-            return Err(bad(FormatError::with(format!(
+            let blob_start = self.offset + header_len as u64;
+            let found = self.input.len().saturating_sub(blob_start);
+            return Err(self.bad(FormatError::with(format!(
                 "the file ends within this blob: {} bytes announced, {found} there",
                 header.blob_len
             ))));
@@ -106,13 +95,24 @@ impl<'f> HeaderWalker<'f> {
             number: self.number,
             ..BlobEntry::default()
         };
-        Ok((
-            kind,
-            FrameHead {
-                entry,
-                indexdata: header.indexdata.map(<[u8]>::to_vec),
-            },
-        ))
+        let indexdata = header.indexdata.map(<[u8]>::to_vec);
+        Ok((kind, FrameHead { entry, indexdata }))
+    }
+
+    /// Reads the BlobHeader of the current frame, which is longer than the probe.
+    fn read_long_header(&self, len: usize) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; len];
+        let offset = self.offset + FRAME_PREFIX_LEN as u64;
+        if self.input.read_at(&mut bytes, offset)? < len {
+            return Err(self.bad(FormatError::new("the file ends within a BlobHeader")));
+        }
+        Ok(bytes)
+    }
+
+    /// The error for the current frame.
+    fn bad(&self, error: FormatError) -> Error {
+        self.input
+            .blob_error(u64::from(self.number), self.offset, error)
     }
 }
 

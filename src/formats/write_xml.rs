@@ -3,7 +3,7 @@
 use super::change_set::DocumentHeader;
 use super::numbers::{TimeFormatter, put_e7, put_number};
 use crate::osm::{Location, format_e7, format_timestamp};
-use crate::pbf::{HeaderBlock, Object, ObjectBody};
+use crate::pbf::{HeaderBlock, Info, Object, ObjectBody};
 use std::fmt::Write as _;
 
 /// A buffer of objects as elements of an OSM XML document, without the document's prologue and epilogue.
@@ -119,13 +119,44 @@ pub(super) struct XmlBuffer {
 impl XmlBuffer {
     /// Appends an object.
     pub(super) fn put(&mut self, object: &Object<'_>, indent: &str) {
-        let (kind, info) = (object.kind().name(), &object.info);
+        let kind = object.kind().name();
         let text = &mut self.text;
         for part in [indent, "<", kind, " id=\""] {
             text.push_str(part);
         }
         put_number(text, object.id);
         text.push('"');
+        self.put_info(&object.info);
+        if let ObjectBody::Node { location } = object.body {
+            put_location(&mut self.text, location);
+        }
+        let start = self.text.len();
+        self.text.push_str(">\n");
+        let empty = self.text.len();
+        self.put_references(object, indent);
+        for (key, value) in &object.tags {
+            let text = &mut self.text;
+            text.push_str(indent);
+            text.push_str("  <tag k=\"");
+            self.inexpressible += put_escaped(text, key);
+            text.push_str("\" v=\"");
+            self.inexpressible += put_escaped(text, value);
+            text.push_str("\"/>\n");
+        }
+        let text = &mut self.text;
+        if text.len() == empty {
+            text.truncate(start);
+            text.push_str("/>\n");
+        } else {
+            for part in [indent, "</", kind, ">\n"] {
+                text.push_str(part);
+            }
+        }
+    }
+
+    /// Appends the attributes of the metadata.
+    fn put_info(&mut self, info: &Info<'_>) {
+        let text = &mut self.text;
         if let Some(version) = info.version {
             put_attribute(text, "version", version.into());
         }
@@ -152,31 +183,6 @@ impl XmlBuffer {
         };
         if has_visibility {
             let _ = write!(text, " visible=\"{}\"", info.visible);
-        }
-        if let ObjectBody::Node { location } = object.body {
-            put_location(text, location);
-        }
-        let start = text.len();
-        text.push_str(">\n");
-        let empty = text.len();
-        self.put_references(object, indent);
-        for (key, value) in &object.tags {
-            let text = &mut self.text;
-            text.push_str(indent);
-            text.push_str("  <tag k=\"");
-            self.inexpressible += put_escaped(text, key);
-            text.push_str("\" v=\"");
-            self.inexpressible += put_escaped(text, value);
-            text.push_str("\"/>\n");
-        }
-        let text = &mut self.text;
-        if text.len() == empty {
-            text.truncate(start);
-            text.push_str("/>\n");
-        } else {
-            for part in [indent, "</", kind, ">\n"] {
-                text.push_str(part);
-            }
         }
     }
 

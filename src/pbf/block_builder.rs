@@ -9,7 +9,7 @@ use crate::error::FormatError;
 use crate::osm::ObjectKind;
 
 /// An uncompressed block of objects of one kind.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct EncodedBlock {
     /// The PrimitiveBlock message.
     pub payload: Vec<u8>,

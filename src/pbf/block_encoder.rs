@@ -219,7 +219,7 @@ impl BlockEncoder {
     ) -> Result<(), FormatError> {
         way.check()?;
         let tags_start = self.copy_tags(&way.keys, &way.values, source)?;
-        let info = way.info.map_or(Ok(RawInfo::default()), RawInfo::parse)?;
+        let info = RawInfo::parse_optional(way.info)?;
         let info = self.copy_info(info, source)?;
         let mut head = self.head(ObjectKind::Way, way.id, info, tags_start);
         let located = !self.drop_locations;
@@ -247,9 +247,7 @@ impl BlockEncoder {
     ) -> Result<(), FormatError> {
         relation.check(usize::MAX)?;
         let tags_start = self.copy_tags(&relation.keys, &relation.values, source)?;
-        let info = relation
-            .info
-            .map_or(Ok(RawInfo::default()), RawInfo::parse)?;
+        let info = RawInfo::parse_optional(relation.info)?;
         let info = self.copy_info(info, source)?;
         let mut head = self.head(ObjectKind::Relation, relation.id, info, tags_start);
         let mut roles = relation.roles.values();

@@ -434,7 +434,7 @@ impl Block<'_> {
     }
 
     fn resolve_info(&self, message: Option<&[u8]>) -> Result<Info<'_>, FormatError> {
-        let raw = message.map_or(Ok(RawInfo::default()), RawInfo::parse)?;
+        let raw = RawInfo::parse_optional(message)?;
         Info::resolve(&raw, &self.units, &self.strings)
     }
 }

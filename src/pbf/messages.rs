@@ -37,6 +37,11 @@ impl RawInfo {
         Ok(info)
     }
 
+    /// The metadata in the Info message of an object; the default if the object has none.
+    pub(crate) fn parse_optional(message: Option<&[u8]>) -> Result<Self, FormatError> {
+        message.map_or(Ok(Self::default()), Self::parse)
+    }
+
     /// The version in an Info message, read no further than that where it stands first.
     pub(crate) fn version_in(message: &[u8]) -> Result<i64, FormatError> {
         match Fields::new(message).next() {

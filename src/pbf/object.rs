@@ -170,43 +170,59 @@ impl<'a> Object<'a> {
                 let way = WayMessage::parse(message)?;
                 way.check()?;
                 read_tags(&way.keys, &way.values, strings, tags)?;
-                let refs = refs.cleared();
-                let mut ids = Delta::new(&way.refs);
-                while !ids.is_done() {
-                    refs.push(ids.read()?);
-                }
-                let locations = locations.cleared();
-                let (mut lats, mut lons) = (Delta::new(&way.lats), Delta::new(&way.lons));
-                while !lats.is_done() {
-                    locations.push(nearest_location(&block.units, lats.read()?, lons.read()?));
-                }
-                way.info.map_or(Ok(RawInfo::default()), RawInfo::parse)?
+                read_way(&way, &block.units, refs.cleared(), locations.cleared())?;
+                RawInfo::parse_optional(way.info)?
             }
             (RawForm::Message(message), ObjectBody::Relation { members }) => {
                 let relation = RelationMessage::parse(message)?;
                 relation.check(strings.len())?;
                 read_tags(&relation.keys, &relation.values, strings, tags)?;
-                let members = members.cleared();
-                let mut ids = Delta::new(&relation.member_ids);
-                let mut kinds = relation.member_kinds.values();
-                let mut roles = relation.roles.values();
-                while !ids.is_done() {
-                    members.push(Member {
-                        id: ids.read()?,
-                        kind: ObjectKind::from_number(kinds.read()?)
-                            .ok_or(FormatError::new("a member of unknown kind"))?,
-                        role: strings.get(roles.read()?)?,
-                    });
-                }
-                relation
-                    .info
-                    .map_or(Ok(RawInfo::default()), RawInfo::parse)?
+                read_members(&relation, strings, members.cleared())?;
+                RawInfo::parse_optional(relation.info)?
             }
             (RawForm::Dense(_), _) => return Err(FormatError::new("a dense way or relation")),
         };
         self.info = Info::resolve(&raw_info, &block.units, strings)?;
         Ok(())
     }
+}
+
+/// Appends the node ids and the locations of a way.
+fn read_way(
+    way: &WayMessage<'_>,
+    units: &BlockUnits,
+    refs: &mut Vec<i64>,
+    locations: &mut Vec<Option<Location>>,
+) -> Result<(), FormatError> {
+    let mut ids = Delta::new(&way.refs);
+    while !ids.is_done() {
+        refs.push(ids.read()?);
+    }
+    let (mut lats, mut lons) = (Delta::new(&way.lats), Delta::new(&way.lons));
+    while !lats.is_done() {
+        locations.push(nearest_location(units, lats.read()?, lons.read()?));
+    }
+    Ok(())
+}
+
+/// Appends the members of a relation.
+fn read_members<'a>(
+    relation: &RelationMessage<'_>,
+    strings: &StringTable<'a>,
+    members: &mut Vec<Member<'a>>,
+) -> Result<(), FormatError> {
+    let mut ids = Delta::new(&relation.member_ids);
+    let mut kinds = relation.member_kinds.values();
+    let mut roles = relation.roles.values();
+    while !ids.is_done() {
+        members.push(Member {
+            id: ids.read()?,
+            kind: ObjectKind::from_number(kinds.read()?)
+                .ok_or(FormatError::new("a member of unknown kind"))?,
+            role: strings.get(roles.read()?)?,
+        });
+    }
+    Ok(())
 }
 
 impl Default for Object<'_> {

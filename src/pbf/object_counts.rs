@@ -43,14 +43,12 @@ impl Block<'_> {
                 }
                 BlockMessage::Single(ObjectKind::Way, bytes) => {
                     let way = WayMessage::parse(bytes)?;
-                    let info = way.info.map_or(Ok(RawInfo::default()), RawInfo::parse)?;
+                    let info = RawInfo::parse_optional(way.info)?;
                     found.add_object(&info, &way.keys, &way.refs, &self.strings)?;
                 }
                 BlockMessage::Single(ObjectKind::Relation, bytes) => {
                     let relation = RelationMessage::parse(bytes)?;
-                    let info = relation
-                        .info
-                        .map_or(Ok(RawInfo::default()), RawInfo::parse)?;
+                    let info = RawInfo::parse_optional(relation.info)?;
                     let (keys, ids) = (&relation.keys, &relation.member_ids);
                     found.add_object(&info, keys, ids, &self.strings)?;
                 }

@@ -55,21 +55,63 @@ impl Order {
     }
 }
 
-/// The check of one kind of objects in a blob.
-pub(super) struct BlobCheck<'a> {
+/// The check of all objects of one kind.
+#[derive(Clone, Copy)]
+pub(super) struct KindCheck {
     pub kind: ObjectKind,
-    pub entry: &'a BlobEntry,
     pub history: bool,
     pub checks_ids: bool,
+    /// Whether the ids are collected in a set.
     pub collects: bool,
+    /// Whether the references are checked.
+    pub refs: bool,
     /// Whether repeated ids are found with a set of all ids: then adjacent objects with the same id are not reported.
     pub full: bool,
 }
 
-impl BlobCheck<'_> {
+impl KindCheck {
+    /// The name of the phase.
+    pub(super) const fn name(&self) -> &'static str {
+        match self.kind {
+            ObjectKind::Node => "check nodes",
+            ObjectKind::Way => "check ways",
+            ObjectKind::Relation => "check relations",
+        }
+    }
+
+    /// Whether a blob has to be read. The entry of a blob of one kind gives the number of objects.
+    pub(super) fn needs_payload(&self, entry: &BlobEntry) -> bool {
+        self.refs || self.needs_keys(entry)
+    }
+
+    fn needs_keys(&self, entry: &BlobEntry) -> bool {
+        self.checks_ids || self.collects || entry.kinds.single().is_none()
+    }
+
+    /// Checks the objects of a blob. `sets` are the ids of the kinds that were checked before.
+    pub(super) fn blob(
+        &self,
+        entry: &BlobEntry,
+        payload: &[u8],
+        sets: &[IdSet; 3],
+    ) -> Result<Found, FormatError> {
+        let block = Block::parse_bare(payload)?;
+        let mut found = match self.needs_keys(entry) {
+            true => self.keys(&block, entry.number)?,
+            false => Found {
+                count: u64::from(entry.count),
+                ..Found::default()
+            },
+        };
+        if self.refs {
+            self.refs(&block, sets, &mut found)?;
+        }
+        Ok(found)
+    }
+
     /// Counts the objects of the kind, collects their ids, and compares adjacent objects. Objects of all kinds are
     /// compared, but only violations by an object of the kind are reported.
-    pub(super) fn keys(&self, block: &Block<'_>) -> Result<Found, FormatError> {
+    fn keys(&self, block: &Block<'_>, blob: u32) -> Result<Found, FormatError> {
         let mut found = Found::default();
         let order = Order {
             history: self.history,
@@ -99,11 +141,11 @@ impl BlobCheck<'_> {
                 let violation = IdViolation {
                     kind: self.kind,
                     id,
-                    blob: self.entry.number,
+                    blob,
                     duplicate,
                 };
-                let place = (self.kind, found.count - 1, duplicate);
-                found.violations.push((place, violation));
+                let position = (self.kind, found.count - 1, duplicate);
+                found.violations.push((position, violation));
             }
             let (first, first_version) = found.ends.map_or((key, version), |ends| (ends.0, ends.2));
             found.ends = Some((first, key, first_version, version));
@@ -114,7 +156,7 @@ impl BlobCheck<'_> {
 
     /// Looks up the references of ways or of relations in `sets`. References of relations to relations are only
     /// collected.
-    pub(super) fn refs(
+    fn refs(
         &self,
         block: &Block<'_>,
         sets: &[IdSet; 3],

@@ -101,7 +101,7 @@ pub(super) fn note_blob(anomalies: &mut Anomalies, entry: &BlobEntry) {
         ),
         (
             entry.flags.has(BlobFlags::SORTED) && !entry.flags.has(BlobFlags::STRICT),
-            "blobs in which ids come again",
+            "blobs in which ids occur again",
         ),
     ] {
         if is_so {

@@ -100,41 +100,19 @@ impl<'a> FilterWorker<'a> {
             Some(transform) => transform(&item.entry, payload, transformed)?,
             None => Transformed::No,
         };
-        let outputs = selection.outputs();
-        let count = selection.objects().len();
-        let keeps_all =
-            |output: &OutputSelection| is_whole && output.kept == count && !output.strips_tags;
-        let mut entry = item.entry;
-        if !item.copied_to.is_empty() || outputs.iter().any(keeps_all) {
-            entry = completed_entry(entry, payload)?;
-        }
         let payload = match change {
             Transformed::No => payload,
             Transformed::WithEntry(_) | Transformed::Yes => transformed.as_slice(),
         };
-        let mut frames = None;
-        let mut whole = |rewriter: &mut Rewriter| {
-            if change == Transformed::No {
-                return Ok(BlobOutcome::Copy(entry));
-            }
-            if frames.is_none() {
-                frames = Some(rewriter.whole(payload, change)?);
-            }
-            Ok::<_, FormatError>(BlobOutcome::Frames(frames.clone().unwrap_or_default()))
-        };
+        let (whole, partial) = split_outputs(item, selection, is_whole);
         let mut outcomes = Vec::new();
-        for output in &item.copied_to {
-            outcomes.push((*output, whole(rewriter)?));
-        }
-        let mut partial = Vec::new();
-        for output in outputs {
-            if item.copied_to.contains(&output.output) {
-                continue;
-            }
-            match keeps_all(&output) {
-                true => outcomes.push((output.output, whole(rewriter)?)),
-                false => partial.push(output),
-            }
+        if !whole.is_empty() {
+            let outcome = match change {
+                Transformed::No => BlobOutcome::Copy(completed_entry(item.entry, payload)?),
+                _ => BlobOutcome::Frames(rewriter.whole(payload, change)?),
+            };
+            let copies = std::iter::repeat_n(outcome, whole.len());
+            outcomes.extend(whole.into_iter().zip(copies));
         }
         if partial.is_empty() {
             return Ok((outcomes, noted));
@@ -152,6 +130,27 @@ impl<'a> FilterWorker<'a> {
         rewriter.parts(&source, partial, &mut outcomes)?;
         Ok((outcomes, noted))
     }
+}
+
+/// The outputs that keep a blob whole, and those that keep a part of it. A payload that is not `is_whole` lacks objects
+/// of the blob.
+fn split_outputs(
+    item: &FilterItem,
+    selection: &Selection,
+    is_whole: bool,
+) -> (Vec<u32>, Vec<OutputSelection>) {
+    let (mut whole, mut partial) = (item.copied_to.clone(), Vec::new());
+    let count = selection.objects().len();
+    for output in selection.outputs() {
+        if item.copied_to.contains(&output.output) {
+            continue;
+        }
+        match is_whole && output.kept == count && !output.strips_tags {
+            true => whole.push(output.output),
+            false => partial.push(output),
+        }
+    }
+    (whole, partial)
 }
 
 /// A block, and the selection of its objects.

@@ -82,6 +82,69 @@ impl KeptVersions {
     }
 }
 
+/// The objects of several blobs, merged in canonical order. Versions of an object follow one another, and equal versions
+/// in the order of their inputs.
+struct Merged<'a> {
+    sources: &'a [Source],
+    streams: Vec<Stream<'a>>,
+    /// The next object of each stream.
+    heads: Vec<Option<RawElement<'a>>>,
+    heap: BinaryHeap<HeadKey>,
+    /// The end of the id range to merge, exclusive.
+    until: Option<TypeThenId>,
+}
+
+/// The error of a block, and the index of its source in the shard.
+type BlockError = (usize, FormatError);
+
+impl<'a> Merged<'a> {
+    fn new(blocks: &'a [Block<'a>], shard: &'a Shard) -> Result<Self, BlockError> {
+        let mut merged = Self {
+            sources: &shard.sources,
+            streams: Vec::with_capacity(blocks.len()),
+            heads: Vec::with_capacity(blocks.len()),
+            heap: BinaryHeap::with_capacity(blocks.len()),
+            until: shard.until,
+        };
+        for (index, (block, source)) in blocks.iter().zip(merged.sources).enumerate() {
+            let failed = |error| (index, error);
+            let mut stream = Stream::new(block, source).map_err(failed)?;
+            let head = stream.first(shard.from).map_err(failed)?;
+            (merged.heap).extend(head.as_ref().map(|head| head_key(head, source, index)));
+            merged.heads.push(head);
+            merged.streams.push(stream);
+        }
+        Ok(merged)
+    }
+
+    /// The next object, and the index of its source in the shard.
+    fn next(&mut self) -> Result<Option<(usize, RawElement<'a>)>, BlockError> {
+        let Some(mut top) = self.heap.peek_mut() else {
+            return Ok(None);
+        };
+        let Reverse((key, _, _, index)) = *top;
+        if self.until.is_some_and(|until| key >= until) {
+            return Ok(None);
+        }
+        let (Some(head), Some(stream), Some(source)) = (
+            self.heads.get_mut(index),
+            self.streams.get_mut(index),
+            self.sources.get(index),
+        ) else {
+            return Ok(None);
+        };
+        let next = stream.next().map_err(|error| (index, error))?;
+        match &next {
+            Some(next) => *top = head_key(next, source, index),
+            None => {
+                PeekMut::pop(top);
+            }
+        }
+        let object = std::mem::replace(head, next);
+        Ok(object.map(|object| (index, object)))
+    }
+}
+
 /// Merges the objects of a shard into frames, in canonical order. `kept` decides which versions of an object are
 /// written. Fails if a blob of the shard is damaged or contradicts its entry.
 pub(crate) fn merge_shard(
@@ -95,83 +158,54 @@ pub(crate) fn merge_shard(
         .iter()
         .map(|source| sources.payload(source))
         .collect::<Result<_>>()?;
-    let failed = |index: usize| {
-        let source = shard.sources.get(index);
-        let sources = &*sources;
-        move |error: FormatError| match source {
+    merge_payloads(&payloads, encoder, shard, kept).map_err(|(index, error)| {
+        match shard.sources.get(index) {
             Some(source) => sources.error(source, error),
             None => Error::Internal(error.to_string()),
         }
-    };
-    let mut blocks = Vec::with_capacity(payloads.len());
-    for (index, payload) in payloads.iter().enumerate() {
-        blocks.push(Block::parse(payload).map_err(failed(index))?);
-    }
+    })
+}
+
+fn merge_payloads(
+    payloads: &[Vec<u8>],
+    encoder: &mut FrameEncoder,
+    shard: &Shard,
+    kept: KeptVersions,
+) -> Result<Vec<EncodedFrame>, BlockError> {
+    let parse =
+        |(index, payload): (usize, _)| Block::parse(payload).map_err(|error| (index, error));
+    let payloads = payloads.iter().map(Vec::as_slice).enumerate();
+    let blocks: Vec<Block<'_>> = payloads.map(parse).collect::<Result<_, _>>()?;
     let mut strings: Vec<SourceStrings<'_>> = blocks
         .iter()
         .map(|block| SourceStrings::new(&block.strings))
         .collect();
-    let mut streams = Vec::with_capacity(blocks.len());
-    let mut heads: Vec<Option<RawElement<'_>>> = Vec::with_capacity(blocks.len());
-    let mut heap: BinaryHeap<HeadKey> = BinaryHeap::with_capacity(blocks.len());
-    for (index, (block, source)) in blocks.iter().zip(&shard.sources).enumerate() {
-        let mut stream = Stream::new(block, source).map_err(failed(index))?;
-        let head = stream.first(shard.from).map_err(failed(index))?;
-        heap.extend(head.as_ref().map(|head| head_key(head, source, index)));
-        heads.push(head);
-        streams.push(stream);
-    }
-    // The last object, which a higher version may still replace, with the index of its stream.
-    let mut last: Option<(usize, RawElement<'_>)> = None;
     let mut add =
         |index: usize, object: &RawElement<'_>| match (blocks.get(index), strings.get_mut(index)) {
             (Some(block), Some(strings)) => encoder
                 .add_raw(object, &block.units, strings)
-                .map_err(failed(index)),
+                .map_err(|error| (index, error)),
             _ => Ok(()),
         };
-    while let Some(mut top) = heap.peek_mut() {
-        let Reverse((key, _, _, index)) = *top;
-        if shard.until.is_some_and(|until| key >= until) {
-            break;
-        }
-        let (Some(Some(object)), Some(stream), Some(source)) = (
-            heads.get(index),
-            streams.get_mut(index),
-            shard.sources.get(index),
-        ) else {
-            break;
-        };
-        if kept == KeptVersions::All {
-            add(index, object)?;
-        } else {
-            match last {
-                Some((_, before)) if kept.is_repeated(&before, object) => {}
-                Some((_, before)) if kept.replaces(&before, object) => {
-                    last = Some((index, *object))
-                }
-                _ => {
-                    if let Some((index, before)) = last.replace((index, *object)) {
-                        add(index, &before)?;
-                    }
+    let mut merged = Merged::new(&blocks, shard)?;
+    // The last object, which a higher version may still replace, with the index of its source.
+    let mut last: Option<(usize, RawElement<'_>)> = None;
+    while let Some((index, object)) = merged.next()? {
+        match last {
+            _ if kept == KeptVersions::All => add(index, &object)?,
+            Some((_, before)) if kept.is_repeated(&before, &object) => {}
+            Some((_, before)) if kept.replaces(&before, &object) => last = Some((index, object)),
+            _ => {
+                if let Some((index, before)) = last.replace((index, object)) {
+                    add(index, &before)?;
                 }
             }
-        }
-        let next = stream.next().map_err(failed(index))?;
-        match &next {
-            Some(next) => *top = head_key(next, source, index),
-            None => {
-                PeekMut::pop(top);
-            }
-        }
-        if let Some(head) = heads.get_mut(index) {
-            *head = next;
         }
     }
     if let Some((index, object)) = &last {
         add(*index, object)?;
     }
-    encoder.finish().map_err(failed(0))
+    encoder.finish().map_err(|error| (0, error))
 }
 
 /// Sorted runs in a temporary file, which replace clusters with too many overlapping blobs.
@@ -183,7 +217,7 @@ pub(crate) struct Runs {
 
 /// The maximum number of times that the shards of a cluster may decode each of its blobs, on average. If they would
 /// decode blobs more often, the cluster is first sorted into runs.
-const MOST_DECODES: u64 = 3;
+const MAX_DECODES: u64 = 3;
 
 /// Sorts portions of clusters into runs in a temporary file in `directory`, if the blobs of a cluster overlap so widely
 /// that each would be decoded many times. Returns `None` if no cluster needs runs.
@@ -245,7 +279,7 @@ pub(crate) fn sorted_runs(
     }))
 }
 
-/// The clusters whose shards together decode more than [`MOST_DECODES`] times the payload of the cluster.
+/// The clusters whose shards together decode more than [`MAX_DECODES`] times the payload of the cluster.
 fn overlapping_clusters(steps: &[MergeStep]) -> Vec<Arc<Vec<Source>>> {
     let mut found: Vec<(Arc<Vec<Source>>, u64)> = Vec::new();
     for step in steps {
@@ -263,7 +297,7 @@ fn overlapping_clusters(steps: &[MergeStep]) -> Vec<Arc<Vec<Source>>> {
             .map(|source| u64::from(source.entry.payload_len))
             .sum::<u64>()
     };
-    found.retain(|(cluster, decoded)| *decoded > MOST_DECODES * payload(cluster));
+    found.retain(|(cluster, decoded)| *decoded > MAX_DECODES * payload(cluster));
     found.into_iter().map(|(cluster, _)| cluster).collect()
 }
 

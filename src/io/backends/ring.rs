@@ -47,6 +47,35 @@ struct Slot {
     incomplete: bool,
 }
 
+impl Slot {
+    /// Copies the bytes of a chunk into the buffer, and returns the operations that read its ranges. A chunk with too
+    /// many ranges is read with plain calls.
+    fn fill(&mut self, chunk: &Chunk, buffer_index: u16) -> Result<Vec<squeue::Entry>> {
+        self.expected.clear();
+        let mut rest = self.buffer.get_mut(..chunk.len()).unwrap_or_default();
+        if chunk.segments.len() > MAX_SEGMENTS {
+            chunk.fill(rest)?;
+            return Ok(Vec::new());
+        }
+        let mut reads = Vec::new();
+        for segment in &chunk.segments {
+            let (part, after) = rest.split_at_mut(segment.len().min(rest.len()));
+            match segment {
+                Segment::Bytes(bytes) => part.copy_from_slice(bytes),
+                Segment::Range(input, from, _) => {
+                    let source = types::Fd(input.file().as_raw_fd());
+                    let (buffer, len) = (part.as_mut_ptr(), part.len() as u32);
+                    let read = opcode::ReadFixed::new(source, buffer, len, buffer_index);
+                    reads.push(read.offset(*from).build().flags(squeue::Flags::IO_LINK));
+                    self.expected.push(len);
+                }
+            }
+            rest = after;
+        }
+        Ok(reads)
+    }
+}
+
 impl Ring {
     /// Sets up a ring. The error is a message that names what the system refuses and, if known, a remedy.
     pub(crate) fn start(destination: &Arc<Destination>) -> std::result::Result<Self, String> {
@@ -153,39 +182,12 @@ impl Ring {
     /// Queues the chain of operations that writes a chunk.
     fn queue(&mut self, index: usize, chunk: Chunk) -> Result<()> {
         let fd = types::Fd(self.destination.file().as_raw_fd());
-        let len = chunk.len();
-        let too_many = chunk.segments.len() > MAX_SEGMENTS;
         let Some(slot) = self.slots.get_mut(index) else {
             return Ok(());
         };
-        let buffer_index = index as u16;
-        let mut chain: Vec<squeue::Entry> = Vec::new();
-        slot.expected.clear();
-        if too_many {
-            chunk.fill(slot.buffer.get_mut(..len).unwrap_or_default())?;
-        } else {
-            let mut rest = slot.buffer.get_mut(..len).unwrap_or_default();
-            for piece in &chunk.segments {
-                let (place, behind) = rest.split_at_mut(piece.len().min(rest.len()));
-                match piece {
-                    Segment::Bytes(bytes) => place.copy_from_slice(bytes),
-                    Segment::Range(input, from, _) => {
-                        let source = types::Fd(input.file().as_raw_fd());
-                        let wanted = place.len() as u32;
-                        let read = opcode::ReadFixed::new(
-                            source,
-                            place.as_mut_ptr(),
-                            wanted,
-                            buffer_index,
-                        );
-                        chain.push(read.offset(*from).build().flags(squeue::Flags::IO_LINK));
-                        slot.expected.push(wanted);
-                    }
-                }
-                rest = behind;
-            }
-        }
-        let write = opcode::WriteFixed::new(fd, slot.buffer.as_ptr(), len as u32, buffer_index);
+        let len = chunk.len();
+        let mut chain = slot.fill(&chunk, index as u16)?;
+        let write = opcode::WriteFixed::new(fd, slot.buffer.as_ptr(), len as u32, index as u16);
         chain.push(write.offset(chunk.offset).build());
         slot.expected.push(len as u32);
         slot.waiting = chain.len();
@@ -199,7 +201,7 @@ impl Ring {
         // The queue has room for the longest chains of all slots together.
         // SAFETY: the descriptors stay open: the destination's as long as `self`, those of inputs
         // because the chunk, which is kept in its slot until all operations are completed, holds the
-        // inputs. The memory is the slot's registered buffer, which nobody touches meanwhile.
+        // inputs. The memory is the slot's registered buffer, which no other code touches until then.
         let pushed = unsafe { self.ring.submission().push_multiple(&chain) };
         if pushed.is_err() {
             // None of the operations was queued: use plain calls.
