@@ -28,15 +28,17 @@ pub(super) enum Chunk {
 /// The memory that a look-up of one offset reads.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) enum Slot<'a> {
+    /// No memory: the chunk is empty or absent.
     #[default]
     Nowhere,
-    /// The list, and the part of it that contains the offset if offsets are evenly distributed.
+    /// The list, and the part of the list that contains the offset if offsets are evenly distributed.
     Array(&'a [u16], &'a [u16]),
+    /// The word of the bitmap that contains the bit of the offset.
     Word(&'a u64),
 }
 
 impl Slot<'_> {
-    /// Loads the memory, so that the cache misses of several look-ups overlap.
+    /// Loads the memory into the processor's cache, so that the cache misses of several look-ups overlap.
     #[inline]
     pub(super) fn fetch(&self) {
         match self {
@@ -50,6 +52,7 @@ impl Slot<'_> {
         }
     }
 
+    /// Whether the chunk contains the offset `place`, which must be the offset that the slot was made for.
     #[inline]
     pub(super) fn contains(&self, place: u16) -> bool {
         match self {
@@ -82,7 +85,7 @@ impl Chunk {
         }
     }
 
-    /// Adds an offset. Returns whether it is new.
+    /// Adds an offset. Returns whether the offset was absent before.
     pub(super) fn insert(&mut self, place: u16) -> bool {
         match self {
             Self::Empty => {
@@ -100,7 +103,7 @@ impl Chunk {
                 };
                 if list.len() < MAX_ARRAY_LEN {
                     if list.len() == list.capacity() {
-                        // Smaller than the growth of `Vec`: a set has many such lists.
+                        // Grow by less than `Vec` does: a set has many such lists.
                         list.reserve_exact(list.len() / 4 + 4);
                     }
                     list.insert(at, place);
@@ -113,6 +116,7 @@ impl Chunk {
         }
     }
 
+    /// A [`Chunk::Bitmap`] with the same offsets.
     fn mapped(&self) -> Self {
         let mut words = vec![0; WORDS].into_boxed_slice();
         for place in self.places() {
@@ -140,7 +144,7 @@ impl Chunk {
 }
 
 impl Chunk {
-    /// A chunk with the given offsets, which must be ascending.
+    /// A chunk with the given offsets, which must be strictly ascending; this is not checked.
     pub(super) fn of_ascending(mut places: Vec<u16>) -> Self {
         places.shrink_to_fit();
         let list = Self::Array(places);
@@ -152,7 +156,8 @@ impl Chunk {
     }
 }
 
-/// The part of an ascending list that contains `place` if offsets are evenly distributed, and its index in the list.
+/// The part of an ascending list that contains `place` if offsets are evenly distributed. Returns the index at which
+/// this part starts, and the part.
 #[inline]
 fn window(list: &[u16], place: u16) -> (usize, &[u16]) {
     let guess = (list.len() * usize::from(place)) >> CHUNK_BITS;
@@ -161,7 +166,7 @@ fn window(list: &[u16], place: u16) -> (usize, &[u16]) {
     (start, window.unwrap_or_default())
 }
 
-/// The index of `place` in an ascending list.
+/// The index of `place` in an ascending list; `None` if the list does not contain it.
 #[inline]
 pub(super) fn find_listed(list: &[u16], place: u16) -> Option<usize> {
     let (start, window) = window(list, place);
@@ -190,7 +195,7 @@ impl Places for Chunk {
     }
 }
 
-/// Counts of the offsets of a chunk, from which ranks are computed.
+/// Counts of the offsets in parts of a chunk, from which the rank of an offset is computed.
 #[derive(Debug, Default, Clone)]
 pub(super) struct RunCounts {
     /// For a bitmap: the number of bits set before each group of [`Self::STRIDE`] words. Empty for a list.
@@ -198,10 +203,10 @@ pub(super) struct RunCounts {
 }
 
 impl RunCounts {
-    /// The number of bitmap words per count.
+    /// The number of bitmap words per entry of [`Self::before`].
     const STRIDE: usize = 8;
 
-    /// Counts the offsets of a chunk. Also returns their total number.
+    /// Counts the offsets of a chunk. Returns the counts and the total number of offsets.
     pub(super) fn new(chunk: &Chunk) -> (Self, u64) {
         let (mut before, mut count) = (Vec::new(), 0);
         match chunk {
@@ -221,14 +226,15 @@ impl RunCounts {
         (Self { before }, count)
     }
 
-    /// The rank of `place`: the number of smaller offsets in the chunk; `None` if the chunk does not contain it. `at`
-    /// is the list index of the previous look-up, which speeds up the next one, and is updated.
+    /// The rank of `place`: the number of smaller offsets in the chunk; `None` if the chunk does not contain `place`.
+    /// `chunk` must be the chunk that was counted. `at` is a hint, which is updated: the list index of the previous
+    /// look-up.
     #[inline]
     pub(super) fn rank(&self, chunk: &Chunk, place: u16, at: &mut usize) -> Option<u64> {
         match chunk {
             Chunk::Empty => None,
             Chunk::Array(list) => {
-                // The next or the previous offset of the list is the most likely one.
+                // The offset after or before the last one in the list is the most likely.
                 let next = *at + 1;
                 *at = match list.get(next) {
                     Some(found) if *found == place => next,

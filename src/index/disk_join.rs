@@ -1,10 +1,11 @@
-//! The locations of nodes, for lists of ids, when not all locations fit into memory.
+//! Looks up the locations of nodes for lists of node ids, when not all locations fit into memory.
 //!
-//! The ids are divided into ranges, each with so few nodes that their locations fit into memory. [`DiskJoin::push`]
-//! splits each list by range and appends its parts to temporary files, one file per range. [`DiskJoin::resolve_next`]
-//! reads the file of one range, looks up its ids in a [`LocationStore`] of that range, and writes their locations to
-//! another temporary file. [`DiskJoin::places()`] reads the locations of a list from the files of all ranges. All files
-//! are read and written sequentially, and the disk space of what was read is freed.
+//! The ids are divided into ranges, so that the locations of the nodes of one range fit into memory. A [`Splitter`]
+//! splits each list by range, and [`DiskJoin::push`] appends the parts to temporary files, one file per range.
+//! [`DiskJoin::resolve_next`] reads the file of one range, looks up its ids in a [`LocationStore`] of that range, and
+//! writes their locations to another temporary file. [`DiskJoin::locations()`] reads the locations of a list from the
+//! files of all ranges. Files are written sequentially and read almost sequentially, and the disk space of lists that
+//! were read is freed.
 
 use super::location_store::LocationStore;
 use crate::error::{Error, FormatError, Result};
@@ -20,9 +21,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Bytes buffered before each write to a temporary file.
 const BUFFER_LEN: usize = 256 << 10;
-/// Bytes of encoded ids that a worker looks up at a time.
+/// Minimum number of bytes of encoded ids in a group of lists other than the last. A worker looks up one group at a
+/// time.
 const AT_A_TIME: u64 = 256 << 10;
-/// Minimum number of bytes of disk space that are freed at a time.
+/// Minimum number of bytes of disk space that one call of [`Scratch::release`] frees.
 const MIN_PUNCH_LEN: u64 = 8 << 20;
 
 /// Lists of node ids on disk, and the locations of these nodes.
@@ -34,17 +36,19 @@ pub(crate) struct DiskJoin {
     ids: VecDeque<Scratch>,
     /// The files of encoded locations of the ranges that are resolved.
     locations: Vec<Scratch>,
+    /// The number of bytes in temporary files, until all ranges are resolved.
     bytes: u64,
+    /// The maximum of [`bytes`](Self::bytes) so far.
     peak_bytes: u64,
     read: Mutex<ReadLists>,
 }
 
-/// The lists whose locations were read.
+/// The indexes of the lists whose locations were read.
 #[derive(Default)]
 struct ReadLists {
     /// All lists with a smaller index were read.
     end: usize,
-    /// Other lists that were read.
+    /// Indexes from `end` on of lists that were read.
     later: BTreeSet<usize>,
 }
 
@@ -63,15 +67,15 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A list of ids, split by range: for each range its ids, delta-encoded.
+/// A list of ids, split by range: for each range, the ids of the list in that range, delta-encoded.
 #[derive(Debug)]
 pub(crate) struct SplitIds(Vec<Vec<u8>>);
 
-/// Splits lists of ids by range. Holds the rank of the first id of each range.
+/// Splits lists of ids by range. The field is the rank of the first id of each range.
 pub(crate) struct Splitter(Vec<u64>);
 
 impl Splitter {
-    /// Splits a list, for [`DiskJoin::push`].
+    /// Splits a list of ids by range, for [`DiskJoin::push`].
     pub(crate) fn split(&self, ids: &[i64]) -> SplitIds {
         let mut parts: Vec<_> = self.0.iter().map(|_| (Vec::new(), 0i64)).collect();
         let mut at = RangeFinder::new(&self.0);
@@ -86,8 +90,8 @@ impl Splitter {
 }
 
 impl DiskJoin {
-    /// A join of ids in ranges, each given by the rank of its first id. The ranks ascend, and the first is 0.
-    /// Temporary files are created in `directory`.
+    /// A join without lists. `starts` is the rank of the first id of each range: the ranks must ascend, and the first
+    /// must be 0. Fails if a temporary file cannot be created in `directory`.
     pub(crate) fn new(starts: Vec<u64>, directory: &Path) -> Result<Self> {
         let file = |_: &u64| Scratch::create(directory);
         Ok(Self {
@@ -101,13 +105,13 @@ impl DiskJoin {
         })
     }
 
-    /// The number of bytes of memory that a join of `lists` lists in `ranges` ranges takes, without its location
-    /// stores.
+    /// The number of bytes of memory that a join of `lists` lists in `ranges` ranges takes, without the
+    /// [`LocationStore`]s.
     pub(crate) const fn memory(ranges: u64, lists: u64) -> u64 {
         ranges * (2 * BUFFER_LEN as u64 + 16 * lists)
     }
 
-    /// The maximum number of bytes that were in temporary files at a time.
+    /// The maximum number of bytes that the temporary files took at any time.
     pub(crate) const fn peak_bytes(&self) -> u64 {
         self.peak_bytes
     }
@@ -117,7 +121,8 @@ impl DiskJoin {
         Splitter(self.starts.clone())
     }
 
-    /// Appends a list. Its index is the number of lists before it.
+    /// Appends a list. The index of the list, which [`locations`](Self::locations()) takes, is the number of lists
+    /// appended before. Fails if a temporary file cannot be written.
     pub(crate) fn push(&mut self, list: &SplitIds) -> Result<()> {
         for (file, part) in self.ids.iter_mut().zip(&list.0) {
             file.append(part)
@@ -128,7 +133,8 @@ impl DiskJoin {
         Ok(())
     }
 
-    /// Looks up the ids of the next range in `store`, which holds the nodes of that range.
+    /// Looks up the ids of the next range in `store`, which must contain the nodes of that range. Does nothing if all
+    /// ranges are resolved.
     pub(crate) fn resolve_next(&mut self, store: &LocationStore, ctx: &Context) -> Result<()> {
         let Some(mut ids) = self.ids.pop_front() else {
             return Ok(());
@@ -142,7 +148,7 @@ impl DiskJoin {
             ctx.jobs,
             ctx.byte_budget(),
             ids.groups().into_iter().map(Ok),
-            // Encoded locations take more bytes than encoded ids, most of which are one byte.
+            // An estimate: encoded locations take more bytes than encoded ids, most of which take one byte.
             |group| ids.bytes_of(group) * 10,
             Lookup::default,
             |lookup, group| {
@@ -166,9 +172,9 @@ impl DiskJoin {
         Ok(())
     }
 
-    /// Appends the locations of the ids of a list, [`Place::NONE`] for absent nodes. All ranges must be resolved, and
-    /// `ids` must be the list that was pushed: a list with another number of ids in a range is an error. A list can
-    /// be read only once; several threads may read different lists at the same time.
+    /// Appends the locations of the ids of the list with index `list` to `out`; `None` for a node without a location.
+    /// All ranges must be resolved, and `ids` must be the list that was pushed: a list with another number of ids in a
+    /// range is an error. A list can be read only once; several threads may read different lists at the same time.
     pub(crate) fn locations(
         &self,
         list: usize,
@@ -198,7 +204,7 @@ impl DiskJoin {
         Ok(())
     }
 
-    /// Records that a list was read, and frees the disk space of the lists before the first one not read.
+    /// Records that a list was read, and frees the disk space of the lists before the first list that was not read.
     fn note_read(&self, list: usize) {
         let end = lock(&self.read).note(list);
         for file in &self.locations {
@@ -220,6 +226,7 @@ fn cannot_write(directory: &Path, error: std::io::Error) -> Error {
     )
 }
 
+/// The error for a list that does not match the list that was pushed.
 fn lost() -> FormatError {
     FormatError::new("it is not what it was when it was read before: the file is being changed")
 }
@@ -229,6 +236,7 @@ struct RangeFinder<'s> {
     starts: &'s [u64],
     /// The index of the range of the last id.
     at: usize,
+    /// The ranks of the ids in the range of the last id; empty before the first id.
     ranks: Range<u64>,
 }
 
@@ -249,15 +257,16 @@ impl<'s> RangeFinder<'s> {
             let behind = self.starts.partition_point(|start| *start <= rank);
             self.at = behind.saturating_sub(1);
             let start = self.starts.get(self.at).copied().unwrap_or_default();
-            // This range excludes rank `u64::MAX`: the range of that one id is searched for each time.
+            // `ranks` excludes rank `u64::MAX`: for the id of that rank, the range is searched each time.
             self.ranks = start..self.starts.get(behind).copied().unwrap_or(u64::MAX);
         }
         self.at
     }
 }
 
-/// Appends an encoded location: 0 for none; otherwise 1 plus the zigzag-encoded difference of the latitude, then the
-/// zigzag-encoded difference of the longitude. Both differences are to `last`, the previous location.
+/// Appends an encoded location: 0 for no location; otherwise 1 plus the zigzag-encoded difference of the latitude, then
+/// the zigzag-encoded difference of the longitude. The differences are to `last`: latitude and longitude of the
+/// previous location, which is updated.
 #[inline]
 fn put_location(out: &mut Vec<u8>, location: Option<Location>, last: &mut [i64; 2]) {
     match location {
@@ -271,6 +280,7 @@ fn put_location(out: &mut Vec<u8>, location: Option<Location>, last: &mut [i64; 
     }
 }
 
+/// Reads a location that [`put_location`] has encoded. `last` is updated.
 #[inline]
 fn read_location(
     locations: &mut Varints<'_>,
@@ -284,7 +294,7 @@ fn read_location(
     Ok(Location::new(last[0] as i32, last[1] as i32))
 }
 
-/// The scratch of a worker.
+/// The buffers that a worker uses for one group of lists after another.
 #[derive(Default)]
 struct Lookup {
     bytes: Vec<u8>,
@@ -293,7 +303,8 @@ struct Lookup {
 }
 
 impl Lookup {
-    /// The encoded locations of the ids of `lists`, one buffer per list.
+    /// Looks up the ids of `lists`, which are read from `file`. Returns the encoded locations, one buffer per list.
+    /// `directory` is for messages.
     fn run(
         &mut self,
         file: &Scratch,
@@ -323,6 +334,7 @@ impl Lookup {
         Ok(found)
     }
 
+    /// The encoded locations of a list of encoded ids.
     fn look_up(&mut self, ids: &[u8], store: &LocationStore) -> Result<Vec<u8>, FormatError> {
         self.ids.clear();
         let (mut deltas, mut last) = (Varints::new(ids), 0i64);
@@ -345,8 +357,9 @@ struct Scratch {
     file: File,
     /// The offset at which the part of each list ends.
     ends: Vec<u64>,
-    /// The end of the file, which is not written yet.
+    /// Appended bytes that are not written to the file yet.
     buffer: Vec<u8>,
+    /// The number of bytes written to the file.
     written: u64,
     /// The number of bytes at the start of the file whose disk space was freed.
     freed_bytes: Mutex<u64>,
@@ -364,10 +377,12 @@ impl Scratch {
         })
     }
 
+    /// The number of bytes of all parts, including bytes that are not written to the file yet.
     fn len(&self) -> u64 {
         self.ends.last().copied().unwrap_or_default()
     }
 
+    /// Appends the part of the next list.
     fn append(&mut self, part: &[u8]) -> std::io::Result<()> {
         self.buffer.extend_from_slice(part);
         self.ends.push(self.len() + part.len() as u64);
@@ -377,6 +392,7 @@ impl Scratch {
         }
     }
 
+    /// Writes the buffered bytes to the file.
     fn flush(&mut self) -> std::io::Result<()> {
         system::write_at(&self.file, &self.buffer, self.written)?;
         self.written += self.buffer.len() as u64;
@@ -384,7 +400,7 @@ impl Scratch {
         Ok(())
     }
 
-    /// The range of offsets of the parts of `lists`.
+    /// The range of bytes of the file that contains the parts of `lists`.
     fn span(&self, lists: &Range<usize>) -> Range<u64> {
         let end_of = |list: usize| self.ends.get(list).copied().unwrap_or(self.len());
         let start = lists.start.checked_sub(1).map_or(0, end_of);
@@ -392,12 +408,14 @@ impl Scratch {
         start..end
     }
 
+    /// The number of bytes of the parts of `lists`.
     fn bytes_of(&self, lists: &Range<usize>) -> u64 {
         let span = self.span(lists);
         span.end - span.start
     }
 
-    /// Ranges of lists that a worker looks up at a time.
+    /// Divides the lists into groups of neighbouring lists; a worker looks up one group at a time. The parts of a group
+    /// have at least [`AT_A_TIME`] bytes in all, except for the last group.
     fn groups(&self) -> Vec<Range<usize>> {
         let (mut groups, mut start) = (Vec::new(), 0);
         for end in 1..=self.ends.len() {
@@ -409,7 +427,7 @@ impl Scratch {
         groups
     }
 
-    /// Appends the parts of `lists` to `out`.
+    /// Reads the parts of `lists` and appends them to `out`. The parts must have been flushed.
     fn read(&self, lists: Range<usize>, out: &mut Vec<u8>) -> std::io::Result<()> {
         let (span, start) = (self.span(&lists), out.len());
         let len = (span.end - span.start) as usize;
@@ -430,8 +448,8 @@ impl Scratch {
         self.len() - *freed_bytes
     }
 
-    /// Frees the disk space of the first `lists` lists, if that is at least [`MIN_PUNCH_LEN`] bytes. Returns the number of
-    /// bytes freed.
+    /// Frees the disk space of the first `lists` lists, if at least [`MIN_PUNCH_LEN`] bytes of it are not freed yet.
+    /// Returns the number of bytes freed.
     fn release(&self, lists: usize) -> u64 {
         let end = self.span(&(0..lists)).end;
         let mut freed_bytes = self

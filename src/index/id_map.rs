@@ -6,7 +6,7 @@ use super::values::Values;
 use rustc_hash::FxHashMap;
 
 /// A map from the ids of objects of one kind to numbers. Ids may be any `i64`, in any order. The number 0 means that
-/// an id has none.
+/// the id has no number.
 ///
 /// 65,536 neighbouring ids share a chunk, which has one of three forms:
 ///
@@ -16,8 +16,8 @@ use rustc_hash::FxHashMap;
 ///   there is a single number.
 #[derive(Debug, Default, Clone)]
 pub struct IdMap {
-    /// Most look-ups are of ids that have no number and are not close to one that has. A bit in this table answers
-    /// them, and the table fits into the processor's cache.
+    /// A filter for look-ups: most look-ups are of ids without a number that are not close to an id with a number. One
+    /// bit of this table answers such a look-up, and the table fits into the processor's cache.
     taken: ChunkTable<Taken>,
     chunks: ChunkTable<Values>,
     len: u64,
@@ -28,10 +28,12 @@ pub struct IdMap {
 struct Taken(u64);
 
 impl Taken {
+    /// The bit of the group of 1024 ids that contains the offset `place`.
     const fn bit(place: u16) -> u64 {
         1 << (place >> (CHUNK_BITS - 6))
     }
 
+    /// Whether any id in the group of 1024 ids that contains the offset `place` has a number.
     #[inline]
     const fn is_near(self, place: u16) -> bool {
         self.0 & Self::bit(place) != 0
@@ -46,7 +48,7 @@ impl Places for Taken {
 }
 
 impl IdMap {
-    /// The number of an id, or 0.
+    /// The number of an id; 0 if the id has none.
     #[inline]
     pub fn get(&self, id: i64) -> u32 {
         let (number, place) = split(id);
@@ -59,7 +61,8 @@ impl IdMap {
             .map_or(0, |chunk| chunk.get(place))
     }
 
-    /// Assigns the number `more` to an id that has none, and `combine(old, more)` to one whose number `old` differs.
+    /// Assigns the number `more` to an id without a number. If the id has a number `old` that differs from `more`,
+    /// assigns `combine(old, more)`, which must not be 0.
     pub fn add(&mut self, id: i64, more: u32, combine: impl FnOnce(u32, u32) -> u32) {
         let (number, place) = split(id);
         let chunk = self.chunks.chunk_mut(number);
@@ -78,7 +81,7 @@ impl IdMap {
         }
     }
 
-    /// A cursor, for many look-ups of ids that are mostly in order.
+    /// A cursor for many look-ups of ids that are mostly in ascending order.
     pub fn walk(&self) -> IdMapCursor<'_> {
         IdMapCursor {
             map: self,
@@ -97,7 +100,7 @@ impl IdMap {
         }
     }
 
-    /// The number of ids that have each number.
+    /// For each number in the map, how many ids have it.
     pub fn counts(&self) -> FxHashMap<u32, u64> {
         let mut counts = FxHashMap::default();
         let (below, above) = self.chunks.chunks();
@@ -108,7 +111,7 @@ impl IdMap {
     }
 
     /// Whether an id from `first` to `last` (inclusive, in canonical order) may have a number. Exact for positive
-    /// ids.
+    /// ids. If `first` is not positive, 0 and every negative id with a number count as in the range.
     pub fn may_meet(&self, first: i64, last: i64) -> bool {
         !self.is_empty() && self.chunks.may_meet(first, last)
     }
@@ -133,21 +136,22 @@ impl IdMap {
     }
 }
 
-/// A cursor that looks up ids in an [`IdMap`]. Fast if each id is a little larger than the one before.
+/// A cursor that looks up ids in an [`IdMap`]. Fast if each id is a little larger than the previous id.
 #[derive(Debug)]
 pub struct IdMapCursor<'m> {
     map: &'m IdMap,
-    /// The number of the chunk of the last id.
+    /// The chunk number of the last id looked up; `None` before the first look-up.
     number: Option<u64>,
+    /// The bits of this chunk in [`IdMap::taken`].
     taken: Taken,
-    /// The values of that chunk, once a look-up has needed them.
+    /// The numbers of the chunk's ids; `None` until a look-up in the chunk needs them.
     chunk: Option<&'m Values>,
-    /// The list index of the last look-up in that chunk.
+    /// The list index of the last look-up in the chunk, as [`Values::get_near`] takes it.
     at: usize,
 }
 
 impl IdMapCursor<'_> {
-    /// The number of an id, or 0.
+    /// The number of an id; 0 if the id has none. `&mut` because the cursor remembers the position of the look-up.
     #[inline]
     pub fn get(&mut self, id: i64) -> u32 {
         let (number, place) = split(id);
@@ -164,6 +168,7 @@ impl IdMapCursor<'_> {
             .map_or(0, |chunk| chunk.get_near(place, &mut self.at))
     }
 
+    /// Moves the cursor to the chunk `number`, which may be absent.
     #[inline]
     fn enter(&mut self, number: u64) {
         let taken = self.map.taken.chunk(number);

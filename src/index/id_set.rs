@@ -15,7 +15,7 @@ pub struct IdSet {
 }
 
 impl IdSet {
-    /// Adds an id. Returns whether it is new.
+    /// Adds an id. Returns whether the id was absent before.
     pub fn insert(&mut self, id: i64) -> bool {
         let (chunk, place) = split(id);
         let is_new = self.chunks.chunk_mut(chunk).insert(place);
@@ -28,7 +28,7 @@ impl IdSet {
         self.slot(id).contains(id as u16)
     }
 
-    /// Calls `absent` with the index of each id that is not in the set, in order.
+    /// Calls `absent` with the index of each id of `ids` that is not in the set, in ascending order.
     pub fn for_each_absent(&self, ids: &[i64], mut absent: impl FnMut(usize)) {
         self.look_up(ids, |index, is_there| {
             if !is_there {
@@ -37,7 +37,7 @@ impl IdSet {
         });
     }
 
-    /// Calls `present` with the index of each id that is in the set, in order.
+    /// Calls `present` with the index of each id of `ids` that is in the set, in ascending order.
     pub fn for_each_present(&self, ids: &[i64], mut present: impl FnMut(usize)) {
         self.look_up(ids, |index, is_there| {
             if is_there {
@@ -46,7 +46,8 @@ impl IdSet {
         });
     }
 
-    /// Looks up many ids. Their cache misses overlap, which is several times as fast as single look-ups.
+    /// Calls `look` with the index of each id in `ids` and whether the set contains the id. Ids are looked up in
+    /// batches whose cache misses overlap, which is several times as fast as single look-ups.
     #[inline(always)]
     fn look_up(&self, ids: &[i64], mut look: impl FnMut(usize, bool)) {
         const AT_A_TIME: usize = 64;
@@ -62,6 +63,7 @@ impl IdSet {
         }
     }
 
+    /// The memory that a look-up of the id reads.
     #[inline]
     fn slot(&self, id: i64) -> Slot<'_> {
         let (number, place) = split(id);
@@ -69,7 +71,7 @@ impl IdSet {
         chunk.map_or(Slot::Nowhere, |chunk| chunk.slot(place))
     }
 
-    /// The chunks of the set.
+    /// Converts the set into its chunks.
     pub(super) fn into_chunks(self) -> ChunkTable<Chunk> {
         self.chunks
     }
@@ -99,7 +101,7 @@ impl IdSet {
     pub fn ids(&self) -> impl Iterator<Item = i64> + '_ {
         let (below, above) = self.chunks.chunks();
         let zero = self.contains(0).then_some(0);
-        // Canonical order is by absolute value, and the bits of -1 are the largest: iterate backwards.
+        // Canonical order is by absolute value, and -1 has the largest chunk number and offset: iterate backwards.
         let below = below
             .into_iter()
             .flat_map(|(number, chunk)| chunk.places().rev().map(move |place| join(number, place)));

@@ -12,12 +12,12 @@ impl IdSets {
         &self.0[kind as usize]
     }
 
-    /// The ids of one kind, to be changed.
+    /// The ids of one kind, as a set that can be changed.
     pub const fn of_mut(&mut self, kind: ObjectKind) -> &mut IdSet {
         &mut self.0[kind as usize]
     }
 
-    /// Adds an object. Returns whether it is new.
+    /// Adds an object. Returns whether the object was absent before.
     pub fn insert(&mut self, kind: ObjectKind, id: i64) -> bool {
         self.of_mut(kind).insert(id)
     }
@@ -37,7 +37,7 @@ impl IdSets {
         self.len() == 0
     }
 
-    /// The kinds of the objects in the set.
+    /// The kinds with at least one object in the set.
     pub fn kinds(&self) -> KindSet {
         let found = |kind: &ObjectKind| !self.of(*kind).is_empty();
         ObjectKind::ALL.into_iter().filter(found).collect()
@@ -50,7 +50,8 @@ impl IdSets {
             .flat_map(|kind| self.of(kind).ids().map(move |id| ObjectId { kind, id }))
     }
 
-    /// Whether an object of the set may be in the blob of `entry`.
+    /// Whether an object of the set may be in the blob of `entry`. The id range of the blob is compared only if the
+    /// blob has objects of a single kind.
     pub fn may_meet(&self, entry: &BlobEntry) -> bool {
         match entry.kinds.single() {
             Some(kind) => self.of(kind).may_meet(entry.min_id, entry.max_id),

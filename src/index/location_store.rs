@@ -8,12 +8,14 @@ use crate::osm::{Location, id_rank};
 /// The number of ids per chunk.
 const CHUNK: usize = 1 << CHUNK_BITS;
 
-/// The number of ids per page of a dense store. Their locations take 4 kB, the page size of the operating system.
+/// The number of ids per page of a dense store. The locations of a page take 4 kB, the page size of the operating
+/// system.
 const PAGE: usize = 512;
 /// The number of pages per chunk.
 const PAGES: usize = CHUNK / PAGE;
 
-/// The number of bytes of a sparse chunk beside ids and locations, with the overhead of the allocator.
+/// The number of bytes that a chunk of a sparse store takes in addition to ids and locations, including the overhead of
+/// the allocator.
 const CHUNK_OVERHEAD: u64 = (size_of::<Closed>() + 48) as u64;
 
 /// The form in which a [`LocationStore`] keeps locations.
@@ -21,15 +23,16 @@ const CHUNK_OVERHEAD: u64 = (size_of::<Closed>() + 48) as u64;
 pub enum StoreForm {
     /// Pages of 512 neighbouring ids, with eight bytes per id. Pages without nodes are not allocated.
     Dense,
-    /// Eight bytes per node and a set of ids: a bit per id in a chunk with many nodes, two bytes per node in one with
-    /// few.
+    /// Eight bytes per node and a set of ids, which takes one bit per id in a chunk with many nodes, and two bytes per
+    /// node in a chunk with few nodes.
     Sparse,
 }
 
-/// A map from node ids, which may be any `i64`, to locations. If a node is added twice, the last location counts.
+/// A map from node ids, which may be any `i64`, to locations. If a node is added twice, the second location replaces
+/// the first.
 ///
-/// A sparse store expects nodes in ascending order, as sorted files have them: adding to an earlier chunk copies that
-/// chunk. [`of_ids`](Self::of_ids) makes a store for nodes in any order.
+/// A sparse store expects nodes in ascending order of ids, as in a sorted file: adding to an earlier chunk copies that
+/// chunk. [`of_ids`](Self::of_ids) makes a sparse store for nodes in any order.
 #[derive(Debug)]
 pub struct LocationStore {
     form: StoreForm,
@@ -39,18 +42,20 @@ pub struct LocationStore {
     chunks: ChunkTable<LocationChunk>,
     /// The locations of the closed chunks.
     locations: Vec<Option<Location>>,
-    /// The number of the chunk that nodes were added to last, which is still open.
+    /// The number of the chunk that nodes were added to last; `None` before the first node, and always in a store made
+    /// by [`of_ids`](Self::of_ids).
     open: Option<u64>,
 }
 
-/// Nodes to be added to a [`LocationStore`], divided into its chunks.
+/// Nodes to be added to a [`LocationStore`], divided into runs of nodes of the same chunk.
 #[derive(Debug, Default)]
 pub struct NodeBatch {
+    /// The offset of each node in its chunk.
     offsets: Vec<u16>,
     locations: Vec<Option<Location>>,
-    /// The chunk of each run of nodes, and the index at which the run ends.
+    /// The chunk number of each run of nodes, and the index at which the run ends.
     runs: Vec<(u64, usize)>,
-    /// Whether a run belongs to an earlier chunk than the run before.
+    /// Whether any run belongs to an earlier chunk than the previous run.
     is_unordered: bool,
 }
 
@@ -71,7 +76,8 @@ impl NodeBatch {
         }
     }
 
-    /// Sorts the nodes by chunk and offset if their chunks are not in order. Nodes with the same id keep their order.
+    /// Sorts the nodes by chunk and offset, unless the runs are already in ascending order of chunks. Nodes with the
+    /// same id keep their order.
     pub fn sort(&mut self) {
         if !self.is_unordered {
             return;
@@ -92,34 +98,36 @@ impl NodeBatch {
     }
 }
 
-/// The locations of a chunk of 65,536 neighbouring ids. Small, because a page of the table has one for each of its
-/// chunks, used or not.
+/// The locations of a chunk of 65,536 neighbouring ids. The variants are boxed because a page of the [`ChunkTable`]
+/// contains a value for each of its chunks, used or not.
 #[derive(Debug, Default)]
 enum LocationChunk {
     #[default]
     Empty,
+    /// A chunk of a sparse store to which nodes can be added, but in which nodes cannot be looked up.
     Open(Box<Open>),
+    /// A chunk of a sparse store in which nodes can be looked up.
     Closed(Box<Closed>),
-    /// Pages of the locations of all ids. Only pages with a node are allocated.
+    /// A chunk of a dense store: pages of the locations of all ids. Only pages with a node are allocated.
     Full(Box<[Option<Page>; PAGES]>),
 }
 
 /// The locations of [`PAGE`] neighbouring ids.
 type Page = Box<[Option<Location>; PAGE]>;
 
-/// Nodes in the order in which they were added.
+/// The nodes of an open chunk, in the order in which they were added.
 #[derive(Debug, Default)]
 struct Open {
     offsets: Vec<u16>,
     locations: Vec<Option<Location>>,
 }
 
-/// The ids of a chunk, and the index in [`LocationStore::places`] of the location of the first. The others follow in
-/// ascending order of ids.
+/// The ids of a closed chunk, and the position of their locations in [`LocationStore::locations`].
 #[derive(Debug)]
 struct Closed {
     ids: Chunk,
     counts: RunCounts,
+    /// The index of the location of the first id. The locations of the other ids follow in ascending order of ids.
     start: usize,
 }
 
@@ -130,13 +138,13 @@ impl Places for LocationChunk {
 }
 
 impl LocationChunk {
-    /// An empty chunk with room for every id.
+    /// A [`LocationChunk::Full`] without pages.
     fn full() -> Self {
         Self::Full(Box::new([const { None }; PAGES]))
     }
 
-    /// Adds nodes. `known` are the locations of the closed chunks: if this chunk is closed, its nodes are copied from
-    /// there, and the chunk is open again.
+    /// Adds nodes. `known` is [`LocationStore::locations`]: a closed chunk is opened again, and the locations of its
+    /// nodes are copied from `known`.
     fn add(&mut self, offsets: &[u16], locations: &[Option<Location>], known: &[Option<Location>]) {
         match self {
             Self::Empty => *self = Self::Open(Box::default()),
@@ -166,8 +174,8 @@ impl LocationChunk {
         }
     }
 
-    /// Sorts the nodes of an open chunk and appends their locations to `known`. Nodes of an open chunk cannot be
-    /// looked up.
+    /// Closes an open chunk: sorts its nodes and appends their locations to `known`, which is
+    /// [`LocationStore::locations`]. Does nothing for other chunks.
     fn close(&mut self, known: &mut Vec<Option<Location>>) {
         let Self::Open(open) = self else {
             return;
@@ -186,7 +194,8 @@ impl LocationChunk {
         *self = Self::Closed(Box::new(Closed { ids, counts, start }));
     }
 
-    /// Loads the memory that a look-up of the id reads first, so that the cache misses of several look-ups overlap.
+    /// Loads the memory that a look-up in a closed chunk reads first, so that the cache misses of several look-ups
+    /// overlap.
     #[inline]
     fn fetch(&self, offset: u16) {
         if let Self::Closed(closed) = self {
@@ -194,8 +203,8 @@ impl LocationChunk {
         }
     }
 
-    /// The location of the node at `offset`, if the chunk has one. `known` are the locations of the closed chunks;
-    /// `at` is the hint that [`RunCounts::rank`] takes.
+    /// The location of the node at `offset`; `None` if the chunk does not have the node, or is open. `known` is
+    /// [`LocationStore::locations`]; `at` is the hint that [`RunCounts::rank`] takes.
     #[inline]
     fn find<'s>(
         &'s self,
@@ -222,7 +231,7 @@ const fn page_of(offset: u16) -> (usize, usize) {
     (offset as usize / PAGE, offset as usize % PAGE)
 }
 
-/// Sorts nodes by id. Of nodes with the same id, only the last one stays.
+/// Sorts nodes by offset. Of nodes with the same offset, only the node that was added last is kept.
 fn in_order(offsets: &[u16], locations: &[Option<Location>]) -> (Vec<u16>, Vec<Option<Location>>) {
     let mut nodes: Vec<_> = offsets
         .iter()
@@ -230,7 +239,7 @@ fn in_order(offsets: &[u16], locations: &[Option<Location>]) -> (Vec<u16>, Vec<O
         .zip(locations.iter().copied())
         .collect();
     nodes.sort_by_key(|(offset, _)| *offset);
-    // `dedup_by` removes the later one of two: copy its location to the one that stays.
+    // `dedup_by` removes the later node of two: copy its location to the node that is kept.
     nodes.dedup_by(|later, kept| {
         let is_same = later.0 == kept.0;
         if is_same {
@@ -242,7 +251,8 @@ fn in_order(offsets: &[u16], locations: &[Option<Location>]) -> (Vec<u16>, Vec<O
 }
 
 impl LocationStore {
-    /// An empty store. A sparse store reserves memory for the locations of `nodes` nodes.
+    /// An empty store. A sparse store reserves memory for the locations of `nodes` nodes; a dense store ignores
+    /// `nodes`.
     pub fn new(form: StoreForm, nodes: u64) -> Self {
         let locations = match form {
             StoreForm::Dense => 0,
@@ -257,8 +267,9 @@ impl LocationStore {
         }
     }
 
-    /// A sparse store for nodes with the given ids, which may be added in any order. Nodes with other ids are
-    /// ignored, and a node has no location before it is added.
+    /// A sparse store for nodes with the given ids, which may be added in any order. Nodes with other ids are ignored
+    /// when they are added, and a node has no location before it is added. Nodes can be looked up without a call of
+    /// [`close`](Self::close).
     pub fn of_ids(ids: IdSet) -> Self {
         let locations = vec![None; usize::try_from(ids.len()).unwrap_or_default()];
         let mut start = 0;
@@ -282,12 +293,12 @@ impl LocationStore {
 
     /// The maximum number of bytes that the table of chunks takes, for ids up to `largest`.
     pub fn table_bytes(largest: i64) -> u64 {
-        // A table that grows is copied: for a moment both copies take memory.
+        // A table that grows is copied: during the copy, the old and the new table take memory.
         ChunkTable::<LocationChunk>::bytes_up_to(largest) * 3 / 2
     }
 
-    /// The maximum number of bytes that the locations of `nodes` nodes take, with ids from `first` to `last` and
-    /// without the table of chunks.
+    /// The maximum number of bytes that the locations of `nodes` nodes with ids from `first` to `last` take. The table
+    /// of chunks is not included.
     pub fn bytes(form: StoreForm, nodes: u64, first: i64, last: i64) -> u64 {
         const CHUNK: u64 = self::CHUNK as u64;
         let span = id_rank(last)
@@ -306,7 +317,7 @@ impl LocationStore {
         }
     }
 
-    /// Adds nodes.
+    /// Adds the nodes of a batch.
     pub fn add(&mut self, nodes: &NodeBatch) {
         let mut start = 0;
         for &(number, end) in &nodes.runs {
@@ -319,7 +330,7 @@ impl LocationStore {
             }
             let is_dense = self.form == StoreForm::Dense;
             if let Some(open) = self.open.filter(|open| *open < number) {
-                // Nodes are sorted: nothing more will be added to the earlier chunk.
+                // If nodes are sorted, no more nodes will be added to the earlier chunk.
                 self.chunks.chunk_mut(open).close(&mut self.locations);
             }
             self.open = Some(number);
@@ -331,7 +342,8 @@ impl LocationStore {
         }
     }
 
-    /// Fills in the locations of nodes of chunk `number`. Ignores ids that the store does not have.
+    /// Sets the locations of nodes of chunk `number`, in a store made by [`of_ids`](Self::of_ids). Ignores ids that the
+    /// store does not have.
     fn fill(&mut self, number: u64, offsets: &[u16], found: &[Option<Location>]) {
         let Some(LocationChunk::Closed(chunk)) = self.chunks.chunk(number) else {
             return;
@@ -346,13 +358,14 @@ impl LocationStore {
         }
     }
 
-    /// Closes all chunks. Nodes can be looked up only after this call.
+    /// Closes all chunks. In a sparse store made by [`new`](Self::new), all nodes can be looked up only after this
+    /// call.
     pub fn close(&mut self) {
         let locations = &mut self.locations;
         self.chunks.for_each_mut(|chunk| chunk.close(locations));
     }
 
-    /// The location of a node; [`Place::NONE`] if the store does not have it.
+    /// The location of a node; `None` if the store does not have the node, or if the node has no location.
     pub fn get(&self, id: i64) -> Option<Location> {
         let (number, offset) = split(id);
         let chunk = self.chunks.chunk(number);
@@ -360,7 +373,7 @@ impl LocationStore {
         location.copied().unwrap_or_default()
     }
 
-    /// Appends the location of each node, [`Place::NONE`] for absent ones. Look-ups are made in batches whose cache
+    /// Appends the result of [`get`](Self::get) for each id to `locations`. Ids are looked up in batches whose cache
     /// misses overlap, which is several times as fast as single look-ups.
     pub fn get_all(&self, ids: &[i64], locations: &mut Vec<Option<Location>>) {
         const AT_A_TIME: usize = 64;

@@ -4,8 +4,8 @@ use super::chunk::{Chunk, RunCounts};
 use super::id_set::IdSet;
 use super::table::{ChunkTable, Places, split};
 
-/// A set of ids that returns the rank of each: its index in canonical order, from 0. Beside its [`IdSet`] it takes 40
-/// bytes per chunk and 256 per bitmap: 4 % where ids are dense.
+/// A set of ids that returns the rank of each id: its index in canonical order, from 0. The ranks take 40 bytes per
+/// chunk and 256 bytes per bitmap in addition to the [`IdSet`]: 4 % more where ids are dense.
 #[derive(Debug, Default, Clone)]
 pub struct RankSet {
     set: IdSet,
@@ -15,9 +15,10 @@ pub struct RankSet {
 /// The ranks of the ids of a chunk.
 #[derive(Debug, Default, Clone)]
 struct Ranks {
-    /// The rank of the first id of the chunk.
+    /// The smallest rank in the chunk; if the chunk contains the id 0, one less than the smallest rank of the other
+    /// ids.
     first: u64,
-    /// The number of ids of a chunk of negative ids, whose ranks descend; `None` for other chunks.
+    /// The number of ids in a chunk of negative ids, in which ranks descend as ids ascend; `None` for other chunks.
     backwards: Option<u64>,
     counts: RunCounts,
 }
@@ -59,12 +60,13 @@ impl From<IdSet> for RankSet {
 }
 
 impl RankSet {
-    /// The rank of an id: the number of ids of the set before it in canonical order. `None` if it is not in the set.
+    /// The rank of an id: the number of ids of the set that precede it in canonical order. `None` if the id is not in
+    /// the set.
     pub fn rank(&self, id: i64) -> Option<u64> {
         self.walk().rank(id)
     }
 
-    /// A cursor, for many look-ups of ids that are close to each other.
+    /// A cursor for many look-ups of ids that are close to each other.
     pub fn walk(&self) -> RankCursor<'_> {
         RankCursor {
             ranks: self,
@@ -79,17 +81,18 @@ impl RankSet {
     }
 }
 
-/// A cursor that looks up ids in a [`RankSet`]. Fast if each id is close to the one before.
+/// A cursor that looks up ids in a [`RankSet`]. Fast if each id is close to the previous id.
 #[derive(Debug, Clone)]
 pub struct RankCursor<'r> {
     ranks: &'r RankSet,
-    /// The chunk of the last look-up: its number, its ids and their ranks.
+    /// The chunk of the last look-up: the chunk's number, its ids and the ranks of these ids.
     chunk: Option<(u64, &'r Chunk, &'r Ranks)>,
+    /// The list index of the last look-up, as [`RunCounts::rank`] takes it.
     at: usize,
 }
 
 impl RankCursor<'_> {
-    /// As [`RankSet::rank`].
+    /// The rank of an id, as [`RankSet::rank`] returns it.
     #[inline]
     pub fn rank(&mut self, id: i64) -> Option<u64> {
         let (number, place) = split(id);

@@ -1,4 +1,4 @@
-//! A table that gives each distinct set of small numbers a number.
+//! A table that assigns a number to each distinct set of `u32` members.
 
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -9,16 +9,17 @@ pub type SetNumber = u32;
 /// The number of the empty set.
 pub const EMPTY_SET: SetNumber = 0;
 
-/// A table of distinct sets of `u32` members, each stored as a bitmap. Equal sets have the same number; the empty set
-/// has 0. Several threads may use the table at the same time: which numbers sets get depends on the order of their
-/// calls.
+/// A table of distinct sets of `u32` members, each stored as a bitmap. Equal sets have the same [`SetNumber`]; the
+/// empty set has the number [`EMPTY_SET`]. Several threads may use the table at the same time: the order of their calls
+/// decides which numbers the sets get.
 #[derive(Debug)]
 pub struct SetTable(RwLock<Sets>);
 
 #[derive(Debug, Default)]
 struct Sets {
-    /// The members of each set as a bitmap, without zero words at its end.
+    /// The members of each set as a bitmap without trailing zero words, by [`SetNumber`].
     sets: Vec<Arc<[u64]>>,
+    /// The inverse of `sets`.
     numbers: FxHashMap<Arc<[u64]>, SetNumber>,
 }
 
@@ -31,6 +32,7 @@ impl Default for SetTable {
 }
 
 impl Sets {
+    /// The number of the set with the bitmap `words`. A new set is added.
     fn number(&mut self, mut words: Vec<u64>) -> SetNumber {
         while words.pop_if(|word| *word == 0).is_some() {}
         if let Some(number) = self.numbers.get(words.as_slice()) {
@@ -44,6 +46,7 @@ impl Sets {
 }
 
 impl SetTable {
+    /// The bitmap of a set; empty if the table has no set of that number.
     fn words(&self, set: SetNumber) -> Arc<[u64]> {
         let sets = self.0.read().unwrap_or_else(PoisonError::into_inner);
         sets.sets.get(set as usize).cloned().unwrap_or_default()
@@ -56,7 +59,7 @@ impl SetTable {
             .number(words)
     }
 
-    /// The number of the set with the given members.
+    /// The number of the set with the given members. A new set is added.
     pub fn of(&self, members: impl IntoIterator<Item = u32>) -> SetNumber {
         let mut words = Vec::new();
         for member in members {
@@ -90,6 +93,7 @@ impl SetTable {
         word.is_some_and(|word| word >> (member % 64) & 1 != 0)
     }
 
+    /// The number of the set whose bitmap is the result of `op` for each pair of words of two sets.
     fn combine(&self, one: SetNumber, two: SetNumber, op: impl Fn(u64, u64) -> u64) -> SetNumber {
         let (one, two) = (self.words(one), self.words(two));
         let word = |set: &[u64], index: usize| set.get(index).copied().unwrap_or_default();
@@ -112,7 +116,7 @@ impl SetTable {
     }
 }
 
-/// Set operations for one thread, which caches their results.
+/// Set operations on the sets of a [`SetTable`], with a cache of their results. Each thread has its own.
 #[derive(Debug)]
 pub struct SetAlgebra<'t> {
     table: &'t SetTable,
@@ -141,6 +145,7 @@ impl<'t> SetAlgebra<'t> {
         }
     }
 
+    /// The union of two sets, from the cache if possible.
     fn joined(&mut self, one: SetNumber, two: SetNumber) -> SetNumber {
         let pair = (one.min(two), one.max(two));
         let join = || self.table.combine(one, two, |one, two| one | two);
@@ -158,6 +163,7 @@ impl<'t> SetAlgebra<'t> {
         }
     }
 
+    /// The difference of two sets, from the cache if possible.
     fn subtracted(&mut self, one: SetNumber, two: SetNumber) -> SetNumber {
         let subtract = || self.table.combine(one, two, |one, two| one & !two);
         *self.differences.entry((one, two)).or_insert_with(subtract)

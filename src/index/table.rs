@@ -1,23 +1,25 @@
 //! A table of chunks, each for 65,536 neighbouring ids, by chunk number.
 //!
-//! The number of a chunk is the upper 48 bits of its ids; the low 16 bits are the offset of an id in the chunk, which
+//! The number of a chunk is the upper 48 bits of its ids. The low 16 bits of an id are its offset in the chunk, which
 //! the code calls `place`.
 
 use super::chunk::CHUNK_BITS;
 use rustc_hash::FxHashMap;
 
-/// The number of chunks that are in pages rather than in the hash table: those of the ids from 0 to 34 thousand
+/// The number of chunks that are stored in pages rather than in the hash table: the chunks of ids from 0 to 34 thousand
 /// million.
 const NEAR_CHUNKS: u64 = 1 << 19;
-/// The number of chunks per page. A page is allocated with its first chunk, so that a few ids far apart take little
-/// memory.
+/// The number of chunks per page. A page is allocated when the first of its chunks is created, so that a few ids far
+/// apart take little memory.
 const PAGE: usize = 64;
 
 /// A map from chunk numbers to chunks, for ids that may be any `i64`. The list of pages grows with the largest id.
 /// Chunks of negative ids and of ids above 34 thousand million are in a hash table.
 #[derive(Debug, Default, Clone)]
 pub(super) struct ChunkTable<C> {
+    /// The pages of the chunks below [`NEAR_CHUNKS`], by chunk number divided by [`PAGE`].
     near: Vec<Option<Page<C>>>,
+    /// The other chunks, by chunk number.
     far: FxHashMap<u64, C>,
 }
 
@@ -28,12 +30,12 @@ const fn page_of(number: u64) -> (usize, usize) {
     (number as usize / PAGE, number as usize % PAGE)
 }
 
-/// Chunks and their numbers.
+/// A list of chunks, each with its chunk number.
 pub(super) type Numbered<'t, C> = Vec<(u64, &'t C)>;
 
-/// The property of a chunk that [`ChunkTable::may_meet`] needs.
+/// A chunk that can be tested for offsets in a range, as [`ChunkTable::may_meet`] requires.
 pub(super) trait Places {
-    /// Whether the chunk contains an offset from `low` to `high`, inclusive.
+    /// Whether the chunk contains any offset from `low` to `high`, inclusive.
     fn meets(&self, low: u16, high: u16) -> bool;
 }
 
@@ -42,12 +44,12 @@ pub(super) const fn split(id: i64) -> (u64, u16) {
     ((id as u64) >> CHUNK_BITS, id as u16)
 }
 
-/// The id at an offset of a chunk.
+/// The id at an offset of a chunk, given the chunk's number: the inverse of [`split`].
 pub(super) const fn join(number: u64, place: u16) -> i64 {
     (number << CHUNK_BITS | place as u64) as i64
 }
 
-/// Whether a chunk holds negative ids.
+/// Whether the chunk with this number is for negative ids.
 const fn is_negative(number: u64) -> bool {
     join(number, 0) < 0
 }
@@ -67,7 +69,8 @@ impl<C: Default + Places> ChunkTable<C> {
         &mut page[at]
     }
 
-    /// The chunk with a number. May be an empty chunk, where its page exists.
+    /// The chunk with a number; `None` if absent. A chunk that was not created but whose page is allocated is returned
+    /// as an empty chunk.
     #[inline]
     pub(super) fn chunk(&self, number: u64) -> Option<&C> {
         if number < NEAR_CHUNKS {
@@ -78,7 +81,7 @@ impl<C: Default + Places> ChunkTable<C> {
         }
     }
 
-    /// The chunks of the allocated pages, from number `first` on, with their numbers.
+    /// The chunks of the allocated pages from number `first` on, ascending, with their numbers.
     fn near_from(&self, first: u64) -> impl Iterator<Item = (u64, &C)> {
         let (start, _) = page_of(first.min(NEAR_CHUNKS));
         let pages = self.near.iter().enumerate().skip(start);
@@ -88,7 +91,7 @@ impl<C: Default + Places> ChunkTable<C> {
             .filter(move |(number, _)| *number >= first)
     }
 
-    /// Calls `change` with every chunk.
+    /// Calls `change` with every chunk, in no particular order.
     pub(super) fn for_each_mut(&mut self, change: impl FnMut(&mut C)) {
         let near = self
             .near
@@ -98,8 +101,8 @@ impl<C: Default + Places> ChunkTable<C> {
         near.chain(self.far.values_mut()).for_each(change);
     }
 
-    /// A table with the result of `change` for each chunk. The chunks are consumed one after another, so that they do
-    /// not take their memory twice.
+    /// A table with the result of `change` for each chunk. `change` consumes one chunk after another, so that old and
+    /// new chunks are not all in memory at the same time.
     pub(super) fn map<D>(self, mut change: impl FnMut(C) -> D) -> ChunkTable<D> {
         ChunkTable {
             near: (self.near.into_iter())
@@ -120,6 +123,7 @@ impl<C: Default + Places> ChunkTable<C> {
             || (last > 0 && self.meets_positive(first.max(1), last))
     }
 
+    /// Whether the table contains an id from `first` to `last`, both positive.
     fn meets_positive(&self, first: i64, last: i64) -> bool {
         let (from, until) = (split(first), split(last));
         let meets = |number: u64, chunk: &C| {
@@ -136,8 +140,8 @@ impl<C: Default + Places> ChunkTable<C> {
                 .any(|(number, chunk)| (from.0..=until.0).contains(number) && meets(*number, chunk))
     }
 
-    /// The chunks with their numbers: those of negative ids with the largest number first, then those of other ids
-    /// ascending. This is canonical order, except that 0 is in the first chunk of the second list.
+    /// Two lists of chunks with their numbers: the chunks of negative ids by descending number, and the chunks of other
+    /// ids by ascending number. This is canonical order, except that the id 0 is in the first chunk of the second list.
     pub(super) fn chunks(&self) -> (Numbered<'_, C>, Numbered<'_, C>) {
         let mut far: Vec<(u64, &C)> = self
             .far
@@ -152,19 +156,20 @@ impl<C: Default + Places> ChunkTable<C> {
         (below, self.near_from(0).chain(above).collect())
     }
 
-    /// The number of chunks that the allocated pages hold, empty ones included.
+    /// The number of chunks in the allocated pages, including empty chunks.
     #[cfg(test)]
     pub(super) fn near_len(&self) -> usize {
         self.near.iter().flatten().count() * PAGE
     }
 
-    /// The maximum number of bytes that the pages of a table take, for ids up to `largest`.
+    /// The maximum number of bytes that the pages of a table take, for ids up to `largest`. Memory that the chunks
+    /// allocate is not included.
     pub(super) fn bytes_up_to(largest: i64) -> u64 {
         let chunks = split(largest.max(0)).0 + 1;
         chunks.min(NEAR_CHUNKS).next_multiple_of(PAGE as u64) * (size_of::<C>() as u64 + 1)
     }
 
-    /// The number of bytes that pages and hash table take, without what the chunks allocate.
+    /// The number of bytes that the pages and the hash table take. Memory that the chunks allocate is not included.
     pub(super) fn bytes(&self) -> u64 {
         let far = self.far.capacity() * (size_of::<C>() + 16);
         let pages = self.near.iter().flatten().count() * size_of::<[C; PAGE]>();

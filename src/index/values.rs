@@ -1,4 +1,5 @@
-//! The numbers of the ids in a chunk of 65,536 neighbouring ids: a sorted list, or a palette with a few bits per id.
+//! The numbers that an [`IdMap`](super::IdMap) assigns to the ids of a chunk of 65,536 neighbouring ids: a sorted list,
+//! or a palette with a few bits per id.
 //!
 //! An id is represented by its offset in the chunk, its low 16 bits, which the code calls `place`.
 
@@ -11,14 +12,14 @@ const PLACES: usize = 1 << CHUNK_BITS;
 /// The number of list entries that are compared one by one before the rest is searched by bisection.
 const NEAR: usize = 8;
 
-/// A map from 16-bit offsets to numbers. The number 0 means that an offset has none.
+/// A map from 16-bit offsets to numbers. The number 0 means that the offset has no number.
 #[derive(Debug, Clone, Default)]
 pub(super) enum Values {
     #[default]
     Empty,
-    /// Offsets, ascending, which all have the same number.
+    /// The offsets that have a number, ascending, and the number that all of them have.
     SameNumber(Vec<u16>, u32),
-    /// Offsets, ascending, and the number of each.
+    /// The offsets that have a number, ascending, and the number of each offset.
     Array(Vec<u16>, Vec<u32>),
     Packed(Packed),
 }
@@ -30,8 +31,10 @@ pub(super) struct Packed {
     palette: Vec<u32>,
     /// The number of bits per offset: 1, 2, 4, 8, 16 or 32.
     bits: u32,
+    /// The palette index of each offset, [`bits`](Self::bits) bits each, from the lowest bit of the first word on.
     words: Vec<u64>,
-    /// The number that was set last, and its index in the palette: neighbouring ids often have the same number.
+    /// A cache for neighbouring ids, which often have the same number: the number that was set last, and its index in
+    /// the palette.
     last: (u32, u64),
 }
 
@@ -40,7 +43,7 @@ const fn packed_bytes(bits: u32) -> usize {
     PLACES / 8 * bits as usize
 }
 
-/// The minimum number of bits for palette indices of `numbers` distinct numbers and 0.
+/// The minimum number of bits per index into a palette of 0 and `numbers` other numbers.
 const fn bits_for(numbers: usize) -> u32 {
     match numbers {
         0..=1 => 1,
@@ -62,6 +65,7 @@ impl Packed {
         }
     }
 
+    /// The index of the word that contains the palette index of an offset, and the shift of its lowest bit.
     #[inline]
     const fn spot(&self, place: u16) -> (usize, u32) {
         let bit = place as u32 * self.bits;
@@ -102,6 +106,7 @@ impl Packed {
         }
     }
 
+    /// Increases the number of bits per offset to `bits`.
     fn widen(&mut self, bits: u32) {
         let mut wide = Self::new(bits);
         wide.palette.clone_from(&self.palette);
@@ -121,7 +126,7 @@ impl Packed {
 }
 
 impl Values {
-    /// The number at an offset; 0 if it has none.
+    /// The number of an offset; 0 if the offset has none.
     #[inline]
     pub(super) fn get(&self, place: u16) -> u32 {
         match self {
@@ -135,8 +140,8 @@ impl Values {
         }
     }
 
-    /// The number at an offset, as [`get`](Self::get) returns it. A list is searched from index `at` on, which is set
-    /// to the index where the offset is or would be inserted. Fast for ascending offsets.
+    /// The number of an offset, as [`get`](Self::get) returns it. Fast for ascending offsets: a list is searched from
+    /// index `at` on, and `at` is set to the index at which the list contains the offset or would contain it.
     #[inline]
     pub(super) fn get_near(&self, place: u16, at: &mut usize) -> u32 {
         let (Self::SameNumber(places, _) | Self::Array(places, _)) = self else {
@@ -191,7 +196,7 @@ impl Values {
                         return;
                     }
                 }
-                // The distinct numbers are counted only now and then: it takes a sort.
+                // Counting the distinct numbers takes a sort: count them once per 1024 offsets.
                 if places.len().is_multiple_of(1024) && self.bytes() > self.packed_bytes() {
                     self.pack();
                 }
@@ -200,7 +205,7 @@ impl Values {
         }
     }
 
-    /// The number of bytes that the list would take as [`Values::Packed`].
+    /// The number of bytes that a [`Values::Array`] would take as [`Values::Packed`].
     fn packed_bytes(&self) -> u64 {
         let mut numbers: Vec<u32> = match self {
             Self::Array(_, numbers) => numbers.clone(),
@@ -211,13 +216,14 @@ impl Values {
         (packed_bytes(bits_for(numbers.len())) + 4 * numbers.len()) as u64
     }
 
+    /// Converts the map into [`Values::Packed`].
     fn pack(&mut self) {
         let mut packed = Packed::new(1);
         self.each(|place, number| packed.set(place, number));
         *self = Self::Packed(packed);
     }
 
-    /// Calls `look` with each offset that has a number, ascending, and that number.
+    /// Calls `look` with each offset that has a number and with that number, in ascending order of offsets.
     pub(super) fn each(&self, mut look: impl FnMut(u16, u32)) {
         match self {
             Self::Empty => {}
@@ -235,8 +241,8 @@ impl Values {
         }
     }
 
-    /// Calls `look` with numbers and the number of offsets that have each. The same number may be reported several
-    /// times: the counts add up.
+    /// Counts the offsets of each number: calls `look` with the number and the count. `look` may be called several
+    /// times for the same number: the counts add up.
     pub(super) fn counts(&self, mut look: impl FnMut(u32, u64)) {
         match self {
             Self::Empty => {}
@@ -277,7 +283,7 @@ impl Places for Values {
     }
 }
 
-/// Inserts an offset into an ascending list. Returns its index; `None` if it was present already.
+/// Inserts an offset into an ascending list. Returns the offset's index; `None` if the list already contains it.
 fn insert(places: &mut Vec<u16>, place: u16) -> Option<usize> {
     let at = match places.last() {
         // Most ids are inserted in order.
@@ -288,7 +294,7 @@ fn insert(places: &mut Vec<u16>, place: u16) -> Option<usize> {
         },
     };
     if places.len() == places.capacity() {
-        // Smaller than the growth of `Vec`: a map has many such lists.
+        // Grow by less than `Vec` does: a map has many such lists.
         places.reserve_exact(places.len() / 4 + 4);
     }
     places.insert(at, place);

@@ -15,7 +15,7 @@ thread_local! {
     static BLOCKS: RefCell<AlignedBuffer> = RefCell::default();
 }
 
-/// Opens a file for direct reads and tries one. If the system refuses, warns and returns `None`.
+/// Opens a file for direct reads and tries one read. If opening or reading fails, warns and returns `None`.
 pub(super) fn direct_reader(path: &Path, ctx: &Context) -> Option<File> {
     let file = OpenOptions::new()
         .read(true)
@@ -35,8 +35,8 @@ pub(super) fn direct_reader(path: &Path, ctx: &Context) -> Option<File> {
         .ok()
 }
 
-/// Reads a range, by way of the aligned blocks that contain it. Returns the number of bytes of the range that the
-/// file has.
+/// Reads a range: reads the aligned blocks that contain the range, and copies the range to `buffer`. Returns the number
+/// of bytes read, which is smaller than `buffer.len()` only at the end of the file.
 pub(super) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     let before = (offset % ALIGNMENT as u64) as usize;
     let len = (before + buffer.len()).next_multiple_of(ALIGNMENT);

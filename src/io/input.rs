@@ -18,15 +18,15 @@ pub struct Input(Arc<OpenInput>);
 struct OpenInput {
     path: PathBuf,
     file: File,
-    /// A second descriptor of the file, opened with `O_DIRECT`.
+    /// A second descriptor of the file, opened with `O_DIRECT`; `None` if reads use the page cache.
     direct: Option<File>,
     len: u64,
     /// Whether pages that were read are dropped from the page cache, so that reading this large file does not evict
     /// other files.
     drop_behind: bool,
-    /// Length in bytes of the file that this temporary file was converted from.
+    /// Length in bytes of the file that this temporary file was converted from; `None` if it was not converted.
     original_len: Option<u64>,
-    /// The first [`FIRST_READ`] bytes of the file, once they were requested.
+    /// The first [`FIRST_READ`] bytes of the file; unset until they are first requested.
     start: OnceLock<Vec<u8>>,
 }
 
@@ -36,7 +36,8 @@ impl Input {
         Self::open_by(path, |_| None)
     }
 
-    /// Opens a file; `-` is standard input. Reads bypass the page cache if `ctx` asks for direct I/O.
+    /// Opens a file; `-` is standard input. Reads of a regular file bypass the page cache if `ctx` asks for direct I/O
+    /// and the file system supports it.
     pub fn open_in(path: &Path, ctx: &Context) -> Result<Self> {
         match ctx.io {
             IoMode::Direct => Self::open_by(path, |path| direct_reader(path, ctx)),
@@ -46,6 +47,7 @@ impl Input {
         }
     }
 
+    /// Opens a file; `-` is standard input. `direct` opens the `O_DIRECT` descriptor of a regular file.
     fn open_by(path: &Path, direct: impl FnOnce(&Path) -> Option<File>) -> Result<Self> {
         if path.as_os_str() == "-" {
             return Self::spool_stdin();
@@ -72,6 +74,7 @@ impl Input {
         })))
     }
 
+    /// Spools standard input. Fails if standard input is a terminal.
     fn spool_stdin() -> Result<Self> {
         let stdin = io::stdin();
         if stdin.is_terminal() {
@@ -98,7 +101,7 @@ impl Input {
         Self::from_temporary(file, path)
     }
 
-    /// An input over a temporary file that `original` was converted to. Messages name the original.
+    /// An input that reads `file`, a temporary file that `original` was converted to. Messages name `original`.
     pub(crate) fn converted(file: File, original: &Self) -> Result<Self> {
         let Self(input) = Self::from_temporary(file, original.path())?;
         let original_len = Some(original.len());
@@ -111,12 +114,12 @@ impl Input {
         })
     }
 
-    /// An input over a temporary file with the sorted objects of `original`. Messages name the original.
+    /// An input that reads `file`, a temporary file with the sorted objects of `original`. Messages name `original`.
     pub(crate) fn sorted(file: File, original: &Self) -> Result<Self> {
         Self::from_temporary(file, original.path())
     }
 
-    /// An input over a temporary file of this process; `name` is for messages.
+    /// An input that reads a temporary file of this process; `name` is for messages.
     pub(crate) fn from_temporary(file: File, name: &Path) -> Result<Self> {
         let metadata = file
             .metadata()
@@ -142,7 +145,7 @@ impl Input {
         self.0.original_len
     }
 
-    /// Length in bytes.
+    /// Length of the file in bytes when it was opened.
     pub fn len(&self) -> u64 {
         self.0.len
     }
@@ -162,7 +165,8 @@ impl Input {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Reads up to `buffer.len()` bytes at `offset`; fewer only at the end of the file.
+    /// Reads up to `buffer.len()` bytes at `offset`; fewer only at the end of the file. Returns the number of bytes
+    /// read.
     pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         let read = match &self.0.direct {
             Some(direct) => direct::read_at(direct, buffer, offset),
@@ -173,7 +177,8 @@ impl Input {
         Ok(count)
     }
 
-    /// The first 64 KiB of the file, or all of a shorter one. They are read once, on the first call.
+    /// The first 64 KiB of the file, or the whole file if it is shorter. The bytes are read on the first call and
+    /// cached.
     pub(crate) fn start(&self) -> Result<&[u8]> {
         if let Some(start) = self.0.start.get() {
             return Ok(start);
@@ -196,8 +201,9 @@ impl Input {
         Ok(())
     }
 
-    /// Records that a range was read or copied. For a large file, drops the pages [`DROP_BEHIND`] bytes before the
-    /// range from the page cache: not the range itself, since a blob that is decoded now may be copied next.
+    /// Reports that a range was read or copied. For a large file, drops a range of the same length that lies
+    /// [`DROP_BEHIND`] bytes earlier from the page cache. The range itself is kept, because a blob that is decoded now
+    /// may be copied next.
     pub(crate) fn release(&self, offset: u64, len: u64) {
         if self.0.drop_behind
             && let Some(behind) = offset.checked_sub(DROP_BEHIND)
@@ -206,7 +212,7 @@ impl Input {
         }
     }
 
-    /// An error about blob `number`, whose frame starts at `offset`.
+    /// An [`Error::Blob`] for blob `number` of this file, whose frame starts at `offset`.
     pub fn blob_error(&self, number: u64, offset: u64, source: FormatError) -> Error {
         Error::Blob {
             path: self.path().to_owned(),

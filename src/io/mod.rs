@@ -1,5 +1,5 @@
 //! Files: inputs that are read at any offset, outputs that appear under their name only when they are complete, and
-//! the system calls that both use.
+//! the system calls that inputs and outputs use.
 
 mod backends;
 mod direct;

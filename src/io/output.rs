@@ -1,4 +1,4 @@
-//! Output files, which appear under their name all at once and flushed to disk, or not at all.
+//! Output files. A file appears under its name only when it is complete and flushed to disk.
 
 use super::system::Call;
 use super::{system, unfinished};
@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// An unnamed temporary file: it disappears when its last descriptor is closed, even if the process is killed.
+/// An unnamed temporary file, which disappears when its last descriptor is closed, even if the process is killed.
+/// Clones share the open file.
 #[derive(Debug, Clone)]
 pub struct ScratchFile {
     file: Arc<File>,
@@ -45,7 +46,7 @@ impl ScratchFile {
         })
     }
 
-    /// A second handle of the same open file.
+    /// A new descriptor of the open file, which shares the file offset with the others.
     pub fn open(&self) -> Result<File> {
         let file = self.file.try_clone();
         file.map_err(|error| Error::io(&self.directory, "cannot open a temporary file", error))
@@ -70,7 +71,7 @@ pub enum OutputTarget {
 }
 
 impl OutputTarget {
-    /// Whether the output is a stream, in which no one can seek.
+    /// Whether the output is written as a stream, without seeking: standard output, a device or a named pipe.
     pub fn is_stream(&self) -> bool {
         match self {
             Self::Stdout => true,
@@ -97,7 +98,7 @@ impl OutputTarget {
         Ok(())
     }
 
-    /// Whether an existing file may be replaced.
+    /// Whether an existing file may be replaced; false for targets other than [`OutputTarget::File`].
     const fn may_overwrite(&self) -> bool {
         matches!(
             self,
@@ -108,8 +109,8 @@ impl OutputTarget {
         )
     }
 
-    /// The directory for temporary files of the command: that of the output, whose file system must have room for
-    /// large files anyway; for a stream, the system's temporary directory.
+    /// The directory for temporary files of the command: the directory of the output, whose file system must have room
+    /// for large files in any case; for a stream, the system's temporary directory.
     pub fn scratch_directory(&self) -> PathBuf {
         match self {
             Self::File { path, .. } if !self.is_stream() => directory_of(path).to_owned(),
@@ -118,7 +119,7 @@ impl OutputTarget {
         }
     }
 
-    /// The path, for messages.
+    /// The path, for messages: "standard output" for standard output, the directory for a temporary file.
     pub fn path(&self) -> &Path {
         match self {
             Self::Stdout => Path::new("standard output"),
@@ -128,7 +129,7 @@ impl OutputTarget {
     }
 }
 
-/// An output that is open and still empty. If it is opened before the input is read, an output that cannot be written
+/// An output that is open and still empty. If it is opened before the input is read, an output that cannot be created
 /// fails early.
 #[derive(Debug)]
 pub struct OpenOutput {
@@ -150,17 +151,19 @@ impl OpenOutput {
     }
 }
 
-/// An unfinished output. A file becomes visible, complete, with [`Output::commit`]. If the output is dropped before,
-/// or the process is killed, the old file stays as it was. A stream receives the data as it is written.
+/// An unfinished output. [`Output::commit`] gives the complete file its name. If the output is dropped or the process
+/// is killed before, an existing file stays unchanged. A stream receives the data as it is written.
 ///
-/// Until then the file has no name (`O_TMPFILE`), so that not even a killed process leaves anything on disk. Where
-/// that is impossible, the data is in a hidden temporary file beside the target.
+/// Before the commit, the file has no name (`O_TMPFILE`), so that even a killed process leaves nothing on disk. Where
+/// the system does not support unnamed files, the data is in a hidden temporary file in the directory of the target.
 #[derive(Debug)]
 pub struct Output {
     target: OutputTarget,
     pending: Pending,
 }
 
+/// The state of an unfinished output: for a [`ScratchFile`], its directory; for a file without a name or with a
+/// temporary name, the file and its final path.
 #[derive(Debug)]
 enum Pending {
     Stream,
@@ -176,8 +179,8 @@ enum Pending {
 }
 
 impl Output {
-    /// Opens an output and returns it with the file to write to. Fails if the target exists and may not be
-    /// overwritten.
+    /// Opens an output. Returns the output and the file to write to. Fails if the target exists and may not be
+    /// overwritten, or is a directory.
     pub fn create(target: OutputTarget) -> Result<(Self, File)> {
         target.check()?;
         let (pending, file) = match &target {
@@ -207,7 +210,7 @@ impl Output {
         self.target.path()
     }
 
-    /// Free bytes on the output's file system; `None` for a stream, and if the system does not report them.
+    /// Free bytes on the output's file system; `None` for a stream, or if the file system does not report them.
     pub(super) fn free_space(&self) -> Option<u64> {
         match &self.pending {
             Pending::Stream => None,
@@ -240,7 +243,8 @@ impl Output {
             .ok()
     }
 
-    /// Flushes a file to disk and gives it the name of the target. Does nothing for a stream or a temporary file.
+    /// Flushes a file to disk and gives it the path of the target. Fails if a file with that path has been created
+    /// meanwhile and may not be replaced. Does nothing for a stream or a temporary file.
     pub fn commit(self) -> Result<()> {
         let path = self.target.path().to_owned();
         let failed = |action| move |error| Error::io(&path, action, error);
@@ -285,8 +289,7 @@ impl Output {
     }
 }
 
-/// The path of the file that `path` names after all symbolic links, so that an output replaces the file and not the
-/// link.
+/// Resolves symbolic links in `path`, so that an output replaces the file that a link points to, and not the link.
 fn real_path(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     // The last link may point to a file that does not exist yet. A cycle of links makes a later system call fail.
@@ -300,6 +303,7 @@ fn real_path(path: &Path) -> PathBuf {
     path
 }
 
+/// The directory that contains `path`; `.` for a bare file name.
 fn directory_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -307,6 +311,7 @@ fn directory_of(path: &Path) -> &Path {
     }
 }
 
+/// Creates the file of an output: unnamed if the system supports it, otherwise a hidden temporary file.
 fn begin_file(path: &Path) -> Result<(Pending, File)> {
     let real_path = real_path(path);
     let directory = directory_of(&real_path);
@@ -340,8 +345,8 @@ fn begin_file(path: &Path) -> Result<(Pending, File)> {
     }
 }
 
-/// Gives the new file the owner and the permissions of the file at `path` that it replaces, as far as the process may
-/// set them.
+/// Copies owner, group and permissions from the file at `path`, if there is one, to `file`, which will replace it.
+/// Ignores those that the process may not set.
 fn keep_permissions(file: &File, path: &Path) {
     if let Ok(metadata) = path.metadata() {
         let (owner, group) = (metadata.uid(), metadata.gid());
@@ -349,7 +354,7 @@ fn keep_permissions(file: &File, path: &Path) {
         let is_kept = fchown(file, Some(owner), Some(group)).is_ok()
             || fchown(file, None, Some(group)).is_ok();
         if !is_kept && file.metadata().is_ok_and(|own| own.gid() != group) {
-            // The new file has another group, which must not get the permissions of the old one.
+            // The new file belongs to another group, which must not get the permissions of the old file's group.
             mode &= !0o070;
         }
         let _ = file.set_permissions(Permissions::from_mode(mode));
@@ -368,7 +373,7 @@ fn put_in_place(file: &File, path: &Path, overwrite: bool) -> io::Result<()> {
         unfinished::end(path, || link(path))?;
         return directory.sync();
     }
-    // linkat cannot replace a file, rename can: the file gets a temporary name first.
+    // `linkat` cannot replace a file, but `rename` can: give the file a temporary name first.
     loop {
         let count = COUNTER.fetch_add(1, Ordering::Relaxed);
         let between = path.with_file_name(format!(".pbfhogg.{}-{count}.tmp", std::process::id()));
@@ -381,15 +386,15 @@ fn put_in_place(file: &File, path: &Path, overwrite: bool) -> io::Result<()> {
         });
         match done {
             Ok(()) => return directory.sync(),
-            // A killed process with the same process id left this name: try the next one.
+            // A killed process with the same process id left a file of this name: try the next name.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
     }
 }
 
-/// The directory of an output, opened before its entries change. A directory that is writable but not readable cannot
-/// be opened, and is not flushed.
+/// The directory of an output, opened before its entries change; `None` if it cannot be opened, as a directory that is
+/// writable but not readable.
 struct Directory(Option<File>);
 
 impl Directory {
@@ -397,6 +402,7 @@ impl Directory {
         Self(File::open(directory_of(path)).ok())
     }
 
+    /// Flushes the entries of the directory to disk. Does nothing if the directory could not be opened.
     fn sync(&self) -> io::Result<()> {
         self.0.as_ref().map_or(Ok(()), system::sync)
     }

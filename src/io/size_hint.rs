@@ -1,9 +1,9 @@
 //! Estimates of the size of an output, made before its first byte is written.
 
-/// Maximum number of shares that a buffer size is divided into among outputs that are written at the same time.
+/// Maximum divisor of a buffer size for outputs that are written at the same time.
 const MAX_SHARES: u64 = 8;
 
-/// The estimated size of an output, and how much of it is copied.
+/// The estimated size of an output, and the number of its bytes that are copied from inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SizeHint {
     /// Estimated length in bytes; 0 if unknown.
@@ -12,12 +12,12 @@ pub struct SizeHint {
     pub copied: u64,
     /// Offset in the input of the first blob, if the output begins with a copied blob.
     pub first_copy: Option<u64>,
-    /// The number of other outputs that are written at the same time. Each output has smaller buffers then.
+    /// The number of other outputs that are written at the same time. More outputs have smaller buffers.
     pub others: usize,
 }
 
 impl SizeHint {
-    /// About `bytes` bytes, none of them copied.
+    /// A hint for an output of about `bytes` bytes, none of which are copied.
     pub const fn new_bytes(bytes: u64) -> Self {
         Self {
             bytes,
@@ -27,7 +27,7 @@ impl SizeHint {
         }
     }
 
-    /// A copy of `bytes` bytes of an input from `offset` on.
+    /// A hint for a copy of `bytes` bytes of an input from `offset` on.
     pub const fn copy_of(offset: u64, bytes: u64) -> Self {
         Self {
             bytes,
@@ -37,12 +37,13 @@ impl SizeHint {
         }
     }
 
-    /// This output's share of a buffer size of `bytes`.
+    /// The buffer size of this output in bytes, if `bytes` bytes are divided among the outputs. At least an eighth of
+    /// `bytes`.
     pub(super) fn share_of(&self, bytes: u64) -> u64 {
         bytes / (self.others as u64 + 1).min(MAX_SHARES)
     }
 
-    /// The hint for an output that consists of this part and then `more`.
+    /// The hint for an output that consists of the bytes of `self` followed by the bytes of `more`.
     #[must_use]
     pub fn and(self, more: Self) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! The names on disk of unfinished outputs, so that a process that is interrupted can remove them.
+//! The paths of unfinished outputs that have a name on disk, so that an interrupted process can remove the files.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,24 +9,25 @@ fn names() -> MutexGuard<'static, Vec<PathBuf>> {
     NAMES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes all unfinished outputs that have a name on disk, and blocks every attempt to finish an output from then
-/// on. For a process that is about to exit.
+/// Removes all unfinished outputs that have a name on disk. Any later attempt to finish an output, in any thread,
+/// blocks forever: call this only in a process that is about to exit.
 pub fn abandon_unfinished() {
     let names = names();
     for name in names.iter() {
         let _ = std::fs::remove_file(name);
     }
-    // Keep the lock: an output that is about to get its name waits for it until the process exits.
+    // Never release the lock: an output that is about to get its name waits for the lock until the process exits.
     std::mem::forget(names);
 }
 
-/// Registers the name of an unfinished output.
+/// Registers the path of an unfinished output, which [`abandon_unfinished`] removes.
 pub(super) fn add(name: &Path) {
     names().push(name.to_owned());
 }
 
-/// Runs `finish`, which ends an unfinished output successfully or not, and unregisters its name. The lock is held
-/// meanwhile: [`abandon_unfinished`] runs entirely before or entirely after.
+/// Runs `finish`, which gives an unfinished output its final name or fails, and unregisters the output's path `name`.
+/// The list of paths is locked meanwhile, so that [`abandon_unfinished`] runs entirely before `finish` or entirely
+/// after it.
 pub(super) fn end<T>(name: &Path, finish: impl FnOnce() -> T) -> T {
     let mut names = names();
     let result = finish();

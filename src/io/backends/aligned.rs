@@ -1,18 +1,19 @@
 //! Buffers that are aligned as `O_DIRECT` requires.
 
-/// The alignment of direct transfers, in bytes: offsets, lengths and memory addresses are multiples of it. Disks
-/// require 512 or 4096.
+/// The alignment of direct transfers in bytes: offsets, lengths and memory addresses are multiples of this number.
+/// Disks require 512 or 4096.
 pub(crate) const ALIGNMENT: usize = 4096;
 
 /// A growable buffer that starts at an address that is a multiple of [`ALIGNMENT`].
 #[derive(Debug, Default)]
 pub(crate) struct AlignedBuffer {
     memory: Vec<u8>,
+    /// The index of the first aligned byte of `memory`.
     start: usize,
 }
 
 impl AlignedBuffer {
-    /// The first `len` bytes of the buffer, which grows if it is shorter. Their content is unspecified.
+    /// The first `len` bytes of the buffer, which grows if necessary. The content of the bytes is unspecified.
     pub(crate) fn slice(&mut self, len: usize) -> &mut [u8] {
         if self.memory.len() < self.start + len {
             self.memory = vec![0; len + ALIGNMENT];

@@ -17,7 +17,7 @@ pub(crate) struct Buffered {
 }
 
 impl Buffered {
-    /// A backend that buffers up to `buffer_len` bytes before each write.
+    /// A backend with a buffer of `buffer_len` bytes. Longer writes bypass the buffer.
     pub(crate) fn new(destination: Destination, buffer_len: usize) -> Self {
         Self {
             destination,
@@ -27,6 +27,7 @@ impl Buffered {
         }
     }
 
+    /// Writes bytes to the destination, and starts writeback once [`WRITEBACK_LEN`] bytes are waiting for it.
     fn write_through(&mut self, bytes: &[u8]) -> Result<()> {
         self.destination.write_at(bytes, self.position)?;
         self.position += bytes.len() as u64;
@@ -36,6 +37,7 @@ impl Buffered {
         Ok(())
     }
 
+    /// Starts writeback of all bytes written since the last call.
     fn start_writeback(&mut self) {
         self.destination.start_writeback(
             self.writeback_started,

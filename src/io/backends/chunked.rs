@@ -7,15 +7,15 @@ use crate::io::input::Input;
 use crate::io::system::Transfer;
 use std::sync::Arc;
 
-/// Maximum length of a chunk in bytes. Chunks end at multiples of this length, so that they are aligned to the blocks
-/// of the disk.
+/// Maximum length of a chunk in bytes. No chunk crosses a multiple of this length in the output, so that chunks are
+/// aligned to the blocks of the disk.
 pub(super) const CHUNK_LEN: usize = 1 << 20;
 /// Maximum length of one kernel copy in bytes.
 const COPY_LEN: u64 = 16 << 20;
-/// Minimum length in bytes of a range that is copied within the kernel: a shorter one is read into a chunk.
+/// Minimum length in bytes of a range that is copied within the kernel. A shorter range is read into a chunk.
 const MIN_KERNEL_COPY: u64 = 256 << 10;
 
-/// A part of a chunk: bytes in memory, or an input with the offset and the length of a range in it.
+/// A part of a chunk: bytes in memory, or a range of an input, with its offset and its length in bytes.
 pub(crate) enum Segment {
     Bytes(Vec<u8>),
     Range(Input, u64, usize),
@@ -33,6 +33,7 @@ impl Segment {
 /// A part of the output of at most [`CHUNK_LEN`] bytes, composed of segments.
 #[derive(Default)]
 pub(crate) struct Chunk {
+    /// Offset of the chunk in the output.
     pub offset: u64,
     pub segments: Vec<Segment>,
 }
@@ -42,7 +43,8 @@ impl Chunk {
         self.segments.iter().map(Segment::len).sum()
     }
 
-    /// Writes the segments one after another into `buffer`, which is as long as the chunk; ranges of inputs are read.
+    /// Copies the segments one after another into `buffer`, which must be as long as the chunk. Segments that are
+    /// ranges of inputs are read into `buffer`.
     pub(super) fn fill(&self, buffer: &mut [u8]) -> Result<()> {
         let mut rest = buffer;
         for piece in &self.segments {
@@ -68,9 +70,10 @@ pub(crate) enum Job {
 pub(crate) trait Executor: Send {
     /// Whether long ranges of inputs are submitted as [`Job::Copy`] rather than read into chunks.
     fn copies_in_kernel(&self) -> bool;
-    /// Starts or queues a job, after a wait if too many jobs are in flight. Fails if an earlier job failed.
+    /// Starts or queues a job. Blocks while too many jobs are in flight. Fails if an earlier job is known to have
+    /// failed.
     fn submit(&mut self, job: Job) -> Result<()>;
-    /// Waits until all jobs are done. Fails if a job failed.
+    /// Waits until all jobs are done. Fails if a job failed. No job may be submitted afterwards.
     fn wait(&mut self) -> Result<()>;
 }
 
@@ -78,7 +81,9 @@ pub(crate) trait Executor: Send {
 pub(crate) struct Chunked<E> {
     destination: Arc<Destination>,
     executor: E,
+    /// The chunk that is being filled. Its offset is set when it is submitted.
     current: Chunk,
+    /// Length of [`current`](Self::current) in bytes.
     current_len: usize,
     /// Offset of the next byte in the output.
     position: u64,
@@ -100,6 +105,7 @@ impl<E: Executor> Chunked<E> {
         CHUNK_LEN - (self.position % CHUNK_LEN as u64) as usize
     }
 
+    /// Counts `len` bytes that were appended to the current chunk, and ends the chunk at a chunk boundary.
     fn advance(&mut self, len: usize) -> Result<()> {
         self.position += len as u64;
         self.current_len += len;
@@ -109,6 +115,7 @@ impl<E: Executor> Chunked<E> {
         Ok(())
     }
 
+    /// Submits the current chunk, unless it is empty.
     fn end_chunk(&mut self) -> Result<()> {
         let mut chunk = std::mem::take(&mut self.current);
         let len = std::mem::take(&mut self.current_len);
@@ -124,7 +131,7 @@ impl<E: Executor> Chunked<E> {
         self.end_chunk()?;
         self.position += left.len;
         while left.len > 0 {
-            // Copies end at multiples of COPY_LEN in the output, so that each can share blocks with the input.
+            // Copies end at multiples of `COPY_LEN` in the output, so that each copy can share blocks with the input.
             let to_boundary = COPY_LEN - left.to % COPY_LEN;
             let (part, rest) = left.split(left.len.min(to_boundary));
             self.executor.submit(Job::Copy(input.clone(), part))?;
@@ -133,6 +140,7 @@ impl<E: Executor> Chunked<E> {
         Ok(())
     }
 
+    /// Appends a range of an input to the chunks. The executor reads the range.
     fn read_into_chunks(&mut self, input: &Input, mut left: Transfer) -> Result<()> {
         while left.len > 0 {
             let len = usize::try_from(left.len)
@@ -159,7 +167,7 @@ impl<E: Executor> Backend for Chunked<E> {
             match self.current.segments.last_mut() {
                 Some(Segment::Bytes(gathered)) => gathered.extend_from_slice(part),
                 _ => {
-                    // Most chunks have a single segment: its buffer gets the size of the chunk at once.
+                    // Most chunks have a single segment: allocate its buffer with the size of the chunk.
                     let len = match self.current.segments.is_empty() {
                         true => self.room(),
                         false => part.len(),

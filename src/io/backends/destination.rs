@@ -1,4 +1,4 @@
-//! The output file that the backends share: writes and copies to given offsets.
+//! The output file of a backend: writes and copies to given offsets.
 
 use crate::error::{Error, Result};
 use crate::io::input::Input;
@@ -13,12 +13,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Maximum length of one kernel copy in bytes: writeback starts after each copy, so it must not be long.
 const COPY_LEN: u64 = 16 << 20;
-/// The number of written bytes after which their writeback is started.
+/// The number of written bytes after which writeback of these bytes is started.
 pub(super) const WRITEBACK_LEN: u64 = 16 << 20;
 /// Buffer size in bytes of a copy that reads and writes.
 const CHUNK_LEN: usize = 1 << 20;
-/// Minimum length in bytes of a range that shares blocks with the input: for less, sharing is not worth a system
-/// call.
+/// Minimum length in bytes of a range that shares blocks with the input. For a shorter range, sharing is not worth a
+/// system call.
 const MIN_CLONE_LEN: u64 = 64 << 10;
 /// Distance in bytes between the range being written and the pages of a large output that are dropped from the page
 /// cache.
@@ -30,10 +30,14 @@ pub(crate) struct Destination {
     file: File,
     /// Whether the output is a regular file rather than a pipe or a device.
     is_file: bool,
+    /// Whether sharing blocks is tried. Cleared when it fails, except with `EXDEV`.
     clones: AtomicBool,
+    /// Whether kernel copies are tried. Cleared when one fails, except with `EXDEV` or because the disk is full or a
+    /// limit is reached.
     kernel_copies: AtomicBool,
     /// Alignment in bytes that sharing blocks requires of offsets and lengths.
     block_len: u64,
+    /// Whether written pages are dropped from the page cache, so that a large output does not evict other files.
     drop_behind: bool,
     stats: Arc<Stats>,
     observer: Arc<dyn Observer>,
@@ -84,7 +88,7 @@ impl Destination {
         Error::io(&self.path, "cannot write", error)
     }
 
-    /// Writes bytes at `offset`. A stream ignores the offset: its caller writes in order.
+    /// Writes bytes at `offset`. A stream ignores the offset: the caller must write the bytes of a stream in order.
     pub(super) fn write_at(&self, bytes: &[u8], offset: u64) -> Result<()> {
         let written = if self.is_file {
             system::write_at(&self.file, bytes, offset)
@@ -94,9 +98,9 @@ impl Destination {
         written.map_err(|error| self.failed(error))
     }
 
-    /// Starts writeback of a written range, so that the disk works meanwhile and the final `fsync` finds little to
-    /// do. For a large output, also drops the pages [`DROP_BEHIND`] bytes before the range from the page cache, so
-    /// that the output does not evict other files.
+    /// Starts writeback of a written range, so that the final `fsync` has little left to write. For a large output,
+    /// also drops a range of the same length that lies [`DROP_BEHIND`] bytes earlier from the page cache. Does nothing
+    /// for a stream.
     pub(super) fn start_writeback(&self, from: u64, len: u64) {
         if !self.is_file {
             return;
@@ -107,8 +111,8 @@ impl Destination {
         }
     }
 
-    /// Overwrites the start of the file with `start` and truncates the file to `len` bytes, which frees space
-    /// reserved beyond. Does nothing for a stream.
+    /// Overwrites the start of the file with `start` and sets the length of the file to `len` bytes, which frees disk
+    /// space reserved beyond that length. Does nothing for a stream.
     pub(super) fn end(&self, start: &[u8], len: u64) -> Result<()> {
         if !self.is_file {
             return Ok(());
@@ -117,8 +121,9 @@ impl Destination {
         self.file.set_len(len).map_err(|error| self.failed(error))
     }
 
-    /// Starts writeback of a chunk, where chunks are written in any order: once for each [`WRITEBACK_LEN`] bytes,
-    /// when their last chunk is written.
+    /// Starts writeback after a chunk was written, if chunks are written in any order: a chunk that ends at a multiple
+    /// of [`WRITEBACK_LEN`] starts the writeback of the [`WRITEBACK_LEN`] bytes before its end. Earlier chunks that are
+    /// not written yet are left to the final `fsync`.
     pub(super) fn start_writeback_of_chunk(&self, from: u64, len: u64) {
         let end = from + len;
         if end.is_multiple_of(WRITEBACK_LEN) {
@@ -126,8 +131,8 @@ impl Destination {
         }
     }
 
-    /// Copies a range of `input`: by sharing blocks, where the file system can; otherwise by a kernel copy; otherwise
-    /// by reading and writing.
+    /// Copies a range of `input`: by sharing blocks if the file system supports it, otherwise by a kernel copy if that
+    /// works, otherwise by reading and writing.
     pub(super) fn copy(&self, input: &Input, transfer: Transfer) -> Result<()> {
         let (head, tail) = self.clone_middle(input, transfer);
         for part in [head, tail] {
@@ -160,7 +165,7 @@ impl Destination {
                 (head, tail)
             }
             Err(error) => {
-                // EXDEV concerns this input only: another input may be on the output's file system.
+                // `EXDEV` concerns this input only: another input may be on the output's file system.
                 if !is(&error, Errno::XDEV) {
                     self.clones.store(false, Ordering::Relaxed);
                 }
@@ -169,14 +174,13 @@ impl Destination {
         }
     }
 
-    /// Copies a range with kernel copies, up to the first that fails or copies nothing. Returns the number of bytes
-    /// copied.
+    /// Copies a range with kernel copies, until one fails or copies nothing. Returns the number of bytes copied.
     fn kernel_copy(&self, input: &Input, whole: Transfer) -> u64 {
         let mut left = whole;
         while left.len > 0 && self.kernel_copies.load(Ordering::Relaxed) {
             let (part, _) = left.split(left.len.min(COPY_LEN));
             match system::copy_range(input.file(), &self.file, part) {
-                // The input has ended, or its file system copies nothing without an error.
+                // The input has ended, or its file system cannot copy and reports no error.
                 Ok(0) => break,
                 Ok(count) => {
                     self.start_writeback(part.to, count);
@@ -184,8 +188,9 @@ impl Destination {
                     left = left.skip(count);
                 }
                 Err(error) => {
-                    // These errors do not disable kernel copies: the fallback meets an error of the disk again and
-                    // reports it, and another input may be on the output's file system.
+                    // These errors do not disable kernel copies. If the disk is full or a limit is reached, writing in
+                    // the fallback fails and reports it. After `EXDEV`, another input may be on the output's file
+                    // system.
                     let passing = [Errno::NOSPC, Errno::DQUOT, Errno::FBIG, Errno::XDEV];
                     if !passing.into_iter().any(|errno| is(&error, errno)) {
                         self.kernel_copies.store(false, Ordering::Relaxed);
@@ -197,7 +202,7 @@ impl Destination {
         whole.len - left.len
     }
 
-    /// Copies by reading and writing.
+    /// Copies a range by reading and writing.
     fn read_write_copy(&self, input: &Input, mut left: Transfer) -> Result<()> {
         let mut chunk = vec![0; CHUNK_LEN.min(usize::try_from(left.len).unwrap_or(CHUNK_LEN))];
         while left.len > 0 {

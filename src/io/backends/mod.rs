@@ -1,5 +1,5 @@
-//! Backends write the bytes of an output to disk. Each backend gets the same bytes and the same ranges of input files
-//! in the same order, and writes the same file.
+//! Backends, which write the bytes of an output to disk. Given the same bytes and the same ranges of input files, every
+//! backend writes the same file.
 //!
 //! - [`Buffered`] writes through the page cache in the calling thread.
 //! - [`Chunked`] cuts the output into chunks at known offsets, which an executor writes in any order: a [`Pool`] of
@@ -28,7 +28,7 @@ use crate::io::Input;
 pub(crate) trait Backend: Send {
     /// Appends bytes.
     fn write(&mut self, bytes: &[u8]) -> Result<()>;
-    /// Appends a range of an input file, if possible without reading the range into the process.
+    /// Appends `len` bytes of an input file from `offset` on, if possible without reading them into the process.
     fn copy(&mut self, input: &Input, offset: u64, len: u64) -> Result<()>;
     /// Writes all buffered bytes, overwrites the start of the output with `start` and sets the length of the output
     /// to `len` bytes. A stream keeps its start and its length.

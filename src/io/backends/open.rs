@@ -1,4 +1,4 @@
-//! Choosing the backend of an output.
+//! Chooses and opens the backend of an output.
 
 use super::{Backend, Buffered, Chunked, Destination, Pool, Ring};
 use crate::error::{Error, Result};
@@ -15,7 +15,7 @@ const BUFFER_LEN: u64 = 1 << 20;
 const MIN_PARALLEL_LEN: u64 = 256 << 20;
 
 /// Fails if the bytes to copy exceed the free space of the output's file system. Warns if the estimated length of the
-/// output does.
+/// output exceeds it. Checks nothing if the file system can share blocks or does not report its free space.
 pub(crate) fn check_space(
     output: &Output,
     file: &File,
@@ -49,8 +49,9 @@ pub(crate) fn check_space(
     Ok(())
 }
 
-/// Opens the backend of an output: that of the mode in `ctx` if the system and the output support it, otherwise a
-/// simpler one. Reserves space for the bytes to copy, and fails if the disk is too full.
+/// Opens the backend of an output: the backend for the I/O mode in `ctx` if the system and the output support that
+/// mode, otherwise a simpler backend. Reserves disk space for the bytes to copy, unless the file system can share
+/// blocks, and fails if the disk is too full.
 pub(crate) fn open_backend(
     output: &Output,
     file: File,

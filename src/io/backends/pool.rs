@@ -12,13 +12,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-/// The number of threads of a pool: writes wait for the disk, not for a core. See `reference/performance.md`.
+/// The number of threads of a pool. Two are enough because writes wait for the disk, not for a core. See
+/// `reference/performance.md`.
 const THREADS: usize = 2;
 /// Maximum number of jobs that wait for a thread.
 const QUEUE_LEN: usize = 8;
 
-/// Runs jobs in threads of its own.
+/// Runs jobs in its own threads.
 pub(crate) struct Pool {
+    /// The queue of jobs; `None` after the threads have ended.
     queue: Option<Sender<Job>>,
     threads: Vec<JoinHandle<()>>,
     shared: Arc<Shared>,
@@ -28,9 +30,11 @@ struct Shared {
     destination: Arc<Destination>,
     /// A second descriptor of the output, opened with `O_DIRECT`.
     direct: Option<File>,
+    /// Whether direct writes are used. Cleared when the file system refuses one.
     direct_works: AtomicBool,
+    /// Whether the threads skip the remaining jobs, because a job has failed or the output is abandoned.
     failed: AtomicBool,
-    /// The failure at the lowest offset of the output, with that offset.
+    /// The error of the failed job at the lowest offset of the output, with that offset.
     failure: Mutex<Option<(u64, Error)>>,
 }
 
@@ -58,7 +62,7 @@ impl Pool {
                 .spawn(move || shared.work(&jobs));
             match thread {
                 Ok(thread) => pool.threads.push(thread),
-                // One thread is enough.
+                // A pool works with one thread, too.
                 Err(_) if !pool.threads.is_empty() => break,
                 Err(error) => {
                     return Err(Error::io(
@@ -72,6 +76,7 @@ impl Pool {
         Ok(pool)
     }
 
+    /// Fails with the error of a failed job, on the first call after the failure.
     fn failure(&self) -> Result<()> {
         let mut failure = self
             .shared
@@ -84,7 +89,7 @@ impl Pool {
         }
     }
 
-    /// Waits until the queue is empty and the threads have ended. Returns false if a thread panicked.
+    /// Closes the queue and waits until the threads have run all jobs and ended. Returns false if a thread panicked.
     fn join(&mut self) -> bool {
         self.queue = None;
         let results: Vec<bool> = self
@@ -126,13 +131,14 @@ impl Executor for Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        // The jobs still queued are of an output that is being abandoned: the threads skip them.
+        // If jobs are still queued, the output is being abandoned: the threads skip these jobs.
         self.shared.failed.store(true, Ordering::Release);
         self.join();
     }
 }
 
 impl Shared {
+    /// Runs jobs until the queue is closed. After a failure, takes the remaining jobs without running them.
     fn work(&self, jobs: &Receiver<Job>) {
         let mut buffer = AlignedBuffer::default();
         for job in jobs {
@@ -151,6 +157,7 @@ impl Shared {
         }
     }
 
+    /// Records the error of the job at `offset` of the output.
     fn fail(&self, offset: u64, error: Error) {
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         if failure.as_ref().is_none_or(|(first, _)| offset < *first) {
@@ -159,6 +166,7 @@ impl Shared {
         self.failed.store(true, Ordering::Release);
     }
 
+    /// Writes a chunk, with `O_DIRECT` if that works.
     fn write(&self, chunk: &Chunk, buffer: &mut AlignedBuffer) -> Result<()> {
         let len = chunk.len();
         if let Some(direct) = self
@@ -182,8 +190,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Writes the block-aligned part of a chunk with `O_DIRECT` and the remainder, at the end of the output, through
-    /// the page cache.
+    /// Writes the block-aligned part of a chunk with `O_DIRECT` and the remainder of the chunk through the page cache.
+    /// If the file system refuses the direct write, warns once and writes all of the chunk through the page cache.
     fn write_direct(&self, direct: &File, bytes: &[u8], offset: u64) -> Result<()> {
         let aligned = if offset.is_multiple_of(ALIGNMENT as u64) {
             bytes.len() / ALIGNMENT * ALIGNMENT

@@ -1,8 +1,8 @@
-//! io_uring: an executor that writes each chunk through a registered buffer, as a chain of reads and one write.
-//! Several chunks are in flight, and system calls are few.
+//! An executor that uses io_uring: each chunk is written through a registered buffer, by a chain of reads and one
+//! write. Several chunks are in flight at a time, and one system call submits several chains.
 //!
-//! A chain that does not complete (a short read or write, an error, an interruption) is repeated with plain calls,
-//! which either succeed or return the error. So the ring needs no error handling of its own.
+//! A chain that does not complete (a short read or write, an error, an interruption) is repeated with plain reads and
+//! writes, which either succeed or return the error. The ring therefore does not handle errors of single operations.
 #![allow(unsafe_code)]
 
 use super::chunked::{CHUNK_LEN, Chunk, Executor, Job, Segment};
@@ -15,12 +15,12 @@ use rustix::io::Errno;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-/// Maximum number of chunks in flight. Their buffers fit into the 8 MB that unprivileged processes may lock by
-/// default.
+/// Maximum number of chunks in flight. The buffers of all slots fit into the 8 MB of memory that an unprivileged
+/// process may lock by default.
 const SLOTS: usize = 6;
 /// Number of entries of the submission queue.
 const ENTRIES: u32 = 256;
-/// Maximum number of segments of a chunk that is read by a chain; a chunk with more is filled by plain reads.
+/// Maximum number of segments of a chunk that is read by a chain. A chunk with more segments is filled by plain reads.
 const MAX_SEGMENTS: usize = 16;
 /// The number of chains that are submitted to the kernel together.
 const BATCH: usize = 2;
@@ -34,16 +34,18 @@ pub(crate) struct Ring {
     unsubmitted: usize,
 }
 
-/// A registered buffer and the chunk that is written through it.
+/// A registered buffer, and the chunk that is written through this buffer.
 struct Slot {
-    /// Registered with the ring. The kernel writes to it while `waiting` is not 0: its memory never moves, and the
-    /// process touches it only while `waiting` is 0.
+    /// A buffer of [`CHUNK_LEN`] bytes, registered with the ring. The kernel uses the buffer while `waiting` is not 0:
+    /// its memory never moves, and the process touches it only while `waiting` is 0.
     buffer: Box<[u8]>,
+    /// The chunk that is being written; `None` if the slot is free.
     chunk: Option<Chunk>,
-    /// The result that each operation of the chain must have: the number of bytes that it transfers.
+    /// For each operation of the chain, the number of bytes that the operation must transfer.
     expected: Vec<u32>,
     /// The number of operations that are not completed.
     waiting: usize,
+    /// Whether an operation failed or transferred another number of bytes than expected.
     incomplete: bool,
 }
 
@@ -77,7 +79,8 @@ impl Slot {
 }
 
 impl Ring {
-    /// Sets up a ring. The error is a message that names what the system refuses and, if known, a remedy.
+    /// Sets up a ring. The error is a message with the reason why the system refuses the ring and, if known, a
+    /// remedy.
     pub(crate) fn start(destination: &Arc<Destination>) -> std::result::Result<Self, String> {
         let ring = IoUring::new(ENTRIES).map_err(|error| explain_setup(&error))?;
         let mut slots: Vec<Slot> = (0..SLOTS)
@@ -109,7 +112,7 @@ impl Ring {
         })
     }
 
-    /// The index of a slot without a chunk, after a wait for completions if all slots are in use.
+    /// The index of a free slot. Waits for completions if all slots are in use.
     fn free_slot(&mut self) -> Result<usize> {
         loop {
             if let Some(free) = self.slots.iter().position(|slot| slot.chunk.is_none()) {
@@ -119,7 +122,7 @@ impl Ring {
         }
     }
 
-    /// Submits the queued chains, waits for `at_least` completions and processes all that have arrived.
+    /// Submits the queued chains, waits for `at_least` completions and processes all completions that have arrived.
     fn reap(&mut self, at_least: usize) -> Result<()> {
         self.unsubmitted = 0;
         loop {
@@ -179,7 +182,8 @@ impl Ring {
         Ok(())
     }
 
-    /// Queues the chain of operations that writes a chunk.
+    /// Queues the chain of operations that writes a chunk through the slot `index`, which must be free. Submits the
+    /// queued chains when there are [`BATCH`] of them.
     fn queue(&mut self, index: usize, chunk: Chunk) -> Result<()> {
         let fd = types::Fd(self.destination.file().as_raw_fd());
         let Some(slot) = self.slots.get_mut(index) else {
@@ -217,6 +221,7 @@ impl Ring {
         Ok(())
     }
 
+    /// Whether any operation is not completed.
     fn in_flight(&self) -> bool {
         self.slots.iter().any(|slot| slot.waiting > 0)
     }
@@ -267,8 +272,8 @@ impl Drop for Ring {
                 }
             }
         }
-        // Without this call the kernel releases the locked memory some time later, and the next ring may find too
-        // little.
+        // Without this call the kernel releases the locked memory only some time later, and the next ring may exceed
+        // the limit of locked memory.
         let _ = self.ring.submitter().unregister_buffers();
     }
 }

@@ -1,4 +1,4 @@
-//! `FICLONERANGE`: lets two files share blocks on disk (btrfs, xfs, bcachefs).
+//! The `FICLONERANGE` ioctl, which lets two files share blocks on disk (btrfs, xfs, bcachefs).
 #![allow(unsafe_code)]
 
 use super::Transfer;

@@ -5,14 +5,14 @@ use rustix::io::Errno;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The fault of a system call.
+/// A way in which a system call fails or transfers too little.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// The call fails with this error.
     Fails(Errno),
     /// A signal interrupts the call before it transfers anything.
     Interrupted,
-    /// The call transfers half of the bytes.
+    /// The call transfers half of the bytes, rounded up.
     Short,
 }
 
@@ -24,14 +24,17 @@ struct Plan {
     nth: u64,
     /// Whether all later calls have the fault, too.
     lasting: bool,
+    /// The number of calls of this kind so far.
     seen: u64,
+    /// The number of calls that had the fault.
     happened: u64,
 }
 
 static PLAN: Mutex<Option<Plan>> = Mutex::new(None);
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Exclusive use of the fault plan: tests that hold one run one at a time. Dropping it ends the plan.
+/// A guard for the exclusive use of the fault plan: tests that own a guard run one at a time. Dropping the guard clears
+/// the plan.
 pub(crate) struct Faults {
     _alone: MutexGuard<'static, ()>,
 }
@@ -41,15 +44,15 @@ fn plan() -> MutexGuard<'static, Option<Plan>> {
 }
 
 impl Faults {
-    /// Waits until no other test holds the plan, and clears it.
+    /// Waits until no other test uses the plan, and clears the plan.
     pub(crate) fn none() -> Self {
         let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         *plan() = None;
         Self { _alone: alone }
     }
 
-    /// Plans that the `nth` call of its kind from now on has `fault`. [`Fault::Fails`] also applies to all later
-    /// calls, as a full disk stays full.
+    /// Plans that the `nth` system call of kind `call` has `fault`, counted from 1 from now on. [`Fault::Fails`] also
+    /// applies to all later calls of that kind, as a full disk stays full.
     pub(crate) fn plan(&self, call: Call, nth: u64, fault: Fault) {
         *plan() = Some(Plan {
             call,
@@ -61,7 +64,7 @@ impl Faults {
         });
     }
 
-    /// Ends the plan. Returns whether any call had the fault.
+    /// Clears the plan. Returns whether any call had the fault.
     pub(crate) fn end(&self) -> bool {
         plan().take().is_some_and(|plan| plan.happened > 0)
     }
@@ -73,6 +76,7 @@ impl Drop for Faults {
     }
 }
 
+/// Applies the planned fault, if there is one for this call. See [`super::admit`].
 pub(super) fn admit(call: Call, len: usize) -> io::Result<usize> {
     let mut guard = plan();
     let Some(plan) = guard.as_mut().filter(|plan| plan.call == call) else {

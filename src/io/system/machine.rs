@@ -11,7 +11,7 @@ pub(crate) fn memory() -> u64 {
 }
 
 /// Memory in bytes that the process may allocate without swapping: the minimum of the machine's `MemAvailable` and of
-/// the unused limits of the control groups of the process.
+/// the memory that each control group of the process still allows.
 pub(crate) fn available_memory() -> u64 {
     let read = |path: &Path| std::fs::read_to_string(path).ok();
     let info = read(Path::new("/proc/meminfo")).unwrap_or_default();
@@ -23,7 +23,7 @@ pub(crate) fn available_memory() -> u64 {
         .fold(free, u64::min)
 }
 
-/// The value of `MemAvailable` in `/proc/meminfo`, in bytes.
+/// The value of `MemAvailable` in bytes, from the content of `/proc/meminfo`.
 fn mem_available(info: &str) -> Option<u64> {
     let line = info
         .lines()
@@ -32,9 +32,9 @@ fn mem_available(info: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// The directories of the control groups in `/proc/self/cgroup`, and of all their parents. In a container the names
-/// may be those that the host uses: those directories do not exist then, and the root directory describes the
-/// container.
+/// The directories of the control groups that limit memory, and of all their parents, from the content of
+/// `/proc/self/cgroup`. In a container, the control groups may have the names that the host uses: then their
+/// directories do not exist, and the root directory describes the container.
 fn cgroup_directories(groups: &str) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for line in groups.lines() {
@@ -58,11 +58,11 @@ fn cgroup_directories(groups: &str) -> Vec<PathBuf> {
     folders
 }
 
-/// Bytes of memory that a control group still allows; `None` if it has no limit. `read` reads one of its files by
-/// name.
+/// Bytes of memory that a control group still allows; `None` if the control group has no limit or does not exist.
+/// `read` returns the content of a file of the control group by name.
 fn cgroup_available(read: impl Fn(&str) -> Option<String>) -> Option<u64> {
     let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
-    // The page cache counts as used memory, but the kernel frees inactive file pages when memory is short.
+    // The page cache counts as used memory, but the kernel frees inactive pages of files when memory is short.
     let cached = |key: &str| -> u64 {
         let stat = read("memory.stat").unwrap_or_default();
         let line = stat.lines().find_map(|line| line.strip_prefix(key));
@@ -88,7 +88,8 @@ pub(crate) fn is_large(bytes: u64) -> bool {
     bytes > memory() / 2
 }
 
-/// The maximum number of open files of the process. Raises the soft limit to the hard limit.
+/// Raises the limit of open files of the process to the hard limit, and returns the hard limit. If raising fails,
+/// returns the current limit.
 pub(crate) fn max_open_files() -> u64 {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
@@ -121,7 +122,7 @@ pub(crate) fn shares_blocks(file: &File) -> bool {
 /// them.
 pub(crate) fn free_space(directory: &Path) -> Option<u64> {
     let system = rustix::fs::statvfs(directory).ok()?;
-    // Some file systems report no size.
+    // Some file systems report zero blocks in all: their free space is unknown.
     if system.f_blocks == 0 {
         return None;
     }

@@ -14,7 +14,7 @@ use std::io;
 use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
 
-/// Kinds of system calls, by which tests select the one that fails.
+/// The kind of a system call. Tests choose by kind which calls fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Call {
     Read,
@@ -26,8 +26,8 @@ pub(crate) enum Call {
     Rename,
 }
 
-/// Returns the number of bytes that a call may transfer: `len`, unless a test has planned a fault, by which the call
-/// fails or transfers less.
+/// Called for each system call that tests can make fail. Returns the number of bytes that the call may transfer:
+/// `len`, or less if a test has planned a short transfer. Fails if a test has planned an error.
 #[inline]
 pub(crate) fn admit(call: Call, len: usize) -> io::Result<usize> {
     #[cfg(test)]
@@ -79,6 +79,8 @@ pub(crate) fn write(mut file: &File, bytes: &[u8]) -> io::Result<()> {
     write_by(bytes, |rest, _| file.write(rest))
 }
 
+/// Repeats `call` until all bytes are written. `call` gets the remaining bytes and the number of bytes already written,
+/// and returns the number of bytes that it has written.
 fn write_by(bytes: &[u8], mut call: impl FnMut(&[u8], u64) -> io::Result<usize>) -> io::Result<()> {
     let mut done = 0;
     while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
@@ -97,13 +99,16 @@ fn write_by(bytes: &[u8], mut call: impl FnMut(&[u8], u64) -> io::Result<usize>)
 /// A range of a source file, and its offset in a target file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Transfer {
+    /// Offset in the source file.
     pub from: u64,
+    /// Offset in the target file.
     pub to: u64,
+    /// Length in bytes.
     pub len: u64,
 }
 
 impl Transfer {
-    /// The remainder after the first `len` bytes.
+    /// The remainder after the first `len` bytes. `len` must not exceed the length of the transfer.
     pub(crate) const fn skip(self, len: u64) -> Self {
         Self {
             from: self.from + len,
@@ -150,8 +155,8 @@ pub(crate) fn reserve(file: &File, len: u64) -> io::Result<()> {
     )?)
 }
 
-/// Frees the disk space of a range, if the file system can. The length of the file does not change, and the range
-/// reads as zeros.
+/// Frees the disk space of a range, if the file system supports it. The length of the file does not change, and the
+/// range then reads as zeros. Failures are ignored.
 pub(crate) fn punch_hole(file: &File, from: u64, len: u64) {
     use rustix::fs::FallocateFlags;
     let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
@@ -167,7 +172,7 @@ pub(crate) fn sync(file: &File) -> io::Result<()> {
 }
 
 /// Advises the kernel that a range of a file is not needed in the page cache (`POSIX_FADV_DONTNEED`): clean pages are
-/// dropped; writeback of dirty pages starts, and they stay. Failures are ignored.
+/// dropped; dirty pages are kept, and their writeback starts. Failures are ignored.
 pub(crate) fn release(file: &File, from: u64, len: u64) {
     if let Some(len) = NonZeroU64::new(len) {
         let _ = rustix::fs::fadvise(file, from, Some(len), rustix::fs::Advice::DontNeed);

@@ -1,4 +1,4 @@
-//! Commands that write, run with system calls of each kind failing at each position in the sequence of calls.
+//! Runs commands that write, while a system call of each kind fails, at many positions in the sequence of calls.
 
 use super::Call;
 use super::faults::{Fault, Faults};
@@ -141,6 +141,7 @@ impl Bench {
         (result, fs::read(self.output()).unwrap())
     }
 
+    /// The files in the directory of the output other than the output.
     fn litter(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.output().parent().unwrap()).unwrap();
         entries
@@ -150,7 +151,7 @@ impl Bench {
     }
 }
 
-/// The I/O modes that differ for a job: text is written the same in all of them.
+/// The I/O modes that are tried for a job. Text is written in the same way in all modes, so one mode is enough.
 fn modes(job: Job) -> &'static [IoMode] {
     match job {
         Job::CatText | Job::Diff => &[IoMode::Buffered],
@@ -158,8 +159,8 @@ fn modes(job: Job) -> &'static [IoMode] {
     }
 }
 
-/// The positions in the sequence of calls at which one fails: every position at first, then one in `step`. Jobs that
-/// decode every object are slow and make the same calls as the others, so fewer positions are tried.
+/// The positions of the failing call in the sequence of calls: at first every position, then one in `step`. Jobs that
+/// decode every object are slow and make the same calls as the other jobs, so fewer positions are tried.
 fn places(job: Job) -> impl Iterator<Item = u64> {
     let (all, step) = match job {
         Job::TagsFilter | Job::Extract | Job::Diff => (4, 41),
@@ -187,8 +188,8 @@ fn every_backend_writes_the_same_bytes() {
     drop(faults);
 }
 
-/// Runs each job in each mode with a fault at one position after another, cycling through the faults in `turns`,
-/// until the job makes fewer calls than that.
+/// Runs each job in each mode with a fault at one position after another, cycling through the faults in `turns`, until
+/// the job makes fewer calls than the position. Calls `check` after each run in which the fault happened.
 fn at_every_place(
     call: Call,
     turns: &[Fault],
@@ -225,7 +226,7 @@ fn a_failing_disk_costs_no_old_file_and_is_named() {
             call,
             &errors.map(Fault::Fails),
             |bench, good, result, output, what| match result {
-                // The file had its new name already when flushing its directory failed.
+                // The file already had its new name when flushing the directory failed.
                 Err(error) if output == good => assert!(call == Call::Sync, "{what}: {error}"),
                 Err(error) => {
                     let message = error.to_string();
