@@ -50,8 +50,8 @@ const fn edges(bbox: &Bbox) -> [i32; 4] {
     ]
 }
 
-/// Fills in `entry` from an index. Returns `None`, with `entry` unchanged, if the index has an unknown version, is damaged,
-/// or has ids below 1: the blob must then be decoded.
+/// Fills in `entry` from an index. Returns `None`, with `entry` unchanged, if the index has an unknown version, is
+/// damaged, or has ids below 1: the blob must then be decoded.
 pub fn decode_blob_index(indexdata: &[u8], entry: &mut BlobEntry) -> Option<()> {
     let (&[version, kind], rest) = indexdata.split_first_chunk::<2>()?;
     let has_box = match (version, indexdata.len()) {

@@ -1,4 +1,4 @@
-//! A decoded block: its strings, its units, and its messages with the columns of dense nodes.
+//! A parsed block: its strings, its units, and its messages with the columns of dense nodes.
 
 use super::dense::{Delta, DenseNodes};
 use super::keys::ElementKeys;
@@ -8,8 +8,8 @@ use crate::error::FormatError;
 use crate::osm::ObjectKind;
 use crate::pbf::RawElements;
 
-/// A PrimitiveBlock whose messages were found and whose columns of dense nodes have the same length. Objects are decoded
-/// when they are asked for.
+/// A parsed PrimitiveBlock: its messages are found, and the columns of each DenseNodes message have the same length.
+/// Objects are decoded on access.
 ///
 /// A block borrows its payload. Parsing it takes 16 bytes of memory for each string, and 24 for each way, relation and
 /// plain node.
@@ -25,7 +25,9 @@ pub struct Block<'a> {
 /// One message of a block's groups.
 #[derive(Debug)]
 pub(super) enum BlockMessage<'a> {
+    /// A DenseNodes message with at least one node.
     Dense(Box<DenseNodes<'a>>),
+    /// The message of a single object, undecoded.
     Single(ObjectKind, &'a [u8]),
 }
 
@@ -52,7 +54,7 @@ impl<'a> Block<'a> {
         })
     }
 
-    /// Finds the messages alone, for passes that need ids and references and no strings.
+    /// Finds the messages and leaves the string table empty, for passes that need ids and references only.
     pub(crate) fn parse_bare(payload: &'a [u8]) -> Result<Self, FormatError> {
         let outline = BlockOutline::parse(payload)?;
         let mut messages = Vec::new();
@@ -73,24 +75,26 @@ impl<'a> Block<'a> {
         &self.strings
     }
 
-    /// How stored integers become coordinates and times.
+    /// The units in which the block stores coordinates and times.
     pub const fn units(&self) -> BlockUnits {
         self.units
     }
 
-    /// Whether an index means the same string in both blocks, and a number the same place and time, as far
-    /// as both blocks have it.
+    /// Whether both blocks have the same units and the string table of one begins with that of the other. A string
+    /// index that is valid in both blocks then means the same string.
     pub(crate) fn shares_string_table(&self, other: &Self) -> bool {
         let (one, two) = (self.string_table, other.string_table);
         self.units == other.units && (one.starts_with(two) || two.starts_with(one))
     }
 
-    /// What the block was read from.
+    /// The uncompressed payload that the block was parsed from. A block from [`with_group`](Self::with_group) has the
+    /// payload of its source.
     pub(crate) const fn payload(&self) -> &'a [u8] {
         self.payload
     }
 
-    /// The block with its objects replaced by those of one group, which goes with its strings.
+    /// The block with its objects replaced by those of `group`, the content of a PrimitiveGroup that uses the strings
+    /// and units of this block.
     pub(crate) fn with_group<'b>(&self, group: &'b [u8]) -> Result<Block<'b>, FormatError>
     where
         'a: 'b,
@@ -106,8 +110,8 @@ impl<'a> Block<'a> {
         })
     }
 
-    /// Appends the node references of all ways to `refs`, and to `ways` the id of each way and where its
-    /// references end.
+    /// Appends the node references of all ways to `refs`. Appends to `ways` the id of each way and the length of `refs`
+    /// after the way.
     pub(crate) fn collect_refs(
         &self,
         refs: &mut Vec<i64>,
@@ -116,7 +120,7 @@ impl<'a> Block<'a> {
         self.collect_refs_of(|_| true, refs, ways)
     }
 
-    /// As [`collect_refs`](Self::collect_refs), of those ways alone that `is_wanted` picks.
+    /// As [`collect_refs`](Self::collect_refs), but only for ways for whose id `is_wanted` returns `true`.
     pub(crate) fn collect_refs_of(
         &self,
         is_wanted: impl Fn(i64) -> bool,
@@ -139,7 +143,7 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    /// Calls `look` with the id of each relation and kind and id of each of its members.
+    /// Calls `look` with each member of each relation: the id of the relation, then the kind and the id of the member.
     pub(crate) fn for_each_member(
         &self,
         mut look: impl FnMut(i64, ObjectKind, i64),
@@ -160,13 +164,13 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    /// Whether there are nodes.
+    /// Whether the block has nodes.
     pub(crate) fn has_nodes(&self) -> bool {
         let is_nodes = |message: &BlockMessage<'_>| message.kind() == ObjectKind::Node;
         self.messages.iter().any(is_nodes)
     }
 
-    /// How many ways carry the coordinates of their nodes.
+    /// The number of ways that carry the coordinates of their nodes.
     pub(crate) fn count_located_ways(&self) -> Result<u64, FormatError> {
         let mut count = 0;
         for message in &self.messages {
@@ -177,7 +181,7 @@ impl<'a> Block<'a> {
         Ok(count)
     }
 
-    /// The kind of the objects, where they are of one, and how many there are.
+    /// The kind and the number of the objects; `None` if the block has no objects or objects of several kinds.
     pub(crate) fn single_kind(&self) -> Option<(ObjectKind, usize)> {
         let kind = self.messages.first()?.kind();
         let counts = self.messages.iter().map(|message| match message {
@@ -204,13 +208,14 @@ impl<'a> Block<'a> {
     }
 }
 
+/// Appends the messages of a group. Empty DenseNodes messages are left out.
 fn find_messages<'a>(
     group: &Group<'a>,
     messages: &mut Vec<BlockMessage<'a>>,
 ) -> Result<(), FormatError> {
     use ObjectKind::{Node, Relation, Way};
     group.try_for_each(|message| {
-        // Messages of nothing take no room in a file, but here.
+        // An empty message takes two bytes in a payload but 24 bytes in `messages`: it is refused or left out.
         messages.push(match message {
             Message::Node([]) | Message::Way([]) | Message::Relation([]) => {
                 return Err(FormatError::new("object without id"));
@@ -218,7 +223,7 @@ fn find_messages<'a>(
             Message::Dense(bytes) => {
                 let dense = DenseNodes::parse(bytes)?;
                 if dense.is_empty() {
-                    // An error where there are tags all the same.
+                    // Fails if the message has tags although it has no nodes.
                     return dense.raw_nodes().next().map(drop);
                 }
                 BlockMessage::Dense(Box::new(dense))

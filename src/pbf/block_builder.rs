@@ -13,9 +13,9 @@ use crate::osm::ObjectKind;
 pub struct EncodedBlock {
     /// The PrimitiveBlock message.
     pub payload: Vec<u8>,
-    /// The kind of its objects.
+    /// The kind of the objects.
     pub kind: ObjectKind,
-    /// The number of its objects.
+    /// The number of objects.
     pub count: usize,
 }
 
@@ -35,7 +35,7 @@ impl BlockBuilder {
         self.builder.drop_locations();
     }
 
-    /// Sets the maximum number of objects per block; 0 for the usual one.
+    /// Sets the maximum number of objects per block; 0 for [`TARGET_ELEMENTS`](super::TARGET_ELEMENTS).
     pub(crate) fn set_max_objects(&mut self, most: usize) {
         self.builder.set_max_objects(most);
     }
@@ -46,7 +46,7 @@ impl BlockBuilder {
         self.builder.add(object)
     }
 
-    /// Adds an object of a block with the given units and strings.
+    /// Adds an object from a block with the given units and strings.
     pub(crate) fn add_raw(
         &mut self,
         object: &RawElement<'_>,
@@ -58,6 +58,7 @@ impl BlockBuilder {
         object.add_to(&mut self.builder, strings)
     }
 
+    /// Ends the current block if it cannot take an object of `kind` in `units`.
     fn make_room(&mut self, kind: ObjectKind, units: &BlockUnits) {
         if self.builder.must_finish_before(kind) || !self.builder.accepts_units(units) {
             self.end_block();

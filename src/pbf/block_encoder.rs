@@ -1,4 +1,4 @@
-//! Encoding objects of one kind as a Block with one group and a string table ordered by use.
+//! Encoding objects of one kind as a PrimitiveBlock with one group and a string table ordered by use.
 
 use super::dense::RawNode;
 use super::intern::{Interner, SourceStrings};
@@ -16,11 +16,11 @@ use std::ops::Range;
 
 /// The number of objects in a full block. Nearly all programs write blocks of this size.
 pub const TARGET_ELEMENTS: usize = 8000;
-/// The estimated payload length in bytes from which on a block is full, whatever its number of objects.
+/// The payload length in bytes, as estimated before encoding, at which a block is full whatever its number of objects.
 pub const TARGET_PAYLOAD: usize = 4 * 1024 * 1024;
 
-/// Encodes objects as PrimitiveBlocks. When [`must_finish_before`](Self::must_finish_before) returns `true`, the block must be ended
-/// by [`finish`](Self::finish) before the next object is added.
+/// Encodes objects as PrimitiveBlocks. When [`must_finish_before`](Self::must_finish_before) returns `true`, the caller
+/// must end the block by [`finish`](Self::finish) before it adds the next object.
 #[derive(Debug, Default)]
 pub struct BlockEncoder {
     units: BlockUnits,
@@ -102,8 +102,8 @@ impl BlockEncoder {
         self.units = *units;
     }
 
-    /// Adds an object. A block without objects gets the default units. Fails if the units cannot express a time or
-    /// location exactly.
+    /// Adds an object. A block without objects gets the default units. The locations of a way are written only if there
+    /// is one for each node. Fails if the units cannot express a time or location exactly.
     pub fn add(&mut self, object: &Object<'_>) -> Result<(), FormatError> {
         if self.is_empty() {
             self.units = BlockUnits::default();
@@ -183,7 +183,7 @@ impl BlockEncoder {
         self.objects.push(head);
     }
 
-    /// Adds a dense node of a block with the same units.
+    /// Adds a dense node from a block with the same units and the strings `source`.
     pub(crate) fn add_raw_node(
         &mut self,
         node: &RawNode<'_>,
@@ -199,7 +199,7 @@ impl BlockEncoder {
         Ok(())
     }
 
-    /// Adds a plain node of a block with the same units.
+    /// Adds a node that has a message of its own, from a block with the same units and the strings `source`.
     pub(crate) fn add_node_message(
         &mut self,
         node: &NodeMessage<'_>,
@@ -211,7 +211,7 @@ impl BlockEncoder {
         Ok(())
     }
 
-    /// Adds a way of a block with the same units.
+    /// Adds a way from a block with the same units and the strings `source`.
     pub(crate) fn add_way_message(
         &mut self,
         way: &WayMessage<'_>,
@@ -239,7 +239,7 @@ impl BlockEncoder {
         Ok(())
     }
 
-    /// Adds a relation of a block with the same units.
+    /// Adds a relation from a block with the same units and the strings `source`.
     pub(crate) fn add_relation_message(
         &mut self,
         relation: &RelationMessage<'_>,
@@ -266,7 +266,7 @@ impl BlockEncoder {
         Ok(())
     }
 
-    /// Appends the tags of a message to `tags`, and returns the index of the first.
+    /// Appends the tags of a message to `tags`, and returns the index in `tags` of the first one.
     fn copy_tags(
         &mut self,
         keys: &Packed<'_>,
@@ -382,7 +382,7 @@ impl BlockEncoder {
     }
 }
 
-/// Appends the fields of the units that differ from the default.
+/// Appends the fields of those units that differ from the default.
 fn put_units(out: &mut Vec<u8>, units: &BlockUnits) {
     let default = BlockUnits::default();
     let fields = [
@@ -450,11 +450,12 @@ impl InfoColumn {
         !matches!(self, Self::Version | Self::Visible)
     }
 
-    /// The value of every node if the column is missing.
+    /// The value that a missing column stands for.
     pub(crate) const fn absent(self) -> i64 {
         matches!(self, Self::Visible) as i64
     }
 
+    /// The value of the attribute in `info`, as this column stores it.
     pub(crate) fn value(self, info: &RawInfo) -> i64 {
         match self {
             Self::Version => info.version,

@@ -8,7 +8,7 @@ use crate::error::FormatError;
 use std::fmt;
 use std::str::FromStr;
 
-/// The compression of new blobs. Blobs that are copied keep their own.
+/// The compression of new blobs. Copied blobs keep their compression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
     /// No compression.
@@ -102,7 +102,8 @@ const fn libdeflate_level(level: u8) -> i32 {
     }
 }
 
-/// Decompresses blobs. Each worker has its own, because it owns the state of the compression libraries.
+/// Decompresses blobs. Each worker has its own decompressor, because a decompressor owns the state of the compression
+/// libraries.
 pub struct Decompressor {
     zlib: libdeflater::Decompressor,
     zstd: Option<zstd::bulk::Decompressor<'static>>,
@@ -202,7 +203,7 @@ fn string_table_range(payload: &[u8]) -> Option<(usize, usize)> {
     Some((pos, usize::try_from(len).ok()?))
 }
 
-/// Goes on inflating `data` into `out` until `out` has `wanted` bytes or is full. Fails if the data ends before.
+/// Continues to inflate `data` into `out` until `out` has `wanted` bytes or is full. Fails if the data ends before.
 fn inflate_until(
     stream: &mut flate2::Decompress,
     data: &[u8],
@@ -254,7 +255,8 @@ fn decompress_zstd(
     zstd.decompress_to_buffer(data, out).map_err(damaged)
 }
 
-/// Compresses payloads into frames. Each worker has its own, because it owns the state of the compression libraries.
+/// Compresses payloads into frames. Each worker has its own compressor, because a compressor owns the state of the
+/// compression libraries.
 pub struct Compressor {
     compression: Compression,
     zlib: Option<libdeflater::Compressor>,

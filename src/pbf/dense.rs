@@ -60,7 +60,8 @@ impl<'a> DenseInfo<'a> {
 }
 
 impl<'a> DenseNodes<'a> {
-    /// Finds the columns. Fails where they do not have the same length.
+    /// Finds the columns. Fails if a column has another length than the column of ids. The tags and absent columns of
+    /// metadata are not checked.
     pub fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
         let mut dense = Self::default();
         let mut fields = Fields::new(message);
@@ -98,17 +99,17 @@ impl<'a> DenseNodes<'a> {
         Ok(())
     }
 
-    /// How many nodes there are.
+    /// The number of nodes.
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is no node.
+    /// Whether the message has no nodes.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The nodes in order, undecoded strings and units.
+    /// The nodes in order, with the block's string ids and units.
     pub(crate) fn raw_nodes(&self) -> RawNodes<'_> {
         RawNodes {
             left: self.len,
@@ -125,7 +126,7 @@ impl<'a> DenseNodes<'a> {
         }
     }
 
-    /// The nodes in order.
+    /// The nodes in order, with strings and nanodegrees. The iteration ends after an error.
     pub fn iter<'b>(
         &'b self,
         strings: &'b StringTable<'b>,
@@ -139,10 +140,10 @@ impl<'a> DenseNodes<'a> {
     }
 }
 
-/// Nodes of which a column is decoded at a time.
+/// The number of values of a column that are decoded at a time.
 pub(super) const STRIDE: usize = 256;
 
-/// A delta-coded column.
+/// Reads the values of a delta-coded column.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Delta<'a> {
     deltas: Varints<'a>,
@@ -159,12 +160,12 @@ impl<'a> Delta<'a> {
 
     #[inline(always)]
     pub(crate) fn read(&mut self) -> Result<i64, FormatError> {
-        // Ids at both ends of their range differ by more than a delta can say but in this way.
+        // Wraps around: the delta between ids at opposite ends of their range does not fit 64 bits otherwise.
         self.last = self.last.wrapping_add(self.deltas.read_sint()?);
         Ok(self.last)
     }
 
-    /// Reads a value that is a coordinate, of which no sum overflows.
+    /// Reads the next value, a coordinate. Fails if the sum overflows.
     #[inline(always)]
     fn read_coordinate(&mut self) -> Result<i64, FormatError> {
         let sum = self.last.checked_add(self.deltas.read_sint()?);
@@ -172,7 +173,7 @@ impl<'a> Delta<'a> {
         Ok(self.last)
     }
 
-    /// Reads as many values as there is room for.
+    /// Fills `values` with the next values. Sums wrap around; the end of the column is an error.
     #[inline]
     pub(crate) fn fill(&mut self, values: &mut [i64]) -> Result<(), FormatError> {
         self.last = self.deltas.fill_sums(values, self.last)?;
@@ -184,7 +185,7 @@ impl<'a> Delta<'a> {
         self.deltas.is_done()
     }
 
-    /// The next value, or 0 where the column is absent.
+    /// The next value; 0 if none is left, as in an absent column.
     #[inline(always)]
     pub(crate) fn read_or_zero(&mut self) -> Result<i64, FormatError> {
         if self.deltas.is_done() {
@@ -195,18 +196,18 @@ impl<'a> Delta<'a> {
     }
 }
 
-/// One dense node, in the units and strings of its block.
+/// One dense node, with the units and string ids of its block.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RawNode<'a> {
     pub id: i64,
     pub lat: i64,
     pub lon: i64,
-    /// String ids, key and value in turn, without the closing 0.
+    /// The string ids of the tags, keys and values alternating, without the closing 0.
     pub keys_vals: &'a [u8],
     pub info: RawInfo,
 }
 
-/// Walks all columns of a DenseNodes side by side.
+/// Walks all columns of a DenseNodes message together.
 #[derive(Debug, Clone)]
 pub(crate) struct RawNodes<'a> {
     left: usize,
@@ -222,7 +223,7 @@ pub(crate) struct RawNodes<'a> {
     visible: Varints<'a>,
 }
 
-/// What is said of values whose sum does not fit 64 bits.
+/// The error for a delta-coded column with a value that does not fit 64 bits.
 pub(super) const OVERFLOW: FormatError =
     FormatError::new("DenseNodes: a delta-coded column overflows");
 
@@ -244,7 +245,7 @@ impl<'a> RawNodes<'a> {
         }))
     }
 
-    /// Leaves nothing to walk.
+    /// Skips the remaining nodes.
     fn end(&mut self) {
         (self.left, self.keys_vals) = (0, Varints::new(&[]));
     }
@@ -271,7 +272,7 @@ impl<'a> RawNodes<'a> {
     }
 }
 
-/// The largest string index in `keys_vals`, which must be made up of keys with values for no more than so many nodes.
+/// The largest string id in `keys_vals`. Fails if a key has no value, or if there are tags for more than `nodes` nodes.
 pub(super) fn check_tags(mut keys_vals: Varints<'_>, nodes: usize) -> Result<u64, FormatError> {
     let (mut largest, mut ended, mut is_open) = (0, 0, false);
     while !keys_vals.is_done() {
@@ -286,7 +287,7 @@ pub(super) fn check_tags(mut keys_vals: Varints<'_>, nodes: usize) -> Result<u64
         }
         largest = largest.max(key).max(keys_vals.read()?);
     }
-    // Some writers leave out the last 0.
+    // Some writers omit the last 0.
     match ended + usize::from(is_open) <= nodes {
         true => Ok(largest),
         false => Err(tags_of_nobody()),
@@ -301,13 +302,14 @@ fn tags_of_nobody() -> FormatError {
     FormatError::new("DenseNodes: keys_vals of more nodes than there are")
 }
 
-/// Appends the field `keys_vals` of nodes without tags. It may be left out, but some readers lose the nodes then.
+/// Appends the field `keys_vals` for nodes without tags. The format allows to omit the field, but some readers then
+/// lose the nodes.
 pub(super) fn put_no_tags(nodes: usize, out: &mut Vec<u8>) {
     put_packed_field(out, dense_nodes::KEYS_VALS, &vec![0; nodes]);
 }
 
-/// The next node's part of `keys_vals`, without the closing 0. A run may be absent when no node
-/// has tags, and some writers leave out the last 0.
+/// The next node's part of `keys_vals`, without the closing 0. Empty at the end of the run: the run may be absent if no
+/// node has tags, and some writers omit the last 0.
 #[inline]
 pub(crate) fn next_tag_run<'a>(keys_vals: &mut Varints<'a>) -> Result<&'a [u8], FormatError> {
     let (rest, start) = (keys_vals.rest(), keys_vals.position());
@@ -329,7 +331,7 @@ pub(crate) fn next_tag_run<'a>(keys_vals: &mut Varints<'a>) -> Result<&'a [u8], 
     Ok(rest)
 }
 
-/// The nodes of a DenseNodes, interpreted.
+/// Iterates over the nodes of a DenseNodes message, with strings and nanodegrees.
 #[derive(Debug, Clone)]
 pub struct DenseNodesIter<'b> {
     nodes: RawNodes<'b>,

@@ -1,4 +1,4 @@
-//! Nodes, ways and relations as borrowed views, checked before they are handed out.
+//! Nodes, ways and relations as views that borrow from a block. An object is checked before its view is handed out.
 
 use super::block::{Block, BlockMessage};
 use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage, version_number};
@@ -8,20 +8,20 @@ use crate::error::FormatError;
 use crate::osm::{Location, NANO_PER_DECIMICRO, ObjectKind};
 use crate::pbf::wire::{Packed, Varints};
 
-/// Metadata of an object. What the file does not have is `None`.
+/// The metadata of an object. Attributes that the file does not have are `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Info<'a> {
-    /// Version, 1 and up.
+    /// Version, 1 or larger.
     pub version: Option<u32>,
     /// Seconds since 1970.
     pub timestamp: Option<i64>,
-    /// Number of the changeset.
+    /// The id of the changeset.
     pub changeset: Option<i64>,
-    /// Number of the user.
+    /// The id of the user.
     pub uid: Option<i32>,
-    /// Name of the user.
+    /// The name of the user.
     pub user: Option<&'a str>,
-    /// False for a deleted version in a history file.
+    /// `false` for a deleted version in a history file.
     pub visible: bool,
 }
 
@@ -43,7 +43,9 @@ impl<'a> Info<'a> {
         visible: true,
     };
 
-    /// The meaning of stored metadata: 0 and -1 are old writers' "absent".
+    /// Interprets stored metadata. A timestamp of 0 becomes `None`, as does a version, changeset or user id that is not
+    /// positive: some writers store 0 or -1 for a missing attribute. Fails if the string id of the user is out of
+    /// range.
     pub(crate) fn resolve(
         raw: &RawInfo,
         units: &BlockUnits,
@@ -67,17 +69,18 @@ impl<'a> Info<'a> {
     }
 }
 
-/// The tags of an object: pairs of key and value.
+/// Iterates over the tags of an object as pairs of key and value.
 #[derive(Debug, Clone)]
 pub struct Tags<'b> {
     strings: &'b StringTable<'b>,
     keys: Varints<'b>,
-    /// Values beside `keys`; `None` where keys and values alternate in `keys`.
+    /// The string ids of the values; `None` if keys and values alternate in `keys`.
     values: Option<Varints<'b>>,
 }
 
 impl<'b> Tags<'b> {
-    /// Tags whose keys and values stand in two runs. Every index is checked here.
+    /// Tags whose string ids are in two runs, one for keys and one for values. Fails if a string id is out of range, or
+    /// if the numbers of keys and values differ.
     pub(crate) fn beside(
         strings: &'b StringTable<'b>,
         keys: &'b Packed<'_>,
@@ -102,7 +105,8 @@ impl<'b> Tags<'b> {
         })
     }
 
-    /// Tags whose keys and values alternate in one run, already checked.
+    /// Tags whose keys and values alternate in one run. The caller must have checked the string ids: the iteration ends
+    /// at one that is out of range.
     pub(crate) const fn alternating(strings: &'b StringTable<'b>, run: &'b [u8]) -> Self {
         Self {
             strings,
@@ -138,27 +142,27 @@ impl<'b> Node<'b> {
         self.id
     }
 
-    /// Latitude in nanodegrees, the unit of the file.
+    /// Latitude in nanodegrees.
     pub const fn nano_lat(&self) -> i64 {
         self.nano_lat
     }
 
-    /// Longitude in nanodegrees, the unit of the file.
+    /// Longitude in nanodegrees.
     pub const fn nano_lon(&self) -> i64 {
         self.nano_lon
     }
 
-    /// Latitude in units of 1e-7 degree.
+    /// Latitude in units of 1e-7 degree, truncated.
     pub fn decimicro_lat(&self) -> i32 {
         saturating_e7(self.nano_lat)
     }
 
-    /// Longitude in units of 1e-7 degree.
+    /// Longitude in units of 1e-7 degree, truncated.
     pub fn decimicro_lon(&self) -> i32 {
         saturating_e7(self.nano_lon)
     }
 
-    /// The location; `None` where the coordinates stand for an undefined one.
+    /// The location, truncated to units of 1e-7 degree; `None` if the coordinates are those of an undefined location.
     pub fn location(&self) -> Option<Location> {
         Location::new(self.decimicro_lat(), self.decimicro_lon())
     }
@@ -184,13 +188,13 @@ impl<'b> Node<'b> {
     }
 }
 
-/// Nanodegrees in units of 1e-7 degree; what does not fit is the nearest that does.
+/// Converts nanodegrees to units of 1e-7 degree, truncated and clamped to 32 bits.
 fn saturating_e7(nano: i64) -> i32 {
     let clamped = (nano / NANO_PER_DECIMICRO).clamp(i64::from(i32::MIN), i64::from(i32::MAX));
     clamped as i32
 }
 
-/// The node ids of a way, delta decoded.
+/// Iterates over the node ids of a way, delta decoded.
 #[derive(Debug, Clone)]
 pub struct Refs<'b> {
     deltas: Varints<'b>,
@@ -237,14 +241,15 @@ impl<'b> Way<'b> {
         Refs::new(self.message.refs.as_bytes())
     }
 
-    /// The locations of the way's nodes, beside [`refs`](Self::refs); empty in a file without LocationsOnWays.
+    /// The locations of the way's nodes, in the order of [`refs`](Self::refs); empty if the way does not carry
+    /// locations.
     pub fn locations(&self) -> impl Iterator<Item = Option<Location>> + use<'b> {
         let locations = self.nano_locations();
         locations.map(|(lat, lon)| Location::new(saturating_e7(lat), saturating_e7(lon)))
     }
 
-    /// Latitude and longitude of the way's nodes in nanodegrees, beside [`refs`](Self::refs);
-    /// empty in a file without LocationsOnWays.
+    /// Latitude and longitude of the way's nodes in nanodegrees, in the order of [`refs`](Self::refs); empty if the way
+    /// does not carry locations.
     pub fn nano_locations(&self) -> impl Iterator<Item = (i64, i64)> + use<'b> {
         let units = self.units;
         let lats = Refs::new(self.message.lats.as_bytes());
@@ -267,15 +272,15 @@ impl<'b> Way<'b> {
 /// One member of a relation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Member<'b> {
-    /// What it refers to.
+    /// The kind of the object that the member refers to.
     pub kind: ObjectKind,
-    /// The id of what it refers to.
+    /// The id of the object that the member refers to.
     pub id: i64,
-    /// The part it plays; often empty.
+    /// The role of the object in the relation; often empty.
     pub role: &'b str,
 }
 
-/// The members of a relation.
+/// Iterates over the members of a relation.
 #[derive(Debug, Clone)]
 pub struct Members<'b> {
     strings: &'b StringTable<'b>,
@@ -335,7 +340,7 @@ impl<'b> Relation<'b> {
 /// A node, way or relation.
 #[derive(Debug)]
 pub enum Element<'b> {
-    /// A node, dense or plain.
+    /// A node, stored in a DenseNodes message or in a message of its own.
     Node(Node<'b>),
     /// A way.
     Way(Way<'b>),
@@ -388,8 +393,8 @@ impl Block<'_> {
     ///
     /// # Errors
     ///
-    /// Those of `visit`; and an object is damaged: a string index is out of range, columns differ in length, or a varint
-    /// is not one. An object is checked before it is visited.
+    /// Returns the first error of `visit`. Fails if an object is damaged: a string index is out of range, columns
+    /// differ in length, or a varint is malformed. An object is checked before it is visited.
     pub fn try_for_each<E: From<FormatError>>(
         &self,
         mut visit: impl FnMut(Element<'_>) -> Result<(), E>,

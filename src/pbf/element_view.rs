@@ -1,5 +1,5 @@
-//! The objects of a block as questions see them: id, tags by string id, references. Only what is asked
-//! for is decoded.
+//! A view of an object that answers single questions: its id, its tags by string id, its references. Only the fields
+//! that an answer needs are decoded.
 
 use super::block::{Block, BlockMessage};
 use super::dense::{Delta, next_tag_run};
@@ -10,7 +10,7 @@ use crate::error::FormatError;
 use crate::osm::ObjectKind;
 use crate::pbf::wire::{Packed, Varints};
 
-/// One object of a block.
+/// One object of a block, undecoded except for the id of a dense node.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ElementView<'a> {
     pub kind: ObjectKind,
@@ -24,7 +24,7 @@ enum Form<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// Calls `look` with each object in file order.
+    /// Calls `look` with each object in file order, until `look` fails.
     pub(crate) fn for_each_object(
         &self,
         mut look: impl FnMut(ElementView<'_>) -> Result<(), FormatError>,
@@ -44,7 +44,7 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    /// Calls `look` with the string ids of key and value of every tag of the objects of one kind.
+    /// Calls `look` with the string ids of the key and the value of each tag of the objects of one kind.
     pub(crate) fn for_each_tag(
         &self,
         kind: ObjectKind,
@@ -75,7 +75,7 @@ impl<'a> Block<'a> {
 }
 
 impl<'a> ElementView<'a> {
-    /// A dense node.
+    /// A dense node. `keys_vals` has the string ids of its tags, keys and values alternating, without the closing 0.
     pub(super) const fn dense(id: i64, keys_vals: &'a [u8]) -> Self {
         Self {
             kind: ObjectKind::Node,
@@ -91,7 +91,7 @@ impl<'a> ElementView<'a> {
         }
     }
 
-    /// The id.
+    /// The id. Fails if the message has none.
     pub(crate) fn id(&self) -> Result<i64, FormatError> {
         match self.form {
             Form::Dense { id, .. } => Ok(id),
@@ -99,7 +99,8 @@ impl<'a> ElementView<'a> {
         }
     }
 
-    /// Whether `test` is true of the string ids of key and value of some tag.
+    /// Whether `test` returns `true` for the string ids of the key and the value of any tag. Tags after such a tag are
+    /// not decoded.
     pub(crate) fn any_tag(
         &self,
         mut test: impl FnMut(u64, u64) -> bool,
@@ -135,7 +136,8 @@ impl<'a> ElementView<'a> {
         }
     }
 
-    /// Whether `test` is true of some node of this way.
+    /// Whether `test` returns `true` for the id of any node of this way. The object must be a way; for a dense node the
+    /// result is `false`.
     pub(crate) fn any_ref(&self, mut test: impl FnMut(i64) -> bool) -> Result<bool, FormatError> {
         let Form::Message(message) = self.form else {
             return Ok(false);
@@ -150,7 +152,7 @@ impl<'a> ElementView<'a> {
         Ok(false)
     }
 
-    /// Whether this way ends where it begins and has at least `least` nodes.
+    /// Whether this way ends at the node where it begins and has at least `least` nodes.
     pub(crate) fn is_closed(&self, least: usize) -> Result<bool, FormatError> {
         let (mut first, mut last, mut count) = (None, None, 0);
         self.any_ref(|id| {
@@ -162,7 +164,8 @@ impl<'a> ElementView<'a> {
         Ok(count >= least && first == last)
     }
 
-    /// Whether `test` is true of kind and id of some member of this relation.
+    /// Whether `test` returns `true` for the kind and the id of any member of this relation. The object must be a
+    /// relation; for a dense node the result is `false`.
     pub(crate) fn any_member(
         &self,
         mut test: impl FnMut(ObjectKind, i64) -> bool,

@@ -2,7 +2,7 @@
 
 use crate::osm::{Bbox, KindSet, TypeThenId, id_rank};
 
-/// ObjectCounts about the contents of a blob, one bit each.
+/// Facts about the contents of a blob, one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BlobFlags(u8);
 
@@ -21,7 +21,7 @@ impl BlobFlags {
     pub const SCANNED: Self = Self(32);
     /// The content hash is known.
     pub const HASHED: Self = Self(64);
-    /// The whole entry was read from the decoded blob in this run: it is not a claim of an index. Not stored in files.
+    /// The whole entry was computed from the decoded blob in this run, not read from an index. Not stored in files.
     pub const VERIFIED: Self = Self(128);
 
     /// The flags with the given stored bits. [`VERIFIED`](Self::VERIFIED) is cleared.
@@ -54,9 +54,9 @@ impl BlobFlags {
 pub struct BlobEntry {
     /// The offset of the frame in the file, in bytes.
     pub offset: u64,
-    /// The smallest id in canonical order. If the blob has several kinds, that of the first kind.
+    /// The smallest id in canonical order, of the first kind if the blob has several kinds.
     pub min_id: i64,
-    /// The largest id in canonical order. If the blob has several kinds, that of the last kind.
+    /// The largest id in canonical order, of the last kind if the blob has several kinds.
     pub max_id: i64,
     /// The xxh3 hash of the uncompressed payload; 0 without [`BlobFlags::HASHED`].
     pub hash: u64,
@@ -74,7 +74,7 @@ pub struct BlobEntry {
     pub header_len: u32,
     /// The kinds of the objects.
     pub kinds: KindSet,
-    /// ObjectCounts about the contents.
+    /// Facts about the contents.
     pub flags: BlobFlags,
 }
 
@@ -113,7 +113,7 @@ impl BlobEntry {
         self.kinds.last().map(|kind| (kind, id_rank(self.max_id)))
     }
 
-    /// Whether this run has decoded the blob, so that the entry's facts are known rather than claimed by an index.
+    /// Whether this run has computed the entry from the decoded blob. The entry of an index may contradict its blob.
     pub const fn is_verified(&self) -> bool {
         self.flags.has(BlobFlags::VERIFIED)
     }
@@ -123,8 +123,8 @@ impl BlobEntry {
         self.flags.has(BlobFlags::SCANNED) || !self.kinds.is_empty()
     }
 
-    /// The first claim of this entry about kinds, number, ids or order of objects that `found`, read from the blob
-    /// itself, contradicts.
+    /// Describes the first contradiction between this entry and `found`, the entry computed from the decoded blob, in
+    /// the kinds, number, id range and order of the objects; `None` if there is none.
     pub fn id_mismatch(&self, found: &Self) -> Option<&'static str> {
         let claims = |flag| self.flags.has(flag) && !found.flags.has(flag);
         if self.kinds != found.kinds {
@@ -140,7 +140,8 @@ impl BlobEntry {
         }
     }
 
-    /// All claims of this entry about the contents of the blob that `found`, read from the blob itself, contradicts.
+    /// Describes all contradictions between this entry and `found`, the entry computed from the decoded blob. Facts
+    /// that this entry does not have are not compared.
     pub fn mismatches(&self, found: &Self) -> Vec<&'static str> {
         if !self.is_indexed() {
             return Vec::new();

@@ -18,7 +18,7 @@ pub const MAX_PAYLOAD_LEN: u32 = 32 * 1024 * 1024;
 pub enum BlobKind {
     /// "OSMHeader": a HeaderBlock.
     Header,
-    /// "OSMData": a Block.
+    /// "OSMData": a PrimitiveBlock.
     Data,
     /// Another type; readers skip the frame.
     Unknown,
@@ -114,7 +114,7 @@ impl Encoding {
         }
     }
 
-    /// The number of the Blob field that holds bytes of this encoding.
+    /// The number of the field of Blob that contains data in this encoding.
     const fn field(self) -> u32 {
         match self {
             Self::Raw => 1,
@@ -137,8 +137,8 @@ pub struct Blob<'a> {
 }
 
 impl<'a> Blob<'a> {
-    /// Reads a Blob. Fails if it is compressed by lzma or bzip2, has no data, or if its payload is too long or,
-    /// uncompressed, has another length than `raw_size`.
+    /// Reads a Blob. Fails if the Blob is compressed by lzma or bzip2, has no data, or declares a payload that is too
+    /// long. Fails if uncompressed data has another length than `raw_size`.
     pub fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
         let mut stored = None;
         let mut raw_size = None;

@@ -18,7 +18,7 @@ use twox_hash::XxHash3_64;
 pub struct EncodedFrame {
     /// The whole frame.
     pub bytes: Vec<u8>,
-    /// The entry of the frame, without offset and number, which are not known yet.
+    /// The entry of the frame, without offset and `number`, which are not known yet.
     pub entry: BlobEntry,
 }
 
@@ -49,7 +49,7 @@ impl FrameEncoder {
         self.builder.drop_locations();
     }
 
-    /// Sets the maximum number of objects per block; 0 for the usual one.
+    /// Sets the maximum number of objects per block; 0 for [`TARGET_ELEMENTS`](super::TARGET_ELEMENTS).
     pub(crate) fn set_max_objects(&mut self, most: usize) {
         self.builder.set_max_objects(most);
     }
@@ -60,7 +60,7 @@ impl FrameEncoder {
         self.compress()
     }
 
-    /// Adds an object of a block with the given units and strings.
+    /// Adds an object from a block with the given units and strings.
     pub(crate) fn add_raw(
         &mut self,
         object: &RawElement<'_>,

@@ -17,11 +17,11 @@ pub mod feature {
     pub const SORTED: &str = "Sort.Type_then_ID";
     /// Optional: ways carry the coordinates of their nodes.
     pub const LOCATIONS: &str = "LocationsOnWays";
-    /// Optional, with [`LOCATIONS`], of this program only: the file has all nodes of ways that it had before locations
+    /// Optional, used by this program only, together with [`LOCATIONS`]: no nodes of ways were omitted when locations
     /// were added.
     pub const ALL_NODES: &str = "pbfhogg.AllNodes";
-    /// Optional, with [`LOCATIONS`], of this program only: nodes without tags were omitted, except members of
-    /// relations.
+    /// Optional, used by this program only, together with [`LOCATIONS`]: nodes without tags were omitted, except
+    /// members of relations.
     pub const NEEDED_NODES: &str = "pbfhogg.NeededNodes";
 }
 
@@ -43,15 +43,15 @@ pub struct HeaderBlock {
     pub required_features: Vec<String>,
     /// Field 5: the features that a reader may use.
     pub optional_features: Vec<String>,
-    /// Field 16.
+    /// Field 16: the name of the program that wrote the file.
     pub writing_program: Option<String>,
-    /// Field 17.
+    /// Field 17: the source of the data.
     pub source: Option<String>,
-    /// Field 32: seconds since 1970.
+    /// Field 32: the time of the replication state, in seconds since 1970.
     pub replication_timestamp: Option<i64>,
-    /// Field 33.
+    /// Field 33: the sequence number of the replication state.
     pub replication_sequence: Option<i64>,
-    /// Field 34.
+    /// Field 34: the base URL of the replication server.
     pub replication_url: Option<String>,
     /// All other fields, encoded, except the table of contents and the padding.
     unknown: Vec<u8>,
@@ -106,7 +106,7 @@ impl HeaderBlock {
         }
     }
 
-    /// Appends the message, without a table of contents.
+    /// Appends the message, without a table of contents and without padding.
     pub fn encode(&self, out: &mut Vec<u8>) {
         if let Some([left, right, top, bottom]) = self.bbox_nano {
             let mut bbox = Vec::new();
@@ -152,7 +152,7 @@ impl HeaderBlock {
         out.extend_from_slice(&self.unknown);
     }
 
-    /// Whether `name` is declared as optional or required feature.
+    /// Whether `name` is declared as an optional or required feature.
     pub fn has(&self, name: &str) -> bool {
         self.required_features
             .iter()
@@ -202,6 +202,7 @@ fn set_declared(names: &mut Vec<String>, name: &str, declared: bool) {
     }
 }
 
+/// The edges of a HeaderBBox in nanodegrees: left, right, top, bottom. Fails if one lies outside ±360 degrees.
 fn parse_bbox(message: &[u8]) -> Result<[i64; 4], FormatError> {
     let mut edges = [0; 4];
     let mut fields = Fields::new(message);

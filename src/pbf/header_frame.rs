@@ -1,5 +1,5 @@
-//! The header frame. Space for it is reserved when a file is begun; it is written at the end, when the contents of the
-//! file are known. Its length is fixed from the beginning. Only a stream gets its header frame first.
+//! The header frame. When a file is begun, space of a fixed length is reserved for the header frame; the frame is
+//! written at the end, when the contents of the file are known. In a stream, the header frame is written first.
 
 use super::frame::{Blob, BlobKind, Encoding, encode_frame};
 use super::header::{HeaderBlock, PADDING_FIELD, TOC_FIELD};
@@ -11,8 +11,8 @@ use crate::error::FormatError;
 /// The number of bytes reserved for additions to the header until it is written: features, and the pointer to the table
 /// of contents.
 const ROOM: usize = 256;
-/// The limit for the length of header blobs in bytes: GraphHopper accepts only a first BlobHeader of 13 or 14 bytes, as
-/// shorter blobs have.
+/// The limit for the length of header blobs in bytes: GraphHopper accepts the header blob only if its BlobHeader has 13
+/// or 14 bytes, which is so below this length.
 const SHORT_BLOB_LEN: usize = 1 << 14;
 
 /// The length in bytes of the frame to reserve for a header, which [`header_frame`] takes.

@@ -1,11 +1,11 @@
-//! ObjectCounts about the ids in a block: their number and range per kind, and their order.
+//! Facts about the ids in a block: their number and range for each kind, and their order.
 
 use super::entry::{BlobEntry, BlobFlags};
 use crate::error::FormatError;
 use crate::osm::{KindSet, ObjectKind, TypeThenId, id_from_rank, id_rank};
 use crate::pbf::wire::Varints;
 
-/// The number, range and order of the ids that were added so far.
+/// The number, range and order of the ids added so far.
 #[derive(Debug)]
 pub(super) struct IdFacts {
     kinds: [Ids; 3],

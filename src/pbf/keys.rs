@@ -1,4 +1,4 @@
-//! Walking the ids of a block alone: for finding objects in it.
+//! Walking over the kinds and ids of the objects in a block, without decoding the objects.
 
 use super::block::{Block, BlockMessage};
 use super::dense::{Delta, DenseNodes, STRIDE};
@@ -8,34 +8,35 @@ use crate::error::FormatError;
 use crate::osm::{ObjectKind, TypeThenId, id_rank};
 use crate::pbf::wire::Varints;
 
-/// Walks the keys of a [`Block`]'s objects in file order. Of metadata only what is asked for
-/// is decoded.
+/// Walks the keys of a [`Block`]'s objects in file order. Metadata is decoded only by
+/// [`version_info`](Self::version_info).
 pub(crate) struct ElementKeys<'a> {
     messages: std::slice::Iter<'a, BlockMessage<'a>>,
     current: Current<'a>,
 }
 
-/// What the last key was read from.
+/// The message from which the last key was read.
 enum Current<'a> {
     None,
     Dense(DenseKeys<'a>),
     Message(&'a [u8]),
 }
 
-/// The ids of dense nodes, with versions and times following where they are wanted.
+/// The ids of dense nodes. The columns of versions, times and visibility are read up to the current id on request.
 struct DenseKeys<'a> {
     ids: Delta<'a>,
+    /// The number of ids that were not read yet.
     left: usize,
-    /// How many ids were read.
+    /// The number of ids read so far.
     read: usize,
     versions: Varints<'a>,
     timestamps: Delta<'a>,
     visible: Varints<'a>,
-    /// How many versions and times were read.
+    /// The number of versions, times and visible flags read so far.
     followed: usize,
 }
 
-/// Version and time of an object as they stand in the block; 0 where there is none. And whether it is a deleted
+/// The version and the time of an object as its block stores them, 0 if missing, and whether the object is a deleted
 /// version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct VersionInfo {
@@ -45,7 +46,7 @@ pub(crate) struct VersionInfo {
 }
 
 impl VersionInfo {
-    /// The version, where there is one.
+    /// The version number; `None` if the object has none.
     pub(crate) fn version_number(self) -> Option<u32> {
         messages::version_number(self.version)
     }
@@ -59,7 +60,7 @@ impl<'a> ElementKeys<'a> {
         }
     }
 
-    /// The next object's key.
+    /// The key of the next object; `None` after the last one.
     #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<TypeThenId>, FormatError> {
         loop {
@@ -84,7 +85,7 @@ impl<'a> ElementKeys<'a> {
         }
     }
 
-    /// Version and time of the object whose key came last.
+    /// Version and time of the object whose key [`next`](Self::next) returned last. May be called once for each key.
     pub(crate) fn version_info(&mut self) -> Result<VersionInfo, FormatError> {
         match &mut self.current {
             Current::None => Ok(VersionInfo::default()),
@@ -141,7 +142,8 @@ impl<'a> DenseKeys<'a> {
         }
     }
 
-    /// Follows versions and times up to the id that was read last, which is not asked for twice.
+    /// Reads versions, times and visible flags up to the id that was read last. A second call for the same id returns
+    /// the default.
     fn version_info(&mut self) -> Result<VersionInfo, FormatError> {
         let mut version = VersionInfo::default();
         while self.followed < self.read {

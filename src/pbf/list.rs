@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 /// A list that is borrowed or owned; it dereferences to a slice.
 ///
-/// Unlike a `Cow`, a list of strings with a long lifetime is one of strings with a shorter lifetime, too.
+/// Unlike a `Cow`, a list of strings with a long lifetime can be used as a list of strings with a shorter lifetime.
 #[derive(Debug, Clone)]
 pub enum List<'a, T> {
     /// Borrowed items.
@@ -17,7 +17,7 @@ impl<T> List<'_, T> {
     /// A list without items.
     pub const EMPTY: Self = Self::Borrowed(&[]);
 
-    /// The items as an empty vector, which keeps its memory if the list was an owned one.
+    /// The items as an empty vector, which has kept its memory if the list was owned.
     pub(crate) fn cleared(&mut self) -> &mut Vec<T> {
         loop {
             match self {

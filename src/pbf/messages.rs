@@ -1,6 +1,6 @@
-//! Node, Way, Relation and Info messages, taken apart but not interpreted.
+//! Node, Way, Relation and Info messages, split into fields whose values are not interpreted.
 //!
-//! These are what commands that work on the wire use; the views of `block` are made from them.
+//! Commands that edit blocks on the wire use these messages. The modules `element` and `object` interpret their values.
 
 use super::schema::{info, node, object, relation, way};
 use super::wire::{Fields, put_packed_field, put_varint, put_varint_field};
@@ -8,7 +8,8 @@ use crate::error::FormatError;
 use crate::osm::ObjectKind;
 use crate::pbf::wire::Packed;
 
-/// Metadata as stored: units and strings are the block's.
+/// Metadata as a block stores it: `timestamp` is in the units of the block, `user_sid` is a string id of the block.
+/// Attributes that the message does not have are 0 or `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct RawInfo {
     pub version: i64,
@@ -42,7 +43,8 @@ impl RawInfo {
         message.map_or(Ok(Self::default()), Self::parse)
     }
 
-    /// The version in an Info message, read no further than that where it stands first.
+    /// The version in an Info message; 0 if there is none. If the version is the first field, the other fields are not
+    /// read.
     pub(crate) fn version_in(message: &[u8]) -> Result<i64, FormatError> {
         match Fields::new(message).next() {
             Ok(Some(field)) if field.number == info::VERSION => {
@@ -52,8 +54,8 @@ impl RawInfo {
         }
     }
 
-    /// Appends the Info message: nothing where there is no metadata at all, else all five attributes, because some
-    /// readers take them to come together.
+    /// Appends the Info message: nothing if there is no metadata, otherwise all five attributes, because some readers
+    /// expect all or none. `visible` is added if it is known.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         if *self == Self::default() {
             return;
@@ -74,18 +76,18 @@ impl RawInfo {
     }
 }
 
-/// A version as stored, where it is one.
+/// A stored version as a version number; `None` if it is not positive or does not fit 32 bits.
 pub(crate) fn version_number(stored: i64) -> Option<u32> {
     u32::try_from(stored).ok().filter(|&version| version > 0)
 }
 
-/// A string index, which must fit 32 bits to be one.
+/// A string id. Fails if `value` does not fit 32 bits.
 pub(crate) fn string_id(value: u64) -> Result<u32, FormatError> {
     u32::try_from(value)
         .map_err(|_| FormatError::with(format!("string index {value} is out of range")))
 }
 
-/// The id in a message: who looks for it alone stops at the first, so there may be no other.
+/// The id found in a message. A message with a second id is refused, because [`object_id`] reads the first one only.
 #[derive(Debug, Default)]
 pub(super) struct OnlyId(Option<i64>);
 
@@ -104,7 +106,7 @@ impl OnlyId {
     }
 }
 
-/// A plain Node message.
+/// A Node message.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NodeMessage<'a> {
     pub id: i64,
@@ -167,7 +169,8 @@ impl<'a> WayMessage<'a> {
         Ok(way)
     }
 
-    /// Fails where a run is not made of whole varints, or locations do not stand beside refs.
+    /// Fails if refs or coordinates are not made of whole varints, or if the way has coordinates but not one latitude
+    /// and one longitude for each ref.
     pub(crate) fn check(&self) -> Result<(), FormatError> {
         for (run, name) in [
             (&self.refs, "refs"),
@@ -188,7 +191,7 @@ impl<'a> WayMessage<'a> {
     }
 }
 
-/// Of a Way message what it refers to.
+/// The id and the refs of a Way message. Other fields are not decoded.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WayRefs<'a> {
     pub id: i64,
@@ -243,8 +246,8 @@ impl<'a> RelationMessage<'a> {
         Ok(relation)
     }
 
-    /// Fails where roles, ids and kinds of members do not stand beside each other, or a kind is
-    /// not one; `strings` is the length of the block's string table.
+    /// Fails if the numbers of roles, ids and kinds of members differ, if a kind is unknown, or if a role is not below
+    /// `strings`, the number of strings of the block.
     pub(crate) fn check(&self, strings: usize) -> Result<(), FormatError> {
         let counts = [
             self.roles.count(),
@@ -273,12 +276,13 @@ impl<'a> RelationMessage<'a> {
     }
 }
 
-/// What can be told of a Node, Way or Relation message in one walk over its fields.
+/// Facts about a Node, Way or Relation message that one walk over its fields finds.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ObjectOutline<'a> {
-    /// The Info message; empty where there is none.
+    /// The Info message; empty if there is none.
     pub info: &'a [u8],
-    /// Whether the message has coordinates (fields 9 and 10 of a way).
+    /// Whether the message has a field 9 or 10. In a way, these are coordinates; in a node and a relation, they have
+    /// another meaning.
     pub has_locations: bool,
 }
 
@@ -298,13 +302,13 @@ impl<'a> ObjectOutline<'a> {
     }
 }
 
-/// The id in a Node, Way or Relation message, read no further than that.
+/// The id in a Node, Way or Relation message. Fields after the id are not read.
 #[inline]
 pub(crate) fn object_id(message: &[u8], kind: ObjectKind) -> Result<i64, FormatError> {
     let mut fields = Fields::new(message);
     while let Some(field) = fields.next()? {
         if field.number == object::ID {
-            // Zigzag coded in nodes only.
+            // The id is zigzag coded in nodes only.
             return match kind {
                 ObjectKind::Node => field.sint(),
                 ObjectKind::Way | ObjectKind::Relation => field.varint().map(|id| id as i64),
@@ -314,10 +318,10 @@ pub(crate) fn object_id(message: &[u8], kind: ObjectKind) -> Result<i64, FormatE
     Err(FormatError::new("object without id"))
 }
 
-/// The parts of a Way or Relation message that are written alike.
+/// The fields that Way and Relation messages have in common.
 pub(crate) struct Head<'a> {
     pub id: i64,
-    /// Final string ids, keys and values in turn.
+    /// The final string ids of the tags; keys and values alternate.
     pub tags: &'a [u32],
     pub info: RawInfo,
 }
@@ -353,7 +357,7 @@ pub(crate) fn encode_way(
     put_packed_field(out, way::LON, lons);
 }
 
-/// Appends a Relation message; `roles` are final string ids, ids and kinds are packed runs.
+/// Appends a Relation message; `roles` are final string ids, `member_ids` and `member_kinds` are packed runs.
 pub(crate) fn encode_relation(
     out: &mut Vec<u8>,
     scratch: &mut Vec<u8>,

@@ -1,4 +1,4 @@
-//! Where the nodes of a block are.
+//! The locations that a block stores for its nodes and in its ways.
 
 use super::block::{Block, BlockMessage};
 use super::dense::{Delta, DenseNodes, STRIDE, next_tag_run};
@@ -7,8 +7,9 @@ use crate::error::FormatError;
 use crate::osm::{DECIMICRO_PER_DEGREE, Location, NANO_PER_DECIMICRO, ObjectKind};
 
 impl Block<'_> {
-    /// Calls `look` with the id of each node and where it is: `None` for a deleted one, and for one that
-    /// lies outside of the world, which is how some writers say that there is no location.
+    /// Calls `look` with the id and the location of each node. The location is `None` for a deleted node, and for a
+    /// node beyond 90 degrees of latitude or 180 degrees of longitude: some writers mark a missing location by such
+    /// coordinates.
     pub(crate) fn for_each_location(
         &self,
         mut look: impl FnMut(i64, Option<Location>),
@@ -21,8 +22,8 @@ impl Block<'_> {
         self.walk_nodes::<false>(|id, location, _| look(id, location.filter(is_on_earth)))
     }
 
-    /// Calls `look` with the id of each node, the location that it has, which may be anywhere or nowhere, and whether it has
-    /// tags.
+    /// Calls `look` with the id of each node, its location, and whether it has tags. The location is `None` for a
+    /// deleted node or if it is undefined; it may lie outside of the world.
     pub(crate) fn for_each_node(
         &self,
         look: impl FnMut(i64, Option<Location>, bool),
@@ -30,8 +31,8 @@ impl Block<'_> {
         self.walk_nodes::<true>(look)
     }
 
-    /// Calls `look` with each way that is wanted by its number in the block: the number, its nodes, and where they are, as
-    /// far as the way says that.
+    /// Calls `look` with each way for whose index `is_wanted` returns `true`: the index, the ids of the nodes, and
+    /// their locations, which are `None` if the way has nodes but no locations. The index counts the ways of the block.
     pub(crate) fn for_each_way_location(
         &self,
         is_wanted: impl Fn(usize) -> bool,
@@ -68,6 +69,8 @@ impl Block<'_> {
         Ok(())
     }
 
+    /// Calls `look` with the id of each node, its location, and whether it has tags. Without `TAGS`, the tags of dense
+    /// nodes are not read, and `look` gets `false`.
     #[inline(always)]
     fn walk_nodes<const TAGS: bool>(
         &self,
@@ -100,7 +103,7 @@ impl Block<'_> {
         let (mut lats, mut lons) = (Delta::new(&dense.lats), Delta::new(&dense.lons));
         let mut visible = dense.info.visible.values();
         let mut tags = dense.keys_vals.values();
-        // A column at a time is quicker than a node at a time.
+        // Decoding 256 values of each column in turn is faster than decoding node by node.
         let mut columns = [[0; STRIDE]; 3];
         let mut left = dense.len();
         while left > 0 {
@@ -122,7 +125,8 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// The location that a block stores so; none where it is too far out for 1e-7 degrees in 32 bits.
+    /// Stored coordinates as a location, truncated to units of 1e-7 degree; `None` if the location is undefined or does
+    /// not fit 32 bits.
     #[inline]
     fn location(&self, lat: i64, lon: i64) -> Option<Location> {
         let (mut lat, mut lon) = (lat, lon);

@@ -1,4 +1,5 @@
-//! Objects with strings instead of string ids and with locations instead of block units: encoders take them.
+//! Objects that do not depend on a block: they have strings instead of string ids, and locations instead of coordinates
+//! in the units of a block. Encoders take such objects.
 
 use super::block::Block;
 use super::dense::Delta;
@@ -12,16 +13,17 @@ use crate::error::FormatError;
 use crate::osm::{Location, NANO_PER_DECIMICRO, ObjectKind, TypeThenId, id_from_rank, id_rank};
 type TagList<'a> = List<'a, (&'a str, &'a str)>;
 
-/// A node, way or relation that does not depend on a block: to be written, or to be kept after its block.
+/// A node, way or relation that does not depend on a block, and so can be written to another block or outlive its own.
 ///
-/// The lists are borrowed or owned. `Object::from(&element)` copies the lists of an [`Element`] and borrows its strings.
+/// The lists are borrowed or owned. `Object::from(&element)` copies the lists of an [`Element`] and borrows its
+/// strings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Object<'a> {
     /// The id.
     pub id: i64,
     /// The metadata; fields that are `None` are not written.
     pub info: Info<'a>,
-    /// Keys and values.
+    /// The tags as pairs of key and value.
     pub tags: List<'a, (&'a str, &'a str)>,
     /// The fields that only nodes, ways or relations have.
     pub body: ObjectBody<'a>,
@@ -30,21 +32,21 @@ pub struct Object<'a> {
 /// The part of an [`Object`] that depends on its kind.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ObjectBody<'a> {
-    /// A location.
+    /// The body of a node.
     Node {
         /// The location; a deleted node has none.
         location: Option<Location>,
     },
-    /// The ids of the nodes, in order.
+    /// The body of a way.
     Way {
-        /// Node ids.
+        /// The ids of the nodes, in order.
         refs: List<'a, i64>,
-        /// The location of each node; empty where they are not known.
+        /// The location of each node, in the order of `refs`; empty if the way does not carry locations.
         locations: List<'a, Option<Location>>,
     },
-    /// The members, in order.
+    /// The body of a relation.
     Relation {
-        /// Members.
+        /// The members, in order.
         members: List<'a, Member<'a>>,
     },
 }
@@ -122,7 +124,8 @@ impl<'a> Object<'a> {
         (self.kind(), id_rank(self.id))
     }
 
-    /// The metadata as a block with these units stores it; `None` where the time cannot be expressed.
+    /// The metadata as a block with the given units stores it; `None` if the units cannot express the time exactly.
+    /// `user_sid` is the string id of the user.
     pub(crate) fn raw_info(&self, units: &BlockUnits, user_sid: u32) -> Option<RawInfo> {
         let info = &self.info;
         let millis = info.timestamp.unwrap_or(0).checked_mul(1000)?;
@@ -136,9 +139,9 @@ impl<'a> Object<'a> {
         })
     }
 
-    /// Replaces this object by an element of a block. Lists that are owned keep their memory.
+    /// Replaces this object by `element`, an element of `block`. Owned lists keep their memory.
     ///
-    /// Coordinates become the nearest ones in units of 1e-7 degree.
+    /// Coordinates are rounded to units of 1e-7 degree.
     pub(crate) fn fill(
         &mut self,
         element: &RawElement<'a>,
@@ -233,7 +236,7 @@ impl Default for Object<'_> {
 }
 
 impl<'a> From<&Element<'a>> for Object<'a> {
-    /// Coordinates finer than 1e-7 degree are truncated.
+    /// Copies an element. Coordinates are truncated to units of 1e-7 degree.
     fn from(element: &Element<'a>) -> Self {
         Self {
             id: element.id(),
@@ -255,7 +258,8 @@ impl<'a> From<&Element<'a>> for Object<'a> {
     }
 }
 
-/// Appends the tags whose string ids are `keys` and `values`.
+/// Appends the tags whose string ids are `keys` and `values`. Fails if a string id is out of range, or if the numbers
+/// of keys and values differ.
 fn read_tags<'a>(
     keys: &Packed<'_>,
     values: &Packed<'_>,
@@ -274,7 +278,7 @@ fn read_tags<'a>(
     }
 }
 
-/// The location that is nearest to stored coordinates; `None` if it is undefined.
+/// Stored coordinates as a location, rounded to 1e-7 degree; `None` if the location is undefined.
 fn nearest_location(units: &BlockUnits, lat: i64, lon: i64) -> Option<Location> {
     Location::new(
         nearest_e7(units.nano_lat(lat)),
@@ -289,8 +293,8 @@ fn nearest_e7(nano: i64) -> i32 {
     rounded.clamp(i32::MIN.into(), i32::MAX.into()) as i32
 }
 
-/// Latitude and longitude of a location as a block with these units stores them; `None` where they cannot be expressed
-/// exactly.
+/// Latitude and longitude of a location as a block with the given units stores them; `None` if the units cannot express
+/// them exactly.
 pub(crate) fn raw_location(units: &BlockUnits, location: Option<Location>) -> Option<(i64, i64)> {
     let (lat_e7, lon_e7) = Location::stored_e7(location);
     let raw = |value_e7: i32, offset: i64| {
@@ -303,11 +307,12 @@ pub(crate) fn raw_location(units: &BlockUnits, location: Option<Location>) -> Op
     ))
 }
 
+/// `value / divisor`; `None` if there is a remainder.
 pub(crate) fn exact_quotient(value: i64, divisor: i64) -> Option<i64> {
     (value % divisor == 0).then(|| value / divisor)
 }
 
-/// Appends values as packed deltas.
+/// Appends values as zigzag-coded deltas. The first delta is from 0.
 pub(crate) fn put_deltas(out: &mut Vec<u8>, values: impl IntoIterator<Item = i64>) {
     let mut last = 0i64;
     for value in values {

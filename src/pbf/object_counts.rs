@@ -1,5 +1,5 @@
-//! What can be counted of objects without taking them apart one by one: metadata and tags, column by
-//! column where nodes are dense.
+//! Counts of objects, tags and metadata attributes in a block. Dense nodes are counted column by column, without
+//! decoding them one by one.
 
 use super::block::{Block, BlockMessage};
 use super::dense::{Delta, DenseNodes};
@@ -21,16 +21,16 @@ pub(crate) struct ObjectCounts {
     pub deleted: u64,
     pub tagged: u64,
     pub tags: u64,
-    /// Nodes of ways, or members of relations.
+    /// The number of references: nodes of ways, or members of relations.
     pub references: u64,
-    /// The most of one object.
+    /// The largest number of references of one object.
     pub most_references: u64,
-    /// The first and the last time, in the block's units.
+    /// The earliest and the latest timestamp, in the units of the block; `None` if no object has a timestamp.
     pub times: Option<(i64, i64)>,
 }
 
 impl Block<'_> {
-    /// Counts the objects of each kind.
+    /// The counts for nodes, ways and relations, in this order. Fails if a message is damaged.
     pub(crate) fn object_counts(&self) -> Result<[ObjectCounts; 3], FormatError> {
         let mut facts = [ObjectCounts::default(); 3];
         for message in self.messages() {
@@ -103,7 +103,7 @@ impl ObjectCounts {
         self.with_changeset += count_positive(&info.changesets)?;
         self.with_uid += count_positive(&info.uids)?;
         let mut users = Delta::new(&info.user_sids);
-        // Neighbours mostly have the same user.
+        // Consecutive nodes often have the same user.
         let (mut last, mut has_name) = (0, false);
         while !users.is_done() {
             let user = users.read()?;
@@ -145,7 +145,7 @@ impl ObjectCounts {
                 tags += 1;
             }
         }
-        // Some writers leave out the last 0.
+        // Some writers omit the last 0.
         self.tagged += u64::from(tags > 0);
         self.tags += tags;
         Ok(())

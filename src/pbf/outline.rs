@@ -1,18 +1,19 @@
-//! The outline of a PrimitiveBlock (osmformat.proto): string table, units, and the messages of its groups, undecoded.
+//! The outline of a PrimitiveBlock (osmformat.proto): its string table, its units, and the undecoded messages of its
+//! groups.
 
 use super::schema::{primitive_block, primitive_group, string_table};
 use super::wire::Fields;
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
 
-/// The strings of one block. Index 0 is the empty delimiter.
+/// The strings of one block. Index 0 is the delimiter between the tags of dense nodes, an empty string.
 #[derive(Debug, Clone, Default)]
 pub struct StringTable<'a>(Vec<&'a str>);
 
-/// More strings than anything can refer to in a block of 32 MiB; each takes memory, if it is empty or not.
+/// The maximum number of strings in a block. It limits memory: a string takes 16 bytes even if it is empty.
 const MOST_STRINGS: usize = 1 << 22;
 
-/// Fails where a table has more strings than that.
+/// Fails if `count`, the number of strings in a table, exceeds [`MOST_STRINGS`].
 pub(super) fn check_string_count(count: usize) -> Result<(), FormatError> {
     match count > MOST_STRINGS {
         true => Err(FormatError::with(format!(
@@ -23,7 +24,7 @@ pub(super) fn check_string_count(count: usize) -> Result<(), FormatError> {
 }
 
 impl<'a> StringTable<'a> {
-    /// Reads a StringTable message. Fails on a string that is not UTF-8, and on millions of them.
+    /// Reads a StringTable message. Fails if a string is not UTF-8, or if there are more than 2^22 strings.
     pub fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
         let mut strings = Vec::with_capacity(message.len() / 12);
         let mut fields = Fields::new(message);
@@ -39,7 +40,7 @@ impl<'a> StringTable<'a> {
         Ok(Self(strings))
     }
 
-    /// The string with that index.
+    /// The string at `index`. Fails if the index is out of range.
     #[inline]
     pub fn get(&self, index: u64) -> Result<&'a str, FormatError> {
         usize::try_from(index)
@@ -52,7 +53,7 @@ impl<'a> StringTable<'a> {
         string_out_of_range(index, self.0.len() as u64)
     }
 
-    /// Fails where `index` is out of range.
+    /// Fails if `index` is out of range.
     #[inline]
     pub fn check(&self, index: u64) -> Result<(), FormatError> {
         if index < self.0.len() as u64 {
@@ -62,12 +63,12 @@ impl<'a> StringTable<'a> {
         }
     }
 
-    /// How many strings there are.
+    /// The number of strings.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is no string.
+    /// Whether the table has no strings.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -78,23 +79,23 @@ impl<'a> StringTable<'a> {
     }
 }
 
-/// The error for an index into a table of `count` strings that does not have it.
+/// The error for the string index `index`, which a table of `count` strings does not have.
 pub(super) fn string_out_of_range(index: u64, count: u64) -> FormatError {
     FormatError::with(format!(
         "string index {index} is out of range (the table has {count} strings)"
     ))
 }
 
-/// How the integers of a block become coordinates and times.
+/// The units in which a block stores coordinates and times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockUnits {
-    /// Nanodegrees a unit of latitude or longitude.
+    /// Nanodegrees per unit of latitude and longitude.
     pub granularity: i64,
     /// Nanodegrees added to every latitude.
     pub lat_offset: i64,
     /// Nanodegrees added to every longitude.
     pub lon_offset: i64,
-    /// Milliseconds a unit of time.
+    /// Milliseconds per unit of time.
     pub date_granularity: i64,
 }
 
@@ -110,32 +111,32 @@ impl Default for BlockUnits {
 }
 
 impl BlockUnits {
-    /// Nanodegrees of a stored latitude.
+    /// A stored latitude in nanodegrees. Wraps around on overflow.
     #[inline]
     pub const fn nano_lat(&self, value: i64) -> i64 {
         self.lat_offset
             .wrapping_add(self.granularity.wrapping_mul(value))
     }
 
-    /// Nanodegrees of a stored longitude.
+    /// A stored longitude in nanodegrees. Wraps around on overflow.
     #[inline]
     pub const fn nano_lon(&self, value: i64) -> i64 {
         self.lon_offset
             .wrapping_add(self.granularity.wrapping_mul(value))
     }
 
-    /// Whether a unit of latitude and longitude is 1e-7 degree, counted from 0.
+    /// Whether latitude and longitude are stored in units of 1e-7 degree, without an offset.
     #[inline]
     pub(crate) const fn is_decimicro(&self) -> bool {
         self.granularity == 100 && self.lat_offset == 0 && self.lon_offset == 0
     }
 
-    /// Whether this is the units that new blocks have.
+    /// Whether these are the default units, which new blocks have.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Seconds since 1970 of a stored time.
+    /// A stored time in seconds since 1970, rounded down.
     #[inline]
     pub const fn seconds(&self, value: i64) -> i64 {
         if self.date_granularity == 1000 {
@@ -146,23 +147,23 @@ impl BlockUnits {
     }
 }
 
-/// One of the messages that a PrimitiveGroup holds, undecoded.
+/// One message of a PrimitiveGroup, undecoded.
 #[derive(Debug, Clone, Copy)]
 pub enum Message<'a> {
-    /// A plain node.
+    /// A node that has a message of its own.
     Node(&'a [u8]),
-    /// Many nodes, column by column.
+    /// DenseNodes: many nodes, stored column by column.
     Dense(&'a [u8]),
     /// A way.
     Way(&'a [u8]),
     /// A relation.
     Relation(&'a [u8]),
-    /// A changeset or a field this crate does not know: kept where blocks are copied, else ignored.
+    /// A changeset, or a field that this crate does not know. It is kept if the block is copied, and otherwise ignored.
     Other,
 }
 
 impl Message<'_> {
-    /// The kind of object in the message.
+    /// The kind of the objects in the message; `None` for [`Other`](Self::Other).
     pub const fn kind(&self) -> Option<ObjectKind> {
         match self {
             Self::Node(_) | Self::Dense(_) => Some(ObjectKind::Node),
@@ -173,7 +174,7 @@ impl Message<'_> {
     }
 }
 
-/// A PrimitiveGroup.
+/// The content of a PrimitiveGroup message, undecoded.
 #[derive(Debug, Clone, Copy)]
 pub struct Group<'a>(pub(crate) &'a [u8]);
 
@@ -200,13 +201,13 @@ impl<'a> Group<'a> {
     }
 }
 
-/// The outline of a Block: where its parts are, nothing decoded.
+/// The outline of a PrimitiveBlock: its units, and its other parts as undecoded bytes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BlockOutline<'a> {
     pub string_table: &'a [u8],
     pub groups: Vec<Group<'a>>,
     pub units: BlockUnits,
-    /// Every field but the string table and the groups, as found.
+    /// Every field except the string table and the groups, encoded, in the order of the payload.
     pub other_fields: Vec<&'a [u8]>,
 }
 

@@ -1,4 +1,4 @@
-//! The elements of a block as they are stored, for merging and patching.
+//! The elements of a block as the block stores them, for merging and patching.
 
 use super::block::BlockMessage;
 use super::block_encoder::BlockEncoder;
@@ -14,12 +14,12 @@ use crate::error::FormatError;
 use crate::osm::{NANO_PER_DECIMICRO, ObjectKind, TypeThenId, id_rank};
 use crate::pbf::wire::Packed;
 
-/// One object of a block, in the block's units and strings.
+/// One object of a block, with the block's units and string ids.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RawElement<'a> {
-    /// The place in canonical order.
+    /// The sort key in canonical order.
     pub key: TypeThenId,
-    /// Version, or 0.
+    /// The version; 0 if the object has none.
     pub version: i64,
     pub(super) form: RawForm<'a>,
     tagged: bool,
@@ -32,8 +32,9 @@ pub(super) enum RawForm<'a> {
 }
 
 impl<'a> RawElement<'a> {
-    /// The object in the units of new blocks, where it can be expressed in them exactly, and the
-    /// units that it has then. What has no coordinates has no units but that of time.
+    /// The object and the units of its coordinates and times: the default units if possible, otherwise `units`, those
+    /// of its block. A dense node is converted if the default units express it exactly. Any other object is not
+    /// changed; a way without coordinates counts as having the default units if the unit of time is the default one.
     pub(crate) fn in_default_units(
         mut self,
         units: &BlockUnits,
@@ -62,7 +63,7 @@ impl<'a> RawElement<'a> {
         }
     }
 
-    /// Latitude and longitude of a node, in the block's units.
+    /// Latitude and longitude of a node in the block's units; `None` for ways and relations.
     pub(crate) fn location(&self) -> Result<Option<(i64, i64)>, FormatError> {
         match (&self.form, self.key.0) {
             (RawForm::Dense(node), _) => Ok(Some((node.lat, node.lon))),
@@ -74,7 +75,7 @@ impl<'a> RawElement<'a> {
         }
     }
 
-    /// Latitude and longitude of a node in nanodegrees.
+    /// Latitude and longitude of a node in nanodegrees; `None` for ways and relations.
     pub(crate) fn nano_location(
         &self,
         units: &BlockUnits,
@@ -84,7 +85,7 @@ impl<'a> RawElement<'a> {
     }
 
     /// Whether a [`Location`](crate::osm::Location) can express the coordinates of this element exactly. True for ways
-    /// and relations; locations in ways are not looked at.
+    /// and relations; locations in ways are not checked.
     pub(crate) fn has_exact_location(&self, units: &BlockUnits) -> Result<bool, FormatError> {
         let is_exact = |nano: i64| {
             nano % NANO_PER_DECIMICRO == 0 && i32::try_from(nano / NANO_PER_DECIMICRO).is_ok()
@@ -93,8 +94,9 @@ impl<'a> RawElement<'a> {
         Ok(location.is_none_or(|(lat, lon)| is_exact(lat) && is_exact(lon)))
     }
 
-    /// Whether two elements are the same to the last bit, if one block's strings are the first of the other's and
-    /// their units are the same. `false` says nothing.
+    /// Whether two elements are stored identically, except for the ids of dense nodes, which are not compared. The
+    /// result is meaningful only if the blocks [share a string table](super::block::Block::shares_string_table). Even
+    /// then, `false` does not mean that the objects differ.
     pub(crate) fn is_bitwise_equal(&self, other: &Self) -> bool {
         match (&self.form, &other.form) {
             (RawForm::Dense(one), RawForm::Dense(two)) => {
@@ -107,12 +109,13 @@ impl<'a> RawElement<'a> {
         }
     }
 
-    /// Whether this is a node among others, column by column.
+    /// Whether this is a node of a DenseNodes message.
     pub(crate) const fn is_dense(&self) -> bool {
         matches!(self.form, RawForm::Dense(_))
     }
 
-    /// How many refs a way has, and how many of them have a location.
+    /// The number of refs of a way, and the number of locations stored for these, which is the same or 0. Both are 0
+    /// for nodes and relations.
     pub(crate) fn count_refs(&self) -> Result<(usize, usize), FormatError> {
         match (&self.form, self.key.0) {
             (RawForm::Message(message), ObjectKind::Way) => {
@@ -124,7 +127,7 @@ impl<'a> RawElement<'a> {
         }
     }
 
-    /// The object as questions see it.
+    /// The object as an [`ElementView`], which has the tags even after [`without_tags`](Self::without_tags).
     pub(crate) const fn view(&self) -> ElementView<'a> {
         match self.form {
             RawForm::Dense(node) => ElementView::dense(node.id, node.keys_vals),
@@ -132,7 +135,7 @@ impl<'a> RawElement<'a> {
         }
     }
 
-    /// The object without its tags.
+    /// The object without its tags: [`add_to`](Self::add_to) omits them.
     pub(crate) fn without_tags(self) -> Self {
         Self {
             tagged: false,
@@ -140,7 +143,8 @@ impl<'a> RawElement<'a> {
         }
     }
 
-    /// Adds the object to a block of the same units.
+    /// Adds the object to the block of `builder`, which must have the units of the object. `source` has the strings of
+    /// the block that the object is from.
     pub(crate) fn add_to(
         &self,
         builder: &mut BlockEncoder,
@@ -179,7 +183,7 @@ fn drop_unless(tagged: bool, keys: &mut Packed<'_>, values: &mut Packed<'_>) {
     }
 }
 
-/// Brings a node into the units of new blocks. `false`, and nothing done, where that is not exact.
+/// Converts a node to the default units. Returns `false` and changes nothing if the conversion is not exact.
 fn rescale(node: &mut RawNode<'_>, units: &BlockUnits) -> bool {
     let default = BlockUnits::default();
     let lat = exact_quotient(units.nano_lat(node.lat), default.granularity);
@@ -210,7 +214,7 @@ impl<'a> RawElements<'a> {
         }
     }
 
-    /// The next object in file order.
+    /// The next object in file order; `None` after the last one.
     pub(crate) fn next(&mut self) -> Result<Option<RawElement<'a>>, FormatError> {
         loop {
             if let Some(nodes) = &mut self.dense {

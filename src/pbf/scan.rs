@@ -13,7 +13,7 @@ use crate::pbf::wire::{Varints, count_varints};
 use twox_hash::XxHash3_64;
 
 /// Fills in the facts of `entry` about the contents of a blob from its payload, and marks the entry as verified. Its
-/// position in the file stays as it is. Fails if the payload is damaged.
+/// offset, its lengths in the file and its `number` are not changed. Fails if the payload is damaged.
 pub fn scan_payload(payload: &[u8], entry: &mut BlobEntry) -> Result<(), FormatError> {
     let block = BlockOutline::parse(payload)?;
     let mut scan = Scan::new(block.units, count_strings(block.string_table)?);
@@ -144,7 +144,7 @@ impl Scan {
         Ok(())
     }
 
-    /// Fills in `entry` and marks it as verified.
+    /// Stores the facts in `entry` and marks the entry as verified.
     fn finish(self, entry: &mut BlobEntry) {
         entry.flags = self.flags;
         entry.flags.set(BlobFlags::SCANNED, true);
@@ -201,7 +201,7 @@ impl Column {
     }
 }
 
-/// The columns of an object whose lengths must agree.
+/// The columns of an object, for checking that their lengths agree.
 #[derive(Debug, Default)]
 struct Columns {
     keys: Column,
@@ -245,7 +245,7 @@ impl Columns {
     }
 }
 
-/// The bounding box of coordinates. Those beyond 180 degrees are ignored.
+/// The bounding box of node coordinates. Coordinates beyond 180 degrees are ignored.
 #[derive(Debug)]
 pub(super) struct Bounds(pub(super) Bbox);
 

@@ -30,7 +30,7 @@ pub(crate) mod header_block {
     pub(crate) const REPLICATION_BASE_URL: u32 = 34;
 }
 
-/// Block.
+/// PrimitiveBlock.
 pub(crate) mod primitive_block {
     pub(crate) const STRINGTABLE: u32 = 1;
     pub(crate) const PRIMITIVEGROUP: u32 = 2;

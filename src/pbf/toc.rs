@@ -16,7 +16,7 @@ pub(super) const VERSION_1: u8 = 1;
 pub(super) const VERSION: u8 = 2;
 /// The minimum length of a data frame in bytes: prefix, type and datasize.
 const MIN_FRAME_LEN: u64 = 15;
-/// ObjectCounts about a whole file, stored as bits.
+/// Facts about a whole file, stored as bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TocFlags {
     /// All objects are in canonical order, and no two blobs share an id. The writer has verified this.
@@ -47,9 +47,9 @@ pub struct Toc {
     /// The offset at which the last data frame ends and the table begins. In version 1, whose table is in the header,
     /// the length of the whole file: a table with another length is stale.
     pub data_end: u64,
-    /// ObjectCounts about the whole file.
+    /// Facts about the whole file.
     pub flags: TocFlags,
-    /// The data blobs in file order.
+    /// The entries of the data blobs, in file order.
     pub entries: Vec<BlobEntry>,
 }
 
@@ -73,9 +73,11 @@ mod column {
     pub const HASH: u64 = 15;
 }
 
-/// The codings of a column: zigzag varints, runs of equal values, eight bytes each.
+/// Column coding: one zigzag varint for each value.
 const PLAIN: u8 = 0;
+/// Column coding: a zigzag varint and the number of times that the value repeats, as a varint.
 const RUNS: u8 = 1;
+/// Column coding: eight little-endian bytes for each value.
 const FIXED64: u8 = 2;
 
 /// Encodes a table. `data_start` is the offset of the first data frame.
@@ -265,7 +267,7 @@ impl Toc {
     }
 }
 
-/// The decoded columns of a table: the number and the values of each.
+/// The decoded columns of a table, as pairs of column number and values.
 #[derive(Default)]
 struct Columns(Vec<(u64, Vec<i64>)>);
 
@@ -292,6 +294,8 @@ impl Columns {
         Ok(columns)
     }
 
+    /// Removes a column and iterates over its values, which are summed up if `delta_coded`. A missing column has no
+    /// values.
     fn take(&mut self, number: u64, delta_coded: bool) -> impl Iterator<Item = i64> + use<> {
         let index = self.0.iter().position(|(found, _)| *found == number);
         let values = index
@@ -412,7 +416,7 @@ fn decode_column(column: &[u8], count: usize) -> Result<Vec<i64>, FormatError> {
     }
 }
 
-/// Walks the columns of bounding boxes side by side.
+/// Iterates over the four columns of bounding boxes together.
 struct Boxes<I> {
     lat_spans: I,
     souths: I,

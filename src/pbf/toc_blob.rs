@@ -1,8 +1,9 @@
 //! The table of contents as the last blobs of a file. Other programs read them as blocks without objects.
 //!
-//! Each of these blobs is a Block with a string table only, whose strings are the table of contents as base64
-//! text. The last string of the file has the offset of the first of these blobs. The zlib data is stored uncompressed,
-//! so that this string is at a known distance from the end of the file. `reference/format.md` has the layout.
+//! Each of these blobs is a PrimitiveBlock that has a string table only. The strings are the table of contents as
+//! base64 text. The last string of the file has the offset of the first of these blobs. The zlib data is stored
+//! uncompressed, so that this string is at a known distance from the end of the file. `reference/format.md` has the
+//! layout.
 
 use super::codec::Decompressor;
 use super::frame::{Blob, BlobHeader, BlobKind, Encoding, FRAME_PREFIX_LEN, encode_frame};
@@ -115,7 +116,7 @@ fn put_strings_frame(strings: &[&str], out: &mut Vec<u8>) -> Result<(), FormatEr
     let last_len = strings.last().map_or(0, |text| text.len());
     let blob = Blob {
         encoding: Encoding::Zlib,
-        // The last string stays in one piece, so that `find_toc` can read it.
+        // The last string must not be split between two stored blocks of zlib data, so that `find_toc` can read it.
         data: &zlib_stored(&payload, last_len),
         payload_len: payload.len() as u32,
     };
@@ -138,8 +139,9 @@ pub fn find_toc(tail: &[u8]) -> Option<u64> {
 #[derive(Debug, Default)]
 pub struct TocReader {
     text: Vec<u8>,
-    /// The number of parts read so far; `expected` is the total that the first part gives.
+    /// The number of parts read so far.
     parts: u64,
+    /// The number of parts of the table, which the first part gives.
     expected: u64,
     /// The offset of the table, which the last part gives.
     start: Option<u64>,
@@ -187,8 +189,9 @@ impl TocReader {
 
 /// One part of a table of contents: the content of one blob.
 struct TocPart {
-    /// The number of this part, from 1; `of` is the number of parts.
+    /// The number of this part, from 1.
     number: u64,
+    /// The number of parts of the table.
     of: u64,
     text: Vec<u8>,
     /// The offset of the table, which only the last part has.
@@ -228,7 +231,7 @@ impl TocPart {
     }
 }
 
-/// The numbers in `version 2, part 1 of 3`.
+/// Parses `version 2, part 1 of 3` into the number of the part and the number of parts; `None` for another version.
 fn part_numbers(text: &str) -> Option<(u64, u64)> {
     let rest = text.strip_prefix("version ")?;
     let (version, rest) = rest.split_once(", part ")?;

@@ -1,7 +1,7 @@
-//! Comparing blobs with the claims of their index.
+//! Comparing blobs with their entries in an index.
 //!
-//! An entry from a table of contents or a per-blob index is a claim: the blob may have been changed since, or the index
-//! may have been wrong from the start. Every blob that is decoded is compared with its entry.
+//! An entry from a table of contents or a per-blob index may contradict its blob: the blob may have been changed since,
+//! or the index may have been wrong from the start. Every blob that is decoded is compared with its entry.
 
 use super::block::{Block, BlockMessage};
 use super::entry::{BlobEntry, BlobFlags};
@@ -30,7 +30,7 @@ pub(crate) fn verify_entry(payload: &[u8], entry: &BlobEntry) -> Result<(), Form
     let [is_sorted, is_hashed] =
         [BlobFlags::SORTED, BlobFlags::HASHED].map(|flag| entry.flags.has(flag));
     if is_sorted && !is_hashed && !found.flags.has(BlobFlags::STRICT) {
-        // If an id occurs twice, the entry also claims the order of its versions, which takes a full scan.
+        // If an id occurs twice, `SORTED` also says that its versions do not descend, which takes a full scan to check.
         scan_payload(payload, &mut found)?;
     }
     match entry.id_mismatch(&found) {
@@ -71,7 +71,8 @@ fn add_dense_ids(message: &[u8], ids: &mut IdFacts) -> Result<(), FormatError> {
 }
 
 impl Block<'_> {
-    /// Fails if nodes lie outside of the bounding box of `entry`. A verified entry is not compared.
+    /// Fails if nodes lie outside of the bounding box of `entry` by more than 1e-7 degree. A verified entry is not
+    /// compared.
     pub(crate) fn check_box(&self, entry: &BlobEntry) -> Result<(), FormatError> {
         if entry.flags.has(BlobFlags::VERIFIED) {
             return Ok(());
@@ -95,7 +96,7 @@ impl Block<'_> {
     }
 }
 
-/// The error for a blob that contradicts its index; `what` is the false claim.
+/// The error for a blob that contradicts its index; `what` describes the contradiction.
 pub(crate) fn stale_index(what: &str) -> FormatError {
     FormatError::with(format!(
         "the blob is not what the file's index says ({what}): \

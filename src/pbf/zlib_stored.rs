@@ -1,12 +1,12 @@
-//! zlib data that stores its payload uncompressed, so that its length and its offsets depend on the length of the
-//! payload only.
+//! zlib data that stores its payload uncompressed, so that the length of the data and the offsets in it depend on the
+//! length of the payload only.
 
 /// The maximum number of bytes in a stored block of a deflate stream.
 const BLOCK_LEN: usize = 65_535;
 /// The length of the checksum at the end of zlib data, in bytes.
 pub(super) const CHECKSUM_LEN: usize = 4;
 
-/// zlib data (RFC 1950) that stores `payload` uncompressed. The last `last_len` bytes, at most 65,535, are in one piece
+/// zlib data (RFC 1950) that stores `payload` uncompressed. The last `last_len` bytes, at most 65,535, are contiguous,
 /// directly before the checksum.
 pub(super) fn zlib_stored(payload: &[u8], last_len: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(zlib_stored_len(payload.len()) + 5);

@@ -100,7 +100,7 @@ impl EditScript {
     }
 }
 
-/// Changes that [`splice_block`] makes to ways beside the edit script.
+/// Options of [`splice_block`] for the locations of ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SpliceOptions {
     /// Whether coordinates are removed from the ways that are kept.
@@ -369,7 +369,8 @@ impl<'a> NewObjects<'a> {
         self.tags.get(index).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Appends the way or relation `index` as a field of a group. Nodes, which are dense, are left out.
+    /// Appends the way or relation `index` as a field of a group. Nodes are left out: they are inserted into the dense
+    /// columns.
     fn put_message(&self, index: usize, group: &mut Vec<u8>) {
         let (Some(object), Some(info)) = (self.objects.get(index), self.infos.get(index)) else {
             return;

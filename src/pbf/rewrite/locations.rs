@@ -190,7 +190,7 @@ struct CoordinateRuns {
 }
 
 impl CoordinateRuns {
-    /// Appends a way as a field of a group, with `locations` in place of those that it has.
+    /// Appends a way as a field of a group, with `locations` in place of its old locations.
     fn put_way(
         &mut self,
         message: &[u8],
@@ -232,7 +232,7 @@ pub(super) fn put_way(
     [lats, lons]: [&[u8]; 2],
     out: &mut Vec<u8>,
 ) -> Result<(), FormatError> {
-    // Most ways have no coordinates yet: their message is copied in one piece.
+    // Most ways have no coordinates yet: their message is copied whole.
     let mut old = 0;
     let mut fields = Fields::new(message);
     while let Some(field) = fields.next()? {

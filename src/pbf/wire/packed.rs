@@ -9,7 +9,7 @@ use std::borrow::Cow;
 /// A repeated scalar field as one packed run.
 ///
 /// A field that occurs as one packed run, as nearly all programs write it, is borrowed. The values of a field that is
-/// unpacked or in several pieces are copied to an owned run.
+/// unpacked or occurs several times are copied to an owned run.
 #[derive(Debug, Clone, Default)]
 pub struct Packed<'a>(Cow<'a, [u8]>);
 
@@ -160,7 +160,7 @@ impl<'a> Varints<'a> {
             count -= (!word & CONTINUATION_BITS).count_ones() as usize;
             self.pos += 8;
         }
-        // The position may be in the middle of a value now, whose rest is read as a value.
+        // The position may now be in the middle of a value. The rest of this value is then read as one value.
         while count > 0 {
             self.read_branchless()?;
             count -= 1;
