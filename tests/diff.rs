@@ -210,10 +210,10 @@ fn details_say_what_differs() {
     let place = "location: 0.000002 0.000002 -> 0.000002 0.0000021";
     assert_eq!(below("*n2"), [place, times, changesets]);
     assert_eq!(below("*n5"), [times, changesets]);
-    let nodes = "nodes from place 3: n3 -> n4";
+    let nodes = "nodes from index 3: n3 -> n4";
     // Control characters are escaped.
     assert_eq!(below("*w1"), [times, changesets, "-y=2", "+y=3\\n", nodes]);
-    let members = "members from place 1: w1@outer -> w1@inner";
+    let members = "members from index 1: w1@outer -> w1@inner";
     assert_eq!(below("*r1"), [times, changesets, members]);
     assert!(below("-n3").is_empty() && below("+n4").is_empty());
     let found = small_diff(&["-c", "-v"]);

@@ -463,7 +463,7 @@ fn garbage_among_ids_is_an_error_with_its_place() {
     let message = run_fail(&[&"getid", &path, &"-I", &list, &"-o", &output]);
     assert!(message.contains("ids.txt"), "{message}");
     let message = run_fail(&[&"removeid", &"-r", &path, &"n1", &"-o", &output]);
-    assert!(message.contains("referred to"), "{message}");
+    assert!(message.contains("--invert"), "{message}");
     assert!(!output.exists());
 }
 

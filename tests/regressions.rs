@@ -765,7 +765,7 @@ fn an_output_whose_name_says_no_format_is_refused() {
             let output = dir.path().join(name);
             let message = run_fail(&[&command, &world, &"-o", &output]);
             assert!(
-                message.contains("the name does not say in which format"),
+                message.contains("the name does not show the format"),
                 "{message}"
             );
             run_ok(&[&command, &world, &"-f", &"pbf", &"-o", &output]);
@@ -979,7 +979,7 @@ fn every_command_is_in_the_help_of_the_program() {
     ] {
         assert!(help.contains(&format!("\n  {name} ")), "{name}: {help}");
     }
-    for heading in ["Look:", "Select:", "Update:", "Transform:"] {
+    for heading in ["Inspect:", "Select:", "Update:", "Transform:"] {
         assert!(help.contains(heading), "{help}");
     }
 }

@@ -199,7 +199,7 @@ fn several_runs_share_a_map() {
     );
     let output = dir.path().join("out.osm.pbf");
     let message = run_fail(&[&"renumber", &first, &"-i", &map, &"-o", &output]);
-    assert!(message.contains("no such directory"), "{message}");
+    assert!(message.contains("does not exist; create it first"), "{message}");
     std::fs::create_dir(&map).unwrap();
     run_ok(&[
         &"renumber",
@@ -234,7 +234,7 @@ fn several_runs_share_a_map() {
     std::fs::write(map.join("way.idx"), [0; 12]).unwrap();
     let message = run_fail(&[&"renumber", &"-O", &second, &"-i", &map, &"-o", &output]);
     assert!(
-        message.contains("way.idx: this is no index of ids"),
+        message.contains("way.idx: this is not an index of ids"),
         "{message}"
     );
 }

@@ -8,11 +8,11 @@ use std::path::PathBuf;
 
 /// Put the coordinates of their nodes into ways
 ///
-/// What makes geometries of ways then needs no nodes, and one pass. Nodes without tags are left out, unless they are
-/// members of relations or --keep-untagged-nodes is given. `apply-changes --locations-on-ways` keeps such a file up to
-/// date.
+/// Programs that build geometries from the result need one pass and no nodes. Nodes without tags are left out, unless
+/// they are members of relations or --keep-untagged-nodes is given. `apply-changes --locations-on-ways` keeps such a
+/// file up to date.
 ///
-/// A node that is not in the file leaves a place that says so; such nodes are counted.
+/// The location of a node that is not in the file is undefined; such nodes are counted.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg add-locations-to-ways berlin.osm.pbf -o berlin-located.osm.pbf
@@ -21,16 +21,16 @@ use std::path::PathBuf;
 
 Index types:
   dense     an array by id, in memory: for files that use nearly all ids
-  sparse    an array of the nodes that there are, in memory: about 8.2 bytes a node
-  external  a join on disk, range of ids by range of ids: any file in little memory, with temporary files of
-            5 to 7 bytes a reference
-  auto      dense or sparse where that fits into memory, else external; -v says which and why
-The names that osmium has for them are understood. The result is the same.")]
+  sparse    an array of the nodes in the file, in memory: about 8.2 bytes a node
+  external  a join on disk, one range of ids after the other: any file in little memory, with temporary files of
+            4 to 7 bytes a reference
+  auto      dense or sparse if it fits into memory, else external; -v prints the choice and the reason
+The index types of osmium are accepted. The result does not depend on the type.")]
 pub struct Args {
     /// Input file; - is standard input
     #[arg(value_name = "FILE")]
     input: PathBuf,
-    /// How locations are looked up: auto, dense, sparse or external
+    /// Index type for the locations: auto, dense, sparse or external
     #[arg(short, long, value_name = "TYPE", default_value = "auto", value_parser = parse_index_type)]
     index_type: IndexType,
     /// Keep nodes that have no tags and that no relation refers to
@@ -39,10 +39,10 @@ pub struct Args {
     /// Fail where a node of a way is not in the file
     #[arg(long, conflicts_with = "ignore_missing_nodes")]
     strict: bool,
-    /// Where temporary files go [default: beside the output]
+    /// Directory for temporary files [default: beside the output]
     #[arg(long, value_name = "DIR")]
     temp_dir: Option<PathBuf>,
-    /// Memory to stay under, such as 8G [default: four fifths of what the machine has to spare]
+    /// Maximum memory, such as 8G [default: four fifths of the available memory]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     max_memory: Option<u64>,
     /// About how many ranges of ids an external join is cut into; without it as few as --max-memory allows

@@ -8,12 +8,12 @@ use std::path::PathBuf;
 
 /// Apply change files to a sorted file
 ///
-/// Change files are OsmChange XML, plain or compressed with gzip, bzip2 or zstd. Among the base and all
-/// changes the highest version of an object wins, so that applying a day twice, or an older day
-/// late, does no harm. Blobs without a changed object are copied as they are.
+/// Change files are OsmChange XML, plain or compressed with gzip, bzip2 or zstd. The highest version of an object in
+/// the base and all changes wins, so a day can be applied twice, and an older day late. Blobs without a changed object
+/// are copied unchanged.
 ///
-/// The header gets the replication sequence and time that the change files (or the state files beside
-/// them, such as 123.state.txt beside 123.osc.gz) tell; --output-header sets them by hand.
+/// The header gets the replication sequence and time of the change files, or of the state files beside them, such as
+/// 123.state.txt beside 123.osc.gz; --output-header sets other values.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg apply-changes planet.osm.pbf day.osc.gz -o new.osm.pbf
@@ -30,12 +30,12 @@ pub struct Args {
     /// Output file; - is standard output
     #[arg(short, long, value_name = "FILE", required_unless_present = "in_place")]
     output: Option<PathBuf>,
-    /// Replace the base by the result, when it is complete
+    /// Replace the base by the result once it is complete
     #[arg(long, conflicts_with = "output")]
     in_place: bool,
-    /// The ways of the base have the coordinates of their nodes, and those of the result have, too
+    /// Update the coordinates of nodes in ways, for a base that has them in its ways
     ///
-    /// Ways are moved with their nodes. A base that was made without nodes which nothing but ways needs stays without.
+    /// Ways are moved with their nodes. If the base lacks the nodes that only ways need, the result lacks them, too.
     #[arg(long)]
     locations_on_ways: bool,
     /// With --locations-on-ways: keep new nodes without tags even if the base has none

@@ -6,10 +6,9 @@ use std::path::PathBuf;
 
 /// Concatenate files and index the result, or convert them
 ///
-/// Reads PBF, OSM XML and OPL, the latter two compressed or not, and writes what the name of the output says.
-/// Blobs pass through as they are; the output gets a table of contents, with which every later
-/// command knows what is in each blob without reading it. An input that has one is not decoded, unless --force has it
-/// indexed anew.
+/// Reads PBF, OSM XML and OPL, the latter two compressed or not. The name of the output decides its format. Blobs are
+/// copied unchanged; the output gets a table of contents, so that later commands find objects without reading every
+/// blob. An input that has one is not decoded, unless --force asks for a new index.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg cat berlin.osm.pbf -o berlin-indexed.osm.pbf

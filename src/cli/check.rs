@@ -9,11 +9,11 @@ use std::path::PathBuf;
 
 /// Check ids, references and indexes
 ///
-/// Ids are in order and come once, references lead somewhere, and indexes are right.
-/// Exit status 1 where something is wrong. By default ids and the nodes of ways are checked.
+/// Checks that ids are in order and unique, that the objects of references exist, and that indexes are right. By default
+/// ids and the nodes of ways are checked. Exit status 1 if there is a problem.
 ///
-/// --index decodes every blob and compares it with all that the table of contents and per-blob indexes say, content
-/// hashes included: bits that the disk lost are found and located.
+/// --index decodes every blob and compares it with the table of contents and the index in its header. A blob that the
+/// disk damaged differs from its content hash.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg check planet.osm.pbf
@@ -25,7 +25,7 @@ pub struct Args {
     /// Input file; - is standard input
     #[arg(value_name = "FILE")]
     input: PathBuf,
-    /// Check that ids are in canonical order and come once
+    /// Check that ids are in canonical order and unique
     #[arg(long)]
     ids: bool,
     /// Check that the nodes of ways are in the file
@@ -34,13 +34,13 @@ pub struct Args {
     /// Find ids that occur again anywhere, also in a file that is not in order
     #[arg(long)]
     full: bool,
-    /// Check that all blobs can be read and are what the file's indexes say
+    /// Check that all blobs can be read and match the indexes of the file
     #[arg(long)]
     index: bool,
     /// Check that the members of relations are in the file, too
     #[arg(short = 'r', long)]
     check_relations: bool,
-    /// Print each reference that leads nowhere, as "n17 in w4"
+    /// Print each reference to a missing object, as "n17 in w4"
     #[arg(short = 'i', long)]
     show_ids: bool,
     /// List at most N violations of each sort; 0 lists all [default: 100; check-refs: 0]
@@ -191,23 +191,23 @@ fn index_text(out: &mut String, path: &str, index: &IndexCheck) {
             ),
         };
     }
-    let _ = match (index.damaged, index.false_claims) {
-        (0, 0) if index.blobs == 0 => writeln!(out, "index: there are no blobs to compare"),
+    let _ = match (index.damaged, index.mismatches) {
+        (0, 0) if index.blobs == 0 => writeln!(out, "index: no blobs to compare"),
         (0, 0) if index.in_table + index.with_blob_index == 0 => {
-            writeln!(out, "index: there is none; every blob can be read")
+            writeln!(out, "index: none; every blob can be read")
         }
-        (0, 0) => writeln!(out, "index: every blob is what is said of it"),
+        (0, 0) => writeln!(out, "index: every blob matches its entry"),
         (damaged, 0) => writeln!(out, "index: {} damaged", show::counted(damaged, "blob")),
-        (0, false_claims) => writeln!(
+        (0, mismatches) => writeln!(
             out,
             "index: {}; `pbfhogg cat --force` makes a new index",
-            show::counted(false_claims, "false claim")
+            show::counted(mismatches, "wrong statement")
         ),
-        (damaged, false_claims) => writeln!(
+        (damaged, mismatches) => writeln!(
             out,
             "index: {} damaged, {}",
             show::counted(damaged, "blob"),
-            show::counted(false_claims, "false claim")
+            show::counted(mismatches, "wrong statement")
         ),
     };
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// Make a file awkward, to test programs with it
 ///
-/// The result is valid, and the same every time. At least one way has to be given.
+/// The result is a valid file, and the same for each run. At least one of the options is required.
 #[derive(Debug, clap::Args)]
 #[command(
     group = clap::ArgGroup::new("defects").required(true).multiple(true),
@@ -18,22 +18,22 @@ pub struct Args {
     /// Input file; - is standard input
     #[arg(value_name = "FILE")]
     input: PathBuf,
-    /// Put the blobs in any order
+    /// Put the blobs in random order
     #[arg(long, group = "defects")]
     unsort: bool,
-    /// Put the objects of each blob in any order
+    /// Put the objects of each blob in random order
     #[arg(long, group = "defects")]
     unsort_intra: bool,
     /// Leave out the table of contents and the indexes of blobs
     #[arg(long, group = "defects")]
     strip_index: bool,
-    /// Take the coordinates of nodes out of ways
+    /// Remove the coordinates of nodes from ways
     #[arg(long, group = "defects")]
     strip_locations: bool,
-    /// Take the bounding box out of the header
+    /// Remove the bounding box from the header
     #[arg(long, group = "defects")]
     strip_bbox: bool,
-    /// Leave out N objects, whatever refers to them; another SEED chooses others
+    /// Leave out N random objects, even if others refer to them; SEED selects them
     #[arg(long, group = "defects", value_name = "N[:SEED]", value_parser = parse_drop)]
     drop_ids: Option<(u64, u64)>,
     #[command(flatten)]

@@ -11,12 +11,12 @@ use std::time::Instant;
 
 const DAYS: u32 = 3;
 
-/// Show the daily job on data that is made
+/// Show the daily job on generated data
 ///
-/// A file is indexed, change files are applied to it, and the result is checked.
-/// Without arguments the data is made: a world and three days of changes whose outcome is known, so that the result is
-/// compared object by object. With arguments your own files are used; they are only read. Everything is done in a
-/// temporary folder, which is kept where the result is of your files.
+/// A file is indexed, change files are applied to it, and the result is checked. Without arguments a world and three
+/// days of changes are generated; their outcome is known, and the result is compared with it object by object. With
+/// arguments your own files are used; they are only read. All files are written to a temporary directory, which is
+/// kept if the result is of your files.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg demo
@@ -28,7 +28,7 @@ pub struct Args {
     /// Change files, in order
     #[arg(value_name = "CHANGE")]
     changes: Vec<PathBuf>,
-    /// Objects of the world that is made
+    /// Number of objects of the generated world
     #[arg(
         long,
         value_name = "N",
@@ -123,7 +123,7 @@ impl Job {
             "indexed",
             started,
             &format!(
-                "{} blobs with {} objects: from now on one read tells what is in each blob",
+                "{} blobs with {} objects: from now on one read finds what is in each blob",
                 show::number(summary.written.blobs),
                 show::number(summary.written.objects.unwrap_or(0))
             ),

@@ -8,10 +8,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Show what differs between two files, or write it as a change file
 ///
-/// A line an object: - only in OLD, + only in NEW, * in both and different, a space where it is the same.
-/// Location, tags, nodes and members count, and the metadata with --metadata; a change file has everything.
-/// Exit status 1 where the files differ; a change file that was written is a success, exit status 0, unless
-/// --exit-code asks. It carries the replication sequence, time and URL of NEW, which apply-changes takes over.
+/// Prints a line for each object: - only in OLD, + only in NEW, * in both and different, a space if equal. Locations,
+/// tags, nodes and members are compared, and the metadata with --metadata; a change file contains all differences. Exit
+/// status 1 if the files differ, but 0 for a change file, unless --exit-code is given. A change file gets the
+/// replication sequence, time and URL of NEW, which apply-changes copies.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg diff -c old.osm.pbf new.osm.pbf
@@ -25,8 +25,8 @@ pub struct Args {
     /// The new file
     #[arg(value_name = "NEW")]
     new: PathBuf,
-    /// What to write: text, or osc for a change file that makes NEW of OLD (also as the command
-    /// derive-changes); where it is not given, the name of the output decides
+    /// Format of the output: text, or osc for a change file that turns OLD into NEW (also as the command
+    /// derive-changes); by default the name of the output decides
     #[arg(
         short = 'f',
         long,

@@ -17,9 +17,9 @@ use std::path::{Path, PathBuf};
 /// a region. All features of a GeoJSON file, and all areas of an OSM file, are one region together. A box without area
 /// is an error. A region that meets nothing gives an empty file and a warning.
 ///
-/// What comes along with the nodes in the region, besides the ways with one of these nodes and the relations with
-/// one of these nodes or ways as a member, says the strategy: simple: nothing; complete-ways: all nodes of the
-/// ways, and the parents of the relations; smart: also all members of multipolygons (see -S).
+/// The output has the nodes in the region, the ways with one of these nodes, and the relations with one of these nodes
+/// or ways as a member. The strategy adds more: simple adds nothing; complete-ways adds all nodes of the ways, and the
+/// parents of the relations; smart also adds all members of multipolygons (see -S).
 ///
 /// The configuration is JSON: {"directory": "out", "extracts": [{"output": "a.osm.pbf", "bbox": [11.3, 48, 11.8, 48.3]},
 /// {"output": "b.osm.pbf", "polygon": {"file_name": "b.geojson"}}]}; "polygon" and "multipolygon" can also hold
@@ -50,13 +50,13 @@ pub struct Args {
         hide_possible_values = true
     )]
     clean: Vec<Attribute>,
-    /// The input has several versions of objects: all versions are kept of objects of which one is
+    /// The input has several versions of objects: if one is kept, all versions of the object are kept
     #[arg(short = 'H', long)]
     with_history: bool,
-    /// Memory to stay under, such as 8G: with many regions the input is read several times if need be
+    /// Maximum memory, such as 8G: with many regions the input is read several times if necessary
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     max_memory: Option<u64>,
-    /// Regions to cut out in one pass over the input; without it as many as --max-memory allows
+    /// Number of regions to cut out in one pass over the input [default: as many as --max-memory allows]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_regions_per_pass: Option<u32>,
     /// Output file; - is standard output
@@ -75,7 +75,7 @@ pub struct Args {
     run: RunArgs,
 }
 
-/// Which region.
+/// The regions to cut out.
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 struct RegionArgs {
@@ -90,7 +90,7 @@ struct RegionArgs {
     config: Option<PathBuf>,
 }
 
-/// What comes along.
+/// The strategy, and the directory of the outputs.
 #[derive(Debug, clap::Args)]
 struct StrategyArgs {
     /// Directory of the outputs that the configuration names

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// Get objects by their ids, or everything but them
 ///
-/// Objects come in the order of the file, all versions of each. Exit status 1 where some were not found.
+/// All versions of each object are written, in the order of the file. Exit status 1 if some were not found.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg getid berlin.osm.pbf n17 w42 r111 -o some.osm.pbf
@@ -26,7 +26,7 @@ pub struct Args {
     /// Also get what the objects refer to, and what that refers to: members of relations, nodes of ways
     #[arg(short = 'r', long)]
     add_referenced: bool,
-    /// Take the tags from objects that are there for the sake of a reference alone
+    /// Remove the tags of objects that are included only because others refer to them
     #[arg(short = 't', long, requires = "add_referenced")]
     remove_tags: bool,
     /// The input has several versions of objects: all are kept, and what is not found is no error

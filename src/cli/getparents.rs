@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// Get the ways and relations that refer to objects
 ///
-/// One step up: ways with one of the nodes, relations with one of the objects as a member.
+/// Writes the ways with one of the nodes, and the relations with one of the objects as a member; not their parents.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg getparents berlin.osm.pbf n1234 w42 -o parents.osm.pbf

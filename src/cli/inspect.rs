@@ -1,7 +1,7 @@
 use super::args::RunArgs;
 use super::{Answer, inspect_views, print, show, show_object, tags_count, usage};
 use crate::cli::args::Stdout;
-use crate::commands::inspect::{self, KindSummary, Questions, Summary};
+use crate::commands::inspect::{self, KindSummary, Statistics, Summary};
 use crate::file::IndexKind;
 use anyhow::{Result, bail};
 use std::fmt::Write;
@@ -9,8 +9,8 @@ use std::path::PathBuf;
 
 /// Show what is in a file
 ///
-/// The header, the blobs by kind with their sizes, how many objects there are, and whether they are
-/// in order. With an index in the file this takes one read; without, every blob is decoded once.
+/// Prints the header, the blobs and objects of each kind with their sizes, and whether objects are in order. A file with
+/// an index takes one read; without, every blob is decoded once.
 #[derive(Debug, clap::Args)]
 #[command(
     visible_alias = "fileinfo",
@@ -36,28 +36,28 @@ pub struct Args {
     /// The file; - is standard input
     #[arg(value_name = "FILE", required = true)]
     input: Option<PathBuf>,
-    /// Tell by the exit status whether the file has a table of contents: 0 yes, 1 no
+    /// Print nothing; exit status 0 if the file has a table of contents, else 1
     #[arg(long, conflicts_with_all = ["get", "show"])]
     indexed: bool,
-    /// Look at every object: times, metadata, numbers of tags, refs and members
+    /// Decode every object: times, metadata, numbers of tags, refs and members
     #[arg(short, long)]
     extended: bool,
     /// List the blobs; with =N the first N of them
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "0", require_equals = true)]
     blocks: Option<usize>,
-    /// Tell how the ids of each kind lie in the blobs
+    /// Print how the ids of each kind are distributed over the blobs
     #[arg(long)]
     id_ranges: bool,
-    /// Count the coordinates that ways carry
+    /// Count the coordinates in ways
     #[arg(long)]
     locations: bool,
-    /// Look at the coordinates of all nodes
+    /// Print statistics of the coordinates of all nodes
     #[arg(long)]
     nodes: bool,
-    /// Look for what is unusual in a file
+    /// List what is unusual in a file
     #[arg(long)]
     anomalies: bool,
-    /// Show objects as they stand in the file: n17, or several: n17,w42
+    /// Show objects as the file stores them: n17, or several: n17,w42
     #[arg(long, value_name = "ID", conflicts_with = "get")]
     show: Vec<String>,
     /// Print one value; exit status 1 where the file does not have it
@@ -87,7 +87,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     };
     let options = inspect::Options {
         input,
-        questions: Questions {
+        statistics: Statistics {
             extended: args.extended
                 || needs(&["data.timestamp.", "data.multiple", "metadata.", "extended"]),
             nodes: args.nodes || needs(&["node_statistics"]),

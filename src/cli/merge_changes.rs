@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 /// Merge change files into one
 ///
-/// Changes come in the order of the files, and so can be applied one after the other; with --simplify the last change
-/// of each object alone, in canonical order. The state of the data after the last change is told in the result.
+/// Changes are written in the order of the files, so the result can be applied like the files one after the other. With
+/// --simplify only the last change of each object is written, in canonical order. The result has the replication state
+/// of the last file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg merge-changes -s monday.osc.gz tuesday.osc.gz -o two-days.osc.gz
@@ -17,7 +18,7 @@ pub struct Args {
     /// Change files, the oldest first; - is standard input
     #[arg(required = true, value_name = "CHANGES")]
     inputs: Vec<PathBuf>,
-    /// Keep the last change of each object alone: the highest version, or the latest time of the same
+    /// Keep only the last change of each object: the highest version, or the latest time of equal versions
     #[arg(short, long)]
     simplify: bool,
     /// Output file, compressed where its name ends in .gz, .bz2 or .zst; - is standard output
@@ -26,7 +27,7 @@ pub struct Args {
     /// Replace the output file if it exists
     #[arg(short = 'O', long)]
     overwrite: bool,
-    /// Format of the output, for a file name that does not tell
+    /// Format of the output if its name does not show it
     #[arg(short = 'f', long, value_name = "FORMAT", value_enum)]
     output_format: Option<OutputFormat>,
     /// Name of the writing program

@@ -64,7 +64,7 @@ enum Command {
     Sort(sort::Args),
     /// Merge sorted files: each object once, in its highest version
     ///
-    /// In history files each version comes once. What is the same in several files is copied once.
+    /// In history files each version is written once. Blobs that are equal in several files are copied once.
     #[command(after_help = "Example:\n  pbfhogg merge north.osm.pbf south.osm.pbf -o both.osm.pbf")]
     Merge(sort::Args),
     ApplyChanges(apply_changes::Args),

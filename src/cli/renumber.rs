@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 /// Give objects ids without gaps; references follow
 ///
-/// Objects keep their order. What is referred to and not in the file gets ids behind those that are. Never upload the
-/// result to OpenStreetMap, and apply no changes to it: there the objects have other ids.
+/// Objects keep their order. Objects that are referred to but not in the file get the ids after all others. Never upload
+/// the result to OpenStreetMap, and apply no changes to it: the objects have other ids there.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg renumber berlin.osm.pbf -o small-ids.osm.pbf
@@ -30,8 +30,8 @@ pub struct Args {
         allow_hyphen_values = true
     )]
     start_id: Option<String>,
-    /// Keep the map of ids in DIR, which must exist, and go on with what is there: the files of several runs fit
-    /// together then
+    /// Keep the map of ids in DIR, which must exist, and continue with the map that is there: the files of several
+    /// runs then fit together
     #[arg(short, long, value_name = "DIR")]
     index_directory: Option<PathBuf>,
     /// Print the old and the new ids in --index-directory, and do nothing else
@@ -43,8 +43,8 @@ pub struct Args {
         hide_possible_values = true
     )]
     show_index: Option<ObjectKind>,
-    /// References to what is not in the file: assign gives them new ids, keep leaves them as they are, although
-    /// they may mean another object then
+    /// References to objects that are not in the file: assign gives them new ids, keep leaves them unchanged, although
+    /// they may then mean another object
     #[arg(long, value_name = "ACTION", default_value = "assign", value_enum)]
     orphans: OrphanAction,
     #[command(flatten)]
@@ -96,10 +96,10 @@ pub fn run(args: &Args) -> Result<Answer> {
         },
     };
     let summary = renumber::run(&options, &ctx)?;
-    if summary.mistaken > 0 {
+    if summary.ambiguous > 0 {
         ctx.warn(format!(
             "{} to objects that are not in the file now mean others (--orphans assign prevents that)",
-            show::counted(summary.mistaken, "reference")
+            show::counted(summary.ambiguous, "reference")
         ));
     }
     args.run

@@ -4,12 +4,13 @@ use crate::commands::repack;
 use anyhow::Result;
 use std::path::PathBuf;
 
-/// Put the objects into blobs of another size, or compress them otherwise
+/// Put the objects into blobs of another size, or change the compression
 ///
-/// Objects and their order stay. Small blobs make it quicker to get at few objects, large ones make a smaller file.
+/// Objects and their order do not change. Small blobs make it faster to read few objects, large ones make a smaller
+/// file.
 ///
-/// With --compression every blob that is compressed in another way is compressed anew; the level of a blob cannot be
-/// seen, so that any level but the usual one has all of them compressed. Hardly any program but osmium reads lz4 and
+/// With --compression all blobs with another compression are compressed again. The level of a blob is not stored, so
+/// with a level other than the default all blobs are compressed again. Hardly any program but osmium reads lz4 and
 /// zstd, and osm-pbf-parser, osm-read, osm4gpd and DuckDB do not read none.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -20,7 +21,7 @@ pub struct Args {
     /// Input file; - is standard input
     #[arg(value_name = "FILE")]
     input: PathBuf,
-    /// Objects in a blob; fewer where they take more than 4 MB
+    /// Number of objects in a blob; fewer if they take more than 4 MB
     #[arg(short = 'n', long, value_name = "N", default_value_t = 8000,
           value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     elements_per_blob: u32,

@@ -33,13 +33,13 @@ pub fn objects(count: Option<u64>) -> String {
     })
 }
 
-/// A line with the number of blobs that were skipped because of claims of an index that this run has not verified.
+/// A line with the number of blobs that were skipped because of index entries that this run has not verified.
 /// Empty if there are none.
-pub fn passed_over(report: &StatsReport) -> String {
+pub fn skipped(report: &StatsReport) -> String {
     match report.blobs_trusted {
         0 => String::new(),
         blobs => format!(
-            "  {} passed over, by what the index says\n",
+            "  {} skipped according to the index\n",
             counted(blobs, "blob")
         ),
     }
@@ -66,7 +66,7 @@ pub fn stats(report: &StatsReport) -> String {
     );
     let _ = writeln!(
         out,
-        "{:>12}: {} decoded, {} copied, {} rewritten, {} passed over",
+        "{:>12}: {} decoded, {} copied, {} rewritten, {} skipped",
         "blobs",
         number(report.blobs_decoded),
         number(report.blobs_copied),

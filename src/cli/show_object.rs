@@ -6,9 +6,9 @@ use anyhow::Result;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Show objects as they stand in a file
+/// Show objects as a file stores them
 ///
-/// Exit status 1 where some were not found.
+/// Exit status 1 if some were not found.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   pbfhogg show berlin.osm.pbf n17 w42")]
@@ -79,7 +79,7 @@ fn text(object: &ShownObject) -> String {
     );
     let location = object
         .location
-        .map(|place| format!("{place} (latitude, longitude)"));
+        .map(|location| format!("{location} (latitude, longitude)"));
     line("location", location);
     if !object.tags.is_empty() {
         let _ = writeln!(out, "  tags");
@@ -90,9 +90,9 @@ fn text(object: &ShownObject) -> String {
     if !object.refs.is_empty() {
         let _ = writeln!(out, "  nodes ({})", object.refs.len());
         for (index, id) in object.refs.iter().enumerate() {
-            let place = object.locations.get(index);
-            let place = place.map(|place| format!("  {place}"));
-            let _ = writeln!(out, "    n{id}{}", place.unwrap_or_default());
+            let location = object.locations.get(index);
+            let location = location.map(|location| format!("  {location}"));
+            let _ = writeln!(out, "    n{id}{}", location.unwrap_or_default());
         }
     }
     if !object.members.is_empty() {

@@ -7,10 +7,10 @@ use std::path::PathBuf;
 
 /// Sort objects by kind and id
 ///
-/// Nodes come first, then ways, then relations; within a kind id 0 comes first, then negative ids
-/// by absolute value, then positive ids; versions of one object follow each other. Blobs that are in
-/// place already are copied, the others are merged in bounded memory. Several inputs are sorted
-/// into one output; objects that occur twice stay twice.
+/// Nodes come first, then ways, then relations. Within a kind id 0 comes first, then negative ids by absolute value,
+/// then positive ids; versions of an object are in ascending order. Blobs that are already in order are copied, the
+/// others are merged in bounded memory. Several inputs are sorted into one output; objects that occur twice are kept
+/// twice.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg sort edited.osm.pbf -o sorted.osm.pbf

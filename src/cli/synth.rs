@@ -6,12 +6,11 @@ use anyhow::Result;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Make a realistic data set, and change files for it
+/// Generate a realistic data set, and change files for it
 ///
-/// Towns with streets, houses, addresses, shops, boundaries and bus lines, with tags and metadata as
-/// real data has them. The same seed gives the same bytes. Change files (001.osc.gz and so on, each
-/// with its state file) hold a day of edits each; --day N makes the state that applying the first N of
-/// them has to lead to.
+/// The data has towns with streets, houses, addresses, shops, boundaries and bus lines, with the tags and metadata of
+/// real data. The same seed gives the same bytes. Each change file (001.osc.gz and so on, with its state file) has the
+/// edits of one day; --day N generates the state after the first N of them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg synth -o world.osm.pbf
@@ -28,7 +27,7 @@ pub struct Args {
     #[arg(long, value_name = "DAYS", default_value_t = 0,
           value_parser = clap::value_parser!(u32).range(0..=i64::from(synth::MAX_DAYS)))]
     changes: u32,
-    /// Where change files go [default: the directory of the output]
+    /// Directory for change files [default: the directory of the output]
     #[arg(long, value_name = "DIR")]
     changes_dir: Option<PathBuf>,
     /// Make the state after that many days of changes

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 /// Count how often keys and tags occur
 ///
-/// Without expressions all keys are counted. An expression without a value counts keys, one with a value
-/// (be it *) counts tags. Each line has the count, the key and the value, with tabs between them.
+/// Without expressions all keys are counted. An expression without a value counts keys, one with a value, such as *,
+/// counts tags. Each line has the count, the key and the value, separated by tabs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg inspect tags berlin.osm.pbf

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 /// Keep the objects with certain tags, and what they refer to
 ///
-/// An object is kept where one of the expressions matches one of its tags. With it come the members of
-/// relations and the nodes of ways, through any number of steps, unless -R leaves them out.
+/// An object is kept if one of the expressions matches one of its tags. The members of kept relations and the nodes of
+/// kept ways are kept, too, through any number of steps, unless -R is given.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg tags-filter berlin.osm.pbf w/highway -o streets.osm.pbf
@@ -34,11 +34,11 @@ pub struct Args {
     /// Leave out what the objects refer to
     #[arg(short = 'R', long)]
     omit_referenced: bool,
-    /// Take the tags from objects that are there for the sake of a reference alone
+    /// Remove the tags of objects that are included only because others refer to them
     #[arg(short = 't', long)]
     remove_tags: bool,
-    /// What the input is: pbf, or osc for a change file, of which a change file is made; without, its
-    /// content tells. Deletions are kept all, since they do not say what tags the object had
+    /// Format of the input: pbf, or osc for a change file, which gives a change file; by default the content decides.
+    /// All deletions are kept, because they do not have the tags of the object
     #[arg(long, value_name = "KIND", value_enum, hide_possible_values = true)]
     input_kind: Option<InputKind>,
     #[command(flatten)]

@@ -6,10 +6,11 @@ use anyhow::{Context as _, Result, bail};
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Get what there was at some time, or between two, out of a history file
+/// Get the objects that existed at a time, or in a period, from a history file
 ///
-/// With one TIME (or none: now) a plain file without deleted objects; with two a history file that also holds the
-/// deleted versions. A version holds until the next one of the object; what has no time was there always.
+/// With one TIME (default: now) the output is a plain file without deleted objects. With two it is a history file, which
+/// also has the deleted versions. A version is valid until the next version of the object; a version without a time is
+/// valid from the start.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg time-filter berlin.osh.pbf 2016 -o berlin-2016.osm.pbf
@@ -22,7 +23,7 @@ pub struct Args {
     /// or year, in UTC), or seconds since 1970 [default: now]
     #[arg(value_name = "TIME")]
     from: Option<String>,
-    /// The end of the time: what held only from then on is left out
+    /// The end of the period: versions that are valid only from then on are left out
     #[arg(value_name = "END")]
     until: Option<String>,
     #[command(flatten)]

@@ -9,7 +9,7 @@ use std::fmt::Write;
 /// empty description stands for the description in the command's own help.
 const GROUPS: [(&str, &[(&str, &str)]); 6] = [
     (
-        "Look",
+        "Inspect",
         &[
             ("inspect", ""),
             ("show", ""),
@@ -71,7 +71,7 @@ pub fn with_groups(command: clap::Command) -> clap::Command {
         }
         list.push('\n');
     }
-    list.push_str("`pbfhogg COMMAND --help` tells every option, with examples.");
+    list.push_str("`pbfhogg COMMAND --help` lists all options, with examples.");
     command
         .help_template(
             "{about-with-newline}\n{usage-heading} {usage}{after-help}\n\nOptions:\n{options}",

@@ -22,7 +22,7 @@ use crate::osm::{Location, ObjectKind, id_rank};
 use crate::pbf::{BlobEntry, BlobFlags, Block, HeaderBlock, WayNodes, feature, locate_ways};
 use crate::runtime::Context;
 use choice::Choice;
-use nodes::{learn, node_ids, select_nodes};
+use nodes::{node_ids, read_locations, select_nodes};
 use partitions::Partitions;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -341,7 +341,7 @@ impl<'f> Job<'f> {
         };
         let mut writer = self.begin(output)?;
         match self.parts.is_mixed {
-            true => learn(self.file, plan, &every_rank, &mut store, self.ctx)?,
+            true => read_locations(self.file, plan, &every_rank, &mut store, self.ctx)?,
             false => self.write_nodes(&mut writer, &self.parts.nodes, &mut store)?,
         }
         self.write_ways(&mut writer, self.rest().collect(), |_, nodes, locations| {
@@ -377,7 +377,7 @@ impl<'f> Job<'f> {
                 None => {
                     let ranks = partitions.ranks(number);
                     let mut store = LocationStore::of_ids(node_ids(file, plan, &ranks, ctx)?);
-                    learn(file, plan, &ranks, &mut store, ctx)?;
+                    read_locations(file, plan, &ranks, &mut store, ctx)?;
                     store
                 }
             };

@@ -159,7 +159,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     };
     if has_locations && locations.is_none() {
         ctx.warn(format!(
-            "{}: ways carry locations, which are not kept: the output has none \
+            "{}: the locations in ways are removed \
              (--locations-on-ways keeps them up to date)",
             options.base.display()
         ));
@@ -191,7 +191,7 @@ fn check_base(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
     }
     if let Some(entry) = plan.first_continued() {
         let cause = format!(
-            "an object comes twice: blob {} begins with the one that ended the blob before; \
+            "an object occurs twice: blob {} begins with the last object of the blob before it; \
              changes can be applied to current data only",
             entry.number
         );

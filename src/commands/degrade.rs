@@ -119,7 +119,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let defects = options.defects;
     if defects == Defects::default() {
         return Err(Error::Usage(
-            "no option says how to degrade the file; see `pbfhogg degrade --help`".into(),
+            "no property of the output is set: there is nothing to degrade".into(),
         ));
     }
     let file = input::open_to_copy(&options.input, &options.output.write, ctx)?;

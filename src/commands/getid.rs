@@ -106,8 +106,7 @@ fn first_ids<S: Serializer>(ids: &IdSets, serializer: S) -> Result<S::Ok, S::Err
 /// - A file of ids cannot be read, or contains something other than ids and comments.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     if options.invert && options.add_referenced {
-        let cause =
-            "what is referred to can be added to objects that are kept, not to those that go";
+        let cause = "--add-referenced cannot be combined with --invert: it adds to the objects that are kept";
         return Err(Error::Usage(cause.into()));
     }
     ctx.expect_phases(if options.add_referenced { 3 } else { 1 });

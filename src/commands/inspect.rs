@@ -7,7 +7,7 @@ mod extended;
 pub mod show;
 
 pub use anomalies::{Anomalies, Anomaly};
-pub use census::Questions;
+pub use census::Statistics;
 pub use coordinates::{NodeStatistics, WayLocations};
 pub use extended::{ByKind, Extended};
 
@@ -28,7 +28,7 @@ pub struct Options {
     /// The input file; `-` is standard input.
     pub input: PathBuf,
     /// The requested statistics, none by default. For any of them, every object of the file is visited.
-    pub questions: Questions,
+    pub statistics: Statistics,
     /// The maximum number of blobs to list; `None` for no list.
     pub list_blobs: Option<usize>,
     /// Whether to report the distribution of the ids of each kind.
@@ -40,7 +40,7 @@ impl Options {
     pub fn new(input: impl Into<PathBuf>) -> Self {
         Self {
             input: input.into(),
-            questions: Questions::default(),
+            statistics: Statistics::default(),
             list_blobs: None,
             id_ranges: false,
         }
@@ -48,7 +48,7 @@ impl Options {
 }
 
 setters!(Options {
-    questions: Questions,
+    statistics: Statistics,
     list_blobs: Option<usize>,
     id_ranges: bool,
 });
@@ -351,7 +351,7 @@ fn index_of(file: &PbfFile) -> Result<IndexKind> {
 ///
 /// Reads the header and the table of contents of one file, in two or three reads. Without a table of contents, reads
 /// all BlobHeaders, and decodes the blobs without an index. Blobs of several kinds are always decoded. All blobs are
-/// decoded if [`Options::questions`] requests any statistics. Writes nothing.
+/// decoded if [`Options::statistics`] requests any statistics. Writes nothing.
 ///
 /// # Memory
 ///
@@ -362,7 +362,7 @@ fn index_of(file: &PbfFile) -> Result<IndexKind> {
 /// - The input cannot be opened or read, or is damaged ([details](crate::commands#errors)).
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let file = input::open(&options.input, ctx)?;
-    let asked = options.questions;
+    let asked = options.statistics;
     ctx.expect_phases(u64::from(asked.any()));
     let (plan, census) = if asked.any() {
         take_census(&file, asked, ctx)?
@@ -423,7 +423,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 
 /// Collects the requested statistics from all objects. In the same pass, completes the entries of blobs whose content
 /// is not fully known from an index.
-fn take_census(file: &PbfFile, asked: Questions, ctx: &Context) -> Result<(BlobPlan, Census)> {
+fn take_census(file: &PbfFile, asked: Statistics, ctx: &Context) -> Result<(BlobPlan, Census)> {
     let plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
     let known = |entry: &BlobEntry| entry.flags.has(BlobFlags::SCANNED);
     let mut census = Census::default();

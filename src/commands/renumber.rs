@@ -94,7 +94,7 @@ pub struct Summary {
     pub orphans: u64,
     /// The number of references to objects that are not in the file that were left unchanged although their id is now
     /// the id of another object.
-    pub mistaken: u64,
+    pub ambiguous: u64,
 }
 
 /// Gives objects ids without gaps, and changes references accordingly.
@@ -143,7 +143,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     renumbering.number(ObjectKind::Way)?;
     renumbering.number(ObjectKind::Relation)?;
     let orphans = renumbering.number_orphans()?;
-    let mistaken = renumbering.write_rest(&mut sink)?;
+    let ambiguous = renumbering.write_rest(&mut sink)?;
     let numberings = renumbering.numberings;
     // The map is written before the output gets its name: a map with ids that no file has is harmless, but every id of
     // the output must be in the map.
@@ -157,7 +157,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         ways,
         relations,
         orphans,
-        mistaken,
+        ambiguous,
     })
 }
 
@@ -327,7 +327,7 @@ impl<'f> Renumbering<'f> {
         Ok(self.orphans.in_order.len() as u64)
     }
 
-    /// Writes the blobs that are not written yet. Returns the value of [`Summary::mistaken`].
+    /// Writes the blobs that are not written yet. Returns the value of [`Summary::ambiguous`].
     fn write_rest(&mut self, sink: &mut Sink<'f>) -> Result<u64> {
         let (numberings, kinds) = (&self.numberings, self.options.kinds);
         let rewrite = Rewrite {
@@ -336,7 +336,7 @@ impl<'f> Renumbering<'f> {
             entries: std::mem::take(&mut self.plan.entries),
             write: self.options.output.write,
         };
-        let mut mistaken = 0;
+        let mut ambiguous = 0;
         rewrite.run(
             sink,
             self.ctx,
@@ -349,11 +349,11 @@ impl<'f> Renumbering<'f> {
                     Some(entry) => encoder.add_payload_with_entry(patched, &entry)?,
                     None => encoder.add_payload(patched)?,
                 }
-                Ok((Rewritten::Yes, ids.mistaken))
+                Ok((Rewritten::Yes, ids.ambiguous))
             },
-            |more| mistaken += more,
+            |more| ambiguous += more,
         )?;
-        Ok(mistaken)
+        Ok(ambiguous)
     }
 }
 

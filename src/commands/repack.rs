@@ -89,7 +89,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
             match (&outcome, position) {
                 (BlobOutcome::Drop | BlobOutcome::Copy(_), _) => summary.blobs_copied += 1,
                 (_, Position::Fits) => summary.blobs_recompressed += 1,
-                (_, Position::Behind(_)) => summary.blobs_repacked += 1,
+                (_, Position::After(_)) => summary.blobs_repacked += 1,
             }
             sink.add(&file.input, outcome)
         },
@@ -150,7 +150,7 @@ impl<'o> Worker<'o> {
                 let frames = frames.map_err(|error| reader.error(entry, error))?;
                 Ok(BlobOutcome::Frames(frames))
             }
-            Position::Behind(before) => {
+            Position::After(before) => {
                 let elements = self.options.elements;
                 let cut = |payload: &[u8]| blocks(payload, before, elements);
                 reader.decode(entry, cut).map(BlobOutcome::Blocks)
@@ -180,7 +180,7 @@ enum Position {
     Fits,
     /// The objects begin in a blob of the output after this number of other objects, and continue in the next blobs of
     /// the output. `None` if the number is not known in advance.
-    Behind(Option<usize>),
+    After(Option<usize>),
 }
 
 fn items(plan: BlobPlan, elements: usize, recompresses: bool) -> Vec<RepackItem> {
@@ -199,7 +199,7 @@ fn items(plan: BlobPlan, elements: usize, recompresses: bool) -> Vec<RepackItem>
             pending = entry.kinds.last().map(|kind| (kind, None));
             items.push(RepackItem {
                 entry,
-                position: Position::Behind(None),
+                position: Position::After(None),
                 is_read: true,
             });
             continue;
@@ -212,11 +212,11 @@ fn items(plan: BlobPlan, elements: usize, recompresses: bool) -> Vec<RepackItem>
         let is_known = entry.flags.has(BlobFlags::HASHED);
         let position = match before == Some(0) && is_full && is_known {
             true => Position::Fits,
-            false => Position::Behind(before),
+            false => Position::After(before),
         };
         pending = match position {
             Position::Fits => None,
-            Position::Behind(before) => {
+            Position::After(before) => {
                 Some((kind, before.map(|before| (before + count) % elements)))
             }
         };

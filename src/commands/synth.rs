@@ -163,10 +163,10 @@ fn write_state(options: &Options, world: &World, ctx: &Context) -> Result<Writte
                 options.output.write.blob_index,
             )
         },
-        |encoder, portion| {
+        |encoder, part| {
             let mut add =
                 |object: &town::SyntheticObject| object.with(|object| encoder.add(object));
-            let added = match portion {
+            let added = match part {
                 WorkItem::Towns(kind, unit) => {
                     let first = unit * TOWNS_PER_ITEM;
                     let towns = first..(first + TOWNS_PER_ITEM).min(world.towns());

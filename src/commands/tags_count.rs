@@ -134,7 +134,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
             Scratch::default,
             |reader, scratch, entry: &BlobEntry| {
                 let prefilter =
-                    |strings: &StringTable<'_>| counter.is_hopeless(strings).then_some(());
+                    |strings: &StringTable<'_>| counter.cannot_match(strings).then_some(());
                 reader.decode_unless_decided(entry, Some(prefilter), |payload| {
                     let block = Block::parse(payload)?;
                     counter.count(&block, scratch, &table)
@@ -200,10 +200,10 @@ impl Counter {
         !known || !entry.kinds.intersection(self.kinds).is_empty()
     }
 
-    fn is_hopeless(&self, strings: &StringTable<'_>) -> bool {
+    fn cannot_match(&self, strings: &StringTable<'_>) -> bool {
         self.keys.as_ref().is_some_and(|keys| {
-            BlockMatcher::new(keys, strings).is_hopeless()
-                && BlockMatcher::new(&self.tags, strings).is_hopeless()
+            BlockMatcher::new(keys, strings).cannot_match()
+                && BlockMatcher::new(&self.tags, strings).cannot_match()
         })
     }
 

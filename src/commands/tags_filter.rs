@@ -122,7 +122,7 @@ impl Filter {
 
     /// The decision about a blob by its strings.
     fn decide_by_strings(&self, strings: &StringTable<'_>) -> BlobDecision {
-        match BlockMatcher::new(&self.tags, strings).is_hopeless() {
+        match BlockMatcher::new(&self.tags, strings).cannot_match() {
             true if self.invert => BlobDecision::Copy,
             true => BlobDecision::Drop,
             false => BlobDecision::Visit,

@@ -18,9 +18,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 /// The maximum number of chunks that wait for a block that is being encoded, in all outputs together.
-const MOST_WAITING: usize = 64;
-/// The number of chunks that may wait in an output even if its share of [`MOST_WAITING`] is smaller.
-const LEAST_WAITING: usize = 4;
+const MAX_WAITING: usize = 64;
+/// The number of chunks that may wait in an output even if its share of [`MAX_WAITING`] is smaller.
+const MIN_WAITING: usize = 4;
 
 /// A block, and the range of its objects that go into one full block: a small block is cut where the full block ends.
 type BlockSlice = (Arc<EncodedBlock>, Range<usize>);
@@ -44,7 +44,7 @@ enum Waiting<'f> {
 pub(crate) struct BlockPacker<'f> {
     writer: PbfWriter<'f>,
     encoders: Rc<Encoders>,
-    most_waiting: usize,
+    max_waiting: usize,
     /// The objects of the next full block so far.
     slices: Vec<BlockSlice>,
     /// The number of objects in `slices`.
@@ -60,7 +60,7 @@ impl<'f> BlockPacker<'f> {
         Self {
             writer,
             encoders: encoders.clone(),
-            most_waiting: (MOST_WAITING / outputs.max(1)).max(LEAST_WAITING),
+            max_waiting: (MAX_WAITING / outputs.max(1)).max(MIN_WAITING),
             slices: Vec::new(),
             count: 0,
             bytes: 0,
@@ -122,7 +122,7 @@ impl<'f> BlockPacker<'f> {
         while let Some(chunk) = self.waiting.pop_front() {
             match chunk {
                 Waiting::Encoded(frames)
-                    if self.waiting.len() < self.most_waiting && frames.is_empty() =>
+                    if self.waiting.len() < self.max_waiting && frames.is_empty() =>
                 {
                     self.waiting.push_front(Waiting::Encoded(frames));
                     break;

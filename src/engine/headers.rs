@@ -38,7 +38,7 @@ impl HeaderOption {
             "generator" => Err("use --generator".into()),
             "sorting" | feature::SORTED => match value {
                 "Type_then_ID" | "true" | "yes" => {
-                    Err("order is declared when it is there; use `sort`".into())
+                    Err("canonical order is declared automatically if the objects are in order; use `sort`".into())
                 }
                 _ => Ok(Self::Feature(feature::SORTED.into(), false)),
             },

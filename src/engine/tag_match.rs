@@ -34,7 +34,7 @@ impl<'b> BlockMatcher<'b> {
 
     /// Whether no object of the block can match: for each expression, the block has no string that matches the key, or
     /// none that matches the value.
-    pub(crate) fn is_hopeless(&self) -> bool {
+    pub(crate) fn cannot_match(&self) -> bool {
         let has_value = |expression: &TagExpression| {
             let mut strings = self.strings.iter();
             strings.any(|value| expression.matches_value(value))

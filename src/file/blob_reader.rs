@@ -199,7 +199,7 @@ pub(crate) fn completed_entry(
     Ok(entry)
 }
 
-/// The Blob message in `frame`. Fails unless the frame is a data frame with the lengths that `entry` claims.
+/// The Blob message in `frame`. Fails unless the frame is a data frame with the lengths that `entry` states.
 fn blob_in_frame<'a>(frame: &'a [u8], entry: &BlobEntry) -> Result<Blob<'a>, FormatError> {
     let frame = frame.get(..entry.frame_len as usize).unwrap_or_default();
     let misplaced = || stale_index("there is no data blob of that length");

@@ -222,7 +222,7 @@ impl PbfFile {
     }
 }
 
-/// Whether a blob can have the properties that an entry claims. A damaged table must not mislead plans or cause huge
+/// Whether a blob can have the properties that an entry states. A damaged table must not mislead plans or cause huge
 /// allocations.
 fn is_possible(entry: &BlobEntry) -> bool {
     (1..entry.frame_len).contains(&entry.header_len)

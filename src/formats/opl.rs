@@ -148,11 +148,11 @@ impl Parser {
         for node in text.split(',').filter(|node| !node.is_empty()) {
             let bad = || format!("'{node}' is not a node of a way");
             let rest = node.strip_prefix('n').ok_or_else(bad)?;
-            let (id, place) = match rest.split_once('x') {
+            let (id, location) = match rest.split_once('x') {
                 None => (rest, None),
-                Some((id, place)) => (id, Some(place.split_once('y').ok_or_else(bad)?)),
+                Some((id, location)) => (id, Some(location.split_once('y').ok_or_else(bad)?)),
             };
-            if let Some((lon, lat)) = place.filter(|place| *place != ("", "")) {
+            if let Some((lon, lat)) = location.filter(|location| *location != ("", "")) {
                 let location = Location::new(degrees(lat, 90)?, degrees(lon, 180)?);
                 self.objects.locations.resize(locations_start + count, None);
                 self.objects.locations.push(location);

@@ -121,8 +121,8 @@ impl TextChunks {
     fn read_more(&mut self) -> Result<bool> {
         let wanted = MIN_BUFFERED.saturating_sub(self.pending.len());
         let wanted = wanted.max(self.pending.len() / 2).max(1 << 16);
-        let mut piece = self.reader.by_ref().take(wanted as u64);
-        match piece.read_to_end(&mut self.pending) {
+        let mut part = self.reader.by_ref().take(wanted as u64);
+        match part.read_to_end(&mut self.pending) {
             Ok(count) => Ok(count == wanted),
             // An error of the input itself names the file already.
             Err(error) => Err(error
@@ -249,7 +249,7 @@ impl XmlCutter {
         Some(cut)
     }
 
-    /// Reads the next piece of markup and returns the offset of its end; `None` if it is not complete yet.
+    /// Reads the next part of markup and returns the offset of its end; `None` if it is not complete yet.
     fn markup(&mut self, text: &[u8]) -> Option<usize> {
         let rest = text.get(self.at..)?;
         let Some(start) = memchr(b'<', rest) else {

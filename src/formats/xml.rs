@@ -73,16 +73,16 @@ impl Parser {
         loop {
             match reader.read_event().map_err(|error| error.to_string())? {
                 Event::Start(element) => {
-                    let place = self.open(&element)?;
-                    self.stack.push(place);
+                    let element = self.open(&element)?;
+                    self.stack.push(element);
                 }
                 Event::Empty(element) => {
-                    let place = self.open(&element)?;
-                    self.close(place)?;
+                    let element = self.open(&element)?;
+                    self.close(element)?;
                 }
                 Event::End(_) => {
-                    if let Some(place) = self.stack.pop() {
-                        self.close(place)?;
+                    if let Some(element) = self.stack.pop() {
+                        self.close(element)?;
                     }
                 }
                 Event::Text(text) if self.stack.is_empty() => self.only_space(&text)?,
@@ -144,8 +144,8 @@ impl Parser {
         }
     }
 
-    fn close(&mut self, place: Ancestor) -> Result<(), String> {
-        match (place, self.draft.take_if(|_| place == Ancestor::Object)) {
+    fn close(&mut self, element: Ancestor) -> Result<(), String> {
+        match (element, self.draft.take_if(|_| element == Ancestor::Object)) {
             (Ancestor::Object, Some(draft)) => {
                 // If a way has a location for some of its nodes, the list of locations has an entry for every node.
                 let nodes = self.objects.refs.len() - draft.refs_start;

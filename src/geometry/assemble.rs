@@ -169,18 +169,18 @@ impl Rings<'_> {
         }
         let before = self.rings.len();
         let mut path: Vec<WayNode> = Vec::new();
-        let mut place_of: FxHashMap<i64, usize> = FxHashMap::default();
+        let mut index_of: FxHashMap<i64, usize> = FxHashMap::default();
         for corner in corners {
-            if let Some(&place) = place_of.get(&corner.id) {
-                let around = path.split_off(place);
+            if let Some(&start) = index_of.get(&corner.id) {
+                let around = path.split_off(start);
                 for passed in &around {
-                    place_of.remove(&passed.id);
+                    index_of.remove(&passed.id);
                 }
                 if around.len() > 2 {
                     self.push(&around)?;
                 }
             }
-            place_of.insert(corner.id, path.len());
+            index_of.insert(corner.id, path.len());
             path.push(corner);
         }
         // If no ring was found, `ring` reports the remainder as too short.

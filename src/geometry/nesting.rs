@@ -140,12 +140,12 @@ pub(crate) fn nested(mut rings: Vec<Ring>) -> Shape {
     }
     drop(measured);
     let (mut outers, mut holes) = (Vec::new(), Vec::new());
-    let mut place_of_outer = Vec::with_capacity(rings.len());
+    let mut index_of_outer = Vec::with_capacity(rings.len());
     for ((ring, holder), is_hole) in rings.into_iter().zip(around).zip(is_hole) {
-        place_of_outer.push(outers.len());
-        let place = holder.and_then(|holder| place_of_outer.get(holder).copied());
-        match place.filter(|_| is_hole) {
-            Some(place) => holes.push((place, ring)),
+        index_of_outer.push(outers.len());
+        let outer_index = holder.and_then(|holder| index_of_outer.get(holder).copied());
+        match outer_index.filter(|_| is_hole) {
+            Some(outer_index) => holes.push((outer_index, ring)),
             None => outers.push(ring),
         }
     }
@@ -185,7 +185,7 @@ mod tests {
         ring(name, &[(low, low), (high, low), (high, high), (low, high)])
     }
 
-    fn told(shape: &Shape) -> Vec<(&str, Vec<&str>)> {
+    fn described(shape: &Shape) -> Vec<(&str, Vec<&str>)> {
         let polygons = shape.polygons.iter().map(|polygon| {
             let holes = polygon.holes.iter().map(|hole| hole.name.as_str());
             (polygon.outer.name.as_str(), holes.collect())
@@ -208,7 +208,7 @@ mod tests {
                 .to_vec(),
         );
         assert_eq!(
-            told(&shape),
+            described(&shape),
             [("a", vec!["b"]), ("c", vec!["d"]), ("e", vec![])]
         );
     }
@@ -223,7 +223,7 @@ mod tests {
         let holes = vec![square("x", 20, 30), square("y", 80, 90)];
         let shape = with_holes(outers, holes).unwrap();
         assert_eq!(
-            told(&shape),
+            described(&shape),
             [
                 ("large", vec!["y"]),
                 ("small", vec!["x"]),
@@ -239,7 +239,7 @@ mod tests {
         // Every corner of the hole lies on the edge of the square.
         let diamond = ring("diamond", &[(5, 0), (10, 5), (5, 10), (0, 5)]);
         let shape = nested(vec![diamond, square("square", 0, 10)]);
-        assert_eq!(told(&shape), [("square", vec!["diamond"])]);
+        assert_eq!(described(&shape), [("square", vec!["diamond"])]);
         // The plug fills the notch of a U. All its corners lie on edges of the U, and it lies in
         // the envelope of the U, but not inside.
         let cup = [
@@ -254,9 +254,9 @@ mod tests {
         ];
         let plug = ring("plug", &[(3, 3), (6, 3), (6, 9), (3, 9)]);
         let shape = nested(vec![ring("cup", &cup), plug]);
-        assert_eq!(told(&shape), [("cup", vec![]), ("plug", vec![])]);
+        assert_eq!(described(&shape), [("cup", vec![]), ("plug", vec![])]);
         let twins = nested(vec![square("a", 0, 3), square("b", 0, 3)]);
-        assert_eq!(told(&twins), [("a", vec!["b"])]);
+        assert_eq!(described(&twins), [("a", vec!["b"])]);
     }
 
     #[test]
@@ -265,7 +265,7 @@ mod tests {
         let earth = ring("earth", &[(-x, -y), (x, -y), (x, y), (-x, y)]);
         let sliver = ring("sliver", &[(-x, -y), (x, y), (x - 1, y)]);
         assert_eq!(
-            told(&nested(vec![sliver, earth])),
+            described(&nested(vec![sliver, earth])),
             [("earth", vec!["sliver"])]
         );
     }

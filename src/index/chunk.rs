@@ -1,8 +1,8 @@
 //! A set of ids within a chunk of 65,536 neighbouring ids: a sorted list, or a bitmap.
 //!
-//! An id is represented by its offset in the chunk, its low 16 bits, which the code calls `place`.
+//! An id is represented by its offset in the chunk: its low 16 bits.
 
-use super::table::Places;
+use super::table::Offsets;
 use std::hint::black_box;
 
 /// The number of low bits of an id that are its offset in a chunk.
@@ -52,51 +52,51 @@ impl Slot<'_> {
         }
     }
 
-    /// Whether the chunk contains the offset `place`, which must be the offset that the slot was made for.
+    /// Whether the chunk contains `offset`, which must be the offset that the slot was made for.
     #[inline]
-    pub(super) fn contains(&self, place: u16) -> bool {
+    pub(super) fn contains(&self, offset: u16) -> bool {
         match self {
             Self::Nowhere => false,
             Self::Array(list, window) => {
-                let is_there = window.first() <= Some(&place) && window.last() >= Some(&place);
+                let is_there = window.first() <= Some(&offset) && window.last() >= Some(&offset);
                 match window.first_chunk::<WINDOW>() {
                     // Without an early exit the compiler vectorises the comparison.
                     Some(window) if is_there => window
                         .iter()
-                        .fold(false, |found, one| found | (*one == place)),
-                    _ => list.binary_search(&place).is_ok(),
+                        .fold(false, |found, one| found | (*one == offset)),
+                    _ => list.binary_search(&offset).is_ok(),
                 }
             }
-            Self::Word(word) => *word >> (place & 63) & 1 != 0,
+            Self::Word(word) => *word >> (offset & 63) & 1 != 0,
         }
     }
 }
 
 impl Chunk {
-    /// The memory that a look-up of `place` reads.
+    /// The memory that a look-up of `offset` reads.
     #[inline]
-    pub(super) fn slot(&self, place: u16) -> Slot<'_> {
+    pub(super) fn slot(&self, offset: u16) -> Slot<'_> {
         match self {
             Self::Empty => Slot::Nowhere,
-            Self::Array(list) => Slot::Array(list, window(list, place).1),
+            Self::Array(list) => Slot::Array(list, window(list, offset).1),
             Self::Bitmap(words) => words
-                .get(usize::from(place >> 6))
+                .get(usize::from(offset >> 6))
                 .map_or(Slot::Nowhere, Slot::Word),
         }
     }
 
     /// Adds an offset. Returns whether the offset was absent before.
-    pub(super) fn insert(&mut self, place: u16) -> bool {
+    pub(super) fn insert(&mut self, offset: u16) -> bool {
         match self {
             Self::Empty => {
-                *self = Self::Array(vec![place]);
+                *self = Self::Array(vec![offset]);
                 true
             }
             Self::Array(list) => {
                 let at = match list.last() {
                     // Most ids are inserted in order.
-                    Some(&last) if last < place => list.len(),
-                    _ => match list.binary_search(&place) {
+                    Some(&last) if last < offset => list.len(),
+                    _ => match list.binary_search(&offset) {
                         Ok(_) => return false,
                         Err(at) => at,
                     },
@@ -106,27 +106,27 @@ impl Chunk {
                         // Grow by less than `Vec` does: a set has many such lists.
                         list.reserve_exact(list.len() / 4 + 4);
                     }
-                    list.insert(at, place);
+                    list.insert(at, offset);
                     return true;
                 }
                 *self = self.mapped();
-                self.insert(place)
+                self.insert(offset)
             }
-            Self::Bitmap(words) => set(words, place),
+            Self::Bitmap(words) => set(words, offset),
         }
     }
 
     /// A [`Chunk::Bitmap`] with the same offsets.
     fn mapped(&self) -> Self {
         let mut words = vec![0; WORDS].into_boxed_slice();
-        for place in self.places() {
-            set(&mut words, place);
+        for offset in self.offsets() {
+            set(&mut words, offset);
         }
         Self::Bitmap(words)
     }
 
     /// The offsets, ascending.
-    pub(super) fn places(&self) -> impl DoubleEndedIterator<Item = u16> + '_ {
+    pub(super) fn offsets(&self) -> impl DoubleEndedIterator<Item = u16> + '_ {
         let (listed, words): (&[u16], &[u64]) = match self {
             Self::Empty => (&[], &[]),
             Self::Array(listed) => (listed, &[]),
@@ -145,52 +145,52 @@ impl Chunk {
 
 impl Chunk {
     /// A chunk with the given offsets, which must be strictly ascending; this is not checked.
-    pub(super) fn of_ascending(mut places: Vec<u16>) -> Self {
-        places.shrink_to_fit();
-        let list = Self::Array(places);
+    pub(super) fn of_ascending(mut offsets: Vec<u16>) -> Self {
+        offsets.shrink_to_fit();
+        let list = Self::Array(offsets);
         match &list {
-            Self::Array(places) if places.is_empty() => Self::Empty,
-            Self::Array(places) if places.len() > MAX_ARRAY_LEN => list.mapped(),
+            Self::Array(offsets) if offsets.is_empty() => Self::Empty,
+            Self::Array(offsets) if offsets.len() > MAX_ARRAY_LEN => list.mapped(),
             _ => list,
         }
     }
 }
 
-/// The part of an ascending list that contains `place` if offsets are evenly distributed. Returns the index at which
+/// The part of an ascending list that contains `offset` if offsets are evenly distributed. Returns the index at which
 /// this part starts, and the part.
 #[inline]
-fn window(list: &[u16], place: u16) -> (usize, &[u16]) {
-    let guess = (list.len() * usize::from(place)) >> CHUNK_BITS;
+fn window(list: &[u16], offset: u16) -> (usize, &[u16]) {
+    let guess = (list.len() * usize::from(offset)) >> CHUNK_BITS;
     let start = guess.saturating_sub(WINDOW / 2);
     let window = list.get(start..(start + WINDOW).min(list.len()));
     (start, window.unwrap_or_default())
 }
 
-/// The index of `place` in an ascending list; `None` if the list does not contain it.
+/// The index of `offset` in an ascending list; `None` if the list does not contain it.
 #[inline]
-pub(super) fn find_listed(list: &[u16], place: u16) -> Option<usize> {
-    let (start, window) = window(list, place);
-    if window.first() <= Some(&place) && window.last() >= Some(&place) {
+pub(super) fn find_listed(list: &[u16], offset: u16) -> Option<usize> {
+    let (start, window) = window(list, offset);
+    if window.first() <= Some(&offset) && window.last() >= Some(&offset) {
         // Without an early exit the compiler vectorises the comparison.
-        let before = |window: &[u16]| window.iter().filter(|one| **one < place).count();
+        let before = |window: &[u16]| window.iter().filter(|one| **one < offset).count();
         let at = match window.first_chunk::<WINDOW>() {
             Some(window) => before(window),
             None => before(window),
         };
-        return (window.get(at) == Some(&place)).then_some(start + at);
+        return (window.get(at) == Some(&offset)).then_some(start + at);
     }
-    list.binary_search(&place).ok()
+    list.binary_search(&offset).ok()
 }
 
-impl Places for Chunk {
+impl Offsets for Chunk {
     fn meets(&self, low: u16, high: u16) -> bool {
         match self {
             Self::Empty => false,
             Self::Array(list) => {
-                let at = list.partition_point(|place| *place < low);
-                list.get(at).is_some_and(|place| *place <= high)
+                let at = list.partition_point(|offset| *offset < low);
+                list.get(at).is_some_and(|offset| *offset <= high)
             }
-            Self::Bitmap(_) => self.places().any(|place| (low..=high).contains(&place)),
+            Self::Bitmap(_) => self.offsets().any(|offset| (low..=high).contains(&offset)),
         }
     }
 }
@@ -226,25 +226,25 @@ impl RunCounts {
         (Self { before }, count)
     }
 
-    /// The rank of `place`: the number of smaller offsets in the chunk; `None` if the chunk does not contain `place`.
+    /// The rank of `offset`: the number of smaller offsets in the chunk; `None` if the chunk does not contain `offset`.
     /// `chunk` must be the chunk that was counted. `at` is a hint, which is updated: the list index of the previous
     /// look-up.
     #[inline]
-    pub(super) fn rank(&self, chunk: &Chunk, place: u16, at: &mut usize) -> Option<u64> {
+    pub(super) fn rank(&self, chunk: &Chunk, offset: u16, at: &mut usize) -> Option<u64> {
         match chunk {
             Chunk::Empty => None,
             Chunk::Array(list) => {
                 // The offset after or before the last one in the list is the most likely.
                 let next = *at + 1;
                 *at = match list.get(next) {
-                    Some(found) if *found == place => next,
-                    _ if next >= 2 && list.get(next - 2) == Some(&place) => next - 2,
-                    _ => find_listed(list, place)?,
+                    Some(found) if *found == offset => next,
+                    _ if next >= 2 && list.get(next - 2) == Some(&offset) => next - 2,
+                    _ => find_listed(list, offset)?,
                 };
                 Some(*at as u64)
             }
             Chunk::Bitmap(words) => {
-                let (at, bit) = (usize::from(place >> 6), place & 63);
+                let (at, bit) = (usize::from(offset >> 6), offset & 63);
                 let word = words.get(at)?;
                 if word >> bit & 1 == 0 {
                     return None;
@@ -260,11 +260,11 @@ impl RunCounts {
 }
 
 /// Sets a bit. Returns whether it was clear.
-fn set(words: &mut [u64], place: u16) -> bool {
-    let Some(word) = words.get_mut(usize::from(place >> 6)) else {
+fn set(words: &mut [u64], offset: u16) -> bool {
+    let Some(word) = words.get_mut(usize::from(offset >> 6)) else {
         return false;
     };
-    let bit = 1 << (place & 63);
+    let bit = 1 << (offset & 63);
     let is_new = *word & bit == 0;
     *word |= bit;
     is_new

@@ -228,7 +228,7 @@ fn cannot_write(directory: &Path, error: std::io::Error) -> Error {
 
 /// The error for a list that does not match the list that was pushed.
 fn lost() -> FormatError {
-    FormatError::new("it is not what it was when it was read before: the file is being changed")
+    FormatError::new("the blob changed while the command was running")
 }
 
 /// Finds the range of an id. Fast if neighbouring ids are in the same range.

@@ -1,7 +1,7 @@
 //! A map from ids to small numbers, compact where neighbouring ids have the same number.
 
 use super::chunk::CHUNK_BITS;
-use super::table::{ChunkTable, Places, join, split};
+use super::table::{ChunkTable, Offsets, join, split};
 use super::values::Values;
 use rustc_hash::FxHashMap;
 
@@ -28,19 +28,19 @@ pub struct IdMap {
 struct Taken(u64);
 
 impl Taken {
-    /// The bit of the group of 1024 ids that contains the offset `place`.
-    const fn bit(place: u16) -> u64 {
-        1 << (place >> (CHUNK_BITS - 6))
+    /// The bit of the group of 1024 ids that contains `offset`.
+    const fn bit(offset: u16) -> u64 {
+        1 << (offset >> (CHUNK_BITS - 6))
     }
 
-    /// Whether any id in the group of 1024 ids that contains the offset `place` has a number.
+    /// Whether any id in the group of 1024 ids that contains `offset` has a number.
     #[inline]
-    const fn is_near(self, place: u16) -> bool {
-        self.0 & Self::bit(place) != 0
+    const fn is_near(self, offset: u16) -> bool {
+        self.0 & Self::bit(offset) != 0
     }
 }
 
-impl Places for Taken {
+impl Offsets for Taken {
     fn meets(&self, low: u16, high: u16) -> bool {
         let from_low = self.0 & (u64::MAX << Self::bit(low).trailing_zeros());
         from_low & (Self::bit(high) | (Self::bit(high) - 1)) != 0
@@ -51,22 +51,22 @@ impl IdMap {
     /// The number of an id; 0 if the id has none.
     #[inline]
     pub fn get(&self, id: i64) -> u32 {
-        let (number, place) = split(id);
+        let (number, offset) = split(id);
         let taken = self.taken.chunk(number);
-        if !taken.is_some_and(|taken| taken.is_near(place)) {
+        if !taken.is_some_and(|taken| taken.is_near(offset)) {
             return 0;
         }
         self.chunks
             .chunk(number)
-            .map_or(0, |chunk| chunk.get(place))
+            .map_or(0, |chunk| chunk.get(offset))
     }
 
     /// Assigns the number `more` to an id without a number. If the id has a number `old` that differs from `more`,
     /// assigns `combine(old, more)`, which must not be 0.
     pub fn add(&mut self, id: i64, more: u32, combine: impl FnOnce(u32, u32) -> u32) {
-        let (number, place) = split(id);
+        let (number, offset) = split(id);
         let chunk = self.chunks.chunk_mut(number);
-        let old = chunk.get(place);
+        let old = chunk.get(offset);
         let new = if old == 0 || old == more {
             more
         } else {
@@ -74,9 +74,9 @@ impl IdMap {
         };
         if new != old {
             if old == 0 {
-                self.taken.chunk_mut(number).0 |= Taken::bit(place);
+                self.taken.chunk_mut(number).0 |= Taken::bit(offset);
             }
-            chunk.set(place, new);
+            chunk.set(offset, new);
             self.len += u64::from(old == 0);
         }
     }
@@ -92,11 +92,11 @@ impl IdMap {
         }
     }
 
-    /// Calls `look` with each id that has a number, and that number. The order of the ids is unspecified.
-    pub fn for_each(&self, mut look: impl FnMut(i64, u32)) {
+    /// Calls `visit` with each id that has a number, and that number. The order of the ids is unspecified.
+    pub fn for_each(&self, mut visit: impl FnMut(i64, u32)) {
         let (below, above) = self.chunks.chunks();
         for (number, chunk) in below.iter().chain(&above) {
-            chunk.each(|place, value| look(join(*number, place), value));
+            chunk.each(|offset, value| visit(join(*number, offset), value));
         }
     }
 
@@ -154,18 +154,18 @@ impl IdMapCursor<'_> {
     /// The number of an id; 0 if the id has none. `&mut` because the cursor remembers the position of the look-up.
     #[inline]
     pub fn get(&mut self, id: i64) -> u32 {
-        let (number, place) = split(id);
+        let (number, offset) = split(id);
         if self.number != Some(number) {
             self.enter(number);
         }
-        if !self.taken.is_near(place) {
+        if !self.taken.is_near(offset) {
             return 0;
         }
         if self.chunk.is_none() {
             self.chunk = self.map.chunks.chunk(number);
         }
         self.chunk
-            .map_or(0, |chunk| chunk.get_near(place, &mut self.at))
+            .map_or(0, |chunk| chunk.get_near(offset, &mut self.at))
     }
 
     /// Moves the cursor to the chunk `number`, which may be absent.

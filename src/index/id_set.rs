@@ -17,8 +17,8 @@ pub struct IdSet {
 impl IdSet {
     /// Adds an id. Returns whether the id was absent before.
     pub fn insert(&mut self, id: i64) -> bool {
-        let (chunk, place) = split(id);
-        let is_new = self.chunks.chunk_mut(chunk).insert(place);
+        let (chunk, offset) = split(id);
+        let is_new = self.chunks.chunk_mut(chunk).insert(offset);
         self.len += u64::from(is_new);
         is_new
     }
@@ -46,10 +46,10 @@ impl IdSet {
         });
     }
 
-    /// Calls `look` with the index of each id in `ids` and whether the set contains the id. Ids are looked up in
+    /// Calls `visit` with the index of each id in `ids` and whether the set contains the id. Ids are looked up in
     /// batches whose cache misses overlap, which is several times as fast as single look-ups.
     #[inline(always)]
-    fn look_up(&self, ids: &[i64], mut look: impl FnMut(usize, bool)) {
+    fn look_up(&self, ids: &[i64], mut visit: impl FnMut(usize, bool)) {
         const AT_A_TIME: usize = 64;
         let mut spots = [Slot::default(); AT_A_TIME];
         for (batch, ids) in ids.chunks(AT_A_TIME).enumerate() {
@@ -58,7 +58,7 @@ impl IdSet {
             }
             spots.iter().take(ids.len()).for_each(Slot::fetch);
             for (index, (slot, id)) in spots.iter().zip(ids).enumerate() {
-                look(batch * AT_A_TIME + index, slot.contains(*id as u16));
+                visit(batch * AT_A_TIME + index, slot.contains(*id as u16));
             }
         }
     }
@@ -66,9 +66,9 @@ impl IdSet {
     /// The memory that a look-up of the id reads.
     #[inline]
     fn slot(&self, id: i64) -> Slot<'_> {
-        let (number, place) = split(id);
+        let (number, offset) = split(id);
         let chunk = self.chunks.chunk(number);
-        chunk.map_or(Slot::Nowhere, |chunk| chunk.slot(place))
+        chunk.map_or(Slot::Nowhere, |chunk| chunk.slot(offset))
     }
 
     /// Converts the set into its chunks.
@@ -102,12 +102,15 @@ impl IdSet {
         let (below, above) = self.chunks.chunks();
         let zero = self.contains(0).then_some(0);
         // Canonical order is by absolute value, and -1 has the largest chunk number and offset: iterate backwards.
-        let below = below
-            .into_iter()
-            .flat_map(|(number, chunk)| chunk.places().rev().map(move |place| join(number, place)));
+        let below = below.into_iter().flat_map(|(number, chunk)| {
+            chunk
+                .offsets()
+                .rev()
+                .map(move |offset| join(number, offset))
+        });
         let above = above
             .into_iter()
-            .flat_map(|(number, chunk)| chunk.places().map(move |place| join(number, place)));
+            .flat_map(|(number, chunk)| chunk.offsets().map(move |offset| join(number, offset)));
         zero.into_iter()
             .chain(below)
             .chain(above.filter(|id| *id != 0))

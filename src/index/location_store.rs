@@ -2,7 +2,7 @@
 
 use super::chunk::{CHUNK_BITS, Chunk, RunCounts};
 use super::id_set::IdSet;
-use super::table::{ChunkTable, Places, join, split};
+use super::table::{ChunkTable, Offsets, join, split};
 use crate::osm::{Location, id_rank};
 
 /// The number of ids per chunk.
@@ -131,7 +131,7 @@ struct Closed {
     start: usize,
 }
 
-impl Places for LocationChunk {
+impl Offsets for LocationChunk {
     fn meets(&self, _: u16, _: u16) -> bool {
         !matches!(self, Self::Empty)
     }
@@ -149,7 +149,7 @@ impl LocationChunk {
         match self {
             Self::Empty => *self = Self::Open(Box::default()),
             Self::Closed(closed) => {
-                let offsets: Vec<u16> = closed.ids.places().collect();
+                let offsets: Vec<u16> = closed.ids.offsets().collect();
                 let known = known.iter().skip(closed.start);
                 let locations = known.take(offsets.len()).copied().collect();
                 *self = Self::Open(Box::new(Open { offsets, locations }));

@@ -2,7 +2,7 @@
 
 use super::chunk::{Chunk, RunCounts};
 use super::id_set::IdSet;
-use super::table::{ChunkTable, Places, split};
+use super::table::{ChunkTable, Offsets, split};
 
 /// A set of ids that returns the rank of each id: its index in canonical order, from 0. The ranks take 40 bytes per
 /// chunk and 256 bytes per bitmap in addition to the [`IdSet`]: 4 % more where ids are dense.
@@ -23,7 +23,7 @@ struct Ranks {
     counts: RunCounts,
 }
 
-impl Places for Ranks {
+impl Offsets for Ranks {
     fn meets(&self, _: u16, _: u16) -> bool {
         true
     }
@@ -95,7 +95,7 @@ impl RankCursor<'_> {
     /// The rank of an id, as [`RankSet::rank`] returns it.
     #[inline]
     pub fn rank(&mut self, id: i64) -> Option<u64> {
-        let (number, place) = split(id);
+        let (number, offset) = split(id);
         let (chunk, ranks) = match self.chunk {
             Some((last, chunk, ranks)) if last == number => (chunk, ranks),
             _ => {
@@ -105,7 +105,7 @@ impl RankCursor<'_> {
                 (chunk, ranks)
             }
         };
-        let within = ranks.counts.rank(chunk, place, &mut self.at)?;
+        let within = ranks.counts.rank(chunk, offset, &mut self.at)?;
         Some(match ranks.backwards {
             _ if id == 0 => 0,
             None => ranks.first + within,
@@ -141,8 +141,8 @@ mod tests {
         ] {
             let ranks = RankSet::from(ids.iter().copied().collect::<IdSet>());
             let mut count = 0;
-            for (place, id) in (0..).zip(ranks.set().ids()) {
-                assert_eq!(ranks.rank(id), Some(place), "{id}");
+            for (rank, id) in (0..).zip(ranks.set().ids()) {
+                assert_eq!(ranks.rank(id), Some(rank), "{id}");
                 count += 1;
             }
             assert_eq!(count, ids.len());

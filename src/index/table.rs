@@ -1,7 +1,6 @@
 //! A table of chunks, each for 65,536 neighbouring ids, by chunk number.
 //!
-//! The number of a chunk is the upper 48 bits of its ids. The low 16 bits of an id are its offset in the chunk, which
-//! the code calls `place`.
+//! The number of a chunk is the upper 48 bits of its ids. The low 16 bits of an id are its offset in the chunk.
 
 use super::chunk::CHUNK_BITS;
 use rustc_hash::FxHashMap;
@@ -34,7 +33,7 @@ const fn page_of(number: u64) -> (usize, usize) {
 pub(super) type Numbered<'t, C> = Vec<(u64, &'t C)>;
 
 /// A chunk that can be tested for offsets in a range, as [`ChunkTable::may_meet`] requires.
-pub(super) trait Places {
+pub(super) trait Offsets {
     /// Whether the chunk contains any offset from `low` to `high`, inclusive.
     fn meets(&self, low: u16, high: u16) -> bool;
 }
@@ -45,8 +44,8 @@ pub(super) const fn split(id: i64) -> (u64, u16) {
 }
 
 /// The id at an offset of a chunk, given the chunk's number: the inverse of [`split`].
-pub(super) const fn join(number: u64, place: u16) -> i64 {
-    (number << CHUNK_BITS | place as u64) as i64
+pub(super) const fn join(number: u64, offset: u16) -> i64 {
+    (number << CHUNK_BITS | offset as u64) as i64
 }
 
 /// Whether the chunk with this number is for negative ids.
@@ -54,7 +53,7 @@ const fn is_negative(number: u64) -> bool {
     join(number, 0) < 0
 }
 
-impl<C: Default + Places> ChunkTable<C> {
+impl<C: Default + Offsets> ChunkTable<C> {
     /// The chunk with a number, created if absent.
     pub(super) fn chunk_mut(&mut self, number: u64) -> &mut C {
         if number >= NEAR_CHUNKS {

@@ -1,10 +1,10 @@
 //! The numbers that an [`IdMap`](super::IdMap) assigns to the ids of a chunk of 65,536 neighbouring ids: a sorted list,
 //! or a palette with a few bits per id.
 //!
-//! An id is represented by its offset in the chunk, its low 16 bits, which the code calls `place`.
+//! An id is represented by its offset in the chunk: its low 16 bits.
 
 use super::chunk::{CHUNK_BITS, find_listed};
-use super::table::Places;
+use super::table::Offsets;
 
 /// The number of offsets in a chunk.
 const PLACES: usize = 1 << CHUNK_BITS;
@@ -67,8 +67,8 @@ impl Packed {
 
     /// The index of the word that contains the palette index of an offset, and the shift of its lowest bit.
     #[inline]
-    const fn spot(&self, place: u16) -> (usize, u32) {
-        let bit = place as u32 * self.bits;
+    const fn word_of(&self, offset: u16) -> (usize, u32) {
+        let bit = offset as u32 * self.bits;
         ((bit >> 6) as usize, bit & 63)
     }
 
@@ -77,8 +77,8 @@ impl Packed {
     }
 
     #[inline]
-    fn get(&self, place: u16) -> u32 {
-        let (word, shift) = self.spot(place);
+    fn get(&self, offset: u16) -> u32 {
+        let (word, shift) = self.word_of(offset);
         let word = self.words.get(word).copied().unwrap_or_default();
         let index = word >> shift & self.mask();
         self.palette
@@ -87,7 +87,7 @@ impl Packed {
             .unwrap_or_default()
     }
 
-    fn set(&mut self, place: u16, number: u32) {
+    fn set(&mut self, offset: u16, number: u32) {
         if self.last.0 != number {
             let known = self.palette.iter().position(|known| *known == number);
             let index = known.unwrap_or_else(|| {
@@ -100,7 +100,7 @@ impl Packed {
                 self.widen(bits);
             }
         }
-        let ((word, shift), mask) = (self.spot(place), self.mask());
+        let ((word, shift), mask) = (self.word_of(offset), self.mask());
         if let Some(word) = self.words.get_mut(word) {
             *word = *word & !(mask << shift) | self.last.1 << shift;
         }
@@ -111,8 +111,8 @@ impl Packed {
         let mut wide = Self::new(bits);
         wide.palette.clone_from(&self.palette);
         wide.last = self.last;
-        for place in 0..=u16::MAX {
-            let ((from, shift), (to, wide_shift)) = (self.spot(place), wide.spot(place));
+        for offset in 0..=u16::MAX {
+            let ((from, shift), (to, wide_shift)) = (self.word_of(offset), wide.word_of(offset));
             let index = self
                 .words
                 .get(from)
@@ -128,39 +128,41 @@ impl Packed {
 impl Values {
     /// The number of an offset; 0 if the offset has none.
     #[inline]
-    pub(super) fn get(&self, place: u16) -> u32 {
+    pub(super) fn get(&self, offset: u16) -> u32 {
         match self {
             Self::Empty => 0,
-            Self::SameNumber(places, number) => find_listed(places, place).map_or(0, |_| *number),
-            Self::Array(places, numbers) => find_listed(places, place)
+            Self::SameNumber(offsets, number) => {
+                find_listed(offsets, offset).map_or(0, |_| *number)
+            }
+            Self::Array(offsets, numbers) => find_listed(offsets, offset)
                 .and_then(|at| numbers.get(at))
                 .copied()
                 .unwrap_or_default(),
-            Self::Packed(packed) => packed.get(place),
+            Self::Packed(packed) => packed.get(offset),
         }
     }
 
     /// The number of an offset, as [`get`](Self::get) returns it. Fast for ascending offsets: a list is searched from
     /// index `at` on, and `at` is set to the index at which the list contains the offset or would contain it.
     #[inline]
-    pub(super) fn get_near(&self, place: u16, at: &mut usize) -> u32 {
-        let (Self::SameNumber(places, _) | Self::Array(places, _)) = self else {
-            return self.get(place);
+    pub(super) fn get_near(&self, offset: u16, at: &mut usize) -> u32 {
+        let (Self::SameNumber(offsets, _) | Self::Array(offsets, _)) = self else {
+            return self.get(offset);
         };
-        if at.checked_sub(1).and_then(|before| places.get(before)) >= Some(&place) {
+        if at.checked_sub(1).and_then(|before| offsets.get(before)) >= Some(&offset) {
             *at = 0;
         }
-        let ahead = places.get(*at..).unwrap_or_default();
+        let ahead = offsets.get(*at..).unwrap_or_default();
         let passed = ahead
             .iter()
             .take(NEAR)
-            .take_while(|one| **one < place)
+            .take_while(|one| **one < offset)
             .count();
         *at += match passed {
-            NEAR => ahead.partition_point(|one| *one < place),
+            NEAR => ahead.partition_point(|one| *one < offset),
             near => near,
         };
-        match (self, places.get(*at) == Some(&place)) {
+        match (self, offsets.get(*at) == Some(&offset)) {
             (Self::SameNumber(_, number), true) => *number,
             (Self::Array(_, numbers), true) => numbers.get(*at).copied().unwrap_or_default(),
             _ => 0,
@@ -168,28 +170,28 @@ impl Values {
     }
 
     /// Sets the number of an offset. The number must not be 0.
-    pub(super) fn set(&mut self, place: u16, number: u32) {
+    pub(super) fn set(&mut self, offset: u16, number: u32) {
         match self {
-            Self::Empty => *self = Self::SameNumber(vec![place], number),
-            Self::SameNumber(places, all) if *all == number => {
-                if insert(places, place).is_some() && 2 * places.len() > packed_bytes(1) {
+            Self::Empty => *self = Self::SameNumber(vec![offset], number),
+            Self::SameNumber(offsets, all) if *all == number => {
+                if insert(offsets, offset).is_some() && 2 * offsets.len() > packed_bytes(1) {
                     self.pack();
                 }
             }
-            Self::SameNumber(places, all) => {
-                let numbers = vec![*all; places.len()];
-                *self = Self::Array(std::mem::take(places), numbers);
-                self.set(place, number);
+            Self::SameNumber(offsets, all) => {
+                let numbers = vec![*all; offsets.len()];
+                *self = Self::Array(std::mem::take(offsets), numbers);
+                self.set(offset, number);
             }
-            Self::Array(places, numbers) => {
-                match insert(places, place) {
+            Self::Array(offsets, numbers) => {
+                match insert(offsets, offset) {
                     Some(at) => {
-                        numbers.reserve_exact(places.capacity() - numbers.len());
+                        numbers.reserve_exact(offsets.capacity() - numbers.len());
                         numbers.insert(at, number);
                     }
                     None => {
                         if let Some(old) =
-                            find_listed(places, place).and_then(|at| numbers.get_mut(at))
+                            find_listed(offsets, offset).and_then(|at| numbers.get_mut(at))
                         {
                             *old = number;
                         }
@@ -197,11 +199,11 @@ impl Values {
                     }
                 }
                 // Counting the distinct numbers takes a sort: count them once per 1024 offsets.
-                if places.len().is_multiple_of(1024) && self.bytes() > self.packed_bytes() {
+                if offsets.len().is_multiple_of(1024) && self.bytes() > self.packed_bytes() {
                     self.pack();
                 }
             }
-            Self::Packed(packed) => packed.set(place, number),
+            Self::Packed(packed) => packed.set(offset, number),
         }
     }
 
@@ -219,42 +221,42 @@ impl Values {
     /// Converts the map into [`Values::Packed`].
     fn pack(&mut self) {
         let mut packed = Packed::new(1);
-        self.each(|place, number| packed.set(place, number));
+        self.each(|offset, number| packed.set(offset, number));
         *self = Self::Packed(packed);
     }
 
-    /// Calls `look` with each offset that has a number and with that number, in ascending order of offsets.
-    pub(super) fn each(&self, mut look: impl FnMut(u16, u32)) {
+    /// Calls `visit` with each offset that has a number and with that number, in ascending order of offsets.
+    pub(super) fn each(&self, mut visit: impl FnMut(u16, u32)) {
         match self {
             Self::Empty => {}
-            Self::SameNumber(places, number) => {
-                places.iter().for_each(|place| look(*place, *number))
+            Self::SameNumber(offsets, number) => {
+                offsets.iter().for_each(|offset| visit(*offset, *number))
             }
-            Self::Array(places, numbers) => places
+            Self::Array(offsets, numbers) => offsets
                 .iter()
                 .zip(numbers)
-                .for_each(|(place, number)| look(*place, *number)),
-            Self::Packed(packed) => (0..=u16::MAX).for_each(|place| match packed.get(place) {
+                .for_each(|(offset, number)| visit(*offset, *number)),
+            Self::Packed(packed) => (0..=u16::MAX).for_each(|offset| match packed.get(offset) {
                 0 => {}
-                number => look(place, number),
+                number => visit(offset, number),
             }),
         }
     }
 
-    /// Counts the offsets of each number: calls `look` with the number and the count. `look` may be called several
+    /// Counts the offsets of each number: calls `visit` with the number and the count. `visit` may be called several
     /// times for the same number: the counts add up.
-    pub(super) fn counts(&self, mut look: impl FnMut(u32, u64)) {
+    pub(super) fn counts(&self, mut visit: impl FnMut(u32, u64)) {
         match self {
             Self::Empty => {}
-            Self::SameNumber(places, number) => look(*number, places.len() as u64),
+            Self::SameNumber(offsets, number) => visit(*number, offsets.len() as u64),
             Self::Packed(packed) if packed.bits == 1 => {
                 let ones = packed.words.iter().map(|word| u64::from(word.count_ones()));
-                look(
+                visit(
                     packed.palette.get(1).copied().unwrap_or_default(),
                     ones.sum(),
                 );
             }
-            Self::Array(..) | Self::Packed(_) => self.each(|_, number| look(number, 1)),
+            Self::Array(..) | Self::Packed(_) => self.each(|_, number| visit(number, 1)),
         }
     }
 
@@ -262,42 +264,42 @@ impl Values {
     pub(super) fn bytes(&self) -> u64 {
         let bytes = match self {
             Self::Empty => 0,
-            Self::SameNumber(places, _) => 2 * places.capacity(),
-            Self::Array(places, numbers) => 2 * places.capacity() + 4 * numbers.capacity(),
+            Self::SameNumber(offsets, _) => 2 * offsets.capacity(),
+            Self::Array(offsets, numbers) => 2 * offsets.capacity() + 4 * numbers.capacity(),
             Self::Packed(packed) => 8 * packed.words.capacity() + 4 * packed.palette.capacity(),
         };
         bytes as u64
     }
 }
 
-impl Places for Values {
+impl Offsets for Values {
     fn meets(&self, low: u16, high: u16) -> bool {
         match self {
             Self::Empty => false,
-            Self::SameNumber(places, _) | Self::Array(places, _) => {
-                let at = places.partition_point(|place| *place < low);
-                places.get(at).is_some_and(|place| *place <= high)
+            Self::SameNumber(offsets, _) | Self::Array(offsets, _) => {
+                let at = offsets.partition_point(|offset| *offset < low);
+                offsets.get(at).is_some_and(|offset| *offset <= high)
             }
-            Self::Packed(packed) => (low..=high).any(|place| packed.get(place) != 0),
+            Self::Packed(packed) => (low..=high).any(|offset| packed.get(offset) != 0),
         }
     }
 }
 
 /// Inserts an offset into an ascending list. Returns the offset's index; `None` if the list already contains it.
-fn insert(places: &mut Vec<u16>, place: u16) -> Option<usize> {
-    let at = match places.last() {
+fn insert(offsets: &mut Vec<u16>, offset: u16) -> Option<usize> {
+    let at = match offsets.last() {
         // Most ids are inserted in order.
-        Some(&last) if last < place => places.len(),
-        _ => match places.binary_search(&place) {
+        Some(&last) if last < offset => offsets.len(),
+        _ => match offsets.binary_search(&offset) {
             Ok(_) => return None,
             Err(at) => at,
         },
     };
-    if places.len() == places.capacity() {
+    if offsets.len() == offsets.capacity() {
         // Grow by less than `Vec` does: a map has many such lists.
-        places.reserve_exact(places.len() / 4 + 4);
+        offsets.reserve_exact(offsets.len() / 4 + 4);
     }
-    places.insert(at, place);
+    offsets.insert(at, offset);
     Some(at)
 }
 
@@ -325,13 +327,13 @@ mod tests {
         ] {
             let (mut values, mut plain) = (Values::default(), BTreeMap::new());
             for _ in 0..count {
-                let (place, number) = (next(1 << 16) as u16, 1 + next(numbers) as u32);
-                values.set(place, number);
-                plain.insert(place, number);
+                let (offset, number) = (next(1 << 16) as u16, 1 + next(numbers) as u32);
+                values.set(offset, number);
+                plain.insert(offset, number);
             }
             let mut all = BTreeMap::new();
-            values.each(|place, number| {
-                all.insert(place, number);
+            values.each(|offset, number| {
+                all.insert(offset, number);
             });
             assert_eq!(all, plain);
             let mut counts = BTreeMap::new();
@@ -342,14 +344,14 @@ mod tests {
                 .for_each(|number| *plain_counts.entry(*number).or_insert(0) += 1);
             assert_eq!(counts, plain_counts);
             let mut at = 0;
-            for place in 0..=u16::MAX {
-                let number = plain.get(&place).copied().unwrap_or(0);
-                assert_eq!(values.get(place), number);
-                assert_eq!(values.get_near(place, &mut at), number);
+            for offset in 0..=u16::MAX {
+                let number = plain.get(&offset).copied().unwrap_or(0);
+                assert_eq!(values.get(offset), number);
+                assert_eq!(values.get_near(offset, &mut at), number);
             }
             for _ in 0..5000 {
-                let place = next(1 << 16) as u16;
-                assert_eq!(values.get_near(place, &mut at), values.get(place));
+                let offset = next(1 << 16) as u16;
+                assert_eq!(values.get_near(offset, &mut at), values.get(offset));
             }
             for _ in 0..50 {
                 let low = next(1 << 16) as u16;

@@ -143,10 +143,10 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    /// Calls `look` with each member of each relation: the id of the relation, then the kind and the id of the member.
+    /// Calls `visit` with each member of each relation: the id of the relation, then the kind and the id of the member.
     pub(crate) fn for_each_member(
         &self,
-        mut look: impl FnMut(i64, ObjectKind, i64),
+        mut visit: impl FnMut(i64, ObjectKind, i64),
     ) -> Result<(), FormatError> {
         for message in &self.messages {
             if let BlockMessage::Single(ObjectKind::Relation, bytes) = message {
@@ -157,7 +157,7 @@ impl<'a> Block<'a> {
                 while !ids.is_done() {
                     let kind = ObjectKind::from_number(kinds.read()?)
                         .ok_or(FormatError::new("a member of unknown kind"))?;
-                    look(relation.id, kind, ids.read()?);
+                    visit(relation.id, kind, ids.read()?);
                 }
             }
         }

@@ -24,19 +24,19 @@ enum Form<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// Calls `look` with each object in file order, until `look` fails.
+    /// Calls `visit` with each object in file order, until `visit` fails.
     pub(crate) fn for_each_object(
         &self,
-        mut look: impl FnMut(ElementView<'_>) -> Result<(), FormatError>,
+        mut visit: impl FnMut(ElementView<'_>) -> Result<(), FormatError>,
     ) -> Result<(), FormatError> {
         for message in self.messages() {
             match message {
-                BlockMessage::Single(kind, bytes) => look(ElementView::message(*kind, bytes))?,
+                BlockMessage::Single(kind, bytes) => visit(ElementView::message(*kind, bytes))?,
                 BlockMessage::Dense(dense) => {
                     let (mut ids, mut tags) = (Delta::new(&dense.ids), dense.keys_vals.values());
                     for _ in 0..dense.len() {
                         let (id, keys_vals) = (ids.read()?, next_tag_run(&mut tags)?);
-                        look(ElementView::dense(id, keys_vals))?;
+                        visit(ElementView::dense(id, keys_vals))?;
                     }
                 }
             }
@@ -44,17 +44,17 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    /// Calls `look` with the string ids of the key and the value of each tag of the objects of one kind.
+    /// Calls `visit` with the string ids of the key and the value of each tag of the objects of one kind.
     pub(crate) fn for_each_tag(
         &self,
         kind: ObjectKind,
-        mut look: impl FnMut(u64, u64),
+        mut visit: impl FnMut(u64, u64),
     ) -> Result<(), FormatError> {
         for message in self.messages() {
             match message {
                 BlockMessage::Single(found, bytes) if *found == kind => {
                     ElementView::message(kind, bytes).any_tag(|key, value| {
-                        look(key, value);
+                        visit(key, value);
                         false
                     })?;
                 }
@@ -63,7 +63,7 @@ impl<'a> Block<'a> {
                     while !ids.is_done() {
                         match ids.read()? {
                             0 => {}
-                            key => look(key, ids.read()?),
+                            key => visit(key, ids.read()?),
                         }
                     }
                 }

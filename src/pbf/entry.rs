@@ -126,15 +126,15 @@ impl BlobEntry {
     /// Describes the first contradiction between this entry and `found`, the entry computed from the decoded blob, in
     /// the kinds, number, id range and order of the objects; `None` if there is none.
     pub fn id_mismatch(&self, found: &Self) -> Option<&'static str> {
-        let claims = |flag| self.flags.has(flag) && !found.flags.has(flag);
+        let lacks = |flag| self.flags.has(flag) && !found.flags.has(flag);
         if self.kinds != found.kinds {
             Some("the kinds of objects differ")
         } else if self.count != found.count {
             Some("the number of objects differs")
         } else if (self.min_id, self.max_id) != (found.min_id, found.max_id) {
             Some("the range of ids differs")
-        } else if claims(BlobFlags::SORTED) || claims(BlobFlags::STRICT) {
-            Some("ids are not in the order that the index claims")
+        } else if lacks(BlobFlags::SORTED) || lacks(BlobFlags::STRICT) {
+            Some("ids are not in the order that the index states")
         } else {
             None
         }
@@ -146,10 +146,10 @@ impl BlobEntry {
         if !self.is_indexed() {
             return Vec::new();
         }
-        let mut claims: Vec<_> = self.id_mismatch(found).into_iter().collect();
+        let mut mismatches: Vec<_> = self.id_mismatch(found).into_iter().collect();
         let mut differ = |is_false: bool, what| {
             if is_false {
-                claims.push(what);
+                mismatches.push(what);
             }
         };
         let differs = |flag| self.flags.has(flag) != found.flags.has(flag);
@@ -184,6 +184,6 @@ impl BlobEntry {
             self.flags.has(BlobFlags::HASHED) && self.hash != found.hash,
             "the content differs",
         );
-        claims
+        mismatches
     }
 }

@@ -191,7 +191,7 @@ impl<'a> Blob<'a> {
 /// The error for a payload whose length, `found`, differs from `raw_size`.
 pub(super) fn wrong_raw_size(raw_size: u32, found: usize) -> FormatError {
     FormatError::with(format!(
-        "raw_size says {raw_size} bytes but {found} are there"
+        "raw_size is {raw_size} bytes, but the data has {found}"
     ))
 }
 

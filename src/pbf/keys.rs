@@ -103,15 +103,15 @@ impl<'a> ElementKeys<'a> {
 }
 
 impl Block<'_> {
-    /// Calls `look` with the kind and the id of each object, in file order.
+    /// Calls `visit` with the kind and the id of each object, in file order.
     pub(crate) fn for_each_id(
         &self,
-        mut look: impl FnMut(ObjectKind, i64),
+        mut visit: impl FnMut(ObjectKind, i64),
     ) -> Result<(), FormatError> {
         for message in self.messages() {
             match message {
                 BlockMessage::Single(kind, message) => {
-                    look(*kind, messages::object_id(message, *kind)?);
+                    visit(*kind, messages::object_id(message, *kind)?);
                 }
                 BlockMessage::Dense(dense) => {
                     let mut deltas = Delta::new(&dense.ids);
@@ -119,7 +119,7 @@ impl Block<'_> {
                     while left > 0 {
                         let ids = ids.get_mut(..left.min(STRIDE)).unwrap_or_default();
                         deltas.fill(ids)?;
-                        ids.iter().for_each(|id| look(ObjectKind::Node, *id));
+                        ids.iter().for_each(|id| visit(ObjectKind::Node, *id));
                         left -= ids.len();
                     }
                 }

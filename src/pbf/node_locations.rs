@@ -7,36 +7,36 @@ use crate::error::FormatError;
 use crate::osm::{DECIMICRO_PER_DEGREE, Location, NANO_PER_DECIMICRO, ObjectKind};
 
 impl Block<'_> {
-    /// Calls `look` with the id and the location of each node. The location is `None` for a deleted node, and for a
+    /// Calls `visit` with the id and the location of each node. The location is `None` for a deleted node, and for a
     /// node beyond 90 degrees of latitude or 180 degrees of longitude: some writers mark a missing location by such
     /// coordinates.
     pub(crate) fn for_each_location(
         &self,
-        mut look: impl FnMut(i64, Option<Location>),
+        mut visit: impl FnMut(i64, Option<Location>),
     ) -> Result<(), FormatError> {
-        const MOST_LON: u32 = 180 * DECIMICRO_PER_DEGREE as u32;
+        const MAX_LON: u32 = 180 * DECIMICRO_PER_DEGREE as u32;
         let is_on_earth = |location: &Location| {
-            location.lat_e7().unsigned_abs() <= MOST_LON / 2
-                && location.lon_e7().unsigned_abs() <= MOST_LON
+            location.lat_e7().unsigned_abs() <= MAX_LON / 2
+                && location.lon_e7().unsigned_abs() <= MAX_LON
         };
-        self.walk_nodes::<false>(|id, location, _| look(id, location.filter(is_on_earth)))
+        self.walk_nodes::<false>(|id, location, _| visit(id, location.filter(is_on_earth)))
     }
 
-    /// Calls `look` with the id of each node, its location, and whether it has tags. The location is `None` for a
+    /// Calls `visit` with the id of each node, its location, and whether it has tags. The location is `None` for a
     /// deleted node or if it is undefined; it may lie outside of the world.
     pub(crate) fn for_each_node(
         &self,
-        look: impl FnMut(i64, Option<Location>, bool),
+        visit: impl FnMut(i64, Option<Location>, bool),
     ) -> Result<(), FormatError> {
-        self.walk_nodes::<true>(look)
+        self.walk_nodes::<true>(visit)
     }
 
-    /// Calls `look` with each way for whose index `is_wanted` returns `true`: the index, the ids of the nodes, and
+    /// Calls `visit` with each way for whose index `is_wanted` returns `true`: the index, the ids of the nodes, and
     /// their locations, which are `None` if the way has nodes but no locations. The index counts the ways of the block.
     pub(crate) fn for_each_way_location(
         &self,
         is_wanted: impl Fn(usize) -> bool,
-        mut look: impl FnMut(usize, &[i64], Option<&[Option<Location>]>),
+        mut visit: impl FnMut(usize, &[i64], Option<&[Option<Location>]>),
     ) -> Result<(), FormatError> {
         let (mut ids, mut locations, mut number) = (Vec::new(), Vec::new(), 0);
         for message in self.messages() {
@@ -60,7 +60,7 @@ impl Block<'_> {
                 locations.push(self.location(lats.read()?, lons.read()?));
             }
             let has_locations = !locations.is_empty() || ids.is_empty();
-            look(
+            visit(
                 number - 1,
                 &ids,
                 has_locations.then_some(locations.as_slice()),
@@ -69,23 +69,23 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// Calls `look` with the id of each node, its location, and whether it has tags. Without `TAGS`, the tags of dense
-    /// nodes are not read, and `look` gets `false`.
+    /// Calls `visit` with the id of each node, its location, and whether it has tags. Without `TAGS`, the tags of dense
+    /// nodes are not read, and `visit` gets `false`.
     #[inline(always)]
     fn walk_nodes<const TAGS: bool>(
         &self,
-        mut look: impl FnMut(i64, Option<Location>, bool),
+        mut visit: impl FnMut(i64, Option<Location>, bool),
     ) -> Result<(), FormatError> {
         for message in self.messages() {
             match message {
-                BlockMessage::Dense(dense) => self.walk_dense::<TAGS>(dense, &mut look)?,
+                BlockMessage::Dense(dense) => self.walk_dense::<TAGS>(dense, &mut visit)?,
                 BlockMessage::Single(ObjectKind::Node, bytes) => {
                     let node = NodeMessage::parse(bytes)?;
                     let location = match node.info.visible {
                         Some(false) => None,
                         _ => self.location(node.lat, node.lon),
                     };
-                    look(node.id, location, !node.keys.is_empty());
+                    visit(node.id, location, !node.keys.is_empty());
                 }
                 BlockMessage::Single(..) => {}
             }
@@ -97,7 +97,7 @@ impl Block<'_> {
     fn walk_dense<const TAGS: bool>(
         &self,
         dense: &DenseNodes<'_>,
-        look: &mut impl FnMut(i64, Option<Location>, bool),
+        visit: &mut impl FnMut(i64, Option<Location>, bool),
     ) -> Result<(), FormatError> {
         let mut ids = Delta::new(&dense.ids);
         let (mut lats, mut lons) = (Delta::new(&dense.lats), Delta::new(&dense.lons));
@@ -119,7 +119,7 @@ impl Block<'_> {
                     true => self.location(lat, lon),
                     false => None,
                 };
-                look(id, location, TAGS && !next_tag_run(&mut tags)?.is_empty());
+                visit(id, location, TAGS && !next_tag_run(&mut tags)?.is_empty());
             }
         }
         Ok(())

@@ -11,13 +11,13 @@ use crate::osm::ObjectKind;
 pub struct StringTable<'a>(Vec<&'a str>);
 
 /// The maximum number of strings in a block. It limits memory: a string takes 16 bytes even if it is empty.
-const MOST_STRINGS: usize = 1 << 22;
+const MAX_STRINGS: usize = 1 << 22;
 
-/// Fails if `count`, the number of strings in a table, exceeds [`MOST_STRINGS`].
+/// Fails if `count`, the number of strings in a table, exceeds [`MAX_STRINGS`].
 pub(super) fn check_string_count(count: usize) -> Result<(), FormatError> {
-    match count > MOST_STRINGS {
+    match count > MAX_STRINGS {
         true => Err(FormatError::with(format!(
-            "a string table of more than {MOST_STRINGS} strings"
+            "a string table of more than {MAX_STRINGS} strings"
         ))),
         false => Ok(()),
     }

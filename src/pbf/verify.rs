@@ -34,7 +34,7 @@ pub(crate) fn verify_entry(payload: &[u8], entry: &BlobEntry) -> Result<(), Form
         scan_payload(payload, &mut found)?;
     }
     match entry.id_mismatch(&found) {
-        Some(claim) => Err(stale_index(claim)),
+        Some(mismatch) => Err(stale_index(mismatch)),
         None => Ok(()),
     }
 }
@@ -99,7 +99,7 @@ impl Block<'_> {
 /// The error for a blob that contradicts its index; `what` describes the contradiction.
 pub(crate) fn stale_index(what: &str) -> FormatError {
     FormatError::with(format!(
-        "the blob is not what the file's index says ({what}): \
+        "the blob contradicts the index of the file ({what}): \
          the file was changed in place; rebuild the index with `pbfhogg cat --force`"
     ))
 }

@@ -94,7 +94,7 @@ mod tests {
         parse(text.as_bytes())
     }
 
-    fn told(shape: &Shape) -> Vec<(&str, usize)> {
+    fn described(shape: &Shape) -> Vec<(&str, usize)> {
         let rings = shape.rings();
         rings
             .map(|(ring, _)| (ring.name.as_str(), ring.points.len()))
@@ -108,7 +108,7 @@ mod tests {
             2\n20 20\n30 20\n30 30\nEND\nEND\n";
         let shape = parse_text(text).unwrap();
         assert_eq!(
-            told(&shape),
+            described(&shape),
             [
                 ("section 2 'first'", 4),
                 ("section 1 '!hole'", 3),
@@ -125,7 +125,10 @@ mod tests {
             "\n\na\n1\n1 1\n2 1\n2 2\n\nEND\n",
             "a\n1\n1 1\n2 1\n2 2\nEND",
         ] {
-            assert_eq!(told(&parse_text(text).unwrap()), [("section 1 '1'", 3)]);
+            assert_eq!(
+                described(&parse_text(text).unwrap()),
+                [("section 1 '1'", 3)]
+            );
         }
         let latin1 = parse(b"K\xf6ln\nK\xf6ln\n1 1\n2 1\n2 2\nEND\nEND\n").unwrap();
         assert_eq!(latin1.polygons.len(), 1);

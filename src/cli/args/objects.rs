@@ -89,11 +89,11 @@ pub struct IdArgs {
     #[arg(value_name = "ID", allow_negative_numbers = true,
           required_unless_present_any = ["id_file", "id_osm_file"])]
     ids: Vec<String>,
-    /// Read ids from FILE, one at the start of each line; what follows a space or # is not read, so that
-    /// OPL will do. - is standard input
+    /// Read ids from FILE, one at the start of each line; text after a space or # is ignored, so OPL
+    /// works, too. - is standard input
     #[arg(short = 'i', long, value_name = "FILE")]
     id_file: Vec<PathBuf>,
-    /// Take the ids of all objects in the OSM file FILE
+    /// Use the ids of all objects in the OSM file FILE
     #[arg(short = 'I', long, value_name = "FILE")]
     id_osm_file: Vec<PathBuf>,
     /// Kind of ids without a letter
@@ -105,7 +105,7 @@ pub struct IdArgs {
         hide_possible_values = true
     )]
     default_type: ObjectKind,
-    /// Print the ids that were asked for and those that were not found
+    /// Print the requested ids and those that were not found
     #[arg(long)]
     pub verbose_ids: bool,
 }

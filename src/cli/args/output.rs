@@ -47,16 +47,15 @@ pub struct WriteArgs {
     /// Replace the output file if it exists
     #[arg(short = 'O', long)]
     pub overwrite: bool,
-    /// Format of the output, where its name does not say it
+    /// Format of the output if its name does not show it
     ///
     /// pbf; cat also writes osm and opl, and these compressed, as osm.gz, opl.bz2 or osm.zst.
     #[arg(short = 'f', long, value_name = "FORMAT", value_parser = parse_output_format)]
     pub output_format: Option<Format>,
     /// Compression of new blobs: none, zlib[:1-12], zstd[:1-22] or lz4 [default: zlib:6]
     ///
-    /// Every program reads zlib; hardly any but osmium reads lz4 and zstd, and some refuse none. The level of zlib
-    /// promises a size: 6 gives what zlib gives at 6. Blobs that are copied keep the compression that they have; repack
-    /// changes all of them.
+    /// Every program reads zlib; hardly any but osmium reads lz4 and zstd, and some do not read none. Level 6 gives about
+    /// the size that zlib gives at level 6. Copied blobs keep their compression; repack changes all of them.
     #[arg(long, value_name = "KIND[:LEVEL]")]
     compression: Option<Compression>,
     /// Name of the writing program in the header
@@ -65,14 +64,13 @@ pub struct WriteArgs {
     /// Set a header field, such as osmosis_replication_sequence_number=4711; repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = HeaderOption::parse, hide_short_help = true)]
     pub output_header: Vec<HeaderOption>,
-    /// Also write an index into every blob's header, for programs that know it; osmconvert refuses such files
+    /// Also write an index into the header of every blob, for programs that use it; osmconvert does not read such files
     #[arg(long, hide_short_help = true)]
     pub blob_index: bool,
-    /// Decompress the blobs that are copied, too, and compare them with their content hashes, so that damage in the
-    /// input is an error and not passed on
+    /// Also decompress copied blobs and compare them with their content hashes, so that damage in the input is an error
     ///
-    /// Costs what decompressing the file costs on every core: about 0.8 s for 500 MB on two cores. Without it blobs that
-    /// nothing has to look into are copied as they are.
+    /// Takes as long as decompressing the file on every core: about 0.8 s for 500 MB on two cores. Without it, blobs
+    /// that the command does not need to decode are copied unread.
     #[arg(long, hide_short_help = true)]
     pub verify: bool,
     /// Write no table of contents
@@ -107,12 +105,12 @@ impl WriteArgs {
             match format_of_name(path) {
                 Some(Format::Pbf) => {}
                 Some(Format::Text(..)) => bail!(
-                    "{}: this command writes PBF; name it .osm.pbf, or say -f pbf, and make text of it \
+                    "{}: this command writes PBF; name it .osm.pbf, or use -f pbf, and convert it to text \
                      with `pbfhogg cat`",
                     path.display()
                 ),
                 None => bail!(
-                    "{}: the name does not say in which format; name it .osm.pbf, or say -f pbf",
+                    "{}: the name does not show the format; name it .osm.pbf, or use -f pbf",
                     path.display()
                 ),
             }
@@ -133,8 +131,8 @@ impl WriteArgs {
         match self.output_format.or_else(of_name) {
             Some(format) => Ok(format),
             None => bail!(
-                "{}: the name does not say in which format; known are .osm.pbf, .osm and .opl, the latter \
-                 two also with .gz, .bz2 or .zst; -f says it for any name",
+                "{}: the name does not show the format; known are .osm.pbf, .osm and .opl, the latter \
+                 two also with .gz, .bz2 or .zst; -f sets it for any name",
                 path.display()
             ),
         }

@@ -18,15 +18,15 @@ pub struct RunArgs {
     /// Worker threads; 0 means every core
     #[arg(short, long, value_name = "N", default_value_t = 0, value_parser = parse_jobs)]
     pub jobs: usize,
-    /// Format of the inputs, where their content does not say it: pbf, osm or opl
+    /// Format of the inputs if their content does not show it: pbf, osm or opl
     ///
     /// OSM XML and OPL, compressed or not, are converted to a temporary PBF first.
     #[arg(short = 'F', long, value_name = "FORMAT", value_parser = parse_input_format, hide_short_help = true)]
     pub input_format: Option<InputFormat>,
-    /// Read and write past the page cache (O_DIRECT), so that what the machine holds in memory stays
+    /// Read and write past the page cache (O_DIRECT), so that other files stay in it
     #[arg(long, conflicts_with = "io_uring", hide_short_help = true)]
     pub direct_io: bool,
-    /// Write by io_uring
+    /// Write with io_uring
     #[arg(long, hide_short_help = true)]
     pub io_uring: bool,
     /// Show a progress bar even if standard error is not a terminal
@@ -35,16 +35,16 @@ pub struct RunArgs {
     /// Do not show a progress bar
     #[arg(long, hide_short_help = true)]
     pub no_progress: bool,
-    /// Tell what each phase took
+    /// Print the time of each phase
     #[arg(short, long)]
     pub verbose: bool,
-    /// Say nothing but errors
+    /// Print only errors
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Print the summary as JSON
     #[arg(long)]
     pub json: bool,
-    /// Write phases with their times, and counters of bytes and blobs, to FILE as JSON; - is standard output
+    /// Write the times of phases and counters of bytes and blobs to FILE as JSON; - is standard output
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub stats: Option<PathBuf>,
 }
@@ -103,7 +103,7 @@ impl RunArgs {
         if self.json && is_free {
             print(&(serde_json::to_string_pretty(summary)? + "\n"))?;
         } else if !self.quiet && is_free {
-            print(&(text() + &show::passed_over(&report)))?;
+            print(&(text() + &show::skipped(&report)))?;
         }
         Ok(Answer::Yes)
     }

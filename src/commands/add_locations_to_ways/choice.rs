@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// The memory of the program itself, of blobs in flight and of chunks on their way to the disk, in bytes.
 const BASE: u64 = 32 << 20;
 /// Bytes of memory per worker: a frame, its payload, the payload with locations, and the nodes of its ways.
-const A_JOB: u64 = 20 << 20;
+const BYTES_PER_JOB: u64 = 20 << 20;
 /// Bytes per blob: its entry in the plan and in copies of the plan.
 const A_BLOB: u64 = 3 * size_of::<BlobEntry>() as u64;
 /// Bytes of temporary files per reference. Real files take 5 to 7.
@@ -26,7 +26,7 @@ const SLACK: u64 = 1 << 20;
 /// The number of open files allowed for anything but the temporary files of ranges.
 const OTHER_FILES: u64 = 64;
 /// The maximum number of ranges of ids.
-const MOST_PARTITIONS: u64 = 2048;
+const MAX_PARTITIONS: u64 = 2048;
 
 /// The method of looking up locations.
 pub(super) enum Choice {
@@ -102,7 +102,7 @@ impl Memory {
         let mut memory = Self {
             nodes: 0,
             lists: parts.with_ways().count() as u64,
-            fixed: BASE + ctx.jobs as u64 * A_JOB + blobs * A_BLOB,
+            fixed: BASE + ctx.jobs as u64 * BYTES_PER_JOB + blobs * A_BLOB,
             dense: 0,
             sparse: 0,
             limit: options
@@ -153,7 +153,7 @@ impl Memory {
         let needed = self.fixed + bytes;
         if needed > self.limit {
             let message = format!(
-                "locations take about {} of memory, and there are {}; \
+                "locations take about {} of memory, and {} is available; \
                  --index-type external gets by with less",
                 human_bytes(needed),
                 human_bytes(self.limit)
@@ -176,7 +176,7 @@ impl Memory {
             |ranges: u64| self.fixed + DiskJoin::memory(ranges, self.lists) + store(ranges);
         let fits = |ranges: &u64| needed(*ranges) <= self.limit;
         // Each range has a temporary file, and there may be more ranges than planned.
-        let most = MOST_PARTITIONS.min(system::max_open_files().saturating_sub(OTHER_FILES) / 2);
+        let most = MAX_PARTITIONS.min(system::max_open_files().saturating_sub(OTHER_FILES) / 2);
         let most = most.max(1);
         let ranges = match options.ranges {
             Some(ranges) => Some(ranges.min(most)),
@@ -187,7 +187,7 @@ impl Memory {
             None => {
                 let least = (1..=most).map(needed).min().unwrap_or_default();
                 let cause = format!(
-                    "this takes at least {} of memory, and {} are allowed",
+                    "at least {} of memory is needed, and {} is allowed",
                     human_bytes(least),
                     human_bytes(self.limit)
                 );

@@ -11,12 +11,12 @@ use crate::runtime::Context;
 use std::ops::RangeInclusive;
 
 /// Selects the objects of a block that are kept: all except nodes without tags that are not among `members`. If
-/// `members` is `None`, all objects are kept. Calls `learn` with the id and the location of each node.
+/// `members` is `None`, all objects are kept. Calls `visit` with the id and the location of each node.
 pub(super) fn select_nodes(
     block: &Block<'_>,
     members: Option<&IdSet>,
     selection: &mut Selection,
-    mut learn: impl FnMut(i64, Option<Location>),
+    mut visit: impl FnMut(i64, Option<Location>),
 ) -> Result<(), FormatError> {
     selection.start_one_output();
     let stays = |id, has_tags| has_tags || members.is_none_or(|members| members.contains(id));
@@ -25,13 +25,13 @@ pub(super) fn select_nodes(
         .is_some_and(|(kind, _)| kind == ObjectKind::Node)
     {
         return block.for_each_node(|id, location, has_tags| {
-            learn(id, location);
+            visit(id, location);
             selection.push(Selected::whole_if(stays(id, has_tags)));
         });
     }
     let mut nodes = Vec::new();
     block.for_each_node(|id, location, has_tags| {
-        learn(id, location);
+        visit(id, location);
         nodes.push(stays(id, has_tags));
     })?;
     let mut nodes = nodes.into_iter();
@@ -75,7 +75,7 @@ fn may_meet(entry: &BlobEntry, ranks: &RangeInclusive<u64>) -> bool {
 }
 
 /// Reads the locations of the nodes whose ranks lie in `ranks` into `store`, and closes the store for look-ups.
-pub(super) fn learn(
+pub(super) fn read_locations(
     file: &PbfFile,
     plan: &BlobPlan,
     ranks: &RangeInclusive<u64>,

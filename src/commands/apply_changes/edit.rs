@@ -479,10 +479,10 @@ fn check_order(last: Option<TypeThenId>, key: TypeThenId) -> Result<(), FormatEr
         Some(last) if last >= key => {
             let (kind, id) = (key.0, id_from_rank(key.1));
             Err(FormatError::with(if last == key {
-                format!("{kind} {id} comes twice: changes can be applied to current data only")
+                format!("{kind} {id} occurs twice: changes can be applied to current data only")
             } else {
                 format!(
-                    "{kind} {id} is out of order although the file claims to be sorted; run `pbfhogg sort` first"
+                    "{kind} {id} is out of order although the file declares canonical order; run `pbfhogg sort` first"
                 )
             }))
         }

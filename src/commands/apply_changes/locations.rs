@@ -235,7 +235,7 @@ impl Locations {
         let (touched, known) = (self.touched.insert(FxHashSet::default()), &mut self.known);
         let mut both = wanted.clone();
         both.extend(moved_ids.ids());
-        Scan::bare("look through ways", file, plan, ctx).run(
+        Scan::bare("scan ways", file, plan, ctx).run(
             |entry| entry.kinds.contains(ObjectKind::Way) && !both.is_empty(),
             |entry, block| {
                 let nodes = WayNodes::of(block)?;
@@ -347,7 +347,7 @@ impl Members {
             of_relation,
             |entry, block| {
                 let mut found = Replaced::default();
-                found.look(entry, block, changes)?;
+                found.visit(entry, block, changes)?;
                 Ok(found)
             },
             |found| {
@@ -387,7 +387,7 @@ struct Replaced {
 
 impl Replaced {
     /// Adds the relations of a block.
-    fn look(
+    fn visit(
         &mut self,
         entry: &BlobEntry,
         block: &Block<'_>,
@@ -441,13 +441,13 @@ fn outdated_in_mixed_blobs(
     Ok(all)
 }
 
-/// For each object of a block that has a change, calls `look` with the change and with whether the change replaces the
+/// For each object of a block that has a change, calls `visit` with the change and with whether the change replaces the
 /// object.
 fn for_each_changed(
     entry: &BlobEntry,
     block: &Block<'_>,
     changes: &ChangeSet,
-    mut look: impl FnMut(&Change, bool),
+    mut visit: impl FnMut(&Change, bool),
 ) -> Result<(), FormatError> {
     let (Some(first), Some(last)) = (entry.first_key(), entry.last_key()) else {
         return Ok(());
@@ -467,7 +467,7 @@ fn for_each_changed(
                 let age = keys.version_info()?;
                 let seconds = block.units.seconds(age.timestamp);
                 let timestamp = (age.timestamp != 0).then_some(seconds);
-                look(change, change.replaces(age.version_number(), timestamp));
+                visit(change, change.replaces(age.version_number(), timestamp));
             }
             _ => {}
         }

@@ -26,7 +26,7 @@ pub(super) fn write(
         output.write(&XmlText::prologue(&DocumentHeader::of(&header)))?;
     }
     let mut summary = Summary::default();
-    let (mut losses, mut count) = (Losses::default(), 0);
+    let (mut unrepresentable, mut count) = (Unrepresentable::default(), 0);
     for file in files {
         let wanted = wanted_entries(file, options.kinds, ctx, |entry| {
             ctx.stats.skip_blob(entry.is_verified());
@@ -43,7 +43,7 @@ pub(super) fn write(
             |(chunk, objects, lost)| {
                 summary.blobs_rewritten += 1;
                 count += objects;
-                losses.add(&lost);
+                unrepresentable.add(&lost);
                 output.chunk(&chunk)
             },
         )?;
@@ -53,20 +53,20 @@ pub(super) fn write(
     }
     summary.written.objects = Some(count);
     summary.written.bytes = output.finish()?;
-    losses.warn(ctx);
+    unrepresentable.warn(ctx);
     Ok(summary)
 }
 
 /// The number of values that the text does not represent faithfully.
 #[derive(Debug, Clone, Copy, Default)]
-struct Losses {
+struct Unrepresentable {
     /// The number of nodes with coordinates finer than 1e-7 degree.
     inexact: u64,
     /// The number of characters that XML 1.0 does not allow, which are written as references.
     inexpressible: u64,
 }
 
-impl Losses {
+impl Unrepresentable {
     const fn add(&mut self, other: &Self) {
         self.inexact += other.inexact;
         self.inexpressible += other.inexpressible;
@@ -124,13 +124,13 @@ impl TextWorker {
         }
     }
 
-    /// Returns the encoded text of a blob's objects of wanted kinds, the number of these objects, and the losses.
+    /// Returns the encoded text of a blob's objects of wanted kinds, the number of these objects, and the unrepresentable.
     fn encode_blob(
         &mut self,
         reader: &mut BlobReader<'_>,
         entry: &BlobEntry,
-    ) -> Result<(EncodedText, u64, Losses)> {
-        let (text, objects, losses) = reader.decode(entry, |payload| {
+    ) -> Result<(EncodedText, u64, Unrepresentable)> {
+        let (text, objects, unrepresentable) = reader.decode(entry, |payload| {
             let cleaned = match self.clean.is_empty() {
                 true => payload,
                 false => {
@@ -143,7 +143,7 @@ impl TextWorker {
         })?;
         let chunk = self.encoder.encode(text);
         let chunk = chunk.map_err(|error| Error::Internal(error.to_string()))?;
-        Ok((chunk, objects, losses))
+        Ok((chunk, objects, unrepresentable))
     }
 }
 
@@ -152,10 +152,10 @@ fn text_of(
     format: TextFormat,
     kinds: KindSet,
     is_history: bool,
-) -> Result<(String, u64, Losses), FormatError> {
+) -> Result<(String, u64, Unrepresentable), FormatError> {
     let block = Block::parse(payload)?;
     let (mut opl, mut xml) = (OplText::default(), XmlText::with_visibility(is_history));
-    let (mut objects, mut losses) = (0, Losses::default());
+    let (mut objects, mut unrepresentable) = (0, Unrepresentable::default());
     let (mut cursor, mut plain) = (block.cursor(), Object::default());
     while let Some(object) = cursor.next()? {
         if !kinds.contains(object.key.0) {
@@ -163,17 +163,17 @@ fn text_of(
         }
         plain.fill(&object, &block)?;
         objects += 1;
-        losses.inexact += u64::from(!object.has_exact_location(&block.units)?);
+        unrepresentable.inexact += u64::from(!object.has_exact_location(&block.units)?);
         match format {
             TextFormat::Opl => opl.put(&plain),
             TextFormat::Osm | TextFormat::OsmChange => xml.put(&plain),
         }
     }
     let (xml, inexpressible) = xml.finish();
-    losses.inexpressible = inexpressible;
+    unrepresentable.inexpressible = inexpressible;
     Ok((
         if xml.is_empty() { opl.finish() } else { xml },
         objects,
-        losses,
+        unrepresentable,
     ))
 }

@@ -19,8 +19,8 @@ pub struct IndexCheck {
     pub with_blob_index: u64,
     /// The number of blobs that cannot be decoded.
     pub damaged: u64,
-    /// The number of false statements in indexes.
-    pub false_claims: u64,
+    /// The number of differences between blobs and the indexes that describe them.
+    pub mismatches: u64,
     /// The problems in file order, at most as many as [`Options::max_listed`](super::Options::max_listed).
     pub listed: Vec<Finding>,
 }
@@ -39,53 +39,53 @@ pub struct Finding {
 impl IndexCheck {
     /// The number of problems, listed or not.
     pub const fn problems(&self) -> u64 {
-        self.damaged + self.false_claims
+        self.damaged + self.mismatches
     }
 }
 
 /// The result of reading a blob.
-struct Looked {
+struct BlobResult {
     /// The entry that was read from the blob. If the blob cannot be decoded, an entry with its offset and lengths, and
     /// the error.
     found: Result<BlobEntry, (BlobEntry, FormatError)>,
     /// The entry according to the index in the BlobHeader; `None` if there is no index that can be read.
-    claimed: Option<BlobEntry>,
+    indexed: Option<BlobEntry>,
 }
 
 /// Decodes every blob and compares it with the table of contents and the index in its BlobHeader.
 pub(super) fn check_index(file: &PbfFile, max_listed: usize, ctx: &Context) -> Result<IndexCheck> {
-    let mut claims = Claims::new(file, max_listed);
+    let mut comparison = IndexComparison::new(file, max_listed);
     BlobPass::new("check index", &file.input, ctx)
         .holding(2)
         .run_stream(
             file.frames(),
             || (),
             |reader, (), FrameHead { entry, indexdata }| {
-                let mut claimed = entry;
-                let claimed = indexdata
-                    .and_then(|bytes| decode_blob_index(&bytes, &mut claimed))
-                    .map(|()| claimed);
+                let mut indexed = entry;
+                let indexed = indexdata
+                    .and_then(|bytes| decode_blob_index(&bytes, &mut indexed))
+                    .map(|()| indexed);
                 let mut found = entry;
                 let scanned = match reader.payload(&entry) {
                     Ok(payload) => scan_payload(payload, &mut found),
                     Err(Error::Blob { source, .. }) => Err(source),
                     Err(error) => return Err(error),
                 };
-                Ok(Looked {
+                Ok(BlobResult {
                     found: scanned.map(|()| found).map_err(|error| (entry, error)),
-                    claimed,
+                    indexed,
                 })
             },
-            |looked| {
-                claims.blob(looked);
+            |result| {
+                comparison.blob(result);
                 Ok(())
             },
         )?;
-    Ok(claims.finish())
+    Ok(comparison.finish())
 }
 
 /// Compares the blobs of a file with its indexes, in file order, and collects the findings.
-struct Claims<'f> {
+struct IndexComparison<'f> {
     file: &'f PbfFile,
     /// The entries of the table of contents that were not matched with a blob yet.
     entries: std::slice::Iter<'f, BlobEntry>,
@@ -95,10 +95,10 @@ struct Claims<'f> {
     max_listed: usize,
 }
 
-impl<'f> Claims<'f> {
+impl<'f> IndexComparison<'f> {
     fn new(file: &'f PbfFile, max_listed: usize) -> Self {
         let entries = file.toc.as_ref().map(|toc| toc.entries.as_slice());
-        let mut claims = Self {
+        let mut comparison = Self {
             file,
             entries: entries.unwrap_or_default().iter(),
             plan: BlobPlan {
@@ -108,14 +108,14 @@ impl<'f> Claims<'f> {
             max_listed,
         };
         if let Some(problem) = &file.toc_problem {
-            claims.is_false(&BlobEntry::default(), problem);
+            comparison.mismatch(&BlobEntry::default(), problem);
         }
-        claims
+        comparison
     }
 
-    fn blob(&mut self, looked: Looked) {
+    fn blob(&mut self, result: BlobResult) {
         self.check.blobs += 1;
-        let found = match looked.found {
+        let found = match result.found {
             Ok(found) => found,
             Err((entry, error)) => {
                 self.check.damaged += 1;
@@ -124,9 +124,9 @@ impl<'f> Claims<'f> {
                 return;
             }
         };
-        if let Some(claimed) = looked.claimed {
+        if let Some(indexed) = result.indexed {
             self.check.with_blob_index += 1;
-            self.compare(&claimed, &found, "its own index");
+            self.compare(&indexed, &found, "its own index");
         }
         if self.file.toc.is_some() {
             self.in_table(&found);
@@ -135,7 +135,7 @@ impl<'f> Claims<'f> {
     }
 
     /// Takes the entries of the table of contents up to the given blob, and returns the entry of that blob, if there is
-    /// one. Entries before it, for which there is no blob, are recorded as false.
+    /// one. Entries before it, for which there is no blob, are recorded as mismatches.
     fn entry_of(&mut self, blob: &BlobEntry) -> Option<&'f BlobEntry> {
         while let Some(entry) = self.entries.as_slice().first()
             && entry.offset <= blob.offset
@@ -144,9 +144,9 @@ impl<'f> Claims<'f> {
             if entry.offset == blob.offset {
                 return Some(entry);
             }
-            self.is_false(
+            self.mismatch(
                 entry,
-                "the table of contents tells of a blob that is not there",
+                "the table of contents has an entry for a blob that does not exist",
             );
         }
         None
@@ -154,7 +154,7 @@ impl<'f> Claims<'f> {
 
     fn in_table(&mut self, found: &BlobEntry) {
         let Some(entry) = self.entry_of(found) else {
-            self.is_false(found, "the table of contents does not tell of this blob");
+            self.mismatch(found, "the table of contents has no entry for this blob");
             return;
         };
         self.check.in_table += 1;
@@ -162,21 +162,21 @@ impl<'f> Claims<'f> {
         self.compare(entry, found, "the table of contents");
     }
 
-    fn compare(&mut self, claimed: &BlobEntry, found: &BlobEntry, source: &str) {
+    fn compare(&mut self, indexed: &BlobEntry, found: &BlobEntry, source: &str) {
         let lengths = |entry: &BlobEntry| (entry.frame_len, entry.header_len);
-        if lengths(claimed) != lengths(found) {
-            self.is_false(
-                claimed,
+        if lengths(indexed) != lengths(found) {
+            self.mismatch(
+                indexed,
                 &format!("{source}: the length of the frame differs"),
             );
         }
-        for claim in claimed.mismatches(found) {
-            self.is_false(found, &format!("{source}: {claim}"));
+        for mismatch in indexed.mismatches(found) {
+            self.mismatch(found, &format!("{source}: {mismatch}"));
         }
     }
 
-    fn is_false(&mut self, entry: &BlobEntry, what: &str) {
-        self.check.false_claims += 1;
+    fn mismatch(&mut self, entry: &BlobEntry, what: &str) {
+        self.check.mismatches += 1;
         self.list(entry, what.to_owned());
     }
 
@@ -189,9 +189,9 @@ impl<'f> Claims<'f> {
 
     fn finish(mut self) -> IndexCheck {
         for entry in self.entries.clone() {
-            self.is_false(
+            self.mismatch(
                 entry,
-                "the table of contents tells of a blob that is not there",
+                "the table of contents has an entry for a blob that does not exist",
             );
         }
         if let Some(toc) = &self.file.toc {
@@ -208,18 +208,18 @@ impl<'f> Claims<'f> {
             0 => plan.is_sorted() == Some(true),
             _ => plan.is_sorted() != Some(false),
         };
-        let claims = [
+        let checks = [
             (
                 flags.sorted && !is_sorted,
                 "the table of contents: objects are not in order",
             ),
             (
                 flags.history != self.file.header.has(feature::HISTORY),
-                "the table of contents: whether the file is a history is not what the header says",
+                "the table of contents: the header disagrees on whether the file is a history",
             ),
             (
                 flags.locations != self.file.header.has(feature::LOCATIONS),
-                "the table of contents: whether ways have locations is not what the header says",
+                "the table of contents: the header disagrees on whether ways have locations",
             ),
             (
                 plan.any(BlobFlags::DELETED) && !flags.history,
@@ -230,8 +230,8 @@ impl<'f> Claims<'f> {
                 "the table of contents: ways have locations",
             ),
         ];
-        for (_, what) in claims.into_iter().filter(|(is_false, _)| *is_false) {
-            self.is_false(&BlobEntry::default(), what);
+        for (_, what) in checks.into_iter().filter(|(is_wrong, _)| *is_wrong) {
+            self.mismatch(&BlobEntry::default(), what);
         }
     }
 }

@@ -74,7 +74,7 @@ impl<'a> ShardCursor<'a> {
                     id: id_from_rank(object.key.1),
                 };
                 return Err(fail(FormatError::with(format!(
-                    "{id} is out of order although the file claims to be sorted; run `pbfhogg sort` first"
+                    "{id} is out of order although the file declares canonical order; run `pbfhogg sort` first"
                 ))));
             }
             self.last = Some(object.key);

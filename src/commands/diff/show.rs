@@ -125,7 +125,7 @@ fn put_lists(out: &mut String, name: &str, old: Vec<String>, new: Vec<String>) {
     };
     let _ = writeln!(
         out,
-        "    {name} from place {}: {} -> {}",
+        "    {name} from index {}: {} -> {}",
         start + 1,
         part(&old),
         part(&new)

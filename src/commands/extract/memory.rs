@@ -162,7 +162,7 @@ impl Budget {
             return Ok(());
         }
         let cause = format!(
-            "this takes at least {} of memory, and --max-memory allows {}",
+            "at least {} of memory is needed, and --max-memory allows {}",
             human_bytes(BASE_BYTES),
             human_bytes(self.limit)
         );

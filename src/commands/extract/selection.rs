@@ -232,21 +232,21 @@ impl<'a> RegionMembers<'a> {
             return Ok(found);
         }
         let mut located = RegionLookup::new(self.areas, &self.sets);
-        let mut places = Vec::new();
-        let mut place = 0u32;
+        let mut kept = Vec::new();
+        let mut index = 0u32;
         block.for_each_location(|id, location| {
             if let Some(location) = location {
                 let set = located.regions_at(location);
                 if set != EMPTY_SET {
                     found.push((id, set));
-                    places.push(place);
+                    kept.push(index);
                 }
             }
-            place += 1;
+            index += 1;
         })?;
         if hold {
             self.held
-                .add(entry, block, found.len(), || keep_indices(&places, place))?;
+                .add(entry, block, found.len(), || keep_indices(&kept, index))?;
         }
         Ok(found)
     }
@@ -285,9 +285,9 @@ impl<'a> RegionMembers<'a> {
         let mut nodes = self.nodes.walk();
         let sets: Vec<SetNumber> = refs.iter().map(|id| nodes.get(*id)).collect();
         let (mut found, mut nodes, mut start) = (Vec::new(), Vec::new(), 0);
-        let mut places = Vec::new();
+        let mut kept = Vec::new();
         let count = ways.len() as u32;
-        for (place, (way, end)) in (0..).zip(ways) {
+        for (index, (way, end)) in (0..).zip(ways) {
             let range = start..end;
             start = end;
             let of_nodes = sets.get(range.clone()).unwrap_or_default();
@@ -298,7 +298,7 @@ impl<'a> RegionMembers<'a> {
                 continue;
             }
             found.push((way, union));
-            places.push(place);
+            kept.push(index);
             if with_nodes {
                 let refs = refs.get(range).unwrap_or_default();
                 for (id, set) in refs.iter().zip(of_nodes) {
@@ -310,7 +310,7 @@ impl<'a> RegionMembers<'a> {
             }
         }
         self.held
-            .add(entry, block, found.len(), || keep_indices(&places, count))?;
+            .add(entry, block, found.len(), || keep_indices(&kept, count))?;
         Ok((found, sort_and_merge(nodes, &mut algebra)))
     }
 
@@ -432,9 +432,9 @@ impl<'a> RegionMembers<'a> {
 }
 
 /// The script that keeps the objects at some indices of a block of `count` objects; the indices ascend.
-fn keep_indices(places: &[u32], count: u32) -> EditScript {
-    let mut places = places.iter().peekable();
-    EditScript::keeping((0..count).map(|place| places.next_if_eq(&&place).is_some()))
+fn keep_indices(kept: &[u32], count: u32) -> EditScript {
+    let mut kept = kept.iter().peekable();
+    EditScript::keeping((0..count).map(|index| kept.next_if_eq(&&index).is_some()))
 }
 
 /// Adds the regions of `set` to the regions that keep an object.

@@ -8,7 +8,7 @@ use crate::pbf::{BlobEntry, Block};
 
 /// The choice of statistics. Each of them requires a visit to every object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Questions {
+pub struct Statistics {
     /// Whether to collect statistics of metadata and sizes.
     pub extended: bool,
     /// Whether to collect statistics of the coordinates of nodes.
@@ -19,7 +19,7 @@ pub struct Questions {
     pub anomalies: bool,
 }
 
-impl Questions {
+impl Statistics {
     /// Whether any statistics are requested.
     pub const fn any(self) -> bool {
         self.extended || self.nodes || self.locations || self.anomalies
@@ -40,7 +40,7 @@ impl Census {
     /// with [`BlobFlags::SCANNED`](crate::pbf::BlobFlags::SCANNED) does.
     pub(super) fn add_block(
         &mut self,
-        asked: Questions,
+        asked: Statistics,
         entry: &BlobEntry,
         block: &Block<'_>,
     ) -> Result<(), FormatError> {

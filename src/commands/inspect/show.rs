@@ -158,12 +158,12 @@ fn shown_object(element: &Element<'_>) -> ShownObject {
     };
     match element {
         Element::Node(node) => {
-            object.location = visible.then(|| place(node.nano_lat(), node.nano_lon()));
+            object.location = visible.then(|| degrees(node.nano_lat(), node.nano_lon()));
         }
         Element::Way(way) => {
             object.refs = way.refs().collect();
             let locations = way.nano_locations();
-            object.locations = locations.map(|(lat, lon)| place(lat, lon)).collect();
+            object.locations = locations.map(|(lat, lon)| degrees(lat, lon)).collect();
         }
         Element::Relation(relation) => {
             object.members = relation
@@ -179,7 +179,7 @@ fn shown_object(element: &Element<'_>) -> ShownObject {
     object
 }
 
-fn place(nano_lat: i64, nano_lon: i64) -> Degrees {
+fn degrees(nano_lat: i64, nano_lon: i64) -> Degrees {
     Degrees {
         lat: nano_lat as f64 / 1e9,
         lon: nano_lon as f64 / 1e9,

@@ -28,7 +28,7 @@ pub(super) fn read(directory: Option<&Path>, start: Option<[i64; 3]>) -> Result<
         return Ok(start.unwrap_or([1; 3]).map(Numbering::new));
     };
     if !directory.is_dir() {
-        let cause = "there is no such directory for the map of ids: make it first";
+        let cause = "the directory for the map of ids does not exist; create it first";
         return Err(Error::file(directory, cause));
     }
     let stored = read_starts(directory)?;

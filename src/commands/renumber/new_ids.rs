@@ -59,7 +59,7 @@ pub(super) struct Ids<'n> {
     /// The kinds of objects that get new ids.
     kinds: KindSet,
     /// The number of references without a new id whose old id is now the id of another object.
-    pub(super) mistaken: u64,
+    pub(super) ambiguous: u64,
 }
 
 impl<'n> Ids<'n> {
@@ -68,7 +68,7 @@ impl<'n> Ids<'n> {
             numberings,
             walks: numberings.each_ref().map(Numbering::walk),
             kinds,
-            mistaken: 0,
+            ambiguous: 0,
         }
     }
 }
@@ -110,7 +110,7 @@ impl NewIds for Ids<'_> {
         for id in ids {
             match walk.new_id(*id) {
                 Some(new) => *id = new,
-                None => self.mistaken += u64::from(numbering.is_new_id(*id)),
+                None => self.ambiguous += u64::from(numbering.is_new_id(*id)),
             }
         }
     }

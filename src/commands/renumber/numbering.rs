@@ -20,7 +20,7 @@ pub(super) struct Numbering {
     /// The old ids that were numbered after those of `first`, in the order of their numbers.
     later: Vec<i64>,
     /// The index in `later` of each id of `later`.
-    places: FxHashMap<i64, u64>,
+    later_indices: FxHashMap<i64, u64>,
     /// Whether `first` contains the ids of the file's objects and no others.
     is_fresh: bool,
 }
@@ -31,7 +31,7 @@ impl Numbering {
             start,
             first: RankSet::default(),
             later: Vec::new(),
-            places: FxHashMap::default(),
+            later_indices: FxHashMap::default(),
             is_fresh: false,
         }
     }
@@ -61,7 +61,7 @@ impl Numbering {
     pub(super) fn for_each_unknown(&self, ids: &[i64], mut unknown: impl FnMut(i64)) {
         self.first.set().for_each_absent(ids, |index| {
             if let Some(id) = ids.get(index)
-                && !self.places.contains_key(id)
+                && !self.later_indices.contains_key(id)
             {
                 unknown(*id);
             }
@@ -69,7 +69,7 @@ impl Numbering {
     }
 
     fn contains(&self, id: i64) -> bool {
-        self.first.set().contains(id) || self.places.contains_key(&id)
+        self.first.set().contains(id) || self.later_indices.contains_key(&id)
     }
 
     /// Whether `id` is the new id of an old id that has a number.
@@ -94,7 +94,7 @@ impl Numbering {
     /// Gives an id the next number, unless it has one.
     pub(super) fn add(&mut self, id: i64) {
         if !self.contains(id) {
-            self.places.insert(id, self.later.len() as u64);
+            self.later_indices.insert(id, self.later.len() as u64);
             self.later.push(id);
         }
     }
@@ -147,7 +147,7 @@ impl Numbering {
         if !len.is_multiple_of(8) {
             return Err(Error::file(
                 path,
-                "this is no index of ids: its length is no multiple of 8",
+                "this is not an index of ids: its length is no multiple of 8",
             ));
         }
         let mut reader = BufReader::with_capacity(1 << 16, file);
@@ -168,7 +168,7 @@ impl Numbering {
             if numbering.contains(id) {
                 return Err(Error::file(
                     path,
-                    format!("this is no index of ids: {id} comes twice"),
+                    format!("this is not an index of ids: {id} occurs twice"),
                 ));
             }
             numbering.add(id);
@@ -212,7 +212,7 @@ impl NumberWalk<'_> {
     #[inline]
     pub(super) fn new_id(&mut self, id: i64) -> Option<i64> {
         let numbering = self.numbering;
-        let of_later = || Some(numbering.first.set().len() + numbering.places.get(&id)?);
+        let of_later = || Some(numbering.first.set().len() + numbering.later_indices.get(&id)?);
         let number = self.ranks.rank(id).or_else(of_later)?;
         Some(numbering.counted(number))
     }

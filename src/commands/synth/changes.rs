@@ -76,13 +76,13 @@ fn collect(world: &World, days: u32) -> Vec<Day> {
             }
         }
         for mut object in town.into_objects() {
-            let (Lifetime::Changes(day) | Lifetime::Goes(day)) = object.fate else {
+            let (Lifetime::Changes(day) | Lifetime::Goes(day)) = object.lifetime else {
                 continue;
             };
             let Some(changes) = by_day.get_mut(day as usize - 1) else {
                 continue;
             };
-            if matches!(object.fate, Lifetime::Changes(_)) {
+            if matches!(object.lifetime, Lifetime::Changes(_)) {
                 object.change_on(day);
                 changes.modified.push(object);
             } else {

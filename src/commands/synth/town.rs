@@ -13,7 +13,7 @@ type Text = Cow<'static, str>;
 #[derive(Debug, Clone)]
 pub(super) struct SyntheticObject {
     pub(super) id: i64,
-    pub(super) fate: Lifetime,
+    pub(super) lifetime: Lifetime,
     version: u32,
     timestamp: i64,
     mapper: Mapper,
@@ -87,7 +87,7 @@ impl SyntheticObject {
 
     /// The object in its state at the end of a day; `None` if the object is deleted by then.
     fn after(mut self, day: u32) -> Option<Self> {
-        match self.fate {
+        match self.lifetime {
             Lifetime::Changes(changes) if changes <= day => {
                 self.change_on(changes);
                 Some(self)
@@ -188,7 +188,7 @@ impl Town {
     pub(super) fn created_on(&self, kind: ObjectKind, day: u32) -> Vec<SyntheticObject> {
         let houses = self.made[ObjectKind::Way as usize]
             .iter()
-            .filter(|way| way.fate == Lifetime::Neighbour(day));
+            .filter(|way| way.lifetime == Lifetime::Neighbour(day));
         let mut created = Vec::new();
         let mut node = self
             .world
@@ -199,13 +199,13 @@ impl Town {
         for (house, way) in houses.zip(way + 1..) {
             let mut random = Random::seeded(&[8, house.id as u64, u64::from(day)]);
             let (timestamp, mapper) = (time_on(day, &mut random), mapper(&mut random));
-            let (lat, lon) = self.place(random.below(100) as i32, random.below(100) as i32);
+            let (lat, lon) = self.location(random.below(100) as i32, random.below(100) as i32);
             let mut corners = Vec::new();
             let make = |id, tags, body| {
                 let mapper = mapper.clone();
                 SyntheticObject {
                     id,
-                    fate: Lifetime::Stays,
+                    lifetime: Lifetime::Stays,
                     version: 1,
                     timestamp,
                     mapper,
@@ -231,7 +231,7 @@ impl Town {
     }
 
     /// The latitude and longitude, in 1e-7 degree, of a point on a grid that begins at the south-western corner.
-    fn place(&self, north: i32, east: i32) -> (i32, i32) {
+    fn location(&self, north: i32, east: i32) -> (i32, i32) {
         (
             self.corner_e7.0 + north * 1000,
             self.corner_e7.1 + east * 1400,
@@ -239,7 +239,12 @@ impl Town {
     }
 
     /// Adds an object with an id above the last one of its kind, and with random metadata. Returns the id.
-    fn add(&mut self, fate: Lifetime, tags: Vec<(&'static str, Text)>, body: SyntheticBody) -> i64 {
+    fn add(
+        &mut self,
+        lifetime: Lifetime,
+        tags: Vec<(&'static str, Text)>,
+        body: SyntheticBody,
+    ) -> i64 {
         let kind = match body {
             SyntheticBody::Node(..) => ObjectKind::Node,
             SyntheticBody::Way(_) => ObjectKind::Way,
@@ -263,7 +268,7 @@ impl Town {
         let timestamp = day_ends(0) - 1 - age;
         let made = SyntheticObject {
             id,
-            fate,
+            lifetime,
             version: version as u32,
             timestamp,
             mapper,
@@ -274,8 +279,14 @@ impl Town {
         id
     }
 
-    fn node(&mut self, fate: Lifetime, lat: i32, lon: i32, tags: Vec<(&'static str, Text)>) -> i64 {
-        self.add(fate, tags, SyntheticBody::Node(lat, lon))
+    fn node(
+        &mut self,
+        lifetime: Lifetime,
+        lat: i32,
+        lon: i32,
+        tags: Vec<(&'static str, Text)>,
+    ) -> i64 {
+        self.add(lifetime, tags, SyntheticBody::Node(lat, lon))
     }
 
     fn build(&mut self) {
@@ -372,12 +383,12 @@ impl Town {
     /// way.
     fn house(&mut self, number: u64, row: i32, column: i32, house: i32) -> i64 {
         // Every sixteenth house may be a member of a relation, and a member must not be deleted.
-        let fate = if number.is_multiple_of(16) {
+        let lifetime = if number.is_multiple_of(16) {
             Lifetime::Stays
         } else {
-            self.world.fate(self.number, number)
+            self.world.lifetime(self.number, number)
         };
-        let corner_fate = match fate {
+        let corner_lifetime = match lifetime {
             Lifetime::Neighbour(_) => Lifetime::Stays,
             other => other,
         };
@@ -403,11 +414,11 @@ impl Town {
         };
         let mut refs: Vec<i64> = outline
             .into_iter()
-            .map(|(north, east)| self.node(corner_fate, lat + north, lon + east, Vec::new()))
+            .map(|(north, east)| self.node(corner_lifetime, lat + north, lon + east, Vec::new()))
             .collect();
         refs.extend(refs.first().copied());
         let tags = self.house_tags(number);
-        self.add(fate, tags, SyntheticBody::Way(refs))
+        self.add(lifetime, tags, SyntheticBody::Way(refs))
     }
 
     fn house_tags(&mut self, number: u64) -> Vec<(&'static str, Text)> {
@@ -500,7 +511,7 @@ impl Town {
             for step in 0..3 {
                 let at = (line as usize * 5 + step * 3) % streets.len().max(1);
                 members.extend(streets.get(at).map(|&way| (ObjectKind::Way, way, "")));
-                let (lat, lon) = self.place((at * 7 % 100) as i32, (line * 13 % 100) as i32);
+                let (lat, lon) = self.location((at * 7 % 100) as i32, (line * 13 % 100) as i32);
                 let stop = vec![("highway", "bus_stop".into()), ("name", self.street_name())];
                 members.push((
                     ObjectKind::Node,

@@ -85,9 +85,9 @@ impl World {
         )
     }
 
-    /// The fate of the house with a given number in a town. The twelve houses of a group share their day, since mappers
+    /// The lifetime of the house with a given number in a town. The twelve houses of a group share their day, since mappers
     /// edit neighbouring houses together.
-    pub(super) fn fate(&self, town: u64, number: u64) -> Lifetime {
+    pub(super) fn lifetime(&self, town: u64, number: u64) -> Lifetime {
         let mut group = Random::seeded(&[self.seed, 1, town, number / 12]);
         let day = 1 + group.below(u64::from(DAYS)) as u32;
         match Random::seeded(&[self.seed, 2, town, number]).below(20) {

@@ -94,8 +94,8 @@ impl Selection {
                 });
                 selection.kept += count;
                 selection.strips_tags |= keep == Selected::Untagged;
-                if let Some(of_class) = selection.groups.get_mut(group) {
-                    *of_class = keep;
+                if let Some(decision) = selection.groups.get_mut(group) {
+                    *decision = keep;
                 }
             }
         }
@@ -105,7 +105,7 @@ impl Selection {
     /// For each group the indices in `outputs` of the selections that keep the objects of the group, and their
     /// decisions.
     pub(crate) fn by_group(&self, outputs: &[OutputSelection]) -> Vec<Vec<(usize, Selected)>> {
-        let of_class = |group: usize| {
+        let decision = |group: usize| {
             let keeps = outputs
                 .iter()
                 .map(|selection| selection.of(group as GroupId));
@@ -114,7 +114,7 @@ impl Selection {
                 .filter(|(_, keep)| *keep != Selected::Drop);
             keeps.collect()
         };
-        (0..self.groups.len()).map(of_class).collect()
+        (0..self.groups.len()).map(decision).collect()
     }
 }
 

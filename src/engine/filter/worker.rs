@@ -281,8 +281,8 @@ impl Rewriter {
             objects = EditScript::keeping(groups.iter().map(|group| is_kept(*group)));
             self.spliced.clear();
             if put_kept_messages(source.payload, &objects, &mut self.spliced)? {
-                let classes_kept = groups.iter().copied().filter(|group| is_kept(*group));
-                kept = classes_kept.collect::<Vec<_>>();
+                let kept_groups = groups.iter().copied().filter(|group| is_kept(*group));
+                kept = kept_groups.collect::<Vec<_>>();
                 cut = block.with_group(&self.spliced)?;
                 (groups, block) = (kept.as_slice(), &cut);
             }

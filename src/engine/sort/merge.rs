@@ -219,7 +219,7 @@ pub(crate) struct Runs {
 /// decode blobs more often, the cluster is first sorted into runs.
 const MAX_DECODES: u64 = 3;
 
-/// Sorts portions of clusters into runs in a temporary file in `directory`, if the blobs of a cluster overlap so widely
+/// Sorts parts of clusters into runs in a temporary file in `directory`, if the blobs of a cluster overlap so widely
 /// that each would be decoded many times. Returns `None` if no cluster needs runs.
 pub(crate) fn sorted_runs(
     inputs: &[&Input],
@@ -243,12 +243,12 @@ pub(crate) fn sorted_runs(
     let mut runs = Vec::new();
     let mut offset = 0u64;
     for cluster in clusters {
-        let portions = portions(&cluster, shard_bytes);
+        let parts = parts(&cluster, shard_bytes);
         let mut entries: Vec<BlobEntry> = Vec::new();
         Pass::new("sort runs", ctx)
             .with_budget(super::MERGE_BUDGET)
             .run(
-                portions,
+                parts,
                 || {
                     (
                         Sources::new(inputs, ctx),
@@ -301,13 +301,13 @@ fn overlapping_clusters(steps: &[MergeStep]) -> Vec<Arc<Vec<Source>>> {
     found.into_iter().map(|(cluster, _)| cluster).collect()
 }
 
-/// Cuts a cluster into portions of about `shard_bytes` bytes of payload. Each portion becomes a run.
-fn portions(cluster: &Arc<Vec<Source>>, shard_bytes: u64) -> Vec<Shard> {
+/// Cuts a cluster into parts of about `shard_bytes` bytes of payload. Each part becomes a run.
+fn parts(cluster: &Arc<Vec<Source>>, shard_bytes: u64) -> Vec<Shard> {
     // In file order, since neighbours in a file are often in order already.
     let mut blobs = cluster.to_vec();
     blobs.sort_by_key(|source| (source.file, source.entry.offset));
-    let mut portions = Vec::new();
-    let (mut portion, mut bytes) = (Vec::new(), 0);
+    let mut parts = Vec::new();
+    let (mut part, mut bytes) = (Vec::new(), 0);
     let end = |sources| Shard {
         sources,
         from: None,
@@ -316,16 +316,16 @@ fn portions(cluster: &Arc<Vec<Source>>, shard_bytes: u64) -> Vec<Shard> {
     };
     for source in blobs {
         bytes += u64::from(source.entry.payload_len);
-        portion.push(source);
+        part.push(source);
         if bytes >= shard_bytes {
-            portions.push(end(std::mem::take(&mut portion)));
+            parts.push(end(std::mem::take(&mut part)));
             bytes = 0;
         }
     }
-    if !portion.is_empty() {
-        portions.push(end(portion));
+    if !part.is_empty() {
+        parts.push(end(part));
     }
-    portions
+    parts
 }
 
 impl Runs {

@@ -47,13 +47,13 @@ impl Chunk {
     /// ranges of inputs are read into `buffer`.
     pub(super) fn fill(&self, buffer: &mut [u8]) -> Result<()> {
         let mut rest = buffer;
-        for piece in &self.segments {
-            let (place, behind) = rest.split_at_mut(piece.len().min(rest.len()));
-            match piece {
-                Segment::Bytes(bytes) => place.copy_from_slice(bytes),
-                Segment::Range(input, from, _) => input.read_all_at(place, *from)?,
+        for segment in &self.segments {
+            let (part, after) = rest.split_at_mut(segment.len().min(rest.len()));
+            match segment {
+                Segment::Bytes(bytes) => part.copy_from_slice(bytes),
+                Segment::Range(input, from, _) => input.read_all_at(part, *from)?,
             }
-            rest = behind;
+            rest = after;
         }
         Ok(())
     }
@@ -146,8 +146,8 @@ impl<E: Executor> Chunked<E> {
             let len = usize::try_from(left.len)
                 .unwrap_or(CHUNK_LEN)
                 .min(self.room());
-            let piece = Segment::Range(input.clone(), left.from, len);
-            self.current.segments.push(piece);
+            let segment = Segment::Range(input.clone(), left.from, len);
+            self.current.segments.push(segment);
             self.advance(len)?;
             left = left.skip(len as u64);
         }

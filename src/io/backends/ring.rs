@@ -172,8 +172,8 @@ impl Ring {
             chunk.fill(buffer)?;
             self.destination.write_at(buffer, chunk.offset)?;
         }
-        for piece in &chunk.segments {
-            if let Segment::Range(input, from, len) = piece {
+        for segment in &chunk.segments {
+            if let Segment::Range(input, from, len) = segment {
                 input.release(*from, *len as u64);
             }
         }

@@ -306,7 +306,7 @@ struct NewObjects<'a> {
     roles: Vec<Vec<u32>>,
     locations: Vec<(i64, i64)>,
     /// The stored coordinates of the nodes of each object; empty unless it is a way that is written with locations.
-    places: Vec<Vec<(i64, i64)>>,
+    locations_of_way: Vec<Vec<(i64, i64)>>,
 }
 
 impl<'a> NewObjects<'a> {
@@ -316,7 +316,7 @@ impl<'a> NewObjects<'a> {
         tags: Vec::new(),
         roles: Vec::new(),
         locations: Vec::new(),
-        places: Vec::new(),
+        locations_of_way: Vec::new(),
     };
 
     /// Converts `objects`. Returns `None` if the block's units cannot express a time or a location exactly.
@@ -327,7 +327,7 @@ impl<'a> NewObjects<'a> {
         strings: &mut GrowingTable<'_>,
     ) -> Option<Self> {
         let (mut infos, mut tags) = (Vec::new(), Vec::new());
-        let (mut roles, mut locations, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut roles, mut locations, mut locations_of_way) = (Vec::new(), Vec::new(), Vec::new());
         for object in objects {
             let user_sid = strings.id_or_empty(object.info.user.unwrap_or(""));
             infos.push(object.raw_info(units, user_sid)?);
@@ -353,7 +353,7 @@ impl<'a> NewObjects<'a> {
             }
             roles.push(object_roles);
             locations.push(location);
-            places.push(way_places);
+            locations_of_way.push(way_places);
         }
         Some(Self {
             objects,
@@ -361,7 +361,7 @@ impl<'a> NewObjects<'a> {
             tags,
             roles,
             locations,
-            places,
+            locations_of_way,
         })
     }
 
@@ -386,10 +386,13 @@ impl<'a> NewObjects<'a> {
             ObjectBody::Way { refs, .. } => {
                 let [mut run, mut lats, mut lons] = [const { Vec::new() }; 3];
                 put_deltas(&mut run, refs.iter().copied());
-                let places = self.places.get(index).filter(|all| all.len() == refs.len());
-                let places = places.map(Vec::as_slice).unwrap_or_default();
-                put_deltas(&mut lats, places.iter().map(|place| place.0));
-                put_deltas(&mut lons, places.iter().map(|place| place.1));
+                let locations_of_way = self
+                    .locations_of_way
+                    .get(index)
+                    .filter(|all| all.len() == refs.len());
+                let locations_of_way = locations_of_way.map(Vec::as_slice).unwrap_or_default();
+                put_deltas(&mut lats, locations_of_way.iter().map(|place| place.0));
+                put_deltas(&mut lons, locations_of_way.iter().map(|place| place.1));
                 encode_way(&mut message, &mut scratch, &head, [&run, &lats, &lons]);
                 put_bytes_field(group, primitive_group::WAYS, &message);
             }

@@ -122,9 +122,9 @@ impl<'a> Varints<'a> {
     /// so far. Returns the last sum. Sums wrap around; the end of the run is an error.
     #[inline]
     pub fn fill_sums(&mut self, sums: &mut [i64], mut sum: i64) -> Result<i64, FormatError> {
-        for place in sums {
+        for value in sums {
             sum = sum.wrapping_add(zigzag_decode(self.read_branchless()?));
-            *place = sum;
+            *value = sum;
         }
         Ok(sum)
     }

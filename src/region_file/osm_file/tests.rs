@@ -72,7 +72,7 @@ impl Folder {
     }
 }
 
-fn told(shape: &Shape) -> Vec<(&str, usize, bool)> {
+fn described(shape: &Shape) -> Vec<(&str, usize, bool)> {
     let rings = shape.rings();
     rings
         .map(|(ring, is_hole)| (ring.name.as_str(), ring.points.len(), is_hole))
@@ -90,7 +90,7 @@ fn geometry_tells_what_is_a_hole() {
     let folder = Folder::new();
     let shape = read_shape(&folder.osm(&islands()), None);
     let shape = shape.unwrap();
-    let mut rings = told(&shape);
+    let mut rings = described(&shape);
     rings.sort_unstable();
     assert_eq!(
         rings,
@@ -129,7 +129,11 @@ fn compressed_files_and_pbf_give_the_same() {
         files.push(pbf);
     }
     for file in files {
-        assert_eq!(told(&read_shape(&file, None).unwrap()), ISLANDS, "{file:?}");
+        assert_eq!(
+            described(&read_shape(&file, None).unwrap()),
+            ISLANDS,
+            "{file:?}"
+        );
     }
 }
 
@@ -151,7 +155,10 @@ fn without_relations_every_closed_way_is_an_area() {
         + &way(4, &[33, 34, 44, 33])
         + "<relation id='5'><member type='way' ref='1' role=''/><tag k='type' v='route'/></relation>";
     let shape = read_shape(&folder.osm(&body), None).unwrap();
-    assert_eq!(told(&shape), [("way 3", 4, false), ("way 4", 3, false)]);
+    assert_eq!(
+        described(&shape),
+        [("way 3", 4, false), ("way 4", 3, false)]
+    );
 }
 
 #[test]
@@ -161,7 +168,7 @@ fn bare_subareas_of_a_complete_boundary_are_left_out() {
     let parent = relation(7, "boundary", &[(3, "outer")], &[6]);
     let body = nodes() + &way(3, &[22, 82, 88, 28, 22]);
     let shape = read_shape(&folder.osm(&(body.clone() + &bare + &parent)), None).unwrap();
-    assert_eq!(told(&shape), [("relation 7, ring 1", 4, false)]);
+    assert_eq!(described(&shape), [("relation 7, ring 1", 4, false)]);
     assert_eq!(
         folder.error(&(body + &bare)),
         "relation 6, way 1000: the way is not in the file"

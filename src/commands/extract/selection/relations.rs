@@ -75,9 +75,9 @@ impl RegionMembers<'_> {
         let mut found = FoundRelations::default();
         let mut algebra = SetAlgebra::new(&self.sets);
         let types = Types::new(strategy, block);
-        let (mut places, mut place) = (Vec::new(), 0u32);
+        let (mut kept, mut index) = (Vec::new(), 0u32);
         block.for_each_object(|object| {
-            place += 1;
+            index += 1;
             if object.kind != ObjectKind::Relation {
                 return Ok(());
             }
@@ -96,7 +96,7 @@ impl RegionMembers<'_> {
                 return Ok(());
             }
             found.direct.push((id, direct));
-            places.push(place - 1);
+            kept.push(index - 1);
             let completed = match strategy {
                 Strategy::Smart { min_percent, .. } => match types.has(&object)? {
                     true => direct,
@@ -117,7 +117,7 @@ impl RegionMembers<'_> {
             Ok(())
         })?;
         self.held
-            .add(entry, block, places.len(), || keep_indices(&places, place))?;
+            .add(entry, block, kept.len(), || keep_indices(&kept, index))?;
         Ok(found)
     }
 

@@ -1,4 +1,5 @@
-//! Indexes are claims. Every command that decodes a blob detects a false claim about it, and so does `check --index`.
+//! Entries of indexes may be wrong. Every command that decodes a blob detects a wrong entry of it, and so does
+//! `check --index`.
 
 use crate::common::answers::ask;
 use crate::common::craft::{self, Shape};
@@ -59,7 +60,7 @@ fn with_table(plain: &Path, path: &Path, lie: impl Fn(&mut [BlobEntry])) {
 /// The expected cause in the error, and a false change to an entry.
 type Lie = (&'static str, fn(&mut BlobEntry));
 
-/// False claims that every command that reads the blob must detect.
+/// Wrong entries that every command that reads the blob must detect.
 const LIES: [Lie; 6] = [
     ("the number of objects differs", |entry| entry.count += 1),
     ("the number of objects differs", |entry| entry.count -= 1),
@@ -95,7 +96,7 @@ impl Bench {
         self.dir.path().join(name)
     }
 
-    /// Runs every command on a file with a false claim. Each command must report it, except those that `may_pass` knows
+    /// Runs every command on a file with a wrong entry. Each command must report it, except those that `may_pass` knows
     /// not to read the blob.
     fn finds(&self, input: &Path, cause: &str, blob: u32, may_pass: fn(&str) -> bool) {
         let words = [
@@ -189,7 +190,7 @@ fn a_box_that_leaves_nodes_out_is_found_out_where_it_counts() {
 }
 
 #[test]
-fn blobs_that_are_not_in_the_order_that_is_claimed_are_found_out() {
+fn blobs_out_of_the_stated_order_are_detected() {
     let bench = Bench::new();
     let (plain, input) = (bench.path("unsorted.osm.pbf"), bench.path("in.osm.pbf"));
     let mut blocks = blocks();
@@ -201,14 +202,14 @@ fn blobs_that_are_not_in_the_order_that_is_claimed_are_found_out() {
     });
     bench.finds(
         &input,
-        "ids are not in the order that the index claims",
+        "ids are not in the order that the index states",
         2,
         passes_nodes,
     );
 }
 
 #[test]
-fn versions_that_are_not_in_the_order_that_is_claimed_are_found_out() {
+fn versions_out_of_the_stated_order_are_detected() {
     let bench = Bench::new();
     let (plain, input) = (bench.path("history.osm.pbf"), bench.path("in.osm.pbf"));
     let version = |number: i64| Object {
@@ -232,7 +233,7 @@ fn versions_that_are_not_in_the_order_that_is_claimed_are_found_out() {
 }
 
 #[test]
-fn what_is_passed_over_because_of_a_claim_is_counted() {
+fn blobs_skipped_according_to_the_index_are_counted() {
     let bench = Bench::new();
     let input = bench.path("in.osm.pbf");
     with_table(&bench.path("plain.osm.pbf"), &input, |_| ());
@@ -244,16 +245,14 @@ fn what_is_passed_over_because_of_a_claim_is_counted() {
     ] {
         let said = ask(&[command, &[&"-O", &"-o", &output]].concat()).stdout;
         assert!(
-            said.contains(&format!(
-                "{passed_over} passed over, by what the index says"
-            )),
+            said.contains(&format!("{passed_over} skipped according to the index")),
             "{said}"
         );
     }
     // Without an index no blob is skipped.
     let plain = bench.path("plain.osm.pbf");
     let said = ask(&[&"cat", &"-t", &"way", &plain, &"-O", &"-o", &output]).stdout;
-    assert!(!said.contains("passed over"), "{said}");
+    assert!(!said.contains("skipped according"), "{said}");
 }
 
 #[test]
@@ -299,7 +298,10 @@ fn check_index_finds_every_lie_and_every_rotten_bit() {
         let found = said.stdout.lines().filter(|found| found.contains(&line));
         assert_eq!(found.count(), 1, "{cause}: {said:?}");
         assert!(said.stdout.contains("  blob 2 at byte"), "{said:?}");
-        assert!(said.stdout.contains("index: 1 false claim;"), "{said:?}");
+        assert!(
+            said.stdout.contains("index: 1 wrong statement;"),
+            "{said:?}"
+        );
     }
     // A flipped bit in any blob.
     with_table(&plain, &input, |_| ());
