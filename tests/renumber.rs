@@ -199,7 +199,10 @@ fn several_runs_share_a_map() {
     );
     let output = dir.path().join("out.osm.pbf");
     let message = run_fail(&[&"renumber", &first, &"-i", &map, &"-o", &output]);
-    assert!(message.contains("does not exist; create it first"), "{message}");
+    assert!(
+        message.contains("does not exist; create it first"),
+        "{message}"
+    );
     std::fs::create_dir(&map).unwrap();
     run_ok(&[
         &"renumber",

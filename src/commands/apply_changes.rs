@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::file::{BlobPass, BlobPlan, PbfFile, Written};
 use crate::formats::{ChangeSet, read_change_files};
 use crate::io::SizeHint;
-use crate::osm::{NANO_PER_DECIMICRO, ObjectKind, format_timestamp};
+use crate::osm::{ObjectKind, format_timestamp, nano_of_e7};
 use crate::pbf::{BlobFlags, HeaderBlock, feature};
 use crate::runtime::Context;
 use edit::{Applied, Editor, Rules, Tally};
@@ -219,13 +219,12 @@ fn widen_box(header: &mut HeaderBlock, changes: &ChangeSet) -> HeaderBox {
     let Some([left, right, top, bottom]) = header.bbox_nano else {
         return HeaderBox::Kept;
     };
-    let nano = |e7: i32| i64::from(e7) * NANO_PER_DECIMICRO;
     let nodes = changes
         .changes()
         .iter()
         .filter(|change| change.key.0 == ObjectKind::Node);
     let locations = nodes.filter_map(ChangeSet::location);
-    let locations = locations.map(|at| (nano(at.lat_e7()), nano(at.lon_e7())));
+    let locations = locations.map(|at| (nano_of_e7(at.lat_e7()), nano_of_e7(at.lon_e7())));
     let mut wide = [left, right, top, bottom];
     for (lat, lon) in locations {
         let [left, right, top, bottom] = wide;

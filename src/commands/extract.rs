@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions};
 use crate::geometry::{AreaIndex, Shape};
 use crate::io::{OpenOutput, OutputTarget};
-use crate::osm::{Bbox, NANO_PER_DECIMICRO};
+use crate::osm::Bbox;
 use crate::pbf::{BlobEntry, HeaderBlock, InfoFields};
 use crate::runtime::Context;
 use memory::Budget;
@@ -300,16 +300,8 @@ impl Pass<'_> {
 
     fn target(&self, extract: &Extract, output: Option<OpenOutput>) -> Result<FilterOutput> {
         let mut header: HeaderBlock = self.file.header.clone();
-        header.bbox_nano = self.options.set_bounds.then(|| {
-            let bounds = extract.shape.envelope();
-            let edges = [
-                bounds.min_lon_e7,
-                bounds.max_lon_e7,
-                bounds.max_lat_e7,
-                bounds.min_lat_e7,
-            ];
-            edges.map(|edge| i64::from(edge) * NANO_PER_DECIMICRO)
-        });
+        let bounds = self.options.set_bounds.then(|| extract.shape.envelope());
+        header.set_bbox(bounds);
         extract.header.apply(&mut header);
         let output = match output {
             Some(output) => output,

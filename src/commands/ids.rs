@@ -5,7 +5,7 @@ use crate::engine::scan::Scan;
 use crate::error::{Error, Result};
 use crate::file::{BlobPlan, PlanNeeds};
 use crate::index::IdSets;
-use crate::osm::{KindSet, ObjectId, ObjectKind, id_from_rank};
+use crate::osm::{KindSet, ObjectId, ObjectKind};
 use crate::runtime::Context;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -90,13 +90,8 @@ fn read_objects(path: &Path, ids: &mut IdSets, ctx: &Context) -> Result<()> {
     Scan::bare("read ids", &file, &plan, ctx).run(
         |_| true,
         |_, block| {
-            let (mut keys, mut found) = (block.keys(), Vec::new());
-            while let Some((kind, rank)) = keys.next()? {
-                found.push(ObjectId {
-                    kind,
-                    id: id_from_rank(rank),
-                });
-            }
+            let mut found = Vec::new();
+            block.for_each_id(|kind, id| found.push(ObjectId { kind, id }))?;
             Ok(found)
         },
         |found| ids.extend(found),

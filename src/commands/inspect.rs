@@ -14,7 +14,7 @@ pub use extended::{ByKind, Extended};
 use crate::engine::input;
 use crate::error::Result;
 use crate::file::{BlobPass, BlobPlan, BlobReader, IndexKind, PbfFile, PlanNeeds};
-use crate::osm::{Bbox, ObjectKind, TypeThenId, format_timestamp, id_from_rank, id_rank};
+use crate::osm::{Bbox, ObjectKind, TypeThenId, format_timestamp, id_rank};
 use crate::pbf::{BlobEntry, BlobFlags, Block, feature, scan_payload};
 use crate::runtime::Context;
 use census::Census;
@@ -542,12 +542,7 @@ fn count_by_kind(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<[Tall
             None => {
                 let payload = reader.payload(entry)?;
                 let counted = Block::parse_bare(payload).and_then(|block| {
-                    let mut keys = block.keys();
-                    while let Some((kind, rank)) = keys.next()? {
-                        let id = id_from_rank(rank);
-                        tallies[kind as usize].add(1, id, id);
-                    }
-                    Ok(())
+                    block.for_each_id(|kind, id| tallies[kind as usize].add(1, id, id))
                 });
                 counted.map_err(|error| reader.error(entry, error))?;
             }

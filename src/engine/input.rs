@@ -9,7 +9,6 @@ use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions};
 use crate::formats::{Batch, ChangeSet, DocumentHeader, TextFormat, read_start, read_texts};
 use crate::io::{Input, OutputTarget, ScratchFile, SizeHint};
-use crate::osm::NANO_PER_DECIMICRO;
 use crate::pbf::{BlockBuilder, Compression, EncodedBlock, HeaderBlock, feature};
 use crate::runtime::{Context, InputFormat};
 use std::path::Path;
@@ -195,13 +194,8 @@ fn assemble(
 
 /// The header of a converted text: the bounding box, generator and replication state that the text declares.
 fn header(document_header: &DocumentHeader) -> HeaderBlock {
-    let nano = |e7: i32| i64::from(e7) * NANO_PER_DECIMICRO;
     let mut header = HeaderBlock::default();
-    header.bbox_nano = document_header.bbox.map(|bbox| {
-        let [left, right] = [bbox.min_lon_e7, bbox.max_lon_e7].map(nano);
-        let [top, bottom] = [bbox.max_lat_e7, bbox.min_lat_e7].map(nano);
-        [left, right, top, bottom]
-    });
+    header.set_bbox(document_header.bbox);
     header.writing_program = document_header.generator.clone();
     header.replication_timestamp = document_header.replication.timestamp;
     header.replication_sequence = document_header.replication.sequence;

@@ -1,10 +1,9 @@
+use super::nano::nano_of_e7;
 use serde::{Serialize, Serializer};
 use std::fmt;
 
 /// The number of decimicro degrees (1e-7 degree, the unit of the program's coordinates) in a degree.
 pub const DECIMICRO_PER_DEGREE: i64 = 10_000_000;
-/// The number of nanodegrees (the unit of PBF) in a decimicro degree.
-pub const NANO_PER_DECIMICRO: i64 = 100;
 
 /// A bounding box in decimicro degrees (1e-7 degree). Points on the edges belong to the box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,9 +69,8 @@ impl Bbox {
 
     /// Whether a point, in nanodegrees, lies in the box or on its edge.
     pub fn contains_nano(&self, lat: i64, lon: i64) -> bool {
-        let nano = |e7: i32| i64::from(e7) * NANO_PER_DECIMICRO;
-        (nano(self.min_lat_e7)..=nano(self.max_lat_e7)).contains(&lat)
-            && (nano(self.min_lon_e7)..=nano(self.max_lon_e7)).contains(&lon)
+        (nano_of_e7(self.min_lat_e7)..=nano_of_e7(self.max_lat_e7)).contains(&lat)
+            && (nano_of_e7(self.min_lon_e7)..=nano_of_e7(self.max_lon_e7)).contains(&lon)
     }
 
     /// Whether the two boxes have a point in common; a common point on an edge is enough.

@@ -133,10 +133,7 @@ impl<'a> Block<'a> {
                 if !is_wanted(way.id) {
                     continue;
                 }
-                let mut deltas = Delta::new(&way.refs);
-                while !deltas.is_done() {
-                    refs.push(deltas.read()?);
-                }
+                Delta::new(&way.refs).push_all(refs)?;
                 ways.push((way.id, refs.len()));
             }
         }

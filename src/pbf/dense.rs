@@ -180,6 +180,15 @@ impl<'a> Delta<'a> {
         Ok(())
     }
 
+    /// Appends all remaining values to `values`.
+    #[inline]
+    pub(crate) fn push_all(mut self, values: &mut Vec<i64>) -> Result<(), FormatError> {
+        while !self.is_done() {
+            values.push(self.read()?);
+        }
+        Ok(())
+    }
+
     /// Whether every value was read.
     pub(crate) const fn is_done(&self) -> bool {
         self.deltas.is_done()

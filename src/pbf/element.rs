@@ -5,7 +5,7 @@ use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage, version
 use super::outline::{BlockUnits, StringTable};
 use super::wire::zigzag_decode;
 use crate::error::FormatError;
-use crate::osm::{Location, NANO_PER_DECIMICRO, ObjectKind};
+use crate::osm::{Location, ObjectKind, truncated_e7};
 use crate::pbf::wire::{Packed, Varints};
 
 /// The metadata of an object. Attributes that the file does not have are `None`.
@@ -154,12 +154,12 @@ impl<'b> Node<'b> {
 
     /// Latitude in units of 1e-7 degree, truncated.
     pub fn decimicro_lat(&self) -> i32 {
-        saturating_e7(self.nano_lat)
+        truncated_e7(self.nano_lat)
     }
 
     /// Longitude in units of 1e-7 degree, truncated.
     pub fn decimicro_lon(&self) -> i32 {
-        saturating_e7(self.nano_lon)
+        truncated_e7(self.nano_lon)
     }
 
     /// The location, truncated to units of 1e-7 degree; `None` if the coordinates are those of an undefined location.
@@ -186,12 +186,6 @@ impl<'b> Node<'b> {
     pub const fn info(&self) -> Info<'b> {
         self.info
     }
-}
-
-/// Converts nanodegrees to units of 1e-7 degree, truncated and clamped to 32 bits.
-fn saturating_e7(nano: i64) -> i32 {
-    let clamped = (nano / NANO_PER_DECIMICRO).clamp(i64::from(i32::MIN), i64::from(i32::MAX));
-    clamped as i32
 }
 
 /// Iterates over the node ids of a way, delta decoded.
@@ -245,7 +239,7 @@ impl<'b> Way<'b> {
     /// locations.
     pub fn locations(&self) -> impl Iterator<Item = Option<Location>> + use<'b> {
         let locations = self.nano_locations();
-        locations.map(|(lat, lon)| Location::new(saturating_e7(lat), saturating_e7(lon)))
+        locations.map(|(lat, lon)| Location::new(truncated_e7(lat), truncated_e7(lon)))
     }
 
     /// Latitude and longitude of the way's nodes in nanodegrees, in the order of [`refs`](Self::refs); empty if the way

@@ -3,7 +3,7 @@
 use super::schema::header_block;
 use super::wire::{Fields, put_bytes_field, put_sint_field, put_varint_field, zigzag_decode};
 use crate::error::FormatError;
-use crate::osm::{Bbox, NANO_PER_DECIMICRO};
+use crate::osm::{Bbox, ceil_e7, floor_e7, nano_of_e7};
 
 /// Names of features in `required_features` and `optional_features`.
 pub mod feature {
@@ -183,14 +183,27 @@ impl HeaderBlock {
     /// exceeds 32 bits.
     pub fn bbox(&self) -> Option<Bbox> {
         let [left, right, top, bottom] = self.bbox_nano?;
-        let down = |nano: i64| i32::try_from(nano.div_euclid(NANO_PER_DECIMICRO)).ok();
-        let up = |nano: i64| i32::try_from(-(-nano).div_euclid(NANO_PER_DECIMICRO)).ok();
+        let down = |nano| i32::try_from(floor_e7(nano)).ok();
+        let up = |nano| i32::try_from(ceil_e7(nano)).ok();
         Some(Bbox {
             min_lat_e7: down(bottom)?,
             max_lat_e7: up(top)?,
             min_lon_e7: down(left)?,
             max_lon_e7: up(right)?,
         })
+    }
+
+    /// Sets the bounding box.
+    pub fn set_bbox(&mut self, bbox: Option<Bbox>) {
+        self.bbox_nano = bbox.map(|bbox| {
+            let Bbox {
+                min_lat_e7,
+                max_lat_e7,
+                min_lon_e7,
+                max_lon_e7,
+            } = bbox;
+            [min_lon_e7, max_lon_e7, max_lat_e7, min_lat_e7].map(nano_of_e7)
+        });
     }
 }
 

@@ -51,10 +51,7 @@ impl Block<'_> {
             way.check()?;
             ids.clear();
             locations.clear();
-            let mut refs = Delta::new(&way.refs);
-            while !refs.is_done() {
-                ids.push(refs.read()?);
-            }
+            Delta::new(&way.refs).push_all(&mut ids)?;
             let (mut lats, mut lons) = (Delta::new(&way.lats), Delta::new(&way.lons));
             while !lats.is_done() {
                 locations.push(self.location(lats.read()?, lons.read()?));

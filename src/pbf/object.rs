@@ -10,7 +10,7 @@ use super::outline::{BlockUnits, StringTable};
 use super::raw_element::{RawElement, RawForm};
 use super::wire::{Packed, Varints, put_sint};
 use crate::error::FormatError;
-use crate::osm::{Location, NANO_PER_DECIMICRO, ObjectKind, TypeThenId, id_from_rank, id_rank};
+use crate::osm::{Location, ObjectKind, TypeThenId, id_from_rank, id_rank, nano_of_e7, nearest_e7};
 type TagList<'a> = List<'a, (&'a str, &'a str)>;
 
 /// A node, way or relation that does not depend on a block, and so can be written to another block or outlive its own.
@@ -197,10 +197,7 @@ fn read_way(
     refs: &mut Vec<i64>,
     locations: &mut Vec<Option<Location>>,
 ) -> Result<(), FormatError> {
-    let mut ids = Delta::new(&way.refs);
-    while !ids.is_done() {
-        refs.push(ids.read()?);
-    }
+    Delta::new(&way.refs).push_all(refs)?;
     let (mut lats, mut lons) = (Delta::new(&way.lats), Delta::new(&way.lons));
     while !lats.is_done() {
         locations.push(nearest_location(units, lats.read()?, lons.read()?));
@@ -286,20 +283,12 @@ fn nearest_location(units: &BlockUnits, lat: i64, lon: i64) -> Option<Location> 
     )
 }
 
-/// Nanodegrees in units of 1e-7 degree, rounded and clamped to 32 bits.
-fn nearest_e7(nano: i64) -> i32 {
-    let rounded = nano.div_euclid(NANO_PER_DECIMICRO)
-        + i64::from(nano.rem_euclid(NANO_PER_DECIMICRO) >= NANO_PER_DECIMICRO / 2);
-    rounded.clamp(i32::MIN.into(), i32::MAX.into()) as i32
-}
-
 /// Latitude and longitude of a location as a block with the given units stores them; `None` if the units cannot express
 /// them exactly.
 pub(crate) fn raw_location(units: &BlockUnits, location: Option<Location>) -> Option<(i64, i64)> {
     let (lat_e7, lon_e7) = Location::stored_e7(location);
     let raw = |value_e7: i32, offset: i64| {
-        let nano = i64::from(value_e7) * NANO_PER_DECIMICRO;
-        exact_quotient(nano.checked_sub(offset)?, units.granularity)
+        exact_quotient(nano_of_e7(value_e7).checked_sub(offset)?, units.granularity)
     };
     Some((
         raw(lat_e7, units.lat_offset)?,

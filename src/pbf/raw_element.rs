@@ -11,7 +11,7 @@ use super::messages::{
 use super::object::exact_quotient;
 use super::outline::BlockUnits;
 use crate::error::FormatError;
-use crate::osm::{NANO_PER_DECIMICRO, ObjectKind, TypeThenId, id_rank};
+use crate::osm::{ObjectKind, TypeThenId, id_rank, is_exact_e7};
 use crate::pbf::wire::Packed;
 
 /// One object of a block, with the block's units and string ids.
@@ -87,11 +87,8 @@ impl<'a> RawElement<'a> {
     /// Whether a [`Location`](crate::osm::Location) can express the coordinates of this element exactly. True for ways
     /// and relations; locations in ways are not checked.
     pub(crate) fn has_exact_location(&self, units: &BlockUnits) -> Result<bool, FormatError> {
-        let is_exact = |nano: i64| {
-            nano % NANO_PER_DECIMICRO == 0 && i32::try_from(nano / NANO_PER_DECIMICRO).is_ok()
-        };
         let location = self.nano_location(units)?;
-        Ok(location.is_none_or(|(lat, lon)| is_exact(lat) && is_exact(lon)))
+        Ok(location.is_none_or(|(lat, lon)| is_exact_e7(lat) && is_exact_e7(lon)))
     }
 
     /// Whether two elements are stored identically, except for the ids of dense nodes, which are not compared. The

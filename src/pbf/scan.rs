@@ -8,7 +8,7 @@ use super::outline::{BlockOutline, BlockUnits, Message, check_string_count, stri
 use super::schema::{object, relation, string_table, way};
 use super::wire::{Field, Fields, Value};
 use crate::error::FormatError;
-use crate::osm::{Bbox, NANO_PER_DECIMICRO, ObjectKind};
+use crate::osm::{Bbox, ObjectKind, ceil_e7, floor_e7};
 use crate::pbf::wire::{Varints, count_varints};
 use twox_hash::XxHash3_64;
 
@@ -263,16 +263,11 @@ impl Bounds {
     /// Adds the smallest and the largest stored latitude and longitude. If one is beyond 180 degrees, returns `false`
     /// and adds nothing.
     fn add_box(&mut self, lats: [i64; 2], lons: [i64; 2], units: &BlockUnits) -> bool {
-        let down = |nano: i64| nano.div_euclid(NANO_PER_DECIMICRO);
-        let up = |nano: i64| {
-            nano.saturating_add(NANO_PER_DECIMICRO - 1)
-                .div_euclid(NANO_PER_DECIMICRO)
-        };
         let edges = [
-            down(units.nano_lat(lats[0])),
-            up(units.nano_lat(lats[1])),
-            down(units.nano_lon(lons[0])),
-            up(units.nano_lon(lons[1])),
+            floor_e7(units.nano_lat(lats[0])),
+            ceil_e7(units.nano_lat(lats[1])),
+            floor_e7(units.nano_lon(lons[0])),
+            ceil_e7(units.nano_lon(lons[1])),
         ];
         const WORLD: i64 = 1_800_000_000;
         if edges.iter().any(|edge| edge.abs() > WORLD) {

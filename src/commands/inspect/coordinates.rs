@@ -1,7 +1,7 @@
 //! Statistics of the coordinates of nodes, and of the coordinates in ways.
 
 use crate::error::FormatError;
-use crate::osm::{Bbox, Degrees, NANO_PER_DECIMICRO, ObjectKind, id_from_rank};
+use crate::osm::{Bbox, Degrees, NANO_PER_DECIMICRO, ObjectKind, floor_e7, id_from_rank};
 use crate::pbf::{Block, RawElement};
 use serde::Serialize;
 
@@ -114,8 +114,8 @@ impl NodeStatistics {
         self.easternmost = Some(east.1);
         self.northernmost = Some(north.1);
         let mut bbox = Bbox::EMPTY;
-        let e7 = |nano: i64| nano.div_euclid(NANO_PER_DECIMICRO) as i32;
-        let e7_up = |nano: i64| -(nano.div_euclid(NANO_PER_DECIMICRO) as i32);
+        let e7 = |nano| floor_e7(nano) as i32;
+        let e7_up = |nano| -e7(nano);
         bbox.add(e7(south.0), e7(west.0));
         bbox.add(e7_up(north.0), e7_up(east.0));
         self.bbox = Some(bbox);

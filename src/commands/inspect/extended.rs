@@ -113,13 +113,10 @@ impl Extended {
         if entry.flags.has(BlobFlags::STRICT) {
             return Ok(());
         }
-        let mut keys = block.keys();
         let mut last = None;
-        while let Some(key) = keys.next()? {
-            self.versions_in_a_row += u64::from(last == Some(key));
-            last = Some(key);
-        }
-        Ok(())
+        block.for_each_id(|kind, id| {
+            self.versions_in_a_row += u64::from(last.replace((kind, id)) == Some((kind, id)));
+        })
     }
 
     fn add_times(&mut self, seconds: i64) {

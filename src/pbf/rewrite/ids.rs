@@ -154,10 +154,7 @@ fn patch_way(
 ) -> Result<(), FormatError> {
     let way = WayRefs::parse(message)?;
     scratch.ids.clear();
-    let mut refs = Delta::new(&way.refs);
-    while !refs.is_done() {
-        scratch.ids.push(refs.read()?);
-    }
+    Delta::new(&way.refs).push_all(&mut scratch.ids)?;
     new.references(ObjectKind::Node, &mut scratch.ids);
     let id = new_id(new, ObjectKind::Way, object_id(message, ObjectKind::Way)?);
     replace(
