@@ -4,16 +4,18 @@
 //! cargo bench --bench commands                     every job
 //! cargo bench --bench commands -- cat sort         some jobs
 //! cargo bench --bench commands -- --runs 9 --dataset s --markdown
+//! cargo bench --bench commands -- --against ../before/target/release/pbfhogg
 //! cargo bench --bench commands -- --plot cat,sort-indexed=growth.svg
 //! ```
 //!
-//! Exit status 1 if a job fails its gate, 2 on errors. Every run is appended to `bench-results/runs.jsonl`.
+//! `--against` runs another build of the program in place of the other programs. The gate of every job is then that this
+//! build takes at most 3 % more time. Exit status 1 if a job fails its gate, 2 on errors. Every run is appended to `bench-results/runs.jsonl`.
 
 mod config;
 mod measure;
 mod report;
 
-use config::{Config, Job};
+use config::{Config, Gate, Job};
 use measure::Usage;
 use report::{Row, Store};
 use std::path::{Path, PathBuf};
@@ -24,6 +26,8 @@ struct Options {
     jobs: Vec<String>,
     runs: usize,
     dataset: Option<String>,
+    /// Another build of the program, which is measured in place of the peers.
+    against: Option<PathBuf>,
     markdown: bool,
     /// Job names, and the SVG file that their curves are drawn to.
     plot: Option<(Vec<String>, PathBuf)>,
@@ -34,6 +38,7 @@ fn options() -> Result<Options, String> {
         jobs: Vec::new(),
         runs: 5,
         dataset: None,
+        against: None,
         markdown: false,
         plot: None,
     };
@@ -46,6 +51,7 @@ fn options() -> Result<Options, String> {
             "--markdown" => options.markdown = true,
             "--runs" => options.runs = value()?.parse().map_err(|_| "--runs takes a number")?,
             "--dataset" => options.dataset = Some(value()?),
+            "--against" => options.against = Some(value()?.into()),
             "--plot" => {
                 let value = value()?;
                 let (jobs, path) = value
@@ -93,7 +99,7 @@ fn run() -> Result<bool, String> {
         .filter(|(name, _)| options.jobs.is_empty() || options.jobs.contains(name))
     {
         let dataset = options.dataset.as_deref().unwrap_or(&job.dataset);
-        match measure_job(&config, name, job, dataset, options.runs, &store) {
+        match measure_job(&config, name, job, dataset, &options, &store) {
             Ok(row) => {
                 eprintln!("{}", row.line());
                 rows.push(row);
@@ -102,7 +108,7 @@ fn run() -> Result<bool, String> {
         }
     }
     // Gates apply only to the job's own data set.
-    let gated = options.dataset.is_none();
+    let gated = options.dataset.is_none() || options.against.is_some();
     if options.markdown {
         print!("{}", report::markdown(&rows, &config.peer_versions()));
     } else {
@@ -119,44 +125,54 @@ fn run() -> Result<bool, String> {
 
 fn measure_job(
     config: &Config,
-    name: &str,
+    job_name: &str,
     job: &Job,
     dataset: &str,
-    runs: usize,
+    options: &Options,
     store: &Store,
 ) -> Result<Row, String> {
     let inputs = config.inputs(dataset)?;
     let ours = inputs.fill(&job.run, "ours")?;
     let program = PathBuf::from(env!("CARGO_BIN_EXE_pbfhogg"));
-    let peer = job
-        .peer
-        .as_ref()
-        .and_then(|peer| config.peers.get(peer))
-        .filter(|peer| peer.is_there());
-    let theirs = inputs.fill(&job.against, "theirs")?;
-    let (mut our_usage, mut their_usage) = (Vec::new(), Vec::new());
-    // The first run of each program warms the page cache and does not count.
-    for run in 0..=runs {
-        let usage = measure::run(&program, &ours, job.status)?;
-        let other = peer
-            .map(|peer| measure::run(Path::new(&peer.program), &theirs, job.peer_status()))
-            .transpose()?;
-        if run > 0 {
-            store.add(name, dataset, "pbfhogg", &usage, &inputs)?;
-            our_usage.push(usage);
-            if let (Some(other), Some(peer)) = (other, &job.peer) {
-                store.add(name, dataset, peer, &other, &inputs)?;
-                their_usage.push(other);
+    let peer = match &options.against {
+        Some(program) => Some(("other build", program.clone(), &job.run, job.status)),
+        None => job.peer.as_ref().and_then(|name| {
+            let peer = config.peers.get(name).filter(|peer| peer.is_there())?;
+            let program = PathBuf::from(&peer.program);
+            Some((name.as_str(), program, &job.against, job.peer_status()))
+        }),
+    };
+    let mut runs = vec![("pbfhogg", program, ours, job.status, Vec::new())];
+    if let Some((name, program, arguments, status)) = peer {
+        let arguments = inputs.fill(arguments, "theirs")?;
+        runs.push((name, program, arguments, status, Vec::new()));
+    }
+    // The first run of each program warms the page cache and does not count. The order alternates.
+    for run in 0..=options.runs {
+        for (name, program, arguments, status, usages) in &mut runs {
+            let usage = measure::run(program, arguments, *status)?;
+            if run > 0 {
+                store.add(job_name, dataset, name, &usage, &inputs)?;
+                usages.push(usage);
             }
         }
+        runs.reverse();
     }
     inputs.clean();
+    runs.sort_by_key(|(name, ..)| *name != "pbfhogg");
+    let mut medians = runs
+        .iter()
+        .map(|(name, .., usages)| Some(((*name).to_owned(), Usage::median(usages)?)));
+    let (_, ours) = medians.next().flatten().ok_or("no run")?;
     Ok(Row {
-        job: name.to_owned(),
+        job: job_name.to_owned(),
         about: job.about.clone(),
         dataset: dataset.to_owned(),
-        ours: Usage::median(&our_usage).ok_or("no run")?,
-        peer: job.peer.clone().zip(Usage::median(&their_usage)),
-        gate: job.gate,
+        ours,
+        peer: medians.next().flatten(),
+        gate: match options.against {
+            Some(_) => Some(Gate::NOT_SLOWER),
+            None => job.gate,
+        },
     })
 }

@@ -45,7 +45,7 @@ impl Row {
     pub fn line(&self) -> String {
         let peer = match (&self.peer, self.ratio()) {
             (Some((name, theirs)), Some(ratio)) => format!(
-                "{name} {:.2} s ({:.2} s cpu), ratio {ratio:.2}",
+                "{name} {:.2} s ({:.2} s cpu), ratio {ratio:.3}",
                 theirs.wall, theirs.cpu
             ),
             _ => "no peer".into(),
