@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// Keep the objects with certain tags, and what they refer to
 ///
 /// An object is kept if one of the expressions matches one of its tags. The members of kept relations and the nodes of
-/// kept ways are kept, too, through any number of steps, unless -R is given.
+/// kept ways are kept, too, recursively, unless -R is given.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg tags-filter berlin.osm.pbf w/highway -o streets.osm.pbf

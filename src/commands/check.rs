@@ -371,7 +371,8 @@ impl Check<'_> {
         self.nested.extend(found.nested);
     }
 
-    /// Counts a violation, and lists it if it is among the first.
+    /// Counts a violation. Keeps it for the list if it is among the first [`Options::max_listed`] violations in file
+    /// order.
     fn violation(&mut self, position: (usize, Position), violation: IdViolation) {
         let counter = if violation.duplicate {
             &mut self.summary.duplicates

@@ -28,7 +28,7 @@ pub struct Options {
     /// Whether only the last change of each object is written: the change with the highest version and, for this
     /// version, the latest timestamp.
     pub simplify: bool,
-    /// The name of the writing program in the output; `None` for this program's name and version.
+    /// The attribute `generator` of the output. If `None`, the name and version of this program.
     pub generator: Option<String>,
 }
 

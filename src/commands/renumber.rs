@@ -37,8 +37,8 @@ pub struct Options {
     pub output: OutputOptions,
     /// The kinds of objects that get new ids. References to objects of other kinds stay.
     pub kinds: KindSet,
-    /// The first new ids of nodes, ways and relations. No first id may be 0, which is not checked. New ids count
-    /// downwards from a negative first id. `None` for the first ids that `directory` records, or else 1 for each kind.
+    /// The first new id of nodes, ways and relations. Must not be 0, which is not checked. From a negative first id,
+    /// new ids count downwards. If `None`, the first ids that `directory` records are used, or 1 for each kind.
     pub start: Option<[i64; 3]>,
     /// The directory that keeps the map of ids from one run to the next; `None` to keep no map.
     pub directory: Option<PathBuf>,

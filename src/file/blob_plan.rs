@@ -66,9 +66,10 @@ impl IndexKind {
 pub enum PlanNeeds {
     /// Offset and length. Other facts are available only if an index has them.
     Frames,
-    /// Also kinds, id range and number of objects, which every index has.
+    /// Offset, length, kinds, id range and number of objects, which every index has.
     Ranges,
-    /// Also whether the objects within the blob are in canonical order, which per-blob indexes do not record.
+    /// The facts of [`Ranges`](Self::Ranges), and whether the objects within the blob are in canonical order, which
+    /// per-blob indexes do not record.
     Order,
     /// The same facts as for [`Order`](Self::Order), decoded from each blob. Indexes are ignored.
     Rescan,

@@ -53,8 +53,8 @@ struct Builder {
     max_weight: usize,
 }
 
-/// Converts an index or a length of a list of the tree to 32 bits. The limit on the weight keeps
-/// all of them below 2^32.
+/// Converts an index into a list of the tree, or the length of such a list, to 32 bits. It fits, because `max_weight`
+/// limits the lists to fewer than 2^32 elements.
 fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }

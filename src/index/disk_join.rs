@@ -48,7 +48,7 @@ pub(crate) struct DiskJoin {
 struct ReadLists {
     /// All lists with a smaller index were read.
     end: usize,
-    /// Indexes from `end` on of lists that were read.
+    /// The lists that were read before a list with a smaller index: their indexes are greater than `end`.
     later: BTreeSet<usize>,
 }
 

@@ -23,8 +23,8 @@ const CHUNK_OVERHEAD: u64 = (size_of::<Closed>() + 48) as u64;
 pub enum StoreForm {
     /// Pages of 512 neighbouring ids, with eight bytes per id. Pages without nodes are not allocated.
     Dense,
-    /// Eight bytes per node and a set of ids, which takes one bit per id in a chunk with many nodes, and two bytes per
-    /// node in a chunk with few nodes.
+    /// Eight bytes per node, and a set of the ids of the nodes. A chunk with many nodes stores the set as a bitmap (one
+    /// bit per possible id), a chunk with few nodes as a list (two bytes per node).
     Sparse,
 }
 

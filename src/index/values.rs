@@ -142,8 +142,8 @@ impl Values {
         }
     }
 
-    /// The number of an offset, as [`get`](Self::get) returns it. Fast for ascending offsets: a list is searched from
-    /// index `at` on, and `at` is set to the index at which the list contains the offset or would contain it.
+    /// Returns the same as [`get`](Self::get), and is fast for offsets in ascending order: a list of offsets is searched
+    /// from index `at` on. Sets `at` to the index of the offset, or to the index at which it would be inserted.
     #[inline]
     pub(super) fn get_near(&self, offset: u16, at: &mut usize) -> u32 {
         let (Self::SameNumber(offsets, _) | Self::Array(offsets, _)) = self else {

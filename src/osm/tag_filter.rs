@@ -8,7 +8,7 @@ pub enum StringMatcher {
     Any,
     /// Matches this string.
     Equal(String),
-    /// Matches each of these strings: `a,b`.
+    /// Matches any one of these strings: `a,b`.
     OneOf(Vec<String>),
     /// Matches strings that begin with this text: `addr:*`.
     Prefix(String),

@@ -4,7 +4,7 @@ use super::schema::{blob, blob_header};
 use super::wire::{Fields, put_bytes_field, put_bytes_head, put_varint_field, varint_len};
 use crate::error::FormatError;
 
-/// The size in bytes of the length that a frame begins with.
+/// The size in bytes of the length field at the start of a frame.
 pub const FRAME_PREFIX_LEN: usize = 4;
 /// A BlobHeader must be smaller than this many bytes (wiki: 64 KiB).
 pub const MAX_BLOB_HEADER_LEN: u32 = 64 * 1024;

@@ -8,8 +8,8 @@ use crate::error::FormatError;
 use crate::osm::{ObjectKind, TypeThenId, id_rank};
 use crate::pbf::wire::Varints;
 
-/// Walks the keys of a [`Block`]'s objects in file order. Metadata is decoded only by
-/// [`version_info`](Self::version_info).
+/// Walks over the kind and the id of each object of a [`Block`], in file order. Metadata is decoded only if
+/// [`version_info`](Self::version_info) is called.
 pub(crate) struct ElementKeys<'a> {
     messages: std::slice::Iter<'a, BlockMessage<'a>>,
     current: Current<'a>,

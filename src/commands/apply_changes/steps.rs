@@ -197,7 +197,7 @@ struct Neighbours {
     count: u32,
     /// The length of the payloads in bytes.
     bytes: u64,
-    /// Whether at least one of the blobs is rewritten anyway.
+    /// Whether at least one of the blobs is rewritten even if they are not joined.
     any_edited: bool,
 }
 

@@ -20,7 +20,7 @@ const MAX_CACHE_BYTES: u64 = 96 << 20;
 const BYTES_PER_OUTPUT: u64 = 3_000_000;
 /// Bytes per blob: its entry in the plan, and in the copy of the plan by which the outputs are written.
 const BYTES_PER_BLOB: u64 = 2 * size_of::<BlobEntry>() as u64;
-/// Bytes per kept id: in a pass over one region, and in a pass over several.
+/// Bytes per kept id: in a pass for one region, and in a pass for several.
 const BYTES_PER_ID: [u64; 2] = [2, 6];
 /// The factor, as numerator and denominator, from the number of nodes in the regions to the number of ids to plan for.
 /// It allows for the nodes of ways outside of the regions, ways and relations, spare capacity, and the sampling error.

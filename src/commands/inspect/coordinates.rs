@@ -77,9 +77,8 @@ impl NodeStatistics {
         Ok(())
     }
 
-    /// Extends the extreme coordinates. `found` has the coordinates of the western, southern, eastern and northern
-    /// edge, in nanodegrees, each with the id of its node. East and north have the opposite sign, so that the smaller
-    /// of two coordinates is always the one to keep.
+    /// Extends the bounding box of the nodes by `found`: its west, south, east and north edge in nanodegrees, each with
+    /// the id of the node on that edge. East and north are negated, so that of two edges the smaller one is kept.
     fn add_edges(&mut self, found: [(i64, i64); 4]) {
         let edges = self.edges.get_or_insert(found);
         for (edge, found) in edges.iter_mut().zip(found) {

@@ -226,8 +226,9 @@ impl NumberWalk<'_> {
         }
     }
 
-    /// Does the same as [`objects`](Self::objects) for ids in canonical order without gaps, whose numbers are
-    /// consecutive: only the first and the last id are looked up. Returns `false`, and changes nothing, for other ids.
+    /// A fast path of [`objects`](Self::objects). If the numbering is new in this run and no other numbered id lies
+    /// between `ids`, which are in canonical order, only the first and the last id are looked up. Otherwise returns
+    /// `false` and changes nothing.
     fn neighbours(&mut self, ids: &mut [i64]) -> bool {
         let (Some(first), Some(last)) = (ids.first(), ids.last()) else {
             return false;

@@ -132,8 +132,8 @@ impl<'a> FilterWorker<'a> {
     }
 }
 
-/// The outputs that keep a blob whole, and those that keep a part of it. A payload that is not `is_whole` lacks objects
-/// of the blob.
+/// Splits the outputs into those that get all objects of a blob and those that get some. `is_whole` is `false` if the
+/// payload lacks objects of the blob; then only [`FilterItem::copied_to`] get all.
 fn split_outputs(
     item: &FilterItem,
     selection: &Selection,

@@ -14,7 +14,7 @@ use crate::pbf::wire::{
 pub(crate) struct WayNodes {
     /// The ids of the nodes, way by way.
     pub refs: Vec<i64>,
-    /// The id of each way and the index in `refs` at which its nodes end.
+    /// The id of each way, and the end of its nodes in `refs` (exclusive).
     pub ways: Vec<(i64, usize)>,
 }
 
