@@ -1,9 +1,10 @@
 //! A parsed block: its strings, its units, and its messages with the columns of dense nodes.
 
-use super::dense::{Delta, DenseNodes};
+use super::dense::Delta;
 use super::keys::ElementKeys;
+use super::message_list::{BlockMessage, MessageList, Messages};
 use super::messages::{ObjectOutline, RelationMessage, WayRefs};
-use super::outline::{BlockOutline, BlockUnits, Group, Message, StringTable};
+use super::outline::{BlockOutline, BlockUnits, Group, StringTable};
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
 use crate::pbf::RawElements;
@@ -11,33 +12,15 @@ use crate::pbf::RawElements;
 /// A parsed PrimitiveBlock: its messages are found, and the columns of each DenseNodes message have the same length.
 /// Objects are decoded on access.
 ///
-/// A block borrows its payload. Parsing it takes 16 bytes of memory for each string, and 24 for each way, relation and
-/// plain node.
+/// A block borrows its payload. Parsing it takes 16 bytes of memory for each string, and eight for each way, relation
+/// and plain node.
 #[derive(Debug)]
 pub struct Block<'a> {
     pub(crate) strings: StringTable<'a>,
     pub(crate) units: BlockUnits,
     payload: &'a [u8],
     string_table: &'a [u8],
-    messages: Vec<BlockMessage<'a>>,
-}
-
-/// One message of a block's groups.
-#[derive(Debug)]
-pub(super) enum BlockMessage<'a> {
-    /// A DenseNodes message with at least one node.
-    Dense(Box<DenseNodes<'a>>),
-    /// The message of a single object, undecoded.
-    Single(ObjectKind, &'a [u8]),
-}
-
-impl BlockMessage<'_> {
-    pub(super) const fn kind(&self) -> ObjectKind {
-        match self {
-            Self::Dense(_) => ObjectKind::Node,
-            Self::Single(kind, _) => *kind,
-        }
-    }
+    messages: MessageList<'a>,
 }
 
 impl<'a> Block<'a> {
@@ -57,9 +40,9 @@ impl<'a> Block<'a> {
     /// Finds the messages and leaves the string table empty, for passes that need ids and references only.
     pub(crate) fn parse_bare(payload: &'a [u8]) -> Result<Self, FormatError> {
         let outline = BlockOutline::parse(payload)?;
-        let mut messages = Vec::new();
+        let mut messages = MessageList::new(payload)?;
         for group in &outline.groups {
-            find_messages(group, &mut messages)?;
+            messages.add(group)?;
         }
         Ok(Self {
             strings: StringTable::default(),
@@ -99,8 +82,8 @@ impl<'a> Block<'a> {
     where
         'a: 'b,
     {
-        let mut messages = Vec::new();
-        find_messages(&Group(group), &mut messages)?;
+        let mut messages = MessageList::new(group)?;
+        messages.add(&Group(group))?;
         Ok(Block {
             strings: self.strings.clone(),
             units: self.units,
@@ -127,7 +110,7 @@ impl<'a> Block<'a> {
         refs: &mut Vec<i64>,
         ways: &mut Vec<(i64, usize)>,
     ) -> Result<(), FormatError> {
-        for message in &self.messages {
+        for message in self.messages() {
             if let BlockMessage::Single(ObjectKind::Way, bytes) = message {
                 let way = WayRefs::parse(bytes)?;
                 if !is_wanted(way.id) {
@@ -145,7 +128,7 @@ impl<'a> Block<'a> {
         &self,
         mut visit: impl FnMut(i64, ObjectKind, i64),
     ) -> Result<(), FormatError> {
-        for message in &self.messages {
+        for message in self.messages() {
             if let BlockMessage::Single(ObjectKind::Relation, bytes) = message {
                 let relation = RelationMessage::parse(bytes)?;
                 relation.check(usize::MAX)?;
@@ -164,13 +147,13 @@ impl<'a> Block<'a> {
     /// Whether the block has nodes.
     pub(crate) fn has_nodes(&self) -> bool {
         let is_nodes = |message: &BlockMessage<'_>| message.kind() == ObjectKind::Node;
-        self.messages.iter().any(is_nodes)
+        self.messages().any(|message| is_nodes(&message))
     }
 
     /// The number of ways that carry the coordinates of their nodes.
     pub(crate) fn count_located_ways(&self) -> Result<u64, FormatError> {
         let mut count = 0;
-        for message in &self.messages {
+        for message in self.messages() {
             if let BlockMessage::Single(ObjectKind::Way, bytes) = message {
                 count += u64::from(ObjectOutline::parse(bytes)?.has_locations);
             }
@@ -180,18 +163,18 @@ impl<'a> Block<'a> {
 
     /// The kind and the number of the objects; `None` if the block has no objects or objects of several kinds.
     pub(crate) fn single_kind(&self) -> Option<(ObjectKind, usize)> {
-        let kind = self.messages.first()?.kind();
-        let counts = self.messages.iter().map(|message| match message {
+        let kind = self.messages().next()?.kind();
+        let counts = self.messages().map(|message| match message {
             BlockMessage::Dense(dense) => dense.len(),
             BlockMessage::Single(..) => 1,
         });
         let count = counts.sum();
-        let is_single = self.messages.iter().all(|message| message.kind() == kind);
+        let is_single = self.messages().all(|message| message.kind() == kind);
         is_single.then_some((kind, count))
     }
 
-    pub(super) fn messages(&self) -> &[BlockMessage<'a>] {
-        &self.messages
+    pub(super) fn messages(&self) -> Messages<'_> {
+        self.messages.iter()
     }
 
     /// The keys of the objects in file order.
@@ -201,35 +184,6 @@ impl<'a> Block<'a> {
 
     /// The objects in file order.
     pub(crate) fn cursor(&self) -> RawElements<'_> {
-        RawElements::new(&self.messages)
+        RawElements::new(self.messages())
     }
-}
-
-/// Appends the messages of a group. Empty DenseNodes messages are left out.
-fn find_messages<'a>(
-    group: &Group<'a>,
-    messages: &mut Vec<BlockMessage<'a>>,
-) -> Result<(), FormatError> {
-    use ObjectKind::{Node, Relation, Way};
-    group.try_for_each(|message| {
-        // An empty message takes two bytes in a payload but 24 bytes in `messages`: it is refused or left out.
-        messages.push(match message {
-            Message::Node([]) | Message::Way([]) | Message::Relation([]) => {
-                return Err(FormatError::new("object without id"));
-            }
-            Message::Dense(bytes) => {
-                let dense = DenseNodes::parse(bytes)?;
-                if dense.is_empty() {
-                    // Fails if the message has tags although it has no nodes.
-                    return dense.raw_nodes().next().map(drop);
-                }
-                BlockMessage::Dense(Box::new(dense))
-            }
-            Message::Node(bytes) => BlockMessage::Single(Node, bytes),
-            Message::Way(bytes) => BlockMessage::Single(Way, bytes),
-            Message::Relation(bytes) => BlockMessage::Single(Relation, bytes),
-            Message::Other => return Ok(()),
-        });
-        Ok(())
-    })
 }

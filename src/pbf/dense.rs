@@ -349,6 +349,7 @@ pub struct DenseNodesIter<'b> {
 }
 
 impl<'b> DenseNodesIter<'b> {
+    #[inline(always)]
     fn resolve(&self, raw: &RawNode<'b>) -> Result<Node<'b>, FormatError> {
         let mut ids = Varints::new(raw.keys_vals);
         while !ids.is_done() {
@@ -367,6 +368,7 @@ impl<'b> DenseNodesIter<'b> {
 impl<'b> Iterator for DenseNodesIter<'b> {
     type Item = Result<Node<'b>, FormatError>;
 
+    #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
         match self.nodes.next() {
             Ok(raw) => raw.map(|raw| self.resolve(&raw)),

@@ -1,6 +1,7 @@
 //! Nodes, ways and relations as views that borrow from a block. An object is checked before its view is handed out.
 
-use super::block::{Block, BlockMessage};
+use super::block::Block;
+use super::message_list::BlockMessage;
 use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage, version_number};
 use super::outline::{BlockUnits, StringTable};
 use super::wire::zigzag_decode;
@@ -393,12 +394,13 @@ impl Block<'_> {
         &self,
         mut visit: impl FnMut(Element<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.messages()
-            .iter()
-            .try_for_each(|message| match message {
-                BlockMessage::Dense(dense) => dense
-                    .iter(&self.strings, self.units)
-                    .try_for_each(|node| visit(Element::Node(node?))),
+        for message in self.messages() {
+            match message {
+                BlockMessage::Dense(dense) => {
+                    for node in dense.iter(&self.strings, self.units) {
+                        visit(Element::Node(node?))?;
+                    }
+                }
                 BlockMessage::Single(ObjectKind::Node, bytes) => {
                     let message = NodeMessage::parse(bytes)?;
                     visit(Element::Node(Node {
@@ -407,7 +409,7 @@ impl Block<'_> {
                         nano_lon: self.units.nano_lon(message.lon),
                         tags: Tags::beside(&self.strings, &message.keys, &message.values)?,
                         info: Info::resolve(&message.info, &self.units, &self.strings)?,
-                    }))
+                    }))?;
                 }
                 BlockMessage::Single(ObjectKind::Way, bytes) => {
                     let message = WayMessage::parse(bytes)?;
@@ -417,7 +419,7 @@ impl Block<'_> {
                         units: self.units,
                         tags: Tags::beside(&self.strings, &message.keys, &message.values)?,
                         info: self.resolve_info(message.info)?,
-                    }))
+                    }))?;
                 }
                 BlockMessage::Single(ObjectKind::Relation, bytes) => {
                     let message = RelationMessage::parse(bytes)?;
@@ -427,9 +429,11 @@ impl Block<'_> {
                         strings: &self.strings,
                         tags: Tags::beside(&self.strings, &message.keys, &message.values)?,
                         info: self.resolve_info(message.info)?,
-                    }))
+                    }))?;
                 }
-            })
+            }
+        }
+        Ok(())
     }
 
     fn resolve_info(&self, message: Option<&[u8]>) -> Result<Info<'_>, FormatError> {

@@ -1,8 +1,9 @@
 //! A view of an object that answers single questions: its id, its tags by string id, its references. Only the fields
 //! that an answer needs are decoded.
 
-use super::block::{Block, BlockMessage};
+use super::block::Block;
 use super::dense::{Delta, next_tag_run};
+use super::message_list::BlockMessage;
 use super::messages::{RelationMessage, WayRefs, object_id};
 use super::schema::object;
 use super::wire::Fields;
@@ -31,7 +32,7 @@ impl<'a> Block<'a> {
     ) -> Result<(), FormatError> {
         for message in self.messages() {
             match message {
-                BlockMessage::Single(kind, bytes) => visit(ElementView::message(*kind, bytes))?,
+                BlockMessage::Single(kind, bytes) => visit(ElementView::message(kind, bytes))?,
                 BlockMessage::Dense(dense) => {
                     let (mut ids, mut tags) = (Delta::new(&dense.ids), dense.keys_vals.values());
                     for _ in 0..dense.len() {
@@ -52,7 +53,7 @@ impl<'a> Block<'a> {
     ) -> Result<(), FormatError> {
         for message in self.messages() {
             match message {
-                BlockMessage::Single(found, bytes) if *found == kind => {
+                BlockMessage::Single(found, bytes) if found == kind => {
                     ElementView::message(kind, bytes).any_tag(|key, value| {
                         visit(key, value);
                         false

@@ -1,7 +1,8 @@
 //! Walking over the kinds and ids of the objects in a block, without decoding the objects.
 
-use super::block::{Block, BlockMessage};
+use super::block::Block;
 use super::dense::{Delta, DenseNodes, STRIDE};
+use super::message_list::{BlockMessage, Messages};
 use super::messages;
 use super::messages::{ObjectOutline, RawInfo};
 use crate::error::FormatError;
@@ -11,7 +12,7 @@ use crate::pbf::wire::Varints;
 /// Walks over the kind and the id of each object of a [`Block`], in file order. Metadata is decoded only if
 /// [`version_info`](Self::version_info) is called.
 pub(crate) struct ElementKeys<'a> {
-    messages: std::slice::Iter<'a, BlockMessage<'a>>,
+    messages: Messages<'a>,
     current: Current<'a>,
 }
 
@@ -55,7 +56,7 @@ impl VersionInfo {
 impl<'a> ElementKeys<'a> {
     pub(crate) fn new(block: &'a Block<'a>) -> Self {
         Self {
-            messages: block.messages().iter(),
+            messages: block.messages(),
             current: Current::None,
         }
     }
@@ -78,8 +79,8 @@ impl<'a> ElementKeys<'a> {
                 }
                 Some(BlockMessage::Single(kind, message)) => {
                     self.current = Current::Message(message);
-                    let id = messages::object_id(message, *kind)?;
-                    return Ok(Some((*kind, id_rank(id))));
+                    let id = messages::object_id(message, kind)?;
+                    return Ok(Some((kind, id_rank(id))));
                 }
             }
         }
@@ -111,7 +112,7 @@ impl Block<'_> {
         for message in self.messages() {
             match message {
                 BlockMessage::Single(kind, message) => {
-                    visit(*kind, messages::object_id(message, *kind)?);
+                    visit(kind, messages::object_id(message, kind)?);
                 }
                 BlockMessage::Dense(dense) => {
                     let mut deltas = Delta::new(&dense.ids);

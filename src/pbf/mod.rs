@@ -21,6 +21,7 @@ mod id_facts;
 mod intern;
 mod keys;
 mod list;
+mod message_list;
 mod messages;
 mod node_locations;
 mod object;

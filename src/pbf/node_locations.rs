@@ -1,7 +1,8 @@
 //! The locations that a block stores for its nodes and in its ways.
 
-use super::block::{Block, BlockMessage};
+use super::block::Block;
 use super::dense::{Delta, DenseNodes, STRIDE, next_tag_run};
+use super::message_list::BlockMessage;
 use super::messages::{NodeMessage, WayMessage};
 use crate::error::FormatError;
 use crate::osm::{DECIMICRO_PER_DEGREE, Location, NANO_PER_DECIMICRO, ObjectKind};

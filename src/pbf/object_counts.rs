@@ -1,8 +1,9 @@
 //! Counts of objects, tags and metadata attributes in a block. Dense nodes are counted column by column, without
 //! decoding them one by one.
 
-use super::block::{Block, BlockMessage};
+use super::block::Block;
 use super::dense::{Delta, DenseNodes};
+use super::message_list::BlockMessage;
 use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage};
 use super::outline::StringTable;
 use crate::error::FormatError;

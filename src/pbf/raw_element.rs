@@ -1,10 +1,10 @@
 //! The elements of a block as the block stores them, for merging and patching.
 
-use super::block::BlockMessage;
 use super::block_encoder::BlockEncoder;
 use super::dense::{RawNode, RawNodes};
 use super::element_view::ElementView;
 use super::intern::SourceStrings;
+use super::message_list::{BlockMessage, Messages};
 use super::messages::{
     NodeMessage, ObjectOutline, RawInfo, RelationMessage, WayMessage, object_id,
 };
@@ -199,14 +199,14 @@ fn rescale(node: &mut RawNode<'_>, units: &BlockUnits) -> bool {
 /// Walks the objects of a [`Block`].
 #[derive(Debug)]
 pub(crate) struct RawElements<'a> {
-    messages: std::slice::Iter<'a, BlockMessage<'a>>,
+    messages: Messages<'a>,
     dense: Option<RawNodes<'a>>,
 }
 
 impl<'a> RawElements<'a> {
-    pub(super) fn new(messages: &'a [BlockMessage<'a>]) -> Self {
+    pub(super) fn new(messages: Messages<'a>) -> Self {
         Self {
-            messages: messages.iter(),
+            messages,
             dense: None,
         }
     }
@@ -229,7 +229,7 @@ impl<'a> RawElements<'a> {
                 None => return Ok(None),
                 Some(BlockMessage::Dense(dense)) => self.dense = Some(dense.raw_nodes()),
                 Some(BlockMessage::Single(kind, message)) => {
-                    return single(*kind, message).map(Some);
+                    return single(kind, message).map(Some);
                 }
             }
         }

@@ -3,9 +3,10 @@
 //! An entry from a table of contents or a per-blob index may contradict its blob: the blob may have been changed since,
 //! or the index may have been wrong from the start. Every blob that is decoded is compared with its entry.
 
-use super::block::{Block, BlockMessage};
+use super::block::Block;
 use super::entry::{BlobEntry, BlobFlags};
 use super::id_facts::IdFacts;
+use super::message_list::BlockMessage;
 use super::messages::{NodeMessage, object_id};
 use super::outline::{BlockOutline, Message};
 use super::scan::{Bounds, scan_payload};
