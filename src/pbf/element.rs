@@ -120,6 +120,7 @@ impl<'b> Tags<'b> {
 impl<'b> Iterator for Tags<'b> {
     type Item = (&'b str, &'b str);
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let key = self.keys.read().ok()?;
         let value = self.values.as_mut().unwrap_or(&mut self.keys).read().ok()?;
@@ -287,6 +288,7 @@ pub struct Members<'b> {
 impl<'b> Iterator for Members<'b> {
     type Item = Member<'b>;
 
+    #[inline]
     fn next(&mut self) -> Option<Member<'b>> {
         Some(Member {
             id: self.ids.next()?,

@@ -150,6 +150,7 @@ pub(crate) struct WayMessage<'a> {
 }
 
 impl<'a> WayMessage<'a> {
+    #[inline(always)]
     pub(crate) fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
         let (mut way, mut id) = (Self::default(), OnlyId::default());
         let mut fields = Fields::new(message);

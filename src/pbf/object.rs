@@ -302,6 +302,7 @@ pub(crate) fn exact_quotient(value: i64, divisor: i64) -> Option<i64> {
 }
 
 /// Appends values as zigzag-coded deltas. The first delta is from 0.
+#[inline]
 pub(crate) fn put_deltas(out: &mut Vec<u8>, values: impl IntoIterator<Item = i64>) {
     let mut last = 0i64;
     for value in values {
