@@ -20,10 +20,7 @@ pub(crate) const fn ceil_e7(nano: i64) -> i64 {
         .div_euclid(NANO_PER_DECIMICRO)
 }
 
-/// Nanodegrees in units of 1e-7 degree, truncated and clamped to 32 bits: for the locations of [`Element`], as other
-/// programs read them.
-///
-/// [`Element`]: crate::pbf::Element
+/// Nanodegrees in units of 1e-7 degree, truncated and clamped to 32 bits: for the locations that the library returns.
 pub(crate) fn truncated_e7(nano: i64) -> i32 {
     (nano / NANO_PER_DECIMICRO).clamp(i32::MIN.into(), i32::MAX.into()) as i32
 }
