@@ -349,6 +349,7 @@ pub struct DenseNodesIter<'b> {
 }
 
 impl<'b> DenseNodesIter<'b> {
+    // Forced, like `next`: copying the node out of both takes 12 % of a visit.
     #[inline(always)]
     fn resolve(&self, raw: &RawNode<'b>) -> Result<Node<'b>, FormatError> {
         let mut ids = Varints::new(raw.keys_vals);

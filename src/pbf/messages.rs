@@ -150,6 +150,7 @@ pub(crate) struct WayMessage<'a> {
 }
 
 impl<'a> WayMessage<'a> {
+    // Forced, so that the caller builds the large value in place: copying it takes 4 % of a visit to a way.
     #[inline(always)]
     pub(crate) fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
         let (mut way, mut id) = (Self::default(), OnlyId::default());
