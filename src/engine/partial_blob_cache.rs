@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// The minimum ratio of all objects of a cached blob to its kept objects.
-const LEAST_OF: usize = 4;
+const MIN_RATIO: usize = 4;
 /// The estimated number of bytes that a cached blob occupies in addition to its payload.
-const A_BLOB: u64 = (size_of::<(BlobEntry, Vec<u8>)>() * 2) as u64;
+const BYTES_PER_BLOB: u64 = (size_of::<(BlobEntry, Vec<u8>)>() * 2) as u64;
 
 /// Payloads of blobs without the objects that no output keeps, by the offset of the blob in the file. Several threads
 /// may add blobs at the same time.
@@ -40,7 +40,7 @@ impl PartialBlobCache {
         kept: usize,
         script: impl FnOnce() -> EditScript,
     ) -> Result<(), FormatError> {
-        let is_little = kept > 0 && kept * LEAST_OF <= entry.count as usize;
+        let is_little = kept > 0 && kept * MIN_RATIO <= entry.count as usize;
         // Only a content hash proves that the entry describes the blob. A blob without a hash is decoded again when it
         // is written, and compared with its entry then.
         let is_true = entry.flags.has(BlobFlags::HASHED) && entry.kinds.single().is_some();
@@ -52,7 +52,7 @@ impl PartialBlobCache {
             return Ok(());
         }
         cut.shrink_to_fit();
-        let bytes = cut.len() as u64 + A_BLOB;
+        let bytes = cut.len() as u64 + BYTES_PER_BLOB;
         let take = |left: u64| left.checked_sub(bytes);
         let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
         match self.left.fetch_update(set, fetch, take) {

@@ -16,7 +16,7 @@ const BASE: u64 = 32 << 20;
 /// Bytes of memory per worker: a frame, its payload, the payload with locations, and the nodes of its ways.
 const BYTES_PER_JOB: u64 = 20 << 20;
 /// Bytes per blob: its entry in the plan and in copies of the plan.
-const A_BLOB: u64 = 3 * size_of::<BlobEntry>() as u64;
+const BYTES_PER_BLOB: u64 = 3 * size_of::<BlobEntry>() as u64;
 /// Bytes of temporary files per reference. Real files take 5 to 7.
 const A_REFERENCE: u64 = 8;
 /// The approximate number of blobs in the sample that the number of references is estimated from.
@@ -102,7 +102,7 @@ impl Memory {
         let mut memory = Self {
             nodes: 0,
             lists: parts.with_ways().count() as u64,
-            fixed: BASE + ctx.jobs as u64 * BYTES_PER_JOB + blobs * A_BLOB,
+            fixed: BASE + ctx.jobs as u64 * BYTES_PER_JOB + blobs * BYTES_PER_BLOB,
             dense: 0,
             sparse: 0,
             limit: options

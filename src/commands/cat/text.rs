@@ -124,7 +124,8 @@ impl TextWorker {
         }
     }
 
-    /// Returns the encoded text of a blob's objects of wanted kinds, the number of these objects, and the unrepresentable.
+    /// Returns the encoded text of a blob's objects of wanted kinds, the number of these objects, and the
+    /// counts of values that the text cannot represent.
     fn encode_blob(
         &mut self,
         reader: &mut BlobReader<'_>,
