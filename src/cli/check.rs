@@ -191,23 +191,23 @@ fn index_text(out: &mut String, path: &str, index: &IndexCheck) {
             ),
         };
     }
-    let _ = match (index.damaged, index.mismatches) {
+    let _ = match (index.damaged, index.differences) {
         (0, 0) if index.blobs == 0 => writeln!(out, "index: no blobs to compare"),
         (0, 0) if index.in_table + index.with_blob_index == 0 => {
             writeln!(out, "index: none; every blob can be read")
         }
         (0, 0) => writeln!(out, "index: every blob matches its entry"),
         (damaged, 0) => writeln!(out, "index: {} damaged", show::counted(damaged, "blob")),
-        (0, mismatches) => writeln!(
+        (0, differences) => writeln!(
             out,
             "index: {}; `pbfhogg cat --force` makes a new index",
-            show::counted(mismatches, "wrong statement")
+            show::counted(differences, "difference")
         ),
-        (damaged, mismatches) => writeln!(
+        (damaged, differences) => writeln!(
             out,
             "index: {} damaged, {}",
             show::counted(damaged, "blob"),
-            show::counted(mismatches, "wrong statement")
+            show::counted(differences, "difference")
         ),
     };
 }

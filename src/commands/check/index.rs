@@ -20,7 +20,7 @@ pub struct IndexCheck {
     /// The number of blobs that cannot be decoded.
     pub damaged: u64,
     /// The number of differences between blobs and the indexes that describe them.
-    pub mismatches: u64,
+    pub differences: u64,
     /// The problems in file order, at most as many as [`Options::max_listed`](super::Options::max_listed).
     pub listed: Vec<Finding>,
 }
@@ -39,7 +39,7 @@ pub struct Finding {
 impl IndexCheck {
     /// The number of problems, listed or not.
     pub const fn problems(&self) -> u64 {
-        self.damaged + self.mismatches
+        self.damaged + self.differences
     }
 }
 
@@ -108,7 +108,7 @@ impl<'f> IndexComparison<'f> {
             max_listed,
         };
         if let Some(problem) = &file.toc_problem {
-            comparison.mismatch(&BlobEntry::default(), problem);
+            comparison.differs(&BlobEntry::default(), problem);
         }
         comparison
     }
@@ -135,7 +135,7 @@ impl<'f> IndexComparison<'f> {
     }
 
     /// Takes the entries of the table of contents up to the given blob, and returns the entry of that blob, if there is
-    /// one. Entries before it, for which there is no blob, are recorded as mismatches.
+    /// one. Entries before it, for which there is no blob, are counted as differences.
     fn entry_of(&mut self, blob: &BlobEntry) -> Option<&'f BlobEntry> {
         while let Some(entry) = self.entries.as_slice().first()
             && entry.offset <= blob.offset
@@ -144,7 +144,7 @@ impl<'f> IndexComparison<'f> {
             if entry.offset == blob.offset {
                 return Some(entry);
             }
-            self.mismatch(
+            self.differs(
                 entry,
                 "the table of contents has an entry for a blob that does not exist",
             );
@@ -154,7 +154,7 @@ impl<'f> IndexComparison<'f> {
 
     fn in_table(&mut self, found: &BlobEntry) {
         let Some(entry) = self.entry_of(found) else {
-            self.mismatch(found, "the table of contents has no entry for this blob");
+            self.differs(found, "the table of contents has no entry for this blob");
             return;
         };
         self.check.in_table += 1;
@@ -165,18 +165,18 @@ impl<'f> IndexComparison<'f> {
     fn compare(&mut self, indexed: &BlobEntry, found: &BlobEntry, source: &str) {
         let lengths = |entry: &BlobEntry| (entry.frame_len, entry.header_len);
         if lengths(indexed) != lengths(found) {
-            self.mismatch(
+            self.differs(
                 indexed,
                 &format!("{source}: the length of the frame differs"),
             );
         }
         for mismatch in indexed.mismatches(found) {
-            self.mismatch(found, &format!("{source}: {mismatch}"));
+            self.differs(found, &format!("{source}: {mismatch}"));
         }
     }
 
-    fn mismatch(&mut self, entry: &BlobEntry, what: &str) {
-        self.check.mismatches += 1;
+    fn differs(&mut self, entry: &BlobEntry, what: &str) {
+        self.check.differences += 1;
         self.list(entry, what.to_owned());
     }
 
@@ -189,7 +189,7 @@ impl<'f> IndexComparison<'f> {
 
     fn finish(mut self) -> IndexCheck {
         for entry in self.entries.clone() {
-            self.mismatch(
+            self.differs(
                 entry,
                 "the table of contents has an entry for a blob that does not exist",
             );
@@ -231,7 +231,7 @@ impl<'f> IndexComparison<'f> {
             ),
         ];
         for (_, what) in checks.into_iter().filter(|(is_wrong, _)| *is_wrong) {
-            self.mismatch(&BlobEntry::default(), what);
+            self.differs(&BlobEntry::default(), what);
         }
     }
 }
