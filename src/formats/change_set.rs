@@ -269,7 +269,7 @@ impl ChangeSet {
 
     /// Replaces the locations of the nodes of all created and modified ways. `find` gets the id of each node and the
     /// location that the change file gives for the node.
-    pub(crate) fn locate_ways(
+    pub(crate) fn set_way_locations(
         &mut self,
         mut find: impl FnMut(i64, Option<Location>) -> Option<Location>,
     ) {

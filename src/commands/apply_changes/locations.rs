@@ -321,7 +321,7 @@ impl Locations {
     /// Sets the coordinates of the ways among the changes. The location of a node comes from its change, from the base
     /// or, if neither exists, from the change of the way.
     pub(super) fn locate(&self, changes: &mut ChangeSet) {
-        changes.locate_ways(|id, given| {
+        changes.set_way_locations(|id, given| {
             let known = self.moved.get(&id).or_else(|| self.known.get(&id));
             known.copied().unwrap_or(given)
         });
