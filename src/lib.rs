@@ -54,9 +54,10 @@ pub mod region_file;
 #[doc(hidden)]
 pub mod runtime;
 
-pub use engine::{ElementWriter, HeaderOption, HeaderOptions, OutputOptions};
+pub use engine::{ElementWriter, Format, HeaderOption, HeaderOptions, OutputOptions};
 pub use error::{Error, FormatError, Result};
 pub use file::{BlobPlan, BlobReader, ElementReader, PbfFile, PlanNeeds, WriteOptions, Written};
+pub use formats::{TextCompression, TextFormat, TextOptions, Visibility, WayLocations};
 pub use io::{Input, OutputTarget};
 pub use osm::{Bbox, KindSet, Location, ObjectId, ObjectKind};
 pub use pbf::{

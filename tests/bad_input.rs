@@ -529,13 +529,18 @@ fn wrong_paths_and_options_are_refused_before_anything_is_written() {
     std::fs::write(&input, craft::plain_file(&[block()])).unwrap();
     let nowhere = bench.path("no/such/folder/out.osm.pbf");
     assert!(run_fail(&[&"cat", &input, &"-o", &nowhere]).contains("out.osm.pbf"));
-    let other = bench.path("out.osm.bz2");
-    assert!(run_fail(&[&"sort", &input, &"-o", &other]).contains("-f pbf"));
-    let message = run_fail(&[&"sort", &input, &"-f", &"opl", &"-o", &output]);
-    assert!(
-        message.contains("`pbfhogg cat` makes text of it"),
-        "{message}"
-    );
+    let other = bench.path("out.txt");
+    assert!(run_fail(&[&"sort", &input, &"-o", &other]).contains("-f sets it"));
+    for (format, cause) in [
+        ("opl.xz", "expected pbf, osm"),
+        ("opl,colour=true", "is not an option of a format"),
+        ("opl,add_metadata=age", "'age' is not true"),
+        ("osm,locations_on_ways=maybe", "expected true or false"),
+        ("pbf,pbf_compression_level=13", "zlib has levels 1 to 12"),
+    ] {
+        let message = run_fail(&[&"sort", &input, &"-f", &format, &"-o", &output]);
+        assert!(message.contains(cause), "{format}: {message}");
+    }
     let message = run_fail(&[&"cat", &missing, &"-o", &output]);
     assert_eq!(message.matches("No such file").count(), 1, "{message}");
     bench.nothing_left(&[]);

@@ -14,6 +14,7 @@ mod extract;
 mod extract_awkward;
 mod extract_output;
 mod extract_regions;
+mod formats;
 mod getid;
 mod index;
 mod index_entries;

@@ -28,7 +28,7 @@ pub struct Args {
     #[arg(required = true, value_name = "CHANGE")]
     changes: Vec<PathBuf>,
     /// Output file; - is standard output
-    #[arg(short, long, value_name = "FILE", required_unless_present = "in_place")]
+    #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Replace the base by the result once it is complete
     #[arg(long, conflicts_with = "output")]
@@ -49,20 +49,17 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<Answer> {
     let ctx = args.run.context();
-    let output = match &args.output {
-        Some(path) => args.write.target(path)?,
-        None if args.base.as_os_str() == "-" => {
+    let output = match () {
+        _ if !args.in_place => args.write.output(args.output.as_deref())?,
+        _ if args.base.as_os_str() == "-" => {
             anyhow::bail!("--in-place needs a file to replace, not standard input")
         }
-        None => OutputTarget::File {
-            path: args.base.clone(),
-            overwrite: true,
-        },
+        _ => args.write.in_place(&args.base)?,
     };
     let options = apply_changes::Options {
         base: args.base.clone(),
         changes: args.changes.clone(),
-        output: args.write.output(output),
+        output,
         locations_on_ways: args
             .locations_on_ways
             .then_some(match args.keep_untagged_nodes {
@@ -108,9 +105,8 @@ fn report(output: &OutputTarget, summary: &Summary) -> String {
     }
     let _ = writeln!(
         out,
-        "  {}, {}: {} copied, {} rewritten",
-        show::objects(summary.written.objects),
-        show::counted(summary.written.blobs, "blob"),
+        "  {}: {} copied, {} rewritten",
+        show::written(&summary.written),
         show::number(summary.blobs_copied),
         show::number(summary.blobs_rewritten),
     );

@@ -1,6 +1,7 @@
 use super::args::{Attribute, KindArgs, OutputArgs, RunArgs};
 use super::{Answer, show, sort};
 use crate::commands::{self, cat};
+use crate::engine::Format;
 use anyhow::Result;
 use std::path::PathBuf;
 
@@ -56,14 +57,9 @@ pub fn run(args: &Args) -> Result<Answer> {
         };
         return sort::run_with(&options, &args.run, &ctx);
     }
-    let format = args.output.write.format(&args.output.output)?;
     let options = cat::Options {
         inputs: args.inputs.clone(),
-        output: args.output.write.output(match format {
-            cat::Format::Pbf => args.output.target()?,
-            cat::Format::Text(..) => args.output.text_target(),
-        }),
-        format,
+        output: args.output.options()?,
         kinds: args.kinds.set(),
         clean: Attribute::all_of(&args.clean),
         rescan: args.force,
@@ -71,21 +67,11 @@ pub fn run(args: &Args) -> Result<Answer> {
     let summary = cat::run(&options, &ctx)?;
     args.run
         .report(&ctx, &summary, &options.output.target, || {
-            let written = &summary.written;
-            if format != cat::Format::Pbf {
-                let (objects, bytes) = (show::objects(written.objects), show::bytes(written.bytes));
-                return format!(
-                    "{}: {objects}, {bytes}\n",
-                    options.output.target.path().display()
-                );
-            }
             format!(
-                "{}: {}, {}, {}{}\n",
+                "{}: {}{}\n",
                 options.output.target.path().display(),
-                show::objects(summary.written.objects),
-                show::counted(summary.written.blobs, "blob"),
-                show::bytes(summary.written.bytes),
-                if summary.written.sorted {
+                show::written(&summary.written),
+                if summary.written.sorted && options.output.format == Format::Pbf {
                     ", sorted"
                 } else {
                     ""

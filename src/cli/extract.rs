@@ -1,6 +1,6 @@
-use super::args::{Attribute, RunArgs, WriteArgs, parse_size};
+use super::args::{Attribute, FormatSpec, OutputArgs, RunArgs, Stdout, parse_size};
 use super::{Answer, show};
-use crate::cli::args::Stdout;
+use crate::OutputOptions;
 use crate::commands::HeaderOption;
 use crate::commands::extract::{self, Extract, Extracted, RelationTypes, Strategy, Summary};
 use crate::geometry::{Shape, parse_bbox};
@@ -59,18 +59,8 @@ pub struct Args {
     /// Number of regions to cut out in one pass over the input [default: as many as --max-memory allows]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_regions_per_pass: Option<u32>,
-    /// Output file; - is standard output
-    #[arg(
-        short,
-        long,
-        value_name = "FILE",
-        required_unless_present = "config",
-        conflicts_with = "config",
-        help_heading = "Common options"
-    )]
-    output: Option<PathBuf>,
     #[command(flatten)]
-    write: WriteArgs,
+    output: OutputArgs,
     #[command(flatten)]
     run: RunArgs,
 }
@@ -86,7 +76,7 @@ struct RegionArgs {
     #[arg(short, long, value_name = "FILE")]
     polygon: Option<PathBuf>,
     /// A file with many regions and their outputs
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", conflicts_with = "output")]
     config: Option<PathBuf>,
 }
 
@@ -180,13 +170,17 @@ impl Args {
     }
 
     fn single(&self, shape: Shape) -> Result<Vec<Extract>> {
-        let Some(output) = &self.output else {
-            bail!("no output was given: use -o");
-        };
+        let OutputOptions {
+            target,
+            format,
+            header,
+            ..
+        } = self.output.options()?;
         Ok(vec![Extract {
             shape,
-            output: self.write.target(output)?,
-            header: self.write.header(),
+            output: target,
+            format,
+            header,
         }])
     }
 
@@ -200,12 +194,9 @@ impl Args {
                 let output = extract.output.display();
                 crate::Error::file(path, format!("extract {output}: {error}"))
             };
-            let format = extract.output_format.as_deref();
-            if format.is_some_and(|format| !matches!(format, "pbf" | "osm.pbf" | "osh.pbf")) {
-                let format = format.unwrap_or_default();
-                return Err(about(format!("the output is PBF, not {format}")).into());
-            }
-            let mut header = self.write.header();
+            let format = extract.output_format.as_deref().map(FormatSpec::parse);
+            let format = format.transpose().map_err(about)?;
+            let mut header = self.output.write.header();
             for (key, value) in &extract.output_header {
                 match (key.as_str(), value) {
                     // Without an option, the output has the field of the input, or for `generator` the default.
@@ -218,17 +209,14 @@ impl Args {
                 }
             }
             let output = directory.join(&extract.output);
-            let output = match format {
-                // An explicit format allows any ending of the file name.
-                Some(_) => OutputTarget::File {
-                    path: output,
-                    overwrite: self.write.overwrite,
-                },
-                None => self.write.target(&output)?,
-            };
+            let output = self
+                .output
+                .write
+                .output_as(Some(&output), format.as_ref())?;
             extracts.push(Extract {
                 shape: extract.shape,
-                output,
+                output: output.target,
+                format: output.format,
                 header,
             });
         }
@@ -245,7 +233,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         strategy,
         set_bounds: args.set_bounds,
         clean: Attribute::all_of(&args.clean),
-        write: args.write.options(),
+        write: args.output.write.options()?,
         max_memory: args.max_memory,
         max_regions_per_pass: args.max_regions_per_pass.map(|most| most as usize),
     };

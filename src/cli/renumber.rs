@@ -1,4 +1,4 @@
-use super::args::{KindArgs, RunArgs, WriteArgs};
+use super::args::{KindArgs, OutputArgs, RunArgs};
 use super::{Answer, show};
 use crate::commands::renumber::{self, Orphans, show_index};
 use crate::osm::ObjectKind;
@@ -49,17 +49,8 @@ pub struct Args {
     orphans: OrphanAction,
     #[command(flatten)]
     kinds: KindArgs,
-    /// Output file; - is standard output
-    #[arg(
-        short,
-        long,
-        value_name = "FILE",
-        required_unless_present = "show_index",
-        help_heading = "Common options"
-    )]
-    output: Option<PathBuf>,
     #[command(flatten)]
-    write: WriteArgs,
+    output: OutputArgs,
     #[command(flatten)]
     run: RunArgs,
 }
@@ -80,13 +71,13 @@ pub fn run(args: &Args) -> Result<Answer> {
         super::print(&text)?;
         return Ok(Answer::Yes);
     }
-    let (Some(input), Some(output)) = (&args.input, &args.output) else {
-        bail!("give an input file and, with -o, an output file");
+    let Some(input) = &args.input else {
+        bail!("give an input file");
     };
     let ctx = args.run.context();
     let options = renumber::Options {
         input: input.clone(),
-        output: args.write.output(args.write.target(output)?),
+        output: args.output.options()?,
         kinds: args.kinds.set(),
         start: args.start_id.as_deref().map(parse_starts).transpose()?,
         directory: args.index_directory.clone(),

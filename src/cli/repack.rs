@@ -46,11 +46,9 @@ pub fn run(args: &Args) -> Result<Answer> {
                 count => format!(", {} recompressed", show::number(count)),
             };
             format!(
-                "{}: {}, {}, {} ({} copied{recompressed})\n",
+                "{}: {} ({} copied{recompressed})\n",
                 options.output.target.path().display(),
-                show::objects(summary.written.objects),
-                show::counted(summary.written.blobs, "blob"),
-                show::bytes(summary.written.bytes),
+                show::written(&summary.written),
                 show::number(summary.blobs_copied),
             )
         })?;

@@ -1,7 +1,7 @@
 //! Formats numbers and statistics for people.
 
-use crate::StatsReport;
 pub use crate::runtime::human_bytes as bytes;
+use crate::{StatsReport, Written};
 use std::fmt::Write;
 
 /// A number with its digits in groups of three: `12,345,678`.
@@ -31,6 +31,20 @@ pub fn objects(count: Option<u64>) -> String {
     count.map_or("objects not counted".into(), |count| {
         counted(count, "object")
     })
+}
+
+/// The objects, the blobs and the length of a file that was written: `2,000 objects, 2 blobs, 1.2 MB`. A text has no
+/// blobs.
+pub fn written(written: &Written) -> String {
+    let objects = objects(written.objects);
+    match written.blobs {
+        0 => format!("{objects}, {}", bytes(written.bytes)),
+        blobs => format!(
+            "{objects}, {}, {}",
+            counted(blobs, "blob"),
+            bytes(written.bytes)
+        ),
+    }
 }
 
 /// A line with the number of blobs that were skipped because of index entries that this run has not verified.

@@ -45,11 +45,9 @@ pub fn run_with(options: &sort::Options, run: &RunArgs, ctx: &Context) -> Result
     let summary = sort::run(options, ctx)?;
     run.report(ctx, &summary, &options.output.target, || {
         format!(
-            "{}: {}, {}, {} ({} copied, {} merged)\n",
+            "{}: {} ({} copied, {} merged)\n",
             options.output.target.path().display(),
-            show::objects(summary.written.objects),
-            show::counted(summary.written.blobs, "blob"),
-            show::bytes(summary.written.bytes),
+            show::written(&summary.written),
             show::number(summary.blobs_copied),
             show::number(summary.blobs_merged),
         )

@@ -42,8 +42,8 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<Answer> {
     let ctx = args.run.context();
-    let target = args.output.target()?;
-    let directory = args.changes_dir.clone().or_else(|| match &target {
+    let output = args.output.options()?;
+    let directory = args.changes_dir.clone().or_else(|| match &output.target {
         OutputTarget::File { path, .. } => path.parent().map(Path::to_owned),
         OutputTarget::Stdout | OutputTarget::Scratch(_) => None,
     });
@@ -52,7 +52,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         elements: args.elements,
         seed: args.seed,
         day: args.day,
-        output: args.output.write.output(target),
+        output,
         changes: (args.changes > 0)
             .then(|| (args.changes, directory.unwrap_or_else(|| ".".into()))),
     };

@@ -66,10 +66,10 @@ pub fn run(args: &Args) -> Result<Answer> {
         invert: args.invert_match,
         omit_referenced: args.omit_referenced,
         remove_tags: args.remove_tags,
-        output: args.output.write.output(match is_osc {
-            true => args.output.text_target(),
-            false => args.output.target()?,
-        }),
+        output: match is_osc {
+            true => args.output.change_file()?,
+            false => args.output.options()?,
+        },
     };
     if options.expressions.is_empty() {
         bail!("no expression was given: say what to keep, like w/highway, or -e FILE");

@@ -174,22 +174,12 @@ fn other_mistake(error: &clap::Error, command: &str, argument: &str, help: &str)
 
 /// The message for required arguments that are missing, given their names as clap formats them.
 fn missing_arguments(names: &[String]) -> String {
-    let is_output = |name: &String| name.starts_with("--output <");
-    let others: Vec<&str> = names
-        .iter()
-        .filter(|name| !is_output(name))
-        .map(String::as_str)
-        .collect();
     // clap formats alternatives as `<--bbox <BOX>|--polygon <FILE>>`.
-    let others: Vec<String> = others
+    let names: Vec<String> = names
         .iter()
         .map(|name| name.replace(['<', '>'], "").replace('|', " or "))
         .collect();
-    match (others.is_empty(), names.iter().any(is_output)) {
-        (true, _) => "where is the result to go? Add -o FILE, or -o - for standard output".into(),
-        (false, false) => format!("{} is missing", others.join(" ")),
-        (false, true) => format!("{} and -o FILE are missing", others.join(" ")),
-    }
+    format!("{} is missing", names.join(" "))
 }
 
 /// The command that an error of clap is about, as typed, such as `inspect tags`; empty if no command was given.

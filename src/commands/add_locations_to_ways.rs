@@ -176,7 +176,7 @@ impl Eq for ScratchSummary {}
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     // The phases: members of relations, nodes, ways.
     ctx.expect_phases(3);
-    let file = input::open_to_copy(&options.input, &options.output.write, ctx)?;
+    let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
     let output = OpenOutput::open(options.output.target.clone())?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     if file.header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED) {
@@ -399,10 +399,11 @@ impl<'f> Job<'f> {
         let items: Vec<FilterItem> = self.nodes().chain(self.rest()).collect();
         let output = FilterOutput {
             output,
+            format: self.options.output.format,
             header: header(self.file, self.options),
         };
         let size_hints = vec![size_hint(&items, 0)];
-        let write = self.options.output.write;
+        let write = self.options.output.encoding();
         FilteredWriter::begin(self.file, vec![output], write, size_hints, self.ctx)
     }
 

@@ -134,7 +134,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     } else {
         1
     });
-    let file = input::open_to_copy(&options.base, &options.output.write, ctx)?;
+    let file = input::open_to_copy(&options.base, &options.output.encoding(), ctx)?;
     if options.output.target.path() == options.base && input::is_text(&file) {
         let cause = "this is a text file: a PBF cannot take its place; give another output";
         return Err(Error::file(&options.base, cause));
@@ -150,7 +150,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         read_change_files(&options.changes, ctx)?
     };
     let scratch = options.output.target.scratch_directory();
-    let (file, plan) = input::in_order(file, &options.output.write, &scratch, ctx)?;
+    let (file, plan) = input::in_order(file, &options.output.encoding(), &scratch, ctx)?;
     check_base(&file, &plan)?;
     let has_locations = plan.any(BlobFlags::LOCATIONS) || file.header.has(feature::LOCATIONS);
     let locations = match options.locations_on_ways {
@@ -296,8 +296,7 @@ impl Run<'_> {
             .fold(SizeHint::default(), SizeHint::and);
         let replication_sequence = header.replication_sequence;
         let replication_timestamp = header.replication_timestamp.map(format_timestamp);
-        let target = options.output.target.clone();
-        let mut sink = Sink::create(target, header, options.output.write, size_hint, ctx)?;
+        let mut sink = Sink::create(&options.output, header, size_hint, ctx)?;
         let mut tally = Tally::default();
         if rules.locations.is_some() {
             // The locations in ways depend on the changes of nodes that have an effect, and changes older than the base
@@ -343,18 +342,18 @@ impl Run<'_> {
     }
 
     /// Carries out steps in parallel, writes their results in the order of the steps, and adds their counts to `tally`.
-    fn apply<'f>(
-        &'f self,
+    fn apply(
+        &self,
         steps: Vec<ApplyStep>,
         changes: &ChangeSet,
         rules: &Rules,
         tally: &mut Tally,
-        sink: &mut Sink<'f>,
+        sink: &mut Sink,
     ) -> Result<()> {
         let input = &self.file.input;
         BlobPass::new("apply", input, self.ctx).run(
             steps,
-            || Editor::new(changes, self.options.output.write, rules),
+            || Editor::new(changes, self.options.output.encoding(), rules),
             |reader, editor, step| editor.apply(reader, &step),
             |(outcomes, counts)| {
                 tally.add(counts);

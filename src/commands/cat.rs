@@ -2,15 +2,13 @@
 //! objects as text.
 
 mod changesets;
-mod text;
 
 use crate::engine::headers::merged_header;
 use crate::engine::rewrite::{Rewrite, Rewritten};
 use crate::engine::sink::{BlobOutcome, Sink, WriteSummary};
-use crate::engine::{OutputOptions, copy_size_hint, input};
+use crate::engine::{Format, OutputOptions, copy_size_hint, input};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds};
-use crate::formats::{TextCompression, TextFormat};
 use crate::io::SizeHint;
 use crate::osm::KindSet;
 use crate::pbf::{
@@ -27,8 +25,6 @@ pub struct Options {
     pub inputs: Vec<PathBuf>,
     /// The output: where it goes, how it is written, and its header.
     pub output: OutputOptions,
-    /// The format of the output.
-    pub format: Format,
     /// The kinds of objects to keep.
     pub kinds: KindSet,
     /// The metadata fields to leave out.
@@ -38,13 +34,11 @@ pub struct Options {
 }
 
 impl Options {
-    /// Options with the given inputs and output, and defaults otherwise. The output is PBF with all objects and all
-    /// metadata.
+    /// Options with the given inputs and output, and defaults otherwise: all objects with all metadata.
     pub fn new(inputs: Vec<PathBuf>, output: OutputOptions) -> Self {
         Self {
             inputs,
             output,
-            format: Format::Pbf,
             kinds: KindSet::ALL,
             clean: InfoFields::NONE,
             rescan: false,
@@ -53,22 +47,10 @@ impl Options {
 }
 
 setters!(Options {
-    format: Format,
     kinds: KindSet,
     clean: InfoFields,
     rescan: bool,
 });
-
-/// The format of an output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum Format {
-    /// PBF.
-    #[default]
-    Pbf,
-    /// OSM XML or OPL, plain or compressed.
-    Text(TextFormat, TextCompression),
-}
 
 /// The result of `cat`. For text, [`WriteSummary::blobs_rewritten`] is the number of blobs that were converted; for
 /// changesets, only the length and the number of objects are set.
@@ -82,7 +64,7 @@ pub type Summary = WriteSummary;
 ///
 /// # Memory
 ///
-/// The [base memory](crate::commands#memory); for text, 32 MB and 16 MB per job in place of 8 MB and 4 MB per job.
+/// The [base memory](crate::commands#memory).
 ///
 /// # Errors
 ///
@@ -99,15 +81,12 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     if let Some(inputs) = changesets::of(&inputs)? {
         return changesets::write(&inputs, options, ctx);
     }
-    let compression = options.output.write.compression;
+    let compression = options.output.encoding().compression;
     let files = inputs.into_iter();
     let files = files.map(|(input, format)| input::to_pbf(input, format, compression, ctx));
     let files = files.collect::<Result<Vec<_>>>()?;
     let mut header = merged_header(&files)?;
-    if let Format::Text(format, compression) = options.format {
-        return text::write(&files, header, format, compression, options, ctx);
-    }
-    if options.output.target.is_stream() {
+    if options.output.target.is_stream() && options.output.format == Format::Pbf {
         // The header of a stream is written first: it can declare only what is known now.
         let verified = |file: &PbfFile| file.toc.as_ref().is_some_and(|toc| toc.flags.sorted);
         header.set_optional(
@@ -125,8 +104,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         size_hint.bytes = 0;
         size_hint.copied = 0;
     }
-    let target = options.output.target.clone();
-    let mut sink = Sink::create(target, header, options.output.write, size_hint, ctx)?;
+    let mut sink = Sink::create(&options.output, header, size_hint, ctx)?;
     for file in &files {
         match options.clean.is_empty() {
             true => copy(file, options, &mut sink, ctx)?,
@@ -138,29 +116,20 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 
 /// Copies the blobs of a file as soon as their entries are known. A blob without objects of wanted kinds is skipped,
 /// and a blob with some is encoded anew.
-fn copy<'f>(
-    file: &'f PbfFile,
-    options: &Options,
-    sink: &mut Sink<'f>,
-    ctx: &Context,
-) -> Result<()> {
+fn copy(file: &PbfFile, options: &Options, sink: &mut Sink, ctx: &Context) -> Result<()> {
     // Without a table of contents in the output, kinds and id ranges suffice; if all blobs are copied without per-blob
     // indexes, not even these are needed.
-    let needs = match (options.output.write.toc, options.kinds == KindSet::ALL) {
+    let write = options.output.encoding();
+    let needs = match (write.toc, options.kinds == KindSet::ALL) {
         _ if options.rescan => PlanNeeds::Rescan,
-        (false, true) if !options.output.write.blob_index => PlanNeeds::Frames,
+        (false, true) if !write.blob_index => PlanNeeds::Frames,
         (false, _) => PlanNeeds::Ranges,
         (true, _) => PlanNeeds::Order,
     };
     ctx.expect_phases(1);
     BlobPass::new("copy", &file.input, ctx).run_stream(
         BlobPlan::items(file, needs),
-        || {
-            FrameEncoder::new(
-                options.output.write.compression,
-                options.output.write.blob_index,
-            )
-        },
+        || FrameEncoder::new(write.compression, write.blob_index),
         |reader, encoder, item| {
             let entry = item.resolve(reader)?;
             let wanted = entry.kinds.intersection(options.kinds);
@@ -185,24 +154,19 @@ fn copy<'f>(
     )
 }
 
-fn skip(entry: &BlobEntry, sink: &mut Sink<'_>, ctx: &Context) {
+fn skip(entry: &BlobEntry, sink: &mut Sink, ctx: &Context) {
     ctx.stats.skip_blob(entry.is_verified());
     sink.skip();
 }
 
 /// Writes the blobs of a file anew, without the metadata fields of [`Options::clean`]. Blobs without objects of wanted
 /// kinds are skipped.
-fn write_clean<'f>(
-    file: &'f PbfFile,
-    options: &Options,
-    sink: &mut Sink<'f>,
-    ctx: &Context,
-) -> Result<()> {
+fn write_clean(file: &PbfFile, options: &Options, sink: &mut Sink, ctx: &Context) -> Result<()> {
     let rewrite = Rewrite {
         name: "clean",
         file,
         entries: wanted_entries(file, options.kinds, ctx, |entry| skip(entry, sink, ctx))?,
-        write: options.output.write,
+        write: options.output.encoding(),
     };
     rewrite.run(
         sink,

@@ -122,7 +122,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
             "no property of the output is set: there is nothing to degrade".into(),
         ));
     }
-    let file = input::open_to_copy(&options.input, &options.output.write, ctx)?;
+    let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
     let drops = Drops::choose(&plan, defects.drop);
     let mut entries = plan.entries;
@@ -132,9 +132,12 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     }
     let mut header = defects.header(&file.header);
     options.output.header.apply(&mut header);
-    let write = defects.write_options(options.output.write);
-    let size_hint = SizeHint::default();
-    let mut sink = Sink::create(options.output.target.clone(), header, write, size_hint, ctx)?;
+    let output = OutputOptions {
+        write: defects.write_options(options.output.write),
+        ..options.output.clone()
+    };
+    let write = output.encoding();
+    let mut sink = Sink::create(&output, header, SizeHint::default(), ctx)?;
     let dropped = AtomicU64::new(0);
     let alone = entries.len() == 1;
     let rewrite = Rewrite {

@@ -228,7 +228,6 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         let [_, new] = &sides;
         put(&OscText::prologue_of(&DocumentHeader {
             generator: Some(generator(deletions.generator.as_deref())),
-            bbox: None,
             ..DocumentHeader::of(&new.file.header)
         }))?;
     }

@@ -8,8 +8,8 @@ pub use strategy::{RelationTypes, Strategy};
 
 use crate::engine::filter::{FilterJob, FilterOutput, write_outputs};
 use crate::engine::headers::HeaderOptions;
-use crate::engine::input;
 use crate::engine::sink::WriteSummary;
+use crate::engine::{Format, input};
 use crate::error::{Error, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions};
 use crate::geometry::{AreaIndex, Shape};
@@ -29,6 +29,8 @@ pub struct Extract {
     pub shape: Shape,
     /// The place to which the objects of the region are written.
     pub output: OutputTarget,
+    /// The format in which they are written.
+    pub format: Format,
     /// Fields to set in the header of the output.
     pub header: HeaderOptions,
 }
@@ -307,6 +309,10 @@ impl Pass<'_> {
             Some(output) => output,
             None => OpenOutput::open(extract.output.clone())?,
         };
-        Ok(FilterOutput { output, header })
+        Ok(FilterOutput {
+            output,
+            format: extract.format,
+            header,
+        })
     }
 }

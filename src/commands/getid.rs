@@ -2,9 +2,7 @@
 
 use super::ids;
 use super::ids::IdSource;
-use crate::engine::filter::{
-    BlobDecision, FilterJob, FilterOutput, Selection, select_by_id, write_selected,
-};
+use crate::engine::filter::{BlobDecision, FilterJob, Selection, select_by_id, write_selected};
 use crate::engine::references::referenced;
 use crate::engine::sink::WriteSummary;
 use crate::engine::{OutputOptions, Selected, input};
@@ -13,7 +11,7 @@ use crate::file::{BlobPlan, PlanNeeds};
 use crate::index::IdSets;
 use crate::io::OpenOutput;
 use crate::osm::ObjectId;
-use crate::pbf::{BlobEntry, Block, InfoFields};
+use crate::pbf::{BlobEntry, Block};
 use crate::runtime::Context;
 use serde::{Serialize, Serializer};
 use std::path::PathBuf;
@@ -111,7 +109,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     }
     ctx.expect_phases(if options.add_referenced { 3 } else { 1 });
     let wanted = ids::collect(&options.ids, ctx)?;
-    let file = input::open_to_copy(&options.input, &options.output.write, ctx)?;
+    let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
     let output = OpenOutput::open(options.output.target.clone())?;
     // A blob without an index is visited in the single pass. Following references takes several passes, which choose
     // blobs by kind and id range.
@@ -124,18 +122,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         true => referenced(&file, &plan, &wanted, None, ctx)?,
         false => IdSets::default(),
     };
-    let mut header = file.header.clone();
-    options.output.header.apply(&mut header);
-    let job = FilterJob {
-        name: "get objects",
-        file: &file,
-        plan,
-        prefilter: None,
-        cache: None,
-        clean: InfoFields::NONE,
-        outputs: vec![FilterOutput { output, header }],
-        write: options.output.write,
-    };
+    let (header, output_options) = (file.header.clone(), &options.output);
+    let job = FilterJob::with_output("get objects", &file, plan, output, header, output_options);
     let rule = Rule {
         options,
         wanted: &wanted,

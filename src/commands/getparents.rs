@@ -2,7 +2,7 @@
 
 use super::ids;
 use super::ids::{IdSource, kinds_of_parents};
-use crate::engine::filter::{BlobDecision, FilterJob, FilterOutput, write_selected};
+use crate::engine::filter::{BlobDecision, FilterJob, write_selected};
 use crate::engine::sink::WriteSummary;
 use crate::engine::{OutputOptions, Selected, Selection, input};
 use crate::error::{FormatError, Result};
@@ -10,7 +10,7 @@ use crate::file::{BlobPlan, PlanNeeds};
 use crate::index::IdSets;
 use crate::io::OpenOutput;
 use crate::osm::ObjectKind;
-use crate::pbf::{BlobEntry, Block, InfoFields};
+use crate::pbf::{BlobEntry, Block};
 use crate::runtime::Context;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -75,11 +75,9 @@ pub struct Summary {
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(1);
     let wanted = ids::collect(&options.ids, ctx)?;
-    let file = input::open_to_copy(&options.input, &options.output.write, ctx)?;
+    let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
     let output = OpenOutput::open(options.output.target.clone())?;
     let plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;
-    let mut header = file.header.clone();
-    options.output.header.apply(&mut header);
     let parents = kinds_of_parents(&wanted);
     let decision = |entry: &BlobEntry| {
         let has_parents = !entry.kinds.intersection(parents).is_empty();
@@ -89,16 +87,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
             false => BlobDecision::Drop,
         }
     };
-    let job = FilterJob {
-        name: "get parents",
-        file: &file,
-        plan,
-        prefilter: None,
-        cache: None,
-        clean: InfoFields::NONE,
-        outputs: vec![FilterOutput { output, header }],
-        write: options.output.write,
-    };
+    let (header, output_options) = (file.header.clone(), &options.output);
+    let job = FilterJob::with_output("get parents", &file, plan, output, header, output_options);
     let select = |_: &BlobEntry, block: &Block<'_>, selection: &mut Selection| {
         select_parents(block, selection, &wanted, options.add_self)
     };

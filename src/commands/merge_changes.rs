@@ -120,9 +120,8 @@ impl MergedOutput {
     fn begin(&mut self, options: &Options, replication: Replication) -> Result<()> {
         self.output.write(&OscText::prologue_of(&DocumentHeader {
             replication,
-            replication_url: None,
-            bbox: None,
             generator: Some(generator(options.generator.as_deref())),
+            ..DocumentHeader::default()
         }))
     }
 

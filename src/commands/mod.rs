@@ -24,7 +24,8 @@
 //! - up to 12 MB for chunks on their way to the disk, if there is an output;
 //! - per job one frame, one payload and, if blobs are encoded, one block under construction: together less than 5 MB
 //!   for ordinary files;
-//! - 24 MB for chunks of text in flight, if an input is text.
+//! - 24 MB for chunks of text in flight, if an input is text;
+//! - per job one uncompressed blob and 5 MB of text, if an output is text.
 //!
 //! The number of jobs is [`Context::jobs`]. A set of ids takes between 1 bit per id, if ids are dense, and 2.5 bytes. A
 //! command that first sorts an unsorted input also takes the memory of [`sort`].

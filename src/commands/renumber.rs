@@ -120,13 +120,12 @@ pub struct Summary {
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     // Nodes are numbered while they are written; ways and relations are read first.
     ctx.expect_phases(5);
-    let file = input::open_to_copy(&options.input, &options.output.write, ctx)?;
+    let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
     let numberings = index_files::read(options.directory.as_deref(), options.start)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     let size_hint = SizeHint::default();
-    let (target, write) = (options.output.target.clone(), options.output.write);
     let header = header(&file, options, &numberings);
-    let mut sink = Sink::create(target, header, write, size_hint, ctx)?;
+    let mut sink = Sink::create(&options.output, header, size_hint, ctx)?;
     let mut renumbering = Renumbering {
         file: &file,
         plan,
@@ -215,7 +214,7 @@ impl<'f> Renumbering<'f> {
     }
 
     /// Numbers nodes by their positions, and writes them.
-    fn write_nodes(&mut self, nodes: Vec<BlobEntry>, sink: &mut Sink<'f>) -> Result<()> {
+    fn write_nodes(&mut self, nodes: Vec<BlobEntry>, sink: &mut Sink) -> Result<()> {
         let numbering = &mut self.numberings[ObjectKind::Node as usize];
         let mut first = 0;
         let starts: FxHashMap<u64, u64> = nodes
@@ -231,7 +230,7 @@ impl<'f> Renumbering<'f> {
             name: "renumber nodes",
             file: self.file,
             entries: nodes,
-            write: self.options.output.write,
+            write: self.options.output.encoding(),
         };
         let (mut set, known) = (IdSet::default(), &*numbering);
         rewrite.run(
@@ -328,13 +327,13 @@ impl<'f> Renumbering<'f> {
     }
 
     /// Writes the blobs that are not written yet. Returns the value of [`Summary::ambiguous`].
-    fn write_rest(&mut self, sink: &mut Sink<'f>) -> Result<u64> {
+    fn write_rest(&mut self, sink: &mut Sink) -> Result<u64> {
         let (numberings, kinds) = (&self.numberings, self.options.kinds);
         let rewrite = Rewrite {
             name: "renumber",
             file: self.file,
             entries: std::mem::take(&mut self.plan.entries),
-            write: self.options.output.write,
+            write: self.options.output.encoding(),
         };
         let mut ambiguous = 0;
         rewrite.run(

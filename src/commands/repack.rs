@@ -5,8 +5,8 @@
 use crate::engine::sink::{BlobOutcome, Sink};
 use crate::engine::{Encoders, OutputOptions, input};
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPass, BlobPlan, BlobReader, PbfWriter, PlanNeeds, WriteOptions, Written};
-use crate::io::SizeHint;
+use crate::file::{BlobPass, BlobPlan, BlobReader, PlanNeeds, WriteOptions, Written};
+use crate::io::{OpenOutput, SizeHint};
 use crate::osm::ObjectKind;
 use crate::pbf::{
     BlobEntry, BlobFlags, Block, BlockBuilder, EncodedBlock, FrameEncoder, HeaderBlock,
@@ -70,7 +70,7 @@ pub struct Summary {
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)).
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(1);
-    let file = input::open_to_copy(&options.input, &options.output.write, ctx)?;
+    let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
     let mut header = file.header.clone();
     options.output.header.apply(&mut header);
@@ -130,14 +130,14 @@ impl<'o> Worker<'o> {
         Self {
             options,
             encoder: FrameEncoder::new(
-                options.output.write.compression,
-                options.output.write.blob_index,
+                options.output.encoding().compression,
+                options.output.encoding().blob_index,
             ),
         }
     }
 
-    fn repack(&mut self, reader: &mut BlobReader<'_>, item: &RepackItem) -> Result<BlobOutcome> {
-        let (write, entry) = (&self.options.output.write, &item.entry);
+    fn repack(&mut self, reader: &mut BlobReader, item: &RepackItem) -> Result<BlobOutcome> {
+        let (write, entry) = (&self.options.output.encoding(), &item.entry);
         match item.position {
             Position::Fits if !item.is_read => Ok(BlobOutcome::Copy(*entry)),
             Position::Fits => {
@@ -159,17 +159,17 @@ impl<'o> Worker<'o> {
     }
 }
 
-fn sink<'f>(options: &Options, header: HeaderBlock, ctx: &Context) -> Result<Sink<'f>> {
+fn sink(options: &Options, header: HeaderBlock, ctx: &Context) -> Result<Sink> {
     let write = WriteOptions {
         // Suppresses the note that copied blobs keep their compression: only blobs with the requested compression are
         // copied.
         is_compression_explicit: false,
-        ..options.output.write
+        ..options.output.encoding()
     };
-    let target = options.output.target.clone();
-    let writer = PbfWriter::create(target, header, write, SizeHint::default(), ctx)?;
+    let output = OpenOutput::open(options.output.target.clone())?;
     let encoders = Encoders::of_blocks(options.elements, write, ctx);
-    Ok(Sink::of_writer(writer, &encoders, 1))
+    let (format, size_hint) = (options.output.format, SizeHint::default());
+    Sink::in_output(output, format, write, header, size_hint, &encoders, ctx)
 }
 
 /// The position of a blob's objects in the blobs of the output.

@@ -56,7 +56,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         dedupe: options.dedupe,
     };
     sort_files(
-        open_all(&options.inputs, &options.output.write, ctx)?,
+        open_all(&options.inputs, &options.output.encoding(), ctx)?,
         &job,
         ctx,
     )

@@ -138,14 +138,8 @@ fn write_state(options: &Options, world: &World, ctx: &Context) -> Result<Writte
     header.replication_sequence = Some(i64::from(options.day));
     header.replication_timestamp = Some(world::day_ends(options.day));
     options.output.header.apply(&mut header);
-    let size_hint = SizeHint::default();
-    let mut sink = Sink::create(
-        options.output.target.clone(),
-        header,
-        options.output.write,
-        size_hint,
-        ctx,
-    )?;
+    let write = options.output.encoding();
+    let mut sink = Sink::create(&options.output, header, SizeHint::default(), ctx)?;
     let units = world.towns().div_ceil(TOWNS_PER_ITEM);
     let portions = ObjectKind::ALL.into_iter().flat_map(|kind| {
         let towns = (0..units).map(move |unit| WorkItem::Towns(kind, unit));
@@ -157,12 +151,7 @@ fn write_state(options: &Options, world: &World, ctx: &Context) -> Result<Writte
         ctx.byte_budget(),
         portions.map(Ok),
         |_| 8 << 20,
-        || {
-            FrameEncoder::new(
-                options.output.write.compression,
-                options.output.write.blob_index,
-            )
-        },
+        || FrameEncoder::new(write.compression, write.blob_index),
         |encoder, part| {
             let mut add =
                 |object: &town::SyntheticObject| object.with(|object| encoder.add(object));

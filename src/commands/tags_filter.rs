@@ -2,7 +2,7 @@
 
 pub mod changes;
 
-use crate::engine::filter::{BlobDecision, FilterJob, FilterOutput, select_by_id, write_selected};
+use crate::engine::filter::{BlobDecision, FilterJob, select_by_id, write_selected};
 use crate::engine::references::{each_once, referenced};
 use crate::engine::scan::Scan;
 use crate::engine::sink::WriteSummary;
@@ -13,7 +13,7 @@ use crate::file::{BlobPlan, PbfFile, PlanNeeds};
 use crate::index::{IdSet, IdSets};
 use crate::io::OpenOutput;
 use crate::osm::{KindSet, ObjectId, ObjectKind, TagExpression, TagFilter};
-use crate::pbf::{BlobEntry, Block, InfoFields, StringTable};
+use crate::pbf::{BlobEntry, Block, StringTable};
 use crate::runtime::Context;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -96,7 +96,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         tags: TagFilter::new(options.expressions.iter().cloned()),
         invert: options.invert,
     };
-    let file = input::open_to_copy(&options.input, &options.output.write, ctx)?;
+    let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
     let output = OpenOutput::open(options.output.target.clone())?;
     if options.omit_referenced {
         filter.write_matching(&file, output, options, ctx)
@@ -270,16 +270,9 @@ fn job<'a>(
     options: &Options,
     prefilter: Option<crate::engine::filter::StringPrefilter<'a>>,
 ) -> FilterJob<'a> {
-    let mut header = file.header.clone();
-    options.output.header.apply(&mut header);
+    let (header, options) = (file.header.clone(), &options.output);
     FilterJob {
-        name: "write objects",
-        file,
-        plan,
         prefilter,
-        cache: None,
-        clean: InfoFields::NONE,
-        outputs: vec![FilterOutput { output, header }],
-        write: options.output.write,
+        ..FilterJob::with_output("write objects", file, plan, output, header, options)
     }
 }

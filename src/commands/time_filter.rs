@@ -3,7 +3,7 @@
 //! A version is valid from its timestamp to the timestamp of the next version of the object. A blob is copied if all
 //! its versions are kept.
 
-use crate::engine::filter::{BlobDecision, FilterJob, FilterOutput, write_selected};
+use crate::engine::filter::{BlobDecision, FilterJob, write_selected};
 use crate::engine::sink::WriteSummary;
 use crate::engine::{OutputOptions, Selected, Selection, input};
 use crate::error::{FormatError, Result};
@@ -92,30 +92,29 @@ struct Version {
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)).
 pub fn run(options: &Options, ctx: &Context) -> Result<WriteSummary> {
     ctx.expect_phases(1);
-    let file = input::open_to_copy(&options.input, &options.output.write, ctx)?;
+    let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
     let output = OpenOutput::open(options.output.target.clone())?;
     let scratch = options.output.target.scratch_directory();
-    let (file, plan) = input::in_order(file, &options.output.write, &scratch, ctx)?;
+    let (file, plan) = input::in_order(file, &options.output.encoding(), &scratch, ctx)?;
     let is_history = file.header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED);
     let is_snapshot = matches!(options.when, When::At(_));
     let continued = Continued::new(&file, &plan, ctx);
+    let (header, output_options) = (header(&file, options), &options.output);
     let job = FilterJob {
-        name: "filter by time",
-        file: &file,
-        plan,
-        prefilter: None,
-        cache: None,
         // The objects of a snapshot are all visible, so the attribute `visible` is removed. A file without history does
         // not have the attribute.
         clean: match is_history && is_snapshot {
             true => InfoFields::VISIBLE,
             false => InfoFields::NONE,
         },
-        outputs: vec![FilterOutput {
+        ..FilterJob::with_output(
+            "filter by time",
+            &file,
+            plan,
             output,
-            header: header(&file, options),
-        }],
-        write: options.output.write,
+            header,
+            output_options,
+        )
     };
     let select = |entry: &BlobEntry, block: &Block<'_>, selection: &mut Selection| {
         select_versions(block, options.when, selection, || continued.next(entry))
@@ -127,7 +126,6 @@ fn header(file: &PbfFile, options: &Options) -> HeaderBlock {
     let mut header = file.header.clone();
     let is_snapshot = matches!(options.when, When::At(_));
     header.set_required(feature::HISTORY, !is_snapshot);
-    options.output.header.apply(&mut header);
     header
 }
 

@@ -1,5 +1,6 @@
 //! Joins small blocks into full blocks and encodes these on every core, before a [`PbfWriter`] writes them.
 
+use super::text_sink::TextEncoders;
 use crate::error::{Error, FormatError, Result};
 use crate::file::{PbfWriter, WriteOptions};
 use crate::io::Input;
@@ -7,7 +8,7 @@ use crate::pbf::{
     BlobEntry, Block, EncodedBlock, EncodedFrame, FrameEncoder, SourceStrings, TARGET_ELEMENTS,
     TARGET_PAYLOAD,
 };
-use crate::runtime::Context;
+use crate::runtime::{Context, JobQueue};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::cell::OnceCell;
 use std::collections::VecDeque;
@@ -15,7 +16,6 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 /// The maximum number of chunks that wait for a block that is being encoded, in all outputs together.
 const MAX_WAITING: usize = 64;
@@ -32,8 +32,8 @@ struct Job {
 }
 
 /// A chunk of the output that is not written yet, because it or a chunk before it is not encoded yet.
-enum Waiting<'f> {
-    Copy(&'f Input, BlobEntry),
+enum Waiting {
+    Copy(Input, BlobEntry),
     Frames(Vec<EncodedFrame>),
     Encoded(Receiver<Result<Vec<EncodedFrame>>>),
 }
@@ -41,8 +41,8 @@ enum Waiting<'f> {
 /// A [`PbfWriter`] that also accepts small blocks. Consecutive small blocks of one kind are joined into a full block,
 /// which a thread of [`Encoders`] encodes while the caller continues. The cuts between full blocks depend on the
 /// sequence of calls alone, not on timing.
-pub(crate) struct BlockPacker<'f> {
-    writer: PbfWriter<'f>,
+pub(crate) struct BlockPacker {
+    writer: PbfWriter,
     encoders: Rc<Encoders>,
     max_waiting: usize,
     /// The objects of the next full block so far.
@@ -51,12 +51,12 @@ pub(crate) struct BlockPacker<'f> {
     count: usize,
     /// The estimated length of the payloads of `slices`, in bytes.
     bytes: usize,
-    waiting: VecDeque<Waiting<'f>>,
+    waiting: VecDeque<Waiting>,
 }
 
-impl<'f> BlockPacker<'f> {
+impl BlockPacker {
     /// A packer for one of `outputs` outputs that are written at the same time and share `encoders`.
-    pub(crate) fn new(writer: PbfWriter<'f>, encoders: &Rc<Encoders>, outputs: usize) -> Self {
+    pub(crate) fn new(writer: PbfWriter, encoders: &Rc<Encoders>, outputs: usize) -> Self {
         Self {
             writer,
             encoders: encoders.clone(),
@@ -69,12 +69,12 @@ impl<'f> BlockPacker<'f> {
     }
 
     /// Appends an unchanged blob of an input.
-    pub(crate) fn copy(&mut self, input: &'f Input, entry: BlobEntry) -> Result<()> {
+    pub(crate) fn copy(&mut self, input: &Input, entry: BlobEntry) -> Result<()> {
         self.end_block()?;
         if self.waiting.is_empty() {
             return self.writer.copy(input, &entry);
         }
-        self.wait(Waiting::Copy(input, entry))
+        self.wait(Waiting::Copy(input.clone(), entry))
     }
 
     /// Appends encoded blobs.
@@ -117,7 +117,7 @@ impl<'f> BlockPacker<'f> {
 
     /// Queues a chunk, then writes the chunks at the head of the queue that are encoded. Waits for the first chunk if
     /// the queue is full.
-    fn wait(&mut self, chunk: Waiting<'f>) -> Result<()> {
+    fn wait(&mut self, chunk: Waiting) -> Result<()> {
         self.waiting.push_back(chunk);
         while let Some(chunk) = self.waiting.pop_front() {
             match chunk {
@@ -133,9 +133,9 @@ impl<'f> BlockPacker<'f> {
         Ok(())
     }
 
-    fn write(&mut self, chunk: Waiting<'f>) -> Result<()> {
+    fn write(&mut self, chunk: Waiting) -> Result<()> {
         let frames = match chunk {
-            Waiting::Copy(input, entry) => return self.writer.copy(input, &entry),
+            Waiting::Copy(input, entry) => return self.writer.copy(&input, &entry),
             Waiting::Frames(frames) => frames,
             Waiting::Encoded(frames) => frames.recv().map_err(|_| stopped())??,
         };
@@ -143,7 +143,7 @@ impl<'f> BlockPacker<'f> {
     }
 
     /// Writes all chunks and returns the writer, so that the caller can complete the file.
-    pub(crate) fn finish(mut self) -> Result<PbfWriter<'f>> {
+    pub(crate) fn finish(mut self) -> Result<PbfWriter> {
         self.end_block()?;
         while let Some(chunk) = self.waiting.pop_front() {
             self.write(chunk)?;
@@ -162,7 +162,9 @@ pub(crate) struct Encoders {
     options: WriteOptions,
     /// The number of objects in a full block.
     most: usize,
-    pool: OnceCell<EncoderPool>,
+    queue: OnceCell<JobQueue<Job>>,
+    /// The threads for outputs that are text.
+    pub(crate) text: Rc<TextEncoders>,
 }
 
 impl Encoders {
@@ -176,62 +178,23 @@ impl Encoders {
             threads: ctx.jobs,
             options,
             most: most.max(1),
-            pool: OnceCell::new(),
+            queue: OnceCell::new(),
+            text: TextEncoders::new(ctx),
         })
     }
 
     fn encode(&self, slices: Vec<BlockSlice>) -> Result<Receiver<Result<Vec<EncodedFrame>>>> {
-        if self.pool.get().is_none() {
-            let pool = EncoderPool::start(self.threads, self.most, self.options)?;
-            let _ = self.pool.set(pool);
+        if self.queue.get().is_none() {
+            let (most, options) = (self.most, self.options);
+            let work = move |jobs: &Receiver<Job>| work(jobs, most, options);
+            let _ = self
+                .queue
+                .set(JobQueue::start("encode", self.threads, work)?);
         }
-        self.pool.get().ok_or_else(stopped)?.encode(slices)
-    }
-}
-
-struct EncoderPool {
-    queue: Option<Sender<Job>>,
-    threads: Vec<JoinHandle<()>>,
-}
-
-impl EncoderPool {
-    fn start(threads: usize, most: usize, options: WriteOptions) -> Result<Self> {
-        let (queue, jobs) = bounded::<Job>(threads.max(1));
-        let mut pool = Self {
-            queue: Some(queue),
-            threads: Vec::new(),
-        };
-        for number in 0..threads.max(1) {
-            let jobs = jobs.clone();
-            let thread = std::thread::Builder::new().name("encode".into());
-            match thread.spawn(move || work(&jobs, most, options)) {
-                Ok(thread) => pool.threads.push(thread),
-                Err(error) if number == 0 => {
-                    let cause = format!("cannot start an encoder thread: {error}");
-                    return Err(Error::Usage(cause));
-                }
-                // If the system refuses further threads, those that were started do the work.
-                Err(_) => break,
-            }
-        }
-        Ok(pool)
-    }
-
-    fn encode(&self, slices: Vec<BlockSlice>) -> Result<Receiver<Result<Vec<EncodedFrame>>>> {
         let (done, frames) = bounded(1);
-        let job = Job { slices, done };
-        let queue = self.queue.as_ref().ok_or_else(stopped)?;
-        queue.send(job).map_err(|_| stopped())?;
+        let queue = self.queue.get().ok_or_else(stopped)?;
+        queue.send(Job { slices, done })?;
         Ok(frames)
-    }
-}
-
-impl Drop for EncoderPool {
-    fn drop(&mut self) {
-        self.queue = None;
-        for thread in self.threads.drain(..) {
-            let _ = thread.join();
-        }
     }
 }
 

@@ -1,18 +1,17 @@
-//! Writing a PBF file object by object.
+//! Writing a file object by object.
 
-use super::block_packer::Encoders;
 use super::output_options::OutputOptions;
 use super::sink::Sink;
 use super::sort::{Dedupe, SortJob, sort_files};
 use crate::error::{Error, FormatError, Result};
-use crate::file::{PbfFile, PbfWriter, WriteOptions, Written};
+use crate::file::{PbfFile, WriteOptions, Written};
 use crate::io::{Input, OutputTarget, ScratchFile, SizeHint};
 use crate::osm::TypeThenId;
 use crate::pbf::{BlockBuilder, Compression, Element, EncodedBlock, HeaderBlock, Object, feature};
 use crate::runtime::Context;
 use std::path::{Path, PathBuf};
 
-/// Writes a valid PBF file with a table of contents, object by object.
+/// Writes a file object by object: PBF with a table of contents or, with [`OutputOptions::format`], text.
 ///
 /// The file gets its name when [`finish`](Self::finish) returns. If the writer is dropped before, no file is left
 /// behind. Blobs are compressed on every core. Memory is about 2 MB for each thread.
@@ -31,7 +30,7 @@ use std::path::{Path, PathBuf};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct ElementWriter {
-    sink: Sink<'static>,
+    sink: Sink,
     builder: BlockBuilder,
     order: Order,
     holds_deleted: bool,
@@ -73,10 +72,7 @@ impl ElementWriter {
     /// As [`create`](Self::create).
     pub fn new(output: OutputOptions, ctx: Context) -> Result<Self> {
         let path = output.target.path().to_owned();
-        let header = header(&output);
-        let (target, write) = (output.target, output.write);
-        let writer = PbfWriter::create(target, header, write, SizeHint::default(), &ctx)?;
-        let sink = Sink::of_writer(writer, &Encoders::new(write, &ctx), 1);
+        let sink = Sink::create(&output, header(&output), SizeHint::default(), &ctx)?;
         Ok(Self::of_sink(sink, Order::Canonical(None), path, ctx))
     }
 
@@ -94,9 +90,8 @@ impl ElementWriter {
             compression: Compression::Lz4,
             ..WriteOptions::default()
         };
-        let target = OutputTarget::Scratch(scratch.clone());
-        let writer = PbfWriter::create(target, header(&output), write, SizeHint::default(), &ctx)?;
-        let sink = Sink::of_writer(writer, &Encoders::new(write, &ctx), 1);
+        let unsorted = OutputOptions::new(OutputTarget::Scratch(scratch.clone())).write(write);
+        let sink = Sink::create(&unsorted, header(&output), SizeHint::default(), &ctx)?;
         Ok(Self::of_sink(
             sink,
             Order::Any(Box::new((scratch, output))),
@@ -105,7 +100,7 @@ impl ElementWriter {
         ))
     }
 
-    fn of_sink(sink: Sink<'static>, order: Order, path: PathBuf, ctx: Context) -> Self {
+    fn of_sink(sink: Sink, order: Order, path: PathBuf, ctx: Context) -> Self {
         Self {
             sink,
             builder: BlockBuilder::default(),
@@ -157,11 +152,11 @@ impl ElementWriter {
     pub fn finish(mut self) -> Result<Written> {
         self.builder.end_block();
         self.flush()?;
-        let (mut writer, _) = self.sink.into_writer()?;
+        let mut sink = self.sink.close()?;
         if self.holds_deleted {
-            writer.require(feature::HISTORY);
+            sink.require(feature::HISTORY);
         }
-        let written = writer.finish()?;
+        let written = sink.finish()?.written;
         let (scratch, output) = match self.order {
             Order::Canonical(_) => return Ok(written),
             Order::Any(pair) => *pair,

@@ -7,6 +7,7 @@ mod selection;
 mod worker;
 
 use super::block_packer::Encoders;
+use super::output_options::{Format, OutputOptions};
 use super::partial_blob_cache::PartialBlobCache;
 use super::sink::{BlobOutcome, Sink, WriteSummary};
 use crate::error::{FormatError, Result};
@@ -110,9 +111,10 @@ pub(crate) enum Transformed {
 pub(crate) type Transform<'a> =
     &'a (dyn Fn(&BlobEntry, &[u8], &mut Vec<u8>) -> Result<Transformed, FormatError> + Sync);
 
-/// An open output, and the header to write to it.
+/// An open output, its format, and the header to write to it.
 pub(crate) struct FilterOutput {
     pub output: OpenOutput,
+    pub format: Format,
     pub header: HeaderBlock,
 }
 
@@ -130,6 +132,36 @@ pub(crate) struct FilterJob<'a> {
     pub clean: InfoFields,
     pub outputs: Vec<FilterOutput>,
     pub write: WriteOptions,
+}
+
+impl<'a> FilterJob<'a> {
+    /// A job with a single open output, without prefilter, cache and cleaning. The output has `header` with the fields
+    /// that `options` set, and the form that they say.
+    pub(crate) fn with_output(
+        name: &'static str,
+        file: &'a PbfFile,
+        plan: BlobPlan,
+        output: OpenOutput,
+        mut header: HeaderBlock,
+        options: &OutputOptions,
+    ) -> Self {
+        options.header.apply(&mut header);
+        let output = FilterOutput {
+            output,
+            format: options.format,
+            header,
+        };
+        Self {
+            name,
+            file,
+            plan,
+            prefilter: None,
+            cache: None,
+            clean: InfoFields::NONE,
+            outputs: vec![output],
+            write: options.encoding(),
+        }
+    }
 }
 
 /// Writes the selected objects of a file to one output, in file order.
@@ -234,7 +266,7 @@ pub(crate) struct FilteredWriter<'f> {
     file: &'f PbfFile,
     write: WriteOptions,
     ctx: &'f Context,
-    sinks: Vec<Sink<'f>>,
+    sinks: Vec<Sink>,
 }
 
 impl<'f> FilteredWriter<'f> {
@@ -252,8 +284,12 @@ impl<'f> FilteredWriter<'f> {
                 others: count - 1,
                 ..hint
             };
-            let FilterOutput { output, header } = output;
-            Sink::in_output(output, header, write, hint, &encoders, count, ctx)
+            let FilterOutput {
+                output,
+                format,
+                header,
+            } = output;
+            Sink::in_output(output, format, write, header, hint, &encoders, ctx)
         });
         Ok(Self {
             file,
@@ -302,22 +338,17 @@ impl<'f> FilteredWriter<'f> {
     pub(crate) fn finish(mut self) -> Result<Vec<WriteSummary>> {
         const AT_ONCE: usize = 16;
         self.sinks.iter_mut().try_for_each(Sink::end_block)?;
-        let writers: Result<Vec<_>> = self.sinks.into_iter().map(Sink::into_writer).collect();
-        let writers = writers?;
-        let mut summaries = Vec::with_capacity(writers.len());
+        let files: Result<Vec<_>> = self.sinks.into_iter().map(Sink::close).collect();
+        let files = files?;
+        let mut summaries = Vec::with_capacity(files.len());
         let _phase = self.ctx.phase("flush", 0);
         parallel_classify_phase(
-            AT_ONCE.min(writers.len()),
+            AT_ONCE.min(files.len()),
             u64::MAX,
-            writers.into_iter().map(Ok),
+            files.into_iter().map(Ok),
             |_| 0,
             || (),
-            |(), (writer, summary)| {
-                Ok(WriteSummary {
-                    written: writer.finish()?,
-                    ..summary
-                })
-            },
+            |(), file| file.finish(),
             |summary| {
                 summaries.push(summary);
                 Ok(())

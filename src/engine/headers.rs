@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::file::PbfFile;
 use crate::osm::parse_timestamp;
-use crate::pbf::{HeaderBlock, feature};
+use crate::pbf::{HeaderBlock, TextFacts, feature};
 
 /// A header field that the user sets, with its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,6 +99,9 @@ pub(crate) fn merged_header(files: &[PbfFile]) -> Result<HeaderBlock> {
         .split_first()
         .ok_or_else(|| Error::Usage("no input file was given".into()))?;
     let mut merged = first.header.clone();
+    if !rest.is_empty() {
+        merged.text = merged.text.map(|_| TextFacts::default());
+    }
     for file in rest {
         let other = &file.header;
         for name in &other.required_features {

@@ -9,6 +9,7 @@ use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions};
 use crate::formats::{Batch, ChangeSet, DocumentHeader, TextFormat, read_start, read_texts};
 use crate::io::{Input, OutputTarget, ScratchFile, SizeHint};
+use crate::osm::Bbox;
 use crate::pbf::{BlockBuilder, Compression, EncodedBlock, HeaderBlock, feature};
 use crate::runtime::{Context, InputFormat};
 use std::path::Path;
@@ -84,8 +85,10 @@ fn converted(
         ..WriteOptions::default()
     };
     let target = OutputTarget::Scratch(scratch.clone());
-    convert(input.clone(), format, target, write, ctx)?;
-    PbfFile::of_input(Input::converted(scratch.open()?, &input)?, ctx)
+    let document_header = convert(input.clone(), format, target, write, ctx)?;
+    let mut file = PbfFile::of_input(Input::converted(scratch.open()?, &input)?, ctx)?;
+    file.header.text = Some(document_header.text);
+    Ok(file)
 }
 
 /// Returns a file with the objects of `file` in canonical order, and the plan of that file. If `file` is in order, it
@@ -134,15 +137,18 @@ pub(crate) fn in_order(
     Ok((file, plan))
 }
 
+/// Writes the objects of a text as PBF. Returns the header of the text.
 fn convert(
     input: Input,
     format: TextFormat,
     target: OutputTarget,
     write: WriteOptions,
     ctx: &Context,
-) -> Result<()> {
-    let header = header(read_start(&input, format)?.document_header());
-    let mut sink = Sink::create(target, header, write, SizeHint::default(), ctx)?;
+) -> Result<DocumentHeader> {
+    let document_header = read_start(&input, format)?.document_header().clone();
+    let header = header(&document_header);
+    let output = OutputOptions::new(target).write(write);
+    let mut sink = Sink::create(&output, header, SizeHint::default(), ctx)?;
     let (mut is_history, mut deleted) = (false, 0);
     let path = input.path().to_owned();
     let phase = ctx.phase("convert", 0);
@@ -169,11 +175,12 @@ fn convert(
             path.display()
         ));
     }
-    let (mut writer, _) = sink.into_writer()?;
+    let mut sink = sink.close()?;
     if is_history {
-        writer.require(feature::HISTORY);
+        sink.require(feature::HISTORY);
     }
-    writer.finish().map(drop)
+    sink.finish()?;
+    Ok(document_header)
 }
 
 /// Builds blocks from objects, in their order.
@@ -195,7 +202,9 @@ fn assemble(
 /// The header of a converted text: the bounding box, generator and replication state that the text declares.
 fn header(document_header: &DocumentHeader) -> HeaderBlock {
     let mut header = HeaderBlock::default();
-    header.set_bbox(document_header.bbox);
+    let boxes = &document_header.text.boxes;
+    let around = boxes.iter().fold(Bbox::EMPTY, Bbox::union);
+    header.set_bbox(Some(around).filter(|_| !boxes.is_empty()));
     header.writing_program = document_header.generator.clone();
     header.replication_timestamp = document_header.replication.timestamp;
     header.replication_sequence = document_header.replication.sequence;

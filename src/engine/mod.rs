@@ -1,5 +1,5 @@
 //! The components that commands share: opening inputs, passes over blobs, selections of objects, following references,
-//! merging sorted files, and the sink that writes a PBF file.
+//! merging sorted files, and the sink that writes a file.
 
 pub(crate) mod block_packer;
 pub(crate) mod element_writer;
@@ -15,12 +15,13 @@ pub(crate) mod shards;
 pub(crate) mod sink;
 pub(crate) mod sort;
 pub(crate) mod tag_match;
+pub(crate) mod text_sink;
 
 pub(crate) use block_packer::Encoders;
 pub use element_writer::ElementWriter;
 pub(crate) use filter::{GroupId, Selected, Selection};
 pub use headers::{HeaderOption, HeaderOptions};
-pub use output_options::OutputOptions;
+pub use output_options::{Format, OutputOptions};
 pub use sink::WriteSummary;
 
 use crate::file::PbfFile;

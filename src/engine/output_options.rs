@@ -2,7 +2,9 @@
 
 use super::HeaderOptions;
 use crate::file::WriteOptions;
+use crate::formats::TextOptions;
 use crate::io::OutputTarget;
+use crate::pbf::Compression;
 use std::path::PathBuf;
 
 /// The output of a command that writes one file.
@@ -11,14 +13,27 @@ use std::path::PathBuf;
 pub struct OutputOptions {
     /// Where the file goes.
     pub target: OutputTarget,
-    /// How blobs are written.
+    /// The format of the file.
+    pub format: Format,
+    /// How the blobs of a PBF file are written.
     pub write: WriteOptions,
     /// Header fields to set.
     pub header: HeaderOptions,
 }
 
+/// The format of an output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Format {
+    /// PBF.
+    #[default]
+    Pbf,
+    /// OSM XML, OsmChange, OPL or the debug format, plain or compressed.
+    Text(TextOptions),
+}
+
 impl OutputOptions {
-    /// A file that must not exist yet, with default options: zlib at level 6, and a table of contents.
+    /// A PBF file that must not exist yet, with default options: zlib at level 6, and a table of contents.
     pub fn file(path: impl Into<PathBuf>) -> Self {
         Self::new(OutputTarget::File {
             path: path.into(),
@@ -26,10 +41,11 @@ impl OutputOptions {
         })
     }
 
-    /// An output to `target`, with default options.
+    /// A PBF output to `target`, with default options.
     pub fn new(target: OutputTarget) -> Self {
         Self {
             target,
+            format: Format::Pbf,
             write: WriteOptions::default(),
             header: HeaderOptions::default(),
         }
@@ -44,6 +60,12 @@ impl OutputOptions {
         self
     }
 
+    /// Sets the format.
+    #[must_use]
+    pub fn format(self, format: Format) -> Self {
+        Self { format, ..self }
+    }
+
     /// Sets how blobs are written.
     #[must_use]
     pub fn write(self, write: WriteOptions) -> Self {
@@ -54,5 +76,26 @@ impl OutputOptions {
     #[must_use]
     pub fn header(self, header: HeaderOptions) -> Self {
         Self { header, ..self }
+    }
+
+    /// Whether what is written cannot be withdrawn, or only at the price of the work that it took: the output is a
+    /// stream or text.
+    pub(crate) fn is_streamed(&self) -> bool {
+        self.target.is_stream() || self.format != Format::Pbf
+    }
+
+    /// How blobs are encoded that become part of the output. For text, where threads decode them again, they are not
+    /// compressed.
+    pub(crate) fn encoding(&self) -> WriteOptions {
+        match self.format {
+            Format::Pbf => self.write,
+            Format::Text(_) => WriteOptions {
+                compression: Compression::None,
+                is_compression_explicit: false,
+                toc: false,
+                blob_index: false,
+                ..self.write
+            },
+        }
     }
 }

@@ -29,7 +29,7 @@ impl<'f> Rewrite<'f> {
     /// the scratch value of a worker.
     pub(crate) fn run<S, T: Send>(
         self,
-        sink: &mut Sink<'f>,
+        sink: &mut Sink,
         ctx: &Context,
         init: impl Fn() -> S + Sync,
         rewrite: impl Fn(

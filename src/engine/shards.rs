@@ -264,12 +264,12 @@ fn cuts(cluster: &[Source], shard_bytes: u64) -> Vec<TypeThenId> {
 }
 
 /// A reader for each input. Each worker has its own `Sources`.
-pub(crate) struct Sources<'f> {
-    readers: Vec<BlobReader<'f>>,
+pub(crate) struct Sources {
+    readers: Vec<BlobReader>,
 }
 
-impl<'f> Sources<'f> {
-    pub(crate) fn new(inputs: &[&'f Input], ctx: &Context) -> Self {
+impl Sources {
+    pub(crate) fn new(inputs: &[&Input], ctx: &Context) -> Self {
         Self {
             readers: inputs
                 .iter()

@@ -1,9 +1,11 @@
-//! The sink of a command, which receives the outcome of each blob in file order and writes a PBF file.
+//! The sink of a command, which receives the outcome of each blob in file order and writes a file.
 
 use super::block_packer::{BlockPacker, Encoders};
+use super::output_options::{Format, OutputOptions};
+use super::text_sink::{TextSink, UnflushedText};
 use crate::error::Result;
 use crate::file::{PbfWriter, WriteOptions, Written};
-use crate::io::{Input, OpenOutput, OutputTarget, SizeHint};
+use crate::io::{Input, OpenOutput, SizeHint};
 use crate::pbf::{BlobEntry, EncodedBlock, EncodedFrame, HeaderBlock};
 use crate::runtime::Context;
 use serde::Serialize;
@@ -36,63 +38,81 @@ pub struct WriteSummary {
     pub blobs_rewritten: u64,
 }
 
-/// Writes one PBF file from the outcomes of blobs.
-pub(crate) struct Sink<'f> {
-    packer: BlockPacker<'f>,
+/// Writes one file from the outcomes of blobs, in any format.
+pub(crate) struct Sink {
+    output: SinkOutput,
     summary: WriteSummary,
 }
 
-impl<'f> Sink<'f> {
+enum SinkOutput {
+    Pbf(Box<BlockPacker>),
+    Text(TextSink),
+}
+
+impl Sink {
     /// Creates the output and begins a file. Fails if the output exists and may not be overwritten, or if the file
     /// system has less free space than [`SizeHint::copied`] bytes.
     pub(crate) fn create(
-        target: OutputTarget,
+        output: &OutputOptions,
         header: HeaderBlock,
-        write: WriteOptions,
         size_hint: SizeHint,
         ctx: &Context,
     ) -> Result<Self> {
-        let writer = PbfWriter::create(target, header, write, size_hint, ctx)?;
-        Ok(Self::of_writer(writer, &Encoders::new(write, ctx), 1))
+        let write = output.encoding();
+        let open = OpenOutput::open(output.target.clone())?;
+        let encoders = Encoders::new(write, ctx);
+        Self::in_output(
+            open,
+            output.format,
+            write,
+            header,
+            size_hint,
+            &encoders,
+            ctx,
+        )
     }
 
-    /// Begins a file in an open output: one of `outputs` outputs that are written at the same time and share
-    /// `encoders`.
+    /// Begins a file in an open output: one of those that are written at the same time and share `encoders`.
     pub(crate) fn in_output(
         output: OpenOutput,
-        header: HeaderBlock,
+        format: Format,
         write: WriteOptions,
+        header: HeaderBlock,
         size_hint: SizeHint,
         encoders: &Rc<Encoders>,
-        outputs: usize,
         ctx: &Context,
     ) -> Result<Self> {
-        let writer = PbfWriter::with_output(output, header, write, size_hint, ctx)?;
-        Ok(Self::of_writer(writer, encoders, outputs))
-    }
-
-    /// A sink that writes to `writer`, one of `outputs` outputs that share `encoders`. The encoders compress joined
-    /// blocks.
-    pub(crate) fn of_writer(
-        writer: PbfWriter<'f>,
-        encoders: &Rc<Encoders>,
-        outputs: usize,
-    ) -> Self {
-        Self {
-            packer: BlockPacker::new(writer, encoders, outputs),
+        let output = match format {
+            Format::Pbf => {
+                let outputs = size_hint.others + 1;
+                let writer = PbfWriter::with_output(output, header, write, size_hint, ctx)?;
+                SinkOutput::Pbf(Box::new(BlockPacker::new(writer, encoders, outputs)))
+            }
+            Format::Text(text) => {
+                SinkOutput::Text(TextSink::create(output, &header, text, &encoders.text)?)
+            }
+        };
+        Ok(Self {
+            output,
             summary: WriteSummary::default(),
-        }
+        })
     }
 
     /// Appends the outcome of a blob of `input`, and counts the blob. [`BlobOutcome::Drop`] is not counted: see
     /// [`skip`](Self::skip).
-    pub(crate) fn add(&mut self, input: &'f Input, outcome: BlobOutcome) -> Result<()> {
+    pub(crate) fn add(&mut self, input: &Input, outcome: BlobOutcome) -> Result<()> {
         match outcome {
             BlobOutcome::Drop => Ok(()),
-            BlobOutcome::Copy(entry) => {
-                self.summary.blobs_copied += 1;
-                self.packer.copy(input, entry)
-            }
+            BlobOutcome::Copy(entry) => match &mut self.output {
+                SinkOutput::Pbf(packer) => {
+                    self.summary.blobs_copied += 1;
+                    packer.copy(input, entry)
+                }
+                SinkOutput::Text(text) => {
+                    self.summary.blobs_rewritten += 1;
+                    text.blob(input, entry)
+                }
+            },
             BlobOutcome::Frames(frames) => {
                 self.summary.blobs_rewritten += 1;
                 self.append(frames)
@@ -100,22 +120,26 @@ impl<'f> Sink<'f> {
             BlobOutcome::Blocks(blocks) => {
                 self.summary.blobs_rewritten += 1;
                 let mut blocks = blocks.into_iter();
-                blocks.try_for_each(|block| self.packer.block(block))
+                blocks.try_for_each(|block| self.append_block(block))
             }
         }
     }
 
     /// Appends encoded blobs without counting a blob of the input.
     pub(crate) fn append(&mut self, frames: Vec<EncodedFrame>) -> Result<()> {
-        match frames.is_empty() {
-            true => Ok(()),
-            false => self.packer.frames(frames),
+        match &mut self.output {
+            _ if frames.is_empty() => Ok(()),
+            SinkOutput::Pbf(packer) => packer.frames(frames),
+            SinkOutput::Text(text) => text.frames(frames),
         }
     }
 
     /// Appends a small block without counting a blob of the input.
     pub(crate) fn append_block(&mut self, block: EncodedBlock) -> Result<()> {
-        self.packer.block(block)
+        match &mut self.output {
+            SinkOutput::Pbf(packer) => packer.block(block),
+            SinkOutput::Text(text) => text.block(block),
+        }
     }
 
     /// Counts a blob of the input that was left out without a visit to its objects.
@@ -125,20 +149,58 @@ impl<'f> Sink<'f> {
 
     /// Ends the full block that is being joined, and starts to encode it on another thread.
     pub(crate) fn end_block(&mut self) -> Result<()> {
-        self.packer.end_block()
+        match &mut self.output {
+            SinkOutput::Pbf(packer) => packer.end_block(),
+            SinkOutput::Text(text) => text.end_block(),
+        }
     }
 
-    /// Waits until all blocks are encoded, and returns the writer, so that the caller can complete the file.
-    pub(crate) fn into_writer(self) -> Result<(PbfWriter<'f>, WriteSummary)> {
-        Ok((self.packer.finish()?, self.summary))
+    /// Waits until all objects are written.
+    pub(crate) fn close(self) -> Result<ClosedSink> {
+        let file = match self.output {
+            SinkOutput::Pbf(packer) => ClosedFile::Pbf(Box::new(packer.finish()?)),
+            SinkOutput::Text(text) => ClosedFile::Text(Box::new(text.finish()?)),
+        };
+        Ok(ClosedSink {
+            file,
+            summary: self.summary,
+        })
     }
 
     /// Completes the file, flushes it to disk and gives it its name.
     pub(crate) fn finish(self) -> Result<WriteSummary> {
-        let (writer, summary) = self.into_writer()?;
+        self.close()?.finish()
+    }
+}
+
+/// A file whose objects are all written, and which is to be completed. It can be sent to another thread.
+pub(crate) struct ClosedSink {
+    file: ClosedFile,
+    summary: WriteSummary,
+}
+
+enum ClosedFile {
+    Pbf(Box<PbfWriter>),
+    Text(Box<UnflushedText>),
+}
+
+impl ClosedSink {
+    /// Declares in the header of a PBF file a feature that readers must support. The header of a text has no place for
+    /// it.
+    pub(crate) fn require(&mut self, feature: &str) {
+        if let ClosedFile::Pbf(writer) = &mut self.file {
+            writer.require(feature);
+        }
+    }
+
+    /// Completes the file, flushes it to disk and gives it its name.
+    pub(crate) fn finish(self) -> Result<WriteSummary> {
         Ok(WriteSummary {
-            written: writer.finish()?,
-            ..summary
+            written: match self.file {
+                ClosedFile::Pbf(writer) => writer.finish()?,
+                ClosedFile::Text(text) => text.finish()?,
+            },
+            ..self.summary
         })
     }
 }

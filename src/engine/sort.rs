@@ -125,7 +125,7 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
 /// The result of [`copy_while_sorted`].
 enum Attempt {
     Sorted(Summary),
-    /// The file is not in order, or the output is a stream. Nothing was written.
+    /// The file is not in order, or the output is a stream or text. Nothing was written.
     Unsorted(BlobPlan),
 }
 
@@ -138,9 +138,8 @@ fn copy_while_sorted(
     kept: KeptVersions,
     ctx: &Context,
 ) -> Result<Attempt> {
-    let target = job.output.target.clone();
-    // Bytes written to a stream cannot be withdrawn: a stream is written once the order is known.
-    let mut sink = match target.is_stream() {
+    // Bytes written to a stream cannot be withdrawn, and text takes long: both are written once the order is known.
+    let mut sink = match job.output.is_streamed() {
         true => None,
         false => {
             let mut size_hint = copy_size_hint(file);
@@ -149,13 +148,7 @@ fn copy_while_sorted(
                 // early to fail for lack of space.
                 size_hint.copied = 0;
             }
-            Some(Sink::create(
-                target,
-                header.clone(),
-                job.output.write,
-                size_hint,
-                ctx,
-            )?)
+            Some(Sink::create(&job.output, header.clone(), size_hint, ctx)?)
         }
     };
     let mut last: Option<TypeThenId> = None;
@@ -201,18 +194,12 @@ fn write_steps(
         .iter()
         .map(MergeStep::size_hint)
         .fold(SizeHint::default(), SizeHint::and);
-    let mut sink = Sink::create(
-        job.output.target.clone(),
-        header,
-        job.output.write,
-        size_hint,
-        ctx,
-    )?;
+    let mut sink = Sink::create(&job.output, header, size_hint, ctx)?;
+    let write = job.output.encoding();
     Pass::new("sort", ctx).with_budget(MERGE_BUDGET).run(
         steps,
         || {
-            let encoder =
-                FrameEncoder::new(job.output.write.compression, job.output.write.blob_index);
+            let encoder = FrameEncoder::new(write.compression, write.blob_index);
             (Sources::new(inputs, ctx), encoder)
         },
         |(sources, encoder), step| match step {

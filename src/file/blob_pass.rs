@@ -52,14 +52,6 @@ impl<'f, 'c> BlobPass<'f, 'c> {
         }
     }
 
-    /// As [`Pass::with_budget`].
-    pub(crate) fn with_budget(self, budget: u64) -> Self {
-        Self {
-            pass: self.pass.with_budget(budget),
-            ..self
-        }
-    }
-
     /// As [`Pass::holding`]. For blobs, the factor applies to the length of the frame.
     pub(crate) fn holding(self, memory_factor: u64) -> Self {
         Self {
@@ -74,12 +66,12 @@ impl<'f, 'c> BlobPass<'f, 'c> {
         self,
         items: Vec<T>,
         init: impl Fn() -> S + Sync,
-        work: impl Fn(&mut BlobReader<'f>, &mut S, T) -> Result<R> + Sync,
+        work: impl Fn(&mut BlobReader, &mut S, T) -> Result<R> + Sync,
         merge: impl FnMut(R) -> Result<()>,
     ) -> Result<()> {
         let (input, ctx) = (self.input, self.ctx);
         let init = || (BlobReader::new(input, ctx), init());
-        let work = |(reader, scratch): &mut (BlobReader<'f>, S), item| work(reader, scratch, item);
+        let work = |(reader, scratch): &mut (BlobReader, S), item| work(reader, scratch, item);
         self.pass.run(items, init, work, merge)
     }
 
@@ -89,12 +81,12 @@ impl<'f, 'c> BlobPass<'f, 'c> {
         self,
         items: impl Iterator<Item = Result<T>> + Send,
         init: impl Fn() -> S + Sync,
-        work: impl Fn(&mut BlobReader<'f>, &mut S, T) -> Result<R> + Sync,
+        work: impl Fn(&mut BlobReader, &mut S, T) -> Result<R> + Sync,
         merge: impl FnMut(R) -> Result<()>,
     ) -> Result<()> {
         let (input, ctx) = (self.input, self.ctx);
         let init = || (BlobReader::new(input, ctx), init());
-        let work = |(reader, scratch): &mut (BlobReader<'f>, S), item| work(reader, scratch, item);
+        let work = |(reader, scratch): &mut (BlobReader, S), item| work(reader, scratch, item);
         self.pass.run_stream(input.len(), items, init, work, merge)
     }
 }

@@ -106,7 +106,7 @@ pub(crate) enum PlanItem {
 
 impl PlanItem {
     /// Returns the entry of the blob, and decodes the blob if necessary.
-    pub(crate) fn resolve(self, reader: &mut BlobReader<'_>) -> Result<BlobEntry> {
+    pub(crate) fn resolve(self, reader: &mut BlobReader) -> Result<BlobEntry> {
         match self {
             Self::Known(entry) => Ok(entry),
             Self::Scan(entry) => {

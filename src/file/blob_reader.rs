@@ -12,8 +12,8 @@ use twox_hash::XxHash3_64;
 
 /// Reads blobs of one file into buffers that are reused. Each worker has its own reader.
 #[derive(Debug)]
-pub struct BlobReader<'f> {
-    input: &'f Input,
+pub struct BlobReader {
+    input: Input,
     stats: Arc<Stats>,
     frame: Vec<u8>,
     decompressor: Decompressor,
@@ -58,16 +58,23 @@ impl PrefilterRecord {
     }
 }
 
-impl<'f> BlobReader<'f> {
+impl BlobReader {
     /// A reader of blobs of `input`.
-    pub fn new(input: &'f Input, ctx: &Context) -> Self {
+    pub fn new(input: &Input, ctx: &Context) -> Self {
         let decompressor = Decompressor::default();
         Self {
-            input,
+            input: input.clone(),
             stats: ctx.stats.clone(),
             frame: Vec::new(),
             decompressor,
             prefilters: PrefilterRecord::default(),
+        }
+    }
+
+    /// Reads the blobs of another input from now on.
+    pub(crate) fn switch_to(&mut self, input: &Input) {
+        if !self.input.is(input) {
+            self.input = input.clone();
         }
     }
 
@@ -76,7 +83,7 @@ impl<'f> BlobReader<'f> {
     /// Fails if the payload contradicts the entry in content hash, or in kinds, number, id range or order of objects: a
     /// plan made from the entry would be wrong.
     pub fn payload(&mut self, entry: &BlobEntry) -> Result<&[u8]> {
-        read_frame(self.input, &mut self.frame, entry, &self.stats)?;
+        read_frame(&self.input, &mut self.frame, entry, &self.stats)?;
         self.decompress(entry)
     }
 
@@ -87,7 +94,7 @@ impl<'f> BlobReader<'f> {
         entry: &BlobEntry,
         is_wanted: impl FnOnce(Encoding) -> bool,
     ) -> Result<Option<&[u8]>> {
-        read_frame(self.input, &mut self.frame, entry, &self.stats)?;
+        read_frame(&self.input, &mut self.frame, entry, &self.stats)?;
         let blob = blob_in_frame(&self.frame, entry).map_err(|source| self.error(entry, source))?;
         match is_wanted(blob.encoding) {
             true => self.decompress(entry).map(Some),
@@ -97,7 +104,7 @@ impl<'f> BlobReader<'f> {
 
     /// Decompresses the blob of the frame that was read last, and compares the payload with `entry`.
     fn decompress(&mut self, entry: &BlobEntry) -> Result<&[u8]> {
-        let input = self.input;
+        let input = &self.input;
         let bad = |source| input.blob_error(u64::from(entry.number), entry.offset, source);
         let blob = blob_in_frame(&self.frame, entry).map_err(bad)?;
         let payload = self.decompressor.payload(&blob).map_err(bad)?;
@@ -124,7 +131,7 @@ impl<'f> BlobReader<'f> {
         if self.prefilters.should_skip() {
             return self.payload(entry).map(Prefiltered::Payload);
         }
-        let input = self.input;
+        let input = &self.input;
         let bad = |source| input.blob_error(u64::from(entry.number), entry.offset, source);
         read_frame(input, &mut self.frame, entry, &self.stats)?;
         let blob = blob_in_frame(&self.frame, entry).map_err(bad)?;

@@ -63,8 +63,8 @@ pub struct Written {
 
 /// A range of an input that is not copied yet, because the next range may adjoin it.
 #[derive(Debug)]
-struct PendingCopy<'f> {
-    input: &'f Input,
+struct PendingCopy {
+    input: Input,
     offset: u64,
     len: u64,
 }
@@ -76,7 +76,7 @@ const MAX_PENDING_COPY: u64 = 16 << 20;
 const MIN_ALIGNED_LEN: u64 = 1 << 20;
 
 /// Writes a PBF file from frames and blobs of input files, in order.
-pub struct PbfWriter<'f> {
+pub struct PbfWriter {
     output: Output,
     backend: Box<dyn Backend>,
     options: WriteOptions,
@@ -88,13 +88,13 @@ pub struct PbfWriter<'f> {
     position: u64,
     written: Written,
     order: OrderSoFar,
-    pending: Option<PendingCopy<'f>>,
+    pending: Option<PendingCopy>,
     /// The copied blobs that still have to be verified.
-    unverified: Vec<(&'f Input, BlobEntry)>,
+    unverified: Vec<(Input, BlobEntry)>,
     ctx: Context,
 }
 
-impl std::fmt::Debug for PbfWriter<'_> {
+impl std::fmt::Debug for PbfWriter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("PbfWriter")
             .field("output", &self.output)
@@ -132,7 +132,7 @@ impl OrderSoFar {
     }
 }
 
-impl<'f> PbfWriter<'f> {
+impl PbfWriter {
     /// Creates a file. Fails if the file system has less free space than the number of bytes to copy in `size_hint`.
     pub fn create(
         target: OutputTarget,
@@ -218,12 +218,12 @@ impl<'f> PbfWriter<'f> {
     }
 
     /// Appends a blob of an input unchanged. Only the BlobHeader is encoded anew, if the options require another one.
-    pub fn copy(&mut self, input: &'f Input, entry: &BlobEntry) -> Result<()> {
+    pub fn copy(&mut self, input: &Input, entry: &BlobEntry) -> Result<()> {
         self.ctx.stats.blobs_copied.add(1);
         self.written.blobs_copied += 1;
         // A blob that this run has decoded was compared with its entry at that time.
         if self.options.verify && !entry.flags.has(BlobFlags::VERIFIED) {
-            self.unverified.push((input, *entry));
+            self.unverified.push((input.clone(), *entry));
         }
         let blob_len = entry.frame_len - entry.header_len.min(entry.frame_len);
         let keep = !self.options.blob_index && entry.header_len == plain_header_len(blob_len);
@@ -248,7 +248,7 @@ impl<'f> PbfWriter<'f> {
         Ok(())
     }
 
-    fn copy_range(&mut self, input: &'f Input, offset: u64, len: u64) -> Result<()> {
+    fn copy_range(&mut self, input: &Input, offset: u64, len: u64) -> Result<()> {
         if let Some(pending) = &mut self.pending {
             let adjoins = pending.offset + pending.len == offset;
             if pending.input.is(input) && adjoins && pending.len < MAX_PENDING_COPY {
@@ -257,13 +257,17 @@ impl<'f> PbfWriter<'f> {
             }
         }
         self.flush_copies()?;
-        self.pending = Some(PendingCopy { input, offset, len });
+        self.pending = Some(PendingCopy {
+            input: input.clone(),
+            offset,
+            len,
+        });
         Ok(())
     }
 
     fn flush_copies(&mut self) -> Result<()> {
         match self.pending.take() {
-            Some(copy) => self.backend.copy(copy.input, copy.offset, copy.len),
+            Some(copy) => self.backend.copy(&copy.input, copy.offset, copy.len),
             None => Ok(()),
         }
     }
@@ -326,7 +330,7 @@ impl<'f> PbfWriter<'f> {
     /// damaged blob in the order of the output.
     fn verify_copies(&mut self) -> Result<()> {
         let copies = std::mem::take(&mut self.unverified);
-        let is_unhashed = |(_, entry): &&(&Input, BlobEntry)| !entry.flags.has(BlobFlags::HASHED);
+        let is_unhashed = |(_, entry): &&(Input, BlobEntry)| !entry.flags.has(BlobFlags::HASHED);
         let unhashed = copies.iter().filter(is_unhashed).count();
         if copies.is_empty() {
             return Ok(());
@@ -335,12 +339,10 @@ impl<'f> PbfWriter<'f> {
         Pass::new("verify", &self.ctx).run(
             copies.collect(),
             || None,
-            |reader: &mut Option<(&Input, BlobReader<'_>)>, (entry, input)| {
-                let reader = match reader.take() {
-                    Some((of, known)) if of.is(input) => reader.insert((of, known)),
-                    _ => reader.insert((input, BlobReader::new(input, &self.ctx))),
-                };
-                reader.1.payload(&entry).map(drop)
+            |reader: &mut Option<BlobReader>, (entry, input)| {
+                let reader = reader.get_or_insert_with(|| BlobReader::new(&input, &self.ctx));
+                reader.switch_to(&input);
+                reader.payload(&entry).map(drop)
             },
             |()| Ok(()),
         )?;

@@ -1,8 +1,8 @@
 //! Change sets: the changes of one or more change files.
 
 use super::write_osc::ChangeAction;
-use crate::osm::{Bbox, Location, ObjectKind, StringPool, TypeThenId, id_rank};
-use crate::pbf::{Info, Member, Object, ObjectBody};
+use crate::osm::{Location, ObjectKind, StringPool, TypeThenId, id_rank};
+use crate::pbf::{Info, Member, Object, ObjectBody, TextFacts};
 use crate::runtime::{Context, sort_by};
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -96,10 +96,10 @@ pub struct DocumentHeader {
     pub replication: Replication,
     /// The URL from which change files for the data can be downloaded.
     pub replication_url: Option<String>,
-    /// The bounding box that the file declares.
-    pub bbox: Option<Bbox>,
     /// The name of the program that wrote the file.
     pub generator: Option<String>,
+    /// The facts that PBF cannot store.
+    pub(crate) text: TextFacts,
 }
 
 impl Replication {
@@ -114,8 +114,10 @@ impl DocumentHeader {
     fn add(&mut self, other: Self) {
         self.replication.add(&other.replication);
         self.replication_url = self.replication_url.take().or(other.replication_url);
-        self.bbox = self.bbox.or(other.bbox);
         self.generator = self.generator.take().or(other.generator);
+        self.text.boxes.extend(other.text.boxes);
+        self.text.josm_upload = self.text.josm_upload.take().or(other.text.josm_upload);
+        self.text.version = self.text.version.take().or(other.text.version);
     }
 }
 

@@ -66,7 +66,7 @@ pub(crate) fn holds_changesets(input: &Input, format: TextFormat) -> Result<bool
     // Errors are ignored here: damage is reported when the whole text is read.
     let _ = text.read_to_end(&mut start);
     Ok(match format {
-        TextFormat::OsmChange => false,
+        TextFormat::OsmChange | TextFormat::Debug => false,
         TextFormat::Opl => {
             let mut lines = start.split(|byte| *byte == b'\n');
             let first = lines.find(|line| !line.is_empty() && !line.starts_with(b"#"));
@@ -97,7 +97,7 @@ pub fn read_changesets(
 ) -> Result<()> {
     let text = BufReader::with_capacity(1 << 20, decompressed(input.clone())?);
     match format {
-        TextFormat::Opl => read_opl(text, input, &mut take),
+        TextFormat::Opl | TextFormat::Debug => read_opl(text, input, &mut take),
         TextFormat::Osm | TextFormat::OsmChange => read_xml(text, input, &mut take),
     }
 }

@@ -4,6 +4,7 @@ use super::text_encoder::TextCompression;
 use crate::error::{Error, Result};
 use crate::io::Input;
 use std::io::{self, BufReader, Read};
+use std::path::Path;
 
 /// A text format for OSM data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,15 +15,17 @@ pub enum TextFormat {
     OsmChange,
     /// OPL: each line is an object.
     Opl,
+    /// Text for people, with a line for each attribute. It is written only: no reader accepts it.
+    Debug,
 }
 
 impl TextFormat {
-    /// The name of the root element of a document; empty for OPL, which has none.
+    /// The name of the root element of a document; empty for a format that is not XML.
     pub(super) const fn root(self) -> &'static str {
         match self {
             Self::OsmChange => "osmChange",
             Self::Osm => "osm",
-            Self::Opl => "",
+            Self::Opl | Self::Debug => "",
         }
     }
 
@@ -32,6 +35,7 @@ impl TextFormat {
             Self::OsmChange => "an OsmChange file",
             Self::Osm => "an OSM XML file",
             Self::Opl => "an OPL file",
+            Self::Debug => "a file in debug format",
         }
     }
 
@@ -40,8 +44,10 @@ impl TextFormat {
     pub fn of(input: &Input) -> Result<Option<Self>> {
         const PROBE_LEN: u64 = 1 << 16;
         let start = input.start()?;
+        // OPL without objects has no bytes: only the name of the file shows the format.
+        let empty = names_opl(input.path()).then_some(Self::Opl);
         if start.is_empty() {
-            return Ok(None);
+            return Ok(empty);
         }
         if compression(start) == TextCompression::None && !is_xz(start) {
             return Ok(Self::of_text(start));
@@ -53,6 +59,7 @@ impl TextFormat {
         match (Self::of_text(&start), read) {
             // The format is known although the text is damaged further on: reading the text will report the damage.
             (Some(format), _) => Ok(Some(format)),
+            (None, Ok(_)) if start.is_empty() => Ok(empty),
             (None, Ok(_)) => Ok(None),
             (None, Err(error)) => Err(error.downcast::<Error>().unwrap_or_else(|error| {
                 Error::file(input.path(), format!("cannot be decompressed: {error}"))
@@ -87,6 +94,13 @@ impl TextFormat {
             _ => None,
         }
     }
+}
+
+/// Whether a file name ends as that of OPL, compressed or not.
+fn names_opl(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut endings = name.rsplit('.').take(2);
+    endings.any(|ending| ending.eq_ignore_ascii_case("opl"))
 }
 
 /// Detects the compression of a file from its first bytes.

@@ -19,7 +19,7 @@ const MEMORY_FACTOR: u64 = 3;
 impl TextChunk {
     fn parse(&self, path: &Path, format: TextFormat) -> Result<ChangeSet> {
         let parsed = match format {
-            TextFormat::Opl => opl::parse(self),
+            TextFormat::Opl | TextFormat::Debug => opl::parse(self),
             TextFormat::Osm | TextFormat::OsmChange => xml::parse(self, format),
         };
         parsed.map_err(|(at, cause)| self.error(path, at, cause))
@@ -74,10 +74,10 @@ pub(crate) fn read_start(input: &Input, format: TextFormat) -> Result<ChangeSet>
     }
 }
 
-/// Fails if an input is empty or binary.
+/// Fails if an input is binary, or empty and not OPL, which may have no objects.
 fn check(input: &Input, format: TextFormat) -> Result<()> {
     let path = input.path();
-    if input.is_empty() {
+    if input.is_empty() && format != TextFormat::Opl {
         return Err(Error::file(path, "the file is empty"));
     }
     let start = input.start()?;

@@ -81,7 +81,7 @@ impl TextChunks {
             path: input.path().to_owned(),
             reader: decompressed(input.clone())?,
             cutter: match format {
-                TextFormat::Opl => Cutter::Lines,
+                TextFormat::Opl | TextFormat::Debug => Cutter::Lines,
                 TextFormat::Osm | TextFormat::OsmChange => Cutter::Xml(XmlCutter::new(format)),
             },
             pending: Vec::new(),

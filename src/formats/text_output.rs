@@ -2,7 +2,7 @@
 
 use super::text_encoder::{EncodedText, GzipTrailer, TextCompression, TextEncoder};
 use crate::error::{Error, Result};
-use crate::io::{Output, OutputTarget, system};
+use crate::io::{OpenOutput, Output, OutputTarget, system};
 use bzip2::write::BzEncoder;
 use std::fs::File;
 use std::io::Write;
@@ -47,8 +47,13 @@ impl TextOutput {
 
     /// Creates an output with the given compression. The file name has no effect on the compression.
     pub fn compressed(target: OutputTarget, compression: TextCompression) -> Result<Self> {
-        let (output, file) = Output::create(target)?;
-        Ok(Self {
+        Ok(Self::in_output(OpenOutput::open(target)?, compression))
+    }
+
+    /// Begins a text in an open output.
+    pub(crate) fn in_output(output: OpenOutput, compression: TextCompression) -> Self {
+        let OpenOutput { output, file, .. } = output;
+        Self {
             output,
             file,
             compression,
@@ -59,7 +64,7 @@ impl TextOutput {
             text: String::new(),
             bytes: TextEncoder::head(compression).to_vec(),
             len: 0,
-        })
+        }
     }
 
     /// The compression of the output. Chunks must be encoded for it.
@@ -122,6 +127,11 @@ impl TextOutput {
     /// length of the file in bytes.
     pub fn finish(mut self) -> Result<u64> {
         self.end_chunk()?;
+        if self.compression == TextCompression::Zstd && self.len == 0 && self.bytes.is_empty() {
+            // A file without frames is not valid.
+            let chunk = self.encoder.encode(String::new());
+            self.put(&chunk.map_err(|error| failed(self.output.path(), error))?)?;
+        }
         if let Some(bzip2) = self.bzip2.take() {
             let rest = bzip2.finish();
             let rest = rest.map_err(|error| failed(self.output.path(), error))?;

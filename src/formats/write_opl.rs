@@ -1,35 +1,39 @@
 //! Writing OPL, with the same bytes as osmium.
 
 use super::numbers::{TimeFormatter, put_e7, put_number};
+use super::text_options::{TextOptions, WayLocations};
 use crate::osm::Location;
-use crate::pbf::{Object, ObjectBody};
+use crate::pbf::{Info, InfoFields, Object, ObjectBody};
 use std::fmt::Write as _;
 
 /// A buffer of objects as lines of OPL.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct OplText {
-    text: String,
+    pub(super) text: String,
     times: TimeFormatter,
+    without: InfoFields,
+    way_locations: WayLocations,
 }
 
 impl OplText {
+    /// An empty buffer for text in the given form.
+    pub const fn new(options: &TextOptions) -> Self {
+        Self {
+            text: String::new(),
+            times: TimeFormatter::new(),
+            without: options.without,
+            way_locations: options.way_locations,
+        }
+    }
+
     /// Appends an object.
     pub fn put(&mut self, object: &Object<'_>) {
-        let (text, info) = (&mut self.text, &object.info);
-        text.push(object.kind().letter());
-        put_number(text, object.id);
-        text.push_str(" v");
-        put_number(text, info.version.unwrap_or(0).into());
-        text.push_str(if info.visible { " dV c" } else { " dD c" });
-        put_number(text, info.changeset.unwrap_or(0));
-        text.push_str(" t");
-        if let Some(timestamp) = info.timestamp {
-            self.times.put(text, timestamp);
+        self.text.push(object.kind().letter());
+        put_number(&mut self.text, object.id);
+        if self.without != InfoFields::ALL {
+            self.put_info(&object.info);
         }
-        text.push_str(" i");
-        put_number(text, info.uid.unwrap_or(0).into());
-        text.push_str(" u");
-        put_escaped(text, info.user.unwrap_or(""));
+        let text = &mut self.text;
         text.push_str(" T");
         for (index, (key, value)) in object.tags.iter().enumerate() {
             if index > 0 {
@@ -49,8 +53,10 @@ impl OplText {
                 for (index, id) in refs.iter().enumerate() {
                     text.push_str(if index > 0 { ",n" } else { "n" });
                     put_number(text, *id);
-                    if let Some(location) = locations.get(index) {
-                        put_location(text, *location, "");
+                    match (self.way_locations, locations.get(index)) {
+                        (WayLocations::Never, _) | (WayLocations::IfKnown, None) => {}
+                        (WayLocations::Always, None) => put_location(text, None, ""),
+                        (_, Some(location)) => put_location(text, *location, ""),
                     }
                 }
             }
@@ -70,9 +76,31 @@ impl OplText {
         text.push('\n');
     }
 
-    /// The text of all objects.
-    pub fn finish(self) -> String {
-        self.text
+    fn put_info(&mut self, info: &Info<'_>) {
+        let (text, without) = (&mut self.text, self.without);
+        if !without.contains(InfoFields::VERSION) {
+            text.push_str(" v");
+            put_number(text, info.version.unwrap_or(0).into());
+        }
+        text.push_str(if info.visible { " dV" } else { " dD" });
+        if !without.contains(InfoFields::CHANGESET) {
+            text.push_str(" c");
+            put_number(text, info.changeset.unwrap_or(0));
+        }
+        if !without.contains(InfoFields::TIMESTAMP) {
+            text.push_str(" t");
+            if let Some(timestamp) = info.timestamp {
+                self.times.put(text, timestamp);
+            }
+        }
+        if !without.contains(InfoFields::UID) {
+            text.push_str(" i");
+            put_number(text, info.uid.unwrap_or(0).into());
+        }
+        if !without.contains(InfoFields::USER) {
+            text.push_str(" u");
+            put_escaped(text, info.user.unwrap_or(""));
+        }
     }
 }
 
@@ -89,22 +117,40 @@ fn put_location(text: &mut String, location: Option<Location>, between: &str) {
     }
 }
 
+/// Whether a character has a meaning in OPL or is invisible.
+const fn is_escaped(char: char) -> bool {
+    !matches!(
+        char,
+        '\u{21}'..='\u{24}'
+            | '\u{26}'..='\u{2b}'
+            | '\u{2d}'..='\u{3c}'
+            | '\u{3e}'..='\u{3f}'
+            | '\u{41}'..='\u{7e}'
+            | '\u{a1}'..='\u{ac}'
+            | '\u{ae}'..='\u{5ff}'
+    )
+}
+
+/// The ASCII characters that are not escaped, by their byte.
+const PLAIN: [bool; 256] = {
+    let mut plain = [false; 256];
+    let mut byte = 0u8;
+    while byte < 0x80 {
+        plain[byte as usize] = !is_escaped(byte as char);
+        byte += 1;
+    }
+    plain
+};
+
 /// Appends a string. Characters with a meaning in OPL, and invisible characters, become `%hex%`.
 pub(super) fn put_escaped(out: &mut String, text: &str) {
-    let is_escaped = |char: char| {
-        !matches!(
-            char,
-            '\u{21}'..='\u{24}'
-                | '\u{26}'..='\u{2b}'
-                | '\u{2d}'..='\u{3c}'
-                | '\u{3e}'..='\u{3f}'
-                | '\u{41}'..='\u{7e}'
-                | '\u{a1}'..='\u{ac}'
-                | '\u{ae}'..='\u{5ff}'
-        )
-    };
+    // Nearly all strings are ASCII and stand for themselves.
+    let is_plain = |byte: u8| PLAIN.get(usize::from(byte)).is_some_and(|plain| *plain);
+    if text.bytes().all(is_plain) {
+        out.push_str(text);
+        return;
+    }
     let mut rest = text;
-    // Nearly all characters stand for themselves: they are copied run by run.
     while let Some(at) = rest.find(is_escaped) {
         let (before, behind) = rest.split_at(at);
         out.push_str(before);

@@ -1,7 +1,9 @@
 //! Writing change files (OsmChange).
 
 use super::change_set::DocumentHeader;
-use super::write_xml::{Visibility, XmlBuffer, document};
+use super::format::TextFormat;
+use super::text_options::{TextOptions, Visibility};
+use super::write_xml::{XmlBuffer, document};
 use crate::osm::{ObjectId, format_timestamp};
 use crate::pbf::Object;
 use std::fmt::Write as _;
@@ -19,6 +21,16 @@ pub enum ChangeAction {
 }
 
 impl ChangeAction {
+    /// The action that leads to the given object: the deletion of an object that is not visible, the creation of the
+    /// first version, or else a modification.
+    pub(crate) fn of(object: &Object<'_>) -> Self {
+        match (object.info.visible, object.info.version) {
+            (false, _) => Self::Delete,
+            (true, Some(1)) => Self::Create,
+            (true, _) => Self::Modify,
+        }
+    }
+
     const fn element(self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -37,12 +49,10 @@ pub struct OscText {
 
 impl Default for OscText {
     fn default() -> Self {
+        let options = TextOptions::new(TextFormat::OsmChange);
         Self {
-            elements: XmlBuffer {
-                // The section shows whether an object is deleted.
-                visibility: Visibility::Unsaid,
-                ..XmlBuffer::default()
-            },
+            // The section shows whether an object is deleted.
+            elements: XmlBuffer::new(&options, Visibility::Never),
             section: None,
         }
     }
@@ -57,7 +67,7 @@ impl OscText {
         })
     }
 
-    /// The text before the changes, with the attributes of a document header. The bounding box is left out.
+    /// The text before the changes, with the attributes of a document header. Its boxes are left out.
     pub fn prologue_of(document_header: &DocumentHeader) -> String {
         document("osmChange", document_header)
     }
@@ -89,17 +99,12 @@ impl OscText {
     }
 
     fn begin_section(&mut self, action: ChangeAction) {
-        if self.section != Some(action) {
-            self.end_section();
-            let _ = writeln!(self.elements.text, "  <{}>", action.element());
-            self.section = Some(action);
-        }
+        change_section(&mut self.elements.text, self.section, Some(action));
+        self.section = Some(action);
     }
 
     fn end_section(&mut self) {
-        if let Some(section) = self.section.take() {
-            let _ = writeln!(self.elements.text, "  </{}>", section.element());
-        }
+        change_section(&mut self.elements.text, self.section.take(), None);
     }
 
     /// Removes the text written so far and returns it. An open section stays open.
@@ -111,6 +116,23 @@ impl OscText {
     pub fn finish(mut self) -> String {
         self.end_section();
         self.elements.text
+    }
+}
+
+/// Appends the end tag of section `from` and the start tag of section `to`, unless they are the same.
+pub(super) fn change_section(
+    text: &mut String,
+    from: Option<ChangeAction>,
+    to: Option<ChangeAction>,
+) {
+    if from == to {
+        return;
+    }
+    if let Some(from) = from {
+        let _ = writeln!(text, "  </{}>", from.element());
+    }
+    if let Some(to) = to {
+        let _ = writeln!(text, "  <{}>", to.element());
     }
 }
 

@@ -2,63 +2,21 @@
 
 use super::change_set::DocumentHeader;
 use super::numbers::{TimeFormatter, put_e7, put_number};
+use super::text_options::{TextOptions, Visibility, WayLocations};
 use crate::osm::{Location, format_e7, format_timestamp};
-use crate::pbf::{HeaderBlock, Info, Object, ObjectBody};
+use crate::pbf::{HeaderBlock, Info, InfoFields, Object, ObjectBody, TextFacts};
 use std::fmt::Write as _;
 
-/// A buffer of objects as elements of an OSM XML document, without the document's prologue and epilogue.
-#[derive(Debug, Default)]
-pub struct XmlText {
-    elements: XmlBuffer,
+/// The text before the objects of an OSM XML file: the start tag of the root element with the document header, and the
+/// bounds.
+pub(crate) fn xml_prologue(document_header: &DocumentHeader) -> String {
+    let mut text = document("osm", document_header);
+    put_bounds(&mut text, document_header);
+    text
 }
 
-impl XmlText {
-    /// The text before the objects: the start tag of the root element with the document header, and the bounds.
-    pub fn prologue(document_header: &DocumentHeader) -> String {
-        let mut text = document("osm", document_header);
-        if let Some(bbox) = document_header.bbox {
-            let [minlat, minlon, maxlat, maxlon] = [
-                bbox.min_lat_e7,
-                bbox.min_lon_e7,
-                bbox.max_lat_e7,
-                bbox.max_lon_e7,
-            ]
-            .map(format_e7);
-            let _ = writeln!(
-                text,
-                "  <bounds minlat=\"{minlat}\" minlon=\"{minlon}\" maxlat=\"{maxlat}\" maxlon=\"{maxlon}\"/>"
-            );
-        }
-        text
-    }
-
-    /// The text after the objects.
-    pub const EPILOGUE: &str = "</osm>\n";
-
-    /// An empty buffer. If `has_visibility`, every object gets the attribute `visible`, as in history files; otherwise
-    /// only deleted objects get it.
-    pub fn with_visibility(has_visibility: bool) -> Self {
-        Self {
-            elements: XmlBuffer {
-                visibility: match has_visibility {
-                    true => Visibility::All,
-                    false => Visibility::Deleted,
-                },
-                ..XmlBuffer::default()
-            },
-        }
-    }
-
-    /// Appends an object.
-    pub fn put(&mut self, object: &Object<'_>) {
-        self.elements.put(object, "  ");
-    }
-
-    /// The elements, and the number of characters in them that XML 1.0 cannot express.
-    pub fn finish(self) -> (String, u64) {
-        (self.elements.text, self.elements.inexpressible)
-    }
-}
+/// The text after the objects of an OSM XML file.
+pub(crate) const XML_EPILOGUE: &str = "</osm>\n";
 
 impl DocumentHeader {
     /// The document header with the data of a PBF file's header.
@@ -69,8 +27,14 @@ impl DocumentHeader {
                 timestamp: header.replication_timestamp,
             },
             replication_url: header.replication_url.clone(),
-            bbox: header.bbox(),
             generator: header.writing_program.clone(),
+            text: match &header.text {
+                Some(text) if !text.boxes.is_empty() => text.clone(),
+                text => TextFacts {
+                    boxes: header.bbox().into_iter().collect(),
+                    ..text.clone().unwrap_or_default()
+                },
+            },
         }
     }
 }
@@ -86,6 +50,9 @@ pub(super) fn document(root: &str, document_header: &DocumentHeader) -> String {
         }
     };
     let state = &document_header.replication;
+    if root == "osm" {
+        attribute("upload", document_header.text.josm_upload.clone());
+    }
     attribute("generator", document_header.generator.clone());
     let url = document_header.replication_url.clone();
     attribute("osmosis_replication_base_url", url);
@@ -97,26 +64,48 @@ pub(super) fn document(root: &str, document_header: &DocumentHeader) -> String {
     text
 }
 
-/// The objects that get the attribute `visible`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Visibility {
-    All,
-    #[default]
-    Deleted,
-    /// No object: the sections of a change file show which objects are deleted.
-    Unsaid,
+/// Appends an element for each box of the document header.
+pub(super) fn put_bounds(text: &mut String, document_header: &DocumentHeader) {
+    for bbox in &document_header.text.boxes {
+        let edges = [
+            ("minlat", bbox.min_lat_e7),
+            ("minlon", bbox.min_lon_e7),
+            ("maxlat", bbox.max_lat_e7),
+            ("maxlon", bbox.max_lon_e7),
+        ];
+        text.push_str("  <bounds");
+        for (name, value) in edges {
+            let _ = write!(text, " {name}=\"{}\"", format_e7(value));
+        }
+        text.push_str("/>\n");
+    }
 }
 
 /// A buffer of objects as XML elements.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct XmlBuffer {
     pub text: String,
-    pub times: TimeFormatter,
-    pub visibility: Visibility,
+    times: TimeFormatter,
+    visibility: Visibility,
+    without: InfoFields,
+    way_locations: WayLocations,
+    /// The number of characters in `text` that XML 1.0 cannot express.
     pub inexpressible: u64,
 }
 
 impl XmlBuffer {
+    /// An empty buffer for text in the given form. The objects with the attribute `visible` are those of `visibility`.
+    pub(super) const fn new(options: &TextOptions, visibility: Visibility) -> Self {
+        Self {
+            text: String::new(),
+            times: TimeFormatter::new(),
+            visibility,
+            without: options.without,
+            way_locations: options.way_locations,
+            inexpressible: 0,
+        }
+    }
+
     /// Appends an object.
     pub(super) fn put(&mut self, object: &Object<'_>, indent: &str) {
         let kind = object.kind().name();
@@ -156,33 +145,38 @@ impl XmlBuffer {
 
     /// Appends the attributes of the metadata.
     fn put_info(&mut self, info: &Info<'_>) {
-        let text = &mut self.text;
-        if let Some(version) = info.version {
+        let (text, without) = (&mut self.text, self.without);
+        let has = |field| !without.contains(field);
+        if let Some(version) = info.version.filter(|_| has(InfoFields::VERSION)) {
             put_attribute(text, "version", version.into());
         }
-        if let Some(timestamp) = info.timestamp {
+        if let Some(timestamp) = info.timestamp.filter(|_| has(InfoFields::TIMESTAMP)) {
             text.push_str(" timestamp=\"");
             self.times.put(text, timestamp);
             text.push('"');
         }
-        if let Some(uid) = info.uid {
+        if let Some(uid) = info.uid.filter(|_| has(InfoFields::UID)) {
             put_attribute(text, "uid", uid.into());
         }
-        if let Some(user) = info.user {
+        if let Some(user) = info.user.filter(|_| has(InfoFields::USER)) {
             text.push_str(" user=\"");
             self.inexpressible += put_escaped(text, user);
             text.push('"');
         }
-        if let Some(changeset) = info.changeset {
+        if let Some(changeset) = info.changeset.filter(|_| has(InfoFields::CHANGESET)) {
             put_attribute(text, "changeset", changeset);
         }
         let has_visibility = match self.visibility {
             Visibility::All => true,
             Visibility::Deleted => !info.visible,
-            Visibility::Unsaid => false,
+            Visibility::Never => false,
         };
         if has_visibility {
-            let _ = write!(text, " visible=\"{}\"", info.visible);
+            text.push_str(if info.visible {
+                " visible=\"true\""
+            } else {
+                " visible=\"false\""
+            });
         }
     }
 
@@ -196,7 +190,9 @@ impl XmlBuffer {
                     text.push_str("  <nd ref=\"");
                     put_number(text, *id);
                     text.push('"');
-                    if let Some(location) = locations.get(index) {
+                    if self.way_locations != WayLocations::Never
+                        && let Some(location) = locations.get(index)
+                    {
                         put_location(text, *location);
                     }
                     text.push_str("/>\n");
@@ -205,11 +201,11 @@ impl XmlBuffer {
             ObjectBody::Relation { members } => {
                 for member in members {
                     text.push_str(indent);
-                    let _ = write!(
-                        text,
-                        "  <member type=\"{}\" ref=\"{}\" role=\"",
-                        member.kind, member.id
-                    );
+                    text.push_str("  <member type=\"");
+                    text.push_str(member.kind.name());
+                    text.push_str("\" ref=\"");
+                    put_number(text, member.id);
+                    text.push_str("\" role=\"");
                     self.inexpressible += put_escaped(text, member.role);
                     text.push_str("\"/>\n");
                 }
@@ -237,13 +233,32 @@ fn put_location(text: &mut String, location: Option<Location>) {
     }
 }
 
+/// The bytes that are in no special character.
+const PLAIN: [bool; 256] = {
+    let mut plain = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        plain[byte] = !matches!(
+            byte as u8,
+            ..b' ' | b'"' | b'&' | b'\'' | b'<' | b'>' | 0xef
+        );
+        byte += 1;
+    }
+    plain
+};
+
 /// Appends a string as the value of an attribute. Line breaks and tabs become character references, since readers
 /// replace them by spaces otherwise. Characters that XML 1.0 cannot express become references, too, except NUL,
 /// which becomes U+FFFD. Returns the number of characters that XML 1.0 cannot express.
 pub(super) fn put_escaped(out: &mut String, text: &str) -> u64 {
+    // Nearly all strings have no special character. The bytes 0xef begin the characters from U+F000 to U+FFFF.
+    let is_plain = |byte: u8| PLAIN.get(usize::from(byte)).is_some_and(|plain| *plain);
+    if text.bytes().all(is_plain) {
+        out.push_str(text);
+        return 0;
+    }
     let mut inexpressible = 0;
     let mut rest = text;
-    // Nearly all strings have no special character.
     let is_special = |char: char| {
         matches!(
             char,

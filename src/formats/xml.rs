@@ -38,7 +38,7 @@ pub(super) fn parse(chunk: &TextChunk, format: TextFormat) -> Result<ChangeSet, 
 fn other_root(format: TextFormat, found: &str) -> String {
     let other = match format {
         TextFormat::OsmChange => TextFormat::Osm,
-        TextFormat::Osm | TextFormat::Opl => TextFormat::OsmChange,
+        TextFormat::Osm | TextFormat::Opl | TextFormat::Debug => TextFormat::OsmChange,
     };
     let root = format.root();
     if found == other.root() {
@@ -174,6 +174,8 @@ impl Parser {
                 "osmosis_replication_base_url" => {
                     document_header.replication_url = Some(value.into())
                 }
+                "upload" => document_header.text.josm_upload = Some(value.into()),
+                "version" => document_header.text.version = Some(value.into()),
                 "generator" if !value.is_empty() => document_header.generator = Some(value.into()),
                 _ => {}
             }
@@ -203,7 +205,7 @@ impl Parser {
             Some(max_lon_e7),
         ] = sides
         {
-            self.objects.document_header.bbox = Some(Bbox {
+            self.objects.document_header.text.boxes.push(Bbox {
                 min_lat_e7,
                 max_lat_e7,
                 min_lon_e7,
@@ -265,8 +267,9 @@ impl Parser {
         draft.id = id.ok_or_else(|| format!("{kind} without id"))?;
         draft.location = match (kind, lat, lon) {
             (ObjectKind::Node, Some(lat), Some(lon)) => Location::new(lat, lon),
+            // Without a location, a change of a node would not be complete. Some servers leave it out of OSM XML.
             (ObjectKind::Node, _, _)
-                if draft.action != ChangeAction::Delete && !draft.is_left_out =>
+                if draft.action != ChangeAction::Delete && self.format == TextFormat::OsmChange =>
             {
                 return Err(format!("node {} without lat and lon", draft.id));
             }

@@ -38,6 +38,11 @@ impl Location {
         is_on_earth.then(|| Self::new(e7(lat), e7(lon))).flatten()
     }
 
+    /// Whether the latitude is within ±90 degrees and the longitude within ±180 degrees.
+    pub(crate) const fn is_on_earth(self) -> bool {
+        self.lat_e7().unsigned_abs() <= 900_000_000 && self.lon_e7().unsigned_abs() <= 1_800_000_000
+    }
+
     /// Latitude in units of 1e-7 degree.
     #[inline]
     pub const fn lat_e7(self) -> i32 {

@@ -2,9 +2,9 @@
 
 use super::blob_index::encode_blob_index;
 use super::block_builder::BlockBuilder;
-use super::codec::{Compression, Compressor};
+use super::codec::{Compression, Compressor, Decompressor};
 use super::entry::{BlobEntry, BlobFlags};
-use super::frame::BlobKind;
+use super::frame::{Blob, BlobKind};
 use super::intern::SourceStrings;
 use super::object::Object;
 use super::outline::BlockUnits;
@@ -20,6 +20,17 @@ pub struct EncodedFrame {
     pub bytes: Vec<u8>,
     /// The entry of the frame, without offset and `number`, which are not known yet.
     pub entry: BlobEntry,
+}
+
+impl EncodedFrame {
+    /// The uncompressed payload.
+    pub(crate) fn payload<'a>(
+        &'a self,
+        decompressor: &'a mut Decompressor,
+    ) -> Result<&'a [u8], FormatError> {
+        let body = self.bytes.get(self.entry.header_len as usize..);
+        decompressor.payload(&Blob::parse(body.unwrap_or_default())?)
+    }
 }
 
 /// Encodes objects as frames. A new block begins when the kind or the units change, or when a block is full. Each

@@ -53,8 +53,21 @@ pub struct HeaderBlock {
     pub replication_sequence: Option<i64>,
     /// Field 34: the base URL of the replication server.
     pub replication_url: Option<String>,
+    /// The facts of the header of a text input that PBF cannot store, for text outputs; `None` for PBF inputs.
+    pub(crate) text: Option<TextFacts>,
     /// All other fields, encoded, except the table of contents and the padding.
     unknown: Vec<u8>,
+}
+
+/// The facts of the header of a text that PBF cannot store.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct TextFacts {
+    /// The boxes, of which a text may have several. PBF stores the box around all of them.
+    pub boxes: Vec<Bbox>,
+    /// The attribute `upload` of the root element, which the editor JOSM reads.
+    pub josm_upload: Option<String>,
+    /// The attribute `version` of the root element.
+    pub version: Option<String>,
 }
 
 impl HeaderBlock {
@@ -195,6 +208,9 @@ impl HeaderBlock {
 
     /// Sets the bounding box.
     pub fn set_bbox(&mut self, bbox: Option<Bbox>) {
+        if let Some(text) = &mut self.text {
+            text.boxes.clear();
+        }
         self.bbox_nano = bbox.map(|bbox| {
             let Bbox {
                 min_lat_e7,

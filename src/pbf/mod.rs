@@ -51,6 +51,7 @@ pub use frame::{
     MAX_PAYLOAD_LEN, encode_frame, plain_header_len,
 };
 pub use frame_encoder::{EncodedFrame, FrameEncoder};
+pub(crate) use header::TextFacts;
 pub use header::{HeaderBlock, REQUIRED_FEATURES_KNOWN, feature};
 pub use header_frame::{header_frame, reserved_header_len, stream_header_frame};
 pub use intern::{Interner, SourceStrings};

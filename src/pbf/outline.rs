@@ -111,6 +111,11 @@ impl Default for BlockUnits {
 }
 
 impl BlockUnits {
+    /// Whether a [`Location`](crate::osm::Location) can express all coordinates exactly.
+    pub(crate) const fn are_exact_e7(&self) -> bool {
+        self.granularity % 100 == 0 && self.lat_offset % 100 == 0 && self.lon_offset % 100 == 0
+    }
+
     /// A stored latitude in nanodegrees. Wraps around on overflow.
     #[inline]
     pub const fn nano_lat(&self, value: i64) -> i64 {

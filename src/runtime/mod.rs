@@ -1,6 +1,7 @@
 //! The runtime of every command: context, progress, statistics, and the ordered parallel phase.
 
 mod context;
+mod job_queue;
 mod observer;
 mod parallel_sort;
 mod pass;
@@ -11,6 +12,7 @@ mod stats;
 mod threads;
 
 pub use context::{Context, InputFormat, IoMode};
+pub(crate) use job_queue::JobQueue;
 pub use observer::{NoObserver, Observer, human_bytes};
 pub(crate) use parallel_sort::sort_by;
 pub(crate) use pass::{Pass, WorkItem};

@@ -1,14 +1,13 @@
 //! Arguments for outputs: path, format, encoding and header fields.
 
-use crate::InputFormat;
-use crate::commands::cat::Format;
+use super::format::{FormatKind, FormatSpec, kind_of_name};
 use crate::commands::{HeaderOption, HeaderOptions};
-use crate::engine::OutputOptions;
+use crate::engine::{Format, OutputOptions};
 use crate::file::WriteOptions;
-use crate::formats::{TextCompression, TextFormat};
+use crate::formats::TextFormat;
 use crate::io::OutputTarget;
 use crate::pbf::Compression;
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -17,26 +16,33 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Common options")]
 pub struct OutputArgs {
-    /// Output file; - is standard output
+    /// Output file; without it, or with -, standard output
     #[arg(short, long, value_name = "FILE")]
-    pub output: PathBuf,
+    pub output: Option<PathBuf>,
     #[command(flatten)]
     pub write: WriteArgs,
 }
 
 impl OutputArgs {
-    /// The options of an output in PBF. Fails like [`WriteArgs::target`].
+    /// The options of the output. Fails like [`WriteArgs::output`].
     pub fn options(&self) -> Result<OutputOptions> {
-        Ok(self.write.output(self.target()?))
-    }
-    /// The target of an output in PBF. Fails like [`WriteArgs::target`].
-    pub fn target(&self) -> Result<OutputTarget> {
-        self.write.target(&self.output)
+        self.write.output(self.output.as_deref())
     }
 
-    /// The target of an output in a text format.
-    pub fn text_target(&self) -> OutputTarget {
-        text_target(&self.output, self.write.overwrite)
+    /// The options of an output that is a change file; on standard output it is not compressed without
+    /// --output-format. Fails if the format is another one.
+    pub fn change_file(&self) -> Result<OutputOptions> {
+        let changes = FormatSpec::changes();
+        let is_file = self.output.as_deref().is_some_and(|path| !is_stdout(path));
+        let by_default = (!is_file && self.write.output_format.is_none()).then_some(&changes);
+        let options = self.write.output_as(self.output.as_deref(), by_default)?;
+        match options.format {
+            Format::Text(text) if text.format == TextFormat::OsmChange => Ok(options),
+            _ => bail!(
+                "{}: the output is a change file: name it .osc, .osc.gz, .osc.bz2 or .osc.zst, or say so with -f",
+                options.target.path().display()
+            ),
+        }
     }
 }
 
@@ -47,11 +53,15 @@ pub struct WriteArgs {
     /// Replace the output file if it exists
     #[arg(short = 'O', long)]
     pub overwrite: bool,
-    /// Format of the output if its name does not show it
+    /// Format of the output if its name does not show it: pbf, osm, osh, osc, opl or debug
     ///
-    /// pbf; cat also writes osm and opl, and these compressed, as osm.gz, opl.bz2 or osm.zst.
-    #[arg(short = 'f', long, value_name = "FORMAT", value_parser = parse_output_format)]
-    pub output_format: Option<Format>,
+    /// The formats other than pbf can be compressed: osm.gz, opl.bz2, osc.zst. Options follow after commas, as in
+    /// opl,add_metadata=false or osm.gz,xml_change_format=true:
+    ///
+    ///   add_metadata=false, add_metadata=version+timestamp, locations_on_ways=false, force_visible_flag=true,
+    ///   xml_change_format=true, pbf_compression=none|zlib|lz4|zstd, pbf_compression_level=N
+    #[arg(short = 'f', long, value_name = "FORMAT", value_parser = FormatSpec::parse)]
+    pub output_format: Option<FormatSpec>,
     /// Compression of new blobs: none, zlib[:1-12], zstd[:1-22] or lz4 [default: zlib:6]
     ///
     /// Every program reads zlib; hardly any but osmium reads lz4 and zstd, and some do not read none. Level 6 gives about
@@ -79,74 +89,91 @@ pub struct WriteArgs {
 }
 
 impl WriteArgs {
-    /// The options of an output in PBF with the given target.
-    pub fn output(&self, target: OutputTarget) -> OutputOptions {
+    /// The options of an output to a path on the command line; without one, or with `-`, to standard output. The format
+    /// is that of --output-format, or else the one that the file name ends with; standard output and devices get PBF
+    /// without --output-format.
+    ///
+    /// Fails if the name does not show the format, if the options of the format contradict it, and if the output is PBF
+    /// and standard output is a terminal.
+    pub fn output(&self, path: Option<&Path>) -> Result<OutputOptions> {
+        self.output_as(path, None)
+    }
+
+    /// The options of an output, as [`output`](Self::output) gives them, with `format` in place of --output-format.
+    pub fn output_as(
+        &self,
+        path: Option<&Path>,
+        format: Option<&FormatSpec>,
+    ) -> Result<OutputOptions> {
+        let path = path.filter(|path| !is_stdout(path));
+        let spec = format.or(self.output_format.as_ref());
+        let spec = spec.cloned().unwrap_or_default();
+        let kind = match (spec.kind, path) {
+            (Some(kind), _) => kind,
+            (None, None) => FormatKind::Pbf,
+            (None, Some(path)) if is_device(path) => FormatKind::Pbf,
+            (None, Some(path)) => kind_of_name(path).ok_or_else(|| {
+                anyhow!(
+                    "{}: the name does not show the format; known are .osm.pbf, .osm, .osh, .osc, .opl and \
+                     .debug, all but the first also with .gz, .bz2 or .zst; -f sets it for any name",
+                    path.display()
+                )
+            })?,
+        };
+        let (format, write) = (spec.format(kind)?, self.options()?);
+        let target = match path {
+            Some(path) => OutputTarget::File {
+                path: path.to_owned(),
+                overwrite: self.overwrite,
+            },
+            None => OutputTarget::Stdout,
+        };
+        if format == Format::Pbf
+            && target == OutputTarget::Stdout
+            && std::io::stdout().is_terminal()
+        {
+            bail!(
+                "standard output is a terminal, and the output is PBF: give a file with -o, or a format to read \
+                 with -f, such as opl"
+            );
+        }
+        Ok(self.options_of(target, format, write))
+    }
+
+    /// The options of a PBF output that replaces the file at `path`.
+    pub fn in_place(&self, path: &Path) -> Result<OutputOptions> {
+        let target = OutputTarget::File {
+            path: path.to_owned(),
+            overwrite: true,
+        };
+        Ok(self.options_of(target, Format::Pbf, self.options()?))
+    }
+
+    fn options_of(
+        &self,
+        target: OutputTarget,
+        format: Format,
+        write: WriteOptions,
+    ) -> OutputOptions {
         OutputOptions::new(target)
-            .write(self.options())
+            .format(format)
+            .write(write)
             .header(self.header())
     }
 
-    /// Makes the target of an output in PBF from a path on the command line; `-` is standard output. Fails if
-    /// --output-format is a text format, or is not given and the file name does not end as that of a PBF file. Fails if
-    /// standard output is a terminal.
-    pub fn target(&self, path: &Path) -> Result<OutputTarget> {
-        if let Some(Format::Text(..)) = self.output_format {
-            bail!("this command writes PBF; `pbfhogg cat` makes text of it");
-        }
-        if is_stdout(path) {
-            if std::io::stdout().is_terminal() {
-                bail!(
-                    "standard output is a terminal, and the output is PBF: give a file with -o, or a pipe"
-                );
-            }
-            return Ok(OutputTarget::Stdout);
-        }
-        if self.output_format.is_none() && !is_device(path) {
-            match format_of_name(path) {
-                Some(Format::Pbf) => {}
-                Some(Format::Text(..)) => bail!(
-                    "{}: this command writes PBF; name it .osm.pbf, or use -f pbf, and convert it to text \
-                     with `pbfhogg cat`",
-                    path.display()
-                ),
-                None => bail!(
-                    "{}: the name does not show the format; name it .osm.pbf, or use -f pbf",
-                    path.display()
-                ),
-            }
-        }
-        Ok(OutputTarget::File {
-            path: path.to_owned(),
-            overwrite: self.overwrite,
-        })
-    }
-
-    /// The format of the output: that of --output-format, or else the one that the file name ends with. Without
-    /// --output-format, standard output and devices get PBF, and an unknown ending is an error.
-    pub fn format(&self, path: &Path) -> Result<Format> {
-        let of_name = || match is_stdout(path) || is_device(path) {
-            true => Some(Format::Pbf),
-            false => format_of_name(path),
-        };
-        match self.output_format.or_else(of_name) {
-            Some(format) => Ok(format),
-            None => bail!(
-                "{}: the name does not show the format; known are .osm.pbf, .osm and .opl, the latter \
-                 two also with .gz, .bz2 or .zst; -f sets it for any name",
-                path.display()
-            ),
-        }
-    }
-
     /// The options for encoding PBF.
-    pub fn options(&self) -> WriteOptions {
-        WriteOptions {
+    pub fn options(&self) -> Result<WriteOptions> {
+        let mut write = WriteOptions {
             compression: self.compression.unwrap_or_default(),
             is_compression_explicit: self.compression.is_some(),
             verify: self.verify,
             toc: !self.no_index,
             blob_index: self.blob_index,
+        };
+        if let Some(spec) = &self.output_format {
+            spec.apply_to(&mut write)?;
         }
+        Ok(write)
     }
 
     /// The header fields that the arguments set.
@@ -158,14 +185,13 @@ impl WriteArgs {
     }
 }
 
-/// Parses the name of an input format. The suffix of a compression, as in `osm.gz`, is accepted and has no effect.
-pub(super) fn parse_input_format(text: &str) -> Result<InputFormat, String> {
-    match text {
-        "pbf" | "osm.pbf" | "osh.pbf" => Ok(InputFormat::Pbf),
-        _ => match parse_output_format(text) {
-            Ok(Format::Text(TextFormat::Opl, _)) => Ok(InputFormat::Opl),
-            Ok(Format::Text(..)) => Ok(InputFormat::Osm),
-            _ => Err("expected pbf, osm or opl".into()),
+/// Makes the target of an output in a text format from a path on the command line; `-` is standard output.
+pub fn text_target(path: &Path, overwrite: bool) -> OutputTarget {
+    match is_stdout(path) {
+        true => OutputTarget::Stdout,
+        false => OutputTarget::File {
+            path: path.to_owned(),
+            overwrite,
         },
     }
 }
@@ -178,58 +204,4 @@ fn is_stdout(path: &Path) -> bool {
 fn is_device(path: &Path) -> bool {
     path.metadata()
         .is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
-}
-
-/// The format that a file name ends with, in upper or lower case; `None` for an unknown ending.
-fn format_of_name(path: &Path) -> Option<Format> {
-    let name = path.file_name()?.to_str()?.to_ascii_lowercase();
-    let (_, ending) = name.split_once('.')?;
-    // The name can have dots before the ending: tries the longest possible ending first.
-    let mut endings = std::iter::successors(Some(ending), |rest| {
-        rest.split_once('.').map(|(_, ending)| ending)
-    });
-    endings.find_map(|ending| parse_output_format(ending).ok())
-}
-
-fn parse_output_format(text: &str) -> Result<Format, String> {
-    let compressions = [
-        (".gz", TextCompression::Gzip),
-        (".bz2", TextCompression::Bzip2),
-        (".zst", TextCompression::Zstd),
-    ];
-    let mut compressed = compressions
-        .into_iter()
-        .filter_map(|(ending, compression)| {
-            let format = text.strip_suffix(ending)?;
-            Some((format, compression))
-        });
-    match compressed.next().unwrap_or((text, TextCompression::None)) {
-        ("pbf" | "osm.pbf" | "osh.pbf", TextCompression::None) => Ok(Format::Pbf),
-        ("osm" | "osh" | "xml" | "osm.xml", compression) => {
-            Ok(Format::Text(TextFormat::Osm, compression))
-        }
-        ("opl" | "osm.opl" | "osh.opl", compression) => {
-            Ok(Format::Text(TextFormat::Opl, compression))
-        }
-        _ => Err("expected pbf, osm or opl; the latter two also with .gz, .bz2 or .zst".into()),
-    }
-}
-
-/// Makes the target of an output in a text format from a path on the command line; `-` is standard output.
-pub fn text_target(path: &Path, overwrite: bool) -> OutputTarget {
-    match path.as_os_str() == "-" {
-        true => OutputTarget::Stdout,
-        false => OutputTarget::File {
-            path: path.to_owned(),
-            overwrite,
-        },
-    }
-}
-
-/// Whether a file name ends as that of a change file: `.osc`, or `.osc` with the suffix of a compression.
-pub fn names_changes(path: &Path) -> bool {
-    let name = path.to_string_lossy();
-    [".osc", ".osc.gz", ".osc.bz2", ".osc.zst"]
-        .iter()
-        .any(|ending| name.ends_with(ending))
 }

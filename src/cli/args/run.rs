@@ -1,6 +1,6 @@
 //! The options that every command has, and the report at the end of a run.
 
-use super::output::parse_input_format;
+use super::format::parse_input_format;
 use crate::cli::progress::Terminal;
 use crate::cli::{Answer, complain, print, show};
 use crate::io::OutputTarget;

@@ -125,7 +125,7 @@ impl<'a> Editor<'a> {
     /// Applies the changes of a step to its blobs, and counts their effects.
     pub(super) fn apply(
         &mut self,
-        reader: &mut BlobReader<'_>,
+        reader: &mut BlobReader,
         step: &ApplyStep,
     ) -> Result<(Applied, Tally)> {
         match step {

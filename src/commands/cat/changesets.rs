@@ -1,11 +1,12 @@
 //! Concatenates files of changesets. The inputs and the output are text.
 
-use super::{Format, Options, Summary};
+use super::{Options, Summary};
+use crate::engine::Format;
 use crate::engine::headers::generator;
 use crate::error::{Error, Result};
 use crate::formats::{
-    ChangesetText, DocumentHeader, TextFormat, TextOutput, XmlText, holds_changesets,
-    read_changesets,
+    ChangesetText, DocumentHeader, TextFormat, TextOutput, XML_EPILOGUE, holds_changesets,
+    read_changesets, xml_prologue,
 };
 use crate::io::Input;
 use crate::runtime::Context;
@@ -43,16 +44,17 @@ pub(super) fn write(
     options: &Options,
     ctx: &Context,
 ) -> Result<Summary> {
-    let Format::Text(format, compression) = options.format else {
+    let Format::Text(text_options) = options.output.format else {
         let cause = "this file holds changesets, which PBF cannot hold: write osm or opl (-f)";
         let path = inputs
             .first()
             .map_or(Path::new(""), |(input, _)| input.path());
         return Err(Error::file(path, cause));
     };
+    let (format, compression) = (text_options.format, text_options.compression);
     let mut output = TextOutput::compressed(options.output.target.clone(), compression)?;
     if format != TextFormat::Opl {
-        output.write(&XmlText::prologue(&DocumentHeader {
+        output.write(&xml_prologue(&DocumentHeader {
             generator: Some(generator(options.output.header.generator.as_deref())),
             ..DocumentHeader::default()
         }))?;
@@ -68,7 +70,9 @@ pub(super) fn write(
                     comments += changeset.comments.len();
                     text.put_opl(changeset);
                 }
-                TextFormat::Osm | TextFormat::OsmChange => text.put_xml(changeset),
+                TextFormat::Osm | TextFormat::OsmChange | TextFormat::Debug => {
+                    text.put_xml(changeset)
+                }
             }
             match text.len() > CHUNK {
                 true => output.write(&text.take()),
@@ -78,7 +82,7 @@ pub(super) fn write(
     }
     output.write(&text.take())?;
     if format != TextFormat::Opl {
-        output.write(XmlText::EPILOGUE)?;
+        output.write(XML_EPILOGUE)?;
     }
     drop(phase);
     summary.written.objects = Some(objects);

@@ -18,7 +18,7 @@ pub(super) struct Found {
 
 /// Compares the objects of merge steps. Each worker has its own `Comparison`.
 pub(super) struct Comparison<'f> {
-    sources: Sources<'f>,
+    sources: Sources,
     format: Option<&'f Format>,
     equality: Equality,
     kinds: KindSet,
@@ -90,7 +90,7 @@ impl<'a> ShardCursor<'a> {
 }
 
 impl<'f> Comparison<'f> {
-    pub(super) fn new(sources: Sources<'f>, options: &'f Options, history: bool) -> Self {
+    pub(super) fn new(sources: Sources, options: &'f Options, history: bool) -> Self {
         let format = options.output.as_ref().map(|(format, _)| format);
         Self {
             sources,

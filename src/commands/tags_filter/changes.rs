@@ -2,9 +2,12 @@
 //! to.
 
 use super::Options;
+use crate::engine::Format;
 use crate::engine::headers::generator;
 use crate::error::Result;
-use crate::formats::{Batch, ChangeAction, OscText, TextOutput, read_change_files};
+use crate::formats::{
+    Batch, ChangeAction, OscText, TextCompression, TextOutput, read_change_files,
+};
 use crate::index::IdSets;
 use crate::osm::{ObjectId, ObjectKind, TagExpression, TagFilter};
 use crate::pbf::{List, Object, ObjectBody};
@@ -58,7 +61,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<ChangesSummary> {
     if !options.omit_referenced {
         add_referenced(&objects, &mut kept);
     }
-    let mut output = TextOutput::create(options.output.target.clone())?;
+    let mut output = TextOutput::compressed(options.output.target.clone(), compression(options))?;
     let generator = generator(options.output.header.generator.as_deref());
     output.write(&OscText::prologue(&generator))?;
     let mut summary = ChangesSummary {
@@ -99,6 +102,14 @@ pub fn run(options: &Options, ctx: &Context) -> Result<ChangesSummary> {
     output.write(OscText::EPILOGUE)?;
     output.finish()?;
     Ok(summary)
+}
+
+/// The compression of the output: that of its text, or else the one that its name shows.
+fn compression(options: &Options) -> TextCompression {
+    match options.output.format {
+        Format::Text(text) => text.compression,
+        Format::Pbf => TextCompression::of_name(options.output.target.path()),
+    }
 }
 
 fn id_of(object: &Object<'_>) -> ObjectId {

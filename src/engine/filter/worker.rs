@@ -41,7 +41,7 @@ impl<'a> FilterWorker<'a> {
     /// decides about the blob.
     pub(super) fn filter<T>(
         &mut self,
-        reader: &mut BlobReader<'_>,
+        reader: &mut BlobReader,
         item: &FilterItem,
         select: impl Fn(&BlobEntry, &Block<'_>, &mut Selection) -> Result<T, FormatError>,
     ) -> Result<Filtered<T>> {

@@ -148,7 +148,7 @@ impl<'a> Merged<'a> {
 /// Merges the objects of a shard into frames, in canonical order. `kept` decides which versions of an object are
 /// written. Fails if a blob of the shard is damaged or contradicts its entry.
 pub(crate) fn merge_shard(
-    sources: &mut Sources<'_>,
+    sources: &mut Sources,
     encoder: &mut FrameEncoder,
     shard: &Shard,
     kept: KeptVersions,

@@ -3,9 +3,9 @@
 use super::Call;
 use super::faults::{Fault, Faults};
 use crate::commands::{apply_changes, cat, diff, extract, renumber, sort, synth, tags_filter};
-use crate::engine::OutputOptions;
+use crate::engine::{Format, OutputOptions};
 use crate::error::Result;
-use crate::formats::{TextCompression, TextFormat};
+use crate::formats::{TextCompression, TextFormat, TextOptions};
 use crate::geometry::parse_bbox;
 use crate::osm::TagExpression;
 use crate::runtime::{Context, IoMode};
@@ -90,8 +90,10 @@ impl Bench {
                 cat::run(&options, &ctx).map(drop)
             }
             Job::CatText => {
-                let format = cat::Format::Text(TextFormat::Opl, TextCompression::Gzip);
-                let options = cat::Options::new(vec![self.base()], output).format(format);
+                let mut text = TextOptions::new(TextFormat::Opl);
+                text.compression = TextCompression::Gzip;
+                let output = output.format(Format::Text(text));
+                let options = cat::Options::new(vec![self.base()], output);
                 cat::run(&options, &ctx).map(drop)
             }
             Job::Renumber => {
@@ -117,6 +119,7 @@ impl Bench {
                 let half = extract::Extract {
                     shape: parse_bbox("0,-90,180,90").unwrap(),
                     output: output.target,
+                    format: output.format,
                     header: output.header,
                 };
                 let options = extract::Options::new(self.base(), vec![half]).set_bounds(true);

@@ -36,6 +36,11 @@ impl InfoFields {
         self.0 == 0
     }
 
+    /// Whether the set has all attributes of `fields`.
+    pub const fn contains(self, fields: Self) -> bool {
+        self.0 & fields.0 == fields.0
+    }
+
     /// Whether the set has the attribute with the number `field` in Info and DenseInfo.
     const fn has(self, field: u32) -> bool {
         field >= 1 && field <= 6 && self.0 >> (field - 1) & 1 != 0

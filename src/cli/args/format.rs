@@ -1,0 +1,248 @@
+//! Names and options of file formats on the command line.
+
+use crate::InputFormat;
+use crate::engine::Format;
+use crate::file::WriteOptions;
+use crate::formats::{TextCompression, TextFormat, TextOptions, Visibility, WayLocations};
+use crate::pbf::{Compression, InfoFields};
+use anyhow::{Result, anyhow, bail};
+use std::path::Path;
+
+/// A file format, as a file name shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FormatKind {
+    Pbf,
+    Text {
+        format: TextFormat,
+        compression: TextCompression,
+        /// Whether the name is that of a history file, such as `.osh`.
+        is_history: bool,
+    },
+}
+
+impl FormatKind {
+    /// Parses the name of a format, such as `pbf` or `osm.gz`. Returns `None` for an unknown name.
+    fn parse(text: &str) -> Option<Self> {
+        let (name, compression) = [
+            (".gz", TextCompression::Gzip),
+            (".bz2", TextCompression::Bzip2),
+            (".zst", TextCompression::Zstd),
+        ]
+        .into_iter()
+        .find_map(|(ending, compression)| Some((text.strip_suffix(ending)?, compression)))
+        .unwrap_or((text, TextCompression::None));
+        let (prefix, name) = name.split_once('.').unwrap_or(("", name));
+        let format = match (prefix, name) {
+            ("" | "osm" | "osh", "pbf") if compression == TextCompression::None => {
+                return Some(Self::Pbf);
+            }
+            ("", "osm" | "osh" | "xml") | ("osm" | "osh", "xml") => TextFormat::Osm,
+            ("", "osc") | ("osc", "xml") => TextFormat::OsmChange,
+            ("" | "osm" | "osh" | "osc", "opl") => TextFormat::Opl,
+            ("" | "osm" | "osh" | "osc", "debug") => TextFormat::Debug,
+            _ => return None,
+        };
+        Some(Self::Text {
+            format,
+            compression,
+            is_history: prefix == "osh" || name == "osh",
+        })
+    }
+}
+
+/// The format that a file name ends with, in upper or lower case; `None` for an unknown ending.
+pub fn kind_of_name(path: &Path) -> Option<FormatKind> {
+    let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+    let (_, ending) = name.split_once('.')?;
+    // The name can have dots before the ending: tries the longest possible ending first.
+    let mut endings = std::iter::successors(Some(ending), |rest| {
+        rest.split_once('.').map(|(_, ending)| ending)
+    });
+    endings.find_map(FormatKind::parse)
+}
+
+/// Whether a file name ends as that of a change file: `.osc`, or `.osc` with the suffix of a compression.
+pub fn names_changes(path: &Path) -> bool {
+    matches!(
+        kind_of_name(path),
+        Some(FormatKind::Text {
+            format: TextFormat::OsmChange,
+            ..
+        })
+    )
+}
+
+/// A format with options, such as `opl,add_metadata=false`.
+#[derive(Debug, Clone, Default)]
+pub struct FormatSpec {
+    /// The format; `None` if only options are given.
+    pub kind: Option<FormatKind>,
+    /// The options as pairs of name and value.
+    options: Vec<(String, String)>,
+}
+
+impl FormatSpec {
+    /// The format of a change file that is not compressed.
+    pub fn changes() -> Self {
+        Self {
+            kind: FormatKind::parse("osc"),
+            options: Vec::new(),
+        }
+    }
+
+    /// Parses a format and its options. The error is a message for the user.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut parts = text.split(',');
+        let name = parts.next().unwrap_or_default();
+        let kind = match name {
+            "" => None,
+            name => Some(FormatKind::parse(name).ok_or(
+                "expected pbf, osm, osh, osc, opl or debug; all but the first also with .gz, .bz2 or .zst",
+            )?),
+        };
+        let options = parts.map(|part| {
+            let (name, value) = part.split_once('=').unwrap_or((part, "true"));
+            match NAMES.contains(&name) {
+                true => Ok((name.to_owned(), value.to_owned())),
+                false => Err(format!(
+                    "'{name}' is not an option of a format: known are {}",
+                    NAMES.join(", ")
+                )),
+            }
+        });
+        Ok(Self {
+            kind,
+            options: options.collect::<Result<_, String>>()?,
+        })
+    }
+
+    /// The format of an output of the given kind, with the options for text. Fails if a value is invalid.
+    pub fn format(&self, kind: FormatKind) -> Result<Format> {
+        let FormatKind::Text {
+            format,
+            compression,
+            is_history,
+        } = kind
+        else {
+            return Ok(Format::Pbf);
+        };
+        let mut text = TextOptions::new(format);
+        text.compression = compression;
+        text.visibility = is_history.then_some(Visibility::All);
+        for (name, value) in &self.options {
+            let flag = || parse_flag(name, value);
+            match name.as_str() {
+                "add_metadata" => text.without = parse_metadata(value)?,
+                "locations_on_ways" => {
+                    text.way_locations = match flag()? {
+                        true => WayLocations::Always,
+                        false => WayLocations::Never,
+                    }
+                }
+                "force_visible_flag" => {
+                    text.visibility = Some(match flag()? {
+                        true => Visibility::All,
+                        false => Visibility::Never,
+                    });
+                }
+                "xml_change_format" if flag()? && text.format == TextFormat::Osm => {
+                    text.format = TextFormat::OsmChange;
+                }
+                _ => {}
+            }
+        }
+        Ok(Format::Text(text))
+    }
+
+    /// Applies the options for PBF. Fails if a value is invalid.
+    pub fn apply_to(&self, write: &mut WriteOptions) -> Result<()> {
+        let value_of = |wanted: &str| {
+            let mut options = self.options.iter().rev();
+            let found = options.find(|(name, _)| name == wanted);
+            found.map(|(_, value)| value.as_str())
+        };
+        let compression = value_of("pbf_compression");
+        let level = value_of("pbf_compression_level");
+        if compression.is_some() || level.is_some() {
+            write.compression = parse_compression(compression, level)?;
+            write.is_compression_explicit = true;
+        }
+        Ok(())
+    }
+}
+
+/// Parses the values of `pbf_compression` and `pbf_compression_level`.
+fn parse_compression(kind: Option<&str>, level: Option<&str>) -> Result<Compression> {
+    let kind = match kind {
+        None | Some("true") => "zlib",
+        Some("false") => "none",
+        Some(kind) => kind,
+    };
+    let text = match level {
+        Some(level) => format!("{kind}:{level}"),
+        None => kind.to_owned(),
+    };
+    text.parse()
+        .map_err(|error| anyhow!("pbf_compression {text}: {error}"))
+}
+
+/// The names of the options of formats.
+const NAMES: [&str; 6] = [
+    "add_metadata",
+    "force_visible_flag",
+    "locations_on_ways",
+    "pbf_compression",
+    "pbf_compression_level",
+    "xml_change_format",
+];
+
+fn parse_flag(name: &str, value: &str) -> Result<bool> {
+    match value {
+        "true" | "yes" => Ok(true),
+        "false" | "no" => Ok(false),
+        _ => bail!("{name}={value}: expected true or false"),
+    }
+}
+
+/// Parses the metadata to write, such as `version+timestamp`. Returns the fields to leave out.
+fn parse_metadata(value: &str) -> Result<InfoFields> {
+    let all = [
+        ("version", InfoFields::VERSION),
+        ("timestamp", InfoFields::TIMESTAMP),
+        ("changeset", InfoFields::CHANGESET),
+        ("uid", InfoFields::UID),
+        ("user", InfoFields::USER),
+    ];
+    match value {
+        "true" | "yes" | "all" => return Ok(InfoFields::NONE),
+        "false" | "no" | "none" => return Ok(InfoFields::ALL),
+        _ => {}
+    }
+    let names: Vec<&str> = value.split('+').collect();
+    if let Some(unknown) = names
+        .iter()
+        .find(|name| !all.iter().any(|(known, _)| known == *name))
+    {
+        bail!(
+            "add_metadata={value}: '{unknown}' is not true, false, version, timestamp, changeset, uid or user"
+        );
+    }
+    let left_out = all.iter().filter(|(name, _)| !names.contains(name));
+    let fields: Vec<InfoFields> = left_out.map(|(_, field)| *field).collect();
+    Ok(InfoFields::all_of(&fields))
+}
+
+/// Parses the name of an input format. The suffix of a compression, as in `osm.gz`, and options are accepted and have no
+/// effect.
+pub(super) fn parse_input_format(text: &str) -> Result<InputFormat, String> {
+    let name = text.split(',').next().unwrap_or_default();
+    match FormatKind::parse(name) {
+        Some(FormatKind::Pbf) => Ok(InputFormat::Pbf),
+        Some(FormatKind::Text { format, .. }) => match format {
+            TextFormat::Osm => Ok(InputFormat::Osm),
+            TextFormat::Opl => Ok(InputFormat::Opl),
+            TextFormat::OsmChange | TextFormat::Debug => Err("expected pbf, osm or opl".into()),
+        },
+        None => Err("expected pbf, osm or opl".into()),
+    }
+}

@@ -1,0 +1,453 @@
+//! Writes the parts of outputs as text. Threads turn the parts into chunks of text, and the chunks are written in the
+//! order of the parts.
+//!
+//! Memory does not depend on how well the data compress: a thread holds one payload and a few chunks. The chunks of a
+//! part wait in a channel of bounded size. Threads take the parts in order, and the first part whose chunks are not all
+//! written is always the one that is drained, so that no thread waits for ever.
+
+use crate::error::{Error, FormatError, Result};
+use crate::file::{BlobReader, Written};
+use crate::formats::{ObjectChunk, ObjectText, TextDocument, TextOptions};
+use crate::io::{Input, OpenOutput};
+use crate::osm::TypeThenId;
+use crate::pbf::{
+    BlobEntry, Block, Decompressor, EncodedBlock, EncodedFrame, HeaderBlock, Object, feature,
+};
+use crate::runtime::{Context, JobQueue};
+use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
+use std::cell::{OnceCell, RefCell};
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+
+/// The number of bytes of text after which a chunk ends.
+const CHUNK: usize = 1 << 20;
+/// The number of chunks of a part that may wait until the parts before it are written.
+const MAX_CHUNKS: usize = 2;
+/// The number of bytes of small blocks that make a part.
+const BLOCKS: usize = 1 << 19;
+
+/// The part of an output that a thread turns into text.
+enum Part {
+    Blob(Input, BlobEntry),
+    Frames(Vec<EncodedFrame>),
+    Blocks(Vec<EncodedBlock>),
+}
+
+/// A part to be turned into text, and the channel for its chunks.
+struct Job {
+    part: Part,
+    form: TextForm,
+    chunks: Sender<Result<Chunk>>,
+}
+
+/// The form of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct TextForm {
+    options: TextOptions,
+    is_history: bool,
+}
+
+/// Consecutive objects of a part as text.
+struct Chunk {
+    text: ObjectChunk,
+    order: ChunkOrder,
+    /// The number of nodes with coordinates finer than 1e-7 degree.
+    inexact: u64,
+}
+
+type OrderKey = (TypeThenId, u32);
+
+/// The first and the last object of a chunk, and whether all are in canonical order.
+#[derive(Debug, Clone, Copy, Default)]
+struct ChunkOrder {
+    first: Option<OrderKey>,
+    last: Option<OrderKey>,
+    is_broken: bool,
+}
+
+impl ChunkOrder {
+    fn add(&mut self, key: OrderKey) {
+        self.is_broken |= Some(key) < self.last;
+        self.first = self.first.or(Some(key));
+        self.last = Some(key);
+    }
+
+    fn append(&mut self, next: &Self) {
+        self.is_broken |= next.is_broken || (next.first.is_some() && next.first < self.last);
+        self.first = self.first.or(next.first);
+        self.last = next.last.or(self.last);
+    }
+}
+
+/// A document that is being written, and the facts about what was written to it.
+struct Document {
+    file: TextDocument,
+    objects: u64,
+    order: ChunkOrder,
+    inexact: u64,
+    inexpressible: u64,
+}
+
+/// A complete text that is not flushed to disk.
+pub(crate) struct UnflushedText {
+    document: Document,
+    ctx: Context,
+}
+
+impl UnflushedText {
+    /// Completes the file, flushes it to disk and gives it its name.
+    pub(crate) fn finish(self) -> Result<Written> {
+        let Document {
+            file,
+            objects,
+            order,
+            inexact,
+            inexpressible,
+        } = self.document;
+        let bytes = file.finish()?;
+        let counted = |count: u64, one: &str, many: &str| match count {
+            1 => format!("1 {one}"),
+            _ => format!("{count} {many}"),
+        };
+        if inexact > 0 {
+            let nodes = counted(inexact, "node has", "nodes have");
+            self.ctx.warn(format!(
+                "{nodes} coordinates finer than 1e-7 degree: they were rounded"
+            ));
+        }
+        if inexpressible > 0 {
+            let (one, many) = (
+                "control character, which XML 1.0 does not know, was",
+                "control characters, which XML 1.0 does not know, were",
+            );
+            let characters = counted(inexpressible, one, many);
+            self.ctx.warn(format!(
+                "{characters} written as references like &#x1;: strict readers will refuse them \
+                 (OPL has no such limit)"
+            ));
+        }
+        Ok(Written {
+            bytes,
+            objects: Some(objects),
+            sorted: !order.is_broken,
+            ..Written::default()
+        })
+    }
+}
+
+/// One of the text files that share some [`TextEncoders`].
+pub(crate) struct TextSink {
+    encoders: Rc<TextEncoders>,
+    /// The index of the file among all that share the encoders.
+    index: usize,
+    form: TextForm,
+    /// Small blocks that are not a part yet.
+    blocks: Vec<EncodedBlock>,
+    bytes: usize,
+}
+
+impl TextSink {
+    /// Begins a text in an open output.
+    pub(crate) fn create(
+        output: OpenOutput,
+        header: &HeaderBlock,
+        options: TextOptions,
+        encoders: &Rc<TextEncoders>,
+    ) -> Result<Self> {
+        let is_history = header.has(feature::HISTORY);
+        let file = TextDocument::create(output, header, &options)?;
+        Ok(Self {
+            encoders: encoders.clone(),
+            index: encoders.add_document(file),
+            form: TextForm {
+                options,
+                is_history,
+            },
+            blocks: Vec::new(),
+            bytes: 0,
+        })
+    }
+
+    /// Appends the objects of a blob of an input.
+    pub(crate) fn blob(&mut self, input: &Input, entry: BlobEntry) -> Result<()> {
+        self.part(Part::Blob(input.clone(), entry))
+    }
+
+    /// Appends encoded blobs.
+    pub(crate) fn frames(&mut self, frames: Vec<EncodedFrame>) -> Result<()> {
+        self.part(Part::Frames(frames))
+    }
+
+    /// Appends a small block.
+    pub(crate) fn block(&mut self, block: EncodedBlock) -> Result<()> {
+        self.bytes += block.payload.len();
+        self.blocks.push(block);
+        match self.bytes >= BLOCKS {
+            true => self.end_block(),
+            false => Ok(()),
+        }
+    }
+
+    /// Starts to encode the small blocks that were appended.
+    pub(crate) fn end_block(&mut self) -> Result<()> {
+        self.bytes = 0;
+        match std::mem::take(&mut self.blocks) {
+            blocks if blocks.is_empty() => Ok(()),
+            blocks => self
+                .encoders
+                .encode(self.index, self.form, Part::Blocks(blocks)),
+        }
+    }
+
+    fn part(&mut self, part: Part) -> Result<()> {
+        self.end_block()?;
+        self.encoders.encode(self.index, self.form, part)
+    }
+
+    /// Writes all objects, and returns the document, so that the caller can complete the file.
+    pub(crate) fn finish(mut self) -> Result<UnflushedText> {
+        self.end_block()?;
+        self.encoders.finish(self.index)
+    }
+}
+
+/// Threads that turn parts into text, for one output or for several. They are started with the first part.
+pub(crate) struct TextEncoders {
+    ctx: Context,
+    queue: OnceCell<JobQueue<Job>>,
+    /// The outputs; `None` for those that were finished.
+    documents: RefCell<Vec<Option<Document>>>,
+    /// The parts that are not written yet: the index of the output, and the chunks.
+    waiting: RefCell<VecDeque<(usize, Receiver<Result<Chunk>>)>>,
+}
+
+impl TextEncoders {
+    pub(crate) fn new(ctx: &Context) -> Rc<Self> {
+        Rc::new(Self {
+            ctx: ctx.clone(),
+            queue: OnceCell::new(),
+            documents: RefCell::default(),
+            waiting: RefCell::default(),
+        })
+    }
+
+    /// Adds an output, and returns its index.
+    fn add_document(&self, file: TextDocument) -> usize {
+        let mut documents = self.documents.borrow_mut();
+        documents.push(Some(Document {
+            file,
+            objects: 0,
+            order: ChunkOrder::default(),
+            inexact: 0,
+            inexpressible: 0,
+        }));
+        documents.len() - 1
+    }
+
+    /// Hands a part of an output to the threads. Meanwhile, writes chunks that are ready.
+    fn encode(&self, index: usize, form: TextForm, part: Part) -> Result<()> {
+        if self.queue.get().is_none() {
+            let ctx = self.ctx.clone();
+            let work = move |jobs: &Receiver<Job>| work(jobs, &ctx);
+            let _ = self
+                .queue
+                .set(JobQueue::start("text", self.ctx.jobs, work)?);
+        }
+        let queue = self.queue.get().ok_or_else(stopped)?;
+        let (sender, chunks) = bounded(MAX_CHUNKS);
+        self.waiting.borrow_mut().push_back((index, chunks));
+        let mut job = Job {
+            part,
+            form,
+            chunks: sender,
+        };
+        // If the queue is full, it holds parts before this one, and there are chunks to wait for.
+        while let Some(back) = queue.try_send(job)? {
+            job = back;
+            self.write_first()?;
+        }
+        self.write_ready()
+    }
+
+    /// Waits for the next chunk of the first part that is not written, and writes the chunk.
+    fn write_first(&self) -> Result<()> {
+        let first = self.waiting.borrow().front().cloned();
+        let Some((index, chunks)) = first else {
+            return Ok(());
+        };
+        match chunks.recv() {
+            Ok(chunk) => self.write(index, &chunk?),
+            // The part has no further chunk.
+            Err(_) => {
+                self.waiting.borrow_mut().pop_front();
+                Ok(())
+            }
+        }
+    }
+
+    /// Writes the chunks that are ready, without waiting.
+    fn write_ready(&self) -> Result<()> {
+        loop {
+            let first = self.waiting.borrow().front().cloned();
+            let Some((index, chunks)) = first else {
+                return Ok(());
+            };
+            match chunks.try_recv() {
+                Ok(chunk) => self.write(index, &chunk?)?,
+                Err(TryRecvError::Empty) => return Ok(()),
+                Err(TryRecvError::Disconnected) => {
+                    self.waiting.borrow_mut().pop_front();
+                }
+            }
+        }
+    }
+
+    fn write(&self, index: usize, chunk: &Chunk) -> Result<()> {
+        let mut documents = self.documents.borrow_mut();
+        let document = documents.get_mut(index).and_then(Option::as_mut);
+        let document =
+            document.ok_or_else(|| Error::Internal("a text without its output".into()))?;
+        document.objects += chunk.text.objects;
+        document.order.append(&chunk.order);
+        document.inexact += chunk.inexact;
+        document.inexpressible += chunk.text.inexpressible;
+        document.file.add(&chunk.text)
+    }
+
+    /// Writes all parts of all outputs, and takes an output.
+    fn finish(&self, index: usize) -> Result<UnflushedText> {
+        while !self.waiting.borrow().is_empty() {
+            self.write_first()?;
+        }
+        let mut documents = self.documents.borrow_mut();
+        let document = documents.get_mut(index).and_then(Option::take);
+        Ok(UnflushedText {
+            document: document
+                .ok_or_else(|| Error::Internal("a text without its output".into()))?,
+            ctx: self.ctx.clone(),
+        })
+    }
+}
+
+impl Drop for TextEncoders {
+    fn drop(&mut self) {
+        // Threads that wait for room in a channel go on when the channel is gone.
+        self.waiting.borrow_mut().clear();
+    }
+}
+
+fn stopped() -> Error {
+    Error::Internal("a thread that writes text stopped".into())
+}
+
+fn work(jobs: &Receiver<Job>, ctx: &Context) {
+    let mut worker = TextWorker {
+        ctx: ctx.clone(),
+        reader: None,
+        decompressor: Decompressor::default(),
+        text: None,
+    };
+    for job in jobs {
+        let done = catch_unwind(AssertUnwindSafe(|| worker.encode(&job)));
+        if let Err(error) = done.unwrap_or_else(|_| Err(stopped())) {
+            // The buffer may hold objects of the part.
+            worker.text = None;
+            // The receiver is gone if the command has failed.
+            let _ = job.chunks.send(Err(error));
+        }
+    }
+}
+
+/// The state of a thread that turns parts into text.
+struct TextWorker {
+    ctx: Context,
+    reader: Option<BlobReader>,
+    decompressor: Decompressor,
+    text: Option<(TextForm, ObjectText)>,
+}
+
+impl TextWorker {
+    /// Sends the chunks of a part.
+    fn encode(&mut self, job: &Job) -> Result<()> {
+        let text = match &mut self.text {
+            Some((form, text)) if *form == job.form => text,
+            other => {
+                let text = ObjectText::new(&job.form.options, job.form.is_history);
+                &mut other.insert((job.form, text)).1
+            }
+        };
+        let mut writer = ChunkWriter {
+            text,
+            order: ChunkOrder::default(),
+            inexact: 0,
+            chunks: &job.chunks,
+        };
+        let internal = |error: FormatError| Error::Internal(error.to_string());
+        match &job.part {
+            Part::Blob(input, entry) => {
+                let new = || BlobReader::new(input, &self.ctx);
+                let reader = self.reader.get_or_insert_with(new);
+                reader.switch_to(input);
+                reader.decode(entry, |payload| writer.block(payload))?;
+            }
+            Part::Frames(frames) => {
+                for frame in frames {
+                    let payload = frame.payload(&mut self.decompressor).map_err(internal)?;
+                    writer.block(payload).map_err(internal)?;
+                }
+            }
+            Part::Blocks(blocks) => {
+                for block in blocks {
+                    writer.block(&block.payload).map_err(internal)?;
+                }
+            }
+        }
+        writer.end_chunk().map_err(internal)
+    }
+}
+
+/// Turns blocks into chunks.
+struct ChunkWriter<'a> {
+    text: &'a mut ObjectText,
+    order: ChunkOrder,
+    inexact: u64,
+    chunks: &'a Sender<Result<Chunk>>,
+}
+
+impl ChunkWriter<'_> {
+    fn block(&mut self, payload: &[u8]) -> Result<(), FormatError> {
+        let block = Block::parse(payload)?;
+        let is_exact = block.units.are_exact_e7();
+        let (mut cursor, mut object) = (block.cursor(), Object::default());
+        while let Some(element) = cursor.next()? {
+            object.fill(&element, &block)?;
+            self.order
+                .add((element.key, object.info.version.unwrap_or(0)));
+            if !is_exact {
+                let is_exact = element.has_exact_location(&block.units)?;
+                self.inexact += u64::from(!is_exact);
+            }
+            self.text.put(&object);
+            if self.text.len() >= CHUNK {
+                self.end_chunk()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends the objects since the last chunk.
+    fn end_chunk(&mut self) -> Result<(), FormatError> {
+        if self.text.len() == 0 {
+            return Ok(());
+        }
+        let text = self.text.take();
+        let chunk = Chunk {
+            text: text.map_err(|error| FormatError::with(error.to_string()))?,
+            order: std::mem::take(&mut self.order),
+            inexact: std::mem::take(&mut self.inexact),
+        };
+        let sent = self.chunks.send(Ok(chunk));
+        sent.map_err(|_| FormatError::new("the command has failed"))
+    }
+}

@@ -1,0 +1,126 @@
+//! Writing objects as text in any format.
+
+use super::format::TextFormat;
+use super::text_encoder::{EncodedText, TextEncoder};
+use super::text_options::{TextOptions, Visibility};
+use super::write_debug::DebugText;
+use super::write_opl::OplText;
+use super::write_osc::{ChangeAction, change_section};
+use super::write_xml::XmlBuffer;
+use crate::pbf::Object;
+use std::io;
+
+/// A buffer of consecutive objects as text. Each worker has its own.
+#[derive(Debug)]
+pub(crate) struct ObjectText {
+    buffer: Buffer,
+    encoder: TextEncoder,
+    /// The number of objects in the buffer.
+    objects: u64,
+}
+
+#[derive(Debug)]
+enum Buffer {
+    Osm(XmlBuffer),
+    /// The elements of an OsmChange document, and the sections of the first and the last of them. The start tag of the
+    /// first section and the end tag of the last section are not in the buffer.
+    OsmChange(XmlBuffer, Option<Sections>),
+    Opl(OplText),
+    Debug(DebugText),
+}
+
+/// The sections of an OsmChange document that some consecutive changes begin and end in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Sections {
+    pub first: ChangeAction,
+    pub last: ChangeAction,
+}
+
+/// The text of consecutive objects, encoded for the output.
+#[derive(Debug)]
+pub(crate) struct ObjectChunk {
+    pub(super) text: EncodedText,
+    pub(super) sections: Option<Sections>,
+    /// The number of objects.
+    pub(crate) objects: u64,
+    /// The number of characters that XML 1.0 cannot express, which are written as references.
+    pub(crate) inexpressible: u64,
+}
+
+impl ObjectText {
+    /// An empty buffer for text in the given form. `is_history` says whether the objects are those of a history file.
+    pub(crate) fn new(options: &TextOptions, is_history: bool) -> Self {
+        let visibility = options.visibility.unwrap_or(match is_history {
+            true => Visibility::All,
+            false => Visibility::Deleted,
+        });
+        Self {
+            buffer: match options.format {
+                TextFormat::Osm => Buffer::Osm(XmlBuffer::new(options, visibility)),
+                TextFormat::OsmChange => {
+                    Buffer::OsmChange(XmlBuffer::new(options, Visibility::Never), None)
+                }
+                TextFormat::Opl => Buffer::Opl(OplText::new(options)),
+                TextFormat::Debug => Buffer::Debug(DebugText::new(options)),
+            },
+            encoder: TextEncoder::new(options.compression),
+            objects: 0,
+        }
+    }
+
+    /// Appends an object.
+    pub(crate) fn put(&mut self, object: &Object<'_>) {
+        self.objects += 1;
+        match &mut self.buffer {
+            Buffer::Osm(elements) => elements.put(object, "  "),
+            Buffer::OsmChange(elements, sections) => {
+                let last = ChangeAction::of(object);
+                let first = match sections {
+                    None => last,
+                    Some(sections) => {
+                        change_section(&mut elements.text, Some(sections.last), Some(last));
+                        sections.first
+                    }
+                };
+                *sections = Some(Sections { first, last });
+                elements.put(object, "    ");
+            }
+            Buffer::Opl(lines) => lines.put(object),
+            Buffer::Debug(lines) => lines.put(object),
+        }
+    }
+
+    /// The length of the text in the buffer, in bytes.
+    pub(crate) fn len(&self) -> usize {
+        match &self.buffer {
+            Buffer::Osm(elements) | Buffer::OsmChange(elements, _) => elements.text.len(),
+            Buffer::Opl(lines) => lines.text.len(),
+            Buffer::Debug(lines) => lines.text.len(),
+        }
+    }
+
+    /// Encodes the text in the buffer, and empties the buffer.
+    pub(crate) fn take(&mut self) -> io::Result<ObjectChunk> {
+        let (mut sections, mut inexpressible) = (None, 0);
+        let text = match &mut self.buffer {
+            Buffer::Osm(elements) | Buffer::OsmChange(elements, _) => {
+                inexpressible = std::mem::take(&mut elements.inexpressible);
+                &mut elements.text
+            }
+            Buffer::Opl(lines) => &mut lines.text,
+            Buffer::Debug(lines) => &mut lines.text,
+        };
+        // The next text needs about as much space.
+        let space = String::with_capacity(text.len() + text.len() / 8);
+        let text = std::mem::replace(text, space);
+        if let Buffer::OsmChange(_, of_buffer) = &mut self.buffer {
+            sections = of_buffer.take();
+        }
+        Ok(ObjectChunk {
+            text: self.encoder.encode(text)?,
+            sections,
+            objects: std::mem::take(&mut self.objects),
+            inexpressible,
+        })
+    }
+}

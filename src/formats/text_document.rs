@@ -1,0 +1,83 @@
+//! Writing a whole document: the prologue, the objects, and the epilogue.
+
+use super::change_set::{DocumentHeader, Replication};
+use super::format::TextFormat;
+use super::object_text::{ObjectChunk, Sections};
+use super::text_options::TextOptions;
+use super::text_output::TextOutput;
+use super::write_debug::debug_prologue;
+use super::write_osc::{ChangeAction, OscText, change_section};
+use super::write_xml::{XML_EPILOGUE, document, put_bounds, xml_prologue};
+use crate::error::Result;
+use crate::io::OpenOutput;
+use crate::pbf::HeaderBlock;
+
+/// A text file of objects, or standard output.
+#[derive(Debug)]
+pub(crate) struct TextDocument {
+    output: TextOutput,
+    format: TextFormat,
+    /// The open section of an OsmChange document.
+    section: Option<ChangeAction>,
+}
+
+impl TextDocument {
+    /// Begins a document with the facts of a header.
+    pub(crate) fn create(
+        output: OpenOutput,
+        header: &HeaderBlock,
+        options: &TextOptions,
+    ) -> Result<Self> {
+        let mut output = TextOutput::in_output(output, options.compression);
+        let pbf_header = header;
+        let mut header = DocumentHeader::of(pbf_header);
+        if !options.replication && options.format != TextFormat::Debug {
+            header.replication = Replication::default();
+            header.replication_url = None;
+        }
+        let header = &header;
+        let prologue = match options.format {
+            TextFormat::Osm => xml_prologue(header),
+            TextFormat::OsmChange => {
+                let mut text = document("osmChange", header);
+                put_bounds(&mut text, header);
+                text
+            }
+            TextFormat::Opl => String::new(),
+            TextFormat::Debug => debug_prologue(header, pbf_header),
+        };
+        output.write(&prologue)?;
+        Ok(Self {
+            output,
+            format: options.format,
+            section: None,
+        })
+    }
+
+    /// Appends objects.
+    pub(crate) fn add(&mut self, chunk: &ObjectChunk) -> Result<()> {
+        if let Some(Sections { first, last }) = chunk.sections {
+            self.go_to_section(Some(first))?;
+            self.section = Some(last);
+        }
+        self.output.chunk(&chunk.text)
+    }
+
+    fn go_to_section(&mut self, section: Option<ChangeAction>) -> Result<()> {
+        let mut tags = String::new();
+        change_section(&mut tags, self.section, section);
+        self.section = section;
+        self.output.write(&tags)
+    }
+
+    /// Completes the document, flushes it to disk, and gives it its name. Returns its length in bytes.
+    pub(crate) fn finish(mut self) -> Result<u64> {
+        self.go_to_section(None)?;
+        self.output.write(match self.format {
+            TextFormat::Osm => XML_EPILOGUE,
+            TextFormat::OsmChange => OscText::EPILOGUE,
+            TextFormat::Opl | TextFormat::Debug => "",
+        })?;
+        self.output.finish()
+    }
+}

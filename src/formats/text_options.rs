@@ -1,0 +1,62 @@
+//! The form of a text: format, compression, and the attributes that are written.
+
+use super::format::TextFormat;
+use super::text_encoder::TextCompression;
+use crate::pbf::InfoFields;
+
+/// The form in which objects are written as text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TextOptions {
+    /// The format.
+    pub format: TextFormat,
+    /// The compression of the file.
+    pub compression: TextCompression,
+    /// The metadata fields that are not written.
+    pub without: InfoFields,
+    /// The objects that get the attribute `visible` in OSM XML. With `None`, these are all objects of history files,
+    /// and the deleted objects of other files.
+    pub visibility: Option<Visibility>,
+    /// Whether ways are written with the locations of their nodes. [`TextFormat::Debug`] has them if they are known.
+    pub way_locations: WayLocations,
+    /// Whether the root element of XML has the replication state of the data as attributes.
+    pub replication: bool,
+}
+
+impl TextOptions {
+    /// Text in `format` with all attributes, not compressed.
+    pub const fn new(format: TextFormat) -> Self {
+        Self {
+            format,
+            compression: TextCompression::None,
+            without: InfoFields::NONE,
+            visibility: None,
+            way_locations: WayLocations::IfKnown,
+            replication: true,
+        }
+    }
+}
+
+/// The objects that get the attribute `visible` in OSM XML.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Visibility {
+    /// All objects.
+    All,
+    /// Deleted objects.
+    #[default]
+    Deleted,
+    /// No object.
+    Never,
+}
+
+/// Whether ways are written with the locations of their nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WayLocations {
+    /// Ways are written without locations.
+    Never,
+    /// Locations are written if the ways carry them.
+    #[default]
+    IfKnown,
+    /// Locations are written if the ways carry them. In OPL, every other node of a way gets an empty location.
+    Always,
+}

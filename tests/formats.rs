@@ -1,0 +1,237 @@
+//! Every command writes every format, to a file or to standard output, with the options that a format has.
+
+use crate::common::answers::{ask, ask_osmium};
+use crate::common::every::READERS;
+use crate::common::oracle::{osmium, real_files};
+use crate::common::{Arg, pbfhogg, run_fail, run_ok, world};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// A document with what is easily lost: several boxes, a hint for an editor, negative ids, objects without metadata or
+/// with some of it, a deleted object, a node without location, and characters that formats escape.
+const AWKWARD: &str = r#"<?xml version='1.0' encoding='UTF-8'?>
+<osm version="0.6" generator="hand" upload="false">
+  <bounds minlat="1" minlon="2" maxlat="3" maxlon="4"/>
+  <bounds minlat="11" minlon="12" maxlat="13" maxlon="14"/>
+  <node id="-2" version="3" lat="-1.5" lon="-2.25"/>
+  <node id="1" version="1" timestamp="2020-01-01T00:00:00Z" uid="1" user="a &amp; b" changeset="5" lat="1.5" lon="2">
+    <tag k="a" v="ä,=@%&lt;&gt;&quot;漢😀"/><tag k="line" v="x&#10;y"/><tag k="é" v=""/>
+  </node>
+  <node id="3" lat="1" lon="2"/>
+  <node id="4" timestamp="2021-06-30T23:59:59Z" lat="0.0000001" lon="-179.9999999"/>
+  <node id="5"/>
+  <way id="1" version="1" timestamp="2020-01-01T00:00:00Z" uid="1" user="a" changeset="5">
+    <nd ref="1" lat="1.5" lon="2.25"/><nd ref="3"/><tag k="highway" v="y"/>
+  </way>
+  <way id="2" version="7"><nd ref="12345678901"/><nd ref="-2"/><nd ref="3"/><nd ref="12345678901"/></way>
+  <way id="3"/>
+  <relation id="1" version="2">
+    <member type="node" ref="1" role="x y"/><member type="way" ref="1" role=""/>
+    <member type="relation" ref="-7" role="é"/>
+  </relation>
+  <relation id="2"><tag k="type" v="route"/></relation>
+</osm>
+"#;
+
+/// Several versions of objects, some of them deleted.
+const HISTORY: &str = r#"<osm version="0.6">
+  <node id="1" version="1" timestamp="2020-01-01T00:00:00Z" uid="1" user="a" changeset="5" visible="true" lat="1" lon="2"/>
+  <node id="1" version="2" timestamp="2020-02-01T00:00:00Z" uid="1" user="a" changeset="6" visible="false"/>
+  <way id="1" version="1" visible="false"/>
+  <way id="1" version="2" visible="true"><nd ref="1"/><nd ref="2"/></way>
+  <relation id="9" version="4" visible="false"><member type="way" ref="1" role="r"/></relation>
+</osm>
+"#;
+
+fn text_files(dir: &Path) -> Vec<PathBuf> {
+    [("awkward.osm", AWKWARD), ("history.osm", HISTORY)]
+        .map(|(name, text)| {
+            let path = dir.join(name);
+            std::fs::write(&path, text).unwrap();
+            path
+        })
+        .to_vec()
+}
+
+/// Forms of text, with the options that make both programs write the same.
+const FORMS: [&str; 16] = [
+    "opl,locations_on_ways=false",
+    "opl,locations_on_ways=true",
+    "opl,locations_on_ways=false,add_metadata=false",
+    "opl,locations_on_ways=false,add_metadata=version",
+    "opl,locations_on_ways=false,add_metadata=changeset+uid",
+    "osm,locations_on_ways=false,force_visible_flag=false",
+    "osm,locations_on_ways=true,force_visible_flag=true",
+    "osm,locations_on_ways=false,force_visible_flag=false,add_metadata=none",
+    "osh,locations_on_ways=false",
+    "osc,locations_on_ways=false",
+    "osc,locations_on_ways=false,add_metadata=timestamp+user",
+    "osm,xml_change_format=true,locations_on_ways=false",
+    "debug",
+    "debug,add_metadata=false",
+    "debug,add_metadata=uid",
+    "debug,add_metadata=version+user",
+];
+
+#[test]
+fn text_has_the_bytes_that_osmium_writes() {
+    if !osmium() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    for input in text_files(dir.path()).into_iter().chain(real_files()) {
+        for form in FORMS {
+            let args: [Arg; 5] = [&"cat", &"--generator=test", &input, &"-f", &form];
+            let (ours, theirs) = (ask(&args), ask_osmium(&args));
+            assert_eq!((ours.status, theirs.status), (0, 0), "{ours:?} {theirs:?}");
+            let (ours, theirs) = (comparable(&ours.stdout), comparable(&theirs.stdout));
+            let differs = ours.lines().zip(theirs.lines()).find(|(a, b)| a != b);
+            assert_eq!(differs, None, "{} {form}", input.display());
+            assert!(ours == theirs, "{} {form}", input.display());
+        }
+    }
+}
+
+/// Whether a line of a text in debug format is a box of the header.
+fn is_box(line: &str) -> bool {
+    let rest = line.strip_prefix("    ").unwrap_or("x");
+    rest.contains(' ') && rest.chars().all(|char| " -.,0123456789".contains(char))
+}
+
+/// A text without what differs on purpose: the replication state in the root element of XML, the ends and starts of
+/// sections that continue, boxes (which are rounded outwards here), and the note in debug format about several versions
+/// (which osmium does not see in XML).
+fn comparable(text: &str) -> String {
+    let text = text.replace("  </create>\n  <create>\n", "");
+    let text = text.replace("  </modify>\n  <modify>\n", "");
+    let text = text.replace("  </delete>\n  <delete>\n", "");
+    let lines = text.lines().map(|line| match line.strip_prefix("<osm") {
+        Some(rest) => match rest.split_once(" osmosis_replication") {
+            Some((attributes, _)) => format!("<osm{attributes}>\n"),
+            None => format!("{line}\n"),
+        },
+        None if line.starts_with("  multiple object versions: ") => String::new(),
+        None if line.starts_with("  <bounds ") || is_box(line) => String::new(),
+        None => format!("{line}\n"),
+    });
+    lines.collect()
+}
+
+#[test]
+fn every_command_writes_every_format() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = world(dir.path(), "20000");
+    let other = dir.path().join("other.osm.pbf");
+    run_ok(&[&"cat", &"-t", &"node", &input, &"-o", &other]);
+    let day = dir.path().join("001.osc.gz");
+    let out = dir.path().join("out.osm.pbf");
+    for command in READERS.iter().filter(|command| command.contains("{out}")) {
+        if command.starts_with("derive-changes") {
+            continue;
+        }
+        // The command without output, which is written last.
+        let command = command.replace("-f opl", "");
+        let words = command.split_whitespace();
+        let words: Vec<OsString> = words
+            .take_while(|word| *word != "-o")
+            .map(|word| match word {
+                "{in}" => input.clone().into(),
+                "{other}" => other.clone().into(),
+                "{day}" => day.clone().into(),
+                word => word.into(),
+            })
+            .collect();
+        let run = |more: &[&str]| {
+            let output = pbfhogg()
+                .args(&words)
+                .arg("-q")
+                .args(more)
+                .output()
+                .unwrap();
+            let is_found = output.status.code().is_some_and(|code| code < 2);
+            assert!(is_found, "{command} {more:?}: {output:?}");
+            assert!(output.stderr.is_empty(), "{command} {more:?}: {output:?}");
+            output.stdout
+        };
+        run(&["-O", "-o", out.to_str().unwrap()]);
+        for (form, jobs) in [("opl", "1"), ("osm", "3"), ("osc", "2"), ("debug", "4")] {
+            let expected = run_ok(&[&"cat", &out, &"-f", &form]).stdout;
+            let found = run(&["-f", form, "--jobs", jobs]);
+            assert!(
+                found == expected,
+                "{command} -f {form} --jobs {jobs}: {} bytes, not {}",
+                found.len(),
+                expected.len()
+            );
+        }
+        // The default format of standard output, and a compressed file by its name.
+        let pbf = run(&[]);
+        assert_eq!(pbf.get(4..6), Some(&b"\n\t"[..]), "{command}");
+        let packed = dir.path().join("out.opl.zst");
+        run(&["-O", "-o", packed.to_str().unwrap()]);
+        let expected = run_ok(&[&"cat", &out, &"-f", &"opl"]).stdout;
+        assert!(run_ok(&[&"cat", &packed, &"-f", &"opl"]).stdout == expected);
+    }
+}
+
+#[test]
+fn regions_of_a_configuration_have_formats_of_their_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = world(dir.path(), "50000");
+    let region = |name: &str, format: &str| {
+        format!(r#"{{"output": "{name}", {format} "bbox": [-10, 39.9, -9.9, 40.1]}}"#)
+    };
+    let names = [
+        ("one.osm.pbf", ""),
+        ("two.opl", ""),
+        ("three", r#""output_format": "osm.gz","#),
+        ("four.osc.zst", ""),
+    ];
+    let regions: Vec<String> = names.iter().map(|(name, f)| region(name, f)).collect();
+    let config = dir.path().join("regions.json");
+    let text = format!(r#"{{"extracts": [{}]}}"#, regions.join(","));
+    std::fs::write(&config, text).unwrap();
+    run_ok(&[&"extract", &"-c", &config, &"-d", &dir.path(), &input]);
+    let [one, two, three, four] = names.map(|(name, _)| dir.path().join(name));
+    let opl = |path: &Path| run_ok(&[&"cat", &path, &"-f", &"opl"]).stdout;
+    let expected = opl(&one);
+    assert!(expected.len() > 1000);
+    assert!(std::fs::read(&two).unwrap() == expected);
+    assert!(opl(&three) == expected);
+    let changes = std::fs::read(&four).unwrap();
+    assert_eq!(changes.get(..4), Some(&[0x28, 0xb5, 0x2f, 0xfd][..]));
+}
+
+#[test]
+fn a_text_keeps_what_only_texts_have() {
+    let dir = tempfile::tempdir().unwrap();
+    let [awkward, _] = text_files(dir.path()).try_into().unwrap();
+    let told = run_ok(&[&"cat", &awkward, &"-f", &"osm"]).stdout;
+    let told = String::from_utf8(told).unwrap();
+    assert!(told.contains(" upload=\"false\""), "{told}");
+    assert_eq!(told.matches("<bounds ").count(), 2, "{told}");
+    // PBF has room for one box, and for no hint.
+    let pbf = dir.path().join("awkward.osm.pbf");
+    run_ok(&[&"cat", &awkward, &"-o", &pbf]);
+    let told = run_ok(&[&"cat", &pbf, &"-f", &"osm"]).stdout;
+    let told = String::from_utf8(told).unwrap();
+    let bounds = "<bounds minlat=\"1\" minlon=\"2\" maxlat=\"13\" maxlon=\"14\"/>";
+    assert!(told.contains(bounds) && !told.contains("upload"), "{told}");
+}
+
+#[test]
+fn a_text_that_cannot_be_written_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = world(dir.path(), "20000");
+    let bytes = std::fs::read(&input).unwrap();
+    let cut = dir.path().join("cut.osm.pbf");
+    std::fs::write(&cut, &bytes[..bytes.len() * 2 / 3]).unwrap();
+    let out = dir.path().join("out.opl");
+    for command in ["cat", "sort", "renumber"] {
+        run_fail(&[&command, &cut, &"-o", &out]);
+        assert!(!out.exists(), "{command}");
+    }
+    run_ok(&[&"cat", &input, &"-o", &out]);
+    let message = run_fail(&[&"cat", &input, &"-o", &out]);
+    assert!(message.contains("--overwrite"), "{message}");
+}
