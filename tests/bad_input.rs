@@ -205,11 +205,6 @@ fn files_that_are_no_pbf_are_refused() {
         b"<?xml version='1.0'?><html></html>",
         "line 1, column 28: expected <osm>, not <html>",
     );
-    bench.refuses(
-        "changes.osm.pbf",
-        b"<?xml version='1.0'?><osmChange version='0.6'/>",
-        "this is an OsmChange file",
-    );
     bench.refuses("zeros.osm.pbf", &[0; 4096], "BlobHeader");
     let data_first = craft::frame("OSMData", &craft::zlib_blob(&block()));
     bench.refuses("headless.osm.pbf", &data_first, "not an OSMHeader");

@@ -43,14 +43,30 @@ const HISTORY: &str = r#"<osm version="0.6">
 </osm>
 "#;
 
+/// Changes out of order, several of an object, and deletions with and without content.
+const CHANGES: &str = r#"<osmChange version="0.6" generator="hand">
+  <modify><way id="7" version="3"><nd ref="1"/><nd ref="-4"/><tag k="a" v="b"/></way></modify>
+  <create>
+    <node id="2" version="1" timestamp="2020-01-01T00:00:00Z" uid="1" user="a" changeset="5" lat="1" lon="2"/>
+    <node id="1" version="1" lat="3" lon="4"/>
+  </create>
+  <delete><node id="1" version="2" lat="3" lon="4"/><node id="2" version="3"/><relation id="5" version="2"/></delete>
+  <modify><node id="2" version="2" lat="5" lon="6"/></modify>
+</osmChange>
+"#;
+
 fn text_files(dir: &Path) -> Vec<PathBuf> {
-    [("awkward.osm", AWKWARD), ("history.osm", HISTORY)]
-        .map(|(name, text)| {
-            let path = dir.join(name);
-            std::fs::write(&path, text).unwrap();
-            path
-        })
-        .to_vec()
+    [
+        ("awkward.osm", AWKWARD),
+        ("history.osm", HISTORY),
+        ("changes.osc", CHANGES),
+    ]
+    .map(|(name, text)| {
+        let path = dir.join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    })
+    .to_vec()
 }
 
 /// Forms of text, with the options that make both programs write the same.
@@ -115,6 +131,32 @@ fn comparable(text: &str) -> String {
         None => format!("{line}\n"),
     });
     lines.collect()
+}
+
+#[test]
+fn change_files_are_inputs_as_in_osmium() {
+    if !osmium() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let changes = dir.path().join("changes.osc");
+    std::fs::write(&changes, CHANGES).unwrap();
+    let packed = dir.path().join("packed");
+    run_ok(&[&"cat", &changes, &"-f", &"osc.gz", &"-o", &packed]);
+    let both = |args: &[Arg]| {
+        let (ours, theirs) = (ask(args), ask_osmium(args));
+        assert!(
+            theirs.status == 0 && !theirs.stdout.is_empty(),
+            "{theirs:?}"
+        );
+        assert_eq!(ours.stdout, theirs.stdout, "{ours:?}");
+    };
+    both(&[&"cat", &changes, &"-f", &"opl"]);
+    both(&[&"sort", &changes, &"-f", &"opl"]);
+    both(&[&"cat", &"-t", &"node", &changes, &"-f", &"opl"]);
+    both(&[&"getid", &"-H", &changes, &"n2", &"r5", &"-f", &"opl"]);
+    let told = ask(&[&"cat", &packed, &"-F", &"osc.gz", &"-f", &"opl"]).stdout;
+    assert_eq!(told, ask_osmium(&[&"cat", &changes, &"-f", &"opl"]).stdout);
 }
 
 #[test]
@@ -205,7 +247,7 @@ fn regions_of_a_configuration_have_formats_of_their_own() {
 #[test]
 fn a_text_keeps_what_only_texts_have() {
     let dir = tempfile::tempdir().unwrap();
-    let [awkward, _] = text_files(dir.path()).try_into().unwrap();
+    let [awkward, _, _] = text_files(dir.path()).try_into().unwrap();
     let told = run_ok(&[&"cat", &awkward, &"-f", &"osm"]).stdout;
     let told = String::from_utf8(told).unwrap();
     assert!(told.contains(" upload=\"false\""), "{told}");

@@ -1,4 +1,4 @@
-//! Opens the inputs of commands. A text input (OSM XML or OPL) is first converted to a temporary PBF with a table of
+//! Opens the inputs of commands. A text input (OSM XML, OsmChange or OPL) is first converted to a temporary PBF with a table of
 //! contents, so that every command can read it.
 
 use super::headers::HeaderOptions;
@@ -32,6 +32,7 @@ pub(crate) fn open_any(path: &Path, ctx: &Context) -> Result<(Input, Option<Text
     let format = match ctx.input_format {
         InputFormat::Pbf => None,
         InputFormat::Osm => Some(TextFormat::Osm),
+        InputFormat::Osc => Some(TextFormat::OsmChange),
         InputFormat::Opl => Some(TextFormat::Opl),
         InputFormat::Auto => TextFormat::of(&input)?,
     };
@@ -44,7 +45,7 @@ fn open_in(path: &Path, compression: Compression, ctx: &Context) -> Result<PbfFi
 }
 
 /// Opens `input` as a PBF file. An input in a text format is converted to a temporary PBF compressed with
-/// `compression`. An OsmChange file is an error.
+/// `compression`. A change file becomes a history file: its deletions are deleted versions.
 pub(crate) fn to_pbf(
     input: Input,
     format: Option<TextFormat>,
@@ -53,10 +54,6 @@ pub(crate) fn to_pbf(
 ) -> Result<PbfFile> {
     match format {
         None => PbfFile::of_input(input, ctx),
-        Some(TextFormat::OsmChange) => Err(Error::file(
-            input.path(),
-            "this is an OsmChange file, not a file of objects: see apply-changes and merge-changes",
-        )),
         Some(format) => converted(input, format, compression, ctx),
     }
 }
@@ -149,7 +146,7 @@ fn convert(
     let header = header(&document_header);
     let output = OutputOptions::new(target).write(write);
     let mut sink = Sink::create(&output, header, SizeHint::default(), ctx)?;
-    let (mut is_history, mut deleted) = (false, 0);
+    let (mut is_history, mut deleted) = (format == TextFormat::OsmChange, 0);
     let path = input.path().to_owned();
     let phase = ctx.phase("convert", 0);
     read_texts(

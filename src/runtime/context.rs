@@ -35,6 +35,8 @@ pub enum InputFormat {
     Pbf,
     /// OSM XML.
     Osm,
+    /// OsmChange.
+    Osc,
     /// OPL.
     Opl,
 }

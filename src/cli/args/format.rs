@@ -241,8 +241,9 @@ pub(super) fn parse_input_format(text: &str) -> Result<InputFormat, String> {
         Some(FormatKind::Text { format, .. }) => match format {
             TextFormat::Osm => Ok(InputFormat::Osm),
             TextFormat::Opl => Ok(InputFormat::Opl),
-            TextFormat::OsmChange | TextFormat::Debug => Err("expected pbf, osm or opl".into()),
+            TextFormat::OsmChange => Ok(InputFormat::Osc),
+            TextFormat::Debug => Err("expected pbf, osm, osc or opl".into()),
         },
-        None => Err("expected pbf, osm or opl".into()),
+        None => Err("expected pbf, osm, osc or opl".into()),
     }
 }

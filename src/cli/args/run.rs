@@ -18,9 +18,9 @@ pub struct RunArgs {
     /// Worker threads; 0 means every core
     #[arg(short, long, value_name = "N", default_value_t = 0, value_parser = parse_jobs)]
     pub jobs: usize,
-    /// Format of the inputs if their content does not show it: pbf, osm or opl
+    /// Format of the inputs if their content does not show it: pbf, osm, osc or opl
     ///
-    /// OSM XML and OPL, compressed or not, are converted to a temporary PBF first.
+    /// OSM XML, OsmChange and OPL, compressed or not, are converted to a temporary PBF first.
     #[arg(short = 'F', long, value_name = "FORMAT", value_parser = parse_input_format, hide_short_help = true)]
     pub input_format: Option<InputFormat>,
     /// Read and write past the page cache (O_DIRECT), so that other files stay in it
