@@ -92,6 +92,11 @@ impl TextOutput {
     fn put(&mut self, chunk: &EncodedText) -> Result<()> {
         self.tally.add(chunk);
         match &mut self.bzip2 {
+            // Long chunks are written without a copy.
+            None if chunk.bytes.len() >= WRITE_LEN => {
+                self.flush()?;
+                return self.write_bytes(&chunk.bytes);
+            }
             None => self.bytes.extend_from_slice(&chunk.bytes),
             Some(bzip2) => {
                 let written = bzip2.write_all(&chunk.bytes);
@@ -116,10 +121,17 @@ impl TextOutput {
     }
 
     fn flush(&mut self) -> Result<()> {
-        let written = system::write(&self.file, &self.bytes);
-        written.map_err(|error| failed(self.output.path(), error))?;
-        self.len += self.bytes.len() as u64;
+        let bytes = std::mem::take(&mut self.bytes);
+        self.write_bytes(&bytes)?;
+        self.bytes = bytes;
         self.bytes.clear();
+        Ok(())
+    }
+
+    fn write_bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        let written = system::write(&self.file, bytes);
+        written.map_err(|error| failed(self.output.path(), error))?;
+        self.len += bytes.len() as u64;
         Ok(())
     }
 
