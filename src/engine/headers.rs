@@ -17,14 +17,29 @@ pub enum HeaderOption {
     ReplicationUrl(String),
     /// The source of the data, as free text.
     Source(String),
+    /// The name of the writing program.
+    Generator(String),
+    /// The attribute `upload` of OSM XML, `true` or `false`, which the editor JOSM reads. PBF does not store it.
+    JosmUpload(String),
     /// An optional feature to declare or, with `false`, not to declare.
     Feature(String, bool),
+    /// Keeps the name of the program that wrote the input. All other fields are kept unless they are set.
+    KeepGenerator,
+    /// No effect: the input's value of a field is kept in any case.
+    Keep,
 }
 
 impl HeaderOption {
-    /// Parses `KEY=VALUE`. If the key is unknown or the value is invalid, the error is a message for the user.
+    /// Parses `KEY=VALUE`, or `KEY!` for the value of the input. If the key is unknown or the value is invalid, the
+    /// error is a message for the user.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;
+        let Some((key, value)) = text.split_once('=') else {
+            return match text.strip_suffix('!') {
+                Some("generator") => Ok(Self::KeepGenerator),
+                Some(key) if !key.is_empty() => Ok(Self::Keep),
+                _ => Err("expected KEY=VALUE, or KEY! for the value of the input".into()),
+            };
+        };
         match key {
             "osmosis_replication_timestamp" => parse_timestamp(value)
                 .map(Self::ReplicationTimestamp)
@@ -35,7 +50,11 @@ impl HeaderOption {
                 .map_err(|_| format!("'{value}' is not a sequence number")),
             "osmosis_replication_base_url" => Ok(Self::ReplicationUrl(value.into())),
             "source" => Ok(Self::Source(value.into())),
-            "generator" => Err("use --generator".into()),
+            "generator" => Ok(Self::Generator(value.into())),
+            "xml_josm_upload" => match value {
+                "true" | "false" => Ok(Self::JosmUpload(value.into())),
+                _ => Err(format!("xml_josm_upload={value}: expected true or false")),
+            },
             "sorting" | feature::SORTED => match value {
                 "Type_then_ID" | "true" | "yes" => {
                     Err("canonical order is declared automatically if the objects are in order; use `sort`".into())
@@ -47,7 +66,8 @@ impl HeaderOption {
                 "false" | "no" => Ok(Self::Feature(key.into(), false)),
                 _ => Err(format!(
                     "'{key}' is not a header field: know osmosis_replication_timestamp, \
-                     osmosis_replication_sequence_number, osmosis_replication_base_url, source, \
+                     osmosis_replication_sequence_number, osmosis_replication_base_url, source, generator, \
+                     xml_josm_upload, \
                      and NAME=true or NAME=false for optional features"
                 )),
             },
@@ -60,6 +80,12 @@ impl HeaderOption {
             Self::ReplicationSequence(number) => header.replication_sequence = Some(*number),
             Self::ReplicationUrl(url) => header.replication_url = Some(url.clone()),
             Self::Source(source) => header.source = Some(source.clone()),
+            Self::Generator(name) => header.writing_program = Some(name.clone()),
+            Self::JosmUpload(value) => {
+                let text = header.text.get_or_insert_default();
+                text.josm_upload = Some(value.clone());
+            }
+            Self::KeepGenerator | Self::Keep => {}
             Self::Feature(name, declared) => header.set_optional(name, *declared),
         }
     }
@@ -78,7 +104,9 @@ pub struct HeaderOptions {
 impl HeaderOptions {
     /// Sets the writing program and the user's fields in a header.
     pub fn apply(&self, header: &mut HeaderBlock) {
-        header.writing_program = Some(generator(self.generator.as_deref()));
+        if !self.set.contains(&HeaderOption::KeepGenerator) {
+            header.writing_program = Some(generator(self.generator.as_deref()));
+        }
         self.set.iter().for_each(|option| option.apply(header));
     }
 }

@@ -71,7 +71,7 @@ pub struct WriteArgs {
     /// Name of the writing program in the header
     #[arg(long, value_name = "TEXT", hide_short_help = true)]
     pub generator: Option<String>,
-    /// Set a header field, such as osmosis_replication_sequence_number=4711; repeatable
+    /// Set a header field, such as osmosis_replication_sequence_number=4711; KEY! keeps the value of the input; repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = HeaderOption::parse, hide_short_help = true)]
     pub output_header: Vec<HeaderOption>,
     /// Also write an index into the header of every blob, for programs that use it; osmconvert does not read such files
@@ -83,6 +83,9 @@ pub struct WriteArgs {
     /// that the command does not need to decode are copied unread.
     #[arg(long, hide_short_help = true)]
     pub verify: bool,
+    /// No effect: files are always flushed to disk before they get their name
+    #[arg(long, hide = true)]
+    fsync: bool,
     /// Write no table of contents
     #[arg(long, hide_short_help = true)]
     pub no_index: bool,
