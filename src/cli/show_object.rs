@@ -1,43 +1,166 @@
-use super::args::{RunArgs, Stdout};
+use super::args::{FormatSpec, KindArgs, RunArgs, Stdout};
 use super::{Answer, complain};
 use crate::commands::inspect::show::{self, ShownObject};
-use crate::osm::{ObjectKind, parse_object_ids};
-use anyhow::Result;
+use crate::commands::{HeaderOption, HeaderOptions, IdSource, cat, getid};
+use crate::engine::{Format, OutputOptions};
+use crate::formats::{TextFormat, TextOptions};
+use crate::io::OutputTarget;
+use crate::osm::{ObjectId, ObjectKind, parse_object_ids};
+use anyhow::{Result, bail};
 use std::fmt::Write;
+use std::io::IsTerminal;
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
 
-/// Show objects as a file stores them
+/// Show the objects of a file, or some of them
 ///
-/// Exit status 1 if some were not found.
+/// Without ids all objects are shown, on a terminal page by page: by the program in PAGER, or else by less. Exit status 1
+/// if some ids were not found.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:
-  pbfhogg show berlin.osm.pbf n17 w42")]
+#[command(after_help = "Examples:
+  pbfhogg show berlin.osm.pbf n17 w42
+  pbfhogg show berlin.osm.pbf
+  pbfhogg show -o -t relation berlin.osm.pbf")]
 pub struct Args {
     /// Input file; - is standard input
     #[arg(value_name = "FILE")]
     input: PathBuf,
     /// Ids: n17 w42 r111
-    #[arg(value_name = "ID", required = true, allow_negative_numbers = true)]
+    #[arg(value_name = "ID", allow_negative_numbers = true)]
     ids: Vec<String>,
+    #[command(flatten)]
+    format: FormatArgs,
+    #[command(flatten)]
+    kinds: KindArgs,
+    /// Do not show the objects page by page
+    #[arg(long)]
+    no_pager: bool,
     #[command(flatten)]
     run: RunArgs,
 }
 
+/// The format of the objects.
+#[derive(Debug, clap::Args)]
+#[group(multiple = false)]
+struct FormatArgs {
+    /// Show text for people, with a line for each attribute (default without ids)
+    #[arg(short = 'd', long)]
+    format_debug: bool,
+    /// Show OPL
+    #[arg(short = 'o', long)]
+    format_opl: bool,
+    /// Show OSM XML
+    #[arg(short = 'x', long)]
+    format_xml: bool,
+    /// Show this format: debug, opl, osm or osc, with options as in opl,add_metadata=false
+    #[arg(short = 'f', long, value_name = "FORMAT", value_parser = FormatSpec::parse)]
+    output_format: Option<FormatSpec>,
+}
+
+impl FormatArgs {
+    /// The text format to show; `None` if none was given. Fails if it is not a text format.
+    fn text(&self) -> Result<Option<Format>> {
+        let flags = [
+            (self.format_debug, TextFormat::Debug),
+            (self.format_opl, TextFormat::Opl),
+            (self.format_xml, TextFormat::Osm),
+        ];
+        if let Some((_, format)) = flags.into_iter().find(|(is_given, _)| *is_given) {
+            return Ok(Some(Format::Text(TextOptions::new(format))));
+        }
+        let Some(spec) = &self.output_format else {
+            return Ok(None);
+        };
+        match spec.kind.map(|kind| spec.format(kind)).transpose()? {
+            Some(Format::Text(text)) => Ok(Some(Format::Text(text))),
+            _ => bail!("show writes text: give debug, opl, osm or osc with -f, and PBF with getid"),
+        }
+    }
+}
+
 pub fn run(args: &Args) -> Result<Answer> {
-    run_with(&args.input, &args.ids, &args.run)
+    let format = match args.format.text()? {
+        None if !args.ids.is_empty() => return run_with(&args.input, &args.ids, &args.run),
+        None => Format::Text(TextOptions::new(TextFormat::Debug)),
+        Some(format) => format,
+    };
+    let ctx = args.run.context();
+    let pager = match args.no_pager || !std::io::stdout().is_terminal() {
+        true => None,
+        false => Pager::start(),
+    };
+    let target = pager.as_ref().map_or(OutputTarget::Stdout, Pager::target);
+    let output = OutputOptions::new(target)
+        .format(format)
+        .header(HeaderOptions {
+            set: vec![HeaderOption::KeepGenerator],
+            ..HeaderOptions::default()
+        });
+    let is_complete = if args.ids.is_empty() {
+        let options = cat::Options::new(vec![args.input.clone()], output).kinds(args.kinds.set());
+        cat::run(&options, &ctx)?;
+        true
+    } else {
+        let ids = IdSource::new(parse_ids(&args.ids)?);
+        let options = getid::Options::new(&args.input, ids, output);
+        getid::run(&options, &ctx)?.missing.is_empty()
+    };
+    ctx.observer.finished();
+    Ok(Answer::yes_if(is_complete))
+}
+
+/// A program that shows text page by page. Dropping it closes its input, and waits until the user leaves it.
+struct Pager {
+    program: Child,
+    input: Option<ChildStdin>,
+}
+
+impl Pager {
+    /// Starts the program in the environment variable PAGER, or else less. Returns `None` if it cannot be started, or if
+    /// PAGER is empty.
+    fn start() -> Option<Self> {
+        let program = std::env::var("PAGER").unwrap_or_else(|_| "less".into());
+        let mut words = program.split_whitespace();
+        let mut command = Command::new(words.next()?);
+        command.args(words).stdin(Stdio::piped());
+        let mut program = command.spawn().ok()?;
+        let input = program.stdin.take();
+        Some(Self { program, input })
+    }
+
+    /// The pipe to the program.
+    fn target(&self) -> OutputTarget {
+        let descriptor = self.input.as_ref().map_or(1, AsRawFd::as_raw_fd);
+        OutputTarget::File {
+            path: format!("/dev/fd/{descriptor}").into(),
+            overwrite: false,
+        }
+    }
+}
+
+impl Drop for Pager {
+    fn drop(&mut self) {
+        self.input = None;
+        let _ = self.program.wait();
+    }
+}
+
+fn parse_ids(texts: &[String]) -> Result<Vec<ObjectId>> {
+    let mut ids = Vec::new();
+    for text in texts {
+        ids.extend(parse_object_ids(text, ObjectKind::Node).map_err(anyhow::Error::msg)?);
+    }
+    Ok(ids)
 }
 
 /// Prints the objects with the given ids; an id without a letter is that of a node. Prints ids that are not in the file
 /// to standard error, and returns [`Answer::No`] if there are any.
 pub fn run_with(input: &Path, ids: &[String], run: &RunArgs) -> Result<Answer> {
     let ctx = run.context();
-    let mut wanted = Vec::new();
-    for text in ids {
-        wanted.extend(parse_object_ids(text, ObjectKind::Node).map_err(anyhow::Error::msg)?);
-    }
     let options = show::Options {
         input: input.to_owned(),
-        ids: wanted,
+        ids: parse_ids(ids)?,
     };
     let summary = show::run(&options, &ctx)?;
     run.report(&ctx, &summary, Stdout::Free, || {
