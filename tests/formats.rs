@@ -247,7 +247,7 @@ fn regions_of_a_configuration_have_formats_of_their_own() {
 #[test]
 fn a_text_keeps_what_only_texts_have() {
     let dir = tempfile::tempdir().unwrap();
-    let [awkward, _, _] = text_files(dir.path()).try_into().unwrap();
+    let awkward = text_files(dir.path()).remove(0);
     let told = run_ok(&[&"cat", &awkward, &"-f", &"osm"]).stdout;
     let told = String::from_utf8(told).unwrap();
     assert!(told.contains(" upload=\"false\""), "{told}");
@@ -276,4 +276,87 @@ fn a_text_that_cannot_be_written_leaves_nothing() {
     run_ok(&[&"cat", &input, &"-o", &out]);
     let message = run_fail(&[&"cat", &input, &"-o", &out]);
     assert!(message.contains("--overwrite"), "{message}");
+}
+
+#[test]
+fn show_prints_the_objects_of_a_file_in_any_text_format() {
+    let dir = tempfile::tempdir().unwrap();
+    let awkward = text_files(dir.path()).remove(0);
+    let shown = |args: &[Arg]| {
+        let shown = ask(args);
+        assert!(shown.stderr.is_empty(), "{shown:?}");
+        (shown.status, shown.stdout)
+    };
+    let keep = "--output-header=generator!";
+    let told = |form: &str| (0, ask(&[&"cat", &keep, &awkward, &"-f", &form]).stdout);
+    assert_eq!(shown(&[&"show", &awkward]), told("debug"));
+    assert_eq!(shown(&[&"show", &"-d", &awkward]), told("debug"));
+    assert_eq!(shown(&[&"show", &"-o", &awkward]), told("opl"));
+    assert_eq!(shown(&[&"show", &"-x", &awkward]), told("osm"));
+    assert_eq!(shown(&[&"show", &"-f", &"osc", &awkward]), told("osc"));
+    let nodes = ask(&[&"cat", &"-t", &"node", &awkward, &"-f", &"opl"]).stdout;
+    assert_eq!(
+        shown(&[&"show", &"-o", &"-t", &"node", &awkward]),
+        (0, nodes)
+    );
+    let some = ask(&[&"getid", &keep, &awkward, &"n1", &"r2", &"-f", &"debug"]).stdout;
+    assert_eq!(shown(&[&"show", &"-d", &awkward, &"n1", &"r2"]), (0, some));
+    let none = ask(&[&"show", &"-q", &"-o", &awkward, &"n77"]);
+    assert_eq!((none.status, none.stdout), (1, String::new()));
+    let message = run_fail(&[&"show", &"-f", &"pbf", &awkward]);
+    assert!(message.contains("show writes text"), "{message}");
+    if osmium() {
+        let theirs = ask_osmium(&[&"show", &"--no-pager", &"-o", &awkward]).stdout;
+        let form = "opl,locations_on_ways=false";
+        let ours = ask(&[&"show", &"--no-pager", &"-f", &form, &awkward]).stdout;
+        assert_eq!(ours, theirs);
+    }
+}
+
+#[test]
+fn headers_keep_the_generator_and_the_hint_for_an_editor() {
+    let dir = tempfile::tempdir().unwrap();
+    let awkward = text_files(dir.path()).remove(0);
+    let root = |options: &[&str]| {
+        let mut args: Vec<Arg> = vec![&"cat", &awkward, &"-f", &"osm"];
+        options.iter().for_each(|option| args.push(option));
+        let text = ask(&args).stdout;
+        text.lines().nth(1).unwrap_or_default().to_owned()
+    };
+    let set = "--output-header";
+    assert!(root(&[set, "generator!"]).contains("generator=\"hand\""));
+    assert!(root(&[set, "generator=me"]).contains("generator=\"me\""));
+    assert!(root(&[set, "xml_josm_upload=true"]).contains("upload=\"true\""));
+    assert!(root(&[set, "xml_josm_upload!"]).contains("upload=\"false\""));
+    for wrong in ["xml_josm_upload=perhaps", "generator", "!"] {
+        let message = run_fail(&[&"cat", &awkward, &"-f", &"osm", &set, &wrong]);
+        assert!(message.contains("expected"), "{message}");
+    }
+}
+
+#[test]
+fn words_that_scripts_for_osmium_use_are_accepted() {
+    let dir = tempfile::tempdir().unwrap();
+    let awkward = text_files(dir.path()).remove(0);
+    let expected = ask(&[&"sort", &awkward, &"-f", &"opl"]);
+    assert!(expected.status == 0 && !expected.stdout.is_empty());
+    for words in [
+        "sort -s simple -f opl",
+        "sort --strategy=multipass --output-form opl",
+        "sort --fsync --overw -o - -f opl",
+        "merge -H -f opl",
+    ] {
+        let mut args: Vec<Arg> = Vec::new();
+        let words: Vec<&str> = words.split(' ').collect();
+        words.iter().for_each(|word| args.push(word));
+        args.push(&awkward);
+        assert_eq!(ask(&args), expected, "{words:?}");
+    }
+    let version = ask(&[&"version"]);
+    assert_eq!(version.stdout, ask(&[&"--version"]).stdout);
+    let (counts, input) = (dir.path().join("counts.tsv"), &awkward);
+    run_ok(&[&"tags-count", input, &"-o", &counts]);
+    let counted = ask(&[&"tags-count", input]).stdout;
+    assert!(std::fs::read_to_string(&counts).unwrap() == counted && !counted.is_empty());
+    assert!(run_fail(&[&"tags-count", input, &"-o", &counts]).contains("--overwrite"));
 }

@@ -25,7 +25,7 @@ pub struct Args {
     #[arg(long, group = "defects")]
     unsort_intra: bool,
     /// Leave out the table of contents and the indexes of blobs
-    #[arg(long, group = "defects")]
+    #[arg(long, aliases = ["strip-indexdata", "strip-tagdata"], group = "defects")]
     strip_index: bool,
     /// Remove the coordinates of nodes from ways
     #[arg(long, group = "defects")]

@@ -41,7 +41,8 @@ use std::process::ExitCode;
     name = "pbfhogg",
     version,
     arg_required_else_help = true,
-    max_term_width = 100
+    max_term_width = 100,
+    infer_long_args = true
 )]
 struct Cli {
     #[command(subcommand)]
@@ -82,6 +83,8 @@ enum Command {
     TimeFilter(time_filter::Args),
     Synth(synth::Args),
     Demo(demo::Args),
+    /// Print the version
+    Version,
 }
 
 /// The answer of a command that ended without an error. The answer determines the exit status.
@@ -133,6 +136,9 @@ pub fn main() -> ExitCode {
         Command::TimeFilter(args) => time_filter::run(args),
         Command::Synth(args) => synth::run(args),
         Command::Demo(args) => demo::run(args),
+        Command::Version => {
+            print(concat!("pbfhogg ", env!("CARGO_PKG_VERSION"), "\n")).map(|()| Answer::Yes)
+        }
     };
     match answer {
         Ok(Answer::Yes) => ExitCode::SUCCESS,

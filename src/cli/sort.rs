@@ -20,10 +20,23 @@ pub struct Args {
     /// Input files; - is standard input
     #[arg(required = true, value_name = "FILE")]
     inputs: Vec<PathBuf>,
+    /// No effect: every file is sorted in bounded memory
+    #[arg(short, long, hide = true, value_name = "STRATEGY")]
+    strategy: Option<Strategy>,
+    /// No effect: if an input is a history file, every version is kept once
+    #[arg(short = 'H', long, hide = true)]
+    with_history: bool,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
     run: RunArgs,
+}
+
+/// The strategies of osmium, which scripts may give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Strategy {
+    Simple,
+    Multipass,
 }
 
 /// Sorts the inputs into one output. If `merge`, duplicates are left out, see [`Dedupe::HighestVersion`].

@@ -1,10 +1,11 @@
-use super::args::{ExpressionArgs, KindArgs, RunArgs};
-use super::{Answer, print};
-use crate::cli::args::{Stdout, parse_size};
+use super::args::{ExpressionArgs, KindArgs, RunArgs, Stdout, parse_size, text_target};
+use super::{Answer, print, show};
 use crate::commands::tags_count::{self, Summary, TagOrder};
+use crate::formats::TextOutput;
+use crate::io::OutputTarget;
 use anyhow::Result;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Count how often keys and tags occur
 ///
@@ -42,6 +43,12 @@ pub struct Args {
     max_memory: u64,
     #[command(flatten)]
     kinds: KindArgs,
+    /// Output file; without it, or with -, standard output
+    #[arg(short, long, value_name = "FILE", help_heading = "Common options")]
+    output: Option<PathBuf>,
+    /// Replace the output file if it exists
+    #[arg(short = 'O', long, help_heading = "Common options")]
+    overwrite: bool,
     #[command(flatten)]
     run: RunArgs,
 }
@@ -71,17 +78,29 @@ pub fn run(args: &Args) -> Result<Answer> {
         },
         max_memory: args.max_memory,
     };
+    let path = args.output.as_deref().unwrap_or(Path::new("-"));
+    let target = text_target(path, args.overwrite);
+    target.check()?;
     let summary = tags_count::run(&options, &ctx)?;
+    if target != OutputTarget::Stdout {
+        let mut output = TextOutput::create(target.clone())?;
+        lines(&summary, |text| Ok(output.write(text)?))?;
+        output.finish()?;
+        return args.run.report(&ctx, &summary, &target, || {
+            let keys = show::counted(summary.tags.len() as u64, "line");
+            format!("{}: {keys}\n", target.path().display())
+        });
+    }
     let stdout = Stdout::free_if(!args.run.quiet);
     args.run.report(&ctx, &summary, stdout, String::new)?;
     if !args.run.quiet && !args.run.json {
-        lines(&summary)?;
+        lines(&summary, print)?;
     }
     Ok(Answer::Yes)
 }
 
-/// Prints a line for each counted key or tag. Prints in portions, because there may be millions of lines.
-fn lines(summary: &Summary) -> Result<()> {
+/// Writes a line for each counted key or tag, in portions, because there may be millions of lines.
+fn lines(summary: &Summary, mut write: impl FnMut(&str) -> Result<()>) -> Result<()> {
     const PORTION: usize = 1 << 16;
     let mut out = String::with_capacity(PORTION * 2);
     for tag in &summary.tags {
@@ -92,9 +111,9 @@ fn lines(summary: &Summary) -> Result<()> {
         }
         out.push('\n');
         if out.len() > PORTION {
-            print(&out)?;
+            write(&out)?;
             out.clear();
         }
     }
-    print(&out)
+    write(&out)
 }
