@@ -360,3 +360,73 @@ fn words_that_scripts_for_osmium_use_are_accepted() {
     assert!(std::fs::read_to_string(&counts).unwrap() == counted && !counted.is_empty());
     assert!(run_fail(&[&"tags-count", input, &"-o", &counts]).contains("--overwrite"));
 }
+
+#[test]
+fn pbf_has_the_form_that_its_options_say() {
+    if !osmium() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out.osm.pbf");
+    // osmium writes what is deleted only to files whose names are those of history files: these are left out.
+    let awkward = text_files(dir.path()).remove(0);
+    let unsorted: PathBuf = dir.path().join("unsorted.osm.pbf");
+    run_ok(&[&"cat", &awkward, &awkward, &"-o", &unsorted]);
+    let told = |path: &Path, form: &str| {
+        let args: [Arg; 5] = [&"cat", &"--generator=test", &path, &"-f", &form];
+        ask_osmium(&args).stdout
+    };
+    let is_history = |path: &PathBuf| path.to_string_lossy().contains(".osh");
+    let files = real_files().into_iter().filter(|path| !is_history(path));
+    for input in [awkward, unsorted].into_iter().chain(files) {
+        for (options, form) in [
+            ("pbf_dense_nodes=false", "opl,locations_on_ways=true"),
+            ("add_metadata=false", "opl,locations_on_ways=true"),
+            ("add_metadata=version+user", "opl,locations_on_ways=true"),
+            ("locations_on_ways=false", "opl,locations_on_ways=true"),
+            (
+                "pbf_dense_nodes=false,add_metadata=timestamp,locations_on_ways=false",
+                "opl,locations_on_ways=true",
+            ),
+        ] {
+            let spec = format!("pbf,{options}");
+            // The objects that osmium reads are those that it reads in its own file of this form.
+            let theirs = dir.path().join("theirs.osm.pbf");
+            let keep = match options.contains("locations_on_ways") {
+                true => spec.clone(),
+                false => format!("{spec},locations_on_ways=true"),
+            };
+            let made = ask_osmium(&[&"cat", &input, &"-O", &"-f", &keep, &"-o", &theirs]);
+            assert_eq!(made.status, 0, "{made:?}");
+            for command in ["cat", "renumber"] {
+                let args: [Arg; 7] = [&command, &"-q", &input, &"-O", &"-f", &spec, &"-o"];
+                run_ok(&[args.as_slice(), &[&out as Arg]].concat());
+                let checked = ask(&[&"check", &"--index", &"-q", &out]);
+                assert_eq!(
+                    checked.status,
+                    0,
+                    "{command} {spec} {}: {checked:?}",
+                    input.display()
+                );
+                if command == "cat" {
+                    let (ours, theirs) = (told(&out, form), told(&theirs, form));
+                    let differs = ours.lines().zip(theirs.lines()).find(|(a, b)| a != b);
+                    assert_eq!(differs, None, "{spec} {}", input.display());
+                    assert_eq!(ours.len(), theirs.len(), "{spec} {}", input.display());
+                }
+            }
+        }
+    }
+    let plain = real_files().pop().expect("real files");
+    run_ok(&[
+        &"cat",
+        &plain,
+        &"-O",
+        &"-f",
+        &"pbf,pbf_dense_nodes=false",
+        &"-o",
+        &out,
+    ]);
+    let header = ask(&[&"inspect", &"--json", &out]).stdout;
+    assert!(!header.contains("DenseNodes"), "{header}");
+}

@@ -196,6 +196,10 @@ impl Args {
             };
             let format = extract.output_format.as_deref().map(FormatSpec::parse);
             let format = format.transpose().map_err(about)?;
+            if format.as_ref().is_some_and(FormatSpec::changes_pbf) {
+                let cause = "the options of pbf are those of all extracts: give them with -f";
+                return Err(about(cause.into()).into());
+            }
             let mut header = self.output.write.header();
             for (key, value) in &extract.output_header {
                 match (key.as_str(), value) {

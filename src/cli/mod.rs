@@ -84,6 +84,7 @@ enum Command {
     Synth(synth::Args),
     Demo(demo::Args),
     /// Print the version
+    #[command(hide = true)]
     Version,
 }
 

@@ -403,7 +403,7 @@ impl<'f> Job<'f> {
             header: header(self.file, self.options),
         };
         let size_hints = vec![size_hint(&items, 0)];
-        let write = self.options.output.encoding();
+        let write = self.options.output.write;
         FilteredWriter::begin(self.file, vec![output], write, size_hints, self.ctx)
     }
 

@@ -164,7 +164,7 @@ fn sink(options: &Options, header: HeaderBlock, ctx: &Context) -> Result<Sink> {
         // Suppresses the note that copied blobs keep their compression: only blobs with the requested compression are
         // copied.
         is_compression_explicit: false,
-        ..options.output.encoding()
+        ..options.output.write
     };
     let output = OpenOutput::open(options.output.target.clone())?;
     let encoders = Encoders::of_blocks(options.elements, write, ctx);

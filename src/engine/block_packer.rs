@@ -1,12 +1,13 @@
 //! Joins small blocks into full blocks and encodes these on every core, before a [`PbfWriter`] writes them.
 
+use super::part::{Part, PartReader};
 use super::text_sink::TextEncoders;
 use crate::error::{Error, FormatError, Result};
 use crate::file::{PbfWriter, WriteOptions};
 use crate::io::Input;
 use crate::pbf::{
     BlobEntry, Block, EncodedBlock, EncodedFrame, FrameEncoder, SourceStrings, TARGET_ELEMENTS,
-    TARGET_PAYLOAD,
+    TARGET_PAYLOAD, clean_block,
 };
 use crate::runtime::{Context, JobQueue};
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -25,10 +26,18 @@ const MIN_WAITING: usize = 4;
 /// A block, and the range of its objects that go into one full block: a small block is cut where the full block ends.
 type BlockSlice = (Arc<EncodedBlock>, Range<usize>);
 
-/// A full block to be encoded, and the channel for its frames.
+/// Objects to be encoded, and the channel for their frames.
 struct Job {
-    slices: Vec<BlockSlice>,
+    source: JobSource,
     done: Sender<Result<Vec<EncodedFrame>>>,
+}
+
+/// The objects to be encoded.
+enum JobSource {
+    /// A full block.
+    Slices(Vec<BlockSlice>),
+    /// A part whose objects change their form.
+    Part(Part),
 }
 
 /// A chunk of the output that is not written yet, because it or a chunk before it is not encoded yet.
@@ -68,8 +77,23 @@ impl BlockPacker {
         }
     }
 
-    /// Appends an unchanged blob of an input.
+    /// Whether objects change their form, so that no blob is copied.
+    pub(crate) fn changes_objects(&self) -> bool {
+        self.encoders.options.changes_objects()
+    }
+
+    /// Encodes a part anew.
+    fn change(&mut self, part: Part) -> Result<()> {
+        self.end_block()?;
+        let frames = self.encoders.encode(JobSource::Part(part))?;
+        self.wait(Waiting::Encoded(frames))
+    }
+
+    /// Appends a blob of an input: unchanged, unless objects change their form.
     pub(crate) fn copy(&mut self, input: &Input, entry: BlobEntry) -> Result<()> {
+        if self.changes_objects() {
+            return self.change(Part::Blob(input.clone(), entry));
+        }
         self.end_block()?;
         if self.waiting.is_empty() {
             return self.writer.copy(input, &entry);
@@ -79,6 +103,9 @@ impl BlockPacker {
 
     /// Appends encoded blobs.
     pub(crate) fn frames(&mut self, frames: Vec<EncodedFrame>) -> Result<()> {
+        if self.changes_objects() {
+            return self.change(Part::Frames(frames));
+        }
         self.end_block()?;
         self.wait(Waiting::Frames(frames))
     }
@@ -111,7 +138,7 @@ impl BlockPacker {
         if slices.is_empty() {
             return Ok(());
         }
-        let frames = self.encoders.encode(slices)?;
+        let frames = self.encoders.encode(JobSource::Slices(slices))?;
         self.wait(Waiting::Encoded(frames))
     }
 
@@ -158,7 +185,7 @@ fn stopped() -> Error {
 
 /// Threads that encode full blocks, for one output or for several. They are started with the first block.
 pub(crate) struct Encoders {
-    threads: usize,
+    ctx: Context,
     options: WriteOptions,
     /// The number of objects in a full block.
     most: usize,
@@ -175,7 +202,7 @@ impl Encoders {
     /// Encoders for which a block is full when it has `most` objects.
     pub(crate) fn of_blocks(most: usize, options: WriteOptions, ctx: &Context) -> Rc<Self> {
         Rc::new(Self {
-            threads: ctx.jobs,
+            ctx: ctx.clone(),
             options,
             most: most.max(1),
             queue: OnceCell::new(),
@@ -183,57 +210,110 @@ impl Encoders {
         })
     }
 
-    fn encode(&self, slices: Vec<BlockSlice>) -> Result<Receiver<Result<Vec<EncodedFrame>>>> {
+    fn encode(&self, source: JobSource) -> Result<Receiver<Result<Vec<EncodedFrame>>>> {
         if self.queue.get().is_none() {
-            let (most, options) = (self.most, self.options);
-            let work = move |jobs: &Receiver<Job>| work(jobs, most, options);
+            let (most, options, ctx) = (self.most, self.options, self.ctx.clone());
+            let work = move |jobs: &Receiver<Job>| work(jobs, most, options, &ctx);
             let _ = self
                 .queue
-                .set(JobQueue::start("encode", self.threads, work)?);
+                .set(JobQueue::start("encode", self.ctx.jobs, work)?);
         }
         let (done, frames) = bounded(1);
         let queue = self.queue.get().ok_or_else(stopped)?;
-        queue.send(Job { slices, done })?;
+        queue.send(Job { source, done })?;
         Ok(frames)
     }
 }
 
-fn work(jobs: &Receiver<Job>, most: usize, options: WriteOptions) {
-    let mut encoder = FrameEncoder::new(options.compression, options.blob_index);
-    encoder.set_max_objects(most);
+fn work(jobs: &Receiver<Job>, most: usize, options: WriteOptions, ctx: &Context) {
+    let mut worker = EncodeWorker::new(most, options, ctx);
     for job in jobs {
-        let encoded = catch_unwind(AssertUnwindSafe(|| encode(&mut encoder, &job.slices)));
-        let frames = match encoded {
-            Ok(encoded) => encoded.map_err(|error| Error::Internal(error.to_string())),
-            Err(_) => Err(stopped()),
-        };
+        let encoded = catch_unwind(AssertUnwindSafe(|| worker.encode(&job.source)));
+        let frames = encoded.unwrap_or_else(|_| Err(stopped()));
         // The receiver is gone if the command has failed.
         let _ = job.done.send(frames);
     }
 }
 
-/// Encodes the objects of some slices as one full block.
-fn encode(
-    encoder: &mut FrameEncoder,
-    slices: &[BlockSlice],
-) -> Result<Vec<EncodedFrame>, FormatError> {
-    if let [(block, range)] = slices
-        && range.len() == block.count
-    {
-        encoder.add_payload(&block.payload)?;
-        return encoder.finish();
-    }
-    for (block, range) in slices {
-        let block = Block::parse(&block.payload)?;
-        let mut strings = SourceStrings::new(&block.strings);
-        let mut objects = block.cursor();
-        for index in 0..range.end {
-            if let Some(object) = objects.next()?
-                && index >= range.start
-            {
-                encoder.add_raw(&object, &block.units, &mut strings)?;
-            }
+/// The state of a thread that encodes blocks.
+struct EncodeWorker {
+    encoder: FrameEncoder,
+    parts: PartReader,
+    options: WriteOptions,
+    cleaned: Vec<u8>,
+}
+
+impl EncodeWorker {
+    fn new(most: usize, options: WriteOptions, ctx: &Context) -> Self {
+        let mut encoder = FrameEncoder::new(options.compression, options.blob_index);
+        encoder.set_max_objects(most);
+        if !options.way_locations {
+            encoder.drop_locations();
+        }
+        if !options.dense_nodes {
+            encoder.write_plain_nodes();
+        }
+        Self {
+            encoder,
+            parts: PartReader::new(ctx),
+            options,
+            cleaned: Vec::new(),
         }
     }
-    encoder.finish()
+
+    fn encode(&mut self, source: &JobSource) -> Result<Vec<EncodedFrame>> {
+        let internal = |error: FormatError| Error::Internal(error.to_string());
+        let (encoder, without) = (&mut self.encoder, self.options.without);
+        let mut add = |payload: &[u8], range: Range<usize>| {
+            let payload = match without.is_empty() {
+                true => payload,
+                false => {
+                    self.cleaned.clear();
+                    clean_block(payload, without, &mut self.cleaned)?;
+                    &self.cleaned
+                }
+            };
+            add_objects(encoder, payload, range)
+        };
+        match source {
+            JobSource::Slices(slices) => match slices.as_slice() {
+                [(block, range)]
+                    if range.len() == block.count && !self.options.changes_objects() =>
+                {
+                    encoder.add_payload(&block.payload).map_err(internal)?;
+                }
+                slices => {
+                    let mut slices = slices.iter();
+                    let added =
+                        slices.try_for_each(|(block, range)| add(&block.payload, range.clone()));
+                    added.map_err(internal)?;
+                }
+            },
+            JobSource::Part(part) => self
+                .parts
+                .for_each_payload(part, |payload| add(payload, 0..usize::MAX))?,
+        }
+        self.encoder.finish().map_err(internal)
+    }
+}
+
+/// Adds the objects of a block whose indices are in `range` to an encoder.
+fn add_objects(
+    encoder: &mut FrameEncoder,
+    payload: &[u8],
+    range: Range<usize>,
+) -> Result<(), FormatError> {
+    let block = Block::parse(payload)?;
+    let mut strings = SourceStrings::new(&block.strings);
+    let mut objects = block.cursor();
+    let mut index = 0;
+    while index < range.end
+        && let Some(object) = objects.next()?
+    {
+        if index >= range.start {
+            encoder.add_raw(&object, &block.units, &mut strings)?;
+        }
+        index += 1;
+    }
+    Ok(())
 }

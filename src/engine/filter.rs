@@ -159,7 +159,7 @@ impl<'a> FilterJob<'a> {
             cache: None,
             clean: InfoFields::NONE,
             outputs: vec![output],
-            write: options.encoding(),
+            write: options.write,
         }
     }
 }
@@ -264,7 +264,8 @@ impl FilterPass<'_> {
 /// Writes selected objects of a file to its outputs, in one pass or in several.
 pub(crate) struct FilteredWriter<'f> {
     file: &'f PbfFile,
-    write: WriteOptions,
+    /// How workers encode blobs.
+    encoding: WriteOptions,
     ctx: &'f Context,
     sinks: Vec<Sink>,
 }
@@ -279,6 +280,12 @@ impl<'f> FilteredWriter<'f> {
         ctx: &'f Context,
     ) -> Result<Self> {
         let (count, encoders) = (outputs.len(), Encoders::new(write, ctx));
+        // If an output takes blobs as they are, workers compress them.
+        let mut formats = outputs.iter().map(|output| output.format);
+        let format = match formats.all(|format| format != Format::Pbf) {
+            true => outputs.first().map_or(Format::Pbf, |output| output.format),
+            false => Format::Pbf,
+        };
         let sinks = outputs.into_iter().zip(size_hints).map(|(output, hint)| {
             let hint = SizeHint {
                 others: count - 1,
@@ -293,7 +300,7 @@ impl<'f> FilteredWriter<'f> {
         });
         Ok(Self {
             file,
-            write,
+            encoding: format.encoding(write),
             ctx,
             sinks: sinks.collect::<Result<_>>()?,
         })
@@ -307,7 +314,7 @@ impl<'f> FilteredWriter<'f> {
         select: impl Fn(&BlobEntry, &Block<'_>, &mut Selection) -> Result<T, FormatError> + Sync,
         mut note: impl FnMut(T),
     ) -> Result<()> {
-        let (input, ctx, write) = (&self.file.input, self.ctx, self.write);
+        let (input, ctx, encoding) = (&self.file.input, self.ctx, self.encoding);
         let sinks = &mut self.sinks;
         items.retain(|item| {
             if item.is_dropped() {
@@ -318,7 +325,7 @@ impl<'f> FilteredWriter<'f> {
         });
         BlobPass::new(pass.name, input, ctx).run(
             items,
-            || FilterWorker::new(&pass, write),
+            || FilterWorker::new(&pass, encoding),
             |reader, worker, item| match item.is_decoded() {
                 true => worker.filter(reader, &item, &select),
                 false => Ok((item.copies(), None)),

@@ -7,6 +7,7 @@ pub(crate) mod filter;
 pub(crate) mod headers;
 pub(crate) mod input;
 pub(crate) mod output_options;
+pub(crate) mod part;
 pub(crate) mod partial_blob_cache;
 pub(crate) mod references;
 pub(crate) mod rewrite;

@@ -84,17 +84,24 @@ impl OutputOptions {
         self.target.is_stream() || self.format != Format::Pbf
     }
 
-    /// How blobs are encoded that become part of the output. For text, where threads decode them again, they are not
-    /// compressed.
+    /// How workers encode blobs for the output.
     pub(crate) fn encoding(&self) -> WriteOptions {
-        match self.format {
-            Format::Pbf => self.write,
-            Format::Text(_) => WriteOptions {
+        self.format.encoding(self.write)
+    }
+}
+
+impl Format {
+    /// How workers encode blobs for an output in this format with the options `write`. Blobs that the output decodes
+    /// again, because it is text or changes the form of objects, are not compressed.
+    pub(crate) fn encoding(self, write: WriteOptions) -> WriteOptions {
+        match self == Self::Pbf && !write.changes_objects() {
+            true => write,
+            false => WriteOptions {
                 compression: Compression::None,
                 is_compression_explicit: false,
                 toc: false,
                 blob_index: false,
-                ..self.write
+                ..write
             },
         }
     }

@@ -58,7 +58,7 @@ impl Sink {
         size_hint: SizeHint,
         ctx: &Context,
     ) -> Result<Self> {
-        let write = output.encoding();
+        let write = output.write;
         let open = OpenOutput::open(output.target.clone())?;
         let encoders = Encoders::new(write, ctx);
         Self::in_output(
@@ -105,7 +105,10 @@ impl Sink {
             BlobOutcome::Drop => Ok(()),
             BlobOutcome::Copy(entry) => match &mut self.output {
                 SinkOutput::Pbf(packer) => {
-                    self.summary.blobs_copied += 1;
+                    match packer.changes_objects() {
+                        true => self.summary.blobs_rewritten += 1,
+                        false => self.summary.blobs_copied += 1,
+                    }
                     packer.copy(input, entry)
                 }
                 SinkOutput::Text(text) => {

@@ -5,14 +5,13 @@
 //! part wait in a channel of bounded size. Threads take the parts in order, and the first part whose chunks are not all
 //! written is always the one that is drained, so that no thread waits for ever.
 
+use super::part::{Part, PartReader};
 use crate::error::{Error, FormatError, Result};
-use crate::file::{BlobReader, Written};
+use crate::file::Written;
 use crate::formats::{ObjectChunk, ObjectText, TextDocument, TextOptions};
 use crate::io::{Input, OpenOutput};
 use crate::osm::TypeThenId;
-use crate::pbf::{
-    BlobEntry, Block, Decompressor, EncodedBlock, EncodedFrame, HeaderBlock, Object, feature,
-};
+use crate::pbf::{BlobEntry, Block, EncodedBlock, EncodedFrame, HeaderBlock, Object, feature};
 use crate::runtime::{Context, JobQueue};
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 use std::cell::{OnceCell, RefCell};
@@ -26,13 +25,6 @@ const CHUNK: usize = 1 << 20;
 const MAX_CHUNKS: usize = 2;
 /// The number of bytes of small blocks that make a part.
 const BLOCKS: usize = 1 << 19;
-
-/// The part of an output that a thread turns into text.
-enum Part {
-    Blob(Input, BlobEntry),
-    Frames(Vec<EncodedFrame>),
-    Blocks(Vec<EncodedBlock>),
-}
 
 /// A part to be turned into text, and the channel for its chunks.
 struct Job {
@@ -343,9 +335,7 @@ fn stopped() -> Error {
 
 fn work(jobs: &Receiver<Job>, ctx: &Context) {
     let mut worker = TextWorker {
-        ctx: ctx.clone(),
-        reader: None,
-        decompressor: Decompressor::default(),
+        parts: PartReader::new(ctx),
         text: None,
     };
     for job in jobs {
@@ -361,9 +351,7 @@ fn work(jobs: &Receiver<Job>, ctx: &Context) {
 
 /// The state of a thread that turns parts into text.
 struct TextWorker {
-    ctx: Context,
-    reader: Option<BlobReader>,
-    decompressor: Decompressor,
+    parts: PartReader,
     text: Option<(TextForm, ObjectText)>,
 }
 
@@ -383,27 +371,10 @@ impl TextWorker {
             inexact: 0,
             chunks: &job.chunks,
         };
-        let internal = |error: FormatError| Error::Internal(error.to_string());
-        match &job.part {
-            Part::Blob(input, entry) => {
-                let new = || BlobReader::new(input, &self.ctx);
-                let reader = self.reader.get_or_insert_with(new);
-                reader.switch_to(input);
-                reader.decode(entry, |payload| writer.block(payload))?;
-            }
-            Part::Frames(frames) => {
-                for frame in frames {
-                    let payload = frame.payload(&mut self.decompressor).map_err(internal)?;
-                    writer.block(payload).map_err(internal)?;
-                }
-            }
-            Part::Blocks(blocks) => {
-                for block in blocks {
-                    writer.block(&block.payload).map_err(internal)?;
-                }
-            }
-        }
-        writer.end_chunk().map_err(internal)
+        self.parts
+            .for_each_payload(&job.part, |payload| writer.block(payload))?;
+        let ended = writer.end_chunk();
+        ended.map_err(|error| Error::Internal(error.to_string()))
     }
 }
 

@@ -7,9 +7,9 @@ use crate::io::{
 };
 use crate::osm::TypeThenId;
 use crate::pbf::{
-    BlobEntry, BlobFlags, BlobKind, Compression, EncodedFrame, HeaderBlock, Toc, TocFlags,
-    TocPointer, encode_blob_header, encode_blob_index, encode_toc, encode_toc_frames, feature,
-    header_frame, plain_header_len, reserved_header_len, stream_header_frame,
+    BlobEntry, BlobFlags, BlobKind, Compression, EncodedFrame, HeaderBlock, InfoFields, Toc,
+    TocFlags, TocPointer, encode_blob_header, encode_blob_index, encode_toc, encode_toc_frames,
+    feature, header_frame, plain_header_len, reserved_header_len, stream_header_frame,
 };
 use crate::runtime::{Context, Pass};
 use serde::Serialize;
@@ -29,6 +29,19 @@ pub struct WriteOptions {
     pub toc: bool,
     /// Whether every blob gets an index in its BlobHeader, for programs that read such indexes.
     pub blob_index: bool,
+    /// The metadata fields that objects are written without. The attribute `visible` is always written.
+    pub without: InfoFields,
+    /// Whether ways are written with the locations of their nodes, if they carry them.
+    pub way_locations: bool,
+    /// Whether nodes are written as DenseNodes, which are smaller than nodes of their own.
+    pub dense_nodes: bool,
+}
+
+impl WriteOptions {
+    /// Whether objects are written in another form than they have in an input, so that no blob can be copied.
+    pub(crate) fn changes_objects(&self) -> bool {
+        !self.without.is_empty() || !self.way_locations || !self.dense_nodes
+    }
 }
 
 impl Default for WriteOptions {
@@ -39,6 +52,9 @@ impl Default for WriteOptions {
             verify: false,
             toc: true,
             blob_index: false,
+            without: InfoFields::NONE,
+            way_locations: true,
+            dense_nodes: true,
         }
     }
 }
@@ -187,7 +203,17 @@ impl PbfWriter {
     fn begin(&mut self, size_hint: &SizeHint) -> Result<()> {
         // Nearly all files have dense nodes, and some readers expect this feature even in files without nodes.
         self.header.set_required(feature::SCHEMA, true);
-        self.header.set_required(feature::DENSE_NODES, true);
+        self.header
+            .set_required(feature::DENSE_NODES, self.options.dense_nodes);
+        if !self.options.way_locations {
+            for feature in [
+                feature::LOCATIONS,
+                feature::ALL_NODES,
+                feature::NEEDED_NODES,
+            ] {
+                self.header.set_optional(feature, false);
+            }
+        }
         let start = if self.is_stream {
             let frame = stream_header_frame(&self.header, self.options.toc);
             frame.map_err(|error| self.failed(&error))?

@@ -35,6 +35,11 @@ impl BlockBuilder {
         self.builder.drop_locations();
     }
 
+    /// Writes nodes as messages of their own, instead of DenseNodes.
+    pub(super) fn write_plain_nodes(&mut self) {
+        self.builder.write_plain_nodes();
+    }
+
     /// Sets the maximum number of objects per block; 0 for [`TARGET_ELEMENTS`](super::TARGET_ELEMENTS).
     pub(crate) fn set_max_objects(&mut self, most: usize) {
         self.builder.set_max_objects(most);

@@ -3,7 +3,8 @@
 use super::dense::RawNode;
 use super::intern::{Interner, SourceStrings};
 use super::messages::{
-    Head, NodeMessage, RawInfo, RelationMessage, WayMessage, encode_relation, encode_way,
+    Head, NodeMessage, RawInfo, RelationMessage, WayMessage, encode_node, encode_relation,
+    encode_way,
 };
 use super::object::{Object, ObjectBody, put_deltas, raw_location};
 use super::outline::BlockUnits;
@@ -26,6 +27,7 @@ pub struct BlockEncoder {
     units: BlockUnits,
     kind: Option<ObjectKind>,
     drop_locations: bool,
+    plain_nodes: bool,
     /// The maximum number of objects per block; 0 for [`TARGET_ELEMENTS`].
     most: usize,
     interner: Interner,
@@ -94,6 +96,11 @@ impl BlockEncoder {
     /// Omits the coordinates of all ways that are added from now on.
     pub(crate) fn drop_locations(&mut self) {
         self.drop_locations = true;
+    }
+
+    /// Writes nodes as messages of their own, instead of DenseNodes.
+    pub(crate) fn write_plain_nodes(&mut self) {
+        self.plain_nodes = true;
     }
 
     /// Sets the units of the block, which must be empty.
@@ -309,6 +316,7 @@ impl BlockEncoder {
             .for_each(|object| to_final(&mut object.info.user_sid));
         let mut group = Vec::with_capacity(self.runs.len() + self.objects.len() * 24);
         match self.kind {
+            Some(ObjectKind::Node) if self.plain_nodes => self.encode_nodes(&mut group),
             Some(ObjectKind::Node) => self.encode_dense(&mut group),
             Some(kind) => self.encode_messages(kind, &mut group),
             None => {}
@@ -351,6 +359,21 @@ impl BlockEncoder {
                 encode_relation(&mut message, &mut scratch, &head, roles, [runs[0], runs[1]]);
                 put_bytes_field(group, primitive_group::RELATIONS, &message);
             }
+        }
+    }
+
+    fn encode_nodes(&self, group: &mut Vec<u8>) {
+        let (mut message, mut scratch) = (Vec::new(), Vec::new());
+        let locations = self.lats.iter().zip(&self.lons);
+        for (object, (lat, lon)) in self.objects.iter().zip(locations) {
+            let head = Head {
+                id: object.id,
+                tags: self.tags.get(object.tags.clone()).unwrap_or_default(),
+                info: object.info,
+            };
+            message.clear();
+            encode_node(&mut message, &mut scratch, &head, [*lat, *lon]);
+            put_bytes_field(group, primitive_group::NODES, &message);
         }
     }
 

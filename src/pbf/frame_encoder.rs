@@ -60,6 +60,11 @@ impl FrameEncoder {
         self.builder.drop_locations();
     }
 
+    /// Writes nodes that are added from now on as messages of their own, instead of DenseNodes.
+    pub(crate) fn write_plain_nodes(&mut self) {
+        self.builder.write_plain_nodes();
+    }
+
     /// Sets the maximum number of objects per block; 0 for [`TARGET_ELEMENTS`](super::TARGET_ELEMENTS).
     pub(crate) fn set_max_objects(&mut self, most: usize) {
         self.builder.set_max_objects(most);

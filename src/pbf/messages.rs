@@ -3,7 +3,7 @@
 //! Commands that edit blocks on the wire use these messages. The modules `element` and `object` interpret their values.
 
 use super::schema::{info, node, object, relation, way};
-use super::wire::{Fields, put_packed_field, put_varint, put_varint_field};
+use super::wire::{Fields, put_packed_field, put_sint_field, put_varint, put_varint_field};
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
 use crate::pbf::wire::Packed;
@@ -331,6 +331,11 @@ pub(crate) struct Head<'a> {
 impl Head<'_> {
     fn encode(&self, out: &mut Vec<u8>, scratch: &mut Vec<u8>) {
         put_varint_field(out, object::ID, self.id as u64);
+        self.encode_rest(out, scratch);
+    }
+
+    /// Appends the fields behind the id, which is encoded in another way in nodes.
+    fn encode_rest(&self, out: &mut Vec<u8>, scratch: &mut Vec<u8>) {
         for (number, skip) in [(object::KEYS, 0), (object::VALS, 1)] {
             scratch.clear();
             self.tags
@@ -344,6 +349,19 @@ impl Head<'_> {
         self.info.encode(scratch);
         put_packed_field(out, object::INFO, scratch);
     }
+}
+
+/// Appends a Node message.
+pub(crate) fn encode_node(
+    out: &mut Vec<u8>,
+    scratch: &mut Vec<u8>,
+    head: &Head<'_>,
+    [lat, lon]: [i64; 2],
+) {
+    put_sint_field(out, object::ID, head.id);
+    head.encode_rest(out, scratch);
+    put_sint_field(out, node::LAT, lat);
+    put_sint_field(out, node::LON, lon);
 }
 
 /// Appends a Way message; `refs`, `lats` and `lons` are packed runs.

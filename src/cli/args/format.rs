@@ -154,6 +154,11 @@ impl FormatSpec {
         Ok(Format::Text(text))
     }
 
+    /// Whether options for PBF are given.
+    pub fn changes_pbf(&self) -> bool {
+        self.kind == Some(FormatKind::Pbf) && !self.options.is_empty()
+    }
+
     /// Applies the options for PBF. Fails if a value is invalid.
     pub fn apply_to(&self, write: &mut WriteOptions) -> Result<()> {
         let value_of = |wanted: &str| {
@@ -161,6 +166,15 @@ impl FormatSpec {
             let found = options.find(|(name, _)| name == wanted);
             found.map(|(_, value)| value.as_str())
         };
+        if let Some(value) = value_of("add_metadata") {
+            write.without = parse_metadata(value)?;
+        }
+        if let Some(value) = value_of("locations_on_ways") {
+            write.way_locations = parse_flag("locations_on_ways", value)?;
+        }
+        if let Some(value) = value_of("pbf_dense_nodes") {
+            write.dense_nodes = parse_flag("pbf_dense_nodes", value)?;
+        }
         let compression = value_of("pbf_compression");
         let level = value_of("pbf_compression_level");
         if compression.is_some() || level.is_some() {
@@ -187,12 +201,13 @@ fn parse_compression(kind: Option<&str>, level: Option<&str>) -> Result<Compress
 }
 
 /// The names of the options of formats.
-const NAMES: [&str; 6] = [
+const NAMES: [&str; 7] = [
     "add_metadata",
     "force_visible_flag",
     "locations_on_ways",
     "pbf_compression",
     "pbf_compression_level",
+    "pbf_dense_nodes",
     "xml_change_format",
 ];
 

@@ -59,7 +59,7 @@ pub struct WriteArgs {
     /// opl,add_metadata=false or osm.gz,xml_change_format=true:
     ///
     ///   add_metadata=false, add_metadata=version+timestamp, locations_on_ways=false, force_visible_flag=true,
-    ///   xml_change_format=true, pbf_compression=none|zlib|lz4|zstd, pbf_compression_level=N
+    ///   xml_change_format=true, pbf_dense_nodes=false, pbf_compression=none|zlib|lz4|zstd, pbf_compression_level=N
     #[arg(short = 'f', long, value_name = "FORMAT", value_parser = FormatSpec::parse)]
     pub output_format: Option<FormatSpec>,
     /// Compression of new blobs: none, zlib[:1-12], zstd[:1-22] or lz4 [default: zlib:6]
@@ -172,6 +172,7 @@ impl WriteArgs {
             verify: self.verify,
             toc: !self.no_index,
             blob_index: self.blob_index,
+            ..WriteOptions::default()
         };
         if let Some(spec) = &self.output_format {
             spec.apply_to(&mut write)?;

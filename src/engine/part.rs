@@ -1,0 +1,59 @@
+//! A part of an output that a thread decodes, to encode it in another form.
+
+use crate::error::{Error, FormatError, Result};
+use crate::file::BlobReader;
+use crate::io::Input;
+use crate::pbf::{BlobEntry, Decompressor, EncodedBlock, EncodedFrame};
+use crate::runtime::Context;
+
+/// A part of an output.
+pub(crate) enum Part {
+    /// A blob of an input.
+    Blob(Input, BlobEntry),
+    /// Blobs that a worker encoded.
+    Frames(Vec<EncodedFrame>),
+    /// Small blocks.
+    Blocks(Vec<EncodedBlock>),
+}
+
+/// Decodes parts. Each thread has its own reader.
+pub(crate) struct PartReader {
+    ctx: Context,
+    blobs: Option<BlobReader>,
+    decompressor: Decompressor,
+}
+
+impl PartReader {
+    pub(crate) fn new(ctx: &Context) -> Self {
+        Self {
+            ctx: ctx.clone(),
+            blobs: None,
+            decompressor: Decompressor::default(),
+        }
+    }
+
+    /// Calls `work` with the payload of each block of a part.
+    pub(crate) fn for_each_payload(
+        &mut self,
+        part: &Part,
+        mut work: impl FnMut(&[u8]) -> Result<(), FormatError>,
+    ) -> Result<()> {
+        let internal = |error: FormatError| Error::Internal(error.to_string());
+        match part {
+            Part::Blob(input, entry) => {
+                let new = || BlobReader::new(input, &self.ctx);
+                let blobs = self.blobs.get_or_insert_with(new);
+                blobs.switch_to(input);
+                blobs.decode(entry, work)
+            }
+            Part::Frames(frames) => frames.iter().try_for_each(|frame| {
+                let payload = frame.payload(&mut self.decompressor).map_err(internal)?;
+                work(payload).map_err(internal)
+            }),
+            Part::Blocks(blocks) => {
+                let mut blocks = blocks.iter();
+                blocks.try_for_each(|block| work(&block.payload).map_err(internal))
+            }
+        }
+    }
+}
