@@ -352,6 +352,23 @@ fn words_that_scripts_for_osmium_use_are_accepted() {
         args.push(&awkward);
         assert_eq!(ask(&args), expected, "{words:?}");
     }
+    let types = ask(&[&"add-locations-to-ways", &"-I"]).stdout;
+    assert_eq!(
+        types.lines().collect::<Vec<_>>(),
+        ["auto", "dense", "external", "sparse"]
+    );
+    let report = ask(&[&"inspect", &"--json", &"-e", &awkward]).stdout;
+    assert_eq!(ask(&[&"fileinfo", &"-ej", &awkward]).stdout, report);
+    let first = ask(&[&"inspect", &"--blocks=1", &awkward]).stdout;
+    assert_eq!(
+        ask(&[&"inspect", &"--blocks", &"1", &awkward]).stdout,
+        first
+    );
+    let header_box = ask(&[&"inspect", &"-g", &"header.bbox", &awkward]).stdout;
+    assert_eq!(
+        header_box,
+        ask(&[&"inspect", &"-g", &"header.boxes", &awkward]).stdout
+    );
     let version = ask(&[&"version"]);
     assert_eq!(version.stdout, ask(&[&"--version"]).stdout);
     let (counts, input) = (dir.path().join("counts.tsv"), &awkward);

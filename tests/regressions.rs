@@ -922,9 +922,8 @@ fn a_folder_for_temporary_files_that_is_not_there_is_named() {
 fn mistakes_on_the_command_line_are_one_line_that_says_what_to_do() {
     let dir = tempfile::tempdir().unwrap();
     let world = small_world(dir.path());
-    let cases: [(&[crate::common::Arg], &str); 8] = [
+    let cases: [(&[crate::common::Arg], &str); 7] = [
         (&[&"inspect", &world, &world], "inspect takes one file"),
-        (&[&"fileinfo", &"-j", &world], "JSON is --json"),
         (
             &[&"inspect", &"--get", &"data.count.node", &world],
             "did you mean data.count.nodes",

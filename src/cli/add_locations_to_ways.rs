@@ -28,8 +28,15 @@ Index types:
 The index types of osmium are accepted. The result does not depend on the type.")]
 pub struct Args {
     /// Input file; - is standard input
-    #[arg(value_name = "FILE")]
-    input: PathBuf,
+    #[arg(
+        value_name = "FILE",
+        required_unless_present = "show_index_types",
+        conflicts_with = "show_index_types"
+    )]
+    input: Option<PathBuf>,
+    /// Print the index types, and do nothing else
+    #[arg(short = 'I', long)]
+    show_index_types: bool,
     /// Index type for the locations: auto, dense, sparse or external
     #[arg(short, long, value_name = "TYPE", default_value = "auto", value_parser = parse_index_type)]
     index_type: IndexType,
@@ -61,9 +68,13 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<Answer> {
+    let Some(input) = &args.input else {
+        super::print("auto\ndense\nexternal\nsparse\n")?;
+        return Ok(Answer::Yes);
+    };
     let ctx = args.run.context();
     let options = add_locations_to_ways::Options {
-        input: args.input.clone(),
+        input: input.clone(),
         output: args.output.options()?,
         index_type: args.index_type,
         keep_untagged_nodes: args.keep_untagged_nodes,

@@ -42,7 +42,7 @@ pub struct Args {
     /// Decode every object: times, metadata, numbers of tags, refs and members
     #[arg(short, long)]
     extended: bool,
-    /// List the blobs; with =N the first N of them
+    /// List the blobs; with a number the first N of them
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "0", require_equals = true)]
     blocks: Option<usize>,
     /// Print how the ids of each kind are distributed over the blobs

@@ -27,6 +27,7 @@ mod tags_count;
 mod tags_filter;
 mod time_filter;
 mod usage;
+mod words;
 
 use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -106,7 +107,8 @@ impl Answer {
 
 /// Parses the command line, runs the command, and returns the exit status. Prints an error to standard error.
 pub fn main() -> ExitCode {
-    let matches = usage::with_groups(Cli::command()).try_get_matches();
+    let words = words::rewrite(std::env::args_os());
+    let matches = usage::with_groups(Cli::command()).try_get_matches_from(words);
     let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return not_parsed(&error),

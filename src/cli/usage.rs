@@ -267,8 +267,8 @@ mod tests {
             .iter()
             .flat_map(|(_, names)| names.iter().map(|(name, _)| *name))
             .collect();
-        // Commands that the help leaves out: `inspect tags` and `check --refs` do the same.
-        let aliases = ["tags-count", "check-refs"];
+        // Commands that the help leaves out: `inspect tags`, `check --refs` and `--version` do the same.
+        let aliases = ["tags-count", "check-refs", "version"];
         for found in command.get_subcommands() {
             let name = found.get_name();
             assert!(listed.contains(&name) != aliases.contains(&name), "{name}");

@@ -210,7 +210,9 @@ impl Summary {
             "osmosis_replication_base_url" => self.replication_url.clone(),
             "sorting" => self.declared_sorted.then(|| "Type_then_ID".into()),
             "header.with_history" => Some(self.history.to_string()),
-            "header.boxes" => self.header_bbox.as_ref().map(|bbox| format!("({bbox})")),
+            "header.boxes" | "header.bbox" => {
+                self.header_bbox.as_ref().map(|bbox| format!("({bbox})"))
+            }
             "data.timestamp.first" => self.extended.as_ref()?.first_timestamp.clone(),
             "data.timestamp.last" => self.extended.as_ref()?.last_timestamp.clone(),
             "data.multiple_versions" => {
@@ -299,7 +301,7 @@ impl Summary {
         for option in options {
             keys.extend([option.to_owned(), format!("header.option.{option}")]);
         }
-        keys.extend(["header.with_history", "header.boxes"].map(str::to_owned));
+        keys.extend(["header.with_history", "header.boxes", "header.bbox"].map(str::to_owned));
         let data = [
             "objects_ordered",
             "bbox",
