@@ -49,12 +49,9 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<Answer> {
     let ctx = args.run.context();
-    let output = match () {
-        _ if !args.in_place => args.write.output(args.output.as_deref())?,
-        _ if args.base.as_os_str() == "-" => {
-            anyhow::bail!("--in-place needs a file to replace, not standard input")
-        }
-        _ => args.write.in_place(&args.base)?,
+    let output = match args.in_place {
+        true => args.write.in_place(&args.base)?,
+        false => args.write.output(args.output.as_deref())?,
     };
     let options = apply_changes::Options {
         base: args.base.clone(),

@@ -71,7 +71,7 @@ pub struct WriteArgs {
     /// Name of the writing program in the header
     #[arg(long, value_name = "TEXT", hide_short_help = true)]
     pub generator: Option<String>,
-    /// Set a header field, such as osmosis_replication_sequence_number=4711; KEY! keeps the value of the input; repeatable
+    /// Set a header field, such as osmosis_replication_sequence_number=4711, or keep that of the input (KEY!); repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = HeaderOption::parse, hide_short_help = true)]
     pub output_header: Vec<HeaderOption>,
     /// Also write an index into the header of every blob, for programs that use it; osmconvert does not read such files
@@ -96,8 +96,8 @@ impl WriteArgs {
     /// is that of --output-format, or else the one that the file name ends with; standard output and devices get PBF
     /// without --output-format.
     ///
-    /// Fails if the name does not show the format, if the options of the format contradict it, and if the output is PBF
-    /// and standard output is a terminal.
+    /// Fails if the name does not show the format, if an option of the format has an invalid value, and if the output is
+    /// PBF and standard output is a terminal.
     pub fn output(&self, path: Option<&Path>) -> Result<OutputOptions> {
         self.output_as(path, None)
     }
@@ -143,8 +143,16 @@ impl WriteArgs {
         Ok(self.options_of(target, format, write))
     }
 
-    /// The options of a PBF output that replaces the file at `path`.
+    /// The options of a PBF output that replaces the file at `path`. Fails if --output-format is another format, and if
+    /// the path is standard input.
     pub fn in_place(&self, path: &Path) -> Result<OutputOptions> {
+        if path.as_os_str() == "-" {
+            bail!("--in-place needs a file to replace, not standard input");
+        }
+        let kind = self.output_format.as_ref().and_then(|spec| spec.kind);
+        if kind.is_some_and(|kind| kind != FormatKind::Pbf) {
+            bail!("--in-place writes PBF: give another format with -f and -o");
+        }
         let target = OutputTarget::File {
             path: path.to_owned(),
             overwrite: true,
