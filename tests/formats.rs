@@ -301,7 +301,8 @@ fn show_prints_the_objects_of_a_file_in_any_text_format() {
     );
     let some = ask(&[&"getid", &keep, &awkward, &"n1", &"r2", &"-f", &"debug"]).stdout;
     assert_eq!(shown(&[&"show", &"-d", &awkward, &"n1", &"r2"]), (0, some));
-    let none = ask(&[&"show", &"-q", &"-o", &awkward, &"n77"]);
+    let none = ask(&[&"show", &"-o", &awkward, &"n77"]);
+    assert_eq!(none.stderr, "not found: n77\n");
     assert_eq!((none.status, none.stdout), (1, String::new()));
     let message = run_fail(&[&"show", &"-f", &"pbf", &awkward]);
     assert!(message.contains("show writes text"), "{message}");
@@ -328,7 +329,8 @@ fn headers_keep_the_generator_and_the_hint_for_an_editor() {
     assert!(root(&[set, "generator=me"]).contains("generator=\"me\""));
     assert!(root(&[set, "xml_josm_upload=true"]).contains("upload=\"true\""));
     assert!(root(&[set, "xml_josm_upload!"]).contains("upload=\"false\""));
-    for wrong in ["xml_josm_upload=perhaps", "generator", "!"] {
+    assert!(run_fail(&[&"cat", &awkward, &set, &"typo!"]).contains("'typo' is not"));
+    for wrong in ["xml_josm_upload=perhaps", "generator"] {
         let message = run_fail(&[&"cat", &awkward, &"-f", &"osm", &set, &wrong]);
         assert!(message.contains("expected"), "{message}");
     }

@@ -27,7 +27,11 @@ pub struct Args {
     #[arg(value_name = "FILE")]
     input: PathBuf,
     /// Ids: n17 w42 r111
-    #[arg(value_name = "ID", allow_negative_numbers = true)]
+    #[arg(
+        value_name = "ID",
+        allow_negative_numbers = true,
+        conflicts_with = "kinds"
+    )]
     ids: Vec<String>,
     #[command(flatten)]
     format: FormatArgs,
@@ -104,7 +108,9 @@ pub fn run(args: &Args) -> Result<Answer> {
     } else {
         let ids = IdSource::new(parse_ids(&args.ids)?);
         let options = getid::Options::new(&args.input, ids, output);
-        getid::run(&options, &ctx)?.missing.is_empty()
+        let missing = getid::run(&options, &ctx)?.missing;
+        say_missing(missing.ids(), &args.run);
+        missing.is_empty()
     };
     ctx.observer.finished();
     Ok(Answer::yes_if(is_complete))
@@ -146,6 +152,14 @@ impl Drop for Pager {
     }
 }
 
+/// Prints the ids that are not in the file to standard error.
+fn say_missing(ids: impl Iterator<Item = impl ToString>, run: &RunArgs) {
+    let ids: Vec<String> = ids.map(|id| id.to_string()).collect();
+    if !ids.is_empty() && !run.quiet {
+        complain(&format!("not found: {}\n", ids.join(" ")));
+    }
+}
+
 fn parse_ids(texts: &[String]) -> Result<Vec<ObjectId>> {
     let mut ids = Vec::new();
     for text in texts {
@@ -166,9 +180,7 @@ pub fn run_with(input: &Path, ids: &[String], run: &RunArgs) -> Result<Answer> {
     run.report(&ctx, &summary, Stdout::Free, || {
         summary.objects.iter().map(text).collect()
     })?;
-    if !summary.missing.is_empty() && !run.quiet {
-        complain(&format!("not found: {}\n", summary.missing.join(" ")));
-    }
+    say_missing(summary.missing.iter(), run);
     Ok(Answer::yes_if(summary.missing.is_empty()))
 }
 
