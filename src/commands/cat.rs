@@ -72,7 +72,7 @@ pub type Summary = WriteSummary;
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)).
 /// - There is no input.
 /// - Some inputs contain changesets, and others do not.
-/// - The inputs contain changesets, and the output is PBF.
+/// - The inputs contain changesets, and the output is neither OSM XML nor OPL.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let inputs = options.inputs.iter();
     let inputs = inputs

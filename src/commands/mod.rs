@@ -36,8 +36,7 @@
 //!
 //! - Of an input: it cannot be opened or read, is a directory, is empty, is truncated, or is not an OSM file. A blob
 //!   that has to be decoded is damaged, or is not what the index says. The header requires a feature that this program
-//!   does not know. A text violates its format. Standard input is a
-//!   terminal.
+//!   does not know. A text violates its format. Standard input is a terminal.
 //! - Of an output: it is a directory. It exists and may not be overwritten. It cannot be created, written, flushed to
 //!   disk or given its name. Its file system has less free space than the blobs to be copied take. With
 //!   [`WriteOptions::verify`], a copied blob is damaged. The reader of standard output closes the pipe

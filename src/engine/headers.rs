@@ -25,7 +25,7 @@ pub enum HeaderOption {
     Feature(String, bool),
     /// Keeps the name of the program that wrote the input. All other fields are kept unless they are set.
     KeepGenerator,
-    /// No effect: the input's value of a field is kept in any case.
+    /// Keeps the input's value of a field other than the generator, which happens in any case.
     Keep,
 }
 
@@ -36,8 +36,18 @@ impl HeaderOption {
         let Some((key, value)) = text.split_once('=') else {
             return match text.strip_suffix('!') {
                 Some("generator") => Ok(Self::KeepGenerator),
-                Some(key) if !key.is_empty() => Ok(Self::Keep),
-                _ => Err("expected KEY=VALUE, or KEY! for the value of the input".into()),
+                Some(
+                    "osmosis_replication_timestamp"
+                    | "osmosis_replication_sequence_number"
+                    | "osmosis_replication_base_url"
+                    | "source"
+                    | "sorting"
+                    | "xml_josm_upload",
+                ) => Ok(Self::Keep),
+                Some(key) => Err(format!(
+                    "'{key}' is not a header field whose value can be kept"
+                )),
+                None => Err("expected KEY=VALUE, or KEY! for the value of the input".into()),
             };
         };
         match key {
@@ -82,8 +92,7 @@ impl HeaderOption {
             Self::Source(source) => header.source = Some(source.clone()),
             Self::Generator(name) => header.writing_program = Some(name.clone()),
             Self::JosmUpload(value) => {
-                let text = header.text.get_or_insert_default();
-                text.josm_upload = Some(value.clone());
+                header.text.josm_upload = Some(value.clone());
             }
             Self::KeepGenerator | Self::Keep => {}
             Self::Feature(name, declared) => header.set_optional(name, *declared),
@@ -128,7 +137,7 @@ pub(crate) fn merged_header(files: &[PbfFile]) -> Result<HeaderBlock> {
         .ok_or_else(|| Error::Usage("no input file was given".into()))?;
     let mut merged = first.header.clone();
     if !rest.is_empty() {
-        merged.text = merged.text.map(|_| TextFacts::default());
+        merged.text = TextFacts::default();
     }
     for file in rest {
         let other = &file.header;

@@ -1,5 +1,5 @@
-//! Opens the inputs of commands. A text input (OSM XML, OsmChange or OPL) is first converted to a temporary PBF with a table of
-//! contents, so that every command can read it.
+//! Opens the inputs of commands. A text input (OSM XML, OsmChange or OPL) is first converted to a temporary PBF with a
+//! table of contents, so that every command can read it.
 
 use super::headers::HeaderOptions;
 use crate::engine::OutputOptions;
@@ -84,7 +84,8 @@ fn converted(
     let target = OutputTarget::Scratch(scratch.clone());
     let document_header = convert(input.clone(), format, target, write, ctx)?;
     let mut file = PbfFile::of_input(Input::converted(scratch.open()?, &input)?, ctx)?;
-    file.header.text = Some(document_header.text);
+    file.header.text = document_header.text;
+    file.header.is_converted = true;
     Ok(file)
 }
 

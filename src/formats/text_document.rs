@@ -1,6 +1,6 @@
 //! Writing a whole document: the prologue, the objects, and the epilogue.
 
-use super::change_set::{DocumentHeader, Replication};
+use super::change_set::DocumentHeader;
 use super::format::TextFormat;
 use super::object_text::{ObjectChunk, Sections};
 use super::text_options::TextOptions;
@@ -29,22 +29,16 @@ impl TextDocument {
         options: &TextOptions,
     ) -> Result<Self> {
         let mut output = TextOutput::in_output(output, options.compression);
-        let pbf_header = header;
-        let mut header = DocumentHeader::of(pbf_header);
-        if !options.replication && options.format != TextFormat::Debug {
-            header.replication = Replication::default();
-            header.replication_url = None;
-        }
-        let header = &header;
+        let document_header = DocumentHeader::of(header);
         let prologue = match options.format {
-            TextFormat::Osm => xml_prologue(header),
+            TextFormat::Osm => xml_prologue(&document_header),
             TextFormat::OsmChange => {
-                let mut text = document("osmChange", header);
-                put_bounds(&mut text, header);
+                let mut text = document("osmChange", &document_header);
+                put_bounds(&mut text, &document_header);
                 text
             }
             TextFormat::Opl => String::new(),
-            TextFormat::Debug => debug_prologue(header, pbf_header),
+            TextFormat::Debug => debug_prologue(&document_header, header),
         };
         output.write(&prologue)?;
         Ok(Self {

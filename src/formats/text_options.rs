@@ -19,8 +19,6 @@ pub struct TextOptions {
     pub visibility: Option<Visibility>,
     /// Whether ways are written with the locations of their nodes. [`TextFormat::Debug`] has them if they are known.
     pub way_locations: WayLocations,
-    /// Whether the root element of XML has the replication state of the data as attributes.
-    pub replication: bool,
 }
 
 impl TextOptions {
@@ -32,7 +30,6 @@ impl TextOptions {
             without: InfoFields::NONE,
             visibility: None,
             way_locations: WayLocations::IfKnown,
-            replication: true,
         }
     }
 }

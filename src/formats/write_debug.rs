@@ -42,7 +42,7 @@ pub(super) fn debug_prologue(header: &DocumentHeader, pbf_header: &HeaderBlock) 
     option("osmosis_replication_sequence_number", sequence.as_deref());
     option("osmosis_replication_timestamp", time.as_deref());
     // The features of a text input are those of the temporary PBF file that it was converted to.
-    if pbf_header.text.is_none() {
+    if !pbf_header.is_converted {
         let has = |feature, value| pbf_header.has(feature).then_some(value);
         option("pbf_dense_nodes", has(feature::DENSE_NODES, "true"));
         for (number, name) in pbf_header.optional_features.iter().enumerate() {

@@ -28,11 +28,11 @@ impl DocumentHeader {
             },
             replication_url: header.replication_url.clone(),
             generator: header.writing_program.clone(),
-            text: match &header.text {
-                Some(text) if !text.boxes.is_empty() => text.clone(),
-                text => TextFacts {
+            text: match header.text.boxes.is_empty() {
+                false => header.text.clone(),
+                true => TextFacts {
                     boxes: header.bbox().into_iter().collect(),
-                    ..text.clone().unwrap_or_default()
+                    ..header.text.clone()
                 },
             },
         }
@@ -251,7 +251,7 @@ const PLAIN: [bool; 256] = {
 /// replace them by spaces otherwise. Characters that XML 1.0 cannot express become references, too, except NUL,
 /// which becomes U+FFFD. Returns the number of characters that XML 1.0 cannot express.
 pub(super) fn put_escaped(out: &mut String, text: &str) -> u64 {
-    // Nearly all strings have no special character. The bytes 0xef begin the characters from U+F000 to U+FFFF.
+    // Nearly all strings have no special character. The byte 0xef begins the characters from U+F000 to U+FFFF.
     let is_plain = |byte: u8| PLAIN.get(usize::from(byte)).is_some_and(|plain| *plain);
     if text.bytes().all(is_plain) {
         out.push_str(text);

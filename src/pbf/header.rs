@@ -53,8 +53,10 @@ pub struct HeaderBlock {
     pub replication_sequence: Option<i64>,
     /// Field 34: the base URL of the replication server.
     pub replication_url: Option<String>,
-    /// The facts of the header of a text input that PBF cannot store, for text outputs; `None` for PBF inputs.
-    pub(crate) text: Option<TextFacts>,
+    /// The facts of the header of a text that PBF cannot store. Text outputs get them.
+    pub(crate) text: TextFacts,
+    /// Whether this is the header of a temporary file that a text input was converted to.
+    pub(crate) is_converted: bool,
     /// All other fields, encoded, except the table of contents and the padding.
     unknown: Vec<u8>,
 }
@@ -208,9 +210,7 @@ impl HeaderBlock {
 
     /// Sets the bounding box.
     pub fn set_bbox(&mut self, bbox: Option<Bbox>) {
-        if let Some(text) = &mut self.text {
-            text.boxes.clear();
-        }
+        self.text.boxes.clear();
         self.bbox_nano = bbox.map(|bbox| {
             let Bbox {
                 min_lat_e7,

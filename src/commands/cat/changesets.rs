@@ -38,20 +38,25 @@ pub(super) fn of(
     }
 }
 
-/// Writes the changesets of some files as text, in the order of the files. Fails if the output is PBF.
+/// Writes the changesets of some files as text, in the order of the files. Fails if the output is in a format other than
+/// OSM XML and OPL.
 pub(super) fn write(
     inputs: &[(&Input, TextFormat)],
     options: &Options,
     ctx: &Context,
 ) -> Result<Summary> {
-    let Format::Text(text_options) = options.output.format else {
-        let cause = "this file holds changesets, which PBF cannot hold: write osm or opl (-f)";
-        let path = inputs
-            .first()
-            .map_or(Path::new(""), |(input, _)| input.path());
-        return Err(Error::file(path, cause));
+    let (format, compression) = match options.output.format {
+        Format::Text(text) if matches!(text.format, TextFormat::Osm | TextFormat::Opl) => {
+            (text.format, text.compression)
+        }
+        _ => {
+            let cause = "this file holds changesets, which only OSM XML and OPL can hold: write osm or opl (-f)";
+            let path = inputs
+                .first()
+                .map_or(Path::new(""), |(input, _)| input.path());
+            return Err(Error::file(path, cause));
+        }
     };
-    let (format, compression) = (text_options.format, text_options.compression);
     let mut output = TextOutput::compressed(options.output.target.clone(), compression)?;
     if format != TextFormat::Opl {
         output.write(&xml_prologue(&DocumentHeader {
@@ -70,9 +75,7 @@ pub(super) fn write(
                     comments += changeset.comments.len();
                     text.put_opl(changeset);
                 }
-                TextFormat::Osm | TextFormat::OsmChange | TextFormat::Debug => {
-                    text.put_xml(changeset)
-                }
+                _ => text.put_xml(changeset),
             }
             match text.len() > CHUNK {
                 true => output.write(&text.take()),
