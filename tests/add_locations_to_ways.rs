@@ -336,6 +336,7 @@ fn a_join_says_what_it_takes_and_leaves_nothing() {
         &"--temp-dir",
         &scratch,
         &"--json",
+        &"-v",
         &input,
         &"-o",
         &out,

@@ -495,7 +495,7 @@ fn an_unsorted_base_is_sorted_on_the_way() {
         "<delete><node id='281072107' version='99'/></delete>",
     );
     let output = dir.path().join("out.osm.pbf");
-    let ran = run_ok(&[&"apply-changes", &base, &changes, &"-o", &output]);
+    let ran = run_ok(&[&"apply-changes", &"-v", &base, &changes, &"-o", &output]);
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
     assert!(
         said.contains("sorting them into a temporary file"),

@@ -68,7 +68,7 @@ fn an_order_that_the_header_claims_wrongly_is_found_out() {
     let dir = tempfile::tempdir().unwrap();
     let sorted = dir.path().join("sorted.osm.pbf");
     run_ok(&[&"sort", &path, &"-o", &sorted]);
-    let found = ask(&[&"diff", &"-c", &"--metadata", &path, &sorted]);
+    let found = ask(&[&"diff", &"-cv", &"--metadata", &path, &sorted]);
     assert_eq!((found.status, &*found.stdout), (0, ""));
     assert_eq!(found.stderr.matches("not in order").count(), 1);
 }

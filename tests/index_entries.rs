@@ -243,7 +243,7 @@ fn blobs_skipped_according_to_the_index_are_counted() {
         (&[&"cat", &"-t", &"way", &input], "3 blobs"),
         (&[&"tags-filter", &"-R", &input, &"r/type=route"], "3 blobs"),
     ] {
-        let said = ask(&[command, &[&"-O", &"-o", &output]].concat()).stdout;
+        let said = ask(&[command, &[&"-v", &"-O", &"-o", &output]].concat()).stderr;
         assert!(
             said.contains(&format!("{passed_over} skipped according to the index")),
             "{said}"
@@ -251,7 +251,7 @@ fn blobs_skipped_according_to_the_index_are_counted() {
     }
     // Without an index no blob is skipped.
     let plain = bench.path("plain.osm.pbf");
-    let said = ask(&[&"cat", &"-t", &"way", &plain, &"-O", &"-o", &output]).stdout;
+    let said = ask(&[&"cat", &"-v", &"-t", &"way", &plain, &"-O", &"-o", &output]).stderr;
     assert!(!said.contains("skipped according"), "{said}");
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Tests that need their own file system mount an image or a tmpfs. They are skipped, with a message, if that fails.
 
-use crate::common::{pbfhogg, run_ok, world};
+use crate::common::answers::ask;
+use crate::common::{Arg, pbfhogg, run_ok, world};
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -270,4 +271,30 @@ fn a_run_that_a_signal_ends_leaves_the_old_output_and_nothing_else() {
         }
     }
     assert!(interrupted > 0);
+}
+
+#[test]
+fn a_script_that_goes_well_reads_nothing_but_results() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = world(dir.path(), "2000");
+    let output = dir.path().join("out.osm.pbf");
+    let ask = |more: &[Arg]| ask(&[&[&"cat" as Arg, &world], more].concat());
+    let told = ask(&[&"-o", &output]);
+    assert_eq!((&*told.stdout, &*told.stderr), ("", ""));
+    let told = ask(&[&"-v", &"-O", &"-o", &output]);
+    assert!(
+        told.stdout.is_empty() && told.stderr.contains("objects, 3 blobs"),
+        "{told:?}"
+    );
+    let told = ask(&[&"--json", &"-O", &"-o", &output]);
+    assert!(
+        told.stdout.starts_with('{') && told.stderr.is_empty(),
+        "{told:?}"
+    );
+    // JSON that is asked for goes beside a result on standard output.
+    let told = ask(&[&"--json", &"-f", &"opl"]);
+    assert!(
+        told.stdout.starts_with('n') && told.stderr.starts_with('{'),
+        "{told:?}"
+    );
 }

@@ -372,8 +372,16 @@ fn apply_changes_widens_the_box_of_the_header() {
     ] {
         let change = format!("<osmChange><create><node id='9' {node}/></create></osmChange>");
         std::fs::write(&changes, change).unwrap();
-        let ran = run_ok(&[&"apply-changes", &base, &changes, &"-O", &"-o", &output]);
-        let text = String::from_utf8_lossy(&ran.stdout).into_owned();
+        let ran = run_ok(&[
+            &"apply-changes",
+            &"-v",
+            &base,
+            &changes,
+            &"-O",
+            &"-o",
+            &output,
+        ]);
+        let text = stderr(&ran);
         assert_eq!(text.contains("box was widened"), said, "{text}");
         let found = ask(&[&"inspect", &"--json", &output]).json();
         assert_eq!(found["header_bbox"], serde_json::json!(expected));
@@ -576,7 +584,7 @@ fn objects_deleted_in_an_editor_are_left_out_without_making_a_history() {
     let xml = "<osm version='0.6' generator='JOSM'><node id='1' lat='1' lon='1' action='modify'/>\
         <node id='2' lat='1' lon='1' action='delete'/><way id='3' action='delete'><nd ref='2'/></way></osm>";
     std::fs::write(&text, xml).unwrap();
-    let ran = run_ok(&[&"cat", &text, &"-o", &output]);
+    let ran = run_ok(&[&"cat", &"-v", &text, &"-o", &output]);
     assert!(
         stderr(&ran).contains("(action=\"delete\") are left out: 2"),
         "{}",
@@ -716,6 +724,7 @@ fn repack_compresses_what_is_compressed_otherwise() {
     ] {
         let ran = run_ok(&[
             &"repack",
+            &"-v",
             &"--compression",
             &compression,
             &world,
@@ -728,10 +737,11 @@ fn repack_compresses_what_is_compressed_otherwise() {
             "{compression}"
         );
         assert!(decode::objects(&output) == decode::objects(&world));
-        assert!(String::from_utf8_lossy(&ran.stdout).contains("recompressed"));
+        assert!(stderr(&ran).contains("recompressed"));
     }
     let ran = run_ok(&[
         &"repack",
+        &"-v",
         &"--compression",
         &"zlib",
         &world,
@@ -739,7 +749,7 @@ fn repack_compresses_what_is_compressed_otherwise() {
         &"-o",
         &output,
     ]);
-    assert!(!String::from_utf8_lossy(&ran.stdout).contains("recompressed"));
+    assert!(!stderr(&ran).contains("recompressed"));
     let ran = run_ok(&[
         &"cat",
         &"--compression",
@@ -987,7 +997,7 @@ fn objects_that_nobody_counted_are_not_called_none() {
     run_ok(&[&"cat", &"--no-index", &world, &"-o", &bare]);
     let found = ask(&[&"cat", &"--no-index", &bare, &"-o", &output, &"--json"]).json();
     assert!(found["written"]["objects"].is_null(), "{found}");
-    let said = ask(&[&"cat", &"--no-index", &bare, &"-O", &"-o", &output]).stdout;
+    let said = ask(&[&"cat", &"-v", &"--no-index", &bare, &"-O", &"-o", &output]).stderr;
     assert!(said.contains("objects not counted"), "{said}");
     let ran = run_ok(&[
         &"cat",

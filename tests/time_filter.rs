@@ -313,7 +313,14 @@ fn wrong_times_are_refused_and_files_that_are_not_in_order_are_sorted() {
     let [one, two] = [2, 1].map(|id| node(id, 0, 0, &[]));
     let unsorted = common::answers::file_of(dir.path(), "in.osm.pbf", &[&[one, two]]);
     let output = dir.path().join("out.osm.pbf");
-    let ran = run_ok(&[&"time-filter", &unsorted, &"2020-01-01", &"-o", &output]);
+    let ran = run_ok(&[
+        &"time-filter",
+        &"-v",
+        &unsorted,
+        &"2020-01-01",
+        &"-o",
+        &output,
+    ]);
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
     assert!(
         said.contains("sorting them into a temporary file"),

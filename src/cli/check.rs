@@ -72,7 +72,7 @@ pub fn run(args: &Args, refs_only: bool) -> Result<Answer> {
     };
     let summary = check::run(&options, &ctx)?;
     let report = || text(args, &summary);
-    args.run.report(&ctx, &summary, Stdout::Free, report)?;
+    args.run.report(&ctx, &summary, Stdout::Answer, report)?;
     Ok(Answer::yes_if(summary.is_sound()))
 }
 

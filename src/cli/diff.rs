@@ -107,7 +107,7 @@ pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
     };
     let summary = diff::run(&options, &ctx)?;
     warn(&summary, is_osc, &ctx);
-    if args.summary && !args.run.quiet {
+    if args.summary {
         complain(&text(&summary));
     }
     let stdout = Stdout::free_if(silent || !to_stdout);

@@ -53,34 +53,29 @@ pub fn run(args: &Args, invert: bool) -> Result<Answer> {
     args.ids.print("asked for", &summary.wanted);
     args.ids.print("not found:", &summary.missing);
     let complete = summary.missing.is_empty() || invert || args.history;
-    if !complete && options.output.target.is_stream() && !args.ids.verbose_ids {
+    if !complete && !args.ids.verbose_ids {
         let missing = missing(&summary.missing);
-        let missing = missing.trim_start_matches("; ");
         ctx.warn(format!("{}: {missing}", args.input.display()));
     }
     args.run
         .report(&ctx, &summary, &options.output.target, || {
             format!(
-                "{}: {}, {}{}\n",
+                "{}: {}, {}\n",
                 options.output.target.path().display(),
                 show::objects(summary.kept.written.objects),
                 show::bytes(summary.kept.written.bytes),
-                missing(&summary.missing),
             )
         })?;
     Ok(Answer::yes_if(complete))
 }
 
-/// The end of a report: how many objects were not found, and the first of their ids. Empty if all were found.
+/// How many objects were not found, and the first of their ids.
 fn missing(ids: &IdSets) -> String {
     const SHOWN: usize = 5;
-    if ids.is_empty() {
-        return String::new();
-    }
     let first: Vec<String> = ids.ids().take(SHOWN).map(|id| id.to_string()).collect();
     let more = if ids.len() > SHOWN as u64 { " …" } else { "" };
     format!(
-        "; {} not found: {}{more}",
+        "{} not found: {}{more}",
         show::number(ids.len()),
         first.join(" ")
     )

@@ -118,7 +118,7 @@ pub fn run(args: &Args) -> Result<Answer> {
             },
         };
     }
-    args.run.report(&ctx, &summary, Stdout::Free, || {
+    args.run.report(&ctx, &summary, Stdout::Answer, || {
         report(&summary) + &inspect_views::text(&summary)
     })
 }

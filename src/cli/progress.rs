@@ -4,7 +4,6 @@ use crate::Observer;
 use crate::runtime::human_bytes;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::fmt::Write;
-use std::io::IsTerminal;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,11 +12,19 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// The length of a phase in steps of the bar.
 const STEPS: u64 = 1000;
 
+/// The messages to print. Each level has those of the levels before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    Errors,
+    Warnings,
+    Notes,
+    Details,
+}
+
 /// An [`Observer`] that prints messages and draws one progress bar for the whole command, on standard error.
 pub struct Terminal {
-    bars: bool,
-    quiet: bool,
-    verbose: bool,
+    has_bar: bool,
+    level: Level,
     started: Instant,
     job: Mutex<Job>,
 }
@@ -39,14 +46,11 @@ struct Job {
 }
 
 impl Terminal {
-    /// The parameters are the options of the same names. Without `progress`, `no_progress` and `quiet`, the bar is
-    /// shown if standard error is a terminal. `quiet` suppresses messages, `verbose` adds details.
-    pub fn new(progress: bool, no_progress: bool, quiet: bool, verbose: bool) -> Self {
-        let bars = progress || (!no_progress && !quiet && std::io::stderr().is_terminal());
+    /// A terminal that draws a bar if `has_bar`, and prints the messages of `level` and of the levels before.
+    pub fn new(has_bar: bool, level: Level) -> Self {
         Self {
-            bars,
-            quiet,
-            verbose,
+            has_bar,
+            level,
             started: Instant::now(),
             job: Mutex::default(),
         }
@@ -56,12 +60,12 @@ impl Terminal {
         self.job.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Prints a line, above the bar if there is one. Prints nothing if `quiet`.
-    fn print(&self, line: &str) {
-        if self.quiet {
+    /// Prints a message of the given level as a line, above the bar if there is one.
+    fn print(&self, level: Level, message: &str) {
+        if level > self.level {
             return;
         }
-        let print = || super::complain(line);
+        let print = || super::complain(&format!("pbfhogg: {message}\n"));
         match &self.job().bar {
             Some(bar) => bar.suspend(print),
             None => print(),
@@ -70,7 +74,7 @@ impl Terminal {
 
     /// Changes the job, and draws the bar if [`PATIENCE`] has passed. Does nothing if no bar is wanted.
     fn update(&self, change: impl FnOnce(&mut Job)) {
-        if !self.bars {
+        if !self.has_bar {
             return;
         }
         let mut job = self.job();
@@ -122,17 +126,15 @@ fn begin() -> ProgressBar {
 
 impl Observer for Terminal {
     fn warn(&self, message: &str) {
-        self.print(&format!("pbfhogg: warning: {message}\n"));
+        self.print(Level::Warnings, &format!("warning: {message}"));
     }
 
     fn info(&self, message: &str) {
-        self.print(&format!("pbfhogg: {message}\n"));
+        self.print(Level::Notes, message);
     }
 
     fn debug(&self, message: &str) {
-        if self.verbose {
-            self.info(message);
-        }
+        self.print(Level::Details, message);
     }
 
     fn phases_expected(&self, more: u64) {

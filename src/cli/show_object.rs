@@ -177,7 +177,7 @@ pub fn run_with(input: &Path, ids: &[String], run: &RunArgs) -> Result<Answer> {
         ids: parse_ids(ids)?,
     };
     let summary = show::run(&options, &ctx)?;
-    run.report(&ctx, &summary, Stdout::Free, || {
+    run.report(&ctx, &summary, Stdout::Answer, || {
         summary.objects.iter().map(text).collect()
     })?;
     say_missing(summary.missing.iter(), run);

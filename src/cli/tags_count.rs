@@ -91,8 +91,8 @@ pub fn run(args: &Args) -> Result<Answer> {
             format!("{}: {keys}\n", target.path().display())
         });
     }
-    let stdout = Stdout::free_if(!args.run.quiet);
-    args.run.report(&ctx, &summary, stdout, String::new)?;
+    args.run
+        .report(&ctx, &summary, Stdout::Answer, String::new)?;
     if !args.run.quiet && !args.run.json {
         lines(&summary, print)?;
     }

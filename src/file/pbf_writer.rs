@@ -342,7 +342,7 @@ impl PbfWriter {
         drop(self.backend);
         if self.options.is_compression_explicit && self.written.blobs_copied > 0 {
             let (path, copied) = (self.output.path().display(), self.written.blobs_copied);
-            self.ctx.info(format!(
+            self.ctx.warn(format!(
                 "{path}: {copied} of {} blobs were copied and keep the compression that they had; \
                  `pbfhogg repack --compression` changes all of them",
                 self.written.blobs

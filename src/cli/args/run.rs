@@ -1,13 +1,14 @@
 //! The options that every command has, and the report at the end of a run.
 
 use super::format::parse_input_format;
-use crate::cli::progress::Terminal;
+use crate::cli::progress::{Level, Terminal};
 use crate::cli::{Answer, complain, print, show};
 use crate::io::OutputTarget;
-use crate::{Context, InputFormat, IoMode};
+use crate::{Context, InputFormat, IoMode, StatsReport};
 use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -35,13 +36,13 @@ pub struct RunArgs {
     /// Do not show a progress bar
     #[arg(long, hide_short_help = true)]
     pub no_progress: bool,
-    /// Print the time of each phase
+    /// Print notes, the summary and the time of each phase to standard error, even if it is not a terminal
     #[arg(short, long)]
     pub verbose: bool,
-    /// Print only errors
+    /// Print no warnings, notes and summary
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Print the summary as JSON
+    /// Print the summary as JSON: to standard output, or to standard error if the result goes there
     #[arg(long)]
     pub json: bool,
     /// Write the times of phases and counters of bytes and blobs to FILE as JSON; - is standard output
@@ -59,20 +60,17 @@ impl RunArgs {
             (false, false) => IoMode::Auto,
         };
         ctx.input_format = self.input_format.unwrap_or_default();
-        ctx.observer = Arc::new(Terminal::new(
-            self.progress,
-            self.no_progress,
-            self.quiet,
-            self.verbose,
-        ));
+        let is_person = std::io::stderr().is_terminal();
+        let has_bar = self.progress || (is_person && !self.no_progress && !self.quiet);
+        ctx.observer = Arc::new(Terminal::new(has_bar, self.level()));
         ctx
     }
 
-    /// Ends a run. Writes the statistics if --stats was given, and prints the statistics to standard error if --verbose
-    /// was given. If standard output is free and not taken by `--stats -`, prints the summary there: as JSON with
-    /// --json, else as the result of `text`, unless --quiet was given. Always returns [`Answer::Yes`].
+    /// Ends a run. Writes the statistics if --stats was given, and prints them to standard error if --verbose was given.
+    /// Prints the summary, as JSON with --json, else as the result of `text`, to the stream that `stdout` implies.
+    /// Always returns [`Answer::Yes`].
     ///
-    /// Fails if a write fails, and for `--stats -` if standard output is not free.
+    /// Fails if a write fails, and for `--stats -` if standard output has the result of the command.
     pub fn report<S: Serialize>(
         &self,
         ctx: &Context,
@@ -82,39 +80,64 @@ impl RunArgs {
     ) -> Result<Answer> {
         ctx.observer.finished();
         let report = ctx.stats.report();
-        let mut is_free = stdout.into() == Stdout::Free;
-        if let Some(path) = &self.stats {
-            let json = serde_json::to_string_pretty(&report)? + "\n";
-            match (path == Path::new("-"), is_free) {
-                (true, true) => {
-                    print(&json)?;
-                    is_free = false;
-                }
-                (true, false) => bail!(
-                    "--stats -: standard output has the result of the command; give a file, such as /dev/stderr"
-                ),
-                (false, _) => std::fs::write(path, json)
-                    .map_err(|error| crate::Error::io(path, "cannot write", error))?,
-            }
-        }
+        let stdout = self.write_stats(&report, stdout.into())?;
         if self.verbose {
             complain(&show::stats(&report));
         }
-        if self.json && is_free {
-            print(&(serde_json::to_string_pretty(summary)? + "\n"))?;
-        } else if !self.quiet && is_free {
-            print(&(text() + &show::skipped(&report)))?;
+        let text = || text() + &show::skipped(&report);
+        let json = || serde_json::to_string_pretty(summary).map(|json| json + "\n");
+        match (stdout, self.json) {
+            (Stdout::Answer | Stdout::Free, true) => print(&json()?)?,
+            (Stdout::Taken, true) => complain(&json()?),
+            (Stdout::Answer, false) if !self.quiet => print(&text())?,
+            (Stdout::Free, false) if self.level() >= Level::Notes => complain(&text()),
+            (Stdout::Taken, false) if self.verbose => complain(&text()),
+            _ => {}
         }
         Ok(Answer::Yes)
+    }
+
+    /// Writes the statistics if --stats was given. Returns the use of standard output from then on.
+    fn write_stats(&self, report: &StatsReport, stdout: Stdout) -> Result<Stdout> {
+        let Some(path) = &self.stats else {
+            return Ok(stdout);
+        };
+        let json = serde_json::to_string_pretty(report)? + "\n";
+        match (path == Path::new("-"), stdout) {
+            (true, Stdout::Taken) => bail!(
+                "--stats -: standard output has the result of the command; give a file, such as /dev/stderr"
+            ),
+            (true, _) => {
+                print(&json)?;
+                Ok(Stdout::Taken)
+            }
+            (false, _) => {
+                std::fs::write(path, json)
+                    .map_err(|error| crate::Error::io(path, "cannot write", error))?;
+                Ok(stdout)
+            }
+        }
+    }
+
+    /// The messages for standard error. Notes are printed if a person reads them.
+    fn level(&self) -> Level {
+        match (self.quiet, self.verbose) {
+            (true, _) => Level::Errors,
+            (false, true) => Level::Details,
+            (false, false) if std::io::stderr().is_terminal() => Level::Notes,
+            (false, false) => Level::Warnings,
+        }
     }
 }
 
 /// The use of standard output by a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stdout {
-    /// The command has written nothing to standard output: a report may be printed there.
+    /// The summary is the result of the command, and goes to standard output.
+    Answer,
+    /// The result went elsewhere. A summary for people goes to standard error, JSON to standard output.
     Free,
-    /// The result of the command goes to standard output.
+    /// The result went to standard output, so that a summary that was asked for goes to standard error.
     Taken,
 }
 
