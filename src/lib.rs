@@ -65,8 +65,8 @@ pub use pbf::{
     Members, Node, Object, ObjectBody, Refs, Relation, StringTable, Tags, Way,
 };
 pub use runtime::{
-    Context, Counter, InputFormat, IoMode, NoObserver, Observer, Phase, PhaseTimes, Stats,
-    StatsReport,
+    Context, Counter, Disorder, InputFormat, IoMode, NoObserver, Observer, Phase, PhaseTimes,
+    Stats, StatsReport,
 };
 
 #[cfg(doctest)]

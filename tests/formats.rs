@@ -359,7 +359,7 @@ fn words_that_scripts_for_osmium_use_are_accepted() {
         types.lines().collect::<Vec<_>>(),
         ["auto", "dense", "external", "sparse"]
     );
-    let report = ask(&[&"inspect", &"--json", &"-e", &awkward]).stdout;
+    let report = ask(&[&"fileinfo", &"--json", &"-e", &awkward]).stdout;
     assert_eq!(ask(&[&"fileinfo", &"-ej", &awkward]).stdout, report);
     let first = ask(&[&"inspect", &"--blocks=1", &awkward]).stdout;
     assert_eq!(

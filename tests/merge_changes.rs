@@ -217,13 +217,9 @@ fn broken_change_files_are_refused_and_nothing_is_written() {
             );
         }
     }
-    let message = run_fail(&[
-        &"merge-changes",
-        &good,
-        &"-o",
-        &dir.path().join("out.osm.pbf"),
-    ]);
-    assert!(message.contains("name it .osc"), "{message}");
+    let unknown = dir.path().join("out.nosuch");
+    let message = run_fail(&[&"merge-changes", &good, &"-o", &unknown]);
+    assert!(message.contains("does not show the format"), "{message}");
     assert!(run_fail(&[&"merge-changes", &good, &"-o", &good]).contains("--overwrite"));
     assert!(!output.exists());
 }

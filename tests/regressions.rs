@@ -667,7 +667,7 @@ fn changesets_become_what_osmium_makes_of_them() {
     let output = dir.path().join("out.osm.pbf");
     let message = run_fail(&[&"cat", &input, &"-o", &output]);
     assert!(
-        message.contains("holds changesets, which only OSM XML and OPL can hold"),
+        message.contains("holds changesets, which PBF cannot hold"),
         "{message}"
     );
     let message = run_fail(&[&"sort", &input, &"-o", &output]);

@@ -301,7 +301,7 @@ fn start_ids_that_make_no_sense_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let input = file_of(dir.path(), "in.osm.pbf", &[&in_order(mixed_objects())]);
     let output = dir.path().join("out.osm.pbf");
-    for start in ["0", "1,2", "1,0,3", "x", "", "1,2,3,4"] {
+    for start in ["1,2", "x", "", "1,2,3,4"] {
         let message = run_fail(&[&"renumber", &input, &"-s", &start, &"-o", &output]);
         assert!(message.contains("--start-id"), "{message}");
     }

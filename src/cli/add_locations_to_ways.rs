@@ -1,10 +1,15 @@
 use super::args::{OutputArgs, RunArgs, parse_size};
-use super::{Answer, show};
+use super::conventions::Conventions;
+use super::{Answer, print, show};
+use crate::Context;
 use crate::commands::add_locations_to_ways::{self, IndexType, Summary};
+use crate::commands::sort;
+use crate::engine::OutputOptions;
 use crate::io::OutputTarget;
 use anyhow::Result;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
 
 /// Put the coordinates of their nodes into ways
 ///
@@ -27,13 +32,9 @@ Index types:
   auto      dense or sparse if it fits into memory, else external; -v prints the choice and the reason
 The index types of osmium are accepted. The result does not depend on the type.")]
 pub struct Args {
-    /// Input file; - is standard input
-    #[arg(
-        value_name = "FILE",
-        required_unless_present = "show_index_types",
-        conflicts_with = "show_index_types"
-    )]
-    input: Option<PathBuf>,
+    /// Input files; - is standard input
+    #[arg(value_name = "FILE", required_unless_present = "show_index_types")]
+    inputs: Vec<PathBuf>,
     /// Print the index types, and do nothing else
     #[arg(short = 'I', long)]
     show_index_types: bool,
@@ -55,6 +56,7 @@ pub struct Args {
     /// About how many ranges of ids an external join is cut into; without it as few as --max-memory allows
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     ranges: Option<u64>,
+    /// Keep nodes that have no tags and that a relation refers to, as always unless the program is called osmium
     #[arg(long, hide = true)]
     keep_member_nodes: bool,
     #[arg(long, hide = true)]
@@ -68,17 +70,20 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<Answer> {
-    let Some(input) = &args.input else {
-        super::print("auto\ndense\nexternal\nsparse\n")?;
+    let conventions = Conventions::current();
+    if args.show_index_types {
+        print(conventions.index_types)?;
         return Ok(Answer::Yes);
-    };
+    }
     let ctx = args.run.context();
+    let joined = Joined::of(&args.inputs, args.temp_dir.as_deref(), &ctx)?;
     let options = add_locations_to_ways::Options {
-        input: input.clone(),
-        output: args.output.options()?,
+        input: joined.path.clone(),
+        output: args.output.options()?.with_way_locations(),
         index_type: args.index_type,
         keep_untagged_nodes: args.keep_untagged_nodes,
-        strict: args.strict,
+        keep_member_nodes: args.keep_member_nodes || conventions.keeps_member_nodes,
+        strict: args.strict || (conventions.needs_all_nodes && !args.ignore_missing_nodes),
         temp_dir: args.temp_dir.clone(),
         max_memory: args.max_memory,
         ranges: args.ranges,
@@ -94,6 +99,35 @@ pub fn run(args: &Args) -> Result<Answer> {
     args.run.report(&ctx, &summary, &options.output.target, || {
         report(&options.output.target, &summary)
     })
+}
+
+/// The input of the command: the only file that was given, or a temporary file with the objects of all files.
+struct Joined {
+    path: PathBuf,
+    /// The directory of the temporary file.
+    _directory: Option<TempDir>,
+}
+
+impl Joined {
+    fn of(inputs: &[PathBuf], temp_dir: Option<&Path>, ctx: &Context) -> Result<Self> {
+        if let [path] = inputs {
+            return Ok(Self {
+                path: path.clone(),
+                _directory: None,
+            });
+        }
+        let directory = match temp_dir {
+            Some(parent) => tempfile::tempdir_in(parent)?,
+            None => tempfile::tempdir()?,
+        };
+        let path = directory.path().join("joined.osm.pbf");
+        let output = OutputOptions::file(&path);
+        sort::run(&sort::Options::new(inputs.to_owned(), output), ctx)?;
+        Ok(Self {
+            path,
+            _directory: Some(directory),
+        })
+    }
 }
 
 fn report(output: &OutputTarget, summary: &Summary) -> String {

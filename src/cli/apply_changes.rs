@@ -1,8 +1,10 @@
-use super::args::{RunArgs, WriteArgs};
+use super::args::{RunArgs, WriteArgs, names_history};
+use super::conventions::Conventions;
 use super::{Answer, show};
-use crate::commands::apply_changes::{self, HeaderBox, Summary, UntaggedNodes};
+use crate::commands::apply_changes::{self, HeaderBox, SameVersion, Summary, UntaggedNodes};
 use crate::io::OutputTarget;
-use anyhow::Result;
+use crate::{Context, Disorder};
+use anyhow::{Result, bail};
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -41,6 +43,15 @@ pub struct Args {
     /// With --locations-on-ways: keep new nodes without tags even if the base has none
     #[arg(short = 'n', long, requires = "locations_on_ways")]
     keep_untagged_nodes: bool,
+    /// Add the versions in the change files to a history file; without this option, the names of base and output decide
+    #[arg(short = 'H', long, conflicts_with_all = ["locations_on_ways", "in_place"])]
+    with_history: bool,
+    /// Patch a history file: a version in a change file replaces the same version in the base
+    #[arg(long, conflicts_with_all = ["locations_on_ways", "in_place"])]
+    redact: bool,
+    /// No effect: the content shows the format of the change files
+    #[arg(long, hide = true, value_name = "FORMAT")]
+    change_file_format: Option<String>,
     #[command(flatten)]
     write: WriteArgs,
     #[command(flatten)]
@@ -53,6 +64,21 @@ pub fn run(args: &Args) -> Result<Answer> {
         true => args.write.in_place(&args.base)?,
         false => args.write.output(args.output.as_deref())?,
     };
+    let output = match args.locations_on_ways {
+        true => output.with_way_locations(),
+        false => output,
+    };
+    let is_named_history = names_history(&args.base)
+        && (args.output.as_deref().is_some_and(names_history) || args.write.is_history_format());
+    let is_one_named = names_history(&args.base) || args.redact;
+    if Conventions::current().needs_history_names
+        && is_one_named
+        && !args.with_history
+        && !is_named_history
+    {
+        bail!("base and output must both be history files by their names, or give --with-history");
+    }
+    let is_history = args.with_history || args.redact || is_named_history;
     let options = apply_changes::Options {
         base: args.base.clone(),
         changes: args.changes.clone(),
@@ -64,6 +90,9 @@ pub fn run(args: &Args) -> Result<Answer> {
                 false => UntaggedNodes::AsBase,
             }),
     };
+    if is_history && !args.in_place && !args.locations_on_ways {
+        return add_to_history(args, &options, &ctx);
+    }
     let summary = apply_changes::run(&options, &ctx)?;
     if let Some(locations) = &summary.locations {
         if locations.missing_references > 0 {
@@ -81,6 +110,24 @@ pub fn run(args: &Args) -> Result<Answer> {
     }
     args.run.report(&ctx, &summary, &options.output.target, || {
         report(&options.output.target, &summary)
+    })
+}
+
+fn add_to_history(args: &Args, options: &apply_changes::Options, ctx: &Context) -> Result<Answer> {
+    let same_version = match args.redact || Conventions::current().redacts_history {
+        true => SameVersion::Redact,
+        false => SameVersion::KeepBase,
+    };
+    let mut ctx = ctx.clone();
+    // Change files need not be in order.
+    ctx.disorder = Disorder::Accept;
+    let summary = apply_changes::apply_to_history(options, same_version, &ctx)?;
+    args.run.report(&ctx, &summary, &options.output.target, || {
+        format!(
+            "{}: {}\n",
+            options.output.target.path().display(),
+            show::written(&summary.written)
+        )
     })
 }
 

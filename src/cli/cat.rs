@@ -1,4 +1,4 @@
-use super::args::{Attribute, KindArgs, OutputArgs, RunArgs};
+use super::args::{Attribute, ChangesetKindArgs, OutputArgs, RunArgs};
 use super::{Answer, show, sort};
 use crate::commands::{self, cat};
 use crate::engine::Format;
@@ -27,7 +27,7 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["kinds", "clean"])]
     dedupe: bool,
     #[command(flatten)]
-    kinds: KindArgs,
+    kinds: ChangesetKindArgs,
     /// Leave out metadata: version, timestamp, changeset, uid, user; several with commas or by repetition
     #[arg(
         short,
@@ -41,6 +41,9 @@ pub struct Args {
     /// Decode every blob and index it anew, whatever index the input has
     #[arg(long, conflicts_with = "dedupe")]
     force: bool,
+    /// No effect: the data is never held in memory as a whole
+    #[arg(long, hide = true)]
+    buffer_data: bool,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
@@ -61,6 +64,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         inputs: args.inputs.clone(),
         output: args.output.options()?,
         kinds: args.kinds.set(),
+        changesets: args.kinds.has_changesets(),
         clean: Attribute::all_of(&args.clean),
         rescan: args.force,
     };

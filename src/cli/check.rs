@@ -1,5 +1,6 @@
 use super::args::{KindArgs, RunArgs};
-use super::{Answer, show};
+use super::conventions::Conventions;
+use super::{Answer, complain, print, show};
 use crate::cli::args::Stdout;
 use crate::commands::check::{self, IndexCheck, Missing, Summary};
 use crate::osm::ObjectKind;
@@ -71,9 +72,45 @@ pub fn run(args: &Args, refs_only: bool) -> Result<Answer> {
         },
     };
     let summary = check::run(&options, &ctx)?;
-    let report = || text(args, &summary);
-    args.run.report(&ctx, &summary, Stdout::Answer, report)?;
+    if refs_only && Conventions::current().reports_like_osmium && !args.run.json {
+        let mut ids = String::new();
+        if args.show_ids {
+            put_dangling(&mut ids, &summary);
+        }
+        print(&ids)?;
+        complain(&osmium_text(args, &summary));
+        ctx.observer.finished();
+    } else {
+        let report = || text(args, &summary);
+        args.run.report(&ctx, &summary, Stdout::Answer, report)?;
+    }
     Ok(Answer::yes_if(summary.is_sound()))
+}
+
+/// The report of osmium's `check-refs`.
+fn osmium_text(args: &Args, summary: &Summary) -> String {
+    let counts = [summary.nodes, summary.ways, summary.relations].map(Option::unwrap_or_default);
+    let [nodes, ways, relations] = counts;
+    let mut out =
+        format!("There are {nodes} nodes, {ways} ways, and {relations} relations in this file.\n");
+    let Some(missing) = &summary.missing else {
+        return out;
+    };
+    let lines = [
+        ("Nodes     in ways     ", missing.nodes_in_ways),
+        ("Nodes     in relations", missing.nodes_in_relations),
+        ("Ways      in relations", missing.ways_in_relations),
+        ("Relations in relations", missing.relations_in_relations),
+    ];
+    if !args.check_relations {
+        let count = missing.nodes_in_ways.unwrap_or(0);
+        let _ = writeln!(out, "Nodes in ways missing: {count}");
+        return out;
+    }
+    for (name, count) in lines {
+        let _ = writeln!(out, "{name} missing: {}", count.unwrap_or(0));
+    }
+    out
 }
 
 fn text(args: &Args, summary: &Summary) -> String {

@@ -1,7 +1,12 @@
-use super::args::{KindArgs, RunArgs, names_changes, text_target};
+use super::args::{FormatKind, FormatSpec, KindArgs, RunArgs, Stdout, names_changes, text_target};
+use super::conventions::Conventions;
 use super::{Answer, complain, show};
-use crate::cli::args::Stdout;
+use crate::Context;
 use crate::commands::diff::{self, Counts, Deletions, Equality, Format, Summary};
+use crate::commands::{HeaderOptions, InheritedFields, cat};
+use crate::engine::OutputOptions;
+use crate::formats::TextFormat;
+use crate::io::OutputTarget;
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -25,17 +30,16 @@ pub struct Args {
     /// The new file
     #[arg(value_name = "NEW")]
     new: PathBuf,
-    /// Format of the output: text, or osc for a change file that turns OLD into NEW (also as the command
-    /// derive-changes); by default the name of the output decides
+    /// Format of the output: text (also called compact), opl or debug, or osc for a change file that turns OLD into NEW
+    /// (also as the command derive-changes); by default the name of the output decides
     #[arg(
         short = 'f',
         long,
         visible_alias = "output-format",
         value_name = "FORMAT",
-        value_enum,
-        hide_possible_values = true
+        value_parser = DiffFormat::parse
     )]
-    format: Option<FormatName>,
+    format: Option<DiffFormat>,
     /// Output file, compressed where its name ends in .gz, .bz2 or .zst; - is standard output
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
@@ -52,13 +56,13 @@ pub struct Args {
     #[arg(long)]
     metadata: bool,
     /// With --metadata: changesets may differ
-    #[arg(long)]
+    #[arg(long, alias = "ignore-attrs-changeset")]
     ignore_changeset: bool,
     /// With --metadata: numbers of users may differ
-    #[arg(long)]
+    #[arg(long, alias = "ignore-attrs-uid")]
     ignore_uid: bool,
     /// With --metadata: names of users may differ
-    #[arg(long)]
+    #[arg(long, alias = "ignore-attrs-user")]
     ignore_user: bool,
     /// Read all blobs, also those whose hashes are equal
     #[arg(long)]
@@ -86,22 +90,30 @@ pub struct Args {
 
 pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
     let ctx = args.run.context();
+    let conventions = Conventions::current();
+    if derive_changes && let Some(output) = other_format(args)? {
+        return derive_in(args, output, &ctx);
+    }
     let format = format(args, derive_changes)?;
     let is_osc = matches!(format, Format::Osc(_));
     let to_stdout = args.output == Path::new("-");
     // Only counts are reported, so the differences are not written.
     let silent = to_stdout && (args.run.json || (args.run.quiet && !is_osc));
+    let shows_metadata = matches!(format, Format::Objects { .. });
     let target = text_target(&args.output, args.overwrite);
+    let is_strict = conventions.diffs_in_pairs && !derive_changes;
     let options = diff::Options {
         old: args.old.clone(),
         new: args.new.clone(),
         kinds: args.kinds.set(),
         equality: Equality {
-            metadata: args.metadata,
+            tag_order: is_strict,
+            metadata: args.metadata || shows_metadata || is_strict,
             ignore_changeset: args.ignore_changeset,
             ignore_uid: args.ignore_uid,
             ignore_user: args.ignore_user,
         },
+        by_version: is_strict,
         verify: args.verify,
         output: (!silent).then_some((format, target)),
     };
@@ -110,7 +122,10 @@ pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
     if args.summary {
         complain(&text(&summary));
     }
-    let stdout = Stdout::free_if(silent || !to_stdout);
+    let stdout = match silent || !to_stdout {
+        true => Stdout::Free,
+        false => Stdout::Taken,
+    };
     args.run.report(&ctx, &summary, stdout, || {
         let total = summary.total();
         format!("{}: {}\n", args.output.display(), counts(&total))
@@ -119,47 +134,123 @@ pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
     Ok(Answer::yes_if(is_derived || summary.total().is_same()))
 }
 
-/// The name of an output format. The names with a compression exist because osmium has them; the compression depends
-/// on the name of the output alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum FormatName {
-    #[value(alias = "compact")]
-    Text,
-    Osc,
-    #[value(name = "osc.gz")]
-    OscGz,
-    #[value(name = "osc.bz2")]
-    OscBz2,
-    #[value(name = "osc.zst")]
-    OscZst,
+/// A format of the differences.
+#[derive(Debug, Clone)]
+enum DiffFormat {
+    /// A line per object.
+    Lines,
+    /// A format of objects.
+    Objects(FormatSpec),
+}
+
+impl DiffFormat {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "text" | "compact" => Ok(Self::Lines),
+            _ => FormatSpec::parse(text)
+                .map(Self::Objects)
+                .map_err(|_| "expected text, opl, debug or osc".to_owned()),
+        }
+    }
+}
+
+/// The output of `derive-changes` in a format other than OsmChange; `None` for a change file.
+fn other_format(args: &Args) -> Result<Option<OutputOptions>> {
+    let Some(DiffFormat::Objects(spec)) = &args.format else {
+        return Ok(None);
+    };
+    let kind = spec.kind;
+    if kind.is_none_or(FormatKind::is_change_file) {
+        return Ok(None);
+    }
+    let format = kind.map_or(Ok(crate::Format::Pbf), |kind| spec.format(kind))?;
+    let header = HeaderOptions {
+        generator: args.generator.clone(),
+        inherited: InheritedFields::Needed,
+        ..HeaderOptions::default()
+    };
+    let output = OutputOptions::new(text_target(&args.output, args.overwrite));
+    Ok(Some(output.format(format).header(header)))
+}
+
+/// Writes the changes in a format other than OsmChange: derives a change file, which is converted.
+fn derive_in(args: &Args, output: OutputOptions, ctx: &Context) -> Result<Answer> {
+    complain(&format!(
+        "{}: warning: the output is not a change file: -f osc makes one\n",
+        Conventions::current().name
+    ));
+    let directory = tempfile::tempdir()?;
+    let changes = directory.path().join("changes.osc");
+    let target = OutputTarget::File {
+        path: changes.clone(),
+        overwrite: false,
+    };
+    let mut options = diff::Options::new(&args.old, &args.new);
+    options.kinds = args.kinds.set();
+    options.output = Some((Format::Osc(deletions(args)?), target));
+    diff::run(&options, ctx)?;
+    let summary = cat::run(&cat::Options::new(vec![changes], output.clone()), ctx)?;
+    args.run.report(ctx, &summary, &output.target, || {
+        format!("{}\n", show::written(&summary.written))
+    })
 }
 
 fn format(args: &Args, derive_changes: bool) -> Result<Format> {
-    let is_osc = match args.format {
-        Some(format) => format != FormatName::Text,
+    let common = !args.suppress_common;
+    let spec = match &args.format {
+        Some(DiffFormat::Objects(spec)) => Some(spec),
+        Some(DiffFormat::Lines) | None => None,
+    };
+    if let Some(spec) = spec
+        && let Some(kind) = spec.kind
+        && !kind.is_change_file()
+    {
+        return match spec.format(kind)? {
+            crate::Format::Text(text)
+                if matches!(text.format, TextFormat::Opl | TextFormat::Debug) =>
+            {
+                Ok(Format::Objects { text, common })
+            }
+            _ => bail!("diff writes text, opl, debug or osc"),
+        };
+    }
+    let is_osc = match &args.format {
+        Some(format) => !matches!(format, DiffFormat::Lines),
         None => derive_changes || names_changes(&args.output),
     };
-    let is_plain = matches!(args.format, None | Some(FormatName::Text | FormatName::Osc));
-    if args.output == Path::new("-") && !is_plain {
+    let to_stdout = args.output == Path::new("-");
+    if derive_changes && to_stdout && spec.is_none() && Conventions::current().needs_format {
+        bail!("give the output with -o, or its format with -f");
+    }
+    if is_osc && !derive_changes && Conventions::current().diffs_in_pairs {
+        bail!("diff shows differences: derive-changes makes a change file");
+    }
+    if to_stdout && spec.is_some_and(FormatSpec::is_compressed) {
         bail!("standard output is not compressed: use -f osc, and pipe it through a compressor");
     }
-    if !is_osc {
-        return Ok(Format::Text {
-            common: !args.suppress_common,
+    match is_osc {
+        true => Ok(Format::Osc(deletions(args)?)),
+        false => Ok(Format::Text {
+            common,
             details: args.run.verbose,
-        });
+        }),
     }
+}
+
+/// The options of a change file.
+fn deletions(args: &Args) -> Result<Deletions> {
     let now = || SystemTime::now().duration_since(UNIX_EPOCH);
     let timestamp = match args.update_timestamp {
         true => Some(now()?.as_secs() as i64),
         false => None,
     };
-    Ok(Format::Osc(Deletions {
+    Ok(Deletions {
         increment_version: args.increment_version,
         timestamp,
         keep_details: args.keep_details,
+        creates_version_1: Conventions::current().creates_version_1,
         generator: args.generator.clone(),
-    }))
+    })
 }
 
 fn warn(summary: &Summary, is_osc: bool, ctx: &crate::Context) {

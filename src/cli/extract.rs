@@ -1,5 +1,6 @@
 use super::args::{Attribute, FormatSpec, OutputArgs, RunArgs, Stdout, parse_size};
 use super::{Answer, show};
+use crate::Disorder;
 use crate::OutputOptions;
 use crate::commands::HeaderOption;
 use crate::commands::extract::{self, Extract, Extracted, RelationTypes, Strategy, Summary};
@@ -163,7 +164,11 @@ impl Args {
         let region = &self.region;
         match (&region.bbox, &region.polygon, &region.config) {
             (Some(bbox), _, _) => self.single(parse_bbox(bbox).map_err(anyhow::Error::msg)?),
-            (None, Some(polygon), _) => self.single(read_shape(polygon, None)?),
+            (None, Some(polygon), _) => {
+                // Exit status 2 for a file that is part of the command line.
+                let shape = read_shape(polygon, None);
+                self.single(shape.map_err(|error| anyhow::anyhow!(error.to_string()))?)
+            }
             (None, None, Some(config)) => self.configured(config),
             (None, None, None) => bail!("no region was given: use -b, -p or -c"),
         }
@@ -203,8 +208,10 @@ impl Args {
             let mut header = self.output.write.header();
             for (key, value) in &extract.output_header {
                 match (key.as_str(), value) {
-                    // Without an option, the output has the field of the input, or for `generator` the default.
-                    (_, None) => {}
+                    ("generator", None) => {}
+                    (key, None) => header
+                        .set
+                        .extend(HeaderOption::parse(&format!("{key}!")).ok()),
                     ("generator", Some(value)) => header.generator = Some(value.clone()),
                     (key, Some(value)) => {
                         let option = HeaderOption::parse(&format!("{key}={value}"));
@@ -229,7 +236,10 @@ impl Args {
 }
 
 pub fn run(args: &Args) -> Result<Answer> {
-    let ctx = args.run.context();
+    let mut ctx = args.run.context();
+    if args.with_history {
+        ctx.disorder = Disorder::Accept;
+    }
     let strategy = args.strategy.strategy()?;
     let options = extract::Options {
         input: args.input.clone(),
@@ -237,7 +247,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         strategy,
         set_bounds: args.set_bounds,
         clean: Attribute::all_of(&args.clean),
-        write: args.output.write.options()?,
+        write: args.output.write.encoding(args.output.output.as_deref())?,
         max_memory: args.max_memory,
         max_regions_per_pass: args.max_regions_per_pass.map(|most| most as usize),
     };

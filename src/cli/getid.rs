@@ -1,5 +1,5 @@
 use super::args::{IdArgs, OutputArgs, RunArgs};
-use super::{Answer, show};
+use super::{Answer, complain, show};
 use crate::commands::getid;
 use crate::index::IdSets;
 use anyhow::Result;
@@ -27,7 +27,7 @@ pub struct Args {
     #[arg(short = 'r', long)]
     add_referenced: bool,
     /// Remove the tags of objects that are included only because others refer to them
-    #[arg(short = 't', long, requires = "add_referenced")]
+    #[arg(short = 't', long)]
     remove_tags: bool,
     /// The input has several versions of objects: all are kept, and what is not found is no error
     #[arg(short = 'H', long, visible_alias = "with-history")]
@@ -49,6 +49,9 @@ pub fn run(args: &Args, invert: bool) -> Result<Answer> {
         remove_tags: args.remove_tags,
         output: args.output.options()?,
     };
+    if args.remove_tags && !args.add_referenced {
+        complain("warning: --remove-tags (-t) has no effect without --add-referenced (-r)\n");
+    }
     let summary = getid::run(&options, &ctx)?;
     args.ids.print("asked for", &summary.wanted);
     args.ids.print("not found:", &summary.missing);

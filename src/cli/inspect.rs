@@ -12,11 +12,7 @@ use std::path::PathBuf;
 /// Prints the header, the blobs and objects of each kind with their sizes, and whether objects are in order. A file with
 /// an index takes one read; without, every blob is decoded once.
 #[derive(Debug, clap::Args)]
-#[command(
-    visible_alias = "fileinfo",
-    args_conflicts_with_subcommands = true,
-    subcommand_negates_reqs = true
-)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(after_help = "Examples:
   pbfhogg inspect berlin.osm.pbf
   pbfhogg inspect -e --nodes --anomalies berlin.osm.pbf

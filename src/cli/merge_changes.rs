@@ -1,15 +1,18 @@
-use super::args::{RunArgs, names_changes, text_target};
+use super::args::{OutputArgs, RunArgs};
+use super::conventions::Conventions;
 use super::{Answer, show};
 use crate::commands::merge_changes::{self, Options};
-use crate::formats::TextCompression;
-use anyhow::{Result, bail};
-use std::path::{Path, PathBuf};
+use crate::commands::sort::{self, Dedupe};
+use crate::engine::Format;
+use crate::formats::TextFormat;
+use anyhow::Result;
+use std::path::PathBuf;
 
 /// Merge change files into one
 ///
 /// Changes are written in the order of the files, so the result can be applied like the files one after the other. With
 /// --simplify only the last change of each object is written, in canonical order. The result has the replication state
-/// of the last file.
+/// of the last file. In a format other than OsmChange, all changes are written in canonical order.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg merge-changes -s monday.osc.gz tuesday.osc.gz -o two-days.osc.gz
@@ -21,70 +24,46 @@ pub struct Args {
     /// Keep only the last change of each object: the highest version, or the latest time of equal versions
     #[arg(short, long)]
     simplify: bool,
-    /// Output file, compressed where its name ends in .gz, .bz2 or .zst; - is standard output
-    #[arg(short, long, value_name = "FILE", default_value = "-")]
-    output: PathBuf,
-    /// Replace the output file if it exists
-    #[arg(short = 'O', long)]
-    overwrite: bool,
-    /// Format of the output if its name does not show it
-    #[arg(short = 'f', long, value_name = "FORMAT", value_enum)]
-    output_format: Option<OutputFormat>,
-    /// Name of the writing program
-    #[arg(long, value_name = "TEXT")]
-    generator: Option<String>,
+    #[command(flatten)]
+    output: OutputArgs,
     #[command(flatten)]
     run: RunArgs,
 }
 
-/// The name of a format of change files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum OutputFormat {
-    Osc,
-    #[value(name = "osc.gz")]
-    OscGz,
-    #[value(name = "osc.bz2")]
-    OscBz2,
-    #[value(name = "osc.zst")]
-    OscZst,
-}
-
 pub fn run(args: &Args) -> Result<Answer> {
     let ctx = args.run.context();
-    let options = Options {
-        inputs: args.inputs.clone(),
-        output: text_target(&args.output, args.overwrite),
-        compression: compression(args)?,
-        simplify: args.simplify,
-        generator: args.generator.clone(),
-    };
-    let summary = merge_changes::run(&options, &ctx)?;
-    args.run.report(&ctx, &summary, &options.output, || {
-        format!(
-            "{}: {} created, {} modified, {} deleted; {}\n",
-            args.output.display(),
-            show::number(summary.created),
-            show::number(summary.modified),
-            show::number(summary.deleted),
-            show::bytes(summary.bytes),
-        )
-    })
-}
-
-fn compression(args: &Args) -> Result<TextCompression> {
-    match &args.output_format {
-        Some(format) => Ok(match format {
-            OutputFormat::Osc => TextCompression::None,
-            OutputFormat::OscGz => TextCompression::Gzip,
-            OutputFormat::OscBz2 => TextCompression::Bzip2,
-            OutputFormat::OscZst => TextCompression::Zstd,
-        }),
-        None if args.output == Path::new("-") || names_changes(&args.output) => {
-            Ok(TextCompression::of_name(&args.output))
+    let output = args.output.changes()?;
+    let generator = output.header.generator.clone();
+    match output.format {
+        Format::Text(text)
+            if text.format == TextFormat::OsmChange && !Conventions::current().sorts_changes =>
+        {
+            let options = Options {
+                inputs: args.inputs.clone(),
+                output: output.target,
+                compression: text.compression,
+                simplify: args.simplify,
+                generator,
+            };
+            let summary = merge_changes::run(&options, &ctx)?;
+            args.run.report(&ctx, &summary, &options.output, || {
+                format!(
+                    "{}: {} created, {} modified, {} deleted; {}\n",
+                    options.output.path().display(),
+                    show::number(summary.created),
+                    show::number(summary.modified),
+                    show::number(summary.deleted),
+                    show::bytes(summary.bytes),
+                )
+            })
         }
-        None => bail!(
-            "{}: the output is a change file: name it .osc, .osc.gz, .osc.bz2 or .osc.zst, or say so with -f",
-            args.output.display()
-        ),
+        _ => {
+            let dedupe = match args.simplify {
+                true => Dedupe::LastVersion,
+                false => Dedupe::KeepAll,
+            };
+            let options = sort::Options::new(args.inputs.clone(), output).dedupe(dedupe);
+            super::sort::run_with(&options, &args.run, &ctx)
+        }
     }
 }

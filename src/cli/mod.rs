@@ -5,15 +5,20 @@ mod add_locations_to_ways;
 mod apply_changes;
 mod args;
 mod cat;
+mod changeset_filter;
 mod check;
+mod conventions;
 mod degrade;
 mod demo;
 mod diff;
 mod extract;
+mod fileinfo;
 mod getid;
 mod getparents;
+mod help;
 mod inspect;
 mod inspect_views;
+mod locations_index;
 mod merge_changes;
 mod progress;
 mod renumber;
@@ -31,6 +36,7 @@ mod words;
 
 use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use conventions::Conventions;
 use std::process::ExitCode;
 
 /// Fast, exact and safe tools for OpenStreetMap PBF files.
@@ -43,7 +49,8 @@ use std::process::ExitCode;
     version,
     arg_required_else_help = true,
     max_term_width = 100,
-    infer_long_args = true
+    infer_long_args = true,
+    disable_help_subcommand = true
 )]
 struct Cli {
     #[command(subcommand)]
@@ -53,6 +60,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Inspect(inspect::Args),
+    Fileinfo(fileinfo::Args),
     #[command(name = "tags-count", hide = true)]
     TagsCount(tags_count::Args),
     Show(show_object::Args),
@@ -82,8 +90,12 @@ enum Command {
     Repack(repack::Args),
     Degrade(degrade::Args),
     TimeFilter(time_filter::Args),
+    ChangesetFilter(changeset_filter::Args),
     Synth(synth::Args),
     Demo(demo::Args),
+    CreateLocationsIndex(locations_index::CreateArgs),
+    QueryLocationsIndex(locations_index::QueryArgs),
+    Help(help::Args),
     /// Print the version
     #[command(hide = true)]
     Version,
@@ -107,8 +119,14 @@ impl Answer {
 
 /// Parses the command line, runs the command, and returns the exit status. Prints an error to standard error.
 pub fn main() -> ExitCode {
-    let words = words::rewrite(std::env::args_os());
-    let matches = usage::with_groups(Cli::command()).try_get_matches_from(words);
+    let args: Vec<_> = std::env::args_os().collect();
+    let args = conventions::choose(args);
+    let words = words::rewrite(args.into_iter());
+    let mut command = usage::with_groups(Cli::command());
+    if Conventions::current().reads_stdin {
+        command = conventions::with_stdin(command);
+    }
+    let matches = command.try_get_matches_from(words);
     let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return not_parsed(&error),
@@ -116,6 +134,11 @@ pub fn main() -> ExitCode {
     signals::install();
     let answer = match &cli.command {
         Command::Inspect(args) => inspect::run(args),
+        Command::Fileinfo(args) => fileinfo::run(args),
+        Command::ChangesetFilter(args) => changeset_filter::run(args),
+        Command::CreateLocationsIndex(args) => locations_index::create(args),
+        Command::QueryLocationsIndex(args) => locations_index::query(args),
+        Command::Help(args) => help::run(args, Cli::command()),
         Command::TagsCount(args) => tags_count::run(args),
         Command::Show(args) => show_object::run(args),
         Command::Check(args) => check::run(args, false),
@@ -154,7 +177,7 @@ pub fn main() -> ExitCode {
 /// status.
 fn not_parsed(error: &clap::Error) -> ExitCode {
     match usage::mistake(error) {
-        Some(line) => complain(&format!("pbfhogg: error: {line}\n")),
+        Some(line) => complain(&format!("{}: error: {line}\n", Conventions::current().name)),
         None => {
             let _ = error.print();
         }
@@ -169,8 +192,18 @@ fn failure(error: &anyhow::Error) -> ExitCode {
     }
     // The message can contain file names and text from files: escapes keep it on one line.
     let line: String = error.to_string().chars().flat_map(printable).collect();
-    complain(&format!("pbfhogg: error: {line}\n"));
-    ExitCode::from(2)
+    let conventions = Conventions::current();
+    complain(&format!("{}: error: {line}\n", conventions.name));
+    // An error of the command line that only the command could find out is a plain message.
+    let is_usage = match error.downcast_ref() {
+        None | Some(crate::Error::Usage(_)) => true,
+        Some(_) => false,
+    };
+    ExitCode::from(if is_usage {
+        2
+    } else {
+        conventions.error_status
+    })
 }
 
 /// Prints to standard error. Ignores a failure, which could not be reported anywhere else.

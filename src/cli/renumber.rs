@@ -112,7 +112,7 @@ pub fn run(args: &Args) -> Result<Answer> {
 }
 
 /// Parses `ID`, the first new id of all kinds, or `ID,ID,ID`, the first new ids of nodes, ways and relations. An id of
-/// 0 is an error.
+/// 0 means 1.
 fn parse_starts(text: &str) -> Result<[i64; 3]> {
     let ids: Option<Vec<i64>> = text.split(',').map(|id| id.trim().parse().ok()).collect();
     let starts = match ids.as_deref() {
@@ -121,9 +121,7 @@ fn parse_starts(text: &str) -> Result<[i64; 3]> {
         _ => None,
     };
     match starts {
-        Some(starts) if !starts.contains(&0) => Ok(starts),
-        _ => bail!(
-            "--start-id {text}: expected an id that is not 0, or three with commas between them"
-        ),
+        Some(starts) => Ok(starts.map(|id| if id == 0 { 1 } else { id })),
+        None => bail!("--start-id {text}: expected an id, or three with commas between them"),
     }
 }

@@ -1,9 +1,10 @@
-use super::args::{FormatSpec, KindArgs, RunArgs, Stdout};
+use super::args::{ChangesetKindArgs, FormatSpec, RunArgs, Stdout};
+use super::conventions::Conventions;
 use super::{Answer, complain};
 use crate::commands::inspect::show::{self, ShownObject};
 use crate::commands::{HeaderOption, HeaderOptions, IdSource, cat, getid};
 use crate::engine::{Format, OutputOptions};
-use crate::formats::{TextFormat, TextOptions};
+use crate::formats::TextOptions;
 use crate::io::OutputTarget;
 use crate::osm::{ObjectId, ObjectKind, parse_object_ids};
 use anyhow::{Result, bail};
@@ -36,7 +37,7 @@ pub struct Args {
     #[command(flatten)]
     format: FormatArgs,
     #[command(flatten)]
-    kinds: KindArgs,
+    kinds: ChangesetKindArgs,
     /// Do not show the objects page by page
     #[arg(long)]
     no_pager: bool,
@@ -64,30 +65,40 @@ struct FormatArgs {
 
 impl FormatArgs {
     /// The text format to show; `None` if none was given. Fails if it is not a text format.
-    fn text(&self) -> Result<Option<Format>> {
+    fn text(&self) -> Result<Option<TextOptions>> {
         let flags = [
-            (self.format_debug, TextFormat::Debug),
-            (self.format_opl, TextFormat::Opl),
-            (self.format_xml, TextFormat::Osm),
+            (self.format_debug, "debug"),
+            (self.format_opl, "opl"),
+            (self.format_xml, "osm"),
         ];
         if let Some((_, format)) = flags.into_iter().find(|(is_given, _)| *is_given) {
-            return Ok(Some(Format::Text(TextOptions::new(format))));
+            return text_options(format).map(Some);
         }
         let Some(spec) = &self.output_format else {
             return Ok(None);
         };
         match spec.kind.map(|kind| spec.format(kind)).transpose()? {
-            Some(Format::Text(text)) => Ok(Some(Format::Text(text))),
+            Some(Format::Text(text)) => Ok(Some(text)),
             _ => bail!("show writes text: give debug, opl, osm or osc with -f, and PBF with getid"),
         }
     }
 }
 
+/// The options of the text format with a name. Debug text has colours where a person reads it.
+fn text_options(name: &str) -> Result<TextOptions> {
+    let spec = FormatSpec::parse(name).map_err(anyhow::Error::msg)?;
+    let Some(Format::Text(mut text)) = spec.kind.map(|kind| spec.format(kind)).transpose()? else {
+        bail!("{name} is not a text format");
+    };
+    text.debug.colors = Conventions::current().always_colors || std::io::stdout().is_terminal();
+    Ok(text)
+}
+
 pub fn run(args: &Args) -> Result<Answer> {
     let format = match args.format.text()? {
         None if !args.ids.is_empty() => return run_with(&args.input, &args.ids, &args.run),
-        None => Format::Text(TextOptions::new(TextFormat::Debug)),
-        Some(format) => format,
+        None => Format::Text(text_options("debug")?),
+        Some(text) => Format::Text(text),
     };
     let ctx = args.run.context();
     let pager = match args.no_pager || !std::io::stdout().is_terminal() {
@@ -102,7 +113,9 @@ pub fn run(args: &Args) -> Result<Answer> {
             ..HeaderOptions::default()
         });
     let is_complete = if args.ids.is_empty() {
-        let options = cat::Options::new(vec![args.input.clone()], output).kinds(args.kinds.set());
+        let options = cat::Options::new(vec![args.input.clone()], output)
+            .kinds(args.kinds.set())
+            .changesets(args.kinds.has_changesets());
         cat::run(&options, &ctx)?;
         true
     } else {
@@ -130,6 +143,10 @@ impl Pager {
         let mut words = program.split_whitespace();
         let mut command = Command::new(words.next()?);
         command.args(words).stdin(Stdio::piped());
+        if std::env::var_os("LESS").is_none() {
+            // Colours are passed through, and what fits on the screen is not paged.
+            command.env("LESS", "FRX");
+        }
         let mut program = command.spawn().ok()?;
         let input = program.stdin.take();
         Some(Self { program, input })

@@ -1,4 +1,5 @@
 use super::args::{OutputArgs, RunArgs};
+use super::conventions::Conventions;
 use super::{Answer, show};
 use crate::Context;
 use crate::commands::sort::{self, Dedupe};
@@ -46,7 +47,7 @@ pub fn run(args: &Args, merge: bool) -> Result<Answer> {
         inputs: args.inputs.clone(),
         output: args.output.options()?,
         dedupe: match merge {
-            true => Dedupe::HighestVersion,
+            true => Conventions::current().merged_versions,
             false => Dedupe::KeepAll,
         },
     };

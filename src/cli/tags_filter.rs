@@ -1,4 +1,5 @@
 use super::args::{ExpressionArgs, OutputArgs, RunArgs, names_changes};
+use super::conventions::Conventions;
 use super::{Answer, show};
 use crate::Context;
 use crate::commands::tags_filter::{self, Options, changes};
@@ -58,7 +59,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     let ctx = args.run.context();
     let is_osc = match args.input_kind {
         Some(kind) => kind == InputKind::Osc,
-        None => names_changes(&args.input),
+        None => names_changes(&args.input) && !Conventions::current().filters_changes_as_data,
     };
     let options = Options {
         input: args.input.clone(),
@@ -71,7 +72,7 @@ pub fn run(args: &Args) -> Result<Answer> {
             false => args.output.options()?,
         },
     };
-    if options.expressions.is_empty() {
+    if options.expressions.is_empty() && !Conventions::current().filters_changes_as_data {
         bail!("no expression was given: say what to keep, like w/highway, or -e FILE");
     }
     if is_osc {

@@ -1,8 +1,7 @@
-use super::args::{OutputArgs, RunArgs};
+use super::args::{OutputArgs, RunArgs, parse_time};
 use super::{Answer, show};
 use crate::commands::time_filter::{self, When};
-use crate::osm::parse_moment;
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -60,10 +59,4 @@ fn when(args: &Args) -> Result<When> {
         Some(until) if until > from => Ok(When::Between(from, until)),
         _ => Ok(When::At(from)),
     }
-}
-
-fn parse_time(text: &str) -> Result<i64> {
-    parse_moment(text).with_context(|| {
-        format!("'{text}' is not a time like 2016-01-01T00:00:00Z, 2016-01-01, 2016-01 or 2016")
-    })
 }

@@ -7,11 +7,12 @@ use std::fmt::Write;
 
 /// The commands, grouped by purpose, in the order in which the help lists them. Each has a name and a description; an
 /// empty description stands for the description in the command's own help.
-const GROUPS: [(&str, &[(&str, &str)]); 6] = [
+const GROUPS: [(&str, &[(&str, &str)]); 7] = [
     (
         "Inspect",
         &[
             ("inspect", ""),
+            ("fileinfo", ""),
             ("show", ""),
             ("inspect tags", "How often keys and tags occur"),
         ],
@@ -26,6 +27,7 @@ const GROUPS: [(&str, &[(&str, &str)]); 6] = [
             ("removeid", "Everything but objects with certain ids"),
             ("getparents", ""),
             ("time-filter", ""),
+            ("changeset-filter", ""),
         ],
     ),
     (
@@ -48,8 +50,11 @@ const GROUPS: [(&str, &[(&str, &str)]); 6] = [
             ("renumber", ""),
             ("repack", ""),
             ("add-locations-to-ways", ""),
+            ("create-locations-index", ""),
+            ("query-locations-index", ""),
         ],
     ),
+    ("Help", &[("help", "")]),
     ("Make data", &[("demo", ""), ("synth", ""), ("degrade", "")]),
 ];
 
@@ -67,11 +72,14 @@ pub fn with_groups(command: clap::Command) -> clap::Command {
                 true => own.unwrap_or_default(),
                 false => (*about).to_owned(),
             };
-            let _ = writeln!(list, "  {name:<22} {about}");
+            let _ = writeln!(list, "  {name:<23} {about}");
         }
         list.push('\n');
     }
-    list.push_str("`pbfhogg COMMAND --help` lists all options, with examples.");
+    list.push_str(
+        "`pbfhogg help COMMAND` shows all options, with examples. Called as `pbfhogg osmium COMMAND`,\n\
+         or by a link named osmium, the program follows the conventions of that tool.",
+    );
     command
         .help_template(
             "{about-with-newline}\n{usage-heading} {usage}{after-help}\n\nOptions:\n{options}",

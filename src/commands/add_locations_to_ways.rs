@@ -42,6 +42,8 @@ pub struct Options {
     pub index_type: IndexType,
     /// Whether nodes without tags that are members of no relation are kept.
     pub keep_untagged_nodes: bool,
+    /// Whether nodes without tags that are members of relations are kept.
+    pub keep_member_nodes: bool,
     /// Whether a reference to a node that is not in the file, or has no location, is an error. Otherwise such
     /// references are counted.
     pub strict: bool,
@@ -64,6 +66,7 @@ impl Options {
             output,
             index_type: IndexType::Auto,
             keep_untagged_nodes: false,
+            keep_member_nodes: true,
             strict: false,
             temp_dir: None,
             max_memory: None,
@@ -75,6 +78,7 @@ impl Options {
 setters!(Options {
     index_type: IndexType,
     keep_untagged_nodes: bool,
+    keep_member_nodes: bool,
     strict: bool,
     temp_dir: Option<PathBuf>,
     max_memory: Option<u64>,
@@ -179,6 +183,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
     let output = OpenOutput::open(options.output.target.clone())?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
+    plan.check_order(&file, ctx)?;
     if file.header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED) {
         let cause = "this is a history file: a node has a location of its own in each version; \
                      run `pbfhogg time-filter` first";
@@ -191,7 +196,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     }
     let members = match options.keep_untagged_nodes {
         true => None,
-        false => Some(member_nodes(&file, &plan, ctx)?),
+        false if options.keep_member_nodes => Some(member_nodes(&file, &plan, ctx)?),
+        false => Some(IdSet::default()),
     };
     let parts = Parts::of(&plan.entries);
     let choice = Choice::make(&file, &parts, options, ctx)?;
@@ -552,6 +558,9 @@ fn header(file: &PbfFile, options: &Options) -> HeaderBlock {
         true => feature::ALL_NODES,
         false => feature::NEEDED_NODES,
     }));
+    if !options.keep_untagged_nodes && !options.keep_member_nodes {
+        header.set_optional(feature::NEEDED_NODES, false);
+    }
     options.output.header.apply(&mut header);
     header
 }

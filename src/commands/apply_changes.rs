@@ -4,11 +4,12 @@
 //! an effect, the block is edited in its encoded form, or built anew if that is not possible.
 
 mod edit;
+mod history;
 mod locations;
 mod steps;
 
 use crate::engine::sink::Sink;
-use crate::engine::{OutputOptions, input};
+use crate::engine::{HeaderOption, OutputOptions, input};
 use crate::error::{Error, Result};
 use crate::file::{BlobPass, BlobPlan, PbfFile, Written};
 use crate::formats::{ChangeSet, read_change_files};
@@ -17,6 +18,7 @@ use crate::osm::{ObjectKind, format_timestamp, nano_of_e7};
 use crate::pbf::{BlobFlags, HeaderBlock, feature};
 use crate::runtime::Context;
 use edit::{Applied, Editor, Rules, Tally};
+pub use history::{SameVersion, apply_to_history};
 use locations::Locations;
 pub use locations::UntaggedNodes;
 use serde::Serialize;
@@ -142,7 +144,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     if file.header.has(feature::HISTORY) {
         return Err(Error::file(
             &options.base,
-            "this is a history file; changes can be applied to current data only",
+            "this is a history file: --with-history (-H) adds the changes to its versions",
         ));
     }
     let mut changes = {

@@ -1,8 +1,7 @@
 //! `cat`: concatenates files. Copies blobs and gives the result a table of contents or, for a text format, writes the
 //! objects as text.
 
-mod changesets;
-
+use super::changesets;
 use crate::engine::headers::merged_header;
 use crate::engine::rewrite::{Rewrite, Rewritten};
 use crate::engine::sink::{BlobOutcome, Sink, WriteSummary};
@@ -27,6 +26,8 @@ pub struct Options {
     pub output: OutputOptions,
     /// The kinds of objects to keep.
     pub kinds: KindSet,
+    /// Whether changesets are kept, in inputs of changesets.
+    pub changesets: bool,
     /// The metadata fields to leave out.
     pub clean: InfoFields,
     /// Whether every blob is decoded to find out its content, and the indexes of the inputs are ignored.
@@ -40,6 +41,7 @@ impl Options {
             inputs,
             output,
             kinds: KindSet::ALL,
+            changesets: true,
             clean: InfoFields::NONE,
             rescan: false,
         }
@@ -48,6 +50,7 @@ impl Options {
 
 setters!(Options {
     kinds: KindSet,
+    changesets: bool,
     clean: InfoFields,
     rescan: bool,
 });
@@ -72,14 +75,18 @@ pub type Summary = WriteSummary;
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)).
 /// - There is no input.
 /// - Some inputs contain changesets, and others do not.
-/// - The inputs contain changesets, and the output is neither OSM XML nor OPL.
+/// - The inputs contain changesets, and the output is PBF.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let inputs = options.inputs.iter();
     let inputs = inputs
         .map(|path| input::open_any(path, ctx))
         .collect::<Result<Vec<_>>>()?;
     if let Some(inputs) = changesets::of(&inputs)? {
-        return changesets::write(&inputs, options, ctx);
+        let written = changesets::write(&inputs, &options.output, |_| options.changesets, ctx)?;
+        return Ok(Summary {
+            written,
+            ..Summary::default()
+        });
     }
     let compression = options.output.encoding().compression;
     let files = inputs.into_iter();

@@ -222,6 +222,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         });
     }
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
+    plan.check_current(&file, ctx)?;
     let mut check = Check {
         options,
         file: &file,

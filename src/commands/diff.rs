@@ -10,7 +10,7 @@ mod show;
 use crate::engine::headers::generator;
 use crate::engine::shards::{MergeStep, Source, Sources, are_equal, plan_steps};
 use crate::error::{Error, Result};
-use crate::formats::{DocumentHeader, OscText, TextOutput};
+use crate::formats::{DocumentHeader, OscText, TextOptions, TextOutput};
 use crate::io::OutputTarget;
 use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::{BlobEntry, feature};
@@ -32,6 +32,8 @@ pub struct Options {
     pub kinds: KindSet,
     /// The rules by which two objects are equal.
     pub equality: Equality,
+    /// Whether objects of different versions are different objects, as always in history files.
+    pub by_version: bool,
     /// Whether to read and compare blobs with equal content hashes, too.
     pub verify: bool,
     /// The format of the differences and their output; `None` to count objects only.
@@ -47,6 +49,7 @@ impl Options {
             new: new.into(),
             kinds: KindSet::ALL,
             equality: Equality::default(),
+            by_version: false,
             verify: false,
             output: None,
         }
@@ -56,6 +59,7 @@ impl Options {
 setters!(Options {
     kinds: KindSet,
     equality: Equality,
+    by_version: bool,
     verify: bool,
     output: Option<(Format, OutputTarget)>,
 });
@@ -65,6 +69,8 @@ setters!(Options {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Equality {
+    /// Whether tags have to be in the same order.
+    pub tag_order: bool,
     /// Whether metadata have to be equal, too: version, timestamp, changeset, uid and user.
     pub metadata: bool,
     /// Whether the changeset may differ in spite of `metadata`.
@@ -87,6 +93,14 @@ pub enum Format {
         /// Whether the line of an object that differs is followed by a line for each difference.
         details: bool,
     },
+    /// Each object as text, whose lines begin with `-` if only the old file has the object, `+` if only the new file has
+    /// it, and a space if it is equal in both. An object that differs is written twice.
+    Objects {
+        /// OPL or debug.
+        text: TextOptions,
+        /// Whether equal objects are written, too.
+        common: bool,
+    },
     /// A change file that turns the old file into the new file.
     Osc(Deletions),
 }
@@ -103,6 +117,8 @@ pub struct Deletions {
     /// Whether a deletion contains the whole object of the old file. Otherwise it contains only id, version and
     /// timestamp.
     pub keep_details: bool,
+    /// Whether a change is a creation if the new version is 1, and not if the old file does not have the object.
+    pub creates_version_1: bool,
     /// The name of the writing program; this program's name and version if `None`.
     pub generator: Option<String>,
 }
@@ -238,7 +254,10 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         .with_budget(ctx.byte_budget() * 4)
         .run(
             steps.into_iter().map(Decoded).collect(),
-            || Comparison::new(Sources::new(&inputs, ctx), options, history),
+            || {
+                let by_version = history || options.by_version;
+                Comparison::new(Sources::new(&inputs, ctx), options, by_version)
+            },
             |comparison, Decoded(step)| comparison.step(step),
             |found| {
                 summary.add(&found.summary);
@@ -279,7 +298,13 @@ fn plan(
     summary: &mut Summary,
     ctx: &Context,
 ) -> Vec<MergeStep> {
-    let shows_common = matches!(options.output, Some((Format::Text { common: true, .. }, _)));
+    let shows_common = matches!(
+        options.output,
+        Some((
+            Format::Text { common: true, .. } | Format::Objects { common: true, .. },
+            _
+        ))
+    );
     let is_wanted = |entry: &&BlobEntry| !entry.kinds.intersection(options.kinds).is_empty();
     let [old, new] = sides.each_ref().map(|side| {
         let entries = side.plan.entries.iter().filter(is_wanted);

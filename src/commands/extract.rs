@@ -142,6 +142,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let mut outputs = options.extracts.iter().map(|extract| &extract.output);
     outputs.try_for_each(OutputTarget::check)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
+    plan.check_current(&file, ctx)?;
     let areas = areas_of(&options.extracts);
     let budget = Budget::estimate(options, &areas, &file, &plan, ctx)?;
     budget.check(options)?;
@@ -303,8 +304,8 @@ impl Pass<'_> {
     fn target(&self, extract: &Extract, output: Option<OpenOutput>) -> Result<FilterOutput> {
         let mut header: HeaderBlock = self.file.header.clone();
         let bounds = self.options.set_bounds.then(|| extract.shape.envelope());
-        header.set_bbox(bounds);
         extract.header.apply(&mut header);
+        header.set_bbox(bounds);
         let output = match output {
             Some(output) => output,
             None => OpenOutput::open(extract.output.clone())?,

@@ -64,14 +64,18 @@ macro_rules! setters {
 pub mod add_locations_to_ways;
 pub mod apply_changes;
 pub mod cat;
+pub mod changeset_filter;
+mod changesets;
 pub mod check;
 pub mod degrade;
 pub mod diff;
 pub mod extract;
+pub mod fileinfo;
 pub mod getid;
 pub mod getparents;
 mod ids;
 pub mod inspect;
+pub mod locations_index;
 pub mod merge_changes;
 mod random;
 pub mod renumber;
@@ -82,7 +86,7 @@ pub mod tags_count;
 pub mod tags_filter;
 pub mod time_filter;
 
-pub use crate::engine::{HeaderOption, HeaderOptions, WriteSummary};
+pub use crate::engine::{HeaderOption, HeaderOptions, InheritedFields, KeptField, WriteSummary};
 pub use ids::IdSource;
 
 use crate::error::Result;

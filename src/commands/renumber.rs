@@ -123,6 +123,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
     let numberings = index_files::read(options.directory.as_deref(), options.start)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
+    plan.check_current(&file, ctx)?;
     let size_hint = SizeHint::default();
     let header = header(&file, options, &numberings);
     let mut sink = Sink::create(&options.output, header, size_hint, ctx)?;

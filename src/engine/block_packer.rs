@@ -3,7 +3,7 @@
 use super::part::{Part, PartReader};
 use super::text_sink::TextEncoders;
 use crate::error::{Error, FormatError, Result};
-use crate::file::{PbfWriter, WriteOptions};
+use crate::file::{BlobLocations, PbfWriter, WriteOptions};
 use crate::io::Input;
 use crate::pbf::{
     BlobEntry, Block, EncodedBlock, EncodedFrame, FrameEncoder, SourceStrings, TARGET_ELEMENTS,
@@ -247,7 +247,7 @@ impl EncodeWorker {
     fn new(most: usize, options: WriteOptions, ctx: &Context) -> Self {
         let mut encoder = FrameEncoder::new(options.compression, options.blob_index);
         encoder.set_max_objects(most);
-        if !options.way_locations {
+        if options.way_locations == BlobLocations::Drop {
             encoder.drop_locations();
         }
         if !options.dense_nodes {

@@ -279,6 +279,9 @@ impl<'f> FilteredWriter<'f> {
         size_hints: Vec<SizeHint>,
         ctx: &'f Context,
     ) -> Result<Self> {
+        let write = outputs
+            .first()
+            .map_or(write, |output| write.for_header(&output.header));
         let (count, encoders) = (outputs.len(), Encoders::new(write, ctx));
         // If an output takes blobs as they are, workers compress them.
         let mut formats = outputs.iter().map(|output| output.format);

@@ -23,10 +23,54 @@ pub enum HeaderOption {
     JosmUpload(String),
     /// An optional feature to declare or, with `false`, not to declare.
     Feature(String, bool),
-    /// Keeps the name of the program that wrote the input. All other fields are kept unless they are set.
+    /// Keeps the name of the program that wrote the input.
     KeepGenerator,
-    /// Keeps the input's value of a field other than the generator, which happens in any case.
-    Keep,
+    /// Keeps the input's value of a field other than the generator. Only [`InheritedFields`] other than all make a
+    /// difference.
+    Keep(KeptField),
+}
+
+/// A field other than the generator whose value in the input can be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeptField {
+    /// [`HeaderOption::ReplicationTimestamp`].
+    ReplicationTimestamp,
+    /// [`HeaderOption::ReplicationSequence`].
+    ReplicationSequence,
+    /// [`HeaderOption::ReplicationUrl`].
+    ReplicationUrl,
+    /// [`HeaderOption::Source`].
+    Source,
+    /// The declaration that objects are in canonical order.
+    Order,
+    /// [`HeaderOption::JosmUpload`].
+    JosmUpload,
+}
+
+impl KeptField {
+    fn parse(key: &str) -> Option<Self> {
+        Some(match key {
+            "osmosis_replication_timestamp" => Self::ReplicationTimestamp,
+            "osmosis_replication_sequence_number" => Self::ReplicationSequence,
+            "osmosis_replication_base_url" => Self::ReplicationUrl,
+            "source" => Self::Source,
+            "sorting" => Self::Order,
+            "xml_josm_upload" => Self::JosmUpload,
+            _ => return None,
+        })
+    }
+}
+
+/// The fields of the input's header that an output takes over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum InheritedFields {
+    /// All fields.
+    #[default]
+    All,
+    /// The bounding box, and the features that readers need.
+    Box,
+    /// The features that readers need.
+    Needed,
 }
 
 impl HeaderOption {
@@ -36,15 +80,7 @@ impl HeaderOption {
         let Some((key, value)) = text.split_once('=') else {
             return match text.strip_suffix('!') {
                 Some("generator") => Ok(Self::KeepGenerator),
-                Some(
-                    "osmosis_replication_timestamp"
-                    | "osmosis_replication_sequence_number"
-                    | "osmosis_replication_base_url"
-                    | "source"
-                    | "sorting"
-                    | "xml_josm_upload",
-                ) => Ok(Self::Keep),
-                Some(key) => Err(format!(
+                Some(key) => KeptField::parse(key).map(Self::Keep).ok_or(format!(
                     "'{key}' is not a header field whose value can be kept"
                 )),
                 None => Err("expected KEY=VALUE, or KEY! for the value of the input".into()),
@@ -66,9 +102,8 @@ impl HeaderOption {
                 _ => Err(format!("xml_josm_upload={value}: expected true or false")),
             },
             "sorting" | feature::SORTED => match value {
-                "Type_then_ID" | "true" | "yes" => {
-                    Err("canonical order is declared automatically if the objects are in order; use `sort`".into())
-                }
+                // Canonical order is declared if the objects are in order, and only then.
+                "Type_then_ID" | "true" | "yes" => Ok(Self::Keep(KeptField::Order)),
                 _ => Ok(Self::Feature(feature::SORTED.into(), false)),
             },
             _ => match value {
@@ -94,7 +129,7 @@ impl HeaderOption {
             Self::JosmUpload(value) => {
                 header.text.josm_upload = Some(value.clone());
             }
-            Self::KeepGenerator | Self::Keep => {}
+            Self::KeepGenerator | Self::Keep(_) => {}
             Self::Feature(name, declared) => header.set_optional(name, *declared),
         }
     }
@@ -108,15 +143,45 @@ pub struct HeaderOptions {
     pub generator: Option<String>,
     /// Other fields to set, in this order: if a field is set twice, the last value counts.
     pub set: Vec<HeaderOption>,
+    /// The fields of the input that the output has, too.
+    pub inherited: InheritedFields,
 }
 
 impl HeaderOptions {
     /// Sets the writing program and the user's fields in a header.
     pub fn apply(&self, header: &mut HeaderBlock) {
+        self.drop_not_inherited(header);
         if !self.set.contains(&HeaderOption::KeepGenerator) {
             header.writing_program = Some(generator(self.generator.as_deref()));
         }
         self.set.iter().for_each(|option| option.apply(header));
+    }
+
+    fn drop_not_inherited(&self, header: &mut HeaderBlock) {
+        if self.inherited == InheritedFields::All {
+            return;
+        }
+        let keeps = |field| self.set.contains(&HeaderOption::Keep(field));
+        if self.inherited == InheritedFields::Needed {
+            header.bbox_nano = None;
+            header.text.boxes.clear();
+        }
+        header.text.version = None;
+        if !keeps(KeptField::JosmUpload) {
+            header.text.josm_upload = None;
+        }
+        if !keeps(KeptField::Source) {
+            header.source = None;
+        }
+        if !keeps(KeptField::ReplicationTimestamp) {
+            header.replication_timestamp = None;
+        }
+        if !keeps(KeptField::ReplicationSequence) {
+            header.replication_sequence = None;
+        }
+        if !keeps(KeptField::ReplicationUrl) {
+            header.replication_url = None;
+        }
     }
 }
 

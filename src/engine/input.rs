@@ -85,6 +85,7 @@ fn converted(
     let document_header = convert(input.clone(), format, target, write, ctx)?;
     let mut file = PbfFile::of_input(Input::converted(scratch.open()?, &input)?, ctx)?;
     file.header.text = document_header.text;
+    file.header.text.is_change = format == TextFormat::OsmChange;
     file.header.is_converted = true;
     Ok(file)
 }
@@ -123,7 +124,7 @@ pub(crate) fn in_order(
         })
         .header(HeaderOptions {
             generator: file.header.writing_program.clone(),
-            set: Vec::new(),
+            ..HeaderOptions::default()
         });
     let job = SortJob {
         output,

@@ -21,7 +21,7 @@ pub(crate) mod text_sink;
 pub(crate) use block_packer::Encoders;
 pub use element_writer::ElementWriter;
 pub(crate) use filter::{GroupId, Selected, Selection};
-pub use headers::{HeaderOption, HeaderOptions};
+pub use headers::{HeaderOption, HeaderOptions, InheritedFields, KeptField};
 pub use output_options::{Format, OutputOptions};
 pub use sink::WriteSummary;
 

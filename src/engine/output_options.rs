@@ -1,8 +1,8 @@
 //! The output of a command: where it goes, how it is written, and its header.
 
 use super::HeaderOptions;
-use crate::file::WriteOptions;
-use crate::formats::TextOptions;
+use crate::file::{BlobLocations, WriteOptions};
+use crate::formats::{TextOptions, WayLocations};
 use crate::io::OutputTarget;
 use crate::pbf::Compression;
 use std::path::PathBuf;
@@ -76,6 +76,18 @@ impl OutputOptions {
     #[must_use]
     pub fn header(self, header: HeaderOptions) -> Self {
         Self { header, ..self }
+    }
+
+    /// Ways are written with the locations that they carry, in any format.
+    #[must_use]
+    pub(crate) fn with_way_locations(mut self) -> Self {
+        self.write.way_locations = BlobLocations::Keep;
+        if let Format::Text(text) = &mut self.format
+            && text.way_locations == WayLocations::Never
+        {
+            text.way_locations = WayLocations::IfKnown;
+        }
+        self
     }
 
     /// Whether what is written cannot be withdrawn, or only at the price of the work that it took: the output is a

@@ -58,7 +58,7 @@ impl Sink {
         size_hint: SizeHint,
         ctx: &Context,
     ) -> Result<Self> {
-        let write = output.write;
+        let write = output.write.for_header(&header);
         let open = OpenOutput::open(output.target.clone())?;
         let encoders = Encoders::new(write, ctx);
         Self::in_output(

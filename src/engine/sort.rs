@@ -35,6 +35,10 @@ pub enum Dedupe {
     /// Of each object only the highest version is kept, once. If an input is a history file, all versions are kept,
     /// each once.
     HighestVersion,
+    /// All versions are kept, each once.
+    EachVersion,
+    /// Of each object only the highest version is kept, once, even in a history file.
+    LastVersion,
 }
 
 /// The versions of an object that are kept: [`Dedupe`] for given inputs, which may be history files.
@@ -82,6 +86,8 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
     job.output.header.apply(&mut header);
     let kept = match job.dedupe {
         Dedupe::KeepAll => KeptVersions::All,
+        Dedupe::EachVersion => KeptVersions::EachVersion,
+        Dedupe::LastVersion => KeptVersions::HighestVersion,
         Dedupe::HighestVersion if header.has(feature::HISTORY) => KeptVersions::EachVersion,
         Dedupe::HighestVersion => KeptVersions::HighestVersion,
     };
@@ -95,6 +101,9 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
         } else {
             BlobPlan::open(file, PlanNeeds::Order, ctx)?
         };
+        if job.dedupe == Dedupe::EachVersion {
+            plan.check_order(file, ctx)?;
+        }
         blobs.extend(
             plan.entries
                 .into_iter()

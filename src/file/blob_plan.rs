@@ -5,10 +5,10 @@ use super::blob_pass::BlobPass;
 use super::blob_reader::BlobReader;
 use super::header_walker::FrameHead;
 use super::pbf_file::PbfFile;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::osm::{KindSet, TypeThenId};
-use crate::pbf::{BlobEntry, BlobFlags, decode_blob_index, scan_payload};
-use crate::runtime::{Context, WorkItem};
+use crate::pbf::{BlobEntry, BlobFlags, decode_blob_index, feature, scan_payload};
+use crate::runtime::{Context, Disorder, WorkItem};
 
 /// The kind of index that a file has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -227,6 +227,24 @@ impl BlobPlan {
     pub fn has_each_object_once(&self) -> bool {
         let strict = |entry: &BlobEntry| entry.flags.has(BlobFlags::STRICT) || entry.count == 0;
         self.entries.iter().all(strict) && self.first_where(|first, last| first <= last).is_none()
+    }
+
+    /// Fails if [`Context::disorder`] says so, and the file is known not to be in canonical order.
+    pub(crate) fn check_order(&self, file: &PbfFile, ctx: &Context) -> Result<()> {
+        if ctx.disorder == Disorder::Refuse && self.is_sorted() == Some(false) {
+            let cause = "the objects are not in order (nodes, ways, relations, each by id): `sort` the file first";
+            return Err(Error::file(file.input.path(), cause));
+        }
+        Ok(())
+    }
+
+    /// Fails as [`check_order`](Self::check_order) does, and also for a history file.
+    pub(crate) fn check_current(&self, file: &PbfFile, ctx: &Context) -> Result<()> {
+        if ctx.disorder == Disorder::Refuse && file.header.has(feature::HISTORY) {
+            let cause = "this is a history or change file, and the command needs current data";
+            return Err(Error::file(file.input.path(), cause));
+        }
+        self.check_order(file, ctx)
     }
 
     /// Whether all objects are in canonical order; `None` if the entries do not show it, since a blob was not scanned

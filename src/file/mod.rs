@@ -21,4 +21,4 @@ pub use element_reader::ElementReader;
 pub use header_walker::{FrameHead, HeaderWalker};
 pub use pbf_file::PbfFile;
 pub(crate) use pbf_file::binary_kind;
-pub use pbf_writer::{PbfWriter, WriteOptions, Written};
+pub use pbf_writer::{BlobHistory, BlobLocations, PbfWriter, WriteOptions, Written};

@@ -31,8 +31,10 @@ pub struct WriteOptions {
     pub blob_index: bool,
     /// The metadata fields that objects are written without. The attribute `visible` is always written.
     pub without: InfoFields,
-    /// Whether ways are written with the locations of their nodes, if they carry them.
-    pub way_locations: bool,
+    /// Whether ways keep the locations of their nodes.
+    pub way_locations: BlobLocations,
+    /// Whether the output is a history file.
+    pub history: BlobHistory,
     /// Whether nodes are written as DenseNodes, which are smaller than nodes of their own.
     pub dense_nodes: bool,
 }
@@ -40,8 +42,54 @@ pub struct WriteOptions {
 impl WriteOptions {
     /// Whether objects are written in another form than they have in an input, so that no blob can be copied.
     pub(crate) fn changes_objects(&self) -> bool {
-        !self.without.is_empty() || !self.way_locations || !self.dense_nodes
+        !self.without.is_empty() || self.way_locations == BlobLocations::Drop || !self.dense_nodes
     }
+
+    /// The options for an output whose header, as derived from the inputs, is `header`: decisions that depend on the
+    /// inputs are made.
+    pub(crate) fn for_header(self, header: &HeaderBlock) -> Self {
+        let (is_located, is_history) =
+            (header.has(feature::LOCATIONS), header.has(feature::HISTORY));
+        Self {
+            way_locations: match self.way_locations {
+                BlobLocations::DropDeclared if is_located => BlobLocations::Drop,
+                BlobLocations::DropDeclared => BlobLocations::Keep,
+                decided => decided,
+            },
+            without: match self.history {
+                BlobHistory::Drop if is_history => {
+                    InfoFields::all_of(&[self.without, InfoFields::VISIBLE])
+                }
+                _ => self.without,
+            },
+            ..self
+        }
+    }
+}
+
+/// The treatment of the locations of nodes in the ways of a PBF file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BlobLocations {
+    /// Ways keep the locations that they carry.
+    #[default]
+    Keep,
+    /// Ways lose their locations if the header of the input declares that ways have them.
+    DropDeclared,
+    /// Ways lose their locations.
+    Drop,
+}
+
+/// The treatment of the history in a PBF file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BlobHistory {
+    /// The output is a history file if an input is one, or if it has deleted objects.
+    #[default]
+    Keep,
+    /// The output is declared to be a history file.
+    Declare,
+    /// The output is not a history file: objects lose the attribute `visible`, so that deleted objects appear as
+    /// existing ones.
+    Drop,
 }
 
 impl Default for WriteOptions {
@@ -53,7 +101,8 @@ impl Default for WriteOptions {
             toc: true,
             blob_index: false,
             without: InfoFields::NONE,
-            way_locations: true,
+            way_locations: BlobLocations::Keep,
+            history: BlobHistory::Keep,
             dense_nodes: true,
         }
     }
@@ -205,7 +254,12 @@ impl PbfWriter {
         self.header.set_required(feature::SCHEMA, true);
         self.header
             .set_required(feature::DENSE_NODES, self.options.dense_nodes);
-        if !self.options.way_locations {
+        match self.options.history {
+            BlobHistory::Keep => {}
+            BlobHistory::Declare => self.header.set_required(feature::HISTORY, true),
+            BlobHistory::Drop => self.header.set_required(feature::HISTORY, false),
+        }
+        if self.options.way_locations == BlobLocations::Drop {
             for feature in [
                 feature::LOCATIONS,
                 feature::ALL_NODES,

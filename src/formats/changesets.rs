@@ -3,19 +3,16 @@
 //! Both formats follow the OSM file formats manual of osmcode.org. One thread reads changesets one after the other: a
 //! file of changesets is converted about as fast as it is decompressed.
 
+use super::change_set::DocumentHeader;
 use super::format::{TextFormat, decompressed};
-use super::numbers::TimeFormatter;
 use super::opl;
 use super::opl::{decode, given};
-use super::write_opl::put_escaped as put_opl_text;
-use super::write_xml::put_escaped as put_xml_text;
-use super::xml::{degrees, for_each_attribute, number, time};
+use super::xml::{degrees, for_each_attribute, number, root_attributes, time};
 use crate::error::{Error, Result};
 use crate::io::Input;
-use crate::osm::{Bbox, format_e7};
+use crate::osm::Bbox;
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesStart, Event};
-use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read};
 
 /// A changeset.
@@ -99,6 +96,25 @@ pub fn read_changesets(
     match format {
         TextFormat::Opl | TextFormat::Debug => read_opl(text, input, &mut take),
         TextFormat::Osm | TextFormat::OsmChange => read_xml(text, input, &mut take),
+    }
+}
+
+/// The document header of a file of changesets: the attributes of the root element. OPL has none.
+pub(crate) fn changeset_header(input: &Input, format: TextFormat) -> Result<DocumentHeader> {
+    if format == TextFormat::Opl {
+        return Ok(DocumentHeader::default());
+    }
+    let text = BufReader::with_capacity(1 << 16, decompressed(input.clone())?);
+    let (mut reader, mut buffer) = (quick_xml::Reader::from_reader(text), Vec::new());
+    loop {
+        buffer.clear();
+        let header = match reader.read_event_into(&mut buffer) {
+            Ok(Event::Start(root) | Event::Empty(root)) => root_attributes(&root),
+            Ok(Event::Eof) => Ok(DocumentHeader::default()),
+            Ok(_) => continue,
+            Err(error) => Err(error.to_string()),
+        };
+        return header.map_err(|cause| Error::file(input.path(), cause));
     }
 }
 
@@ -351,144 +367,5 @@ impl XmlParser {
             _ => {}
         }
         false
-    }
-}
-
-/// Writes changesets as text.
-#[derive(Debug, Default)]
-pub struct ChangesetText {
-    text: String,
-    times: TimeFormatter,
-}
-
-impl ChangesetText {
-    /// Appends a changeset as a line of OPL, without comments, which OPL does not have.
-    pub fn put_opl(&mut self, changeset: &Changeset) {
-        let text = &mut self.text;
-        let _ = write!(text, "c{} k{} s", changeset.id, changeset.changes);
-        for (letter, moment) in [(" e", changeset.created), (" d", changeset.closed)] {
-            if let Some(moment) = moment {
-                self.times.put(text, moment);
-            }
-            text.push_str(letter);
-        }
-        let _ = write!(
-            text,
-            "{} i{} u",
-            changeset.comments_count,
-            changeset.uid.unwrap_or(0)
-        );
-        put_opl_text(text, &changeset.user);
-        let bbox = changeset.bbox;
-        for (letter, side) in [
-            (" x", bbox.map(|bbox| bbox.min_lon_e7)),
-            (" y", bbox.map(|bbox| bbox.min_lat_e7)),
-            (" X", bbox.map(|bbox| bbox.max_lon_e7)),
-            (" Y", bbox.map(|bbox| bbox.max_lat_e7)),
-        ] {
-            text.push_str(letter);
-            text.push_str(&side.map(format_e7).unwrap_or_default());
-        }
-        text.push_str(" T");
-        for (index, (key, value)) in changeset.tags.iter().enumerate() {
-            if index > 0 {
-                text.push(',');
-            }
-            put_opl_text(text, key);
-            text.push('=');
-            put_opl_text(text, value);
-        }
-        text.push('\n');
-    }
-
-    /// Appends a changeset as an XML element.
-    pub fn put_xml(&mut self, changeset: &Changeset) {
-        let _ = write!(self.text, " <changeset id=\"{}\"", changeset.id);
-        self.put_time("created_at", changeset.created);
-        self.put_time("closed_at", changeset.closed);
-        let text = &mut self.text;
-        let _ = write!(text, " open=\"{}\"", changeset.closed.is_none());
-        if !changeset.user.is_empty() {
-            text.push_str(" user=\"");
-            put_xml_text(text, &changeset.user);
-            text.push('"');
-        }
-        if let Some(uid) = changeset.uid {
-            let _ = write!(text, " uid=\"{uid}\"");
-        }
-        if let Some(bbox) = changeset.bbox {
-            for (name, side) in [
-                ("min_lat", bbox.min_lat_e7),
-                ("min_lon", bbox.min_lon_e7),
-                ("max_lat", bbox.max_lat_e7),
-                ("max_lon", bbox.max_lon_e7),
-            ] {
-                let _ = write!(text, " {name}=\"{}\"", format_e7(side));
-            }
-        }
-        let _ = write!(
-            text,
-            " num_changes=\"{}\" comments_count=\"{}\"",
-            changeset.changes, changeset.comments_count
-        );
-        if changeset.tags.is_empty() && changeset.comments.is_empty() {
-            text.push_str("/>\n");
-            return;
-        }
-        text.push_str(">\n");
-        for (key, value) in &changeset.tags {
-            text.push_str("  <tag k=\"");
-            put_xml_text(text, key);
-            text.push_str("\" v=\"");
-            put_xml_text(text, value);
-            text.push_str("\"/>\n");
-        }
-        if !changeset.comments.is_empty() {
-            text.push_str("  <discussion>\n");
-            changeset
-                .comments
-                .iter()
-                .for_each(|comment| self.put_comment(comment));
-            self.text.push_str("  </discussion>\n");
-        }
-        self.text.push_str(" </changeset>\n");
-    }
-
-    fn put_comment(&mut self, comment: &Comment) {
-        let text = &mut self.text;
-        let _ = write!(
-            text,
-            "   <comment uid=\"{}\" user=\"",
-            comment.uid.unwrap_or(0)
-        );
-        put_xml_text(text, &comment.user);
-        text.push('"');
-        self.put_time("date", comment.date);
-        self.text.push_str(">\n    <text>");
-        put_xml_text(&mut self.text, &comment.text);
-        self.text.push_str("</text>\n   </comment>\n");
-    }
-
-    fn put_time(&mut self, name: &str, moment: Option<i64>) {
-        if let Some(moment) = moment {
-            let _ = write!(self.text, " {name}=\"");
-            self.times.put(&mut self.text, moment);
-            self.text.push('"');
-        }
-    }
-
-    /// Removes the text written so far and returns it.
-    pub fn take(&mut self) -> String {
-        std::mem::take(&mut self.text)
-    }
-
-    /// Length in bytes of the text written so far.
-    pub fn len(&self) -> usize {
-        self.text.len()
-    }
-
-    /// Whether no text was written since the last [`take`](Self::take).
-    pub fn is_empty(&self) -> bool {
-        self.text.is_empty()
     }
 }

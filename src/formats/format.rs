@@ -104,7 +104,7 @@ fn names_opl(path: &Path) -> bool {
 }
 
 /// Detects the compression of a file from its first bytes.
-fn compression(start: &[u8]) -> TextCompression {
+pub(super) fn compression(start: &[u8]) -> TextCompression {
     match start {
         [0x1f, 0x8b, ..] => TextCompression::Gzip,
         [b'B', b'Z', b'h', ..] => TextCompression::Bzip2,

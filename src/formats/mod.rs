@@ -2,7 +2,9 @@
 
 mod change_set;
 mod changesets;
+mod checksum;
 mod format;
+mod header_facts;
 mod numbers;
 mod object_text;
 mod opl;
@@ -12,6 +14,7 @@ mod text_document;
 mod text_encoder;
 mod text_options;
 mod text_output;
+mod write_changesets;
 mod write_debug;
 mod write_opl;
 mod write_osc;
@@ -19,18 +22,20 @@ mod write_xml;
 mod xml;
 
 pub use change_set::{Batch, Change, ChangeSet, DocumentHeader, Replication};
-pub(crate) use changesets::holds_changesets;
-pub use changesets::{Changeset, ChangesetText, Comment, read_changesets};
+pub use changesets::{Changeset, Comment, read_changesets};
+pub(crate) use changesets::{changeset_header, holds_changesets};
+pub(crate) use checksum::{add_changeset, add_object};
 pub use format::TextFormat;
+pub(crate) use header_facts::{declares_history, header_options};
 pub(crate) use object_text::{ObjectChunk, ObjectText};
 pub(crate) use read::read_start;
 pub use read::read_texts;
 pub(crate) use text_document::TextDocument;
 pub use text_encoder::{EncodedText, TextCompression, TextEncoder};
-pub use text_options::{TextOptions, Visibility, WayLocations};
+pub use text_options::{DebugOptions, TextOptions, Visibility, WayLocations};
 pub use text_output::TextOutput;
+pub(crate) use write_changesets::ChangesetText;
 pub use write_osc::{ChangeAction, OscText, OscWriter};
-pub(crate) use write_xml::{XML_EPILOGUE, xml_prologue};
 
 use crate::error::Result;
 use crate::io::Input;

@@ -99,6 +99,16 @@ impl ObjectText {
         }
     }
 
+    /// Removes the text in the buffer and returns it. Text in [`TextFormat::OsmChange`] lacks the tags of sections.
+    pub(crate) fn take_plain(&mut self) -> String {
+        self.objects = 0;
+        std::mem::take(match &mut self.buffer {
+            Buffer::Osm(elements) | Buffer::OsmChange(elements, _) => &mut elements.text,
+            Buffer::Opl(lines) => &mut lines.text,
+            Buffer::Debug(lines) => &mut lines.text,
+        })
+    }
+
     /// Encodes the text in the buffer, and empties the buffer.
     pub(crate) fn take(&mut self) -> io::Result<ObjectChunk> {
         let (mut sections, mut inexpressible) = (None, 0);

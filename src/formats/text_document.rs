@@ -1,6 +1,6 @@
 //! Writing a whole document: the prologue, the objects, and the epilogue.
 
-use super::change_set::DocumentHeader;
+use super::change_set::{DocumentHeader, Replication};
 use super::format::TextFormat;
 use super::object_text::{ObjectChunk, Sections};
 use super::text_options::TextOptions;
@@ -29,7 +29,11 @@ impl TextDocument {
         options: &TextOptions,
     ) -> Result<Self> {
         let mut output = TextOutput::in_output(output, options.compression);
-        let document_header = DocumentHeader::of(header);
+        let mut document_header = DocumentHeader::of(header);
+        if !options.replication && options.format != TextFormat::Debug {
+            document_header.replication = Replication::default();
+            document_header.replication_url = None;
+        }
         let prologue = match options.format {
             TextFormat::Osm => xml_prologue(&document_header),
             TextFormat::OsmChange => {
@@ -38,7 +42,7 @@ impl TextDocument {
                 text
             }
             TextFormat::Opl => String::new(),
-            TextFormat::Debug => debug_prologue(&document_header, header),
+            TextFormat::Debug => debug_prologue(header, &document_header.text.boxes, options),
         };
         output.write(&prologue)?;
         Ok(Self {
@@ -55,6 +59,11 @@ impl TextDocument {
             self.section = Some(last);
         }
         self.output.chunk(&chunk.text)
+    }
+
+    /// Appends text in the format of the document.
+    pub(crate) fn add_text(&mut self, text: &str) -> Result<()> {
+        self.output.write(text)
     }
 
     fn go_to_section(&mut self, section: Option<ChangeAction>) -> Result<()> {

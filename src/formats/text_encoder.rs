@@ -24,6 +24,11 @@ pub enum TextCompression {
 }
 
 impl TextCompression {
+    /// The compression of a text, by its first bytes.
+    pub(crate) fn of_content(input: &crate::io::Input) -> crate::Result<Self> {
+        Ok(super::format::compression(input.start()?))
+    }
+
     /// The compression that the extension of a file name stands for: `gz`, `bz2` or `zst` in lower case. Any other
     /// name stands for no compression.
     pub fn of_name(path: &Path) -> Self {

@@ -19,6 +19,19 @@ pub struct TextOptions {
     pub visibility: Option<Visibility>,
     /// Whether ways are written with the locations of their nodes. [`TextFormat::Debug`] has them if they are known.
     pub way_locations: WayLocations,
+    /// Whether the root element of OSM XML has the replication state of the header.
+    pub replication: bool,
+    /// What [`TextFormat::Debug`] has besides the attributes.
+    pub debug: DebugOptions,
+}
+
+/// The additions to text in [`TextFormat::Debug`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DebugOptions {
+    /// Whether text is coloured by the escape sequences of terminals.
+    pub colors: bool,
+    /// Whether each object has the CRC-32 of its attributes.
+    pub checksums: bool,
 }
 
 impl TextOptions {
@@ -30,6 +43,11 @@ impl TextOptions {
             without: InfoFields::NONE,
             visibility: None,
             way_locations: WayLocations::IfKnown,
+            replication: true,
+            debug: DebugOptions {
+                colors: false,
+                checksums: false,
+            },
         }
     }
 }

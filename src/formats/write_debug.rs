@@ -1,68 +1,158 @@
 //! Writing the debug format: text for people, with a line for each attribute. The bytes are those that osmium writes.
 
-use super::change_set::DocumentHeader;
+use super::changesets::Changeset;
+use super::checksum::{add_changeset, add_object};
+use super::header_facts::{declares_history, header_options};
 use super::numbers::{TimeFormatter, put_e7, put_number};
-use super::text_options::TextOptions;
-use crate::osm::{Location, ObjectKind, format_e7, format_timestamp};
-use crate::pbf::{HeaderBlock, Info, InfoFields, Member, Object, ObjectBody, feature};
+use super::text_options::{DebugOptions, TextOptions};
+use crate::osm::{Bbox, Location, ObjectKind, format_e7};
+use crate::pbf::{HeaderBlock, Info, InfoFields, Member, Object, ObjectBody};
+use crc32fast::Hasher;
 use std::fmt::Write as _;
 
 /// The text before the objects: the facts of the header.
-pub(super) fn debug_prologue(header: &DocumentHeader, pbf_header: &HeaderBlock) -> String {
-    let mut text = String::from("header\n  multiple object versions: ");
-    text.push_str(match pbf_header.has(feature::HISTORY) {
-        true => "yes",
-        false => "no",
+pub(super) fn debug_prologue(
+    header: &HeaderBlock,
+    boxes: &[Bbox],
+    options: &TextOptions,
+) -> String {
+    let mut text = String::new();
+    let paint = Paint::new(options.debug);
+    paint.put(&mut text, BOLD, "header\n");
+    text.push_str("  ");
+    paint.put(&mut text, CYAN, "multiple object versions");
+    text.push_str(match declares_history(header) {
+        true => ": yes\n  ",
+        false => ": no\n  ",
     });
-    text.push_str("\n  bounding boxes: \n");
-    for bbox in &header.text.boxes {
-        let edges = [
-            bbox.min_lon_e7,
-            bbox.min_lat_e7,
-            bbox.max_lon_e7,
-            bbox.max_lat_e7,
-        ];
-        let [left, bottom, right, top] = edges.map(format_e7);
+    paint.put(&mut text, CYAN, "bounding boxes");
+    text.push_str(": \n");
+    for bbox in boxes {
+        let [left, bottom, right, top] = bbox.edges_e7().map(format_e7);
         let _ = writeln!(text, "    {left},{bottom} {right},{top}");
     }
-    text.push_str("  options: \n");
-    let mut option = |name: &str, value: Option<&str>| {
-        if let Some(value) = value {
-            let _ = writeln!(text, "    {name} = {value}");
-        }
-    };
-    let state = &header.replication;
-    let time = state.timestamp.map(format_timestamp);
-    let sequence = state.sequence.map(|number| number.to_string());
-    option("generator", header.generator.as_deref());
-    option(
-        "osmosis_replication_base_url",
-        header.replication_url.as_deref(),
-    );
-    option("osmosis_replication_sequence_number", sequence.as_deref());
-    option("osmosis_replication_timestamp", time.as_deref());
-    // The features of a text input are those of the temporary PBF file that it was converted to.
-    if !pbf_header.is_converted {
-        let has = |feature, value| pbf_header.has(feature).then_some(value);
-        option("pbf_dense_nodes", has(feature::DENSE_NODES, "true"));
-        for (number, name) in pbf_header.optional_features.iter().enumerate() {
-            option(&format!("pbf_optional_feature_{number}"), Some(name));
-        }
-        option("sorting", has(feature::SORTED, "Type_then_ID"));
+    text.push_str("  ");
+    paint.put(&mut text, CYAN, "options");
+    text.push_str(": \n");
+    for (name, value) in header_options(header) {
+        let _ = writeln!(text, "    {name} = {value}");
     }
-    option("timestamp", time.as_deref());
-    option("version", header.text.version.as_deref());
-    option("xml_josm_upload", header.text.josm_upload.as_deref());
     text.push_str("\n=============================================\n\n");
     text
 }
 
+const BOLD: &str = "\x1b[1m";
+const RED: &str = "\x1b[31m";
+const BLUE: &str = "\x1b[34m";
+const CYAN: &str = "\x1b[36m";
+const WHITE: &str = "\x1b[37m";
+const RESET: &str = "\x1b[0m";
+
+/// Writes text in colours, or without.
+#[derive(Debug, Clone, Copy)]
+struct Paint {
+    has_colors: bool,
+}
+
+impl Paint {
+    const fn new(options: DebugOptions) -> Self {
+        Self {
+            has_colors: options.colors,
+        }
+    }
+
+    fn code(self, out: &mut String, code: &str) {
+        if self.has_colors {
+            out.push_str(code);
+        }
+    }
+
+    fn put(self, out: &mut String, color: &str, text: &str) {
+        self.code(out, color);
+        out.push_str(text);
+        self.code(out, RESET);
+    }
+
+    /// Appends the name of an attribute, a colon and spaces up to a column.
+    fn name(self, out: &mut String, name: &str, width: usize) {
+        out.push_str("  ");
+        self.put(out, CYAN, name);
+        let width = width.saturating_sub(name.len());
+        let _ = write!(out, "{:<width$}", ":");
+    }
+
+    /// Appends a string in quotation marks. Characters that would be mistaken for something else become `<U+…>`.
+    fn quoted(self, out: &mut String, text: &str) {
+        out.push('"');
+        self.code(out, BLUE);
+        for char in text.chars() {
+            match char {
+                '\u{20}'..='\u{21}'
+                | '\u{23}'..='\u{3b}'
+                | '\u{3d}'
+                | '\u{3f}'..='\u{7e}'
+                | '\u{a1}'..='\u{ac}'
+                | '\u{ae}'..='\u{5ff}' => out.push(char),
+                _ => {
+                    self.code(out, RED);
+                    let _ = write!(out, "<U+{:04X}>", u32::from(char));
+                    self.code(out, BLUE);
+                }
+            }
+        }
+        self.code(out, RESET);
+        out.push('"');
+    }
+
+    /// Appends the index of a node, member or comment.
+    fn index(self, out: &mut String, index: usize, width: usize) {
+        self.code(out, WHITE);
+        let _ = write!(out, "    {index:0width$}: ");
+        self.code(out, RESET);
+    }
+
+    fn tags<K: AsRef<str>>(self, out: &mut String, tags: &[(K, K)], width: usize) {
+        let longest = tags.iter().map(|(key, _)| key.as_ref().len()).max();
+        let Some(longest) = longest else {
+            return;
+        };
+        self.name(out, "tags", width);
+        let _ = writeln!(out, "{}", tags.len());
+        for (key, value) in tags {
+            let key = key.as_ref();
+            out.push_str("    ");
+            self.quoted(out, key);
+            let padding = longest - key.len();
+            let _ = write!(out, "{:padding$} = ", "");
+            self.quoted(out, value.as_ref());
+            out.push('\n');
+        }
+    }
+
+    fn location(self, out: &mut String, location: Option<Location>) {
+        let (lat_e7, lon_e7) = Location::stored_e7(location);
+        put_e7(out, lon_e7);
+        out.push(',');
+        put_e7(out, lat_e7);
+        if !location.is_some_and(Location::is_on_earth) {
+            self.put(out, RED, " INVALID LOCATION!");
+        }
+    }
+}
+
+/// The column of the values of objects.
+const OBJECT_COLUMN: usize = 11;
+/// The column of the values of changesets.
+const CHANGESET_COLUMN: usize = 13;
+
 /// A buffer of objects in debug format.
 #[derive(Debug)]
-pub(super) struct DebugText {
+pub(crate) struct DebugText {
     pub text: String,
     times: TimeFormatter,
     without: InfoFields,
+    paint: Paint,
+    with_checksum: bool,
 }
 
 impl DebugText {
@@ -71,122 +161,201 @@ impl DebugText {
             text: String::new(),
             times: TimeFormatter::new(),
             without: options.without,
+            paint: Paint::new(options.debug),
+            with_checksum: options.debug.checksums,
         }
     }
 
     /// Appends an object.
     pub(super) fn put(&mut self, object: &Object<'_>) {
-        let text = &mut self.text;
-        text.push_str(object.kind().name());
-        text.push(' ');
-        put_number(text, object.id);
-        text.push_str(if object.info.visible {
-            " visible\n"
-        } else {
-            " deleted\n"
-        });
+        self.put_title(object);
         self.put_info(&object.info);
-        let text = &mut self.text;
+        let (text, paint) = (&mut self.text, self.paint);
         if let ObjectBody::Node { location } = &object.body
             && object.info.visible
         {
-            text.push_str("  lon/lat:   ");
-            put_lon_lat(text, *location);
-            if !location.is_some_and(Location::is_on_earth) {
-                text.push_str(" INVALID LOCATION!");
-            }
+            paint.name(text, "lon/lat", OBJECT_COLUMN);
+            paint.location(text, *location);
             text.push('\n');
         }
-        put_tags(text, &object.tags);
+        paint.tags(text, &object.tags, OBJECT_COLUMN);
         match &object.body {
             ObjectBody::Node { .. } => {}
-            ObjectBody::Way { refs, locations } => put_nodes(text, refs, locations),
-            ObjectBody::Relation { members } => put_members(text, members),
+            ObjectBody::Way { refs, locations } => put_nodes(text, paint, refs, locations),
+            ObjectBody::Relation { members } => put_members(text, paint, members),
         }
-        text.push('\n');
+        if self.with_checksum {
+            let mut sum = Hasher::new();
+            add_object(&mut sum, object);
+            self.put_checksum(sum, OBJECT_COLUMN);
+        }
+        self.text.push('\n');
+    }
+
+    fn put_title(&mut self, object: &Object<'_>) {
+        let (text, paint) = (&mut self.text, self.paint);
+        let is_visible = object.info.visible;
+        let color = if is_visible { BOLD } else { WHITE };
+        paint.put(text, color, object.kind().name());
+        text.push(' ');
+        put_number(text, object.id);
+        match is_visible {
+            true => text.push_str(" visible\n"),
+            false => paint.put(text, RED, " deleted\n"),
+        }
     }
 
     fn put_info(&mut self, info: &Info<'_>) {
-        let (text, without) = (&mut self.text, self.without);
+        let (without, paint) = (self.without, self.paint);
         let has = |field| !without.contains(field);
         if has(InfoFields::VERSION) {
-            let _ = writeln!(text, "  version:   {}", info.version.unwrap_or(0));
+            paint.name(&mut self.text, "version", OBJECT_COLUMN);
+            let _ = writeln!(self.text, "{}", info.version.unwrap_or(0));
         }
         if has(InfoFields::CHANGESET) {
-            let _ = writeln!(text, "  changeset: {}", info.changeset.unwrap_or(0));
+            paint.name(&mut self.text, "changeset", OBJECT_COLUMN);
+            let _ = writeln!(self.text, "{}", info.changeset.unwrap_or(0));
         }
         if has(InfoFields::TIMESTAMP) {
-            text.push_str("  timestamp: ");
-            match info.timestamp {
-                None => text.push_str("NOT SET"),
-                Some(timestamp) => {
-                    self.times.put(text, timestamp);
-                    let _ = write!(text, " ({timestamp})");
-                }
-            }
-            text.push('\n');
+            paint.name(&mut self.text, "timestamp", OBJECT_COLUMN);
+            self.put_time(info.timestamp);
+            self.text.push('\n');
         }
         if has(InfoFields::UID) || has(InfoFields::USER) {
-            text.push_str("  user:      ");
+            let text = &mut self.text;
+            paint.name(text, "user", OBJECT_COLUMN);
             if has(InfoFields::UID) {
                 let _ = write!(text, "{} ", info.uid.unwrap_or(0));
             }
             if has(InfoFields::USER) {
-                put_quoted(text, info.user.unwrap_or(""));
+                paint.quoted(text, info.user.unwrap_or(""));
             }
+            text.push('\n');
+        }
+    }
+
+    fn put_time(&mut self, timestamp: Option<i64>) {
+        match timestamp {
+            None => self.paint.put(&mut self.text, RED, "NOT SET"),
+            Some(timestamp) => {
+                self.times.put(&mut self.text, timestamp);
+                let _ = write!(self.text, " ({timestamp})");
+            }
+        }
+    }
+
+    fn put_checksum(&mut self, sum: Hasher, column: usize) {
+        self.paint.name(&mut self.text, "crc32", column);
+        let _ = writeln!(self.text, "{:x}", sum.finalize());
+    }
+
+    /// Appends a changeset.
+    pub(super) fn put_changeset(&mut self, changeset: &Changeset) {
+        const COLUMN: usize = CHANGESET_COLUMN;
+        let (text, paint) = (&mut self.text, self.paint);
+        paint.put(text, BOLD, "changeset");
+        let _ = writeln!(text, " {}", changeset.id);
+        paint.name(text, "num changes", COLUMN);
+        let _ = write!(text, "{}", changeset.changes);
+        if changeset.changes == 0 {
+            paint.put(text, RED, " NO CHANGES!");
+        }
+        text.push('\n');
+        paint.name(text, "created at", COLUMN);
+        self.put_time(changeset.created);
+        self.text.push('\n');
+        paint.name(&mut self.text, "closed at", COLUMN);
+        match changeset.closed {
+            None => paint.put(&mut self.text, RED, "OPEN!\n"),
+            closed => {
+                self.put_time(closed);
+                self.text.push('\n');
+            }
+        }
+        let text = &mut self.text;
+        paint.name(text, "user", COLUMN);
+        let _ = write!(text, "{} ", changeset.uid.unwrap_or(0));
+        paint.quoted(text, &changeset.user);
+        text.push('\n');
+        paint.name(text, "box l/b/r/t", COLUMN);
+        match &changeset.bbox {
+            None => paint.put(text, RED, "BOX NOT SET!\n"),
+            Some(bbox) => {
+                let [left, bottom, right, top] = bbox.edges_e7().map(format_e7);
+                let _ = writeln!(text, "{left},{bottom} {right},{top}");
+            }
+        }
+        paint.tags(text, &changeset.tags, COLUMN);
+        self.put_comments(changeset);
+        if self.with_checksum {
+            let mut sum = Hasher::new();
+            add_changeset(&mut sum, changeset);
+            self.put_checksum(sum, COLUMN);
+        }
+        self.text.push('\n');
+    }
+
+    fn put_comments(&mut self, changeset: &Changeset) {
+        let (paint, comments) = (self.paint, &changeset.comments);
+        if changeset.comments_count == 0 {
+            return;
+        }
+        paint.name(&mut self.text, "comments", CHANGESET_COLUMN);
+        let _ = writeln!(self.text, "{}", changeset.comments_count);
+        let width = digits(comments.len());
+        for (index, comment) in comments.iter().enumerate() {
+            paint.index(&mut self.text, index, width);
+            paint.put(&mut self.text, CYAN, "date");
+            self.text.push_str(": ");
+            self.put_time(comment.date);
+            let text = &mut self.text;
+            let _ = write!(text, "\n    {:width$}  ", "");
+            paint.put(text, CYAN, "user");
+            let _ = write!(text, ": {} ", comment.uid.unwrap_or(0));
+            paint.quoted(text, &comment.user);
+            let _ = write!(text, "\n    {:width$}  ", "");
+            paint.put(text, CYAN, "text");
+            text.push_str(": ");
+            paint.quoted(text, &comment.text);
             text.push('\n');
         }
     }
 }
 
-fn put_tags(text: &mut String, tags: &[(&str, &str)]) {
-    let Some(width) = tags.iter().map(|(key, _)| key.len()).max() else {
-        return;
-    };
-    let _ = writeln!(text, "  tags:      {}", tags.len());
-    for (key, value) in tags {
-        text.push_str("    ");
-        put_quoted(text, key);
-        let padding = width - key.len();
-        let _ = write!(text, "{:padding$} = ", "");
-        put_quoted(text, value);
-        text.push('\n');
+fn put_nodes(text: &mut String, paint: Paint, refs: &[i64], locations: &[Option<Location>]) {
+    paint.name(text, "nodes", OBJECT_COLUMN);
+    let _ = write!(text, "{}", refs.len());
+    match refs {
+        [] | [_] => paint.put(text, RED, " LESS THAN 2 NODES!\n"),
+        [first, .., last] if first == last => text.push_str(" (closed)\n"),
+        _ => text.push_str(" (open)\n"),
     }
-}
-
-fn put_nodes(text: &mut String, refs: &[i64], locations: &[Option<Location>]) {
-    let _ = write!(text, "  nodes:     {}", refs.len());
-    text.push_str(match refs {
-        [] | [_] => " LESS THAN 2 NODES!\n",
-        [first, .., last] if first == last => " (closed)\n",
-        _ => " (open)\n",
-    });
     let width = digits(refs.len());
     for (index, id) in refs.iter().enumerate() {
-        let _ = write!(text, "    {index:0width$}: {id:>10}");
+        paint.index(text, index, width);
+        let _ = write!(text, "{id:>10}");
         if let Some(location) = locations.get(index).copied().flatten() {
             text.push_str(" (");
-            put_lon_lat(text, Some(location));
-            if !location.is_on_earth() {
-                text.push_str(" INVALID LOCATION!");
-            }
+            paint.location(text, Some(location));
             text.push(')');
         }
         text.push('\n');
     }
 }
 
-fn put_members(text: &mut String, members: &[Member<'_>]) {
-    let _ = writeln!(text, "  members:   {}", members.len());
+fn put_members(text: &mut String, paint: Paint, members: &[Member<'_>]) {
+    paint.name(text, "members", OBJECT_COLUMN);
+    let _ = writeln!(text, "{}", members.len());
     let width = digits(members.len());
     for (index, member) in members.iter().enumerate() {
+        paint.index(text, index, width);
         let kind = match member.kind {
             ObjectKind::Node => "node",
             ObjectKind::Way => "way ",
             ObjectKind::Relation => "rel ",
         };
-        let _ = write!(text, "    {index:0width$}: {kind} {:>10} ", member.id);
-        put_quoted(text, member.role);
+        let _ = write!(text, "{kind} {:>10} ", member.id);
+        paint.quoted(text, member.role);
         text.push('\n');
     }
 }
@@ -197,31 +366,4 @@ const fn digits(count: usize) -> usize {
         Some(log) => log as usize + 1,
         None => 1,
     }
-}
-
-/// Appends longitude and latitude, separated by a comma.
-fn put_lon_lat(text: &mut String, location: Option<Location>) {
-    let (lat_e7, lon_e7) = Location::stored_e7(location);
-    put_e7(text, lon_e7);
-    text.push(',');
-    put_e7(text, lat_e7);
-}
-
-/// Appends a string in quotation marks. Characters that would be mistaken for something else become `<U+…>`.
-fn put_quoted(out: &mut String, text: &str) {
-    out.push('"');
-    for char in text.chars() {
-        match char {
-            '\u{20}'..='\u{21}'
-            | '\u{23}'..='\u{3b}'
-            | '\u{3d}'
-            | '\u{3f}'..='\u{7e}'
-            | '\u{a1}'..='\u{ac}'
-            | '\u{ae}'..='\u{5ff}' => out.push(char),
-            _ => {
-                let _ = write!(out, "<U+{:04X}>", u32::from(char));
-            }
-        }
-    }
-    out.push('"');
 }

@@ -161,27 +161,7 @@ impl Parser {
 
     fn root(&mut self, element: &BytesStart<'_>) -> Result<Ancestor, String> {
         self.seen_root = true;
-        let mut document_header = DocumentHeader::default();
-        let state = &mut document_header.replication;
-        for_each_attribute(element, |key, value| {
-            match key {
-                "sequence" | "sequence_number" | "osmosis_replication_sequence_number" => {
-                    state.sequence = value.parse().ok();
-                }
-                "timestamp" | "osmosis_replication_timestamp" => {
-                    state.timestamp = parse_timestamp(value);
-                }
-                "osmosis_replication_base_url" => {
-                    document_header.replication_url = Some(value.into())
-                }
-                "upload" => document_header.text.josm_upload = Some(value.into()),
-                "version" => document_header.text.version = Some(value.into()),
-                "generator" if !value.is_empty() => document_header.generator = Some(value.into()),
-                _ => {}
-            }
-            Ok(())
-        })?;
-        self.objects.document_header = document_header;
+        self.objects.document_header = root_attributes(element)?;
         Ok(Ancestor::Root)
     }
 
@@ -381,4 +361,27 @@ pub(super) fn degrees(key: &str, value: &str, limit: i32) -> Result<i32, String>
 
 pub(super) fn time(value: &str) -> Result<i64, String> {
     parse_timestamp(value).ok_or_else(|| format!("timestamp=\"{value}\" is not a time"))
+}
+
+/// The document header in the attributes of a root element.
+pub(super) fn root_attributes(element: &BytesStart<'_>) -> Result<DocumentHeader, String> {
+    let mut document_header = DocumentHeader::default();
+    let state = &mut document_header.replication;
+    for_each_attribute(element, |key, value| {
+        match key {
+            "sequence" | "sequence_number" | "osmosis_replication_sequence_number" => {
+                state.sequence = value.parse().ok();
+            }
+            "timestamp" | "osmosis_replication_timestamp" => {
+                state.timestamp = parse_timestamp(value);
+            }
+            "osmosis_replication_base_url" => document_header.replication_url = Some(value.into()),
+            "upload" => document_header.text.josm_upload = Some(value.into()),
+            "version" => document_header.text.version = Some(value.into()),
+            "generator" if !value.is_empty() => document_header.generator = Some(value.into()),
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(document_header)
 }

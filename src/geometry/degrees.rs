@@ -106,6 +106,22 @@ pub fn parse_bbox(text: &str) -> Result<Shape, String> {
     corners.map_err(|cause| format!("bounding box '{}': {cause}", for_message(text)))
 }
 
+/// Parses the box around two opposite corners, `lon1,lat1,lon2,lat2` in degrees. It may be without area.
+pub fn parse_corners(text: &str) -> Result<Bbox, String> {
+    let parts: Vec<&str> = text.split(',').collect();
+    let &[lon1, lat1, lon2, lat2] = parts.as_slice() else {
+        return Err(format!(
+            "'{}' is not a box: expected lon1,lat1,lon2,lat2",
+            for_message(text)
+        ));
+    };
+    let mut bbox = Bbox::EMPTY;
+    for point in [point_of_text(lon1, lat1)?, point_of_text(lon2, lat2)?] {
+        bbox.add(point.lat_e7, point.lon_e7);
+    }
+    Ok(bbox)
+}
+
 fn bbox_of_corners(first: Point, second: Point) -> Result<Shape, String> {
     let swapped = first.lat_e7 > second.lat_e7;
     let (mut west, mut east) = (first.lon_e7, second.lon_e7);

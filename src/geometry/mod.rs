@@ -17,6 +17,6 @@ pub use area_index::{AreaIndex, Cover, Locator};
 pub(crate) use degrees::{
     at_vertex, for_message, point_of_degrees, point_of_e7, point_of_text, ring,
 };
-pub use degrees::{bbox_of_degrees, parse_bbox};
+pub use degrees::{bbox_of_degrees, parse_bbox, parse_corners};
 pub(crate) use nesting::{nested, with_holes};
 pub use shape::{Point, Polygon, Ring, Shape, ShapeError};

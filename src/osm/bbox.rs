@@ -46,6 +46,16 @@ impl Bbox {
         self.max_lon_e7 = self.max_lon_e7.max(lon_e7);
     }
 
+    /// The edges in decimicro degrees: west, south, east, north.
+    pub const fn edges_e7(&self) -> [i32; 4] {
+        [
+            self.min_lon_e7,
+            self.min_lat_e7,
+            self.max_lon_e7,
+            self.max_lat_e7,
+        ]
+    }
+
     /// The smallest box that contains both boxes.
     #[must_use]
     pub fn union(mut self, other: &Self) -> Self {

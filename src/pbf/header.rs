@@ -70,6 +70,8 @@ pub(crate) struct TextFacts {
     pub josm_upload: Option<String>,
     /// The attribute `version` of the root element.
     pub version: Option<String>,
+    /// Whether the text is a change file.
+    pub is_change: bool,
 }
 
 impl HeaderBlock {

@@ -41,6 +41,16 @@ pub enum InputFormat {
     Opl,
 }
 
+/// The treatment of inputs that are not in canonical order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Disorder {
+    /// The command gives the right result all the same.
+    #[default]
+    Accept,
+    /// The command fails if it notices the disorder. Only what it reads anyway is looked at.
+    Refuse,
+}
+
 /// The context that a command runs in.
 #[derive(Clone)]
 #[non_exhaustive]
@@ -51,6 +61,9 @@ pub struct Context {
     pub io: IoMode,
     /// The format of the inputs.
     pub input_format: InputFormat,
+    /// The treatment of inputs that are not in canonical order, or that are history files, by commands for which
+    /// osmium needs other inputs.
+    pub disorder: Disorder,
     /// The receiver of messages and progress.
     pub observer: Arc<dyn Observer>,
     /// Counters and phase times of the run.
@@ -80,6 +93,7 @@ impl Context {
             jobs: if jobs == 0 { cores() } else { jobs },
             io: IoMode::default(),
             input_format: InputFormat::default(),
+            disorder: Disorder::default(),
             observer: Arc::new(NoObserver),
             stats: Arc::default(),
         }

@@ -11,7 +11,7 @@ mod phase_tests;
 mod stats;
 mod threads;
 
-pub use context::{Context, InputFormat, IoMode};
+pub use context::{Context, Disorder, InputFormat, IoMode};
 pub(crate) use job_queue::JobQueue;
 pub use observer::{NoObserver, Observer, human_bytes};
 pub(crate) use parallel_sort::sort_by;

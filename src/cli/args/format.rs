@@ -1,8 +1,9 @@
 //! Names and options of file formats on the command line.
 
 use crate::InputFormat;
+use crate::cli::conventions::Conventions;
 use crate::engine::Format;
-use crate::file::WriteOptions;
+use crate::file::{BlobHistory, BlobLocations, WriteOptions};
 use crate::formats::{TextCompression, TextFormat, TextOptions, Visibility, WayLocations};
 use crate::pbf::{Compression, InfoFields};
 use anyhow::{Result, anyhow, bail};
@@ -11,7 +12,10 @@ use std::path::Path;
 /// A file format, as a file name shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FormatKind {
-    Pbf,
+    Pbf {
+        /// Whether the name is that of a history file, such as `.osh.pbf`.
+        is_history: bool,
+    },
     Text {
         format: TextFormat,
         compression: TextCompression,
@@ -21,6 +25,9 @@ pub enum FormatKind {
 }
 
 impl FormatKind {
+    /// PBF that is not a history file.
+    pub const PBF: Self = Self::Pbf { is_history: false };
+
     /// Parses the name of a format, such as `pbf` or `osm.gz`. Returns `None` for an unknown name.
     fn parse(text: &str) -> Option<Self> {
         let (name, compression) = [
@@ -34,7 +41,9 @@ impl FormatKind {
         let (prefix, name) = name.split_once('.').unwrap_or(("", name));
         let format = match (prefix, name) {
             ("" | "osm" | "osh", "pbf") if compression == TextCompression::None => {
-                return Some(Self::Pbf);
+                return Some(Self::Pbf {
+                    is_history: prefix == "osh",
+                });
             }
             ("", "osm" | "osh" | "xml") | ("osm" | "osh", "xml") => TextFormat::Osm,
             ("", "osc") | ("osc", "xml") => TextFormat::OsmChange,
@@ -47,6 +56,26 @@ impl FormatKind {
             compression,
             is_history: prefix == "osh" || name == "osh",
         })
+    }
+}
+
+impl FormatKind {
+    /// Whether the name is that of a history file.
+    pub const fn is_history(self) -> bool {
+        match self {
+            Self::Pbf { is_history } | Self::Text { is_history, .. } => is_history,
+        }
+    }
+
+    /// Whether the format is OsmChange.
+    pub fn is_change_file(self) -> bool {
+        matches!(
+            self,
+            Self::Text {
+                format: TextFormat::OsmChange,
+                ..
+            }
+        )
     }
 }
 
@@ -63,13 +92,12 @@ pub fn kind_of_name(path: &Path) -> Option<FormatKind> {
 
 /// Whether a file name ends as that of a change file: `.osc`, or `.osc` with the suffix of a compression.
 pub fn names_changes(path: &Path) -> bool {
-    matches!(
-        kind_of_name(path),
-        Some(FormatKind::Text {
-            format: TextFormat::OsmChange,
-            ..
-        })
-    )
+    kind_of_name(path).is_some_and(FormatKind::is_change_file)
+}
+
+/// Whether a file name ends as that of a history file, such as `.osh.pbf` or `.osh`.
+pub fn names_history(path: &Path) -> bool {
+    kind_of_name(path).is_some_and(FormatKind::is_history)
 }
 
 /// A format with options, such as `opl,add_metadata=false`.
@@ -90,6 +118,19 @@ impl FormatSpec {
         }
     }
 
+    /// OPL that is not compressed.
+    pub fn opl() -> Self {
+        Self {
+            kind: FormatKind::parse("opl"),
+            options: Vec::new(),
+        }
+    }
+
+    /// Whether an option is given.
+    pub fn has(&self, name: &str) -> bool {
+        self.options.iter().any(|(found, _)| found == name)
+    }
+
     /// Parses a format and its options. The error is a message for the user.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut parts = text.split(',');
@@ -100,20 +141,19 @@ impl FormatSpec {
                 "expected pbf, osm, osh, osc, opl or debug; all but the first also with .gz, .bz2 or .zst",
             )?),
         };
-        let options = parts.map(|part| {
+        let mut options = Vec::new();
+        for part in parts {
             let (name, value) = part.split_once('=').unwrap_or((part, "true"));
-            match NAMES.contains(&name) {
-                true => Ok((name.to_owned(), value.to_owned())),
-                false => Err(format!(
+            if NAMES.contains(&name) {
+                options.push((name.to_owned(), value.to_owned()));
+            } else if !Conventions::current().ignores_unknown_options {
+                return Err(format!(
                     "'{name}' is not an option of a format: known are {}",
                     NAMES.join(", ")
-                )),
+                ));
             }
-        });
-        Ok(Self {
-            kind,
-            options: options.collect::<Result<_, String>>()?,
-        })
+        }
+        Ok(Self { kind, options })
     }
 
     /// The format of an output of the given kind, with the options for text. Fails if a value is invalid.
@@ -129,6 +169,11 @@ impl FormatSpec {
         let mut text = TextOptions::new(format);
         text.compression = compression;
         text.visibility = is_history.then_some(Visibility::All);
+        if Conventions::current().is_plain_by_default {
+            text.visibility = text.visibility.or(Some(Visibility::Never));
+            text.way_locations = WayLocations::Never;
+            text.replication = false;
+        }
         for (name, value) in &self.options {
             let flag = || parse_flag(name, value);
             match name.as_str() {
@@ -140,11 +185,13 @@ impl FormatSpec {
                     }
                 }
                 "force_visible_flag" => {
-                    text.visibility = Some(match flag()? {
+                    text.visibility = Some(match flag()? || is_history {
                         true => Visibility::All,
                         false => Visibility::Never,
                     });
                 }
+                "color" | "use_color" => text.debug.colors = flag()?,
+                "add_crc32" => text.debug.checksums = flag()?,
                 "xml_change_format" if flag()? && text.format == TextFormat::Osm => {
                     text.format = TextFormat::OsmChange;
                 }
@@ -154,13 +201,27 @@ impl FormatSpec {
         Ok(Format::Text(text))
     }
 
-    /// Whether options for PBF are given.
-    pub fn changes_pbf(&self) -> bool {
-        self.kind == Some(FormatKind::Pbf) && !self.options.is_empty()
+    /// Whether the format is a compressed text.
+    pub fn is_compressed(&self) -> bool {
+        matches!(self.kind, Some(FormatKind::Text { compression, .. }) if compression != TextCompression::None)
     }
 
-    /// Applies the options for PBF. Fails if a value is invalid.
-    pub fn apply_to(&self, write: &mut WriteOptions) -> Result<()> {
+    /// Whether options for PBF are given.
+    pub fn changes_pbf(&self) -> bool {
+        matches!(self.kind, Some(FormatKind::Pbf { .. })) && !self.options.is_empty()
+    }
+
+    /// Applies the options for PBF to an output of the given kind. Fails if a value is invalid.
+    pub fn apply_to(&self, kind: FormatKind, write: &mut WriteOptions) -> Result<()> {
+        if let FormatKind::Pbf { is_history } = kind
+            && Conventions::current().is_plain_by_default
+        {
+            write.way_locations = BlobLocations::DropDeclared;
+            write.history = match is_history {
+                true => BlobHistory::Declare,
+                false => BlobHistory::Drop,
+            };
+        }
         let value_of = |wanted: &str| {
             let mut options = self.options.iter().rev();
             let found = options.find(|(name, _)| name == wanted);
@@ -170,7 +231,10 @@ impl FormatSpec {
             write.without = parse_metadata(value)?;
         }
         if let Some(value) = value_of("locations_on_ways") {
-            write.way_locations = parse_flag("locations_on_ways", value)?;
+            write.way_locations = match parse_flag("locations_on_ways", value)? {
+                true => BlobLocations::Keep,
+                false => BlobLocations::Drop,
+            };
         }
         if let Some(value) = value_of("pbf_dense_nodes") {
             write.dense_nodes = parse_flag("pbf_dense_nodes", value)?;
@@ -201,13 +265,16 @@ fn parse_compression(kind: Option<&str>, level: Option<&str>) -> Result<Compress
 }
 
 /// The names of the options of formats.
-const NAMES: [&str; 7] = [
+const NAMES: [&str; 10] = [
+    "add_crc32",
     "add_metadata",
+    "color",
     "force_visible_flag",
     "locations_on_ways",
     "pbf_compression",
     "pbf_compression_level",
     "pbf_dense_nodes",
+    "use_color",
     "xml_change_format",
 ];
 
@@ -252,7 +319,7 @@ fn parse_metadata(value: &str) -> Result<InfoFields> {
 pub(super) fn parse_input_format(text: &str) -> Result<InputFormat, String> {
     let name = text.split(',').next().unwrap_or_default();
     match FormatKind::parse(name) {
-        Some(FormatKind::Pbf) => Ok(InputFormat::Pbf),
+        Some(FormatKind::Pbf { .. }) => Ok(InputFormat::Pbf),
         Some(FormatKind::Text { format, .. }) => match format {
             TextFormat::Osm => Ok(InputFormat::Osm),
             TextFormat::Opl => Ok(InputFormat::Opl),

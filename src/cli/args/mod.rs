@@ -6,8 +6,8 @@ mod output;
 mod run;
 mod values;
 
-pub use format::{FormatSpec, names_changes};
-pub use objects::{ExpressionArgs, IdArgs, KindArgs};
+pub use format::{FormatKind, FormatSpec, names_changes, names_history};
+pub use objects::{ChangesetKindArgs, ExpressionArgs, IdArgs, KindArgs};
 pub use output::{OutputArgs, WriteArgs, text_target};
 pub use run::{RunArgs, Stdout};
-pub use values::{Attribute, parse_size};
+pub use values::{Attribute, parse_size, parse_time};

@@ -4,7 +4,7 @@ use crate::cli::complain;
 use crate::commands::IdSource;
 use crate::index::IdSets;
 use crate::osm::{KindSet, ObjectKind, TagExpression, TagFilter, parse_object_ids};
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use clap::Args;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
@@ -52,6 +52,56 @@ impl KindArgs {
     }
 }
 
+/// The kinds of objects that a command deals with, and changesets.
+#[derive(Debug, Args)]
+pub struct ChangesetKindArgs {
+    /// Kinds of objects: node, way, relation, changeset; several with commas or by repetition
+    #[arg(
+        short = 't',
+        long = "type",
+        visible_alias = "object-type",
+        value_name = "KIND",
+        value_delimiter = ',',
+        value_parser = parse_kind
+    )]
+    kinds: Vec<KindOrChangeset>,
+}
+
+/// The kind of an object or changeset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum KindOrChangeset {
+    Object(ObjectKind),
+    Changeset,
+}
+
+fn parse_kind(text: &str) -> Result<KindOrChangeset, String> {
+    match text {
+        "changeset" | "changesets" | "c" => Ok(KindOrChangeset::Changeset),
+        _ => ObjectKind::from_str(text, false)
+            .map(KindOrChangeset::Object)
+            .map_err(|_| "expected node, way, relation or changeset".into()),
+    }
+}
+
+impl ChangesetKindArgs {
+    /// The kinds of objects that were given; all kinds if none was given.
+    pub fn set(&self) -> KindSet {
+        let kinds = self.kinds.iter().filter_map(|kind| match kind {
+            KindOrChangeset::Object(kind) => Some(*kind),
+            KindOrChangeset::Changeset => None,
+        });
+        match self.kinds.is_empty() {
+            true => KindSet::ALL,
+            false => kinds.collect(),
+        }
+    }
+
+    /// Whether changesets were given, or nothing was given.
+    pub fn has_changesets(&self) -> bool {
+        self.kinds.is_empty() || self.kinds.contains(&KindOrChangeset::Changeset)
+    }
+}
+
 /// The tags that a command looks for.
 #[derive(Debug, Args)]
 pub struct ExpressionArgs {
@@ -70,7 +120,7 @@ impl ExpressionArgs {
         let mut expressions = Vec::new();
         for path in &self.expression_files {
             let text = std::fs::read_to_string(path)
-                .map_err(|error| crate::Error::io(path, "cannot read", error))?;
+                .map_err(|error| anyhow!("{}: cannot read: {error}", path.display()))?;
             let lines = TagFilter::parse_lines(&text);
             expressions.extend(lines.map_err(|cause| crate::Error::file(path, cause))?);
         }

@@ -1,7 +1,8 @@
 //! Arguments for outputs: path, format, encoding and header fields.
 
 use super::format::{FormatKind, FormatSpec, kind_of_name};
-use crate::commands::{HeaderOption, HeaderOptions};
+use crate::cli::conventions::Conventions;
+use crate::commands::{HeaderOption, HeaderOptions, KeptField};
 use crate::engine::{Format, OutputOptions};
 use crate::file::WriteOptions;
 use crate::formats::TextFormat;
@@ -32,16 +33,31 @@ impl OutputArgs {
     /// The options of an output that is a change file; on standard output it is not compressed without
     /// --output-format. Fails if the format is another one.
     pub fn change_file(&self) -> Result<OutputOptions> {
-        let changes = FormatSpec::changes();
-        let is_file = self.output.as_deref().is_some_and(|path| !is_stdout(path));
-        let by_default = (!is_file && self.write.output_format.is_none()).then_some(&changes);
-        let options = self.write.output_as(self.output.as_deref(), by_default)?;
+        let options = self.changes()?;
         match options.format {
             Format::Text(text) if text.format == TextFormat::OsmChange => Ok(options),
             _ => bail!(
                 "{}: the output is a change file: name it .osc, .osc.gz, .osc.bz2 or .osc.zst, or say so with -f",
                 options.target.path().display()
             ),
+        }
+    }
+}
+
+impl OutputArgs {
+    /// The options of an output, whose format is `by_default` if standard output is written without --output-format.
+    pub fn options_or(&self, by_default: &FormatSpec) -> Result<OutputOptions> {
+        let is_file = self.output.as_deref().is_some_and(|path| !is_stdout(path));
+        let is_free = !is_file && self.write.output_format.is_none();
+        self.write
+            .output_as(self.output.as_deref(), is_free.then_some(by_default))
+    }
+
+    /// The options of an output of changes: a change file if standard output is written without --output-format.
+    pub fn changes(&self) -> Result<OutputOptions> {
+        match Conventions::current().needs_format {
+            true => self.options(),
+            false => self.options_or(&FormatSpec::changes()),
         }
     }
 }
@@ -72,7 +88,7 @@ pub struct WriteArgs {
     #[arg(long, value_name = "TEXT", hide_short_help = true)]
     pub generator: Option<String>,
     /// Set a header field, such as osmosis_replication_sequence_number=4711, or keep that of the input (KEY!); repeatable
-    #[arg(long, value_name = "KEY=VALUE", value_parser = HeaderOption::parse, hide_short_help = true)]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_header, hide_short_help = true)]
     pub output_header: Vec<HeaderOption>,
     /// Also write an index into the header of every blob, for programs that use it; osmconvert does not read such files
     #[arg(long, hide_short_help = true)]
@@ -113,8 +129,11 @@ impl WriteArgs {
         let spec = spec.cloned().unwrap_or_default();
         let kind = match (spec.kind, path) {
             (Some(kind), _) => kind,
-            (None, None) => FormatKind::Pbf,
-            (None, Some(path)) if is_device(path) => FormatKind::Pbf,
+            (None, None) if Conventions::current().needs_format => {
+                bail!("give the output with -o, or its format with -f")
+            }
+            (None, None) => FormatKind::PBF,
+            (None, Some(path)) if is_device(path) => FormatKind::PBF,
             (None, Some(path)) => kind_of_name(path).ok_or_else(|| {
                 anyhow!(
                     "{}: the name does not show the format; known are .osm.pbf, .osm, .osh, .osc, .opl and \
@@ -123,7 +142,7 @@ impl WriteArgs {
                 )
             })?,
         };
-        let (format, write) = (spec.format(kind)?, self.options()?);
+        let (format, write) = (spec.format(kind)?, self.options(kind)?);
         let target = match path {
             Some(path) => OutputTarget::File {
                 path: path.to_owned(),
@@ -150,14 +169,15 @@ impl WriteArgs {
             bail!("--in-place needs a file to replace, not standard input");
         }
         let kind = self.output_format.as_ref().and_then(|spec| spec.kind);
-        if kind.is_some_and(|kind| kind != FormatKind::Pbf) {
+        if kind.is_some_and(|kind| !matches!(kind, FormatKind::Pbf { .. })) {
             bail!("--in-place writes PBF: give another format with -f and -o");
         }
         let target = OutputTarget::File {
             path: path.to_owned(),
             overwrite: true,
         };
-        Ok(self.options_of(target, Format::Pbf, self.options()?))
+        let kind = kind.unwrap_or(FormatKind::PBF);
+        Ok(self.options_of(target, Format::Pbf, self.options(kind)?))
     }
 
     fn options_of(
@@ -172,8 +192,21 @@ impl WriteArgs {
             .header(self.header())
     }
 
-    /// The options for encoding PBF.
-    pub fn options(&self) -> Result<WriteOptions> {
+    /// Whether --output-format is that of a history file.
+    pub fn is_history_format(&self) -> bool {
+        let kind = self.output_format.as_ref().and_then(|spec| spec.kind);
+        kind.is_some_and(FormatKind::is_history)
+    }
+
+    /// The options for encoding PBF whose format is that of --output-format or of the name at `path`.
+    pub fn encoding(&self, path: Option<&Path>) -> Result<WriteOptions> {
+        let kind = self.output_format.as_ref().and_then(|spec| spec.kind);
+        let kind = kind.or_else(|| path.and_then(kind_of_name));
+        self.options(kind.unwrap_or(FormatKind::PBF))
+    }
+
+    /// The options for encoding PBF in an output of the given kind.
+    fn options(&self, kind: FormatKind) -> Result<WriteOptions> {
         let mut write = WriteOptions {
             compression: self.compression.unwrap_or_default(),
             is_compression_explicit: self.compression.is_some(),
@@ -182,9 +215,8 @@ impl WriteArgs {
             blob_index: self.blob_index,
             ..WriteOptions::default()
         };
-        if let Some(spec) = &self.output_format {
-            spec.apply_to(&mut write)?;
-        }
+        let spec = self.output_format.clone().unwrap_or_default();
+        spec.apply_to(kind, &mut write)?;
         Ok(write)
     }
 
@@ -193,7 +225,17 @@ impl WriteArgs {
         HeaderOptions {
             generator: self.generator.clone(),
             set: self.output_header.clone(),
+            inherited: Conventions::current().inherited(),
         }
+    }
+}
+
+/// Parses a header field. A field that is not known changes nothing where the conventions say so.
+fn parse_header(text: &str) -> Result<HeaderOption, String> {
+    let option = HeaderOption::parse(text);
+    match Conventions::current().ignores_unknown_options {
+        true => Ok(option.unwrap_or(HeaderOption::Keep(KeptField::Order))),
+        false => option,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The options that every command has, and the report at the end of a run.
 
 use super::format::parse_input_format;
+use crate::cli::conventions::Conventions;
 use crate::cli::progress::{Level, Terminal};
 use crate::cli::{Answer, complain, print, show};
 use crate::io::OutputTarget;
@@ -60,6 +61,7 @@ impl RunArgs {
             (false, false) => IoMode::Auto,
         };
         ctx.input_format = self.input_format.unwrap_or_default();
+        ctx.disorder = Conventions::current().disorder;
         let is_person = std::io::stderr().is_terminal();
         let has_bar = self.progress || (is_person && !self.no_progress && !self.quiet);
         ctx.observer = Arc::new(Terminal::new(has_bar, self.level()));
@@ -124,6 +126,7 @@ impl RunArgs {
         match (self.quiet, self.verbose) {
             (true, _) => Level::Errors,
             (false, true) => Level::Details,
+            (false, false) if !Conventions::current().has_warnings => Level::Errors,
             (false, false) if std::io::stderr().is_terminal() => Level::Notes,
             (false, false) => Level::Warnings,
         }

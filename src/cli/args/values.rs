@@ -1,6 +1,8 @@
 //! Types and parsers of argument values that several commands take.
 
+use crate::osm::parse_moment;
 use crate::pbf::InfoFields;
+use anyhow::{Context as _, Result};
 use clap::ValueEnum;
 
 /// An attribute of the metadata of objects.
@@ -45,4 +47,12 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
         Ok(number) if number >= 0.0 && number.is_finite() => Ok((number * factor) as u64),
         _ => Err(bad()),
     }
+}
+
+/// Parses a moment, such as `2016-01-01T00:00:00Z`, `2016-01` or a number of seconds since 1970. Returns seconds since
+/// 1970.
+pub fn parse_time(text: &str) -> Result<i64> {
+    parse_moment(text).with_context(|| {
+        format!("'{text}' is not a time like 2016-01-01T00:00:00Z, 2016-01-01, 2016-01 or 2016")
+    })
 }

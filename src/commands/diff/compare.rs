@@ -1,6 +1,6 @@
 //! Walks the objects of a shard in both files side by side.
 
-use super::show::{Report, put_details, put_line};
+use super::show::{Report, SignedText, put_details, put_line};
 use super::{Equality, Format, Options, Summary};
 use crate::engine::shards::{MergeStep, Shard, Source, Sources};
 use crate::error::{Error, FormatError, Result};
@@ -250,6 +250,7 @@ struct Pair<'c, 'a> {
     blocks: Option<([*const Block<'a>; 2], bool)>,
     found: Found,
     osc: OscText,
+    text: Option<SignedText>,
 }
 
 impl<'c, 'a> Pair<'c, 'a> {
@@ -261,6 +262,10 @@ impl<'c, 'a> Pair<'c, 'a> {
             blocks: None,
             found: Found::default(),
             osc: OscText::default(),
+            text: match comparison.format {
+                Some(Format::Objects { text, .. }) => Some(SignedText::new(text)),
+                _ => None,
+            },
         }
     }
 
@@ -306,6 +311,12 @@ impl<'c, 'a> Pair<'c, 'a> {
                 }
                 Ok(())
             }
+            Some(Format::Objects { common, .. }) => {
+                if report == Report::Same && !common {
+                    return Ok(());
+                }
+                self.put_objects(report, old, new)
+            }
             Some(Format::Osc(_)) => self.put_change(report, old, new),
         }
     }
@@ -318,7 +329,7 @@ impl<'c, 'a> Pair<'c, 'a> {
         self.old.fill(old)?;
         self.new.fill(new)?;
         let equality = self.comparison.equality;
-        let exact = matches!(self.comparison.format, Some(Format::Osc(_)));
+        let exact = equality.tag_order || matches!(self.comparison.format, Some(Format::Osc(_)));
         Ok(equality.of(&self.old, &self.new, exact))
     }
 
@@ -333,6 +344,32 @@ impl<'c, 'a> Pair<'c, 'a> {
                 alike
             }
         }
+    }
+
+    /// Writes an object that only one file has, or that both have. If both differ, writes both.
+    fn put_objects(
+        &mut self,
+        report: Report,
+        old: Option<Head<'a>>,
+        new: Option<Head<'a>>,
+    ) -> Result<(), FormatError> {
+        let Some(text) = &mut self.text else {
+            return Ok(());
+        };
+        let out = &mut self.found.text;
+        if let Some(old) = old {
+            self.old.fill(old)?;
+            let sign = match report {
+                Report::Same => Report::Same,
+                _ => Report::Left,
+            };
+            text.put(out, sign, &self.old.object);
+        }
+        if let Some(new) = new.filter(|_| report != Report::Same) {
+            self.new.fill(new)?;
+            text.put(out, Report::Right, &self.new.object);
+        }
+        Ok(())
     }
 
     fn put_change(
@@ -368,7 +405,11 @@ impl<'c, 'a> Pair<'c, 'a> {
             (Report::Right, _, Some(new)) => {
                 self.new.fill(new)?;
                 self.found.summary.inexact += u64::from(!self.new.is_exact);
-                self.osc.put(ChangeAction::Create, &self.new.object);
+                let action = match deletions.creates_version_1 {
+                    true => ChangeAction::of(&self.new.object),
+                    false => ChangeAction::Create,
+                };
+                self.osc.put(action, &self.new.object);
             }
             (Report::Different, ..) => {
                 let age = |side: &Side<'_>| {
@@ -381,7 +422,11 @@ impl<'c, 'a> Pair<'c, 'a> {
                 let goes_back = is_known && age(&self.new) < age(&self.old);
                 self.found.summary.going_back += u64::from(goes_back);
                 self.found.summary.inexact += u64::from(!self.new.is_exact);
-                self.osc.put(ChangeAction::Modify, &self.new.object);
+                let action = match deletions.creates_version_1 {
+                    true => ChangeAction::of(&self.new.object),
+                    false => ChangeAction::Modify,
+                };
+                self.osc.put(action, &self.new.object);
             }
             _ => {}
         }

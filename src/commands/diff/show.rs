@@ -2,6 +2,7 @@
 
 use super::Equality;
 use super::compare::Side;
+use crate::formats::{ObjectText, TextFormat, TextOptions};
 use crate::osm::{ObjectId, format_timestamp};
 use crate::pbf::{Member, Object, ObjectBody};
 use std::fmt::Write;
@@ -39,6 +40,40 @@ pub(super) fn put_line(
         let _ = write!(out, " v{version}");
     }
     out.push('\n');
+}
+
+/// Writes objects as text whose lines begin with a sign.
+pub(super) struct SignedText {
+    text: ObjectText,
+    has_colors: bool,
+}
+
+impl SignedText {
+    pub(super) fn new(options: &TextOptions) -> Self {
+        Self {
+            text: ObjectText::new(options, false),
+            has_colors: options.debug.colors && options.format == TextFormat::Debug,
+        }
+    }
+
+    /// Appends the lines of an object. Empty lines get no sign.
+    pub(super) fn put(&mut self, out: &mut String, report: Report, object: &Object<'_>) {
+        self.text.put(object);
+        let sign = match (self.has_colors, report) {
+            (true, Report::Left) => "\x1b[41m\x1b[37m\x1b[1m-\x1b[0m",
+            (true, Report::Right) => "\x1b[42m\x1b[37m\x1b[1m+\x1b[0m",
+            (_, Report::Left) => "-",
+            (_, Report::Right) => "+",
+            (_, Report::Different) => "*",
+            (_, Report::Same) => " ",
+        };
+        for line in self.text.take_plain().split_inclusive('\n') {
+            if line != "\n" {
+                out.push_str(sign);
+            }
+            out.push_str(line);
+        }
+    }
 }
 
 /// Appends a line for each difference between two versions of an object.

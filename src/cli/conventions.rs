@@ -1,0 +1,173 @@
+//! The two names of the program. Started as `osmium`, or with `osmium` as the first argument, it follows the
+//! conventions of that tool.
+//!
+//! The table of this module holds every decision in which the names differ. Subcommands translate a decision to an
+//! option of their command; no command knows under which name it runs.
+
+use crate::Disorder;
+use crate::commands::InheritedFields;
+use crate::commands::sort::Dedupe;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::sync::OnceLock;
+
+/// The decisions in which the two names of the program differ.
+#[derive(Debug)]
+pub struct Conventions {
+    /// The name that the program calls itself.
+    pub name: &'static str,
+    /// The exit status after an error that is not one of the command line.
+    pub error_status: u8,
+    /// Whether warnings are printed without --verbose.
+    pub has_warnings: bool,
+    /// Whether an option of a format or a header field that the program does not know is ignored.
+    pub ignores_unknown_options: bool,
+    /// Whether a command without --output needs --output-format.
+    pub needs_format: bool,
+    /// Whether a command without an input file reads standard input.
+    pub reads_stdin: bool,
+    /// Whether the locations of nodes in ways, the attribute `visible` and the replication state in OSM XML, and the
+    /// history of PBF files are written only if the format asks for them.
+    pub is_plain_by_default: bool,
+    /// The treatment of several versions of an object by `merge`.
+    pub merged_versions: Dedupe,
+    /// Whether `merge-changes` sorts changes by kind, id and version.
+    pub sorts_changes: bool,
+    /// The treatment of inputs that are not in order.
+    pub disorder: Disorder,
+    /// Whether `diff` prints a changed object as one removed and one added object.
+    pub diffs_in_pairs: bool,
+    /// Whether `add-locations-to-ways` keeps nodes without tags that relations refer to.
+    pub keeps_member_nodes: bool,
+    /// Whether `add-locations-to-ways` fails where a node is missing, unless it is told to ignore that.
+    pub needs_all_nodes: bool,
+    /// The index types that `add-locations-to-ways` lists.
+    pub index_types: &'static str,
+    /// Whether `check-refs` reports in osmium's words, to standard error.
+    pub reports_like_osmium: bool,
+    /// Whether `apply-changes` replaces versions in a history file by those in change files even without --redact.
+    pub redacts_history: bool,
+    /// Whether `apply-changes` of a history file without --with-history needs an output that is named as one.
+    pub needs_history_names: bool,
+    /// Whether `show` colours text that goes to a file or pipe.
+    pub always_colors: bool,
+    /// Whether a change file names creations by version 1, and not by what the command knows.
+    pub creates_version_1: bool,
+    /// Whether `tags-filter` treats the objects of a change file like all others.
+    pub filters_changes_as_data: bool,
+    /// The header fields that a command takes over from its input.
+    inherited: fn(command: &str) -> InheritedFields,
+}
+
+const PBFHOGG: Conventions = Conventions {
+    name: "pbfhogg",
+    error_status: 2,
+    has_warnings: true,
+    ignores_unknown_options: false,
+    needs_format: false,
+    reads_stdin: false,
+    is_plain_by_default: false,
+    merged_versions: Dedupe::HighestVersion,
+    sorts_changes: false,
+    disorder: Disorder::Accept,
+    diffs_in_pairs: false,
+    keeps_member_nodes: true,
+    needs_all_nodes: false,
+    index_types: "auto\ndense\nexternal\nsparse\n",
+    reports_like_osmium: false,
+    redacts_history: false,
+    needs_history_names: false,
+    always_colors: false,
+    creates_version_1: false,
+    filters_changes_as_data: false,
+    inherited: |_| InheritedFields::All,
+};
+
+const OSMIUM: Conventions = Conventions {
+    name: "osmium",
+    error_status: 1,
+    has_warnings: false,
+    ignores_unknown_options: true,
+    needs_format: true,
+    reads_stdin: true,
+    is_plain_by_default: true,
+    merged_versions: Dedupe::EachVersion,
+    sorts_changes: true,
+    disorder: Disorder::Refuse,
+    diffs_in_pairs: true,
+    keeps_member_nodes: false,
+    needs_all_nodes: true,
+    index_types: "dense_file_array\ndense_mem_array\ndense_mmap_array\nflex_mem\nsparse_file_array\n\
+                  sparse_mem_array\nsparse_mem_map\nsparse_mmap_array\n",
+    reports_like_osmium: true,
+    redacts_history: true,
+    needs_history_names: true,
+    always_colors: true,
+    creates_version_1: true,
+    filters_changes_as_data: true,
+    inherited: |command| match command {
+        "apply-changes" | "derive-changes" | "extract" | "merge" | "merge-changes" => {
+            InheritedFields::Needed
+        }
+        "sort" => InheritedFields::Box,
+        _ => InheritedFields::All,
+    },
+};
+
+/// The conventions of this run.
+static CURRENT: OnceLock<&Conventions> = OnceLock::new();
+/// The subcommand of this run.
+static COMMAND: OnceLock<String> = OnceLock::new();
+
+impl Conventions {
+    /// The conventions of this run.
+    pub fn current() -> &'static Self {
+        CURRENT.get().copied().unwrap_or(&PBFHOGG)
+    }
+
+    /// The header fields that the command of this run takes over from its input.
+    pub fn inherited(&self) -> InheritedFields {
+        (self.inherited)(COMMAND.get().map_or("", String::as_str))
+    }
+}
+
+/// Makes standard input the default of the inputs of commands.
+pub fn with_stdin(mut command: clap::Command) -> clap::Command {
+    for (name, input) in [
+        ("add-locations-to-ways", "inputs"),
+        ("cat", "inputs"),
+        ("changeset-filter", "input"),
+        ("check-refs", "input"),
+        ("create-locations-index", "input"),
+        ("extract", "input"),
+        ("fileinfo", "input"),
+        ("merge", "inputs"),
+        ("merge-changes", "inputs"),
+        ("renumber", "input"),
+        ("show", "input"),
+        ("sort", "inputs"),
+    ] {
+        command = command.mut_subcommand(name, |command| {
+            command.mut_arg(input, |arg| arg.required(false).default_value("-"))
+        });
+    }
+    command
+}
+
+/// Chooses the conventions by the command line. Returns the command line without a second name.
+pub fn choose(mut args: Vec<OsString>) -> Vec<OsString> {
+    let program = args.first().map(Path::new);
+    let is_link = program.and_then(Path::file_stem) == Some(OsStr::new(OSMIUM.name));
+    let is_word = args.get(1).is_some_and(|word| word == OSMIUM.name);
+    if is_word && !is_link {
+        args.remove(1);
+    }
+    let conventions: &Conventions = match is_link || is_word {
+        true => &OSMIUM,
+        false => &PBFHOGG,
+    };
+    let _ = CURRENT.set(conventions);
+    let command = args.get(1).and_then(|word| word.to_str());
+    let _ = COMMAND.set(command.unwrap_or_default().to_owned());
+    args
+}

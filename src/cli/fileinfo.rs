@@ -1,0 +1,544 @@
+use super::args::{ChangesetKindArgs, RunArgs};
+use super::{Answer, print};
+use crate::commands::fileinfo::{self, Facts, IdRange, MetadataFields, Summary};
+use crate::formats::{TextCompression, TextFormat};
+use crate::osm::{Bbox, ObjectKind, format_timestamp};
+use anyhow::{Result, bail};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// Show the header of a file, and facts about its objects, as osmium does
+///
+/// The layout, the keys of --get and the JSON are those of `osmium fileinfo`, for scripts. `pbfhogg inspect` shows more,
+/// and takes less time.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pbfhogg fileinfo berlin.osm.pbf
+  pbfhogg fileinfo -e berlin.osm.pbf
+  pbfhogg fileinfo -e -g data.timestamp.last berlin.osm.pbf
+  pbfhogg fileinfo -j berlin.osm.pbf")]
+pub struct Args {
+    /// The file; - is standard input
+    #[arg(value_name = "FILE", required_unless_present = "show_variables")]
+    input: Option<PathBuf>,
+    /// Look at all objects
+    #[arg(short, long)]
+    extended: bool,
+    /// With -e: calculate the CRC-32 of all objects (default with --json)
+    #[arg(short, long)]
+    crc: bool,
+    /// With -e and --json: do not calculate the CRC-32
+    #[arg(long, conflicts_with = "crc")]
+    no_crc: bool,
+    /// Print one value
+    #[arg(short, long, value_name = "KEY", conflicts_with = "json")]
+    get: Option<String>,
+    /// List the keys of --get
+    #[arg(short = 'G', long)]
+    show_variables: bool,
+    #[command(flatten)]
+    kinds: ChangesetKindArgs,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+pub fn run(args: &Args) -> Result<Answer> {
+    if args.show_variables {
+        return print(&(KEYS.join("\n") + "\n")).map(|()| Answer::Yes);
+    }
+    let wants_json = args.run.json;
+    if let Some(key) = &args.get {
+        check_key(key, args.extended)?;
+    }
+    let path = args.input.clone().unwrap_or_default();
+    let wants_sum = args.get.as_deref() == Some("data.crc32");
+    let options = fileinfo::Options::new(&path)
+        .extended(args.extended)
+        .checksum(args.crc || wants_sum || (wants_json && !args.no_crc))
+        .kinds(args.kinds.set());
+    let ctx = args.run.context();
+    let summary = fileinfo::run(&options, &ctx)?;
+    ctx.observer.finished();
+    let info = Info {
+        name: path.display().to_string(),
+        is_stream: path.as_os_str() == "-",
+        summary: &summary,
+    };
+    print(&match &args.get {
+        Some(key) => info.value(key) + "\n",
+        None if wants_json => info.json()? + "\n",
+        None => info.text(),
+    })?;
+    Ok(Answer::Yes)
+}
+
+/// The keys of --get, in the order in which osmium lists them.
+const KEYS: [&str; 44] = [
+    "file.name",
+    "file.format",
+    "file.compression",
+    "file.size",
+    "header.boxes",
+    "header.with_history",
+    "header.option.generator",
+    "header.option.osmosis_replication_base_url",
+    "header.option.osmosis_replication_sequence_number",
+    "header.option.osmosis_replication_timestamp",
+    "header.option.pbf_dense_nodes",
+    "header.option.timestamp",
+    "header.option.version",
+    "data.bbox",
+    "data.timestamp.first",
+    "data.timestamp.last",
+    "data.objects_ordered",
+    "data.multiple_versions",
+    "data.crc32",
+    "data.count.nodes",
+    "data.count.ways",
+    "data.count.relations",
+    "data.count.changesets",
+    "data.minid.nodes",
+    "data.minid.ways",
+    "data.minid.relations",
+    "data.minid.changesets",
+    "data.maxid.nodes",
+    "data.maxid.ways",
+    "data.maxid.relations",
+    "data.maxid.changesets",
+    "data.buffers.count",
+    "data.buffers.size",
+    "data.buffers.capacity",
+    "metadata.all_objects.version",
+    "metadata.all_objects.timestamp",
+    "metadata.all_objects.changeset",
+    "metadata.all_objects.uid",
+    "metadata.all_objects.user",
+    "metadata.some_objects.version",
+    "metadata.some_objects.timestamp",
+    "metadata.some_objects.changeset",
+    "metadata.some_objects.uid",
+    "metadata.some_objects.user",
+];
+
+/// Fails if --get does not know a key, or if the key needs --extended, which was not given.
+fn check_key(key: &str, is_extended: bool) -> Result<()> {
+    if !KEYS.contains(&key) && !key.starts_with("header.option.") {
+        bail!("'{key}' is not a key of --get; --show-variables (-G) lists them");
+    }
+    if !is_extended && (key.starts_with("data.") || key.starts_with("metadata.")) {
+        bail!("{key}: the keys of data and metadata need --extended (-e)");
+    }
+    Ok(())
+}
+
+/// A summary, and how the user called the file.
+struct Info<'a> {
+    name: String,
+    is_stream: bool,
+    summary: &'a Summary,
+}
+
+/// The number of bytes of objects in a buffer of osmium.
+const BUFFER: u64 = 1 << 20;
+
+const fn buffers(facts: &Facts) -> u64 {
+    facts.buffer_bytes.div_ceil(BUFFER)
+}
+
+impl Info<'_> {
+    const fn format(&self) -> &'static str {
+        match self.summary.format {
+            None => "PBF",
+            Some(TextFormat::Osm | TextFormat::OsmChange) => "XML",
+            Some(TextFormat::Opl) => "OPL",
+            Some(TextFormat::Debug) => "DEBUG",
+        }
+    }
+
+    const fn compression(&self) -> &'static str {
+        match self.summary.compression {
+            TextCompression::None => "none",
+            TextCompression::Gzip => "gzip",
+            TextCompression::Bzip2 => "bzip2",
+            TextCompression::Zstd => "zstd",
+        }
+    }
+
+    /// The value of a key of --get. A value that the file does not have is empty.
+    fn value(&self, key: &str) -> String {
+        let summary = self.summary;
+        match key {
+            "file.name" => self.name.clone(),
+            "file.format" => self.format().into(),
+            "file.compression" => self.compression().into(),
+            "file.size" => summary.bytes.to_string(),
+            "header.with_history" => yes(summary.with_history).into(),
+            "header.boxes" => {
+                let boxes = summary.boxes.iter();
+                boxes.map(boxed).collect::<Vec<_>>().join(" ")
+            }
+            _ => match (key.strip_prefix("header.option."), &summary.data) {
+                (Some(name), _) => {
+                    let mut options = summary.options.iter();
+                    let found = options.find(|(found, _)| found == name);
+                    found.map(|(_, value)| value.clone()).unwrap_or_default()
+                }
+                (None, Some(facts)) => data_value(key, facts).unwrap_or_default(),
+                (None, None) => String::new(),
+            },
+        }
+    }
+
+    fn text(&self) -> String {
+        let summary = self.summary;
+        let mut out = String::from("File:\n");
+        let _ = writeln!(out, "  Name: {}", self.name);
+        let _ = writeln!(out, "  Format: {}", self.format());
+        let _ = writeln!(out, "  Compression: {}", self.compression());
+        if !self.is_stream {
+            let _ = writeln!(out, "  Size: {}", summary.bytes);
+        }
+        out.push_str("Header:\n  Bounding boxes:\n");
+        for bbox in &summary.boxes {
+            let _ = writeln!(out, "    {}", boxed(bbox));
+        }
+        let _ = writeln!(out, "  With history: {}", yes(summary.with_history));
+        out.push_str("  Options:\n");
+        for (name, value) in &summary.options {
+            let _ = writeln!(out, "    {name}={value}");
+        }
+        if let Some(facts) = &summary.data {
+            put_data(&mut out, facts, summary.with_history);
+        }
+        out
+    }
+
+    fn json(&self) -> Result<String> {
+        let summary = self.summary;
+        let info = Json {
+            file: JsonFile {
+                name: &self.name,
+                format: self.format(),
+                compression: self.compression(),
+                size: (!self.is_stream).then_some(summary.bytes),
+            },
+            header: JsonHeader {
+                boxes: &summary.boxes,
+                with_history: summary.with_history,
+                option: summary.options.iter().cloned().collect(),
+            },
+            data: summary.data.as_ref().map(JsonData::of),
+        };
+        let mut out = Vec::new();
+        let layout = serde_json::ser::PrettyFormatter::with_indent(b"    ");
+        info.serialize(&mut serde_json::Serializer::with_formatter(
+            &mut out, layout,
+        ))?;
+        Ok(String::from_utf8(out)?)
+    }
+}
+
+const fn yes(is: bool) -> &'static str {
+    if is { "yes" } else { "no" }
+}
+
+fn boxed(bbox: &Bbox) -> String {
+    match bbox.is_empty() {
+        true => "(undefined)".into(),
+        false => format!("({bbox})"),
+    }
+}
+
+/// The text of a timestamp; empty for 1970, which stands for none.
+fn time(seconds: i64) -> String {
+    match seconds {
+        0 => String::new(),
+        _ => format_timestamp(seconds),
+    }
+}
+
+/// Whether the file has several versions of an object; `None` if its order does not show it.
+fn versions(facts: &Facts) -> Option<bool> {
+    facts.is_ordered.then_some(facts.has_versions)
+}
+
+/// The value of a key of the data or the metadata; `None` for an unknown key.
+fn data_value(key: &str, facts: &Facts) -> Option<String> {
+    let (first, last) = facts.timestamps.unwrap_or_default();
+    Some(match key {
+        "data.bbox" => boxed(&facts.bbox),
+        "data.timestamp.first" => time(first),
+        "data.timestamp.last" => time(last),
+        "data.objects_ordered" => yes(facts.is_ordered).into(),
+        "data.multiple_versions" => versions(facts).map_or("unknown", yes).into(),
+        "data.crc32" => facts
+            .checksum()
+            .map_or_else(String::new, |sum| format!("{sum:x}")),
+        "data.buffers.count" => buffers(facts).to_string(),
+        "data.buffers.size" => facts.buffer_bytes.to_string(),
+        "data.buffers.capacity" => (buffers(facts) * BUFFER).to_string(),
+        _ => match key.split('.').collect::<Vec<_>>().as_slice() {
+            ["data", what, kind] => {
+                let found = |(_, plural, ..): &(_, &str, _, _)| plural == kind;
+                let (_, _, count, ids) = of_kinds(facts).into_iter().find(found)?;
+                match *what {
+                    "count" => count.to_string(),
+                    "minid" => ids.min().to_string(),
+                    "maxid" => ids.max().to_string(),
+                    _ => return None,
+                }
+            }
+            ["metadata", which, name] => {
+                let fields = match *which {
+                    "all_objects" => facts.in_all,
+                    "some_objects" => facts.in_some,
+                    _ => return None,
+                };
+                let has = fields
+                    .named()
+                    .into_iter()
+                    .find(|(found, _)| found == name)?
+                    .1;
+                yes(has).into()
+            }
+            _ => return None,
+        },
+    })
+}
+
+/// The name, the plural, the number and the ids of each kind, changesets first.
+fn of_kinds(facts: &Facts) -> [(&'static str, &'static str, u64, IdRange); 4] {
+    let of = |kind: ObjectKind| {
+        let index = kind as usize;
+        let (count, ids) = (facts.counts[index], facts.ids[index]);
+        (kind.name(), kind.plural(), count, ids)
+    };
+    let [nodes, ways, relations] = ObjectKind::ALL.map(of);
+    let changesets = (
+        "changeset",
+        "changesets",
+        facts.changesets,
+        facts.changeset_ids,
+    );
+    [changesets, nodes, ways, relations]
+}
+
+fn put_data(out: &mut String, facts: &Facts, with_history: bool) {
+    let _ = writeln!(out, "Data:\n  Bounding box: {}", boxed(&facts.bbox));
+    if let Some((first, last)) = facts.timestamps {
+        let _ = writeln!(out, "  Timestamps:\n    First: {}", time(first));
+        let _ = writeln!(out, "    Last: {}", time(last));
+    }
+    let ordered = yes(facts.is_ordered);
+    let _ = writeln!(out, "  Objects ordered (by type and id): {ordered}");
+    out.push_str("  Multiple versions of same object: ");
+    match versions(facts) {
+        None => out.push_str("unknown (because objects in file are unordered)\n"),
+        Some(has) => {
+            let _ = writeln!(out, "{}", yes(has));
+            if has != with_history {
+                out.push_str("    WARNING! This is different from the setting in the header.\n");
+            }
+        }
+    }
+    out.push_str("  CRC32: ");
+    match facts.checksum() {
+        Some(sum) => {
+            let _ = writeln!(out, "{sum:x}");
+        }
+        None => out.push_str("not calculated (use --crc/-c to enable)\n"),
+    }
+    let kinds = of_kinds(facts);
+    for (_, plural, count, _) in kinds {
+        let _ = writeln!(out, "  Number of {plural}: {count}");
+    }
+    for (name, _, _, ids) in kinds {
+        let _ = writeln!(out, "  Smallest {name} ID: {}", ids.min());
+    }
+    for (name, _, _, ids) in kinds {
+        let _ = writeln!(out, "  Largest {name} ID: {}", ids.max());
+    }
+    put_buffers(out, facts);
+    let _ = writeln!(
+        out,
+        "Metadata:\n  All objects have following metadata attributes: {}\n  \
+         Some objects have following metadata attributes: {}",
+        metadata(&facts.in_all),
+        metadata(&facts.in_some)
+    );
+}
+
+fn put_buffers(out: &mut String, facts: &Facts) {
+    let count = buffers(facts);
+    let _ = write!(out, "  Number of buffers: {count}");
+    if let Some(average) = facts.total().checked_div(count) {
+        let _ = write!(out, " (avg {average} objects per buffer)");
+    }
+    let gigabytes = |bytes: u64| (bytes / (1 << 20)) as f64 / 1000.0;
+    let (size, capacity) = (facts.buffer_bytes, count * BUFFER);
+    let _ = writeln!(
+        out,
+        "\n  Sum of buffer sizes: {size} ({} GB)",
+        gigabytes(size)
+    );
+    let _ = write!(
+        out,
+        "  Sum of buffer capacities: {capacity} ({} GB",
+        gigabytes(capacity)
+    );
+    match capacity {
+        0 => out.push_str(")\n"),
+        capacity => {
+            let percent = (size as f64 * 100.0 / capacity as f64).round();
+            let _ = writeln!(out, ", {percent}% full)");
+        }
+    }
+}
+
+/// The names of metadata fields, joined by `+`, or `all` or `none`.
+fn metadata(fields: &MetadataFields) -> String {
+    let named = fields.named();
+    let names: Vec<&str> = named
+        .iter()
+        .filter(|(_, has)| *has)
+        .map(|(name, _)| *name)
+        .collect();
+    match names.len() {
+        0 => "none".into(),
+        5 => "all".into(),
+        _ => names.join("+"),
+    }
+}
+
+#[derive(Serialize)]
+struct Json<'a> {
+    file: JsonFile<'a>,
+    header: JsonHeader<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<JsonData>,
+}
+
+#[derive(Serialize)]
+struct JsonFile<'a> {
+    name: &'a str,
+    format: &'static str,
+    compression: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct JsonHeader<'a> {
+    boxes: &'a [Bbox],
+    with_history: bool,
+    option: BTreeMap<String, String>,
+}
+
+#[derive(Serialize)]
+struct JsonData {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bbox: Option<Bbox>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timestamp: Option<JsonTimes>,
+    objects_ordered: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    multiple_versions: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    crc32: Option<String>,
+    count: JsonKinds<u64>,
+    minid: JsonKinds<i64>,
+    maxid: JsonKinds<i64>,
+    buffers: JsonBuffers,
+    metadata: JsonMetadata,
+}
+
+#[derive(Serialize)]
+struct JsonTimes {
+    first: String,
+    last: String,
+}
+
+#[derive(Serialize)]
+struct JsonKinds<T> {
+    changesets: T,
+    nodes: T,
+    ways: T,
+    relations: T,
+}
+
+impl<T> JsonKinds<T> {
+    fn of(facts: &Facts, value: impl Fn(u64, IdRange) -> T) -> Self {
+        let [changesets, nodes, ways, relations] =
+            of_kinds(facts).map(|(_, _, count, ids)| value(count, ids));
+        Self {
+            changesets,
+            nodes,
+            ways,
+            relations,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct JsonBuffers {
+    count: u64,
+    size: u64,
+    capacity: u64,
+}
+
+#[derive(Serialize)]
+struct JsonMetadata {
+    all_objects: JsonFields,
+    some_objects: JsonFields,
+}
+
+#[derive(Serialize)]
+struct JsonFields {
+    version: bool,
+    timestamp: bool,
+    changeset: bool,
+    user: bool,
+    uid: bool,
+}
+
+impl JsonFields {
+    const fn of(fields: &MetadataFields) -> Self {
+        Self {
+            version: fields.version,
+            timestamp: fields.timestamp,
+            changeset: fields.changeset,
+            user: fields.user,
+            uid: fields.uid,
+        }
+    }
+}
+
+impl JsonData {
+    fn of(facts: &Facts) -> Self {
+        let buffers = buffers(facts);
+        Self {
+            bbox: (!facts.bbox.is_empty()).then_some(facts.bbox),
+            timestamp: facts.timestamps.map(|(first, last)| JsonTimes {
+                first: time(first),
+                last: time(last),
+            }),
+            objects_ordered: facts.is_ordered,
+            multiple_versions: versions(facts),
+            crc32: facts.checksum().map(|sum| format!("{sum:x}")),
+            count: JsonKinds::of(facts, |count, _| count),
+            minid: JsonKinds::of(facts, |_, ids| ids.min()),
+            maxid: JsonKinds::of(facts, |_, ids| ids.max()),
+            buffers: JsonBuffers {
+                count: buffers,
+                size: facts.buffer_bytes,
+                capacity: buffers * BUFFER,
+            },
+            metadata: JsonMetadata {
+                all_objects: JsonFields::of(&facts.in_all),
+                some_objects: JsonFields::of(&facts.in_some),
+            },
+        }
+    }
+}

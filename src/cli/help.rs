@@ -1,0 +1,60 @@
+use super::conventions::Conventions;
+use super::{Answer, print, usage};
+use anyhow::{Result, bail};
+use std::io::{IsTerminal, Write as _};
+use std::process::Command;
+
+/// Show the manual page of a command, or a text about a topic
+///
+/// The topics are file-formats, index-types and output-headers. Without a word, the commands are listed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pbfhogg help extract
+  pbfhogg help file-formats")]
+pub struct Args {
+    /// A command, such as extract or inspect tags, or a topic
+    #[arg(value_name = "WORD")]
+    words: Vec<String>,
+}
+
+/// The topics with their texts.
+const TOPICS: [(&str, &str); 3] = [
+    ("file-formats", include_str!("help/file-formats.txt")),
+    ("index-types", include_str!("help/index-types.txt")),
+    ("output-headers", include_str!("help/output-headers.txt")),
+];
+
+pub fn run(args: &Args, program: clap::Command) -> Result<Answer> {
+    let mut command = program.name(Conventions::current().name);
+    if let [word] = args.words.as_slice()
+        && let Some((_, text)) = TOPICS.iter().find(|(topic, _)| topic == word)
+    {
+        return print(text).map(|()| Answer::Yes);
+    }
+    command.build();
+    if args.words.is_empty() {
+        let help = usage::with_groups(command).render_long_help();
+        return print(&help.to_string()).map(|()| Answer::Yes);
+    }
+    for word in &args.words {
+        let Some(found) = command.find_subcommand(word) else {
+            let topics = TOPICS.map(|(topic, _)| topic).join(", ");
+            bail!("there is no command or topic '{word}'; the topics are {topics}");
+        };
+        command = found.clone();
+    }
+    if !(std::io::stdout().is_terminal() && shows_page(&command)?) {
+        print(&command.render_long_help().to_string())?;
+    }
+    Ok(Answer::Yes)
+}
+
+/// Shows the manual page of a command by the program `man`. Returns `false` if there is no such program.
+fn shows_page(command: &clap::Command) -> Result<bool> {
+    let mut page = tempfile::NamedTempFile::new()?;
+    let mut text = Vec::new();
+    clap_mangen::Man::new(command.clone()).render(&mut text)?;
+    page.write_all(&text)?;
+    let shown = Command::new("man").arg("-l").arg(page.path()).status();
+    Ok(shown.is_ok_and(|status| status.success()))
+}

@@ -1,0 +1,116 @@
+use super::args::{FormatSpec, OutputArgs, RunArgs};
+use super::{Answer, print, show};
+use crate::commands::locations_index::{self, Options};
+use crate::engine::Format;
+use crate::pbf::InfoFields;
+use anyhow::{Result, bail};
+use std::path::PathBuf;
+
+/// Write the locations of all nodes to an index by id
+///
+/// The index is a file with 8 bytes for each id up to the largest, which osmium and osm2pgsql (flatnodes) read and write,
+/// too. For a planet that is more than 100 GB.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pbfhogg create-locations-index -i nodes.idx berlin.osm.pbf
+  pbfhogg create-locations-index --update -i nodes.idx day.osc.gz
+  pbfhogg query-locations-index -i nodes.idx 17")]
+pub struct CreateArgs {
+    /// Input file; - is standard input
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+    /// The index
+    #[arg(short, long, value_name = "INDEX")]
+    index_file: PathBuf,
+    /// Change an index that exists, in place
+    #[arg(short, long)]
+    update: bool,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+/// Print the location of a node in an index, or write all locations
+///
+/// Exit status 1 if the index has no location for the node.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pbfhogg query-locations-index -i nodes.idx 17
+  pbfhogg query-locations-index -i nodes.idx --dump -o nodes.osm.pbf")]
+pub struct QueryArgs {
+    /// The id of a node
+    #[arg(value_name = "ID")]
+    id: Option<String>,
+    /// The index
+    #[arg(short, long, value_name = "INDEX")]
+    index_file: PathBuf,
+    /// Write a node for each location, in OPL unless -o or -f says otherwise
+    #[arg(long)]
+    dump: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+pub fn create(args: &CreateArgs) -> Result<Answer> {
+    let ctx = args.run.context();
+    let options = Options::new(&args.input, &args.index_file).update(args.update);
+    let summary = locations_index::create(&options, &ctx)?;
+    if summary.negative > 0 {
+        ctx.warn(format!(
+            "{} with negative ids left out: the index has no place for them",
+            show::counted(summary.negative, "node")
+        ));
+    }
+    args.run
+        .report(&ctx, &summary, super::args::Stdout::Free, || {
+            format!(
+                "{}: {}, {}\n",
+                args.index_file.display(),
+                show::counted(summary.nodes, "node"),
+                show::bytes(summary.bytes)
+            )
+        })
+}
+
+pub fn query(args: &QueryArgs) -> Result<Answer> {
+    let ctx = args.run.context();
+    match (&args.id, args.dump) {
+        (Some(_), true) => bail!("give an id or --dump, not both"),
+        (None, false) => bail!("give the id of a node, or --dump"),
+        (Some(text), false) => {
+            let Ok(id) = text.parse::<u64>() else {
+                bail!("'{text}' is not the id of a node: expected a number that is not negative");
+            };
+            match locations_index::query(&args.index_file, id)? {
+                Some(location) => {
+                    let lon = crate::osm::format_e7(location.lon_e7());
+                    let lat = crate::osm::format_e7(location.lat_e7());
+                    print(&format!("({lon},{lat})\n")).map(|()| Answer::Yes)
+                }
+                None => {
+                    super::complain(&format!("id {id} not found\n"));
+                    Ok(Answer::No)
+                }
+            }
+        }
+        (None, true) => dump(args, &ctx),
+    }
+}
+
+fn dump(args: &QueryArgs, ctx: &crate::Context) -> Result<Answer> {
+    let mut output = args.output.options_or(&FormatSpec::opl())?;
+    // The nodes have no metadata.
+    let is_asked = args.output.write.output_format.as_ref();
+    if !is_asked.is_some_and(|spec| spec.has("add_metadata")) {
+        match &mut output.format {
+            Format::Text(text) => text.without = InfoFields::ALL,
+            Format::Pbf => output.write.without = InfoFields::ALL,
+        }
+    }
+    let target = output.target.clone();
+    let written = locations_index::dump(&args.index_file, output, ctx)?;
+    args.run.report(ctx, &written, &target, || {
+        format!("{}: {}\n", target.path().display(), show::written(&written))
+    })
+}

@@ -1,0 +1,111 @@
+//! `changeset-filter`: copies the changesets that match all of several criteria.
+
+use super::changesets;
+use crate::engine::{OutputOptions, input};
+use crate::error::{Error, Result};
+use crate::file::Written;
+use crate::formats::Changeset;
+use crate::osm::Bbox;
+use crate::runtime::Context;
+use std::path::PathBuf;
+
+/// The options of `changeset-filter`.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Options {
+    /// The file of changesets; `-` is standard input.
+    pub input: PathBuf,
+    /// The output: where it goes, its text format, and its header.
+    pub output: OutputOptions,
+    /// The criteria.
+    pub criteria: Criteria,
+}
+
+impl Options {
+    /// The options with the given required values. All changesets are copied.
+    pub fn new(input: impl Into<PathBuf>, output: OutputOptions) -> Self {
+        Self {
+            input: input.into(),
+            output,
+            criteria: Criteria::default(),
+        }
+    }
+}
+
+setters!(Options { criteria: Criteria });
+
+/// The criteria that a changeset has to match, all of them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Criteria {
+    /// Closed at this time or later, or still open; in seconds since 1970.
+    pub after: Option<i64>,
+    /// Opened at this time or earlier; in seconds since 1970.
+    pub before: Option<i64>,
+    /// The box of the changes overlaps this box.
+    pub bbox: Option<Bbox>,
+    /// Whether the changeset has changes.
+    pub has_changes: Option<bool>,
+    /// Whether the changeset has comments.
+    pub has_discussion: Option<bool>,
+    /// Whether the changeset is open.
+    pub is_open: Option<bool>,
+    /// The name of the user.
+    pub user: Option<String>,
+    /// The id of the user.
+    pub uid: Option<i64>,
+}
+
+impl Criteria {
+    /// Whether a changeset matches all criteria.
+    pub fn matches(&self, changeset: &Changeset) -> bool {
+        let is_open = changeset.closed.is_none();
+        let overlaps = |wanted: &Bbox| match &changeset.bbox {
+            None => false,
+            Some(bbox) => {
+                bbox.min_lon_e7 <= wanted.max_lon_e7
+                    && bbox.max_lon_e7 >= wanted.min_lon_e7
+                    && bbox.min_lat_e7 <= wanted.max_lat_e7
+                    && bbox.max_lat_e7 >= wanted.min_lat_e7
+            }
+        };
+        let is = |wanted: Option<bool>, found: bool| wanted.is_none_or(|wanted| wanted == found);
+        is(self.has_changes, changeset.changes > 0)
+            && is(self.has_discussion, changeset.comments_count > 0)
+            && is(self.is_open, is_open)
+            && self
+                .user
+                .as_ref()
+                .is_none_or(|user| *user == changeset.user)
+            && self.uid.is_none_or(|uid| uid == changeset.uid.unwrap_or(0))
+            && self
+                .after
+                .is_none_or(|after| changeset.closed.is_none_or(|closed| closed >= after))
+            && self
+                .before
+                .is_none_or(|before| changeset.created.unwrap_or(0) <= before)
+            && self.bbox.as_ref().is_none_or(overlaps)
+    }
+}
+
+/// Copies the changesets that match the criteria.
+///
+/// Reads one file of changesets, OSM XML or OPL, plain or compressed, on one core. Writes text: OSM XML, OPL or debug.
+///
+/// # Memory
+///
+/// About 5 MB for the program, one changeset, and 1 MB of text.
+///
+/// # Errors
+///
+/// - The input cannot be opened or read, or is damaged; the output exists and may not be overwritten, or it cannot be
+///   written ([details](crate::commands#errors)).
+/// - The input has no changesets, or the output is PBF.
+pub fn run(options: &Options, ctx: &Context) -> Result<Written> {
+    let inputs = [input::open_any(&options.input, ctx)?];
+    let found = changesets::of(&inputs)?.ok_or_else(|| {
+        let cause = "there are no changesets in this file: planet files of changesets are named changesets-*.osm.bz2";
+        Error::file(&options.input, cause)
+    })?;
+    let keeps = |changeset: &Changeset| options.criteria.matches(changeset);
+    changesets::write(&found, &options.output, keeps, ctx)
+}

@@ -1,0 +1,174 @@
+//! `fileinfo`: the facts about a file that osmium reports, with the same meaning.
+
+mod facts;
+
+use super::changesets;
+use crate::engine::input;
+use crate::engine::scan::Scan;
+use crate::error::Result;
+use crate::file::{BlobPlan, PbfFile, PlanNeeds};
+use crate::formats::{
+    DocumentHeader, TextCompression, TextFormat, changeset_header, declares_history,
+    header_options, read_changesets,
+};
+use crate::io::Input;
+use crate::osm::{Bbox, KindSet};
+use crate::pbf::{HeaderBlock, Object};
+use crate::runtime::Context;
+pub use facts::{Facts, IdRange, MetadataFields};
+use std::path::PathBuf;
+
+/// The options of `fileinfo`.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Options {
+    /// The input file; `-` is standard input.
+    pub input: PathBuf,
+    /// Whether all objects are read.
+    pub extended: bool,
+    /// With `extended`: whether the checksum of all objects is calculated.
+    pub checksum: bool,
+    /// With `extended`: the kinds of objects to look at.
+    pub kinds: KindSet,
+}
+
+impl Options {
+    /// The options with the given required value. Only the header is read.
+    pub fn new(input: impl Into<PathBuf>) -> Self {
+        Self {
+            input: input.into(),
+            extended: false,
+            checksum: false,
+            kinds: KindSet::ALL,
+        }
+    }
+}
+
+setters!(Options {
+    extended: bool,
+    checksum: bool,
+    kinds: KindSet,
+});
+
+/// The result of `fileinfo`.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Summary {
+    /// The format of the file; `None` for PBF.
+    pub format: Option<TextFormat>,
+    /// The compression of a text.
+    pub compression: TextCompression,
+    /// The length of the file in bytes.
+    pub bytes: u64,
+    /// The boxes in the header.
+    pub boxes: Vec<Bbox>,
+    /// Whether the header says that there can be several versions of an object.
+    pub with_history: bool,
+    /// The options of the header, sorted by name.
+    pub options: Vec<(String, String)>,
+    /// The facts about the objects; `None` unless asked for.
+    pub data: Option<Facts>,
+}
+
+/// Reads the header of a file and, if asked for, all objects.
+///
+/// Reads one file, which may be unsorted, a history file, a change file, or a file of changesets.
+///
+/// # Memory
+///
+/// The [base memory](crate::commands#memory).
+///
+/// # Errors
+///
+/// - The input cannot be opened or read, or is damaged ([details](crate::commands#errors)).
+pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
+    let (input, format) = input::open_any(&options.input, ctx)?;
+    let compression = match format {
+        Some(_) => TextCompression::of_content(&input)?,
+        None => TextCompression::None,
+    };
+    let bytes = input.len();
+    let inputs = [(input, format)];
+    let (header, data) = match changesets::of(&inputs)?.as_deref() {
+        Some(&[(input, format), ..]) => of_changesets(input, format, options)?,
+        _ => {
+            let [(input, format)] = inputs;
+            of_objects(input, format, options, ctx)?
+        }
+    };
+    Ok(Summary {
+        format,
+        compression,
+        bytes,
+        boxes: DocumentHeader::of(&header).text.boxes,
+        with_history: declares_history(&header),
+        options: header_options(&header),
+        data,
+    })
+}
+
+fn of_changesets(
+    input: &Input,
+    format: TextFormat,
+    options: &Options,
+) -> Result<(HeaderBlock, Option<Facts>)> {
+    let document = changeset_header(input, format)?;
+    let mut header = HeaderBlock::default();
+    header.writing_program = document.generator;
+    header.text = document.text;
+    header.is_converted = true;
+    if !options.extended {
+        return Ok((header, None));
+    }
+    let mut facts = Facts::new(options.checksum);
+    read_changesets(input, format, |changeset| {
+        facts.add_changeset(changeset);
+        Ok(())
+    })?;
+    Ok((header, Some(facts)))
+}
+
+fn of_objects(
+    input: Input,
+    format: Option<TextFormat>,
+    options: &Options,
+    ctx: &Context,
+) -> Result<(HeaderBlock, Option<Facts>)> {
+    let file = input::to_pbf(input, format, crate::pbf::Compression::Lz4, ctx)?;
+    let data = match options.extended {
+        true => Some(look(&file, options, ctx)?),
+        false => None,
+    };
+    Ok((file.header, data))
+}
+
+/// Looks at all objects of the kinds that are asked for.
+fn look(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Facts> {
+    let needs = match options.kinds == KindSet::ALL {
+        true => PlanNeeds::Frames,
+        false => PlanNeeds::Ranges,
+    };
+    let plan = BlobPlan::open(file, needs, ctx)?;
+    let has = |kinds: KindSet| {
+        options.kinds == KindSet::ALL || kinds.intersection(options.kinds) != KindSet::EMPTY
+    };
+    let mut facts = Facts::new(options.checksum);
+    Scan::bare("look at objects", file, &plan, ctx)
+        .with_strings()
+        .run(
+            |entry| has(entry.kinds),
+            |_, block| {
+                let mut facts = Facts::new(options.checksum);
+                let (mut cursor, mut object) = (block.cursor(), Object::default());
+                while let Some(element) = cursor.next()? {
+                    if options.kinds.contains(element.key.0) {
+                        object.fill(&element, block)?;
+                        facts.add(&object);
+                    }
+                }
+                Ok(facts)
+            },
+            |found| facts.append(&found),
+        )?;
+    Ok(facts)
+}

@@ -1,0 +1,246 @@
+//! Facts about consecutive objects, which can be joined.
+
+use crate::formats::{Changeset, add_changeset, add_object};
+use crate::osm::{Bbox, ObjectKind, TypeThenId};
+use crate::pbf::{Info, Object, ObjectBody};
+use crc32fast::Hasher;
+
+/// Facts about the objects of a file.
+#[derive(Debug, Clone)]
+pub struct Facts {
+    /// The box around all nodes; empty if there are none.
+    pub bbox: Bbox,
+    /// The first and the last timestamp in seconds since 1970; `None` if there is no object. Objects without a timestamp
+    /// count as 1970, and the last timestamp is at least a second later.
+    pub timestamps: Option<(i64, i64)>,
+    /// Whether the objects are in canonical order.
+    pub is_ordered: bool,
+    /// Whether an object follows on a version of itself.
+    pub has_versions: bool,
+    /// The number of objects by kind.
+    pub counts: [u64; 3],
+    /// The number of changesets.
+    pub changesets: u64,
+    /// The ids by kind.
+    pub ids: [IdRange; 3],
+    /// The ids of changesets.
+    pub changeset_ids: IdRange,
+    /// The metadata that all objects have.
+    pub in_all: MetadataFields,
+    /// The metadata that some objects have.
+    pub in_some: MetadataFields,
+    /// The memory that osmium takes for the objects, in bytes.
+    pub buffer_bytes: u64,
+    first: Option<TypeThenId>,
+    last: Option<TypeThenId>,
+    sum: Option<Hasher>,
+}
+
+/// The smallest and the largest of some ids; `None` if there are none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct IdRange(pub Option<(i64, i64)>);
+
+impl IdRange {
+    fn add(&mut self, id: i64) {
+        let (min, max) = self.0.unwrap_or((id, id));
+        self.0 = Some((min.min(id), max.max(id)));
+    }
+
+    fn append(&mut self, other: Self) {
+        if let Some((min, max)) = other.0 {
+            self.add(min);
+            self.add(max);
+        }
+    }
+
+    /// The smallest id; 0 if there are none.
+    pub fn min(self) -> i64 {
+        self.0.map_or(0, |(min, _)| min)
+    }
+
+    /// The largest id; 0 if there are none.
+    pub fn max(self) -> i64 {
+        self.0.map_or(0, |(_, max)| max)
+    }
+}
+
+/// Which metadata fields objects have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MetadataFields {
+    /// Version.
+    pub version: bool,
+    /// Timestamp.
+    pub timestamp: bool,
+    /// Changeset.
+    pub changeset: bool,
+    /// Id of the user.
+    pub uid: bool,
+    /// Name of the user.
+    pub user: bool,
+}
+
+impl MetadataFields {
+    const fn all(value: bool) -> Self {
+        Self {
+            version: value,
+            timestamp: value,
+            changeset: value,
+            uid: value,
+            user: value,
+        }
+    }
+
+    const fn of(info: &Info<'_>) -> Self {
+        Self {
+            version: info.version.is_some(),
+            timestamp: info.timestamp.is_some(),
+            changeset: info.changeset.is_some(),
+            uid: info.uid.is_some(),
+            user: info.user.is_some(),
+        }
+    }
+
+    /// The fields with their names.
+    pub const fn named(&self) -> [(&'static str, bool); 5] {
+        [
+            ("version", self.version),
+            ("timestamp", self.timestamp),
+            ("changeset", self.changeset),
+            ("uid", self.uid),
+            ("user", self.user),
+        ]
+    }
+
+    fn join(&self, other: &Self, join: impl Fn(bool, bool) -> bool) -> Self {
+        Self {
+            version: join(self.version, other.version),
+            timestamp: join(self.timestamp, other.timestamp),
+            changeset: join(self.changeset, other.changeset),
+            uid: join(self.uid, other.uid),
+            user: join(self.user, other.user),
+        }
+    }
+}
+
+impl Facts {
+    /// The facts about no objects.
+    pub(super) fn new(with_checksum: bool) -> Self {
+        Self {
+            bbox: Bbox::EMPTY,
+            timestamps: None,
+            is_ordered: true,
+            has_versions: false,
+            counts: [0; 3],
+            changesets: 0,
+            ids: [IdRange(None); 3],
+            changeset_ids: IdRange(None),
+            in_all: MetadataFields::all(true),
+            in_some: MetadataFields::all(false),
+            buffer_bytes: 0,
+            first: None,
+            last: None,
+            sum: with_checksum.then(Hasher::new),
+        }
+    }
+
+    /// The checksum of all objects, if it was calculated.
+    pub fn checksum(&self) -> Option<u32> {
+        self.sum.clone().map(Hasher::finalize)
+    }
+
+    /// The number of objects and changesets.
+    pub fn total(&self) -> u64 {
+        self.counts.iter().sum::<u64>() + self.changesets
+    }
+
+    pub(super) fn add(&mut self, object: &Object<'_>) {
+        let (kind, info) = (object.kind(), &object.info);
+        let key = object.key();
+        self.note_order(key);
+        self.first = self.first.or(Some(key));
+        self.last = Some(key);
+        self.counts[kind as usize] += 1;
+        self.ids[kind as usize].add(object.id);
+        let time = info.timestamp.unwrap_or(0);
+        self.note_times(time, time.max(1));
+        let fields = MetadataFields::of(info);
+        self.in_all = self.in_all.join(&fields, |all, has| all && has);
+        self.in_some = self.in_some.join(&fields, |some, has| some || has);
+        if let ObjectBody::Node {
+            location: Some(location),
+        } = object.body
+        {
+            self.bbox.add(location.lat_e7(), location.lon_e7());
+        }
+        self.buffer_bytes += buffer_bytes(object);
+        if let Some(sum) = &mut self.sum {
+            add_object(sum, object);
+        }
+    }
+
+    pub(super) fn add_changeset(&mut self, changeset: &Changeset) {
+        self.changesets += 1;
+        self.changeset_ids.add(changeset.id);
+        if let Some(sum) = &mut self.sum {
+            add_changeset(sum, changeset);
+        }
+    }
+
+    /// Adds the facts about the objects that follow.
+    pub(super) fn append(&mut self, next: &Self) {
+        if let Some(first) = next.first {
+            self.note_order(first);
+            self.first = self.first.or(Some(first));
+            self.last = next.last;
+        }
+        self.is_ordered &= next.is_ordered;
+        self.has_versions |= next.has_versions;
+        self.bbox = self.bbox.union(&next.bbox);
+        if let Some((first, last)) = next.timestamps {
+            self.note_times(first, last);
+        }
+        for kind in ObjectKind::ALL {
+            self.counts[kind as usize] += next.counts[kind as usize];
+            self.ids[kind as usize].append(next.ids[kind as usize]);
+        }
+        self.in_all = self.in_all.join(&next.in_all, |one, other| one && other);
+        self.in_some = self.in_some.join(&next.in_some, |one, other| one || other);
+        self.buffer_bytes += next.buffer_bytes;
+        if let (Some(sum), Some(more)) = (&mut self.sum, &next.sum) {
+            sum.combine(more);
+        }
+    }
+
+    fn note_order(&mut self, next: TypeThenId) {
+        self.is_ordered &= Some(next) >= self.last;
+        self.has_versions |= Some(next) == self.last;
+    }
+
+    fn note_times(&mut self, first: i64, last: i64) {
+        let (min, max) = self.timestamps.unwrap_or((first, last));
+        self.timestamps = Some((min.min(first), max.max(last)));
+    }
+}
+
+/// The length of an object in the memory of osmium, which was measured: parts are padded to multiples of 8 bytes.
+fn buffer_bytes(object: &Object<'_>) -> u64 {
+    let padded = |bytes: usize| bytes.next_multiple_of(8) as u64;
+    let fixed = match object.kind() {
+        ObjectKind::Node => 40,
+        ObjectKind::Way | ObjectKind::Relation => 32,
+    };
+    let list = |bytes: usize| if bytes == 0 { 0 } else { 8 + padded(bytes) };
+    let user = padded(3 + object.info.user.map_or(0, str::len));
+    let tags = object.tags.iter();
+    let tags: usize = tags.map(|(key, value)| key.len() + value.len() + 2).sum();
+    let body = match &object.body {
+        ObjectBody::Node { .. } => 0,
+        ObjectBody::Way { refs, .. } => list(refs.len() * 16),
+        ObjectBody::Relation { members } => {
+            let members = members.iter();
+            let members = members.map(|member| 16 + (member.role.len() + 1).next_multiple_of(8));
+            list(members.sum())
+        }
+    };
+    fixed + user + list(tags) + body
+}

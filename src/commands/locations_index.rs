@@ -1,0 +1,266 @@
+//! `create-locations-index` and `query-locations-index`: the locations of nodes in a file by id, as osmium and osm2pgsql
+//! store them.
+//!
+//! The file is an array of 8 bytes per id, beginning with id 0: longitude and latitude in units of 1e-7 degree, each 4
+//! bytes, little endian. An id without a location has `i32::MAX` for both.
+
+use crate::engine::scan::Scan;
+use crate::engine::{ElementWriter, OutputOptions, input};
+use crate::error::{Error, Result};
+use crate::file::{BlobPlan, PlanNeeds, Written};
+use crate::osm::{Location, ObjectKind};
+use crate::pbf::Object;
+use crate::runtime::Context;
+use serde::Serialize;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// The length of an entry in bytes.
+const ENTRY: u64 = 8;
+/// The number of entries by which the file grows beyond the id that did not fit, as osmium does.
+const GROWTH: u64 = 1 << 20;
+/// The number of entries that are read or filled at a time.
+const PORTION: usize = 1 << 17;
+
+/// The options of `create-locations-index`.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Options {
+    /// The input file; `-` is standard input.
+    pub input: PathBuf,
+    /// The index.
+    pub index: PathBuf,
+    /// Whether an existing index is updated in place. Locations of nodes that are not in the input stay.
+    pub update: bool,
+}
+
+impl Options {
+    /// The options with the given required values. An existing index is an error.
+    pub fn new(input: impl Into<PathBuf>, index: impl Into<PathBuf>) -> Self {
+        Self {
+            input: input.into(),
+            index: index.into(),
+            update: false,
+        }
+    }
+}
+
+setters!(Options { update: bool });
+
+/// The result of `create-locations-index`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[non_exhaustive]
+pub struct Summary {
+    /// The number of nodes whose entries were written. Versions of a node count one by one.
+    pub nodes: u64,
+    /// The number of nodes with negative ids, for which the index has no place.
+    pub negative: u64,
+    /// The length of the index in bytes.
+    pub bytes: u64,
+}
+
+/// Writes the locations of all nodes to an index.
+///
+/// Reads one file, which may be unsorted, a history file or a change file: the last version of a node in the file
+/// counts, and a deleted version has no location. A new index appears under its name when it is complete. An index that
+/// is updated is changed in place.
+///
+/// # Memory
+///
+/// The [base memory](crate::commands#memory).
+///
+/// # Errors
+///
+/// - The input cannot be opened or read, or is damaged ([details](crate::commands#errors)).
+/// - The index exists and [`Options::update`] is not set, or its length is not a multiple of 8 bytes. The index cannot
+///   be created or written.
+pub fn create(options: &Options, ctx: &Context) -> Result<Summary> {
+    let failed = |error| Error::io(&options.index, "cannot write", error);
+    let exists = options.index.exists();
+    if exists && !options.update {
+        let cause = "the index exists; use --update (-u) to change it";
+        return Err(Error::file(&options.index, cause));
+    }
+    let file = input::open(&options.input, ctx)?;
+    let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
+    let directory = match options.index.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    let (target, temporary) = match exists {
+        true => (open(&options.index, true)?, None),
+        false => {
+            let temporary = tempfile::NamedTempFile::new_in(directory).map_err(failed)?;
+            (temporary.reopen().map_err(failed)?, Some(temporary))
+        }
+    };
+    let mut index = IndexWriter::new(target).map_err(failed)?;
+    let mut summary = Summary::default();
+    Scan::bare("read locations", &file, &plan, ctx).try_run(
+        |entry| entry.kinds.contains(ObjectKind::Node),
+        |_, block| {
+            let mut nodes = Vec::new();
+            block.for_each_node(|id, location, _| nodes.push((id, location)))?;
+            Ok(nodes)
+        },
+        |nodes| {
+            for (id, location) in nodes {
+                match u64::try_from(id) {
+                    Ok(id) => {
+                        index.set(id, location).map_err(failed)?;
+                        summary.nodes += 1;
+                    }
+                    Err(_) => summary.negative += 1,
+                }
+            }
+            Ok(())
+        },
+    )?;
+    summary.bytes = index.finish().map_err(failed)?;
+    if let Some(temporary) = temporary {
+        let persisted = temporary.persist_noclobber(&options.index);
+        persisted.map_err(|error| failed(error.error))?;
+    }
+    Ok(summary)
+}
+
+/// Writes entries of an index. Adjacent entries are written together.
+struct IndexWriter {
+    file: File,
+    /// The number of entries in the file, those in `run` included.
+    len: u64,
+    /// Consecutive entries that are not written yet, and the id of the first.
+    run: (u64, Vec<u8>),
+}
+
+impl IndexWriter {
+    fn new(file: File) -> io::Result<Self> {
+        let mut writer = Self {
+            len: file.metadata()?.len() / ENTRY,
+            file,
+            run: (0, Vec::new()),
+        };
+        writer.fill(GROWTH)?;
+        Ok(writer)
+    }
+
+    /// Sets the entry of an id.
+    fn set(&mut self, id: u64, location: Option<Location>) -> io::Result<()> {
+        if id >= self.len {
+            self.fill(id + 1 + GROWTH)?;
+        }
+        let (start, bytes) = &self.run;
+        let is_next = id == start + bytes.len() as u64 / ENTRY;
+        if !is_next || bytes.len() >= PORTION * ENTRY as usize {
+            self.write_run()?;
+            self.run.0 = id;
+        }
+        let (lat_e7, lon_e7) = Location::stored_e7(location);
+        self.run.1.extend_from_slice(&lon_e7.to_le_bytes());
+        self.run.1.extend_from_slice(&lat_e7.to_le_bytes());
+        Ok(())
+    }
+
+    fn write_run(&mut self) -> io::Result<()> {
+        let (start, bytes) = &mut self.run;
+        self.file.write_all_at(bytes, *start * ENTRY)?;
+        bytes.clear();
+        Ok(())
+    }
+
+    /// Lengthens the file to `len` entries, unless it has them. The new entries have no location.
+    fn fill(&mut self, len: u64) -> io::Result<()> {
+        let portion = i32::MAX.to_le_bytes().repeat(2 * PORTION);
+        while self.len < len {
+            let count = (len - self.len).min(PORTION as u64);
+            let bytes = portion.get(..(count * ENTRY) as usize).unwrap_or_default();
+            self.file.write_all_at(bytes, self.len * ENTRY)?;
+            self.len += count;
+        }
+        Ok(())
+    }
+
+    /// Writes all entries to disk. Returns the length of the file in bytes.
+    fn finish(mut self) -> io::Result<u64> {
+        self.write_run()?;
+        self.file.sync_all()?;
+        Ok(self.len * ENTRY)
+    }
+}
+
+/// Opens an index. Fails if its length is not a whole number of entries.
+fn open(path: &Path, to_write: bool) -> Result<File> {
+    let opened = File::options().read(true).write(to_write).open(path);
+    let file = opened.map_err(|error| Error::io(path, "cannot open", error))?;
+    let metadata = file.metadata();
+    let len = metadata.map_err(|error| Error::io(path, "cannot read", error))?;
+    match len.len() % ENTRY {
+        0 => Ok(file),
+        _ => {
+            let cause = "this is no index of locations: its length is not a multiple of 8 bytes";
+            Err(Error::file(path, cause))
+        }
+    }
+}
+
+/// The location of a node in an index; `None` if the index has none.
+///
+/// # Errors
+///
+/// The index cannot be opened or read, or its length is not a multiple of 8 bytes.
+pub fn query(index: &Path, id: u64) -> Result<Option<Location>> {
+    let file = open(index, false)?;
+    let mut entry = [0; ENTRY as usize];
+    let start = id.checked_mul(ENTRY).unwrap_or(u64::MAX - ENTRY);
+    match file.read_exact_at(&mut entry, start) {
+        Ok(()) => Ok(location(&entry)),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+        Err(error) => Err(Error::io(index, "cannot read", error)),
+    }
+}
+
+/// The location in an entry.
+fn location(entry: &[u8]) -> Option<Location> {
+    let (lon, lat) = entry.split_first_chunk::<4>()?;
+    let lat = lat.first_chunk::<4>()?;
+    Location::new(i32::from_le_bytes(*lat), i32::from_le_bytes(*lon))
+}
+
+/// Writes a node for each location in an index.
+///
+/// # Memory
+///
+/// The memory for an output ([details](crate::commands#memory)), and 1 MB.
+///
+/// # Errors
+///
+/// - The index cannot be opened or read, or its length is not a multiple of 8 bytes.
+/// - The output exists and may not be overwritten, or it cannot be written ([details](crate::commands#errors)).
+pub fn dump(index: &Path, output: OutputOptions, ctx: &Context) -> Result<Written> {
+    let file = open(index, false)?;
+    let mut writer = ElementWriter::new(output, ctx.clone())?;
+    let mut portion = vec![0; PORTION * ENTRY as usize];
+    let (mut id, mut position) = (0, 0);
+    loop {
+        let read = file.read_at(&mut portion, position);
+        let read = read.map_err(|error| Error::io(index, "cannot read", error))?;
+        // What follows an incomplete entry is read again.
+        let whole = read - read % ENTRY as usize;
+        if whole == 0 {
+            return writer.finish();
+        }
+        position += whole as u64;
+        for entry in portion
+            .get(..whole)
+            .unwrap_or_default()
+            .chunks(ENTRY as usize)
+        {
+            if let Some(location) = location(entry) {
+                writer.write(&Object::node(id, Some(location), &[]))?;
+            }
+            id += 1;
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! The facts of a header as pairs of name and value, with the names that osmium uses.
+
+use super::change_set::DocumentHeader;
+use crate::osm::format_timestamp;
+use crate::pbf::{HeaderBlock, feature};
+
+/// The options of a header, sorted by name.
+pub(crate) fn header_options(header: &HeaderBlock) -> Vec<(String, String)> {
+    let mut options = Vec::new();
+    let mut option = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            options.push((name.to_owned(), value));
+        }
+    };
+    let document = DocumentHeader::of(header);
+    let state = &document.replication;
+    let time = state.timestamp.map(format_timestamp);
+    let sequence = state.sequence.map(|number| number.to_string());
+    option("generator", document.generator);
+    option("osmosis_replication_base_url", document.replication_url);
+    option("osmosis_replication_sequence_number", sequence);
+    option("osmosis_replication_timestamp", time.clone());
+    // The features of a text input are those of the temporary PBF file that it was converted to.
+    if !header.is_converted {
+        let has = |feature, value: &str| header.has(feature).then(|| value.to_owned());
+        option("pbf_dense_nodes", has(feature::DENSE_NODES, "true"));
+        for (number, name) in header.optional_features.iter().enumerate() {
+            let key = format!("pbf_optional_feature_{number}");
+            option(&key, Some(name.clone()));
+        }
+        option("sorting", has(feature::SORTED, "Type_then_ID"));
+    }
+    option("timestamp", time);
+    option("version", document.text.version);
+    option("xml_josm_upload", document.text.josm_upload);
+    options
+}
+
+/// Whether a header says that there can be several versions of an object. Of the text formats, change files alone say
+/// so.
+pub(crate) fn declares_history(header: &HeaderBlock) -> bool {
+    match header.is_converted {
+        true => header.text.is_change,
+        false => header.has(feature::HISTORY),
+    }
+}
