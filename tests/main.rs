@@ -36,6 +36,7 @@ mod repack;
 mod safety;
 mod soak;
 mod sort;
+mod surface;
 mod synth;
 mod tags_filter;
 mod tags_filter_changes;
