@@ -520,3 +520,41 @@ fn an_output_that_exists_is_left_alone_even_where_nothing_is_found() {
         assert_eq!(std::fs::read(&output).unwrap(), b"kept");
     }
 }
+
+#[test]
+fn parents_are_found_upwards_in_the_same_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("in.opl");
+    let text = "n1 x1 y1\nn2 x2 y2\nn3 x3 y3\nw1 Nn1,n2 Ta=b\nw2 Nn2,n3\nr1 Mw1@\nr2 Mr1@\nr3 Mr2@\nr4 Mn3@ Ta=b\n";
+    std::fs::write(&path, text).unwrap();
+    let names = |args: &[&str]| {
+        let mut all: Vec<common::Arg> = vec![&"getid", &path, &"-f", &"opl"];
+        args.iter().for_each(|arg| all.push(arg));
+        let told = common::answers::ask(&all).lines();
+        let name = |line: &String| line.split(' ').next().unwrap().to_owned();
+        told.iter().map(name).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(names(&["n1", "--add-parents"]), "n1 w1 r1 r2 r3");
+    assert_eq!(names(&["w1", "--add-parents", "-r"]), "n1 n2 w1 r1 r2 r3");
+    assert_eq!(
+        names(&["n2", "--add-parents", "-t", "-r"]),
+        "n2 w1 w2 r1 r2 r3"
+    );
+    assert_eq!(names(&["r3", "--add-parents"]), "r3");
+    let table = dir.path().join("table.csv");
+    for text in [
+        "@type,@id,name\nway,1,x\nnode,2,\"y\"\n",
+        "osm_id;osm_type\n1;W\n2;N\n",
+        "way,1,x\nnode,2,y\n",
+        "w\t1\nnode\t2\n",
+        "n2 text\nw1#text\n\n",
+    ] {
+        std::fs::write(&table, text).unwrap();
+        assert_eq!(names(&["-i", table.to_str().unwrap()]), "n2 w1", "{text}");
+    }
+    for text in ["@type,@id\nhouse,1\n", "way,x\n", "text\n"] {
+        std::fs::write(&table, text).unwrap();
+        let message = common::run_fail(&[&"getid", &path, &"-i", &table, &"-f", &"opl"]);
+        assert!(message.contains("table.csv: line"), "{message}");
+    }
+}

@@ -13,6 +13,8 @@ use std::path::PathBuf;
   pbfhogg getid berlin.osm.pbf n17 w42 r111 -o some.osm.pbf
   pbfhogg getid -r berlin.osm.pbf r62422 -o boundary.osm.pbf
   pbfhogg getid -i ids.txt berlin.osm.pbf -o some.osm.pbf
+  pbfhogg getid -r --add-parents berlin.osm.pbf w42 -o way-and-routes.osm.pbf
+  pbfhogg getid -i table.csv berlin.osm.pbf -o some.osm.pbf
   pbfhogg getid --invert berlin.osm.pbf n17 -o without.osm.pbf")]
 pub struct Args {
     /// Input file; - is standard input
@@ -21,11 +23,14 @@ pub struct Args {
     #[command(flatten)]
     ids: IdArgs,
     /// Keep everything but these objects (also as the command removeid)
-    #[arg(long, conflicts_with_all = ["add_referenced", "remove_tags"])]
+    #[arg(long, conflicts_with_all = ["add_referenced", "add_parents", "remove_tags"])]
     invert: bool,
     /// Also get what the objects refer to, and what that refers to: members of relations, nodes of ways
     #[arg(short = 'r', long)]
     add_referenced: bool,
+    /// Also get the ways and relations that refer to the objects, the relations of these, and so on
+    #[arg(long)]
+    add_parents: bool,
     /// Remove the tags of objects that are included only because others refer to them
     #[arg(short = 't', long)]
     remove_tags: bool,
@@ -46,6 +51,7 @@ pub fn run(args: &Args, invert: bool) -> Result<Answer> {
         ids: args.ids.source()?,
         invert,
         add_referenced: args.add_referenced,
+        add_parents: args.add_parents,
         remove_tags: args.remove_tags,
         output: args.output.options()?,
     };

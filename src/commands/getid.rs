@@ -3,7 +3,7 @@
 use super::ids;
 use super::ids::IdSource;
 use crate::engine::filter::{BlobDecision, FilterJob, Selection, select_by_id, write_selected};
-use crate::engine::references::referenced;
+use crate::engine::references::{referenced, referring};
 use crate::engine::sink::WriteSummary;
 use crate::engine::{OutputOptions, Selected, input};
 use crate::error::{Error, FormatError, Result};
@@ -29,6 +29,8 @@ pub struct Options {
     /// Whether to write also the members of wanted relations and the nodes of wanted ways, and in turn the members and
     /// nodes of these objects.
     pub add_referenced: bool,
+    /// Whether to write also the ways and relations that refer to the wanted objects, directly or through other objects.
+    pub add_parents: bool,
     /// Whether objects that are written only because of a reference lose their tags.
     pub remove_tags: bool,
     /// The output: where it goes, how it is written, and its header.
@@ -43,6 +45,7 @@ impl Options {
             ids,
             invert: false,
             add_referenced: false,
+            add_parents: false,
             remove_tags: false,
             output,
         }
@@ -52,6 +55,7 @@ impl Options {
 setters!(Options {
     invert: bool,
     add_referenced: bool,
+    add_parents: bool,
     remove_tags: bool,
 });
 
@@ -64,8 +68,8 @@ pub struct Summary {
     pub kept: WriteSummary,
     /// The number of distinct ids that were asked for.
     pub requested: u64,
-    /// The number of other objects that the requested objects refer to, directly or through other objects; 0 unless
-    /// [`Options::add_referenced`] is set.
+    /// The number of other objects that the requested objects refer to, or that refer to them, directly or through other
+    /// objects; 0 unless [`Options::add_referenced`] or [`Options::add_parents`] is set.
     pub referenced: u64,
     /// The requested and referenced ids that are not in the file. The serialized form has the first thousand in
     /// canonical order.
@@ -88,7 +92,8 @@ fn first_ids<S: Serializer>(ids: &IdSets, serializer: S) -> Result<S::Ok, S::Err
 ///
 /// Reads the sources of ids, then one file, which may be unsorted or a history file: one pass over the blobs whose id
 /// range contains a wanted id. With [`Options::invert`], the other blobs are copied. With [`Options::add_referenced`],
-/// earlier passes read all relations, up to twice, and the wanted ways. Writes one PBF file, in the order of the input.
+/// earlier passes read all relations, up to twice, and the wanted ways; with [`Options::add_parents`], all ways, and all
+/// relations once more for each level of relations of relations. Writes one PBF file, in the order of the input.
 /// An id that is not in the file is not an error, but part of the summary.
 ///
 /// # Memory
@@ -100,34 +105,42 @@ fn first_ids<S: Serializer>(ids: &IdSets, serializer: S) -> Result<S::Ok, S::Err
 ///
 /// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, its file system
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)).
-/// - Both [`Options::invert`] and [`Options::add_referenced`] are set.
+/// - [`Options::invert`] is set with [`Options::add_referenced`] or [`Options::add_parents`].
 /// - A file of ids cannot be read, or contains something other than ids and comments.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
-    if options.invert && options.add_referenced {
-        let cause = "--add-referenced cannot be combined with --invert: it adds to the objects that are kept";
+    if options.invert && (options.add_referenced || options.add_parents) {
+        let cause = "--add-referenced and --add-parents cannot be combined with --invert: they add to the objects \
+                     that are kept";
         return Err(Error::Usage(cause.into()));
     }
-    ctx.expect_phases(if options.add_referenced { 3 } else { 1 });
+    let (children, parents) = (options.add_referenced, options.add_parents);
+    ctx.expect_phases(1 + if children { 2 } else { 0 } + if parents { 3 } else { 0 });
     let wanted = ids::collect(&options.ids, ctx)?;
     let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
     let output = OpenOutput::open(options.output.target.clone())?;
     // A blob without an index is visited in the single pass. Following references takes several passes, which choose
     // blobs by kind and id range.
-    let needs = match options.add_referenced {
+    let needs = match children || parents {
         true => PlanNeeds::Ranges,
         false => PlanNeeds::Frames,
     };
     let plan = BlobPlan::open(&file, needs, ctx)?;
-    let added = match options.add_referenced {
+    let mut added = match children {
         true => referenced(&file, &plan, &wanted, None, ctx)?,
         false => IdSets::default(),
     };
+    let referring = match parents {
+        true => referring(&file, &plan, &wanted, ctx)?,
+        false => IdSets::default(),
+    };
+    added.extend(referring.ids());
     let (header, output_options) = (file.header.clone(), &options.output);
     let job = FilterJob::with_output("get objects", &file, plan, output, header, output_options);
     let rule = Rule {
         options,
         wanted: &wanted,
         added: &added,
+        referring: &referring,
     };
     let mut found = IdSets::default();
     let kept = write_selected(
@@ -155,8 +168,10 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 struct Rule<'a> {
     options: &'a Options,
     wanted: &'a IdSets,
-    /// The ids that the wanted objects refer to.
+    /// The ids that the wanted objects refer to, and of the objects that refer to them.
     added: &'a IdSets,
+    /// The ids of the objects that refer to wanted objects. They keep their tags.
+    referring: &'a IdSets,
 }
 
 impl Rule<'_> {
@@ -184,6 +199,7 @@ impl Rule<'_> {
             let keep = match self.wanted.contains(kind, id) {
                 true => Selected::whole_if(!self.options.invert),
                 false if self.options.invert => return Selected::Whole,
+                false if self.referring.contains(kind, id) => Selected::Whole,
                 false if self.added.contains(kind, id) => only_referenced,
                 false => return Selected::Drop,
             };

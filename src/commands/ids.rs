@@ -16,8 +16,9 @@ use std::path::{Path, PathBuf};
 pub struct IdSource {
     /// Ids that were given as arguments.
     pub ids: Vec<ObjectId>,
-    /// Text files with an id at the start of each line; everything after a space, a tab or a `#` is ignored. `-` is
-    /// standard input.
+    /// Text files with an id at the start of each line; everything after a space, a tab or a `#` is ignored. Or tables
+    /// with commas, semicolons or tabs, whose first line names the columns of kinds and ids, such as `@type` and `@id`;
+    /// without such a line, kind and id are the first two columns. `-` is standard input.
     pub id_files: Vec<PathBuf>,
     /// OSM files. The ids of all their objects are used.
     pub osm_files: Vec<PathBuf>,
@@ -63,7 +64,7 @@ fn read_lines(path: &Path, default: ObjectKind, ids: &mut IdSets) -> Result<()> 
             file.map_err(|error| Error::io(path, "cannot open", error))?,
         ))
     };
-    let mut line = Vec::new();
+    let (mut line, mut columns) = (Vec::new(), None);
     for number in 1.. {
         line.clear();
         let mut limited = (&mut lines).take(MAX_LINE_LEN);
@@ -75,13 +76,82 @@ fn read_lines(path: &Path, default: ObjectKind, ids: &mut IdSets) -> Result<()> 
             return Err(bad("longer than 16 MiB: this is not a list of ids".into()));
         }
         let text = String::from_utf8_lossy(&line);
-        let id = text.trim_start().split([' ', '#', '\t', '\r', '\n']).next();
-        if let Some(id) = id.filter(|id| !id.is_empty()) {
-            let id = ObjectId::parse(id, default).map_err(bad)?;
+        if ids.is_empty() && columns.is_none() {
+            columns = Columns::of_title(&text);
+            if columns.is_some() {
+                continue;
+            }
+        }
+        let id = match &columns {
+            Some(columns) => columns.id(&text, default),
+            None => first_id(&text, default),
+        };
+        if let Some(id) = id.map_err(bad)? {
             ids.insert(id.kind, id.id);
         }
     }
     Ok(())
+}
+
+/// The id at the start of a line, or in the first two columns of a table; `None` for a line without one.
+fn first_id(line: &str, default: ObjectKind) -> Result<Option<ObjectId>, String> {
+    let word = line.trim_start().split([' ', '#', '\t', '\r', '\n']).next();
+    let Some(word) = word.filter(|word| !word.is_empty()) else {
+        return Ok(None);
+    };
+    let parsed = ObjectId::parse(word, default);
+    let columns = Columns { kind: 0, id: 1 };
+    match (&parsed, columns.id(line, default)) {
+        (Err(_), Ok(Some(id))) => Ok(Some(id)),
+        _ => parsed.map(Some),
+    }
+}
+
+/// The columns of a table that have the kind and the id of an object.
+struct Columns {
+    kind: usize,
+    id: usize,
+}
+
+impl Columns {
+    /// The columns that the first line of a table names; `None` if the line is not such a line.
+    fn of_title(line: &str) -> Option<Self> {
+        let names: Vec<String> = cells(line).map(str::to_ascii_lowercase).collect();
+        let position =
+            |known: &[&str]| names.iter().position(|name| known.contains(&name.as_str()));
+        Some(Self {
+            kind: position(&["type", "@type", "osm_type", "kind"])?,
+            id: position(&["id", "@id", "osm_id"])?,
+        })
+    }
+
+    /// The id in a line of the table; `None` for an empty line. An id may have the letter of its kind.
+    fn id(&self, line: &str, default: ObjectKind) -> Result<Option<ObjectId>, String> {
+        let cells: Vec<&str> = cells(line).collect();
+        if cells.iter().all(|cell| cell.is_empty()) {
+            return Ok(None);
+        }
+        let cell = |column: usize| cells.get(column).copied().unwrap_or_default();
+        let kind = match cell(self.kind) {
+            "" => default,
+            name => kind_of_name(name)
+                .ok_or_else(|| format!("'{name}' is not a kind: expected node, way or relation"))?,
+        };
+        ObjectId::parse(cell(self.id), kind).map(Some)
+    }
+}
+
+/// The cells of a line of a table, without spaces and quotation marks around them.
+fn cells(line: &str) -> impl Iterator<Item = &str> {
+    let cells = line.trim_end_matches(['\r', '\n']).split([',', ';', '\t']);
+    cells.map(|cell| cell.trim().trim_matches('"'))
+}
+
+fn kind_of_name(name: &str) -> Option<ObjectKind> {
+    let name = name.to_ascii_lowercase();
+    ObjectKind::ALL.into_iter().find(|kind| {
+        [kind.name(), kind.plural()].contains(&name.as_str()) || name == kind.letter().to_string()
+    })
 }
 
 fn read_objects(path: &Path, ids: &mut IdSets, ctx: &Context) -> Result<()> {

@@ -4,8 +4,8 @@ use super::scan::Scan;
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile};
 use crate::index::{IdSet, IdSets};
-use crate::osm::ObjectKind;
-use crate::pbf::{BlobEntry, Block};
+use crate::osm::{ObjectId, ObjectKind};
+use crate::pbf::{BlobEntry, Block, ElementView};
 use crate::runtime::Context;
 use rustc_hash::FxHashMap;
 
@@ -51,6 +51,69 @@ pub(crate) fn referenced(
         nodes.extend(more.ids());
     }
     *found.of_mut(ObjectKind::Node) = nodes;
+    Ok(found)
+}
+
+/// The ways and relations that refer to the objects of `wanted`, directly or through other objects: ways with a wanted
+/// node, relations with a wanted member, and the relations of which these are members, and so on.
+pub(crate) fn referring(
+    file: &PbfFile,
+    plan: &BlobPlan,
+    wanted: &IdSets,
+    ctx: &Context,
+) -> Result<IdSets> {
+    let mut found = IdSets::default();
+    let nodes = wanted.of(ObjectKind::Node);
+    if !nodes.is_empty() {
+        Scan::bare("find ways of nodes", file, plan, ctx).run(
+            |entry| entry.kinds.contains(ObjectKind::Way),
+            |_, block| {
+                parents(block, |object| {
+                    Ok(
+                        object.kind == ObjectKind::Way
+                            && object.any_ref(|id| nodes.contains(id))?,
+                    )
+                })
+            },
+            |ways| found.extend(ways),
+        )?;
+    }
+    loop {
+        let before = found.len();
+        let is_member = |kind, id| wanted.contains(kind, id) || found.contains(kind, id);
+        let mut relations = Vec::new();
+        Scan::bare("find relations", file, plan, ctx).run(
+            |entry| entry.kinds.contains(ObjectKind::Relation),
+            |_, block| {
+                parents(block, |object| {
+                    Ok(object.kind == ObjectKind::Relation && object.any_member(is_member)?)
+                })
+            },
+            |ids| relations.extend(ids),
+        )?;
+        found.extend(relations);
+        // A relation that was found may be a member of others.
+        if found.len() == before {
+            return Ok(found);
+        }
+    }
+}
+
+/// The ids of the objects of a block that `is_parent` selects.
+fn parents(
+    block: &Block<'_>,
+    is_parent: impl Fn(&ElementView<'_>) -> Result<bool, FormatError>,
+) -> Result<Vec<ObjectId>, FormatError> {
+    let mut found = Vec::new();
+    block.for_each_object(|object| {
+        if is_parent(&object)? {
+            found.push(ObjectId {
+                kind: object.kind,
+                id: object.id()?,
+            });
+        }
+        Ok(())
+    })?;
     Ok(found)
 }
 

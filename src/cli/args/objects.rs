@@ -140,7 +140,7 @@ pub struct IdArgs {
           required_unless_present_any = ["id_file", "id_osm_file"])]
     ids: Vec<String>,
     /// Read ids from FILE, one at the start of each line; text after a space or # is ignored, so OPL
-    /// works, too. - is standard input
+    /// works, too. Or a table (CSV, TSV) whose first line names the columns type and id. - is standard input
     #[arg(short = 'i', long, value_name = "FILE")]
     id_file: Vec<PathBuf>,
     /// Use the ids of all objects in the OSM file FILE
