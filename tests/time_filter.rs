@@ -357,3 +357,39 @@ fn wrong_times_are_refused_and_files_that_are_not_in_order_are_sorted() {
     ]);
     assert_eq!(answer.status, 2);
 }
+
+#[test]
+fn ways_of_a_snapshot_get_the_places_of_their_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let history = dir.path().join("in.osh.opl");
+    let text = "n1 v1 dV t2010-01-01T00:00:00Z x1 y1\nn1 v2 dV t2012-01-01T00:00:00Z x5 y5\n\
+        n2 v1 dV t2010-01-01T00:00:00Z x2 y2\nn2 v2 dD t2014-01-01T00:00:00Z\n\
+        w1 v1 dV t2010-01-01T00:00:00Z Nn1,n2\n";
+    std::fs::write(&history, text).unwrap();
+    let ways = |time: &str| {
+        let args: [common::Arg; 6] = [
+            &"time-filter",
+            &"--locations-on-ways",
+            &history,
+            &time,
+            &"-f",
+            &"opl",
+        ];
+        let told = common::answers::ask(&args).stdout;
+        let way = told.lines().find(|line| line.starts_with('w')).unwrap();
+        way.rsplit(' ').next().unwrap().to_owned()
+    };
+    assert_eq!(ways("2011"), "Nn1x1y1,n2x2y2");
+    assert_eq!(ways("2013"), "Nn1x5y5,n2x2y2");
+    assert_eq!(ways("2015"), "Nn1x5y5,n2xy");
+    let args: [common::Arg; 7] = [
+        &"time-filter",
+        &"--locations-on-ways",
+        &history,
+        &"2011",
+        &"2012",
+        &"-f",
+        &"opl",
+    ];
+    common::run_fail(&args);
+}

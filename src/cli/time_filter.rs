@@ -13,6 +13,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg time-filter berlin.osh.pbf 2016 -o berlin-2016.osm.pbf
+  pbfhogg time-filter --locations-on-ways berlin.osh.pbf 2016 -o berlin-2016-located.osm.pbf
   pbfhogg time-filter berlin.osh.pbf 2016 2017 -o berlin-in-2016.osh.pbf")]
 pub struct Args {
     /// Input file; - is standard input
@@ -25,6 +26,9 @@ pub struct Args {
     /// The end of the period: versions that are valid only from then on are left out
     #[arg(value_name = "END")]
     until: Option<String>,
+    /// Put the locations that nodes had at the TIME into ways
+    #[arg(long, conflicts_with = "until")]
+    locations_on_ways: bool,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
@@ -37,6 +41,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         input: args.input.clone(),
         output: args.output.options()?,
         when: when(args)?,
+        locations_on_ways: args.locations_on_ways,
     };
     let kept = time_filter::run(&options, &ctx)?;
     args.run.report(&ctx, &kept, &options.output.target, || {

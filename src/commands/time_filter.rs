@@ -3,14 +3,15 @@
 //! A version is valid from its timestamp to the timestamp of the next version of the object. A blob is copied if all
 //! its versions are kept.
 
+use super::add_locations_to_ways;
 use crate::engine::filter::{BlobDecision, FilterJob, write_selected};
 use crate::engine::sink::WriteSummary;
-use crate::engine::{OutputOptions, Selected, Selection, input};
-use crate::error::{FormatError, Result};
-use crate::file::{BlobPlan, BlobReader, PbfFile};
+use crate::engine::{HeaderOption, HeaderOptions, OutputOptions, Selected, Selection, input};
+use crate::error::{Error, FormatError, Result};
+use crate::file::{BlobPlan, BlobReader, PbfFile, WriteOptions};
 use crate::io::OpenOutput;
 use crate::osm::TypeThenId;
-use crate::pbf::{BlobEntry, BlobFlags, Block, HeaderBlock, InfoFields, feature};
+use crate::pbf::{BlobEntry, BlobFlags, Block, Compression, HeaderBlock, InfoFields, feature};
 use crate::runtime::Context;
 use rustc_hash::FxHashMap;
 use std::path::PathBuf;
@@ -25,15 +26,22 @@ pub struct Options {
     pub output: OutputOptions,
     /// The time or the period of the wanted versions.
     pub when: When,
+    /// Whether ways get the locations that their nodes had at the time. The period must be a single time.
+    pub locations_on_ways: bool,
 }
 
+setters!(Options {
+    locations_on_ways: bool,
+});
+
 impl Options {
-    /// The options with the given required values. All options are required.
+    /// The options with the given required values. Ways get no locations.
     pub fn new(input: impl Into<PathBuf>, when: When, output: OutputOptions) -> Self {
         Self {
             input: input.into(),
             output,
             when,
+            locations_on_ways: false,
         }
     }
 }
@@ -80,17 +88,62 @@ struct Version {
 ///
 /// Reads one file, a history file or current data, and decodes every blob. A file that is not in canonical order is
 /// first sorted into a temporary file in the directory of the output. Writes one PBF file: current data for
-/// [`When::At`], a history file for [`When::Between`].
+/// [`When::At`], a history file for [`When::Between`]. With [`Options::locations_on_ways`], the snapshot goes to a
+/// temporary file in the directory of the output first.
 ///
 /// # Memory
 ///
-/// The [base memory](crate::commands#memory).
+/// The [base memory](crate::commands#memory). With [`Options::locations_on_ways`], that of
+/// [`add_locations_to_ways`](super::add_locations_to_ways::run).
 ///
 /// # Errors
 ///
 /// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, its file system
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)).
+/// - [`Options::locations_on_ways`] is set, and [`Options::when`] is not a single time.
 pub fn run(options: &Options, ctx: &Context) -> Result<WriteSummary> {
+    match (options.locations_on_ways, options.when) {
+        (false, _) => filter(options, ctx),
+        (true, When::At(_)) => filter_with_locations(options, ctx),
+        (true, When::Between(..)) => Err(Error::Usage(
+            "--locations-on-ways needs a single time: in a period, nodes have several places"
+                .into(),
+        )),
+    }
+}
+
+/// Writes a snapshot to a temporary file, and from there to the output, with locations in ways.
+fn filter_with_locations(options: &Options, ctx: &Context) -> Result<WriteSummary> {
+    options.output.target.check()?;
+    let directory = options.output.target.scratch_directory();
+    let temporary = tempfile::tempdir_in(&directory)
+        .map_err(|error| Error::io(&directory, "cannot write", error))?;
+    let snapshot = temporary.path().join("snapshot.osm.pbf");
+    let write = WriteOptions {
+        compression: Compression::Lz4,
+        ..WriteOptions::default()
+    };
+    let kept_generator = HeaderOptions {
+        set: vec![HeaderOption::KeepGenerator],
+        ..HeaderOptions::default()
+    };
+    let output = OutputOptions::file(&snapshot)
+        .write(write)
+        .header(kept_generator);
+    filter(&Options::new(&options.input, options.when, output), ctx)?;
+    let output = options.output.clone().with_way_locations();
+    let located = add_locations_to_ways::Options::new(snapshot, output).keep_untagged_nodes(true);
+    let summary = add_locations_to_ways::run(&located, ctx)?;
+    if summary.missing_references > 0 {
+        ctx.warn(format!(
+            "references of ways to nodes that did not exist at the time: {}",
+            summary.missing_references
+        ));
+    }
+    Ok(summary.kept)
+}
+
+fn filter(options: &Options, ctx: &Context) -> Result<WriteSummary> {
     ctx.expect_phases(1);
     let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
     let output = OpenOutput::open(options.output.target.clone())?;
