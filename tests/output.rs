@@ -298,3 +298,42 @@ fn a_script_that_goes_well_reads_nothing_but_results() {
         "{told:?}"
     );
 }
+
+#[test]
+fn the_box_of_the_header_is_set_on_demand() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = world(dir.path(), "2000");
+    let output = dir.path().join("out.osm.pbf");
+    let told = |set: &str| {
+        run_ok(&[&"cat", &world, &"--set-bbox", &set, &"-O", &"-o", &output]);
+        let summary = ask(&[&"inspect", &"--json", &output]).json();
+        (summary["header_bbox"].clone(), summary["data_bbox"].clone())
+    };
+    let (header, data) = told("data");
+    assert!(header == data && !data.is_null());
+    assert!(told("none").0.is_null());
+    let set = serde_json::json!([-1.5, 2.0, 3.0, 4.0]);
+    assert_eq!(told("3,4,-1.5,2").0, set);
+    let text = ask(&[&"cat", &world, &"--set-bbox", &"1,2,3,4", &"-f", &"osm"]).stdout;
+    let bounds = "<bounds minlat=\"2\" minlon=\"1\" maxlat=\"4\" maxlon=\"3\"/>";
+    assert!(text.contains(bounds), "{:.200}", text);
+    for (form, set) in [("opl", "data"), ("pbf", "data"), ("opl", "here")] {
+        let told = ask(&[&"cat", &world, &"-f", &form, &"--set-bbox", &set]);
+        assert!(told.status == 2 && told.stdout.is_empty(), "{told:?}");
+    }
+    // With the box of a region, what the user says goes before.
+    let cut = [
+        "extract",
+        "-b",
+        "-180,-80,180,80",
+        "--set-bounds",
+        "--set-bbox",
+        "none",
+        "-O",
+        "-o",
+    ];
+    let mut args: Vec<Arg> = cut.iter().map(|arg| arg as Arg).collect();
+    args.extend([&output as Arg, &world]);
+    run_ok(&args);
+    assert!(ask(&[&"inspect", &"--json", &output]).json()["header_bbox"].is_null());
+}

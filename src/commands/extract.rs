@@ -305,7 +305,9 @@ impl Pass<'_> {
         let mut header: HeaderBlock = self.file.header.clone();
         let bounds = self.options.set_bounds.then(|| extract.shape.envelope());
         extract.header.apply(&mut header);
-        header.set_bbox(bounds);
+        if extract.header.bbox.is_none() {
+            header.set_bbox(bounds);
+        }
         let output = match output {
             Some(output) => output,
             None => OpenOutput::open(extract.output.clone())?,

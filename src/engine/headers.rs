@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::file::PbfFile;
-use crate::osm::parse_timestamp;
+use crate::osm::{Bbox, parse_timestamp};
 use crate::pbf::{HeaderBlock, TextFacts, feature};
 
 /// A header field that the user sets, with its value.
@@ -145,6 +145,8 @@ pub struct HeaderOptions {
     pub set: Vec<HeaderOption>,
     /// The fields of the input that the output has, too.
     pub inherited: InheritedFields,
+    /// The bounding box: `Some(None)` for none; `None` for the box that the command finds right.
+    pub bbox: Option<Option<Bbox>>,
 }
 
 impl HeaderOptions {
@@ -155,6 +157,10 @@ impl HeaderOptions {
             header.writing_program = Some(generator(self.generator.as_deref()));
         }
         self.set.iter().for_each(|option| option.apply(header));
+        if let Some(bbox) = self.bbox {
+            header.set_bbox(bbox);
+            header.text.boxes = bbox.into_iter().collect();
+        }
     }
 
     fn drop_not_inherited(&self, header: &mut HeaderBlock) {

@@ -5,7 +5,7 @@ use crate::error::{Error, FormatError, Result};
 use crate::io::{
     Backend, Input, OpenOutput, Output, OutputTarget, SizeHint, check_space, open_backend,
 };
-use crate::osm::TypeThenId;
+use crate::osm::{Bbox, ObjectKind, TypeThenId};
 use crate::pbf::{
     BlobEntry, BlobFlags, BlobKind, Compression, EncodedFrame, HeaderBlock, InfoFields, Toc,
     TocFlags, TocPointer, encode_blob_header, encode_blob_index, encode_toc, encode_toc_frames,
@@ -35,6 +35,8 @@ pub struct WriteOptions {
     pub way_locations: BlobLocations,
     /// Whether the output is a history file.
     pub history: BlobHistory,
+    /// Whether the bounding box in the header is that of all nodes, as their blobs' entries say. A stream cannot have it.
+    pub box_of_data: bool,
     /// Whether nodes are written as DenseNodes, which are smaller than nodes of their own.
     pub dense_nodes: bool,
 }
@@ -103,6 +105,7 @@ impl Default for WriteOptions {
             without: InfoFields::NONE,
             way_locations: BlobLocations::Keep,
             history: BlobHistory::Keep,
+            box_of_data: false,
             dense_nodes: true,
         }
     }
@@ -222,6 +225,10 @@ impl PbfWriter {
             file,
             is_stream,
         } = output;
+        if is_stream && options.box_of_data {
+            let cause = "the box of the data is known when all data is written, which is too late for a stream";
+            return Err(Error::file(output.path(), cause));
+        }
         if !is_stream {
             check_space(&output, &file, &size_hint, ctx)?;
         }
@@ -442,6 +449,9 @@ impl PbfWriter {
         if let Some(sorted) = self.order.verdict() {
             self.header.set_optional(feature::SORTED, sorted);
         }
+        if self.options.box_of_data {
+            self.set_box_of_data();
+        }
         let any = |flag| self.entries.iter().any(|entry| entry.flags.has(flag));
         let (deleted, located) = (any(BlobFlags::DELETED), any(BlobFlags::LOCATIONS));
         if deleted {
@@ -450,6 +460,27 @@ impl PbfWriter {
         if located {
             self.header.set_optional(feature::LOCATIONS, true);
         }
+    }
+
+    /// Sets the box of the header to the box around all nodes. If that is not known, the header gets no box, and the user
+    /// is warned.
+    fn set_box_of_data(&mut self) {
+        let holds_nodes = |entry: &&BlobEntry| entry.kinds.contains(ObjectKind::Node);
+        let mut unknown = 0;
+        let mut around = Bbox::EMPTY;
+        for entry in self.entries.iter().filter(holds_nodes) {
+            unknown += u64::from(!entry.flags.has(BlobFlags::SCANNED));
+            around = around.union(&entry.bbox);
+        }
+        if unknown > 0 {
+            self.ctx.warn(format!(
+                "{}: the box of the data is not known, because {unknown} blobs were copied unread: the header has \
+                 none (`cat --force` looks at all blobs)",
+                self.output.path().display()
+            ));
+        }
+        let is_known = unknown == 0 && !around.is_empty();
+        self.header.set_bbox(is_known.then_some(around));
     }
 
     /// Appends the table of contents. Returns the position of the table, and the length of the file with it.

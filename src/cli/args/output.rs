@@ -6,7 +6,9 @@ use crate::commands::{HeaderOption, HeaderOptions, KeptField};
 use crate::engine::{Format, OutputOptions};
 use crate::file::WriteOptions;
 use crate::formats::TextFormat;
+use crate::geometry::parse_corners;
 use crate::io::OutputTarget;
+use crate::osm::Bbox;
 use crate::pbf::Compression;
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
@@ -90,6 +92,11 @@ pub struct WriteArgs {
     /// Set a header field, such as osmosis_replication_sequence_number=4711, or keep that of the input (KEY!); repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_header, hide_short_help = true)]
     pub output_header: Vec<HeaderOption>,
+    /// The bounding box in the header: that of all nodes (data), none, or LEFT,BOTTOM,RIGHT,TOP
+    ///
+    /// data needs a PBF file as output. Without the option, the box is that of the input, unless the command knows better.
+    #[arg(long, value_name = "BOX", value_parser = HeaderBox::parse, allow_hyphen_values = true, hide_short_help = true)]
+    set_bbox: Option<HeaderBox>,
     /// Also write an index into the header of every blob, for programs that use it; osmconvert does not read such files
     #[arg(long, hide_short_help = true)]
     pub blob_index: bool,
@@ -150,6 +157,11 @@ impl WriteArgs {
             },
             None => OutputTarget::Stdout,
         };
+        if write.box_of_data && (format != Format::Pbf || target == OutputTarget::Stdout) {
+            bail!(
+                "--set-bbox data needs a PBF file as output: only there the box can be written last"
+            );
+        }
         if format == Format::Pbf
             && target == OutputTarget::Stdout
             && std::io::stdout().is_terminal()
@@ -213,6 +225,7 @@ impl WriteArgs {
             verify: self.verify,
             toc: !self.no_index,
             blob_index: self.blob_index,
+            box_of_data: self.set_bbox == Some(HeaderBox::OfData),
             ..WriteOptions::default()
         };
         let spec = self.output_format.clone().unwrap_or_default();
@@ -226,6 +239,31 @@ impl WriteArgs {
             generator: self.generator.clone(),
             set: self.output_header.clone(),
             inherited: Conventions::current().inherited(),
+            bbox: match self.set_bbox {
+                None | Some(HeaderBox::OfData) => None,
+                Some(HeaderBox::Nothing) => Some(None),
+                Some(HeaderBox::Box(bbox)) => Some(Some(bbox)),
+            },
+        }
+    }
+}
+
+/// The bounding box in the header of an output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum HeaderBox {
+    OfData,
+    Nothing,
+    Box(Bbox),
+}
+
+impl HeaderBox {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "data" => Ok(Self::OfData),
+            "none" => Ok(Self::Nothing),
+            _ => parse_corners(text)
+                .map(Self::Box)
+                .map_err(|error| format!("expected data, none or LEFT,BOTTOM,RIGHT,TOP: {error}")),
         }
     }
 }
