@@ -260,3 +260,43 @@ fn a_large_change_file_passes_through_in_little_memory() {
         "{text} bytes each, {peak} at most: {stats}"
     );
 }
+
+#[test]
+fn changes_of_adjacent_extracts_give_the_same_in_any_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let object = |attributes: &str| {
+        format!("<node version='3' timestamp='2020-01-01T00:00:00Z' lat='1' lon='1' {attributes}/>")
+    };
+    let files = [
+        format!(
+            "<delete>{}</delete><create>{}</create>",
+            object("id='1'"),
+            object("id='2'")
+        ),
+        format!(
+            "<create>{}</create><modify>{}</modify>",
+            object("id='1'"),
+            object("id='2'")
+        ),
+        format!(
+            "<modify>{}</modify><delete>{}</delete>",
+            object("id='1'"),
+            object("id='3'")
+        ),
+    ];
+    let files: Vec<PathBuf> = ["a.osc", "b.osc", "c.osc"]
+        .iter()
+        .zip(&files)
+        .map(|(name, text)| osc(dir.path(), name, &format!("<osmChange>{text}</osmChange>")))
+        .collect();
+    let told = |order: [usize; 3]| {
+        let [one, two, three] = order.map(|index| &files[index]);
+        let run = run_ok(&[&"merge-changes", &"-s", &"--of-extracts", one, two, three]);
+        String::from_utf8(run.stdout).unwrap()
+    };
+    let first = told([0, 1, 2]);
+    assert!(first.contains("<modify>") && first.matches("<node").count() == 3);
+    for order in [[0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        assert_eq!(told(order), first, "{order:?}");
+    }
+}

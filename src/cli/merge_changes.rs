@@ -24,6 +24,11 @@ pub struct Args {
     /// Keep only the last change of each object: the highest version, or the latest time of equal versions
     #[arg(short, long)]
     simplify: bool,
+    /// With -s: the change files are those of several extracts for the same period, and their order has no meaning
+    ///
+    /// An object that left one extract and came into another, with the same version, still exists.
+    #[arg(long, requires = "simplify")]
+    of_extracts: bool,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
@@ -43,6 +48,7 @@ pub fn run(args: &Args) -> Result<Answer> {
                 output: output.target,
                 compression: text.compression,
                 simplify: args.simplify,
+                of_extracts: args.of_extracts,
                 generator,
             };
             let summary = merge_changes::run(&options, &ctx)?;

@@ -7,8 +7,8 @@ use crate::engine::headers::generator;
 use crate::error::{Error, Result};
 use crate::formats::{
     Batch, Change, ChangeAction, ChangeSet, DocumentHeader, EncodedText, OscText, Replication,
-    TextCompression, TextEncoder, TextFormat, TextOutput, read_change_files, read_change_state,
-    read_texts,
+    SameTime, TextCompression, TextEncoder, TextFormat, TextOutput, read_change_state,
+    read_changes, read_texts,
 };
 use crate::io::{Input, OutputTarget};
 use crate::runtime::{Context, parallel_classify_phase};
@@ -28,6 +28,10 @@ pub struct Options {
     /// Whether only the last change of each object is written: the change with the highest version and, for this
     /// version, the latest timestamp.
     pub simplify: bool,
+    /// With `simplify`: whether the change files are those of several extracts for the same period, so that their order
+    /// has no meaning. Of changes with equal version and time, a modification is written rather than a creation, and a
+    /// creation rather than a deletion: an object that left one extract and came into another still exists.
+    pub of_extracts: bool,
     /// The attribute `generator` of the output. If `None`, the name and version of this program.
     pub generator: Option<String>,
 }
@@ -40,6 +44,7 @@ impl Options {
             output,
             compression: TextCompression::None,
             simplify: false,
+            of_extracts: false,
             generator: None,
         }
     }
@@ -48,6 +53,7 @@ impl Options {
 setters!(Options {
     compression: TextCompression,
     simplify: bool,
+    of_extracts: bool,
     generator: Option<String>,
 });
 
@@ -160,7 +166,11 @@ fn simplify(options: &Options, mut merged: MergedOutput, ctx: &Context) -> Resul
     const CHANGES_PER_CHUNK: usize = 4096;
     let changes = {
         let _phase = ctx.phase("read changes", 0);
-        read_change_files(&options.inputs, ctx)?
+        let same_time = match options.of_extracts {
+            true => SameTime::Existing,
+            false => SameTime::LastRead,
+        };
+        read_changes(&options.inputs, same_time, ctx)?
     };
     merged.begin(options, changes.replication().clone())?;
     let phase = ctx.phase("write changes", 0);

@@ -52,7 +52,28 @@ impl Span {
     }
 }
 
+/// The change of an object that is kept if several have the same version and time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SameTime {
+    /// The last one in the order in which the files are read.
+    LastRead,
+    /// A modification rather than a creation, and a creation rather than a deletion, in whatever order the files are
+    /// read: they are those of extracts for the same period.
+    Existing,
+}
+
 impl Change {
+    /// The precedence of the action among changes of the same version and time, which the change files of adjacent
+    /// extracts have. An object that leaves one extract and comes into another was not deleted, and an object that comes
+    /// into one extract and is in another already was not created.
+    const fn precedence(&self) -> u8 {
+        match self.action {
+            ChangeAction::Delete => 0,
+            ChangeAction::Create => 1,
+            ChangeAction::Modify => 2,
+        }
+    }
+
     /// Whether the change deletes the object.
     pub fn is_deletion(&self) -> bool {
         self.action == ChangeAction::Delete
@@ -213,14 +234,18 @@ impl ChangeSet {
     }
 
     /// Sorts the changes into canonical order and keeps one per object: the highest version, of equal versions the
-    /// latest, of equal times the last in file order.
-    pub(super) fn sort_and_keep_newest(&mut self, ctx: &Context) {
+    /// latest, of equal times the one that `same_time` says.
+    pub(super) fn sort_and_keep_newest(&mut self, same_time: SameTime, ctx: &Context) {
         // The sort is stable: changes of one object keep the order in which they were read.
         sort_by(&mut self.changes, ctx, |one, other| one.key.cmp(&other.key));
         self.changes.dedup_by(|later, kept| {
             let same = later.key == kept.key;
-            // Of changes with equal rank, the one read last wins.
-            if same && later.rank() >= kept.rank() {
+            let precedence = |change: &Change| match same_time {
+                SameTime::LastRead => 0,
+                SameTime::Existing => change.precedence(),
+            };
+            let order = |change: &Change| (change.rank(), precedence(change));
+            if same && order(later) >= order(kept) {
                 *kept = *later;
             }
             same
@@ -505,7 +530,7 @@ mod tests {
             changes: changes.to_vec(),
             ..ChangeSet::default()
         };
-        set.sort_and_keep_newest(&Context::new(1));
+        set.sort_and_keep_newest(SameTime::LastRead, &Context::new(1));
         set.changes()[0].uid
     }
 

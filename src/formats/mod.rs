@@ -21,7 +21,7 @@ mod write_osc;
 mod write_xml;
 mod xml;
 
-pub use change_set::{Batch, Change, ChangeSet, DocumentHeader, Replication};
+pub use change_set::{Batch, Change, ChangeSet, DocumentHeader, Replication, SameTime};
 pub use changesets::{Changeset, Comment, read_changesets};
 pub(crate) use changesets::{changeset_header, holds_changesets};
 pub(crate) use checksum::{add_changeset, add_object};
@@ -45,11 +45,20 @@ use std::path::Path;
 /// Reads change files in the given order. Of several changes of an object, keeps the one with the highest version; of
 /// equal versions, the latest; of equal times, the last one read. A missing version or time counts as the highest.
 pub fn read_change_files<P: AsRef<Path>>(paths: &[P], ctx: &Context) -> Result<ChangeSet> {
+    read_changes(paths, SameTime::LastRead, ctx)
+}
+
+/// Reads change files as [`read_change_files`] does. Of equal versions and times, keeps the change that `same_time` says.
+pub(crate) fn read_changes<P: AsRef<Path>>(
+    paths: &[P],
+    same_time: SameTime,
+    ctx: &Context,
+) -> Result<ChangeSet> {
     let inputs = paths.iter().map(|path| Input::open(path.as_ref()));
     let inputs = inputs.collect::<Result<Vec<_>>>()?;
     let mut changes = read::read_all(&inputs, TextFormat::OsmChange, ctx)?;
     changes.note_replication(read::sidecar_state(paths));
-    changes.sort_and_keep_newest(ctx);
+    changes.sort_and_keep_newest(same_time, ctx);
     Ok(changes)
 }
 
@@ -75,7 +84,7 @@ pub fn read_osm_file(path: &Path) -> Result<ChangeSet> {
     };
     let ctx = Context::default();
     let mut objects = read::read_all(&[input], format, &ctx)?;
-    objects.sort_and_keep_newest(&ctx);
+    objects.sort_and_keep_newest(SameTime::LastRead, &ctx);
     Ok(objects)
 }
 
