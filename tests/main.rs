@@ -33,6 +33,7 @@ mod real_files;
 mod regressions;
 mod renumber;
 mod repack;
+mod round_trips;
 mod safety;
 mod soak;
 mod sort;

@@ -1,0 +1,150 @@
+//! Every file through every format and back: what this program writes under its second name equals what osmium writes,
+//! byte for byte for text, and what both read from it is the same.
+
+use crate::common::oracle::{osmium, real_files};
+use crate::common::{is_long, pbfhogg, world};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+
+/// The formats with options.
+const FORMATS: [&str; 20] = [
+    "pbf",
+    "osh.pbf",
+    "pbf,locations_on_ways=true",
+    "pbf,pbf_dense_nodes=false",
+    "pbf,pbf_compression=lz4,add_metadata=version+timestamp",
+    "osm",
+    "osh",
+    "osm.gz",
+    "osm,add_metadata=false",
+    "osm,add_metadata=uid+user",
+    "osm,locations_on_ways=true",
+    "osm,force_visible_flag=true",
+    "osm,xml_change_format=true",
+    "osc",
+    "opl",
+    "opl.bz2",
+    "opl,add_metadata=changeset+version",
+    "opl,locations_on_ways=true",
+    "debug",
+    "debug,add_crc32=true,color=true,add_metadata=timestamp",
+];
+
+/// Converts a file. Returns whether the program succeeded.
+fn cat(program: &mut Command, input: &Path, format: &str, output: &Path) -> bool {
+    let done = program
+        .arg("cat")
+        .arg(input)
+        .args(["-O", "--generator", "test", "-f", format, "-o"])
+        .arg(output)
+        .output();
+    done.expect("the program starts").status.success()
+}
+
+fn ours(input: &Path, format: &str, output: &Path) {
+    let done = cat(pbfhogg().arg("osmium"), input, format, output);
+    assert!(done, "{} to {format}", input.display());
+}
+
+fn theirs(input: &Path, format: &str, output: &Path) -> bool {
+    cat(&mut Command::new("osmium"), input, format, output)
+}
+
+/// The text of a file, decompressed. Sections of a change file that follow one another are joined: osmium ends them with
+/// each block. The box of the header is left out: osmium truncates it to 1e-7 degree, this program rounds it outwards.
+fn text(path: &Path) -> String {
+    let unpacked = match path.extension().and_then(|ending| ending.to_str()) {
+        Some("gz") => Command::new("zcat").arg(path).output().unwrap().stdout,
+        Some("bz2") => Command::new("bzcat").arg(path).output().unwrap().stdout,
+        _ => std::fs::read(path).unwrap(),
+    };
+    let text = String::from_utf8_lossy(&unpacked).into_owned();
+    let is_box = |line: &str| {
+        let numbers = line.trim().replace([',', ' ', '.', '-'], "");
+        line.starts_with("  <bounds")
+            || line.matches(',').count() == 2 && numbers.chars().all(|char| char.is_ascii_digit())
+    };
+    let lines = text.split_inclusive('\n');
+    let text: String = lines.filter(|line| !is_box(line)).collect();
+    ["create", "modify", "delete"]
+        .iter()
+        .fold(text, |text, section| {
+            text.replace(&format!("  </{section}>\n  <{section}>\n"), "")
+        })
+}
+
+fn check(input: &Path, format: &str, directory: &Path) {
+    let name = format.split(',').next().unwrap();
+    let file = |who: &str| directory.join(format!("{who}.{name}"));
+    let [mine, other] = ["ours", "theirs"].map(file);
+    ours(input, format, &mine);
+    assert!(theirs(input, format, &other), "{}", input.display());
+    let what = format!("{} as {format}", input.display());
+    if !name.ends_with("pbf") {
+        // Not `assert_eq`, which would print both files.
+        let (mine, other) = (text(&mine), text(&other));
+        let mut lines = mine.lines().zip(other.lines());
+        let first = lines.find(|(mine, other)| mine != other);
+        assert!(mine == other, "{what}: not what osmium writes: {first:?}");
+    }
+    if name == "debug" {
+        return;
+    }
+    // What both read from what this program wrote, and from what osmium wrote. osmium cannot read OPL with undefined
+    // locations, which it writes itself.
+    let all = "opl,locations_on_ways=true";
+    let mut back = Vec::new();
+    for file in [&mine, &other] {
+        let output = directory.join("back.opl");
+        ours(file, all, &output);
+        back.push(text(&output));
+        if theirs(file, all, &output) {
+            back.push(text(&output));
+        } else {
+            assert!(format == all, "{what}: osmium cannot read it");
+        }
+    }
+    let same = back.iter().all(|text| *text == back[0]);
+    assert!(same, "{what}: not read alike");
+}
+
+#[test]
+fn every_format_and_back_is_what_osmium_makes_of_it() {
+    if !osmium() {
+        return;
+    }
+    let made = tempfile::tempdir().unwrap();
+    let awkward = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/surface/inputs");
+    let names = [
+        "data.osm",
+        "history.osh",
+        "bare.opl",
+        "negative.opl",
+        "located.opl",
+        "unsorted.opl",
+    ];
+    let mut inputs: Vec<PathBuf> = names.iter().map(|name| awkward.join(name)).collect();
+    inputs.push(world(
+        made.path(),
+        if is_long() { "300000" } else { "3000" },
+    ));
+    // The smaller real files; all of them in the long version.
+    let limit = if is_long() { u64::MAX } else { 700_000 };
+    let is_small = |path: &PathBuf| path.metadata().is_ok_and(|file| file.len() < limit);
+    inputs.extend(real_files().into_iter().filter(is_small));
+    let jobs = inputs
+        .iter()
+        .flat_map(|input| FORMATS.map(|format| (input, format)));
+    let jobs = Mutex::new(jobs);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while let Some((input, format)) = { jobs.lock().unwrap().next() } {
+                    let directory = tempfile::tempdir().unwrap();
+                    check(input, format, directory.path());
+                }
+            });
+        }
+    });
+}
