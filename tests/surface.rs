@@ -341,6 +341,19 @@ fn difference(ours: &Outcome, theirs: &Outcome) -> String {
     text
 }
 
+/// Whether osmium is there, in the version whose behaviour the table and the document describe.
+fn osmium_is_as_described() -> bool {
+    if !crate::common::oracle::osmium() {
+        return false;
+    }
+    let version = Command::new("osmium").arg("--version").output().unwrap();
+    let is_known = String::from_utf8_lossy(&version.stdout).contains("osmium version 1.15.0");
+    if !is_known {
+        println!("the table is about osmium 1.15.0");
+    }
+    is_known
+}
+
 /// The keys of the rows in the document.
 fn keys_with_reasons() -> BTreeSet<String> {
     let document = include_str!("../reference/osmium-parity.md");
@@ -355,6 +368,9 @@ fn keys_with_reasons() -> BTreeSet<String> {
 
 #[test]
 fn the_second_name_follows_the_conventions_of_osmium() {
+    if !osmium_is_as_described() {
+        return;
+    }
     let inputs = tempfile::tempdir().unwrap();
     prepare(inputs.path());
     let lines = Mutex::new(table().into_iter());
@@ -414,7 +430,10 @@ fn options_of_manual(page: &Path) -> BTreeSet<String> {
 fn the_table_has_every_option_of_every_manual_page() {
     let lines = table();
     let mut missing = Vec::new();
-    let directory = std::fs::read_dir("/usr/share/man/man1").unwrap();
+    // Small systems have no manual pages.
+    let Ok(directory) = std::fs::read_dir("/usr/share/man/man1") else {
+        return;
+    };
     for entry in directory.map(|entry| entry.unwrap().path()) {
         let name = entry.file_name().unwrap().to_string_lossy().into_owned();
         let command = name
