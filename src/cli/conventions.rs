@@ -171,3 +171,15 @@ pub fn choose(mut args: Vec<OsString>) -> Vec<OsString> {
     let _ = COMMAND.set(command.unwrap_or_default().to_owned());
     args
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent_under_both_names() {
+        super::super::Cli::command().debug_assert();
+        with_stdin(super::super::Cli::command()).debug_assert();
+    }
+}

@@ -25,11 +25,12 @@ use std::process::{Child, ChildStdin, Command, Stdio};
   pbfhogg show -o -t relation berlin.osm.pbf")]
 pub struct Args {
     /// Input file; - is standard input
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", index = 1)]
     input: PathBuf,
     /// Ids: n17 w42 r111
     #[arg(
         value_name = "ID",
+        index = 2,
         allow_negative_numbers = true,
         conflicts_with = "kinds"
     )]
