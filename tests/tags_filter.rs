@@ -125,7 +125,7 @@ fn is_area(object: &Object) -> bool {
 type Test = fn(&Object) -> bool;
 
 /// Expressions, and the test that is equivalent to them.
-const QUESTIONS: [(&[&str], Test); 9] = [
+const QUESTIONS: [(&[&str], Test); 13] = [
     (&["highway"], |object| has(object, "highway")),
     (&["*a*=*e*"], |object| {
         any_tag(object, |key, value| {
@@ -158,6 +158,29 @@ const QUESTIONS: [(&[&str], Test); 9] = [
     (&["empty=", "id=zero, large"], |object| {
         is(object, "empty", "") || is(object, "id", "zero") || is(object, "id", "large")
     }),
+    (&["@version>1"], |object| {
+        object.version.is_some_and(|version| version > 1)
+    }),
+    (
+        &["wn/@timestamp<=2017-07 @uid!=5,7", "r/@changeset<5000"],
+        |object| {
+            let uid = object.uid.filter(|uid| *uid != 0);
+            match object.kind {
+                Kind::Node | Kind::Way => {
+                    // The first second of August 2017.
+                    object.timestamp.is_some_and(|time| time < 1_501_545_600)
+                        && uid.is_some_and(|uid| uid != 5 && uid != 7)
+                }
+                Kind::Relation => object.changeset.is_some_and(|changeset| changeset < 5000),
+            }
+        },
+    ),
+    (&["*=* @user!=mapper", "@user=mapp*"], |object| {
+        let user = object.user.as_deref();
+        !object.tags.is_empty() && user.is_some_and(|user| user != "mapper")
+            || user.is_some_and(|user| user.starts_with("mapp"))
+    }),
+    (&["@user=nobody of this name"], |_| false),
 ];
 
 /// The objects that a filter must keep: all versions of matching objects and of the objects that they refer to, or with

@@ -55,6 +55,8 @@ pub struct Conventions {
     pub creates_version_1: bool,
     /// Whether `tags-filter` treats the objects of a change file like all others.
     pub filters_changes_as_data: bool,
+    /// Whether `@version>1` in an expression is a key, and not a condition on the metadata.
+    pub only_tag_expressions: bool,
     /// The header fields that a command takes over from its input.
     inherited: fn(command: &str) -> InheritedFields,
 }
@@ -80,6 +82,7 @@ const PBFHOGG: Conventions = Conventions {
     always_colors: false,
     creates_version_1: false,
     filters_changes_as_data: false,
+    only_tag_expressions: false,
     inherited: |_| InheritedFields::All,
 };
 
@@ -105,6 +108,7 @@ const OSMIUM: Conventions = Conventions {
     always_colors: true,
     creates_version_1: true,
     filters_changes_as_data: true,
+    only_tag_expressions: true,
     inherited: |command| match command {
         "apply-changes" | "derive-changes" | "extract" | "merge" | "merge-changes" => {
             InheritedFields::Needed

@@ -6,23 +6,39 @@ use crate::commands::tags_filter::{self, Options, changes};
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 
-/// Keep the objects with certain tags, and what they refer to
+/// Keep the objects with certain tags or metadata, and what they refer to
 ///
-/// An object is kept if one of the expressions matches one of its tags. The members of kept relations and the nodes of
-/// kept ways are kept, too, recursively, unless -R is given.
+/// An object is kept if one of the expressions matches it. The members of kept relations and the nodes of kept ways are
+/// kept, too, recursively, unless -R is given.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg tags-filter berlin.osm.pbf w/highway -o streets.osm.pbf
   pbfhogg tags-filter -R berlin.osm.pbf n/amenity=pub,bar 'n/addr:*' -o places.osm.pbf
   pbfhogg tags-filter berlin.osm.pbf a/building -t -o buildings.osm.pbf
   pbfhogg tags-filter -i -R berlin.osm.pbf 'note*' -o without-notes.osm.pbf
+  pbfhogg tags-filter -R berlin.osm.pbf 'nwr/shop @timestamp>=2024' -f opl
 
 Expressions:
   highway               any object with the key highway
   n/amenity=pub,bar     nodes with one of these values
   wr/highway!=primary   ways and relations with another value
   name=*Paris           a value that contains Paris; addr:* a key that begins with addr:
-  a/building            closed ways of four nodes or more, multipolygons and boundaries")]
+  a/building            closed ways of four nodes or more, multipolygons and boundaries
+  r/type=multipolygon   relations of this type
+  @version>1            a condition on version, timestamp, changeset, uid or user, with = != < <= >
+                        or >=; an object without the attribute does not match
+  @timestamp=2024-05    a time is a year, a month, a day, a minute or a second
+  @user=ann,bob         one of these users; * works as in values
+  w/highway @version>1 @uid!=5
+                        all of it: a tag, then conditions, with spaces between
+
+What is kept:
+           objects that match   others   what the kept objects refer to
+  default  yes                  no       yes
+  -t       yes                  no       yes, without tags
+  -R       yes                  no       no
+  -i       no                   yes      yes
+  -i -R    no                   yes      no")]
 pub struct Args {
     /// Input file; - is standard input
     #[arg(value_name = "FILE")]

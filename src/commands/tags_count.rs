@@ -2,11 +2,11 @@
 
 mod table;
 
+use crate::engine::block_matcher::BlockMatcher;
 use crate::engine::input;
-use crate::engine::tag_match::BlockMatcher;
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPass, BlobPlan, PlanNeeds};
-use crate::osm::{KindSet, ObjectKind, TagExpression, TagFilter};
+use crate::osm::{KindSet, ObjectExpression, ObjectFilter, ObjectKind};
 use crate::pbf::{BlobEntry, Block, StringTable};
 use crate::runtime::{Context, sort_by};
 use rustc_hash::FxHashMap;
@@ -22,7 +22,7 @@ pub struct Options {
     pub input: PathBuf,
     /// The keys and tags to count: an expression without a value counts keys, an expression with a value counts tags.
     /// If there is no expression, all keys are counted.
-    pub expressions: Vec<TagExpression>,
+    pub expressions: Vec<ObjectExpression>,
     /// The kinds of objects whose tags are counted.
     pub kinds: KindSet,
     /// The minimum count, inclusive, of the keys and tags in the result.
@@ -52,7 +52,7 @@ impl Options {
 }
 
 setters!(Options {
-    expressions: Vec<TagExpression>,
+    expressions: Vec<ObjectExpression>,
     kinds: KindSet,
     min_count: u64,
     max_count: u64,
@@ -109,16 +109,21 @@ pub struct Summary {
 /// # Errors
 ///
 /// - The input cannot be opened or read, or is damaged ([details](crate::commands#errors)).
-/// - An expression applies to areas ([`TagExpression::areas`]).
+/// - An expression applies to areas ([`ObjectExpression::areas`]), or has a condition on metadata.
 /// - The counts exceed [`Options::max_memory`], and a temporary file cannot be created, written or read.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
+    if options.expressions.iter().any(|one| one.areas) {
+        let cause =
+            "counts of tags do not tell areas from other ways and relations: use wr/ instead of a/";
+        return Err(Error::Usage(cause.into()));
+    }
     if options
         .expressions
         .iter()
-        .any(|expression| expression.areas)
+        .any(|one| !one.metadata.is_empty())
     {
         let cause =
-            "counts of tags do not tell areas from other ways and relations: use wr/ instead of a/";
+            "counts of tags do not look at metadata: filter the file with tags-filter -R first";
         return Err(Error::Usage(cause.into()));
     }
     ctx.expect_phases(1);
@@ -174,23 +179,21 @@ struct Scratch {
 
 struct Counter {
     /// The expressions without a value, which count keys; `None` if every key is counted.
-    keys: Option<TagFilter>,
+    keys: Option<ObjectFilter>,
     /// The expressions with a value, which count tags.
-    tags: TagFilter,
+    tags: ObjectFilter,
     kinds: KindSet,
 }
 
 impl Counter {
     fn new(options: &Options) -> Self {
-        let (tags, keys): (Vec<_>, Vec<_>) = options
-            .expressions
-            .iter()
-            .cloned()
-            .partition(|expression| expression.has_value);
+        let has_value = |one: &ObjectExpression| one.tag.as_ref().is_some_and(|tag| tag.has_value);
+        let expressions = options.expressions.iter().cloned();
+        let (tags, keys): (Vec<_>, Vec<_>) = expressions.partition(has_value);
         let all_keys = options.expressions.is_empty();
         Self {
-            keys: (!all_keys).then(|| TagFilter::new(keys)),
-            tags: TagFilter::new(tags),
+            keys: (!all_keys).then(|| ObjectFilter::new(keys)),
+            tags: ObjectFilter::new(tags),
             kinds: options.kinds,
         }
     }

@@ -2,17 +2,17 @@
 
 pub mod changes;
 
+use crate::engine::block_matcher::BlockMatcher;
 use crate::engine::filter::{BlobDecision, FilterJob, select_by_id, write_selected};
 use crate::engine::references::{each_once, referenced};
 use crate::engine::scan::Scan;
 use crate::engine::sink::WriteSummary;
-use crate::engine::tag_match::BlockMatcher;
 use crate::engine::{OutputOptions, Selected, Selection, input};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds};
 use crate::index::{IdSet, IdSets};
 use crate::io::OpenOutput;
-use crate::osm::{KindSet, ObjectId, ObjectKind, TagExpression, TagFilter};
+use crate::osm::{KindSet, ObjectExpression, ObjectFilter, ObjectId, ObjectKind};
 use crate::pbf::{BlobEntry, Block, StringTable};
 use crate::runtime::Context;
 use serde::Serialize;
@@ -25,7 +25,7 @@ pub struct Options {
     /// The input file; `-` is standard input. [`changes::run`] reads a change file.
     pub input: PathBuf,
     /// The expressions. An object that matches at least one of them is kept.
-    pub expressions: Vec<TagExpression>,
+    pub expressions: Vec<ObjectExpression>,
     /// Whether the objects that match none of the expressions are kept instead.
     pub invert: bool,
     /// Whether the objects that the matching objects refer to are left out.
@@ -40,7 +40,7 @@ impl Options {
     /// The options with the given required values. The objects that matching objects refer to are written, too.
     pub fn new(
         input: impl Into<PathBuf>,
-        expressions: Vec<TagExpression>,
+        expressions: Vec<ObjectExpression>,
         output: OutputOptions,
     ) -> Self {
         Self {
@@ -93,7 +93,7 @@ pub struct Summary {
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(if options.omit_referenced { 1 } else { 4 });
     let filter = Filter {
-        tags: TagFilter::new(options.expressions.iter().cloned()),
+        objects: ObjectFilter::new(options.expressions.iter().cloned()),
         invert: options.invert,
     };
     let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
@@ -106,14 +106,14 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 }
 
 struct Filter {
-    tags: TagFilter,
+    objects: ObjectFilter,
     invert: bool,
 }
 
 impl Filter {
     /// The decision about a blob by the kinds of its objects.
     fn decide_by_kinds(&self, kinds: KindSet) -> BlobDecision {
-        match kinds.intersection(self.tags.kinds()).is_empty() {
+        match kinds.intersection(self.objects.kinds()).is_empty() {
             true if self.invert => BlobDecision::Copy,
             true => BlobDecision::Drop,
             false => BlobDecision::Visit,
@@ -122,7 +122,7 @@ impl Filter {
 
     /// The decision about a blob by its strings.
     fn decide_by_strings(&self, strings: &StringTable<'_>) -> BlobDecision {
-        match BlockMatcher::new(&self.tags, strings).cannot_match() {
+        match BlockMatcher::new(&self.objects, strings).cannot_match() {
             true if self.invert => BlobDecision::Copy,
             true => BlobDecision::Drop,
             false => BlobDecision::Visit,
@@ -136,10 +136,9 @@ impl Filter {
         block: &Block<'_>,
         mut take: impl FnMut(bool, &crate::pbf::ElementView<'_>) -> Result<(), FormatError>,
     ) -> Result<(), FormatError> {
-        let matcher = BlockMatcher::new(&self.tags, &block.strings);
-        block.for_each_object(|object| {
-            let kept = matcher.matches(&object)? != self.invert;
-            take(kept, &object)
+        let matcher = BlockMatcher::new(&self.objects, &block.strings);
+        matcher.for_each(block, |matches, object| {
+            take(matches != self.invert, object)
         })
     }
 

@@ -1,6 +1,7 @@
 //! The components that commands share: opening inputs, passes over blobs, selections of objects, following references,
 //! merging sorted files, and the sink that writes a file.
 
+pub(crate) mod block_matcher;
 pub(crate) mod block_packer;
 pub(crate) mod element_writer;
 pub(crate) mod filter;
@@ -15,7 +16,6 @@ pub(crate) mod scan;
 pub(crate) mod shards;
 pub(crate) mod sink;
 pub(crate) mod sort;
-pub(crate) mod tag_match;
 pub(crate) mod text_sink;
 
 pub(crate) use block_packer::Encoders;

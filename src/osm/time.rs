@@ -1,4 +1,5 @@
 use jiff::Timestamp;
+use std::ops::RangeInclusive;
 
 /// Formats seconds since 1970 as ISO 8601 in UTC, as OSM files do: `2026-11-20T00:00:00Z`. A time that [`Timestamp`]
 /// cannot represent becomes `@` and the seconds.
@@ -36,6 +37,27 @@ pub fn parse_moment(text: &str) -> Option<i64> {
         _ => "Z",
     };
     parse_timestamp(text).or_else(|| parse_timestamp(&format!("{text}{rest}")))
+}
+
+/// Parses a time as [`parse_moment`] does, and returns all seconds that it stands for: those of a whole year, month, day
+/// or minute, or a single second.
+pub fn parse_period(text: &str) -> Option<RangeInclusive<i64>> {
+    let text = text.trim();
+    let start = parse_moment(text)?;
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    let month = |year: i64, month: i64| parse_moment(&format!("{year:04}-{month:02}"));
+    let end = match (is_number, text.len()) {
+        (_, 4) => month(text.parse::<i64>().ok()? + 1, 1)?,
+        (false, 7) => {
+            let (year, number) = text.split_once('-')?;
+            let (year, number) = (year.parse::<i64>().ok()?, number.parse::<i64>().ok()?);
+            month(year + number / 12, number % 12 + 1)?
+        }
+        (false, 10) | (true, 8) => start + 86_400,
+        (false, 16) => start + 60,
+        _ => start + 1,
+    };
+    Some(start..=end - 1)
 }
 
 #[cfg(test)]
@@ -83,5 +105,31 @@ mod tests {
         ] {
             assert_eq!(parse_moment(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_period_has_all_seconds_of_what_was_written() {
+        for (text, start, end) in [
+            ("2016", "2016-01-01T00:00:00Z", "2016-12-31T23:59:59Z"),
+            ("2016-02", "2016-02-01T00:00:00Z", "2016-02-29T23:59:59Z"),
+            ("2016-12", "2016-12-01T00:00:00Z", "2016-12-31T23:59:59Z"),
+            ("2016-02-29", "2016-02-29T00:00:00Z", "2016-02-29T23:59:59Z"),
+            ("20160229", "2016-02-29T00:00:00Z", "2016-02-29T23:59:59Z"),
+            (
+                "2016-01-01T10:30",
+                "2016-01-01T10:30:00Z",
+                "2016-01-01T10:30:59Z",
+            ),
+            (
+                "2016-01-01T10:30:05Z",
+                "2016-01-01T10:30:05Z",
+                "2016-01-01T10:30:05Z",
+            ),
+            ("1451606400", "2016-01-01T00:00:00Z", "2016-01-01T00:00:00Z"),
+        ] {
+            let expected = parse_timestamp(start).unwrap()..=parse_timestamp(end).unwrap();
+            assert_eq!(parse_period(text), Some(expected), "{text}");
+        }
+        assert_eq!(parse_period("2016-13"), None);
     }
 }

@@ -9,7 +9,7 @@ use pbfhogg::OutputOptions;
 use pbfhogg::commands::{check, sort};
 use pbfhogg::formats::{read_change_files, read_osm_file};
 use pbfhogg::geometry::AreaIndex;
-use pbfhogg::osm::TagFilter;
+use pbfhogg::osm::{ObjectExpression, ObjectFilter};
 use pbfhogg::pbf::{
     Blob, BlobEntry, BlobHeader, BlobKind, Block, Compression, Compressor, Decompressor, Element,
     HeaderBlock, Info, InfoFields, Toc, clean_block, decode_blob_index, encode_blob_index,
@@ -403,10 +403,10 @@ fn tag_expression(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return;
     };
-    let Ok(expressions) = TagFilter::parse_lines(text) else {
+    let Ok(expressions) = ObjectExpression::parse_lines(text, ObjectExpression::parse) else {
         return;
     };
-    let filter = TagFilter::new(expressions);
+    let filter = ObjectFilter::new(expressions);
     for key in ["highway", "", "a*b", text] {
         for expression in filter.with_key(key) {
             let _ = expression.matches_value(text);
@@ -415,8 +415,8 @@ fn tag_expression(bytes: &[u8]) {
 }
 
 fn tag_expressions() -> Vec<Vec<u8>> {
-    let text =
-        "nw/highway=primary,secondary\nr/type!=route\n*name*\n# a comment\nwr/addr:*=1,2*\nhighway";
+    let text = "nw/highway=primary,secondary\nr/type!=route\n*name*\n# a comment\nwr/addr:*=1,2*\nhighway\n\
+        @version>1\nw/shop @timestamp<=2024-02 @user!=a,b\n@uid=5 @changeset!=1,2";
     vec![text.as_bytes().to_vec()]
 }
 

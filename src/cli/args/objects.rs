@@ -1,9 +1,10 @@
 //! Arguments that choose objects by kind, by tags or by id.
 
 use crate::cli::complain;
+use crate::cli::conventions::Conventions;
 use crate::commands::IdSource;
 use crate::index::IdSets;
-use crate::osm::{KindSet, ObjectKind, TagExpression, TagFilter, parse_object_ids};
+use crate::osm::{KindSet, ObjectExpression, ObjectKind, parse_object_ids};
 use anyhow::{Result, anyhow};
 use clap::Args;
 use clap::ValueEnum;
@@ -102,7 +103,7 @@ impl ChangesetKindArgs {
     }
 }
 
-/// The tags that a command looks for.
+/// The objects or tags that a command looks for.
 #[derive(Debug, Args)]
 pub struct ExpressionArgs {
     /// Expressions: [nwra/]key[=value], != for other values, * at either end of key or value, several
@@ -116,16 +117,20 @@ pub struct ExpressionArgs {
 
 impl ExpressionArgs {
     /// Parses the expressions, those in files first. An error in a file names the file and the line.
-    pub fn parse(&self) -> Result<Vec<TagExpression>> {
+    pub fn parse(&self) -> Result<Vec<ObjectExpression>> {
+        let parse = match Conventions::current().only_tag_expressions {
+            true => ObjectExpression::parse_tag,
+            false => ObjectExpression::parse,
+        };
         let mut expressions = Vec::new();
         for path in &self.expression_files {
             let text = std::fs::read_to_string(path)
                 .map_err(|error| anyhow!("{}: cannot read: {error}", path.display()))?;
-            let lines = TagFilter::parse_lines(&text);
+            let lines = ObjectExpression::parse_lines(&text, parse);
             expressions.extend(lines.map_err(|cause| crate::Error::file(path, cause))?);
         }
         for text in &self.expressions {
-            expressions.push(TagExpression::parse(text).map_err(anyhow::Error::msg)?);
+            expressions.push(parse(text).map_err(anyhow::Error::msg)?);
         }
         Ok(expressions)
     }

@@ -3,13 +3,14 @@
 
 use super::Options;
 use crate::engine::Format;
+use crate::engine::block_matcher::holds;
 use crate::engine::headers::generator;
 use crate::error::Result;
 use crate::formats::{
     Batch, ChangeAction, OscText, TextCompression, TextOutput, read_change_files,
 };
 use crate::index::IdSets;
-use crate::osm::{ObjectId, ObjectKind, TagExpression, TagFilter};
+use crate::osm::{ObjectExpression, ObjectFilter, ObjectId, ObjectKind};
 use crate::pbf::{List, Object, ObjectBody};
 use crate::runtime::Context;
 use serde::Serialize;
@@ -45,7 +46,7 @@ pub struct ChangesSummary {
 /// - The input is not OsmChange, or has more than 4 GB of distinct text, or more tags or references than 32 bits can
 ///   count.
 pub fn run(options: &Options, ctx: &Context) -> Result<ChangesSummary> {
-    let filter = TagFilter::new(options.expressions.iter().cloned());
+    let filter = ObjectFilter::new(options.expressions.iter().cloned());
     let set = read_change_files(std::slice::from_ref(&options.input), ctx)?;
     let batch = Batch::new(
         &set,
@@ -119,14 +120,16 @@ fn id_of(object: &Object<'_>) -> ObjectId {
     }
 }
 
-fn matches(filter: &TagFilter, object: &Object<'_>) -> bool {
-    let applies_to = |expression: &TagExpression| {
-        expression.kinds.contains(object.kind()) || (expression.areas && is_area(object))
+fn matches(filter: &ObjectFilter, object: &Object<'_>) -> bool {
+    let applies = |expression: &ObjectExpression| {
+        let is_kind = expression.kinds.contains(object.kind());
+        (is_kind || (expression.areas && is_area(object))) && holds(expression, &object.info)
     };
-    object.tags.iter().any(|(key, value)| {
-        let mut expressions = filter.with_key(key);
-        expressions.any(|expression| expression.matches_value(value) && applies_to(expression))
-    })
+    filter.without_tag().any(applies)
+        || object.tags.iter().any(|(key, value)| {
+            let mut expressions = filter.with_key(key);
+            expressions.any(|expression| expression.matches_value(value) && applies(expression))
+        })
 }
 
 fn is_area(object: &Object<'_>) -> bool {

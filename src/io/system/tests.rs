@@ -7,7 +7,7 @@ use crate::engine::{Format, OutputOptions};
 use crate::error::Result;
 use crate::formats::{TextCompression, TextFormat, TextOptions};
 use crate::geometry::parse_bbox;
-use crate::osm::TagExpression;
+use crate::osm::ObjectExpression;
 use crate::runtime::{Context, IoMode};
 use rustix::io::Errno;
 use std::fs;
@@ -111,7 +111,7 @@ impl Bench {
                 apply_changes::run(&options, &ctx).map(drop)
             }
             Job::TagsFilter => {
-                let expressions = vec![TagExpression::parse("highway=primary").unwrap()];
+                let expressions = vec![ObjectExpression::parse("highway=primary").unwrap()];
                 let options = tags_filter::Options::new(self.base(), expressions, output);
                 tags_filter::run(&options, &ctx).map(drop)
             }

@@ -1,0 +1,168 @@
+//! Matches expressions against the objects of a block. Each string of the block is compared with the keys of the
+//! expressions once, not once per object.
+
+use crate::error::FormatError;
+use crate::osm::{MetadataCondition, MetadataNumber, ObjectExpression, ObjectFilter, ObjectKind};
+use crate::pbf::{Block, ElementView, Info, StringTable};
+
+/// An [`ObjectFilter`], prepared for the strings of one block.
+pub(crate) struct BlockMatcher<'b> {
+    filter: &'b ObjectFilter,
+    strings: &'b StringTable<'b>,
+    /// For each string the index in `expressions`, plus one, of the list of expressions that accept the string as key;
+    /// 0 if no expression does.
+    by_key: Vec<u32>,
+    /// For each string that an expression accepts as key, the list of these expressions.
+    expressions: Vec<Vec<&'b ObjectExpression>>,
+}
+
+impl<'b> BlockMatcher<'b> {
+    pub(crate) fn new(filter: &'b ObjectFilter, strings: &'b StringTable<'b>) -> Self {
+        let mut matcher = Self {
+            filter,
+            strings,
+            by_key: vec![0; strings.len()],
+            expressions: Vec::new(),
+        };
+        for (key, slot) in strings.iter().zip(&mut matcher.by_key) {
+            let expressions: Vec<_> = filter.with_key(key).collect();
+            if !expressions.is_empty() {
+                matcher.expressions.push(expressions);
+                *slot = matcher.expressions.len() as u32;
+            }
+        }
+        matcher
+    }
+
+    /// Whether no object of the block can match: for each expression, the block has no string that matches the key, or
+    /// none that matches the value, or none that matches the name of a user.
+    pub(crate) fn cannot_match(&self) -> bool {
+        let has = |accepts: &dyn Fn(&str) -> bool| self.strings.iter().any(accepts);
+        let has_user = |condition: &MetadataCondition| match condition {
+            MetadataCondition::Number { .. } => true,
+            MetadataCondition::User { name, is_negated } => {
+                has(&|user| name.matches(user) != *is_negated)
+            }
+        };
+        let has_users = |one: &ObjectExpression| one.metadata.iter().all(has_user);
+        let has_value = |one: &ObjectExpression| has(&|value| one.matches_value(value));
+        let mut with_key = self.expressions.iter().flatten();
+        let can_match = with_key.any(|one| has_value(one) && has_users(one))
+            || self.filter.without_tag().any(has_users);
+        !can_match
+    }
+
+    /// Calls `take` with each object of `block`, in file order, and with whether at least one expression matches the
+    /// object. Fails if a tag refers to a string that the block does not have.
+    pub(crate) fn for_each(
+        &self,
+        block: &Block<'_>,
+        mut take: impl FnMut(bool, &ElementView<'_>) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
+        if !self.filter.needs_metadata() {
+            return block.for_each_object(|object| {
+                let matches = self.matches(&object, || Ok(Info::EMPTY))?;
+                take(matches, &object)
+            });
+        }
+        let mut objects = block.cursor();
+        while let Some(object) = objects.next()? {
+            let info = || Info::resolve(&object.info()?, &block.units, self.strings);
+            let view = object.view();
+            take(self.matches(&view, info)?, &view)?;
+        }
+        Ok(())
+    }
+
+    /// Whether at least one expression matches the object, whose metadata is that of `info`.
+    fn matches<'i>(
+        &self,
+        object: &ElementView<'_>,
+        info: impl Fn() -> Result<Info<'i>, FormatError>,
+    ) -> Result<bool, FormatError> {
+        for expression in self.filter.without_tag() {
+            if self.applies_to(expression, object)? && holds(expression, &info()?) {
+                return Ok(true);
+            }
+        }
+        if self.expressions.is_empty() {
+            return Ok(false);
+        }
+        let mut broken = None;
+        let found = object.any_tag(|key, value| {
+            let found = self.tag_matches(object, key, value, &info);
+            found.unwrap_or_else(|error| {
+                broken = Some(error);
+                true
+            })
+        })?;
+        broken.map_or(Ok(found), Err)
+    }
+
+    #[inline]
+    fn tag_matches<'i>(
+        &self,
+        object: &ElementView<'_>,
+        key: u64,
+        value: u64,
+        info: impl Fn() -> Result<Info<'i>, FormatError>,
+    ) -> Result<bool, FormatError> {
+        let number = match self.by_key.get(key as usize) {
+            Some(0) => return Ok(false),
+            Some(number) => *number as usize,
+            None => return self.strings.check(key).map(|()| false),
+        };
+        let value = self.strings.get(value)?;
+        for expression in self.expressions.get(number - 1).into_iter().flatten() {
+            if expression.matches_value(value)
+                && self.applies_to(expression, object)?
+                && (expression.metadata.is_empty() || holds(expression, &info()?))
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn applies_to(
+        &self,
+        expression: &ObjectExpression,
+        object: &ElementView<'_>,
+    ) -> Result<bool, FormatError> {
+        if expression.kinds.contains(object.kind) {
+            return Ok(true);
+        }
+        match object.kind {
+            _ if !expression.areas => Ok(false),
+            ObjectKind::Node => Ok(false),
+            ObjectKind::Way => object.is_closed(4),
+            ObjectKind::Relation => object.any_tag(|key, value| {
+                let text = |index| self.strings.get(index).unwrap_or_default();
+                text(key) == "type" && matches!(text(value), "multipolygon" | "boundary")
+            }),
+        }
+    }
+}
+
+/// Whether the conditions of an expression hold for the metadata of an object.
+pub(crate) fn holds(expression: &ObjectExpression, info: &Info<'_>) -> bool {
+    expression.metadata.iter().all(|condition| match condition {
+        MetadataCondition::Number {
+            attribute,
+            ranges,
+            is_negated,
+        } => {
+            let number = match attribute {
+                MetadataNumber::Version => info.version.map(i64::from),
+                MetadataNumber::Timestamp => info.timestamp,
+                MetadataNumber::Changeset => info.changeset,
+                MetadataNumber::Uid => info.uid.map(i64::from),
+            };
+            let is_in = |number| ranges.iter().any(|range| range.contains(&number));
+            number.is_some_and(|number| is_in(number) != *is_negated)
+        }
+        MetadataCondition::User { name, is_negated } => info
+            .user
+            .is_some_and(|user| name.matches(user) != *is_negated),
+    })
+}

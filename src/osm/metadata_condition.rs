@@ -1,0 +1,193 @@
+//! Conditions on the metadata of objects, as expressions have them: `@version>1`, `@timestamp>=2024-05`, `@user=a,b`.
+
+use super::string_matcher::StringMatcher;
+use super::time::parse_period;
+use std::ops::RangeInclusive;
+
+/// An attribute of the metadata that is a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetadataNumber {
+    /// The version.
+    Version,
+    /// The timestamp, in seconds since 1970.
+    Timestamp,
+    /// The id of the changeset.
+    Changeset,
+    /// The id of the user.
+    Uid,
+}
+
+/// A condition on an attribute of the metadata. It does not hold for an object without the attribute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MetadataCondition {
+    /// A number is in one of some ranges, or in none of them.
+    Number {
+        /// The attribute.
+        attribute: MetadataNumber,
+        /// The ranges.
+        ranges: Vec<RangeInclusive<i64>>,
+        /// Whether the number is in none of the ranges.
+        is_negated: bool,
+    },
+    /// The name of the user matches a pattern, or does not match it.
+    User {
+        /// The pattern.
+        name: StringMatcher,
+        /// Whether the name does not match.
+        is_negated: bool,
+    },
+}
+
+/// The operators, each before those that it begins with.
+const OPERATORS: [&str; 6] = ["<=", ">=", "!=", "<", ">", "="];
+
+/// The names of the attributes; `None` stands for the name of the user.
+const ATTRIBUTES: [(&str, Option<MetadataNumber>); 5] = [
+    ("version", Some(MetadataNumber::Version)),
+    ("timestamp", Some(MetadataNumber::Timestamp)),
+    ("changeset", Some(MetadataNumber::Changeset)),
+    ("uid", Some(MetadataNumber::Uid)),
+    ("user", None),
+];
+
+/// The start of a condition in an expression.
+struct Head {
+    attribute: Option<MetadataNumber>,
+    operator: &'static str,
+    /// The length of the attribute and the operator.
+    len: usize,
+}
+
+impl Head {
+    /// The condition that begins with `text`; `None` if `text` does not begin with an attribute and an operator.
+    fn parse(text: &str) -> Option<Self> {
+        let rest = text.strip_prefix('@')?;
+        let (attribute, rest) = ATTRIBUTES
+            .iter()
+            .find_map(|(name, attribute)| Some((*attribute, rest.strip_prefix(name)?)))?;
+        let rest = rest.trim_start();
+        let operator = OPERATORS.into_iter().find(|one| rest.starts_with(one))?;
+        let len = text.len() - rest.len() + operator.len();
+        Some(Self {
+            attribute,
+            operator,
+            len,
+        })
+    }
+}
+
+impl MetadataCondition {
+    /// Takes the conditions from the end of an expression. Returns the text before them.
+    pub(super) fn split(text: &str) -> Result<(&str, Vec<Self>), String> {
+        let is_start = |at: &usize| *at == 0 || text[..*at].ends_with(char::is_whitespace);
+        let starts: Vec<(usize, Head)> = text
+            .match_indices('@')
+            .map(|(at, _)| at)
+            .filter(is_start)
+            .filter_map(|at| Some((at, Head::parse(text.get(at..)?)?)))
+            .collect();
+        let tag = &text[..starts.first().map_or(text.len(), |(at, _)| *at)];
+        if tag.starts_with('@') && tag.contains(['<', '>']) {
+            let known = ATTRIBUTES.map(|(name, _)| format!("@{name}")).join(", ");
+            return Err(format!("the attributes are {known}"));
+        }
+        let ends = starts.iter().skip(1).map(|(at, _)| *at);
+        let ends = ends.chain([text.len()]);
+        let conditions = starts.iter().zip(ends).map(|((at, head), end)| {
+            let value = text.get(at + head.len..end).unwrap_or_default();
+            Self::parse(head, value.trim())
+        });
+        Ok((tag, conditions.collect::<Result<_, _>>()?))
+    }
+
+    fn parse(head: &Head, value: &str) -> Result<Self, String> {
+        let is_negated = head.operator == "!=";
+        let Some(attribute) = head.attribute else {
+            if !matches!(head.operator, "=" | "!=") {
+                return Err(format!(
+                    "a user name is compared with = or !=, not {}",
+                    head.operator
+                ));
+            }
+            let name = StringMatcher::parse(value)?;
+            return Ok(Self::User { name, is_negated });
+        };
+        let range = |value: &str| attribute.parse(value);
+        let ranges = match head.operator {
+            "<" => vec![i64::MIN..=range(value)?.start().saturating_sub(1)],
+            "<=" => vec![i64::MIN..=*range(value)?.end()],
+            ">" => vec![range(value)?.end().saturating_add(1)..=i64::MAX],
+            ">=" => vec![*range(value)?.start()..=i64::MAX],
+            _ => value.split(',').map(range).collect::<Result<_, _>>()?,
+        };
+        Ok(Self::Number {
+            attribute,
+            ranges,
+            is_negated,
+        })
+    }
+}
+
+impl MetadataNumber {
+    /// The numbers that a value in an expression stands for: one, or the seconds of a time.
+    fn parse(self, value: &str) -> Result<RangeInclusive<i64>, String> {
+        let value = value.trim();
+        match self {
+            Self::Timestamp => parse_period(value).ok_or_else(|| {
+                format!("'{value}' is not a time like 2024, 2024-05-31 or 2024-05-31T12:00:00Z")
+            }),
+            Self::Version | Self::Changeset | Self::Uid => value
+                .parse()
+                .map(|number| number..=number)
+                .map_err(|_| format!("'{value}' is not a number")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ranges(text: &str) -> (Vec<RangeInclusive<i64>>, bool) {
+        let (rest, conditions) = MetadataCondition::split(text).unwrap();
+        assert_eq!(rest, "");
+        match conditions.as_slice() {
+            [
+                MetadataCondition::Number {
+                    ranges, is_negated, ..
+                },
+            ] => (ranges.clone(), *is_negated),
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn numbers_are_compared_with_ranges() {
+        assert_eq!(ranges("@version>1"), (vec![2..=i64::MAX], false));
+        assert_eq!(ranges("@version >= 2"), (vec![2..=i64::MAX], false));
+        assert_eq!(ranges("@uid<5"), (vec![i64::MIN..=4], false));
+        assert_eq!(ranges("@changeset!=5, 7"), (vec![5..=5, 7..=7], true));
+        let day = 1_704_067_200..=1_704_153_599;
+        assert_eq!(ranges("@timestamp=2024-01-01"), (vec![day], false));
+        assert_eq!(
+            ranges("@timestamp>2024-01-01"),
+            (vec![1_704_153_600..=i64::MAX], false)
+        );
+    }
+
+    #[test]
+    fn users_are_compared_with_patterns() {
+        let (tag, conditions) =
+            MetadataCondition::split("shop @user!=some one, two @uid=1").unwrap();
+        assert_eq!(tag, "shop ");
+        let name = StringMatcher::OneOf(vec!["some one".into(), "two".into()]);
+        assert_eq!(
+            conditions.first(),
+            Some(&MetadataCondition::User {
+                name,
+                is_negated: true
+            })
+        );
+        assert_eq!(conditions.len(), 2);
+    }
+}

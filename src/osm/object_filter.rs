@@ -1,0 +1,310 @@
+use super::kind::{KindSet, ObjectKind};
+use super::metadata_condition::MetadataCondition;
+use super::string_matcher::StringMatcher;
+use rustc_hash::FxHashMap;
+
+/// The part of an expression that selects objects by a tag: `key`, `key=value`, or `key!=value` for every value except
+/// the given ones.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TagPattern {
+    /// The pattern of the key.
+    pub key: StringMatcher,
+    /// The pattern of the value; [`StringMatcher::Any`] if the expression has no value.
+    pub value: StringMatcher,
+    /// Whether the expression has `!=`. `value` is then the pattern of the values that do not match.
+    pub is_negated: bool,
+    /// Whether the expression has a value, which may be `*`.
+    pub has_value: bool,
+}
+
+impl TagPattern {
+    /// Parses a key, or a key and a value. The error says what is wrong.
+    fn parse(text: &str) -> Result<Self, String> {
+        let (key, value) = match text.split_once('=') {
+            Some((key, value)) => (key, Some(value)),
+            None => (text, None),
+        };
+        let is_negated = value.is_some() && key.ends_with('!');
+        let key = key.strip_suffix('!').filter(|_| is_negated).unwrap_or(key);
+        if key.trim().is_empty() {
+            return Err("it has no key".into());
+        }
+        Ok(Self {
+            key: StringMatcher::parse(key)?,
+            value: StringMatcher::parse(value.unwrap_or("*"))?,
+            is_negated,
+            has_value: value.is_some(),
+        })
+    }
+
+    /// Whether the pattern accepts a value, with regard to `!=`.
+    pub fn matches_value(&self, value: &str) -> bool {
+        self.value.matches(value) != self.is_negated
+    }
+}
+
+/// An expression that selects objects by their kind and by a tag, by metadata, or by both: `[nwra/]key[=value]`,
+/// `[nwra/]@attribute>value`, or a tag followed by spaces and conditions. The letters before the slash are kinds of
+/// objects; `a` stands for areas.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectExpression {
+    /// The kinds of objects that the expression applies to.
+    pub kinds: KindSet,
+    /// Whether the expression also applies to areas: closed ways with four refs or more, and relations whose tag `type`
+    /// is `multipolygon` or `boundary`.
+    pub areas: bool,
+    /// The tag that an object needs; `None` if the expression has only conditions on metadata.
+    pub tag: Option<TagPattern>,
+    /// The conditions on the metadata. All of them must hold.
+    pub metadata: Vec<MetadataCondition>,
+}
+
+impl ObjectExpression {
+    /// Parses an expression. The error is a message that quotes `text`.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        Self::parse_parts(text, MetadataCondition::split)
+    }
+
+    /// Parses an expression for tags alone: `@version>1` is a key. The error is a message that quotes `text`.
+    pub fn parse_tag(text: &str) -> Result<Self, String> {
+        Self::parse_parts(text, |tag| Ok((tag, Vec::new())))
+    }
+
+    /// Parses the kinds; `split` takes the conditions from the rest, and returns the text of the tag.
+    fn parse_parts(
+        text: &str,
+        split: impl Fn(&str) -> Result<(&str, Vec<MetadataCondition>), String>,
+    ) -> Result<Self, String> {
+        let bad = |cause: String| format!("'{text}' is not an expression: {cause}");
+        let (kinds, areas, rest) = match text.split_once('/') {
+            Some((kinds, rest)) if !kinds.contains(['=', '@']) => {
+                let (kinds, areas) = parse_kinds(kinds).map_err(bad)?;
+                (kinds, areas, rest)
+            }
+            _ => (KindSet::ALL, false, text),
+        };
+        let (tag, metadata) = split(rest).map_err(bad)?;
+        let tag = match tag.trim().is_empty() && !metadata.is_empty() {
+            true => None,
+            false => Some(TagPattern::parse(tag).map_err(bad)?),
+        };
+        Ok(Self {
+            kinds,
+            areas,
+            tag,
+            metadata,
+        })
+    }
+
+    /// Parses the expressions of a text, one per line, with `parse`; `#` begins a comment. An error names the line,
+    /// counted from 1.
+    pub fn parse_lines(
+        text: &str,
+        parse: impl Fn(&str) -> Result<Self, String>,
+    ) -> Result<Vec<Self>, String> {
+        let mut expressions = Vec::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            let line = line.split('#').next().unwrap_or_default().trim();
+            if !line.is_empty() {
+                let expression = parse(line);
+                expressions.push(expression.map_err(|cause| format!("line {number}: {cause}"))?);
+            }
+        }
+        Ok(expressions)
+    }
+
+    /// Whether the expression applies to all objects of a kind, or to the areas among them.
+    pub fn applies_to(&self, kind: ObjectKind) -> bool {
+        self.kinds.contains(kind) || (self.areas && kind != ObjectKind::Node)
+    }
+
+    /// Whether the expression accepts the value of a tag whose key it accepts.
+    pub fn matches_value(&self, value: &str) -> bool {
+        self.tag
+            .as_ref()
+            .is_some_and(|tag| tag.matches_value(value))
+    }
+}
+
+/// Parses the letters before the slash. Returns the kinds, and whether `a` for areas is among the letters. No letters
+/// mean all kinds.
+fn parse_kinds(text: &str) -> Result<(KindSet, bool), String> {
+    let (mut kinds, mut areas) = (KindSet::EMPTY, false);
+    for letter in text.trim().chars() {
+        match (ObjectKind::from_letter(letter), letter) {
+            (Some(kind), _) => kinds.insert(kind),
+            (None, 'a') => areas = true,
+            (None, _) => {
+                let cause =
+                    format!("'{text}' before the slash has letters other than n, w, r and a");
+                return Err(cause);
+            }
+        }
+    }
+    if kinds.is_empty() && !areas {
+        kinds = KindSet::ALL;
+    }
+    Ok((kinds, areas))
+}
+
+/// A list of expressions. An object is selected if at least one expression matches.
+#[derive(Debug, Clone, Default)]
+pub struct ObjectFilter {
+    expressions: Vec<ObjectExpression>,
+    /// The indices of the expressions that match only listed keys, by key.
+    by_key: FxHashMap<String, Vec<usize>>,
+    /// The indices of the expressions whose keys begin or end with `*`.
+    by_pattern: Vec<usize>,
+    /// The indices of the expressions without a tag.
+    without_tag: Vec<usize>,
+}
+
+impl ObjectFilter {
+    /// A filter with the given expressions.
+    pub fn new(expressions: impl IntoIterator<Item = ObjectExpression>) -> Self {
+        let mut filter = Self::default();
+        for expression in expressions {
+            let index = filter.expressions.len();
+            match expression.tag.as_ref().map(|tag| tag.key.listed()) {
+                Some(Some(keys)) => {
+                    for key in keys {
+                        filter.by_key.entry(key.clone()).or_default().push(index);
+                    }
+                }
+                Some(None) => filter.by_pattern.push(index),
+                None => filter.without_tag.push(index),
+            }
+            filter.expressions.push(expression);
+        }
+        filter
+    }
+
+    /// The expressions.
+    pub fn expressions(&self) -> &[ObjectExpression] {
+        &self.expressions
+    }
+
+    /// The expressions with a tag whose key matches `key`.
+    pub fn with_key<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a ObjectExpression> {
+        let listed = self.all(self.by_key.get(key).map_or(&[], Vec::as_slice));
+        let patterns = self.all(&self.by_pattern).filter(move |expression| {
+            let tag = expression.tag.as_ref();
+            tag.is_some_and(|tag| tag.key.matches(key))
+        });
+        listed.chain(patterns)
+    }
+
+    /// The expressions without a tag.
+    pub fn without_tag(&self) -> impl Iterator<Item = &ObjectExpression> {
+        self.all(&self.without_tag)
+    }
+
+    /// Whether an expression has a condition on metadata.
+    pub fn needs_metadata(&self) -> bool {
+        self.expressions.iter().any(|one| !one.metadata.is_empty())
+    }
+
+    /// The kinds of objects that any of the expressions applies to.
+    pub fn kinds(&self) -> KindSet {
+        let concerned =
+            |kind: &ObjectKind| self.expressions.iter().any(|one| one.applies_to(*kind));
+        ObjectKind::ALL.into_iter().filter(concerned).collect()
+    }
+
+    fn all<'a>(&'a self, indices: &'a [usize]) -> impl Iterator<Item = &'a ObjectExpression> {
+        indices
+            .iter()
+            .filter_map(|index| self.expressions.get(*index))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matches(expression: &str, key: &str, value: &str) -> bool {
+        let filter = ObjectFilter::new([ObjectExpression::parse(expression).unwrap()]);
+        filter.with_key(key).any(|one| one.matches_value(value))
+    }
+
+    #[test]
+    fn keys_and_values_match_as_the_field_writes_them() {
+        for (expression, key, value, expected) in [
+            ("highway", "highway", "primary", true),
+            ("highway=primary", "highway", "primary", true),
+            ("highway=primary", "highway", "primary_link", false),
+            ("highway!=primary", "highway", "secondary", true),
+            ("highway!=primary", "highway", "primary", false),
+            ("highway=a, b", "highway", "b", true),
+            ("highway!=a,b", "highway", "b", false),
+            (
+                "name,name:de=Kastanienallee,Kastanienstrasse",
+                "name:de",
+                "Kastanienallee",
+                true,
+            ),
+            ("addr:*", "addr:street", "x", true),
+            ("addr:*", "xaddr:street", "x", false),
+            ("name=*Paris", "name", "Rue de Paris 5", true),
+            ("name=*Paris*", "name", "Paris", true),
+            ("name=Paris*", "name", "Rue de Paris", false),
+            ("*=yes", "anything", "yes", true),
+            ("*", "anything", "at all", true),
+            ("source=http://a/b", "source", "http://a/b", true),
+            ("name=", "name", "", true),
+        ] {
+            assert_eq!(
+                matches(expression, key, value),
+                expected,
+                "{expression} {key}={value}"
+            );
+        }
+    }
+
+    #[test]
+    fn kinds_stand_before_a_slash() {
+        let kinds =
+            |text: &str| ObjectExpression::parse(text).map(|one| (one.kinds.bits(), one.areas));
+        assert_eq!(kinds("n/a").unwrap(), (1, false));
+        assert_eq!(kinds("wr/a=b").unwrap(), (6, false));
+        assert_eq!(kinds("a/building").unwrap(), (0, true));
+        assert_eq!(kinds("/note").unwrap(), (7, false));
+        for bad in ["x/a", "", "n/", "=b", "n/=b", "!=x", "a*,b=c"] {
+            assert!(kinds(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_file_has_an_expression_a_line_and_comments() {
+        let text = "n/amenity # shops\n\n# nothing\nhighway=primary\r\n";
+        let parse = |text| ObjectExpression::parse_lines(text, ObjectExpression::parse);
+        assert_eq!(parse(text).unwrap().len(), 2);
+        assert!(parse("a\nx/b").unwrap_err().contains("line 2"));
+    }
+
+    #[test]
+    fn conditions_on_metadata_stand_alone_or_behind_a_tag() {
+        let parse = |text: &str| {
+            let one = ObjectExpression::parse(text).unwrap();
+            (one.kinds.bits(), one.tag.is_some(), one.metadata.len())
+        };
+        assert_eq!(parse("@version>1"), (7, false, 1));
+        assert_eq!(parse("wr/@timestamp>=2024 @user=a/b"), (6, false, 2));
+        assert_eq!(parse("w/highway=primary @version>1"), (2, true, 1));
+        assert_eq!(parse("@id=5"), (7, true, 0));
+        assert_eq!(parse("opening_hours=Mo-Fr @ 8"), (7, true, 0));
+        let as_tag = ObjectExpression::parse_tag("@version>1").unwrap();
+        assert_eq!(
+            as_tag.tag.map(|tag| tag.key),
+            Some(StringMatcher::Equal("@version>1".into()))
+        );
+        for bad in [
+            "@version>x",
+            "w/@timestamp<yesterday",
+            "@verison>1",
+            "@user>a",
+        ] {
+            assert!(ObjectExpression::parse(bad).is_err(), "{bad}");
+        }
+    }
+}
