@@ -589,3 +589,37 @@ fn the_ids_in_mixed_blobs_count_too() {
     assert_eq!(get("data.minid.ways", &path).as_deref(), Some("3"));
     assert_eq!(get("data.maxid.nodes", &path).as_deref(), Some("1"));
 }
+
+#[test]
+fn the_compression_of_blobs_is_found_and_its_level_guessed() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(input) = shared_data("monaco.osm.pbf") else {
+        return;
+    };
+    let output = dir.path().join("out.osm.pbf");
+    for (compression, kind, levels) in [
+        ("none", "none", None),
+        ("lz4", "lz4", None),
+        ("zlib:1", "zlib", Some((1, 2))),
+        ("zlib:6", "zlib", Some((6, 6))),
+        ("zlib:9", "zlib", Some((9, 9))),
+        ("zlib:12", "zlib", Some((12, 12))),
+        ("zstd:1", "zstd", Some((1, 1))),
+        ("zstd:9", "zstd", Some((9, 9))),
+        ("zstd:19", "zstd", Some((12, 22))),
+    ] {
+        let args: [common::Arg; 4] = [&"repack", &"--overwrite", &"--compression", &compression];
+        common::run_ok(&[&args[..], &[&"-o", &output, &input]].concat());
+        let found = &report(&[], &output)["compression"];
+        let expected = levels.map(|(min, max)| json!({"min": min, "max": max}));
+        assert_eq!(found["kinds"][0]["kind"], kind, "{compression}");
+        assert_eq!(found["kinds"][0]["level"], json!(expected), "{compression}");
+        assert_eq!(
+            found["kinds"][0]["blobs"], found["sampled_blobs"],
+            "{compression}"
+        );
+    }
+    // By a program that does not compress with libdeflate.
+    let found = &report(&[], &input)["compression"]["kinds"][0];
+    assert_eq!(found["level"], json!({"min": 6, "max": 6}));
+}

@@ -94,6 +94,7 @@ pub fn run(args: &Args) -> Result<Answer> {
             .blocks
             .map(|most| if most == 0 { usize::MAX } else { most }),
         id_ranges: args.id_ranges,
+        compression: args.get.is_none() || needs(&["compression"]),
     };
     if args.indexed {
         let index = inspect::index_kind(&options, &ctx)?;
@@ -183,6 +184,9 @@ fn report(summary: &Summary) -> String {
     line("Order", order(summary).to_owned());
     let blobs = show::number(summary.blobs) + &payload_note(summary);
     line("Blobs", blobs);
+    if let Some(compression) = compression(summary) {
+        line("Compression", compression);
+    }
     let kinds = [
         (summary.nodes, "node"),
         (summary.ways, "way"),
@@ -205,12 +209,42 @@ fn payload_note(summary: &Summary) -> String {
     summary.payload_bytes.map(note).unwrap_or_default()
 }
 
+/// The compression of the blobs, as people name it; `None` if it was not looked at.
+fn compression(summary: &Summary) -> Option<String> {
+    let sample = summary.compression.as_ref()?;
+    let is_mixed = sample.kinds.len() > 1;
+    let mut text = sample
+        .kinds
+        .iter()
+        .map(|kind| {
+            let level = kind.level.map(|level| format!(", probably level {level}"));
+            let blobs = is_mixed.then(|| format!(" ({})", show::counted(kind.blobs, "blob")));
+            format!(
+                "{}{}{}",
+                kind.kind,
+                level.unwrap_or_default(),
+                blobs.unwrap_or_default()
+            )
+        })
+        .collect::<Vec<_>>()
+        .join("; ");
+    if sample.sampled_blobs < summary.blobs {
+        let _ = write!(
+            text,
+            " ({} of {} blobs looked at)",
+            show::number(sample.sampled_blobs),
+            show::number(summary.blobs)
+        );
+    }
+    (sample.sampled_blobs > 0).then_some(text)
+}
+
 /// Appends the table of the kinds of objects.
 fn put_kinds(out: &mut String, kinds: &[KindSummary]) {
     let _ = writeln!(
         out,
-        "\n{:<10}{:>16}{:>10}{:>12}   ids",
-        "", "objects", "blobs", "size"
+        "\n{:<10}{:>16}{:>10}{:>12}{:>14}   ids",
+        "", "objects", "blobs", "size", "uncompressed"
     );
     for kind in kinds {
         let ids = match (kind.min_id, kind.max_id) {
@@ -219,11 +253,12 @@ fn put_kinds(out: &mut String, kinds: &[KindSummary]) {
         };
         let _ = writeln!(
             out,
-            "{:<10}{:>16}{:>10}{:>12}   {ids}",
+            "{:<10}{:>16}{:>10}{:>12}{:>14}   {ids}",
             kind.kind,
             show::number(kind.objects),
             show::number(kind.blobs),
             show::bytes(kind.bytes),
+            kind.payload_bytes.map_or("?".into(), show::bytes),
         );
     }
 }

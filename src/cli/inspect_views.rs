@@ -177,18 +177,19 @@ fn id_ranges(ranges: &[IdRange]) -> String {
 
 fn blobs(lines: &[BlobLine]) -> String {
     let mut out = format!(
-        "{:>8}{:>16}{:>12}{:>14}{:>10}  {:<12}{:<10}ids\n",
-        "Blob", "at byte", "bytes", "uncompressed", "objects", "kinds", "order"
+        "{:>8}{:>16}{:>12}{:>14}  {:<12}{:>10}  {:<12}{:<10}ids\n",
+        "Blob", "at byte", "bytes", "uncompressed", "compression", "objects", "kinds", "order"
     );
     for blob in lines {
         let payload = blob.payload_bytes.map(|bytes| show::number(bytes.into()));
         let _ = writeln!(
             out,
-            "{:>8}{:>16}{:>12}{:>14}{:>10}  {:<12}{:<10}{} to {}",
+            "{:>8}{:>16}{:>12}{:>14}  {:<12}{:>10}  {:<12}{:<10}{} to {}",
             blob.number,
             blob.offset,
             show::number(blob.bytes.into()),
             payload.unwrap_or_else(|| "?".into()),
+            blob.compression,
             show::number(blob.objects.into()),
             blob.kinds,
             match blob.sorted {

@@ -1,20 +1,24 @@
 //! `inspect`: reports the content of a file.
 
 mod anomalies;
+mod blobs;
 mod census;
+mod compression;
 mod coordinates;
 mod extended;
 pub mod show;
 
 pub use anomalies::{Anomalies, Anomaly};
+pub use blobs::{BlobLine, IdRange, KindSummary};
 pub use census::Statistics;
+pub use compression::{CompressionSummary, LevelGuess, SampledCompression};
 pub use coordinates::{NodeStatistics, WayLocations};
 pub use extended::{ByKind, Extended};
 
 use crate::engine::input;
 use crate::error::Result;
 use crate::file::{BlobPass, BlobPlan, BlobReader, IndexKind, PbfFile, PlanNeeds};
-use crate::osm::{Bbox, ObjectKind, TypeThenId, format_timestamp, id_rank};
+use crate::osm::{Bbox, ObjectKind, format_timestamp, id_rank};
 use crate::pbf::{BlobEntry, BlobFlags, Block, feature, scan_payload};
 use crate::runtime::Context;
 use census::Census;
@@ -33,16 +37,19 @@ pub struct Options {
     pub list_blobs: Option<usize>,
     /// Whether to report the distribution of the ids of each kind.
     pub id_ranges: bool,
+    /// Whether to report how blobs are compressed, from a sample of at most 16 blobs.
+    pub compression: bool,
 }
 
 impl Options {
-    /// Options for a report without statistics and lists, which needs only the header and the index.
+    /// Options for a report without statistics, lists and compression, which needs only the header and the index.
     pub fn new(input: impl Into<PathBuf>) -> Self {
         Self {
             input: input.into(),
             statistics: Statistics::default(),
             list_blobs: None,
             id_ranges: false,
+            compression: false,
         }
     }
 }
@@ -51,68 +58,8 @@ setters!(Options {
     statistics: Statistics,
     list_blobs: Option<usize>,
     id_ranges: bool,
+    compression: bool,
 });
-
-/// A blob in the list of blobs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct BlobLine {
-    /// The index of the blob in the file; the header is 0.
-    pub number: u32,
-    /// The offset of the blob's frame in the file, in bytes.
-    pub offset: u64,
-    /// The length of the blob's frame, in bytes.
-    pub bytes: u32,
-    /// The length of the uncompressed payload, in bytes; `None` if the index does not record it.
-    pub payload_bytes: Option<u32>,
-    /// The kinds of the objects in the blob, such as "nodes", "ways+relations" or "nothing".
-    pub kinds: String,
-    /// The number of objects in the blob.
-    pub objects: u32,
-    /// The first id in canonical order among the objects of the blob's first kind.
-    pub min_id: i64,
-    /// The last id in canonical order among the objects of the blob's last kind.
-    pub max_id: i64,
-    /// Whether the objects of the blob are in canonical order; `None` if the index does not record it.
-    pub sorted: Option<bool>,
-}
-
-/// The distribution of the ids of one kind, in the blobs that contain only that kind.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct IdRange {
-    /// The kind of the objects.
-    pub kind: ObjectKind,
-    /// The first id in canonical order.
-    pub min_id: i64,
-    /// The last id in canonical order.
-    pub max_id: i64,
-    /// The number of objects.
-    pub objects: u64,
-    /// The number of ids from the first to the last, used or not.
-    pub span: u64,
-    /// The number of blobs.
-    pub blobs: u64,
-    /// The number of blobs whose first id is not after the last id of all earlier blobs together.
-    pub overlapping_blobs: u64,
-    /// The largest number of ids, used or not, from the first to the last id of a blob.
-    pub widest_blob: u64,
-}
-
-/// The number and size of the blobs that contain only objects of one kind, or of the blobs with several kinds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct KindSummary {
-    /// "node", "way", "relation", or "mixed" for blobs of several kinds.
-    pub kind: &'static str,
-    /// The number of these blobs.
-    pub blobs: u64,
-    /// The length of these blobs in the file, in bytes.
-    pub bytes: u64,
-    /// The number of objects in these blobs.
-    pub objects: u64,
-    /// The first id in canonical order; `None` for blobs of several kinds.
-    pub min_id: Option<i64>,
-    /// The last id in canonical order; `None` for blobs of several kinds.
-    pub max_id: Option<i64>,
-}
 
 /// The result of `inspect`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -148,6 +95,9 @@ pub struct Summary {
     pub blobs: u64,
     /// The length of all uncompressed payloads, in bytes; `None` unless the length is known for every blob.
     pub payload_bytes: Option<u64>,
+    /// How blobs are compressed; `None` if not requested, and for a text input.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compression: Option<SampledCompression>,
     /// The number of objects.
     pub objects: u64,
     /// The number of nodes.
@@ -353,7 +303,8 @@ fn index_of(file: &PbfFile) -> Result<IndexKind> {
 ///
 /// Reads the header and the table of contents of one file, in two or three reads. Without a table of contents, reads
 /// all BlobHeaders, and decodes the blobs without an index. Blobs of several kinds are always decoded. All blobs are
-/// decoded if [`Options::statistics`] requests any statistics. Writes nothing.
+/// decoded if [`Options::statistics`] requests any statistics. Blobs are also read for [`Options::compression`] and
+/// [`Options::list_blobs`]. Writes nothing.
 ///
 /// # Memory
 ///
@@ -372,16 +323,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
         (plan, Census::default())
     };
-    let bbox = plan
-        .entries
-        .iter()
-        .fold(Bbox::EMPTY, |bbox, entry| bbox.union(&entry.bbox));
-    let lengths_known = plan.entries.iter().all(|entry| entry.payload_len > 0);
-    let payload_bytes = plan
-        .entries
-        .iter()
-        .map(|entry| u64::from(entry.payload_len))
-        .sum();
+    let boxes = plan.entries.iter().map(|entry| &entry.bbox);
+    let bbox = boxes.fold(Bbox::EMPTY, |bbox, next| bbox.union(next));
     let tallies = count_by_kind(&file, &plan, ctx)?;
     let index = index_of(&file)?;
     let [nodes, ways, relations] = tallies.each_ref().map(|tally| tally.count);
@@ -401,12 +344,12 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         index: index.name(),
         indexed: index == IndexKind::TableOfContents,
         blobs: plan.entries.len() as u64,
-        payload_bytes: lengths_known.then_some(payload_bytes),
+        payload_bytes: blobs::payload_bytes(&plan.entries),
         objects: plan.count(),
         nodes,
         ways,
         relations,
-        kinds: by_kind(&plan),
+        kinds: blobs::by_kind(&plan),
         declared_sorted: header.has(feature::SORTED),
         sorted: plan.is_sorted(),
         history: header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED),
@@ -416,10 +359,16 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         node_statistics: asked.nodes.then_some(census.nodes),
         way_locations: asked.locations.then_some(census.locations),
         anomalies: asked.anomalies.then_some(census.anomalies),
-        id_ranges: options.id_ranges.then(|| id_ranges(&plan)),
+        id_ranges: options.id_ranges.then(|| blobs::id_ranges(&plan)),
+        compression: options
+            .compression
+            .then(|| compression::sample(&file, &plan, ctx))
+            .transpose()?
+            .flatten(),
         blob_list: options
             .list_blobs
-            .map(|most| plan.entries.iter().take(most).map(blob_line).collect()),
+            .map(|most| blobs::list(&file, &plan, most, ctx))
+            .transpose()?,
     })
 }
 
@@ -455,62 +404,6 @@ fn take_census(file: &PbfFile, asked: Statistics, ctx: &Context) -> Result<(Blob
     let plan = BlobPlan { entries };
     census.finish(plan.is_sorted() == Some(false));
     Ok((plan, census))
-}
-
-fn blob_line(entry: &BlobEntry) -> BlobLine {
-    let scanned = entry.flags.has(BlobFlags::SCANNED);
-    BlobLine {
-        number: entry.number,
-        offset: entry.offset,
-        bytes: entry.frame_len,
-        payload_bytes: (entry.payload_len > 0).then_some(entry.payload_len),
-        kinds: entry.kinds.to_string(),
-        objects: entry.count,
-        min_id: entry.min_id,
-        max_id: entry.max_id,
-        sorted: scanned.then(|| entry.flags.has(BlobFlags::SORTED)),
-    }
-}
-
-fn id_ranges(plan: &BlobPlan) -> Vec<IdRange> {
-    let range = |kind: ObjectKind| {
-        let blobs = plan.entries.iter();
-        let blobs = blobs.filter(|entry| entry.kinds.single() == Some(kind));
-        let mut range: Option<IdRange> = None;
-        let mut last: Option<TypeThenId> = None;
-        for entry in blobs {
-            let (Some(first_key), Some(last_key)) = (entry.first_key(), entry.last_key()) else {
-                continue;
-            };
-            let width = (last_key.1 - first_key.1.min(last_key.1)).saturating_add(1);
-            let found = range.get_or_insert(IdRange {
-                kind,
-                min_id: entry.min_id,
-                max_id: entry.max_id,
-                objects: 0,
-                span: 0,
-                blobs: 0,
-                overlapping_blobs: 0,
-                widest_blob: 0,
-            });
-            if id_rank(entry.min_id) < id_rank(found.min_id) {
-                found.min_id = entry.min_id;
-            }
-            if id_rank(entry.max_id) > id_rank(found.max_id) {
-                found.max_id = entry.max_id;
-            }
-            found.objects += u64::from(entry.count);
-            found.blobs += 1;
-            found.overlapping_blobs += u64::from(last >= Some(first_key));
-            found.widest_blob = found.widest_blob.max(width);
-            last = last.max(Some(last_key));
-        }
-        range.map(|range| IdRange {
-            span: (id_rank(range.max_id) - id_rank(range.min_id)).saturating_add(1),
-            ..range
-        })
-    };
-    ObjectKind::ALL.into_iter().filter_map(range).collect()
 }
 
 /// The number of objects of a kind, and the first and the last id of these objects in canonical order.
@@ -551,33 +444,4 @@ fn count_by_kind(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<[Tall
         }
     }
     Ok(tallies)
-}
-
-fn by_kind(plan: &BlobPlan) -> Vec<KindSummary> {
-    let kinds = ObjectKind::ALL.into_iter().map(Some).chain([None]);
-    let summaries = kinds.map(|kind| {
-        let of_kind = || {
-            plan.entries
-                .iter()
-                .filter(move |entry| entry.kinds.single() == kind && !entry.kinds.is_empty())
-        };
-        let sum = |value: fn(&crate::pbf::BlobEntry) -> u64| of_kind().map(value).sum();
-        let rank = |id: &i64| crate::osm::id_rank(*id);
-        let one_kind = kind.is_some();
-        KindSummary {
-            kind: kind.map_or("mixed", ObjectKind::name),
-            blobs: of_kind().count() as u64,
-            bytes: sum(|entry| u64::from(entry.frame_len)),
-            objects: sum(|entry| u64::from(entry.count)),
-            min_id: of_kind()
-                .map(|entry| entry.min_id)
-                .min_by_key(rank)
-                .filter(|_| one_kind),
-            max_id: of_kind()
-                .map(|entry| entry.max_id)
-                .max_by_key(rank)
-                .filter(|_| one_kind),
-        }
-    });
-    summaries.filter(|summary| summary.blobs > 0).collect()
 }

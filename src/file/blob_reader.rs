@@ -87,6 +87,12 @@ impl BlobReader {
         self.decompress(entry)
     }
 
+    /// The compressed blob, which is valid until the next call.
+    pub(crate) fn blob(&mut self, entry: &BlobEntry) -> Result<Blob<'_>> {
+        read_frame(&self.input, &mut self.frame, entry, &self.stats)?;
+        blob_in_frame(&self.frame, entry).map_err(|source| self.error(entry, source))
+    }
+
     /// As [`payload`](Self::payload), if `is_wanted` accepts the compression of the blob; otherwise `None`, and the
     /// blob is not decompressed.
     pub(crate) fn payload_if(

@@ -311,7 +311,11 @@ impl Compressor {
         )
     }
 
-    fn compress<'a>(&'a mut self, payload: &'a [u8]) -> Result<(Encoding, &'a [u8]), FormatError> {
+    /// Compresses `payload`. Returns the data of a Blob, which is valid until the next call, and its encoding.
+    pub(crate) fn compress<'a>(
+        &'a mut self,
+        payload: &'a [u8],
+    ) -> Result<(Encoding, &'a [u8]), FormatError> {
         match self.compression {
             Compression::None => Ok((Encoding::Raw, payload)),
             Compression::Zlib(level) => {

@@ -1,0 +1,183 @@
+//! What `inspect` reports about single blobs, and about the blobs of each kind.
+
+use crate::error::Result;
+use crate::file::{BlobPlan, BlobReader, PbfFile};
+use crate::osm::{ObjectKind, TypeThenId, id_rank};
+use crate::pbf::{Blob, BlobEntry, BlobFlags};
+use crate::runtime::Context;
+use serde::Serialize;
+
+/// A blob in the list of blobs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BlobLine {
+    /// The index of the blob in the file; the header is 0.
+    pub number: u32,
+    /// The offset of the blob's frame in the file, in bytes.
+    pub offset: u64,
+    /// The length of the blob's frame, in bytes.
+    pub bytes: u32,
+    /// The length of the uncompressed payload, in bytes; `None` if the index does not record it.
+    pub payload_bytes: Option<u32>,
+    /// The compression of the blob: "none", "zlib", "lz4" or "zstd".
+    pub compression: &'static str,
+    /// The kinds of the objects in the blob, such as "nodes", "ways+relations" or "nothing".
+    pub kinds: String,
+    /// The number of objects in the blob.
+    pub objects: u32,
+    /// The first id in canonical order among the objects of the blob's first kind.
+    pub min_id: i64,
+    /// The last id in canonical order among the objects of the blob's last kind.
+    pub max_id: i64,
+    /// Whether the objects of the blob are in canonical order; `None` if the index does not record it.
+    pub sorted: Option<bool>,
+}
+
+/// The distribution of the ids of one kind, in the blobs that contain only that kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct IdRange {
+    /// The kind of the objects.
+    pub kind: ObjectKind,
+    /// The first id in canonical order.
+    pub min_id: i64,
+    /// The last id in canonical order.
+    pub max_id: i64,
+    /// The number of objects.
+    pub objects: u64,
+    /// The number of ids from the first to the last, used or not.
+    pub span: u64,
+    /// The number of blobs.
+    pub blobs: u64,
+    /// The number of blobs whose first id is not after the last id of all earlier blobs together.
+    pub overlapping_blobs: u64,
+    /// The largest number of ids, used or not, from the first to the last id of a blob.
+    pub widest_blob: u64,
+}
+
+/// The number and size of the blobs that contain only objects of one kind, or of the blobs with several kinds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct KindSummary {
+    /// "node", "way", "relation", or "mixed" for blobs of several kinds.
+    pub kind: &'static str,
+    /// The number of these blobs.
+    pub blobs: u64,
+    /// The length of these blobs in the file, in bytes.
+    pub bytes: u64,
+    /// The length of their uncompressed payloads, in bytes; `None` unless the length is known for every blob.
+    pub payload_bytes: Option<u64>,
+    /// The number of objects in these blobs.
+    pub objects: u64,
+    /// The first id in canonical order; `None` for blobs of several kinds.
+    pub min_id: Option<i64>,
+    /// The last id in canonical order; `None` for blobs of several kinds.
+    pub max_id: Option<i64>,
+}
+
+/// The first blobs of the file, at most `most`.
+pub(super) fn list(
+    file: &PbfFile,
+    plan: &BlobPlan,
+    most: usize,
+    ctx: &Context,
+) -> Result<Vec<BlobLine>> {
+    let mut reader = BlobReader::new(&file.input, ctx);
+    let lines = plan.entries.iter().take(most).map(|entry| {
+        let blob = reader.blob(entry)?;
+        Ok(blob_line(entry, &blob))
+    });
+    lines.collect()
+}
+
+fn blob_line(entry: &BlobEntry, blob: &Blob<'_>) -> BlobLine {
+    let scanned = entry.flags.has(BlobFlags::SCANNED);
+    BlobLine {
+        number: entry.number,
+        offset: entry.offset,
+        bytes: entry.frame_len,
+        payload_bytes: (entry.payload_len > 0).then_some(entry.payload_len),
+        compression: blob.encoding.name(),
+        kinds: entry.kinds.to_string(),
+        objects: entry.count,
+        min_id: entry.min_id,
+        max_id: entry.max_id,
+        sorted: scanned.then(|| entry.flags.has(BlobFlags::SORTED)),
+    }
+}
+
+/// The distribution of the ids of each kind that the file has.
+pub(super) fn id_ranges(plan: &BlobPlan) -> Vec<IdRange> {
+    let range = |kind: ObjectKind| {
+        let blobs = plan.entries.iter();
+        let blobs = blobs.filter(|entry| entry.kinds.single() == Some(kind));
+        let mut range: Option<IdRange> = None;
+        let mut last: Option<TypeThenId> = None;
+        for entry in blobs {
+            let (Some(first_key), Some(last_key)) = (entry.first_key(), entry.last_key()) else {
+                continue;
+            };
+            let width = (last_key.1 - first_key.1.min(last_key.1)).saturating_add(1);
+            let found = range.get_or_insert(IdRange {
+                kind,
+                min_id: entry.min_id,
+                max_id: entry.max_id,
+                objects: 0,
+                span: 0,
+                blobs: 0,
+                overlapping_blobs: 0,
+                widest_blob: 0,
+            });
+            if id_rank(entry.min_id) < id_rank(found.min_id) {
+                found.min_id = entry.min_id;
+            }
+            if id_rank(entry.max_id) > id_rank(found.max_id) {
+                found.max_id = entry.max_id;
+            }
+            found.objects += u64::from(entry.count);
+            found.blobs += 1;
+            found.overlapping_blobs += u64::from(last >= Some(first_key));
+            found.widest_blob = found.widest_blob.max(width);
+            last = last.max(Some(last_key));
+        }
+        range.map(|range| IdRange {
+            span: (id_rank(range.max_id) - id_rank(range.min_id)).saturating_add(1),
+            ..range
+        })
+    };
+    ObjectKind::ALL.into_iter().filter_map(range).collect()
+}
+
+/// The length of all uncompressed payloads, in bytes; `None` unless the length is known for every blob.
+pub(super) fn payload_bytes<'e>(entries: impl IntoIterator<Item = &'e BlobEntry>) -> Option<u64> {
+    let lengths = entries.into_iter().map(|entry| entry.payload_len);
+    lengths.map(|len| (len > 0).then_some(u64::from(len))).sum()
+}
+
+/// The blobs by the kind of their objects.
+pub(super) fn by_kind(plan: &BlobPlan) -> Vec<KindSummary> {
+    let kinds = ObjectKind::ALL.into_iter().map(Some).chain([None]);
+    let summaries = kinds.map(|kind| {
+        let of_kind = || {
+            plan.entries
+                .iter()
+                .filter(move |entry| entry.kinds.single() == kind && !entry.kinds.is_empty())
+        };
+        let sum = |value: fn(&BlobEntry) -> u64| of_kind().map(value).sum();
+        let rank = |id: &i64| id_rank(*id);
+        let one_kind = kind.is_some();
+        KindSummary {
+            kind: kind.map_or("mixed", ObjectKind::name),
+            blobs: of_kind().count() as u64,
+            bytes: sum(|entry| u64::from(entry.frame_len)),
+            payload_bytes: payload_bytes(of_kind()),
+            objects: sum(|entry| u64::from(entry.count)),
+            min_id: of_kind()
+                .map(|entry| entry.min_id)
+                .min_by_key(rank)
+                .filter(|_| one_kind),
+            max_id: of_kind()
+                .map(|entry| entry.max_id)
+                .max_by_key(rank)
+                .filter(|_| one_kind),
+        }
+    });
+    summaries.filter(|summary| summary.blobs > 0).collect()
+}

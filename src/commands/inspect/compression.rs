@@ -1,0 +1,178 @@
+//! How the blobs of a file are compressed. A Blob records the format, but not the level, which is guessed.
+
+use crate::engine::input;
+use crate::error::{FormatError, Result};
+use crate::file::{BlobPlan, BlobReader, PbfFile};
+use crate::pbf::{Blob, Compression, Compressor, Encoding};
+use crate::runtime::Context;
+use serde::Serialize;
+use std::fmt;
+
+/// The largest number of blobs in a sample.
+const SAMPLE: usize = 16;
+
+/// The highest zstd level that is tried. Higher levels take seconds.
+const MAX_TRIED: u8 = 12;
+
+/// The highest zstd level.
+const MAX_ZSTD: u8 = 22;
+
+/// The compression levels that may have produced a blob.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct LevelGuess {
+    /// The lowest of the levels.
+    pub min: u8,
+    /// The highest of the levels.
+    pub max: u8,
+}
+
+impl fmt::Display for LevelGuess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.min, self.max) {
+            (min, max) if min == max => write!(f, "{min}"),
+            (min, MAX_ZSTD) => write!(f, "{min} or higher"),
+            (min, max) => write!(f, "{min} to {max}"),
+        }
+    }
+}
+
+/// How a sample of blobs is compressed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SampledCompression {
+    /// The number of blobs in the sample, which are spread evenly over the file.
+    pub sampled_blobs: u64,
+    /// The compressions in the sample.
+    pub kinds: Vec<CompressionSummary>,
+}
+
+/// The blobs of a sample that have the same compression.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CompressionSummary {
+    /// "none", "zlib", "lz4" or "zstd".
+    pub kind: &'static str,
+    /// The compression levels that may have produced the blobs; `None` if there is no level, or nothing tells it.
+    pub level: Option<LevelGuess>,
+    /// The number of these blobs in the sample.
+    pub blobs: u64,
+    /// The length of their compressed payloads, in bytes.
+    pub bytes: u64,
+    /// The length of their uncompressed payloads, in bytes.
+    pub payload_bytes: u64,
+}
+
+/// Looks at up to 16 blobs, spread evenly over the file. `None` for a text input.
+pub(super) fn sample(
+    file: &PbfFile,
+    plan: &BlobPlan,
+    ctx: &Context,
+) -> Result<Option<SampledCompression>> {
+    if input::is_text(file) {
+        return Ok(None);
+    }
+    let mut reader = BlobReader::new(&file.input, ctx);
+    let step = plan.entries.len().div_ceil(SAMPLE).max(1);
+    let (mut sampled_blobs, mut kinds) = (0, Vec::<(Encoding, u8, CompressionSummary)>::new());
+    for entry in plan.entries.iter().step_by(step) {
+        let blob = reader.blob(entry)?;
+        let (encoding, flags) = (blob.encoding, zlib_flags(&blob));
+        let (bytes, payload_bytes) = (blob.data.len(), u64::from(blob.payload_len));
+        sampled_blobs += 1;
+        let known = kinds
+            .iter_mut()
+            .find(|known| (known.0, known.1) == (encoding, flags));
+        if let Some((.., known)) = known {
+            known.blobs += 1;
+            known.bytes += bytes as u64;
+            known.payload_bytes += payload_bytes;
+            continue;
+        }
+        let level = level(encoding, flags, bytes, reader.payload(entry)?);
+        let found = CompressionSummary {
+            kind: encoding.name(),
+            level: level.map_err(|error| reader.error(entry, error))?,
+            blobs: 1,
+            bytes: bytes as u64,
+            payload_bytes,
+        };
+        kinds.push((encoding, flags, found));
+    }
+    let mut kinds: Vec<_> = kinds.into_iter().map(|(.., kind)| kind).collect();
+    kinds.sort_by_key(|kind| std::cmp::Reverse(kind.blobs));
+    Ok(Some(SampledCompression {
+        sampled_blobs,
+        kinds,
+    }))
+}
+
+/// The bits of a zlib stream in which compressors note whether they were fast (0) or thorough (3); 0 for another
+/// encoding.
+fn zlib_flags(blob: &Blob<'_>) -> u8 {
+    let flags = blob.data.get(1).filter(|_| blob.encoding == Encoding::Zlib);
+    flags.map_or(0, |flags| flags >> 6)
+}
+
+/// The levels that may have produced a blob of `len` bytes from `payload`.
+fn level(
+    encoding: Encoding,
+    flags: u8,
+    len: usize,
+    payload: &[u8],
+) -> Result<Option<LevelGuess>, FormatError> {
+    match encoding {
+        Encoding::Raw | Encoding::Lz4 => Ok(None),
+        Encoding::Zlib => zlib_level(flags, len, payload).map(Some),
+        Encoding::Zstd => zstd_level(len, payload),
+    }
+}
+
+/// The zlib levels at which this program compresses `payload` to exactly `len` bytes; otherwise the levels at which zlib
+/// sets `flags`.
+fn zlib_level(flags: u8, len: usize, payload: &[u8]) -> Result<LevelGuess, FormatError> {
+    // The level of this program is that of zlib with the same ratio. libdeflate, which compresses, sets `flags` by
+    // its own level.
+    let (own, others) = match flags {
+        0 => (1..=2, (1, 1)),
+        1 => (3..=7, (2, 5)),
+        2 => (8..=9, (6, 6)),
+        _ => (10..=12, (7, 9)),
+    };
+    let mut exact: Option<LevelGuess> = None;
+    for level in own {
+        if compressed_len(Compression::Zlib(level), payload)? == len {
+            exact
+                .get_or_insert(LevelGuess {
+                    min: level,
+                    max: level,
+                })
+                .max = level;
+        }
+    }
+    let (min, max) = others;
+    Ok(exact.unwrap_or(LevelGuess { min, max }))
+}
+
+/// The zstd level at which `payload` takes closest to `len` bytes. Levels are tried from 1 on, until the payload takes
+/// no more than `len` bytes.
+fn zstd_level(len: usize, payload: &[u8]) -> Result<Option<LevelGuess>, FormatError> {
+    let mut closest: Option<(usize, u8)> = None;
+    for level in 1..=MAX_TRIED {
+        let found = compressed_len(Compression::Zstd(level), payload)?;
+        let distance = found.abs_diff(len);
+        if closest.is_none_or(|(least, _)| distance < least) {
+            closest = Some((distance, level));
+        }
+        if found <= len {
+            break;
+        }
+    }
+    Ok(closest.map(|(_, level)| LevelGuess {
+        min: level,
+        max: if level == MAX_TRIED { MAX_ZSTD } else { level },
+    }))
+}
+
+/// The length of `payload` when it is compressed, in bytes.
+fn compressed_len(compression: Compression, payload: &[u8]) -> Result<usize, FormatError> {
+    let mut compressor = Compressor::new(compression);
+    compressor.compress(payload).map(|(_, data)| data.len())
+}
