@@ -703,19 +703,84 @@ fn xml_of_a_history_file_has_its_attributes_in_osmiums_order() {
     assert_eq!(ours, theirs);
 }
 
+/// The compression of each data blob.
+fn compressions(path: &Path) -> Vec<&'static str> {
+    let frames = decode::frames(path);
+    let blobs = frames.iter().skip(1);
+    blobs.map(|frame| frame.compression).collect()
+}
+
+#[test]
+fn the_compression_of_a_format_is_that_of_copied_blobs_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = small_world(dir.path());
+    let [text, output] = ["in.opl", "out.osm.pbf"].map(|name| dir.path().join(name));
+    run_ok(&[&"cat", &world, &"-o", &text]);
+    for (options, name, is_copy) in [
+        ("pbf_compression=zstd", "zstd", false),
+        ("pbf_compression=lz4,add_metadata=false", "lz4", false),
+        ("pbf_compression=none", "raw", false),
+        ("pbf_compression_level=9", "zlib", false),
+        ("pbf_compression=zlib", "zlib", true),
+    ] {
+        let format = format!("pbf,{options}");
+        let args: [crate::common::Arg; 7] =
+            [&"cat", &"--json", &"-f", &format, &"-O", &"-o", &output];
+        for input in [&world, &text] {
+            let more: [crate::common::Arg; 2] = [&"-v", input];
+            let ran = run_ok(&[&args[..], &more].concat());
+            assert!(!stderr(&ran).contains("keep the compression"));
+            let found = compressions(&output);
+            assert!(
+                found.iter().all(|kind| *kind == name),
+                "{options}: {found:?}"
+            );
+            run_ok(&[&"check", &output]);
+        }
+        let world_arg: [crate::common::Arg; 1] = [&world];
+        let ran = run_ok(&[&args[..], &world_arg].concat());
+        let summary: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+        let (copied, rewritten) = (&summary["blobs_copied"], &summary["blobs_rewritten"]);
+        assert_eq!(copied == 0, !is_copy, "{summary}");
+        assert_eq!(rewritten == 0, is_copy, "{summary}");
+        if !options.contains("metadata") {
+            assert!(
+                decode::objects(&output) == decode::objects(&world),
+                "{options}"
+            );
+        }
+    }
+    // Outputs that share their encoders, and blobs that were cut.
+    let regions = dir.path().join("regions.json");
+    let boxes = r#"{"extracts": [{"output": "a.osm.pbf", "bbox": [-180, -90, 10, 90]},
+        {"output": "b.osm.pbf", "bbox": [-180, -90, 180, 90]}]}"#;
+    std::fs::write(&regions, boxes).unwrap();
+    let format = "pbf,pbf_compression=zstd";
+    run_ok(&[
+        &"extract",
+        &world,
+        &"-c",
+        &regions,
+        &"-d",
+        &dir.path(),
+        &"-f",
+        &format,
+    ]);
+    for name in ["a.osm.pbf", "b.osm.pbf"] {
+        let found = compressions(&dir.path().join(name));
+        assert!(
+            found.iter().all(|kind| *kind == "zstd"),
+            "{name}: {found:?}"
+        );
+    }
+}
+
 #[test]
 fn repack_compresses_what_is_compressed_otherwise() {
     let dir = tempfile::tempdir().unwrap();
     let world = small_world(dir.path());
     let output = dir.path().join("out.osm.pbf");
-    let kinds = |path: &Path| {
-        let frames = decode::frames(path);
-        frames
-            .iter()
-            .skip(1)
-            .map(|frame| frame.compression)
-            .collect::<Vec<_>>()
-    };
+    let kinds = compressions;
     for (compression, name) in [
         ("zstd", "zstd"),
         ("lz4", "lz4"),

@@ -161,9 +161,9 @@ impl<'o> Worker<'o> {
 
 fn sink(options: &Options, header: HeaderBlock, ctx: &Context) -> Result<Sink> {
     let write = WriteOptions {
-        // Suppresses the note that copied blobs keep their compression: only blobs with the requested compression are
-        // copied.
+        // Only blobs with the requested compression are copied: no note has to say so, and none has to be compressed.
         is_compression_explicit: false,
+        recompress: false,
         ..options.output.write
     };
     let output = OpenOutput::open(options.output.target.clone())?;

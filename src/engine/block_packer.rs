@@ -38,6 +38,8 @@ enum JobSource {
     Slices(Vec<BlockSlice>),
     /// A part whose objects change their form.
     Part(Part),
+    /// A blob that changes its compression. It has no frames if it is compressed as it should be.
+    Compressed(Input, BlobEntry),
 }
 
 /// A chunk of the output that is not written yet, because it or a chunk before it is not encoded yet.
@@ -45,6 +47,18 @@ enum Waiting {
     Copy(Input, BlobEntry),
     Frames(Vec<EncodedFrame>),
     Encoded(Receiver<Result<Vec<EncodedFrame>>>),
+    /// A blob and its frames in another compression, which is copied if there are none.
+    Compressed(Input, BlobEntry, Receiver<Result<Vec<EncodedFrame>>>),
+}
+
+impl Waiting {
+    /// Whether the chunk can be written without waiting for a thread.
+    fn is_ready(&self) -> bool {
+        match self {
+            Self::Copy(..) | Self::Frames(_) => true,
+            Self::Encoded(frames) | Self::Compressed(.., frames) => !frames.is_empty(),
+        }
+    }
 }
 
 /// A [`PbfWriter`] that also accepts small blocks. Consecutive small blocks of one kind are joined into a full block,
@@ -82,6 +96,11 @@ impl BlockPacker {
         self.encoders.options.changes_objects()
     }
 
+    /// Whether copied blobs get another compression.
+    pub(crate) fn recompresses(&self) -> bool {
+        self.encoders.options.recompress
+    }
+
     /// Encodes a part anew.
     fn change(&mut self, part: Part) -> Result<()> {
         self.end_block()?;
@@ -95,6 +114,11 @@ impl BlockPacker {
             return self.change(Part::Blob(input.clone(), entry));
         }
         self.end_block()?;
+        if self.recompresses() {
+            let job = JobSource::Compressed(input.clone(), entry);
+            let frames = self.encoders.encode(job)?;
+            return self.wait(Waiting::Compressed(input.clone(), entry, frames));
+        }
         if self.waiting.is_empty() {
             return self.writer.copy(input, &entry);
         }
@@ -147,15 +171,11 @@ impl BlockPacker {
     fn wait(&mut self, chunk: Waiting) -> Result<()> {
         self.waiting.push_back(chunk);
         while let Some(chunk) = self.waiting.pop_front() {
-            match chunk {
-                Waiting::Encoded(frames)
-                    if self.waiting.len() < self.max_waiting && frames.is_empty() =>
-                {
-                    self.waiting.push_front(Waiting::Encoded(frames));
-                    break;
-                }
-                chunk => self.write(chunk)?,
+            if self.waiting.len() < self.max_waiting && !chunk.is_ready() {
+                self.waiting.push_front(chunk);
+                break;
             }
+            self.write(chunk)?;
         }
         Ok(())
     }
@@ -165,6 +185,13 @@ impl BlockPacker {
             Waiting::Copy(input, entry) => return self.writer.copy(&input, &entry),
             Waiting::Frames(frames) => frames,
             Waiting::Encoded(frames) => frames.recv().map_err(|_| stopped())??,
+            Waiting::Compressed(input, entry, frames) => {
+                let frames = frames.recv().map_err(|_| stopped())??;
+                if frames.is_empty() {
+                    return self.writer.copy(&input, &entry);
+                }
+                frames
+            }
         };
         frames.iter().try_for_each(|frame| self.writer.frame(frame))
     }
@@ -292,6 +319,13 @@ impl EncodeWorker {
             JobSource::Part(part) => self
                 .parts
                 .for_each_payload(part, |payload| add(payload, 0..usize::MAX))?,
+            JobSource::Compressed(input, entry) => {
+                let differs = |encoding| self.options.compression.differs_from(encoding);
+                if let Some(payload) = self.parts.payload_if(input, entry, differs)? {
+                    let added = encoder.add_payload_with_entry(payload, entry);
+                    added.map_err(internal)?;
+                }
+            }
         }
         self.encoder.finish().map_err(internal)
     }

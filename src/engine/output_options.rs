@@ -111,6 +111,7 @@ impl Format {
             false => WriteOptions {
                 compression: Compression::None,
                 is_compression_explicit: false,
+                recompress: false,
                 toc: false,
                 blob_index: false,
                 ..write

@@ -3,7 +3,7 @@
 use crate::error::{Error, FormatError, Result};
 use crate::file::BlobReader;
 use crate::io::Input;
-use crate::pbf::{BlobEntry, Decompressor, EncodedBlock, EncodedFrame};
+use crate::pbf::{BlobEntry, Decompressor, EncodedBlock, EncodedFrame, Encoding};
 use crate::runtime::Context;
 
 /// A part of an output.
@@ -32,6 +32,23 @@ impl PartReader {
         }
     }
 
+    /// The payload of a blob, if `is_wanted` accepts its compression; otherwise `None`, and the blob is not decompressed.
+    pub(crate) fn payload_if(
+        &mut self,
+        input: &Input,
+        entry: &BlobEntry,
+        is_wanted: impl FnOnce(Encoding) -> bool,
+    ) -> Result<Option<&[u8]>> {
+        self.blobs_of(input).payload_if(entry, is_wanted)
+    }
+
+    fn blobs_of(&mut self, input: &Input) -> &mut BlobReader {
+        let new = || BlobReader::new(input, &self.ctx);
+        let blobs = self.blobs.get_or_insert_with(new);
+        blobs.switch_to(input);
+        blobs
+    }
+
     /// Calls `work` with the payload of each block of a part.
     pub(crate) fn for_each_payload(
         &mut self,
@@ -40,12 +57,7 @@ impl PartReader {
     ) -> Result<()> {
         let internal = |error: FormatError| Error::Internal(error.to_string());
         match part {
-            Part::Blob(input, entry) => {
-                let new = || BlobReader::new(input, &self.ctx);
-                let blobs = self.blobs.get_or_insert_with(new);
-                blobs.switch_to(input);
-                blobs.decode(entry, work)
-            }
+            Part::Blob(input, entry) => self.blobs_of(input).decode(entry, work),
             Part::Frames(frames) => frames.iter().try_for_each(|frame| {
                 let payload = frame.payload(&mut self.decompressor).map_err(internal)?;
                 work(payload).map_err(internal)

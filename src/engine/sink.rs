@@ -105,7 +105,7 @@ impl Sink {
             BlobOutcome::Drop => Ok(()),
             BlobOutcome::Copy(entry) => match &mut self.output {
                 SinkOutput::Pbf(packer) => {
-                    match packer.changes_objects() {
+                    match packer.changes_objects() || packer.recompresses() {
                         true => self.summary.blobs_rewritten += 1,
                         false => self.summary.blobs_copied += 1,
                     }
@@ -198,11 +198,18 @@ impl ClosedSink {
 
     /// Completes the file, flushes it to disk and gives it its name.
     pub(crate) fn finish(self) -> Result<WriteSummary> {
+        let written = match self.file {
+            ClosedFile::Pbf(writer) => writer.finish()?,
+            ClosedFile::Text(text) => text.finish()?,
+        };
+        // A blob that was to be recompressed was copied if it had the right compression.
+        let kept = written
+            .blobs_copied
+            .saturating_sub(self.summary.blobs_copied);
         Ok(WriteSummary {
-            written: match self.file {
-                ClosedFile::Pbf(writer) => writer.finish()?,
-                ClosedFile::Text(text) => text.finish()?,
-            },
+            written,
+            blobs_copied: self.summary.blobs_copied + kept,
+            blobs_rewritten: self.summary.blobs_rewritten.saturating_sub(kept),
             ..self.summary
         })
     }

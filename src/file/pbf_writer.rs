@@ -23,6 +23,8 @@ pub struct WriteOptions {
     /// Whether the user chose the compression. If so, a message reports copied blobs, which keep the compression that
     /// they have.
     pub is_compression_explicit: bool,
+    /// Whether copied blobs get the compression, too, as far as they are compressed otherwise.
+    pub recompress: bool,
     /// Whether copied blobs are decompressed and compared with their content hashes before the output gets its name.
     pub verify: bool,
     /// Whether the output gets a table of contents.
@@ -99,6 +101,7 @@ impl Default for WriteOptions {
         Self {
             compression: Compression::default(),
             is_compression_explicit: false,
+            recompress: false,
             verify: false,
             toc: true,
             blob_index: false,

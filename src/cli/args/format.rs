@@ -243,7 +243,7 @@ impl FormatSpec {
         let level = value_of("pbf_compression_level");
         if compression.is_some() || level.is_some() {
             write.compression = parse_compression(compression, level)?;
-            write.is_compression_explicit = true;
+            (write.is_compression_explicit, write.recompress) = (false, true);
         }
         Ok(())
     }

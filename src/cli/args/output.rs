@@ -83,7 +83,8 @@ pub struct WriteArgs {
     /// Compression of new blobs: none, zlib[:1-12], zstd[:1-22] or lz4 [default: zlib:6]
     ///
     /// Every program reads zlib; hardly any but osmium reads lz4 and zstd, and some do not read none. Level 6 gives about
-    /// the size that zlib gives at level 6. Copied blobs keep their compression; repack changes all of them.
+    /// the size that zlib gives at level 6. Copied blobs keep their compression: repack changes all of them, as does
+    /// -f pbf,pbf_compression=KIND.
     #[arg(long, value_name = "KIND[:LEVEL]")]
     compression: Option<Compression>,
     /// Name of the writing program in the header
