@@ -390,16 +390,16 @@ impl ChunkWriter<'_> {
     fn block(&mut self, payload: &[u8]) -> Result<(), FormatError> {
         let block = Block::parse(payload)?;
         let is_exact = block.units.are_exact_e7();
-        let (mut cursor, mut object) = (block.cursor(), Object::default());
+        let (mut cursor, mut object, mut info) = (block.cursor(), Object::default(), None);
         while let Some(element) = cursor.next()? {
-            object.fill(&element, &block)?;
+            let has_same_info = object.fill_next(&element, &block, &mut info)?;
             self.order
                 .add((element.key, object.info.version.unwrap_or(0)));
             if !is_exact {
                 let is_exact = element.has_exact_location(&block.units)?;
                 self.inexact += u64::from(!is_exact);
             }
-            self.text.put(&object);
+            self.text.put_next(&object, has_same_info);
             if self.text.len() >= CHUNK {
                 self.end_chunk()?;
             }

@@ -9,6 +9,7 @@ mod numbers;
 mod object_text;
 mod opl;
 mod read;
+mod text_buffer;
 mod text_chunks;
 mod text_document;
 mod text_encoder;

@@ -1,26 +1,81 @@
-//! Fast formatting of numbers and times.
+//! Fast formatting of numbers and times: text in OPL or XML is mostly digits.
 
+use super::text_buffer::TextBuffer;
 use crate::osm::{DECIMICRO_PER_DEGREE, format_timestamp};
 
+/// 10^8: eight digits are formatted at a time.
+const EIGHT_DIGITS: u64 = 100_000_000;
+
+/// The eight decimal digits of a number below 10^8, each a byte from 0 to 9. The first digit is in the lowest byte.
+#[inline(always)]
+const fn digits_of(number: u32) -> u64 {
+    // Halves of four digits, then pairs, then single digits, side by side in one word. A division by 100 or 10 is a
+    // multiplication and a shift, exact for numbers of this size.
+    let halves = (number / 10_000) as u64 | ((number % 10_000) as u64) << 32;
+    let hundreds = ((halves * 10_486) >> 20) & 0x0000_007f_0000_007f;
+    let pairs = hundreds | (halves - 100 * hundreds) << 16;
+    let tens = ((pairs * 103) >> 10) & 0x000f_000f_000f_000f;
+    tens | (pairs - 10 * tens) << 8
+}
+
+/// The characters `0`.
+const ZEROS: u64 = 0x3030_3030_3030_3030;
+
 /// Appends an integer in decimal.
-pub(super) fn put_number(out: &mut String, value: i64) {
-    out.push_str(itoa::Buffer::new().format(value));
+#[inline]
+pub(super) fn put_number(out: &mut TextBuffer, value: i64) {
+    if value < 0 {
+        out.push('-');
+    }
+    let value = value.unsigned_abs();
+    match value / EIGHT_DIGITS {
+        0 => put_leading(out, value as u32),
+        high if high < EIGHT_DIGITS => {
+            put_leading(out, high as u32);
+            put_eight(out, value);
+        }
+        high => {
+            put_leading(out, (high / EIGHT_DIGITS) as u32);
+            put_eight(out, high);
+            put_eight(out, value);
+        }
+    }
+}
+
+/// Appends a number below 10^8 without zeros before it.
+#[inline(always)]
+fn put_leading(out: &mut TextBuffer, number: u32) {
+    if number < 10 {
+        return out.push_ascii([b'0' + number as u8], 1);
+    }
+    let digits = digits_of(number);
+    let zeros = digits.trailing_zeros() / 8;
+    let text = (digits | ZEROS) >> (8 * zeros);
+    out.push_ascii(text.to_le_bytes(), 8 - zeros as usize);
+}
+
+/// Appends the last eight digits of a number, zeros included.
+#[inline(always)]
+fn put_eight(out: &mut TextBuffer, number: u64) {
+    let digits = digits_of((number % EIGHT_DIGITS) as u32);
+    out.push_ascii((digits | ZEROS).to_le_bytes(), 8);
 }
 
 /// Appends a coordinate in units of 1e-7 degree as decimal degrees, without trailing zeros.
-pub(super) fn put_e7(out: &mut String, value_e7: i32) {
+pub(super) fn put_e7(out: &mut TextBuffer, value_e7: i32) {
     const ONE: u32 = DECIMICRO_PER_DEGREE as u32;
     let value = value_e7.unsigned_abs();
-    let mut buffer = itoa::Buffer::new();
     if value_e7 < 0 {
         out.push('-');
     }
-    out.push_str(buffer.format(value / ONE));
-    if !value.is_multiple_of(ONE) {
-        // The digits after a leading 1, which keeps the zeros before them.
-        let digits = buffer.format(ONE + value % ONE);
-        out.push('.');
-        out.push_str(digits.get(1..).unwrap_or_default().trim_end_matches('0'));
+    put_leading(out, value / ONE);
+    let fraction = value % ONE;
+    if fraction != 0 {
+        // Seven digits: the first of eight is 0, and gives its place to the point.
+        let digits = digits_of(fraction);
+        let zeros = digits.leading_zeros() / 8;
+        let text = (digits | ZEROS) & !0xff | u64::from(b'.');
+        out.push_ascii(text.to_le_bytes(), 8 - zeros as usize);
     }
 }
 
@@ -41,7 +96,7 @@ impl TimeFormatter {
     }
 
     /// Appends a time, given in seconds since 1970, as ISO 8601 in UTC.
-    pub(super) fn put(&mut self, out: &mut String, seconds: i64) {
+    pub(super) fn put(&mut self, out: &mut TextBuffer, seconds: i64) {
         let day = seconds.div_euclid(SECONDS_PER_DAY);
         let Some(date) = self.date(day) else {
             out.push_str(&format_timestamp(seconds));
@@ -57,7 +112,7 @@ impl TimeFormatter {
                 (*tens, *ones) = (b'0' + (part / 10) as u8, b'0' + (part % 10) as u8);
             }
         }
-        out.push_str(std::str::from_utf8(&text).unwrap_or_default());
+        out.push_ascii(text, text.len());
     }
 
     /// The date of a day since 1970; `None` if it has not ten characters.
@@ -82,11 +137,14 @@ mod tests {
 
     #[test]
     fn numbers_are_those_that_the_library_writes() {
-        let mut text = String::new();
-        for value in [0, 1, -1, 10, 99, -100, i64::MAX, i64::MIN] {
-            text.clear();
+        let mut text = TextBuffer::new();
+        let powers = (0..19).map(|digits| 10_i64.pow(digits));
+        let near = powers.flat_map(|power| [power - 1, power, power + 1, power / 3, power * 7 / 8]);
+        let all_digits = (0..10_000).map(|number| number * 10_007 % 100_000_000);
+        let values = near.chain(all_digits).chain([i64::MAX, i64::MIN]);
+        for value in values.flat_map(|value| [value, value.wrapping_neg()]) {
             put_number(&mut text, value);
-            assert_eq!(text, value.to_string());
+            assert_eq!(text.take(), value.to_string());
         }
         for value in [
             0,
@@ -97,10 +155,12 @@ mod tests {
             1_800_000_000,
             i32::MIN,
             70,
-        ] {
-            text.clear();
+        ]
+        .into_iter()
+        .chain((0..10_000).map(|number| number * 180_017 - 900_000_000))
+        {
             put_e7(&mut text, value);
-            assert_eq!(text, format_e7(value));
+            assert_eq!(text.take(), format_e7(value));
         }
     }
 
@@ -120,9 +180,9 @@ mod tests {
         ];
         for seconds in days.chain(odd) {
             for _ in 0..2 {
-                let mut text = String::new();
+                let mut text = TextBuffer::new();
                 times.put(&mut text, seconds);
-                assert_eq!(text, format_timestamp(seconds));
+                assert_eq!(text.take(), format_timestamp(seconds));
             }
         }
     }

@@ -1,12 +1,13 @@
 //! Writing objects as text in any format.
 
 use super::format::TextFormat;
+use super::text_buffer::TextBuffer;
 use super::text_encoder::{EncodedText, TextEncoder};
 use super::text_options::{TextOptions, Visibility};
 use super::write_debug::DebugText;
 use super::write_opl::OplText;
 use super::write_osc::{ChangeAction, change_section};
-use super::write_xml::XmlBuffer;
+use super::write_xml::{Indent, XmlBuffer};
 use crate::pbf::Object;
 use std::io;
 
@@ -70,9 +71,14 @@ impl ObjectText {
 
     /// Appends an object.
     pub(crate) fn put(&mut self, object: &Object<'_>) {
+        self.put_next(object, false);
+    }
+
+    /// Appends an object. `has_same_info` says whether its metadata is that of the object that was appended before.
+    pub(crate) fn put_next(&mut self, object: &Object<'_>, has_same_info: bool) {
         self.objects += 1;
         match &mut self.buffer {
-            Buffer::Osm(elements) => elements.put(object, "  "),
+            Buffer::Osm(elements) => elements.put(object, has_same_info, Indent::Root),
             Buffer::OsmChange(elements, sections) => {
                 let last = ChangeAction::of(object);
                 let first = match sections {
@@ -83,9 +89,9 @@ impl ObjectText {
                     }
                 };
                 *sections = Some(Sections { first, last });
-                elements.put(object, "    ");
+                elements.put(object, has_same_info, Indent::Section);
             }
-            Buffer::Opl(lines) => lines.put(object),
+            Buffer::Opl(lines) => lines.put(object, has_same_info),
             Buffer::Debug(lines) => lines.put(object),
         }
     }
@@ -102,11 +108,11 @@ impl ObjectText {
     /// Removes the text in the buffer and returns it. Text in [`TextFormat::OsmChange`] lacks the tags of sections.
     pub(crate) fn take_plain(&mut self) -> String {
         self.objects = 0;
-        std::mem::take(match &mut self.buffer {
-            Buffer::Osm(elements) | Buffer::OsmChange(elements, _) => &mut elements.text,
-            Buffer::Opl(lines) => &mut lines.text,
-            Buffer::Debug(lines) => &mut lines.text,
-        })
+        match &mut self.buffer {
+            Buffer::Osm(elements) | Buffer::OsmChange(elements, _) => elements.text.take(),
+            Buffer::Opl(lines) => lines.text.take(),
+            Buffer::Debug(lines) => lines.text.take(),
+        }
     }
 
     /// Encodes the text in the buffer, and empties the buffer.
@@ -121,7 +127,7 @@ impl ObjectText {
             Buffer::Debug(lines) => &mut lines.text,
         };
         // The next text needs about as much space.
-        let space = String::with_capacity(text.len() + text.len() / 8);
+        let space = TextBuffer::with_capacity(text.len() + text.len() / 8);
         let text = std::mem::replace(text, space);
         if let Buffer::OsmChange(_, of_buffer) = &mut self.buffer {
             sections = of_buffer.take();

@@ -3,6 +3,7 @@
 use super::change_set::{DocumentHeader, Replication};
 use super::format::TextFormat;
 use super::object_text::{ObjectChunk, Sections};
+use super::text_buffer::TextBuffer;
 use super::text_options::TextOptions;
 use super::text_output::TextOutput;
 use super::write_debug::debug_prologue;
@@ -34,17 +35,17 @@ impl TextDocument {
             document_header.replication = Replication::default();
             document_header.replication_url = None;
         }
-        let prologue = match options.format {
+        let mut prologue = match options.format {
             TextFormat::Osm => xml_prologue(&document_header),
             TextFormat::OsmChange => {
                 let mut text = document("osmChange", &document_header);
                 put_bounds(&mut text, &document_header);
                 text
             }
-            TextFormat::Opl => String::new(),
+            TextFormat::Opl => TextBuffer::new(),
             TextFormat::Debug => debug_prologue(header, &document_header.text.boxes, options),
         };
-        output.write(&prologue)?;
+        output.write(&prologue.take())?;
         Ok(Self {
             output,
             format: options.format,
@@ -67,10 +68,10 @@ impl TextDocument {
     }
 
     fn go_to_section(&mut self, section: Option<ChangeAction>) -> Result<()> {
-        let mut tags = String::new();
+        let mut tags = TextBuffer::new();
         change_section(&mut tags, self.section, section);
         self.section = section;
-        self.output.write(&tags)
+        self.output.write(&tags.take())
     }
 
     /// Completes the document, flushes it to disk, and gives it its name. Returns its length in bytes.

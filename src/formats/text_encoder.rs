@@ -82,16 +82,17 @@ impl TextEncoder {
     }
 
     /// Encodes a piece of text as a chunk. For bzip2, [`TextOutput`](super::TextOutput) compresses the chunks.
-    pub fn encode(&mut self, text: String) -> io::Result<EncodedText> {
+    pub fn encode(&mut self, text: impl Into<Vec<u8>>) -> io::Result<EncodedText> {
+        let text = text.into();
         let bytes = match self.compression {
             // Some readers stop after the first of several bzip2 streams: the output compresses all chunks into one
             // stream.
-            TextCompression::None | TextCompression::Bzip2 => text.into_bytes(),
+            TextCompression::None | TextCompression::Bzip2 => text,
             TextCompression::Gzip => {
                 let mut crc = Crc::new();
-                crc.update(text.as_bytes());
+                crc.update(&text);
                 return Ok(EncodedText {
-                    bytes: self.deflate(text.as_bytes())?,
+                    bytes: self.deflate(&text)?,
                     crc: Some(crc),
                 });
             }
@@ -99,7 +100,7 @@ impl TextEncoder {
                 let mut zstd = zstd::bulk::Compressor::new(ZSTD_LEVEL)?;
                 // The program zstd adds checksums, too: they reveal damage.
                 zstd.include_checksum(true)?;
-                zstd.compress(text.as_bytes())?
+                zstd.compress(&text)?
             }
         };
         Ok(EncodedText { bytes, crc: None })

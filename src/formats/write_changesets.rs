@@ -3,6 +3,7 @@
 use super::changesets::{Changeset, Comment};
 use super::format::TextFormat;
 use super::numbers::TimeFormatter;
+use super::text_buffer::TextBuffer;
 use super::text_options::TextOptions;
 use super::write_debug::DebugText;
 use super::write_opl::put_escaped as put_opl_text;
@@ -40,8 +41,8 @@ impl ChangesetText {
     /// Removes the text written so far and returns it.
     pub(crate) fn take(&mut self) -> String {
         match self {
-            Self::Opl(lines) | Self::Xml(lines) => std::mem::take(&mut lines.text),
-            Self::Debug(debug) => std::mem::take(&mut debug.text),
+            Self::Opl(lines) | Self::Xml(lines) => lines.text.take(),
+            Self::Debug(debug) => debug.text.take(),
         }
     }
 
@@ -57,7 +58,7 @@ impl ChangesetText {
 /// A buffer of changesets in OPL or OSM XML.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
-    text: String,
+    text: TextBuffer,
     times: TimeFormatter,
 }
 

@@ -4,6 +4,7 @@ use super::changesets::Changeset;
 use super::checksum::{add_changeset, add_object};
 use super::header_facts::{declares_history, header_options};
 use super::numbers::{TimeFormatter, put_e7, put_number};
+use super::text_buffer::TextBuffer;
 use super::text_options::{DebugOptions, TextOptions};
 use crate::osm::{Bbox, Location, ObjectKind, format_e7};
 use crate::pbf::{HeaderBlock, Info, InfoFields, Member, Object, ObjectBody};
@@ -15,8 +16,8 @@ pub(super) fn debug_prologue(
     header: &HeaderBlock,
     boxes: &[Bbox],
     options: &TextOptions,
-) -> String {
-    let mut text = String::new();
+) -> TextBuffer {
+    let mut text = TextBuffer::new();
     let paint = Paint::new(options.debug);
     paint.put(&mut text, BOLD, "header\n");
     text.push_str("  ");
@@ -61,20 +62,20 @@ impl Paint {
         }
     }
 
-    fn code(self, out: &mut String, code: &str) {
+    fn code(self, out: &mut TextBuffer, code: &str) {
         if self.has_colors {
             out.push_str(code);
         }
     }
 
-    fn put(self, out: &mut String, color: &str, text: &str) {
+    fn put(self, out: &mut TextBuffer, color: &str, text: &str) {
         self.code(out, color);
         out.push_str(text);
         self.code(out, RESET);
     }
 
     /// Appends the name of an attribute, a colon and spaces up to a column.
-    fn name(self, out: &mut String, name: &str, width: usize) {
+    fn name(self, out: &mut TextBuffer, name: &str, width: usize) {
         out.push_str("  ");
         self.put(out, CYAN, name);
         let width = width.saturating_sub(name.len());
@@ -82,7 +83,7 @@ impl Paint {
     }
 
     /// Appends a string in quotation marks. Characters that would be mistaken for something else become `<U+…>`.
-    fn quoted(self, out: &mut String, text: &str) {
+    fn quoted(self, out: &mut TextBuffer, text: &str) {
         out.push('"');
         self.code(out, BLUE);
         for char in text.chars() {
@@ -105,13 +106,13 @@ impl Paint {
     }
 
     /// Appends the index of a node, member or comment.
-    fn index(self, out: &mut String, index: usize, width: usize) {
+    fn index(self, out: &mut TextBuffer, index: usize, width: usize) {
         self.code(out, WHITE);
         let _ = write!(out, "    {index:0width$}: ");
         self.code(out, RESET);
     }
 
-    fn tags<K: AsRef<str>>(self, out: &mut String, tags: &[(K, K)], width: usize) {
+    fn tags<K: AsRef<str>>(self, out: &mut TextBuffer, tags: &[(K, K)], width: usize) {
         let longest = tags.iter().map(|(key, _)| key.as_ref().len()).max();
         let Some(longest) = longest else {
             return;
@@ -129,7 +130,7 @@ impl Paint {
         }
     }
 
-    fn location(self, out: &mut String, location: Option<Location>) {
+    fn location(self, out: &mut TextBuffer, location: Option<Location>) {
         let (lat_e7, lon_e7) = Location::stored_e7(location);
         put_e7(out, lon_e7);
         out.push(',');
@@ -148,7 +149,7 @@ const CHANGESET_COLUMN: usize = 13;
 /// A buffer of objects in debug format.
 #[derive(Debug)]
 pub(crate) struct DebugText {
-    pub text: String,
+    pub text: TextBuffer,
     times: TimeFormatter,
     without: InfoFields,
     paint: Paint,
@@ -158,7 +159,7 @@ pub(crate) struct DebugText {
 impl DebugText {
     pub(super) const fn new(options: &TextOptions) -> Self {
         Self {
-            text: String::new(),
+            text: TextBuffer::new(),
             times: TimeFormatter::new(),
             without: options.without,
             paint: Paint::new(options.debug),
@@ -322,7 +323,7 @@ impl DebugText {
     }
 }
 
-fn put_nodes(text: &mut String, paint: Paint, refs: &[i64], locations: &[Option<Location>]) {
+fn put_nodes(text: &mut TextBuffer, paint: Paint, refs: &[i64], locations: &[Option<Location>]) {
     paint.name(text, "nodes", OBJECT_COLUMN);
     let _ = write!(text, "{}", refs.len());
     match refs {
@@ -343,7 +344,7 @@ fn put_nodes(text: &mut String, paint: Paint, refs: &[i64], locations: &[Option<
     }
 }
 
-fn put_members(text: &mut String, paint: Paint, members: &[Member<'_>]) {
+fn put_members(text: &mut TextBuffer, paint: Paint, members: &[Member<'_>]) {
     paint.name(text, "members", OBJECT_COLUMN);
     let _ = writeln!(text, "{}", members.len());
     let width = digits(members.len());

@@ -1,6 +1,7 @@
 //! Writing OPL, with the same bytes as osmium.
 
 use super::numbers::{TimeFormatter, put_e7, put_number};
+use super::text_buffer::TextBuffer;
 use super::text_options::{TextOptions, WayLocations};
 use crate::osm::Location;
 use crate::pbf::{Info, InfoFields, Object, ObjectBody};
@@ -9,7 +10,7 @@ use std::fmt::Write as _;
 /// A buffer of objects as lines of OPL.
 #[derive(Debug)]
 pub struct OplText {
-    pub(super) text: String,
+    pub(super) text: TextBuffer,
     times: TimeFormatter,
     without: InfoFields,
     way_locations: WayLocations,
@@ -19,21 +20,24 @@ impl OplText {
     /// An empty buffer for text in the given form.
     pub const fn new(options: &TextOptions) -> Self {
         Self {
-            text: String::new(),
+            text: TextBuffer::new(),
             times: TimeFormatter::new(),
             without: options.without,
             way_locations: options.way_locations,
         }
     }
 
-    /// Appends an object.
-    pub fn put(&mut self, object: &Object<'_>) {
+    /// Appends an object. `has_same_info` says whether its metadata is that of the object before.
+    pub fn put(&mut self, object: &Object<'_>, has_same_info: bool) {
         self.text.push(object.kind().letter());
         put_number(&mut self.text, object.id);
+        let Self { text, times, .. } = self;
         if self.without != InfoFields::ALL {
-            self.put_info(&object.info);
+            text.put_info(has_same_info, |text| {
+                put_info(text, times, self.without, &object.info);
+                true
+            });
         }
-        let text = &mut self.text;
         text.push_str(" T");
         for (index, (key, value)) in object.tags.iter().enumerate() {
             if index > 0 {
@@ -75,37 +79,42 @@ impl OplText {
         }
         text.push('\n');
     }
+}
 
-    fn put_info(&mut self, info: &Info<'_>) {
-        let (text, without) = (&mut self.text, self.without);
-        if !without.contains(InfoFields::VERSION) {
-            text.push_str(" v");
-            put_number(text, info.version.unwrap_or(0).into());
+/// Appends the fields of the metadata.
+fn put_info(
+    text: &mut TextBuffer,
+    times: &mut TimeFormatter,
+    without: InfoFields,
+    info: &Info<'_>,
+) {
+    if !without.contains(InfoFields::VERSION) {
+        text.push_str(" v");
+        put_number(text, info.version.unwrap_or(0).into());
+    }
+    text.push_str(if info.visible { " dV" } else { " dD" });
+    if !without.contains(InfoFields::CHANGESET) {
+        text.push_str(" c");
+        put_number(text, info.changeset.unwrap_or(0));
+    }
+    if !without.contains(InfoFields::TIMESTAMP) {
+        text.push_str(" t");
+        if let Some(timestamp) = info.timestamp {
+            times.put(text, timestamp);
         }
-        text.push_str(if info.visible { " dV" } else { " dD" });
-        if !without.contains(InfoFields::CHANGESET) {
-            text.push_str(" c");
-            put_number(text, info.changeset.unwrap_or(0));
-        }
-        if !without.contains(InfoFields::TIMESTAMP) {
-            text.push_str(" t");
-            if let Some(timestamp) = info.timestamp {
-                self.times.put(text, timestamp);
-            }
-        }
-        if !without.contains(InfoFields::UID) {
-            text.push_str(" i");
-            put_number(text, info.uid.unwrap_or(0).into());
-        }
-        if !without.contains(InfoFields::USER) {
-            text.push_str(" u");
-            put_escaped(text, info.user.unwrap_or(""));
-        }
+    }
+    if !without.contains(InfoFields::UID) {
+        text.push_str(" i");
+        put_number(text, info.uid.unwrap_or(0).into());
+    }
+    if !without.contains(InfoFields::USER) {
+        text.push_str(" u");
+        put_escaped(text, info.user.unwrap_or(""));
     }
 }
 
 /// Appends the fields `x` and `y`, separated by `between`. Both are empty for an undefined location.
-fn put_location(text: &mut String, location: Option<Location>, between: &str) {
+fn put_location(text: &mut TextBuffer, location: Option<Location>, between: &str) {
     text.push('x');
     if let Some(location) = location {
         put_e7(text, location.lon_e7());
@@ -143,7 +152,7 @@ const PLAIN: [bool; 256] = {
 };
 
 /// Appends a string. Characters with a meaning in OPL, and invisible characters, become `%hex%`.
-pub(super) fn put_escaped(out: &mut String, text: &str) {
+pub(super) fn put_escaped(out: &mut TextBuffer, text: &str) {
     // Nearly all strings are ASCII and stand for themselves.
     let is_plain = |byte: u8| PLAIN.get(usize::from(byte)).is_some_and(|plain| *plain);
     if text.bytes().all(is_plain) {

@@ -2,8 +2,9 @@
 
 use super::change_set::DocumentHeader;
 use super::format::TextFormat;
+use super::text_buffer::TextBuffer;
 use super::text_options::{TextOptions, Visibility};
-use super::write_xml::{XmlBuffer, document};
+use super::write_xml::{Indent, XmlBuffer, document};
 use crate::osm::{ObjectId, format_timestamp};
 use crate::pbf::Object;
 use std::fmt::Write as _;
@@ -69,7 +70,7 @@ impl OscText {
 
     /// The text before the changes, with the attributes of a document header. Its boxes are left out.
     pub fn prologue_of(document_header: &DocumentHeader) -> String {
-        document("osmChange", document_header)
+        document("osmChange", document_header).take()
     }
 
     /// The text after the changes.
@@ -78,7 +79,7 @@ impl OscText {
     /// Appends a change. Consecutive changes with the same action share a section.
     pub fn put(&mut self, action: ChangeAction, object: &Object<'_>) {
         self.begin_section(action);
-        self.elements.put(object, "    ");
+        self.elements.put(object, false, Indent::Section);
     }
 
     /// Appends a deletion that gives only the id, the version and the time of the deleted object.
@@ -109,19 +110,19 @@ impl OscText {
 
     /// Removes the text written so far and returns it. An open section stays open.
     fn take(&mut self) -> String {
-        std::mem::take(&mut self.elements.text)
+        self.elements.text.take()
     }
 
     /// Ends the last section and returns the text.
     pub fn finish(mut self) -> String {
         self.end_section();
-        self.elements.text
+        self.take()
     }
 }
 
 /// Appends the end tag of section `from` and the start tag of section `to`, unless they are the same.
 pub(super) fn change_section(
-    text: &mut String,
+    text: &mut TextBuffer,
     from: Option<ChangeAction>,
     to: Option<ChangeAction>,
 ) {

@@ -2,14 +2,15 @@
 
 use super::change_set::DocumentHeader;
 use super::numbers::{TimeFormatter, put_e7, put_number};
+use super::text_buffer::TextBuffer;
 use super::text_options::{TextOptions, Visibility, WayLocations};
-use crate::osm::{Location, format_e7, format_timestamp};
+use crate::osm::{Location, ObjectKind, format_e7, format_timestamp};
 use crate::pbf::{HeaderBlock, Info, InfoFields, Object, ObjectBody, TextFacts};
 use std::fmt::Write as _;
 
 /// The text before the objects of an OSM XML file: the start tag of the root element with the document header, and the
 /// bounds.
-pub(crate) fn xml_prologue(document_header: &DocumentHeader) -> String {
+pub(crate) fn xml_prologue(document_header: &DocumentHeader) -> TextBuffer {
     let mut text = document("osm", document_header);
     put_bounds(&mut text, document_header);
     text
@@ -40,8 +41,12 @@ impl DocumentHeader {
 }
 
 /// The XML declaration and the start tag of the root element, with the document header as attributes.
-pub(super) fn document(root: &str, document_header: &DocumentHeader) -> String {
-    let mut text = format!("<?xml version='1.0' encoding='UTF-8'?>\n<{root} version=\"0.6\"");
+pub(super) fn document(root: &str, document_header: &DocumentHeader) -> TextBuffer {
+    let mut text = TextBuffer::new();
+    let _ = write!(
+        text,
+        "<?xml version='1.0' encoding='UTF-8'?>\n<{root} version=\"0.6\""
+    );
     let mut attribute = |name: &str, value: Option<String>| {
         if let Some(value) = value {
             let _ = write!(text, " {name}=\"");
@@ -65,7 +70,7 @@ pub(super) fn document(root: &str, document_header: &DocumentHeader) -> String {
 }
 
 /// Appends an element for each box of the document header.
-pub(super) fn put_bounds(text: &mut String, document_header: &DocumentHeader) {
+pub(super) fn put_bounds(text: &mut TextBuffer, document_header: &DocumentHeader) {
     for bbox in &document_header.text.boxes {
         let edges = [
             ("minlat", bbox.min_lat_e7),
@@ -81,10 +86,30 @@ pub(super) fn put_bounds(text: &mut String, document_header: &DocumentHeader) {
     }
 }
 
+/// The spaces before an element that is an object.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Indent {
+    /// Two spaces: the object is in the root element.
+    Root,
+    /// Four spaces: the object is in a section.
+    Section,
+}
+
+impl Indent {
+    #[inline(always)]
+    fn put(self, text: &mut TextBuffer) {
+        // Constant lengths are copied without a call.
+        match self {
+            Self::Root => text.push_str("  "),
+            Self::Section => text.push_str("    "),
+        }
+    }
+}
+
 /// A buffer of objects as XML elements.
 #[derive(Debug)]
 pub(super) struct XmlBuffer {
-    pub text: String,
+    pub text: TextBuffer,
     times: TimeFormatter,
     visibility: Visibility,
     without: InfoFields,
@@ -97,7 +122,7 @@ impl XmlBuffer {
     /// An empty buffer for text in the given form. The objects with the attribute `visible` are those of `visibility`.
     pub(super) const fn new(options: &TextOptions, visibility: Visibility) -> Self {
         Self {
-            text: String::new(),
+            text: TextBuffer::new(),
             times: TimeFormatter::new(),
             visibility,
             without: options.without,
@@ -106,16 +131,18 @@ impl XmlBuffer {
         }
     }
 
-    /// Appends an object.
-    pub(super) fn put(&mut self, object: &Object<'_>, indent: &str) {
-        let kind = object.kind().name();
+    /// Appends an object. `has_same_info` says whether its metadata is that of the object before.
+    pub(super) fn put(&mut self, object: &Object<'_>, has_same_info: bool, indent: Indent) {
         let text = &mut self.text;
-        for part in [indent, "<", kind, " id=\""] {
-            text.push_str(part);
-        }
+        indent.put(text);
+        text.push_str(match object.kind() {
+            ObjectKind::Node => "<node id=\"",
+            ObjectKind::Way => "<way id=\"",
+            ObjectKind::Relation => "<relation id=\"",
+        });
         put_number(text, object.id);
         text.push('"');
-        self.put_info(&object.info);
+        self.put_info(&object.info, has_same_info);
         if let ObjectBody::Node { location } = object.body {
             put_location(&mut self.text, location);
         }
@@ -125,7 +152,7 @@ impl XmlBuffer {
         self.put_references(object, indent);
         for (key, value) in &object.tags {
             let text = &mut self.text;
-            text.push_str(indent);
+            indent.put(text);
             text.push_str("  <tag k=\"");
             self.inexpressible += put_escaped(text, key);
             text.push_str("\" v=\"");
@@ -137,56 +164,64 @@ impl XmlBuffer {
             text.truncate(start);
             text.push_str("/>\n");
         } else {
-            for part in [indent, "</", kind, ">\n"] {
-                text.push_str(part);
-            }
-        }
-    }
-
-    /// Appends the attributes of the metadata.
-    fn put_info(&mut self, info: &Info<'_>) {
-        let (text, without) = (&mut self.text, self.without);
-        let has = |field| !without.contains(field);
-        if let Some(version) = info.version.filter(|_| has(InfoFields::VERSION)) {
-            put_attribute(text, "version", version.into());
-        }
-        if let Some(timestamp) = info.timestamp.filter(|_| has(InfoFields::TIMESTAMP)) {
-            text.push_str(" timestamp=\"");
-            self.times.put(text, timestamp);
-            text.push('"');
-        }
-        if let Some(uid) = info.uid.filter(|_| has(InfoFields::UID)) {
-            put_attribute(text, "uid", uid.into());
-        }
-        if let Some(user) = info.user.filter(|_| has(InfoFields::USER)) {
-            text.push_str(" user=\"");
-            self.inexpressible += put_escaped(text, user);
-            text.push('"');
-        }
-        if let Some(changeset) = info.changeset.filter(|_| has(InfoFields::CHANGESET)) {
-            put_attribute(text, "changeset", changeset);
-        }
-        let has_visibility = match self.visibility {
-            Visibility::All => true,
-            Visibility::Deleted => !info.visible,
-            Visibility::Never => false,
-        };
-        if has_visibility {
-            text.push_str(if info.visible {
-                " visible=\"true\""
-            } else {
-                " visible=\"false\""
+            indent.put(text);
+            text.push_str(match object.kind() {
+                ObjectKind::Node => "</node>\n",
+                ObjectKind::Way => "</way>\n",
+                ObjectKind::Relation => "</relation>\n",
             });
         }
     }
 
-    fn put_references(&mut self, object: &Object<'_>, indent: &str) {
+    /// Appends the attributes of the metadata.
+    fn put_info(&mut self, info: &Info<'_>, is_same: bool) {
+        let (times, inexpressible) = (&mut self.times, &mut self.inexpressible);
+        let (without, visibility) = (self.without, self.visibility);
+        let has = |field| !without.contains(field);
+        self.text.put_info(is_same, |text| {
+            let before = *inexpressible;
+            if let Some(version) = info.version.filter(|_| has(InfoFields::VERSION)) {
+                put_attribute(text, "version", version.into());
+            }
+            if let Some(timestamp) = info.timestamp.filter(|_| has(InfoFields::TIMESTAMP)) {
+                text.push_str(" timestamp=\"");
+                times.put(text, timestamp);
+                text.push('"');
+            }
+            if let Some(uid) = info.uid.filter(|_| has(InfoFields::UID)) {
+                put_attribute(text, "uid", uid.into());
+            }
+            if let Some(user) = info.user.filter(|_| has(InfoFields::USER)) {
+                text.push_str(" user=\"");
+                *inexpressible += put_escaped(text, user);
+                text.push('"');
+            }
+            if let Some(changeset) = info.changeset.filter(|_| has(InfoFields::CHANGESET)) {
+                put_attribute(text, "changeset", changeset);
+            }
+            let has_visibility = match visibility {
+                Visibility::All => true,
+                Visibility::Deleted => !info.visible,
+                Visibility::Never => false,
+            };
+            if has_visibility {
+                text.push_str(if info.visible {
+                    " visible=\"true\""
+                } else {
+                    " visible=\"false\""
+                });
+            }
+            *inexpressible == before
+        });
+    }
+
+    fn put_references(&mut self, object: &Object<'_>, indent: Indent) {
         let text = &mut self.text;
         match &object.body {
             ObjectBody::Node { .. } => {}
             ObjectBody::Way { refs, locations } => {
                 for (index, id) in refs.iter().enumerate() {
-                    text.push_str(indent);
+                    indent.put(text);
                     text.push_str("  <nd ref=\"");
                     put_number(text, *id);
                     text.push('"');
@@ -200,7 +235,7 @@ impl XmlBuffer {
             }
             ObjectBody::Relation { members } => {
                 for member in members {
-                    text.push_str(indent);
+                    indent.put(text);
                     text.push_str("  <member type=\"");
                     text.push_str(member.kind.name());
                     text.push_str("\" ref=\"");
@@ -214,7 +249,7 @@ impl XmlBuffer {
     }
 }
 
-fn put_attribute(text: &mut String, name: &str, value: i64) {
+fn put_attribute(text: &mut TextBuffer, name: &str, value: i64) {
     text.push(' ');
     text.push_str(name);
     text.push_str("=\"");
@@ -223,7 +258,7 @@ fn put_attribute(text: &mut String, name: &str, value: i64) {
 }
 
 /// Appends the attributes lat and lon of a location.
-fn put_location(text: &mut String, location: Option<Location>) {
+fn put_location(text: &mut TextBuffer, location: Option<Location>) {
     if let Some(location) = location {
         text.push_str(" lat=\"");
         put_e7(text, location.lat_e7());
@@ -250,7 +285,7 @@ const PLAIN: [bool; 256] = {
 /// Appends a string as the value of an attribute. Line breaks and tabs become character references, since readers
 /// replace them by spaces otherwise. Characters that XML 1.0 cannot express become references, too, except NUL,
 /// which becomes U+FFFD. Returns the number of characters that XML 1.0 cannot express.
-pub(super) fn put_escaped(out: &mut String, text: &str) -> u64 {
+pub(super) fn put_escaped(out: &mut TextBuffer, text: &str) -> u64 {
     // Nearly all strings have no special character. The byte 0xef begins the characters from U+F000 to U+FFFF.
     let is_plain = |byte: u8| PLAIN.get(usize::from(byte)).is_some_and(|plain| *plain);
     if text.bytes().all(is_plain) {

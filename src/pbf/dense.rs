@@ -237,6 +237,8 @@ pub(super) const OVERFLOW: FormatError =
     FormatError::new("DenseNodes: a delta-coded column overflows");
 
 impl<'a> RawNodes<'a> {
+    // Forced, so that the caller builds the large value in place.
+    #[inline(always)]
     pub(crate) fn next(&mut self) -> Result<Option<RawNode<'a>>, FormatError> {
         if self.left == 0 {
             return match self.keys_vals.is_done() {
@@ -259,6 +261,7 @@ impl<'a> RawNodes<'a> {
         (self.left, self.keys_vals) = (0, Varints::new(&[]));
     }
 
+    #[inline(always)]
     fn info(&mut self) -> Result<RawInfo, FormatError> {
         let version = if self.versions.is_done() {
             0

@@ -147,6 +147,17 @@ impl<'a> Object<'a> {
         element: &RawElement<'a>,
         block: &Block<'a>,
     ) -> Result<(), FormatError> {
+        self.fill_next(element, block, &mut None).map(drop)
+    }
+
+    /// As [`fill`](Self::fill), where `last` is the metadata of this object as `block` stores it. Returns whether
+    /// `element` has the same; `last` becomes the metadata of `element`.
+    pub(crate) fn fill_next(
+        &mut self,
+        element: &RawElement<'a>,
+        block: &Block<'a>,
+        last: &mut Option<RawInfo>,
+    ) -> Result<bool, FormatError> {
         let (kind, strings) = (element.key.0, &block.strings);
         self.id = id_from_rank(element.key.1);
         if self.kind() != kind {
@@ -185,8 +196,12 @@ impl<'a> Object<'a> {
             }
             (RawForm::Dense(_), _) => return Err(FormatError::new("a dense way or relation")),
         };
+        if *last == Some(raw_info) {
+            return Ok(true);
+        }
         self.info = Info::resolve(&raw_info, &block.units, strings)?;
-        Ok(())
+        *last = Some(raw_info);
+        Ok(false)
     }
 }
 

@@ -1,0 +1,98 @@
+//! A buffer for the text of objects.
+
+use std::fmt;
+use std::ops::Range;
+
+/// Text that grows at its end. Digits are appended with a fixed number of bytes, which a `String` cannot do.
+#[derive(Debug, Default)]
+pub(crate) struct TextBuffer {
+    /// UTF-8: only strings, characters and ASCII are appended.
+    bytes: Vec<u8>,
+    /// The text of the metadata that was appended last; empty if it is not in the buffer.
+    last_info: Range<usize>,
+}
+
+impl TextBuffer {
+    pub(super) const fn new() -> Self {
+        Self {
+            bytes: Vec::new(),
+            last_info: 0..0,
+        }
+    }
+
+    pub(super) fn with_capacity(bytes: usize) -> Self {
+        Self {
+            bytes: Vec::with_capacity(bytes),
+            ..Self::new()
+        }
+    }
+
+    /// The length in bytes.
+    pub(super) const fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    #[inline(always)]
+    pub(super) fn push(&mut self, char: char) {
+        match u8::try_from(char) {
+            Ok(byte) if byte.is_ascii() => self.bytes.push(byte),
+            _ => self.push_str(char.encode_utf8(&mut [0; 4])),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn push_str(&mut self, text: &str) {
+        self.bytes.extend_from_slice(text.as_bytes());
+    }
+
+    /// Appends the first `len` bytes of `text`, which must be ASCII.
+    #[inline(always)]
+    pub(super) fn push_ascii<const N: usize>(&mut self, text: [u8; N], len: usize) {
+        debug_assert!(text.iter().take(len).all(u8::is_ascii));
+        let end = self.bytes.len() + len.min(N);
+        self.bytes.extend_from_slice(&text);
+        self.bytes.truncate(end);
+    }
+
+    /// Appends the text of the metadata of an object. If the metadata `is_same` as that of the object before, which is
+    /// frequent, its text is copied. Otherwise calls `put`, which appends the text and returns whether that is all that
+    /// it does.
+    #[inline]
+    pub(super) fn put_info(&mut self, is_same: bool, put: impl FnOnce(&mut Self) -> bool) {
+        if is_same && !self.last_info.is_empty() {
+            self.bytes.extend_from_within(self.last_info.clone());
+            return;
+        }
+        let start = self.len();
+        let is_all = put(self);
+        self.last_info = if is_all { start..self.len() } else { 0..0 };
+    }
+
+    /// Removes the text from an index on, which must be that of a character.
+    pub(super) fn truncate(&mut self, len: usize) {
+        self.bytes.truncate(len);
+        if self.last_info.end > len {
+            self.last_info = 0..0;
+        }
+    }
+
+    /// Removes the whole text, and returns it.
+    pub(super) fn take(&mut self) -> String {
+        let Self { bytes, .. } = std::mem::take(self);
+        String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+    }
+}
+
+impl fmt::Write for TextBuffer {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.push_str(text);
+        Ok(())
+    }
+}
+
+impl From<TextBuffer> for Vec<u8> {
+    fn from(text: TextBuffer) -> Self {
+        text.bytes
+    }
+}
