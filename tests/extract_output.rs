@@ -4,6 +4,7 @@ use crate::common::answers::ask;
 use crate::common::extracts::{
     SMART, STRATEGIES, Strategy, expect_extract, extracted, random_world,
 };
+use crate::common::oracle::shared_data;
 use crate::common::questions::{Inputs, assert_same_objects, file_in_blocks, pipe};
 use crate::common::regions::{Region, box_of_degrees};
 use crate::common::{Arg, Object, decode, known, pbfhogg, run_fail, run_ok};
@@ -243,4 +244,46 @@ fn a_broken_input_leaves_no_output() {
     }
     let status = pbfhogg().arg("extract").output().unwrap().status;
     assert_eq!(status.code(), Some(2));
+}
+
+#[test]
+fn more_regions_than_open_files_are_cut_in_any_format() {
+    let Some(input) = shared_data("monaco.osm.pbf") else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let regions = dir.path().join("regions.json");
+    let bbox = |index: u32| {
+        let (column, row) = (f64::from(index % 20), f64::from(index / 20));
+        let (west, south) = (7.40 + column * 0.003, 43.72 + row * 0.003);
+        [west, south, west + 0.004, south + 0.004]
+    };
+    let name = |index: u32| match index % 3 {
+        0 => format!("{index}.opl"),
+        1 => format!("{index}.osm.gz"),
+        _ => format!("{index}.osm.pbf"),
+    };
+    let extracts: Vec<_> = (0..200)
+        .map(|index| serde_json::json!({"output": name(index), "bbox": bbox(index)}))
+        .collect();
+    let config = serde_json::json!({"extracts": extracts, "directory": dir.path()});
+    std::fs::write(&regions, config.to_string()).unwrap();
+    let script = format!(
+        "ulimit -n 64; exec {} extract -q -c {} {}",
+        env!("CARGO_BIN_EXE_pbfhogg"),
+        regions.display(),
+        input.display()
+    );
+    let status = std::process::Command::new("bash")
+        .args(["-c", &script])
+        .status()
+        .unwrap();
+    assert!(status.success());
+    for index in [0, 1, 2, 66, 100, 199] {
+        let alone = dir.path().join(format!("alone-{}", name(index)));
+        let region = bbox(index).map(|edge| edge.to_string()).join(",");
+        run_ok(&[&"extract", &"-q", &"-b", &region, &input, &"-o", &alone]);
+        let together = std::fs::read(dir.path().join(name(index))).unwrap();
+        assert!(together == std::fs::read(alone).unwrap(), "{}", name(index));
+    }
 }
