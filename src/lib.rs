@@ -29,6 +29,8 @@
 //!
 //! The default feature `cli` is the program. Without it (`default-features = false`) the library has fewer dependencies.
 
+#[doc(hidden)]
+pub mod area;
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod cli;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The layers, from the lowest to the highest. `reference/pipeline.md` has a diagram of them.
-const LAYERS: [&str; 13] = [
+const LAYERS: [&str; 14] = [
     "error",
     "osm",
     "pbf",
@@ -13,6 +13,7 @@ const LAYERS: [&str; 13] = [
     "file",
     "index",
     "geometry",
+    "area",
     "formats",
     "region_file",
     "engine",

@@ -3,6 +3,7 @@
 mod add_locations_to_ways;
 mod apply_changes;
 mod apply_locations;
+mod areas;
 mod bad_input;
 mod check;
 mod common;

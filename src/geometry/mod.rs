@@ -2,7 +2,6 @@
 //! contain a point.
 
 mod area_index;
-pub(crate) mod assemble;
 mod check;
 mod degrees;
 mod edge;
@@ -18,5 +17,5 @@ pub(crate) use degrees::{
     at_vertex, for_message, point_of_degrees, point_of_e7, point_of_text, ring,
 };
 pub use degrees::{bbox_of_degrees, parse_bbox, parse_corners};
-pub(crate) use nesting::{nested, with_holes};
+pub(crate) use nesting::with_holes;
 pub use shape::{Point, Polygon, Ring, Shape, ShapeError};

@@ -2,7 +2,7 @@
 
 use super::shape::{Point, Polygon, Ring, Shape};
 use crate::osm::Bbox;
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Ordering;
 
 /// The position of a point relative to a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,37 +121,6 @@ pub(crate) fn with_holes(outers: Vec<Ring>, holes: Vec<Ring>) -> Result<Shape, R
     Ok(polygons(outers, placed))
 }
 
-/// Makes polygons of rings that do not cross. A ring inside an even number of others is an outer
-/// ring; inside an odd number, it is a hole.
-pub(crate) fn nested(mut rings: Vec<Ring>) -> Shape {
-    // A ring now comes after all rings that contain it.
-    rings.sort_by_cached_key(|ring| Reverse(Measured::new(ring).area));
-    let mut measured: Vec<Measured<'_>> = Vec::with_capacity(rings.len());
-    // For each ring the index of the smallest ring around it, and whether the ring is a hole.
-    let mut around: Vec<Option<usize>> = Vec::with_capacity(rings.len());
-    let mut is_hole: Vec<bool> = Vec::with_capacity(rings.len());
-    for ring in &rings {
-        let inner = Measured::new(ring);
-        let holder = measured.iter().rposition(|outer| outer.holds(&inner));
-        let holder_is_hole = holder.and_then(|holder| is_hole.get(holder).copied());
-        is_hole.push(holder_is_hole == Some(false));
-        around.push(holder);
-        measured.push(inner);
-    }
-    drop(measured);
-    let (mut outers, mut holes) = (Vec::new(), Vec::new());
-    let mut index_of_outer = Vec::with_capacity(rings.len());
-    for ((ring, holder), is_hole) in rings.into_iter().zip(around).zip(is_hole) {
-        index_of_outer.push(outers.len());
-        let outer_index = holder.and_then(|holder| index_of_outer.get(holder).copied());
-        match outer_index.filter(|_| is_hole) {
-            Some(outer_index) => holes.push((outer_index, ring)),
-            None => outers.push(ring),
-        }
-    }
-    polygons(outers, holes)
-}
-
 /// Makes polygons of outer rings and of holes, each with the index of its outer ring.
 fn polygons(outers: Vec<Ring>, holes: Vec<(usize, Ring)>) -> Shape {
     let outers = outers.into_iter().map(|outer| Polygon {
@@ -194,26 +163,6 @@ mod tests {
     }
 
     #[test]
-    fn even_depths_are_outer_rings_and_odd_ones_holes() {
-        let rings = [
-            ("c", 2, 8),
-            ("a", 0, 10),
-            ("d", 3, 7),
-            ("b", 1, 9),
-            ("e", 20, 21),
-        ];
-        let shape = nested(
-            rings
-                .map(|(name, low, high)| square(name, low, high))
-                .to_vec(),
-        );
-        assert_eq!(
-            described(&shape),
-            [("a", vec!["b"]), ("c", vec!["d"]), ("e", vec![])]
-        );
-    }
-
-    #[test]
     fn a_hole_goes_to_the_smallest_outer_ring_around_it() {
         let outers = vec![
             square("large", 0, 100),
@@ -238,7 +187,7 @@ mod tests {
     fn corners_on_the_edge_of_the_outer_ring_do_not_decide() {
         // Every corner of the hole lies on the edge of the square.
         let diamond = ring("diamond", &[(5, 0), (10, 5), (5, 10), (0, 5)]);
-        let shape = nested(vec![diamond, square("square", 0, 10)]);
+        let shape = with_holes(vec![square("square", 0, 10)], vec![diamond]).unwrap();
         assert_eq!(described(&shape), [("square", vec!["diamond"])]);
         // The plug fills the notch of a U. All its corners lie on edges of the U, and it lies in
         // the envelope of the U, but not inside.
@@ -253,10 +202,9 @@ mod tests {
             (0, 9),
         ];
         let plug = ring("plug", &[(3, 3), (6, 3), (6, 9), (3, 9)]);
-        let shape = nested(vec![ring("cup", &cup), plug]);
-        assert_eq!(described(&shape), [("cup", vec![]), ("plug", vec![])]);
-        let twins = nested(vec![square("a", 0, 3), square("b", 0, 3)]);
-        assert_eq!(described(&twins), [("a", vec!["b"])]);
+        assert!(with_holes(vec![ring("cup", &cup)], vec![plug]).is_err());
+        let twins = with_holes(vec![square("a", 0, 3)], vec![square("b", 0, 3)]);
+        assert_eq!(described(&twins.unwrap()), [("a", vec!["b"])]);
     }
 
     #[test]
@@ -265,7 +213,7 @@ mod tests {
         let earth = ring("earth", &[(-x, -y), (x, -y), (x, y), (-x, y)]);
         let sliver = ring("sliver", &[(-x, -y), (x, y), (x - 1, y)]);
         assert_eq!(
-            described(&nested(vec![sliver, earth])),
+            described(&with_holes(vec![earth], vec![sliver]).unwrap()),
             [("earth", vec!["sliver"])]
         );
     }

@@ -1,9 +1,9 @@
 //! Regions as OSM data: the areas of multipolygon and boundary relations, and of closed ways.
 
 use super::osm_objects::{AreaRelation, OsmObjects};
+use crate::area::{AreaNode, AreaWay, OpenRings, Role, assemble};
 use crate::error::{Error, Result};
-use crate::geometry::assemble::WayNode;
-use crate::geometry::{Polygon, Shape, assemble, at_vertex, nested, ring};
+use crate::geometry::{Polygon, Ring, Shape, at_vertex};
 use rustc_hash::FxHashSet;
 use std::path::Path;
 
@@ -28,15 +28,43 @@ fn closed_ways(objects: &OsmObjects) -> Result<Vec<Polygon>, String> {
     let mut polygons = Vec::new();
     for &way in &objects.closed_ways {
         let name = format!("way {way}");
-        let corners = corners(objects, way, &name)?;
-        let mut points: Vec<_> = corners.iter().map(|corner| corner.point).collect();
-        points.pop();
-        polygons.push(Polygon {
-            outer: ring(name, points)?,
-            holes: Vec::new(),
-        });
+        let nodes = nodes(objects, way, &name)?;
+        polygons.extend(assembled(&name, &[(way, nodes)])?);
     }
     Ok(polygons)
+}
+
+/// The polygons that ways bound, each given as its id and its nodes. The name of each ring begins with `owner`.
+fn assembled(owner: &str, ways: &[(i64, Vec<AreaNode>)]) -> Result<Vec<Polygon>, String> {
+    let ways: Vec<AreaWay<'_>> = ways
+        .iter()
+        .map(|(id, nodes)| AreaWay {
+            id: *id,
+            role: Role::Other,
+            nodes,
+        })
+        .collect();
+    let assembly = assemble(&ways, OpenRings::Refuse);
+    if let Some(problem) = assembly.problems.iter().find(|one| one.kind.is_error()) {
+        let text = problem.to_string();
+        return Err(match text.starts_with(owner) {
+            true => text,
+            false => format!("{owner}: {text}"),
+        });
+    }
+    let mut count = 0;
+    let mut ring = |points| {
+        count += 1;
+        Ring {
+            name: format!("{owner}, ring {count}"),
+            points,
+        }
+    };
+    let polygons = assembly.polygons.into_iter().map(|polygon| Polygon {
+        outer: ring(polygon.outer),
+        holes: polygon.holes.into_iter().map(&mut ring).collect(),
+    });
+    Ok(polygons.collect())
 }
 
 fn areas(objects: &OsmObjects) -> Result<Vec<Polygon>, String> {
@@ -47,8 +75,7 @@ fn areas(objects: &OsmObjects) -> Result<Vec<Polygon>, String> {
         match member_ways(objects, relation) {
             Ok(ways) if ways.is_empty() => {}
             Ok(ways) => {
-                let rings = assemble::rings(&format!("relation {}", relation.id), &ways)?;
-                polygons.extend(nested(rings).polygons);
+                polygons.extend(assembled(&format!("relation {}", relation.id), &ways)?);
                 parts_of_complete.extend(&relation.relations);
             }
             Err(cause) => incomplete.push((relation.id, cause)),
@@ -65,33 +92,33 @@ fn areas(objects: &OsmObjects) -> Result<Vec<Polygon>, String> {
     }
 }
 
-/// The corners of each member way of a relation. Fails with the name of a way or node that is not
-/// in the file, or of a way with fewer than two nodes.
-fn member_ways(objects: &OsmObjects, relation: &AreaRelation) -> Result<Vec<Vec<WayNode>>, String> {
+/// The nodes of each member way of a relation. Fails with the name of a way or node that is not in the file, or of a way
+/// with fewer than two nodes.
+fn member_ways(
+    objects: &OsmObjects,
+    relation: &AreaRelation,
+) -> Result<Vec<(i64, Vec<AreaNode>)>, String> {
     let ways = relation.ways.iter();
     ways.map(|&way| {
-        corners(
-            objects,
-            way,
-            &format!("relation {}, way {way}", relation.id),
-        )
+        let name = format!("relation {}, way {way}", relation.id);
+        Ok((way, nodes(objects, way, &name)?))
     })
     .collect()
 }
 
-fn corners(objects: &OsmObjects, way: i64, name: &str) -> Result<Vec<WayNode>, String> {
-    let nodes = objects.ways.get(&way);
-    let nodes = nodes.ok_or_else(|| format!("{name}: the way is not in the file"))?;
-    if nodes.len() < 2 {
+fn nodes(objects: &OsmObjects, way: i64, name: &str) -> Result<Vec<AreaNode>, String> {
+    let refs = objects.ways.get(&way);
+    let refs = refs.ok_or_else(|| format!("{name}: the way is not in the file"))?;
+    if refs.len() < 2 {
         return Err(format!("{name}: the way has fewer than two nodes"));
     }
-    let corners = (1..).zip(nodes).map(|(vertex, &id)| {
+    let nodes = (1..).zip(refs).map(|(vertex, &id)| {
         let point = objects.nodes.get(&id).copied();
         let point = point
             .ok_or_else(|| at_vertex(name, vertex, format!("node {id} is not in the file")))?;
-        Ok(WayNode { id, point })
+        Ok(AreaNode { id, point })
     });
-    corners.collect()
+    nodes.collect()
 }
 
 #[cfg(test)]

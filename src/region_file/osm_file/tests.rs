@@ -80,8 +80,8 @@ fn described(shape: &Shape) -> Vec<(&str, usize, bool)> {
 }
 
 const ISLANDS: [(&str, usize, bool); 3] = [
-    ("relation 5, ring 2", 4, false),
-    ("relation 5, ring 1", 4, true),
+    ("relation 5, ring 1", 4, false),
+    ("relation 5, ring 2", 4, true),
     ("relation 5, ring 3", 3, false),
 ];
 
@@ -95,8 +95,8 @@ fn geometry_tells_what_is_a_hole() {
     assert_eq!(
         rings,
         [
-            ("relation 5, ring 1", 4, true),
-            ("relation 5, ring 2", 4, false),
+            ("relation 5, ring 1", 4, false),
+            ("relation 5, ring 2", 4, true),
             ("relation 5, ring 3", 3, false)
         ]
     );
@@ -157,7 +157,7 @@ fn without_relations_every_closed_way_is_an_area() {
     let shape = read_shape(&folder.osm(&body), None).unwrap();
     assert_eq!(
         described(&shape),
-        [("way 3", 4, false), ("way 4", 3, false)]
+        [("way 3, ring 1", 4, false), ("way 4, ring 1", 3, false)]
     );
 }
 
@@ -202,7 +202,7 @@ fn what_is_missing_or_open_is_named() {
         ),
         (
             area(way(1, &[11, 12, 22])),
-            "relation 5, ring 1, vertex 3: the ring does not close: it ends at node 22",
+            "relation 5: a ring of way 1 does not close: it ends at node 11",
         ),
         (
             nodes() + &way(3, &[11, 12, 7, 11]),
@@ -210,7 +210,11 @@ fn what_is_missing_or_open_is_named() {
         ),
         (
             nodes() + &way(3, &[11, 12, 11, 11]),
-            "way 3, vertex 3: the ring has fewer than three different points",
+            "way 3: its segments enclose no area",
+        ),
+        (
+            nodes() + &way(3, &[11, 33, 31, 13, 11]),
+            "way 3 crosses itself at 2,2",
         ),
         (
             nodes() + "<node id='11' version='2' visible='false'/>" + &way(3, &[11, 12, 22, 11]),

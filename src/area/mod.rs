@@ -1,0 +1,219 @@
+//! Assembles areas: the polygons that closed ways, and the member ways of multipolygon and boundary relations, bound.
+//!
+//! An area is what the even-odd rule makes of the segments of its ways: a location is inside if a line from it to
+//! infinity meets an odd number of segments. Roles have no effect, and are only checked. Coordinates are integers, and
+//! so is all arithmetic: nothing is rounded.
+//!
+//! The steps:
+//!
+//! 1. The ways are cut into segments. A segment that comes twice vanishes, both times; a way that comes twice counts
+//!    once (`segments`).
+//! 2. Segments that cross or overlap, and locations where an odd number of segments ends, make the area invalid.
+//! 3. For each connected group of segments, one line to infinity tells which side of a segment is inside. Around each
+//!    location, inside and outside alternate, which tells the sides of all other segments (`sides`).
+//! 4. Each boundary is followed with the inside on the left, and cut where it meets itself: the pieces are rings,
+//!    counter-clockwise around polygons and clockwise around holes (`rings`).
+//!
+//! No step searches: where rings touch, they are cut so that the inside of each polygon is connected.
+
+mod rings;
+mod segments;
+mod sides;
+#[cfg(test)]
+mod tests;
+
+use crate::geometry::Point;
+use crate::osm::format_e7;
+use segments::Segments;
+use std::fmt;
+
+/// A node of a way, with its location.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AreaNode {
+    /// The id of the node.
+    pub id: i64,
+    /// The location of the node.
+    pub point: Point,
+}
+
+/// The role of a member way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Role {
+    /// `outer`: the way is part of an outer ring.
+    Outer,
+    /// `inner`: the way is part of a hole.
+    Inner,
+    /// No role, or one that says nothing about rings.
+    #[default]
+    Other,
+}
+
+impl Role {
+    /// The role with a name.
+    pub fn of(name: &str) -> Self {
+        match name {
+            "outer" => Self::Outer,
+            "inner" => Self::Inner,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// A way that is part of the boundary of an area.
+#[derive(Debug, Clone, Copy)]
+pub struct AreaWay<'a> {
+    /// The id of the way.
+    pub id: i64,
+    /// The role of the way in its relation.
+    pub role: Role,
+    /// The nodes of the way.
+    pub nodes: &'a [AreaNode],
+}
+
+/// A polygon of an area. A ring does not repeat its first corner at the end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AreaPolygon {
+    /// The ring around the polygon, counter-clockwise.
+    pub outer: Vec<Point>,
+    /// The rings around holes, clockwise. They meet each other and the outer ring in single corners only.
+    pub holes: Vec<Vec<Point>>,
+}
+
+/// The kind of a problem of an area.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ProblemKind {
+    /// A ring does not close: an odd number of segments ends at a node.
+    OpenRing,
+    /// Two segments cross, or one ends on the other.
+    Crossing,
+    /// Two segments overlap in part.
+    Overlap,
+    /// All segments vanish, or there were none.
+    NoArea,
+    /// The same segment comes an even number of times, and vanishes.
+    DuplicateSegment,
+    /// The same way comes several times, and counts once.
+    DuplicateWay,
+    /// Two nodes that follow one another in a way have the same location.
+    DuplicateNode,
+    /// The role of a way contradicts its ring.
+    WrongRole,
+}
+
+impl ProblemKind {
+    /// Whether the problem makes the area invalid. The other problems are mistakes that have no effect.
+    pub const fn is_error(self) -> bool {
+        match self {
+            Self::OpenRing | Self::Crossing | Self::Overlap | Self::NoArea => true,
+            Self::DuplicateSegment | Self::DuplicateWay | Self::DuplicateNode | Self::WrongRole => {
+                false
+            }
+        }
+    }
+}
+
+/// A problem of an area, and its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AreaProblem {
+    /// The kind of the problem.
+    pub kind: ProblemKind,
+    /// The location; of a crossing that of the intersection, rounded.
+    pub point: Option<Point>,
+    /// The id of the node at the location, if there is one.
+    pub node: Option<i64>,
+    /// The ids of the ways, the second only if two are concerned.
+    pub ways: [Option<i64>; 2],
+}
+
+impl fmt::Display for AreaProblem {
+    /// Describes the problem for the people who can mend it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ways = match self.ways {
+            [Some(one), Some(other)] if one != other => format!("ways {one} and {other}"),
+            [Some(one), Some(_)] => format!("way {one}"),
+            [Some(one), None] | [None, Some(one)] => format!("way {one}"),
+            [None, None] => "the ways".to_owned(),
+        };
+        let is_one = self.ways[0] == self.ways[1];
+        let place = match (self.node, self.point) {
+            (Some(node), _) => format!("node {node}"),
+            (None, Some(point)) => {
+                format!("{},{}", format_e7(point.lon_e7), format_e7(point.lat_e7))
+            }
+            (None, None) => "an unknown place".to_owned(),
+        };
+        match self.kind {
+            ProblemKind::OpenRing => {
+                write!(f, "a ring of {ways} does not close: it ends at {place}")
+            }
+            ProblemKind::Crossing if is_one => write!(f, "{ways} crosses itself at {place}"),
+            ProblemKind::Crossing => write!(f, "{ways} cross at {place}"),
+            ProblemKind::Overlap if is_one => write!(f, "{ways} overlaps itself at {place}"),
+            ProblemKind::Overlap => write!(f, "{ways} overlap at {place}"),
+            ProblemKind::NoArea => write!(f, "its segments enclose no area"),
+            ProblemKind::DuplicateSegment => write!(f, "{ways}: a segment at {place} comes twice"),
+            ProblemKind::DuplicateWay => write!(f, "{ways} is a member several times"),
+            ProblemKind::DuplicateNode => {
+                write!(f, "{ways}: {place} has the location of the node before")
+            }
+            ProblemKind::WrongRole => write!(f, "{ways} has the wrong role: see {place}"),
+        }
+    }
+}
+
+/// The result of an assembly.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Assembly {
+    /// The polygons, in the order of their smallest corners; empty if the area is invalid.
+    pub polygons: Vec<AreaPolygon>,
+    /// The problems that were found.
+    pub problems: Vec<AreaProblem>,
+}
+
+impl Assembly {
+    /// Whether the area is valid.
+    pub fn is_valid(&self) -> bool {
+        !self.problems.iter().any(|problem| problem.kind.is_error())
+    }
+}
+
+/// The treatment of rings that do not close.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OpenRings {
+    /// They make the area invalid.
+    #[default]
+    Refuse,
+    /// Their segments are left out, so that the rings that close remain: for relations that an extract has cut off.
+    LeaveOut,
+}
+
+/// Assembles the polygons that ways bound.
+///
+/// # Memory
+///
+/// About 100 bytes for each segment.
+pub fn assemble(ways: &[AreaWay<'_>], open_rings: OpenRings) -> Assembly {
+    let mut problems = Vec::new();
+    let mut segments = Segments::of(ways, &mut problems);
+    if open_rings == OpenRings::LeaveOut {
+        segments.leave_out_open_ends();
+    }
+    segments.find_crossings(&mut problems);
+    let corners = sides::Corners::of(&segments);
+    corners.find_open_ends(&segments, &mut problems);
+    if segments.is_empty() {
+        let problem = segments.problem(ProblemKind::NoArea, ways.first().map(|way| way.id));
+        problems.push(problem);
+    }
+    let mut assembly = Assembly {
+        polygons: Vec::new(),
+        problems,
+    };
+    if assembly.is_valid() {
+        let sides = sides::Sides::of(&segments, &corners);
+        let rings = rings::Rings::of(&segments, &corners, &sides);
+        rings.check_roles(&segments, &mut assembly.problems);
+        assembly.polygons = rings.into_polygons();
+    }
+    assembly
+}

@@ -1,0 +1,242 @@
+//! The rings of an area, and the polygons that they bound.
+
+use super::segments::{Segment, Segments, from_west, turn};
+use super::sides::{Corners, Sides};
+use super::{AreaPolygon, AreaProblem, ProblemKind, Role};
+use crate::geometry::Point;
+use std::cmp::Ordering;
+
+/// A ring, which visits each of its corners once.
+struct Ring {
+    points: Vec<Point>,
+    is_outer: bool,
+    /// The boundary that the ring is a part of.
+    boundary: usize,
+}
+
+/// The rings of an area.
+pub(super) struct Rings {
+    rings: Vec<Ring>,
+    /// For each boundary one of the same polygon, until it is its own.
+    polygon: Vec<usize>,
+    /// For each segment whether it is part of an outer ring.
+    is_outer: Vec<bool>,
+}
+
+/// A boundary while it is followed: corners and the segments behind them.
+struct Path {
+    corners: Vec<usize>,
+    segments: Vec<u32>,
+}
+
+impl Rings {
+    pub(super) fn of(segments: &Segments<'_>, corners: &Corners, sides: &Sides) -> Self {
+        let count = segments.list.len();
+        let mut rings = Self {
+            rings: Vec::new(),
+            polygon: Vec::new(),
+            is_outer: vec![false; count],
+        };
+        let mut boundary_of = vec![usize::MAX; count];
+        let mut position = vec![usize::MAX; corners.len()];
+        for start in 0..count as u32 {
+            if boundary_of.get(start as usize) != Some(&usize::MAX) {
+                continue;
+            }
+            let boundary = rings.polygon.len();
+            rings.polygon.push(boundary);
+            rings.follow(
+                start,
+                segments,
+                corners,
+                sides,
+                &mut boundary_of,
+                &mut position,
+            );
+        }
+        for (inner, below) in &sides.nested {
+            let boundary = |segment: &u32| boundary_of.get(*segment as usize).copied();
+            if let (Some(inner), Some(outer)) = (boundary(inner), boundary(below)) {
+                rings.join(inner, outer);
+            }
+        }
+        rings
+    }
+
+    /// Follows the boundary of a segment with the inside on the left, and adds the rings that it consists of.
+    fn follow(
+        &mut self,
+        start: u32,
+        segments: &Segments<'_>,
+        corners: &Corners,
+        sides: &Sides,
+        boundary_of: &mut [usize],
+        position: &mut [usize],
+    ) {
+        let boundary = self.polygon.len() - 1;
+        let mut path = Path {
+            corners: Vec::new(),
+            segments: Vec::new(),
+        };
+        let mut segment = start;
+        while let (Some(of @ &mut usize::MAX), Some(&is_forward)) = (
+            boundary_of.get_mut(segment as usize),
+            sides.inside_is_left.get(segment as usize),
+        ) {
+            *of = boundary;
+            let corner = corners.corner_of(segment, is_forward);
+            match position.get(corner) {
+                Some(&usize::MAX) => {}
+                // The boundary meets itself: the part since then is a ring.
+                Some(&at) => self.cut(&mut path, at, segments, corners, position),
+                None => return,
+            }
+            if let Some(position) = position.get_mut(corner) {
+                *position = path.corners.len();
+            }
+            path.corners.push(corner);
+            path.segments.push(segment);
+            let Some(next) = corners.clockwise(segment, !is_forward) else {
+                return;
+            };
+            segment = next.segment;
+        }
+        self.cut(&mut path, 0, segments, corners, position);
+    }
+
+    /// Takes the end of a path from the index `at` on, as a ring.
+    fn cut(
+        &mut self,
+        path: &mut Path,
+        at: usize,
+        segments: &Segments<'_>,
+        corners: &Corners,
+        position: &mut [usize],
+    ) {
+        let mut points = Vec::with_capacity(path.corners.len() - at);
+        for corner in path.corners.drain(at..) {
+            if let Some(position) = position.get_mut(corner) {
+                *position = usize::MAX;
+            }
+            points.extend(corners.at(corner).first().map(|end| end.point));
+        }
+        let is_outer = is_counter_clockwise(&points);
+        for segment in path.segments.drain(at..) {
+            if let Some(flag) = self.is_outer.get_mut(segment as usize) {
+                *flag = is_outer;
+            }
+        }
+        debug_assert!(points.len() > 2 && points.len() <= segments.list.len());
+        let boundary = self.polygon.len() - 1;
+        self.rings.push(Ring {
+            points: from_least(points),
+            is_outer,
+            boundary,
+        });
+    }
+
+    /// The boundary that stands for the polygon of a boundary.
+    fn polygon_of(&self, mut boundary: usize) -> usize {
+        while let Some(&next) = self.polygon.get(boundary)
+            && next != boundary
+        {
+            boundary = next;
+        }
+        boundary
+    }
+
+    fn join(&mut self, inner: usize, outer: usize) {
+        let (inner, outer) = (self.polygon_of(inner), self.polygon_of(outer));
+        if let Some(slot) = self.polygon.get_mut(inner) {
+            *slot = outer;
+        }
+    }
+
+    /// Adds a problem for each way whose role contradicts its ring.
+    pub(super) fn check_roles(&self, segments: &Segments<'_>, problems: &mut Vec<AreaProblem>) {
+        let mut is_wrong = vec![false; segments.ways.len()];
+        let pairs: Vec<(&Segment, bool)> = segments
+            .list
+            .iter()
+            .zip(self.is_outer.iter().copied())
+            .collect();
+        for (segment, is_outer) in pairs {
+            let Some(way) = segments.ways.get(segment.way as usize) else {
+                continue;
+            };
+            let contradicts = match way.role {
+                Role::Outer => !is_outer,
+                Role::Inner => is_outer,
+                Role::Other => false,
+            };
+            let Some(wrong) = is_wrong.get_mut(segment.way as usize) else {
+                continue;
+            };
+            if contradicts && !*wrong {
+                *wrong = true;
+                problems.push(AreaProblem {
+                    kind: ProblemKind::WrongRole,
+                    point: Some(segment.first),
+                    node: segments.node_at(segment.first),
+                    ways: [Some(way.id), None],
+                });
+            }
+        }
+    }
+
+    /// The polygons with their holes, both in the order of their smallest corners.
+    pub(super) fn into_polygons(mut self) -> Vec<AreaPolygon> {
+        let rings = std::mem::take(&mut self.rings);
+        let (outers, holes): (Vec<_>, Vec<_>) = rings.into_iter().partition(|ring| ring.is_outer);
+        let mut index_of = vec![usize::MAX; self.polygon.len()];
+        let mut polygons: Vec<AreaPolygon> = Vec::with_capacity(outers.len());
+        let by_corner = |a: &Ring, b: &Ring| compare(&a.points, &b.points);
+        let sorted = |mut rings: Vec<Ring>| {
+            rings.sort_by(by_corner);
+            rings
+        };
+        for outer in sorted(outers) {
+            if let Some(index) = index_of.get_mut(self.polygon_of(outer.boundary)) {
+                *index = polygons.len();
+            }
+            polygons.push(AreaPolygon {
+                outer: outer.points,
+                holes: Vec::new(),
+            });
+        }
+        for hole in sorted(holes) {
+            let index = index_of.get(self.polygon_of(hole.boundary));
+            if let Some(polygon) = index.and_then(|index| polygons.get_mut(*index)) {
+                polygon.holes.push(hole.points);
+            }
+        }
+        polygons
+    }
+}
+
+fn compare(a: &[Point], b: &[Point]) -> Ordering {
+    let key = |point: &Point| (point.lon_e7, point.lat_e7);
+    a.iter().map(key).cmp(b.iter().map(key))
+}
+
+/// The ring with its smallest corner first.
+fn from_least(mut points: Vec<Point>) -> Vec<Point> {
+    let least = (0..points.len()).min_by(|a, b| match (points.get(*a), points.get(*b)) {
+        (Some(a), Some(b)) => from_west(*a, *b),
+        _ => Ordering::Equal,
+    });
+    points.rotate_left(least.unwrap_or_default());
+    points
+}
+
+/// Whether a ring runs counter-clockwise.
+fn is_counter_clockwise(points: &[Point]) -> bool {
+    let Some(origin) = points.first() else {
+        return false;
+    };
+    let edges = points.windows(2).map(|edge| match edge {
+        [from, to] => turn(*origin, *from, *to),
+        _ => 0,
+    });
+    edges.sum::<i128>() > 0
+}

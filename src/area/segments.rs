@@ -1,0 +1,258 @@
+//! The segments of the ways that bound an area.
+
+use super::{AreaNode, AreaProblem, AreaWay, ProblemKind};
+use crate::geometry::Point;
+use rustc_hash::FxHashSet;
+use std::cmp::Ordering;
+
+/// A segment between two different locations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Segment {
+    /// The end that is further west; of a vertical segment the southern one.
+    pub first: Point,
+    /// The other end.
+    pub second: Point,
+    /// The index of the way.
+    pub way: u32,
+}
+
+/// The segments of an area in the order of their ends, west before east and south before north.
+pub(super) struct Segments<'a> {
+    pub ways: &'a [AreaWay<'a>],
+    pub list: Vec<Segment>,
+}
+
+/// Compares two points: west before east, then south before north.
+pub(super) fn from_west(a: Point, b: Point) -> Ordering {
+    (a.lon_e7, a.lat_e7).cmp(&(b.lon_e7, b.lat_e7))
+}
+
+/// Twice the area of the triangle from `a` to `b` to `c`: positive if `c` lies left of the line from `a` to `b`.
+pub(super) fn turn(a: Point, b: Point, c: Point) -> i128 {
+    let x = |to: Point| i128::from(i64::from(to.lon_e7) - i64::from(a.lon_e7));
+    let y = |to: Point| i128::from(i64::from(to.lat_e7) - i64::from(a.lat_e7));
+    x(b) * y(c) - y(b) * x(c)
+}
+
+impl Segment {
+    fn new(a: Point, b: Point, way: u32) -> Self {
+        let (first, second) = match from_west(a, b) {
+            Ordering::Greater => (b, a),
+            _ => (a, b),
+        };
+        Self { first, second, way }
+    }
+
+    fn ends(&self) -> (Point, Point) {
+        (self.first, self.second)
+    }
+
+    /// The side of the segment on which a point lies: `Greater` is left, seen from the first end.
+    pub(super) fn side(&self, point: Point) -> Ordering {
+        turn(self.first, self.second, point).cmp(&0)
+    }
+
+    fn lats(&self) -> (i32, i32) {
+        let (a, b) = (self.first.lat_e7, self.second.lat_e7);
+        (a.min(b), a.max(b))
+    }
+}
+
+/// The relation of two segments that are not the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meeting {
+    /// They have no point in common, or one end.
+    Allowed,
+    /// They cross, or one ends on the other.
+    Crossing,
+    /// They lie on one line, and have more than one point in common.
+    Overlap,
+}
+
+/// The relation of two segments. The second must not begin west of the first.
+fn meeting(a: &Segment, b: &Segment) -> Meeting {
+    let (low, high) = (a.lats(), b.lats());
+    if low.1 < high.0 || high.1 < low.0 {
+        return Meeting::Allowed;
+    }
+    let (to_first, to_second) = (a.side(b.first), a.side(b.second));
+    if to_first == Ordering::Equal && to_second == Ordering::Equal {
+        // On one line: the second begins at or behind the end of the first, or they overlap.
+        return match from_west(b.first, a.second) {
+            Ordering::Less => Meeting::Overlap,
+            _ => Meeting::Allowed,
+        };
+    }
+    let share_end =
+        [b.first, b.second].contains(&a.first) || [b.first, b.second].contains(&a.second);
+    let (from_first, from_second) = (b.side(a.first), b.side(a.second));
+    match share_end || to_first == to_second || from_first == from_second {
+        true => Meeting::Allowed,
+        false => Meeting::Crossing,
+    }
+}
+
+/// The intersection of two segments that cross, rounded.
+fn intersection(a: &Segment, b: &Segment) -> Point {
+    let (one, two) = (
+        turn(b.first, b.second, a.first),
+        turn(b.first, b.second, a.second),
+    );
+    let along = |from: i32, to: i32| {
+        let way = i128::from(to) - i128::from(from);
+        let part = (one * way).checked_div(one - two).unwrap_or_default();
+        (i128::from(from) + part) as i32
+    };
+    Point {
+        lat_e7: along(a.first.lat_e7, a.second.lat_e7),
+        lon_e7: along(a.first.lon_e7, a.second.lon_e7),
+    }
+}
+
+impl<'a> Segments<'a> {
+    /// Cuts ways into segments. Segments that come twice are left out, both of them.
+    pub(super) fn of(ways: &'a [AreaWay<'a>], problems: &mut Vec<AreaProblem>) -> Self {
+        let mut segments = Self {
+            ways,
+            list: Vec::with_capacity(ways.iter().map(|way| way.nodes.len()).sum()),
+        };
+        let mut known = FxHashSet::default();
+        for (index, way) in (0..).zip(ways) {
+            if !known.insert(way.id) {
+                problems.push(segments.problem(ProblemKind::DuplicateWay, Some(way.id)));
+                continue;
+            }
+            for pair in way.nodes.windows(2) {
+                let &[from, to] = pair else { continue };
+                if from.point != to.point {
+                    segments
+                        .list
+                        .push(Segment::new(from.point, to.point, index));
+                } else if from.id != to.id {
+                    problems.push(AreaProblem {
+                        kind: ProblemKind::DuplicateNode,
+                        point: Some(to.point),
+                        node: Some(to.id),
+                        ways: [Some(way.id), None],
+                    });
+                }
+            }
+        }
+        let order = |a: &Segment, b: &Segment| {
+            let ends = from_west(a.first, b.first).then(from_west(a.second, b.second));
+            ends.then(a.way.cmp(&b.way))
+        };
+        segments.list.sort_unstable_by(order);
+        segments.leave_out_pairs(problems);
+        segments
+    }
+
+    fn leave_out_pairs(&mut self, problems: &mut Vec<AreaProblem>) {
+        let all = std::mem::take(&mut self.list);
+        self.list.reserve(all.len());
+        for same in all.chunk_by(|a, b| a.ends() == b.ends()) {
+            let Some((one, others)) = same.split_first() else {
+                continue;
+            };
+            if others.len().is_multiple_of(2) {
+                self.list.push(*one);
+            }
+            if let Some(other) = others.first() {
+                problems.push(AreaProblem {
+                    kind: ProblemKind::DuplicateSegment,
+                    point: Some(one.first),
+                    node: self.node_at(one.first),
+                    ways: [self.way_id(one), self.way_id(other)],
+                });
+            }
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// A problem of the whole area.
+    pub(super) const fn problem(&self, kind: ProblemKind, way: Option<i64>) -> AreaProblem {
+        AreaProblem {
+            kind,
+            point: None,
+            node: None,
+            ways: [way, None],
+        }
+    }
+
+    /// The id of the way of a segment.
+    pub(super) fn way_id(&self, segment: &Segment) -> Option<i64> {
+        self.ways.get(segment.way as usize).map(|way| way.id)
+    }
+
+    /// The id of a node at a location.
+    pub(super) fn node_at(&self, point: Point) -> Option<i64> {
+        let mut nodes = self.ways.iter().flat_map(|way| way.nodes);
+        let node: Option<&AreaNode> = nodes.find(|node| node.point == point);
+        node.map(|node| node.id)
+    }
+
+    /// Adds a problem for each place where segments cross or overlap.
+    pub(super) fn find_crossings(&self, problems: &mut Vec<AreaProblem>) {
+        let mut known = FxHashSet::default();
+        for (index, a) in self.list.iter().enumerate() {
+            let behind = self.list.get(index + 1..).unwrap_or_default();
+            let near = behind
+                .iter()
+                .take_while(|b| b.first.lon_e7 <= a.second.lon_e7);
+            for b in near {
+                let (kind, point) = match meeting(a, b) {
+                    Meeting::Allowed => continue,
+                    Meeting::Crossing => (ProblemKind::Crossing, intersection(a, b)),
+                    Meeting::Overlap => (ProblemKind::Overlap, b.first),
+                };
+                let ways = [self.way_id(a), self.way_id(b)];
+                if known.insert((point, ways)) {
+                    problems.push(AreaProblem {
+                        kind,
+                        point: Some(point),
+                        node: self.node_at(point),
+                        ways,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Leaves out segments until no location is the end of a single one.
+    pub(super) fn leave_out_open_ends(&mut self) {
+        let mut ends: Vec<(Point, usize)> = Vec::with_capacity(self.list.len() * 2);
+        for (index, segment) in self.list.iter().enumerate() {
+            ends.extend([(segment.first, index), (segment.second, index)]);
+        }
+        ends.sort_unstable_by(|a, b| from_west(a.0, b.0).then(a.1.cmp(&b.1)));
+        let at = |point: Point| {
+            let start = ends.partition_point(|end| from_west(end.0, point) == Ordering::Less);
+            let rest = ends.get(start..).unwrap_or_default();
+            rest.iter().take_while(move |end| end.0 == point)
+        };
+        let mut is_kept = vec![true; self.list.len()];
+        let degrees = |point: Point, is_kept: &[bool]| {
+            let mut kept = at(point).filter(|end| is_kept.get(end.1) == Some(&true));
+            (kept.next().map(|end| end.1), kept.next().is_none())
+        };
+        for start in &ends {
+            let mut point = start.0;
+            while let (Some(index), true) = degrees(point, &is_kept) {
+                if let (Some(kept), Some(segment)) = (is_kept.get_mut(index), self.list.get(index))
+                {
+                    *kept = false;
+                    point = if segment.first == point {
+                        segment.second
+                    } else {
+                        segment.first
+                    };
+                }
+            }
+        }
+        let mut kept = is_kept.into_iter();
+        self.list.retain(|_| kept.next() == Some(true));
+    }
+}

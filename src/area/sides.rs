@@ -1,0 +1,260 @@
+//! The side of each segment on which the inside of the area lies.
+
+use super::segments::{Segment, Segments, from_west, turn};
+use super::{AreaProblem, ProblemKind};
+use crate::geometry::Point;
+use std::cmp::Ordering;
+
+/// One end of a segment.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct End {
+    pub point: Point,
+    /// The index of the segment.
+    pub segment: u32,
+    /// Whether this is the first end of the segment.
+    pub is_first: bool,
+}
+
+/// The ends of segments by location: west before east, then south before north; at each location counter-clockwise,
+/// from south on.
+pub(super) struct Corners {
+    ends: Vec<End>,
+    /// The index of the first end of each corner, and the number of ends.
+    starts: Vec<u32>,
+    /// For each segment the indices of its ends.
+    of_segment: Vec<[u32; 2]>,
+    /// For each end the index of its corner.
+    of_end: Vec<u32>,
+}
+
+/// The half-plane of a direction, so that directions of one half can be compared by a turn. East of the vertical comes
+/// first, from south to north; then west, from north to south.
+fn half(from: Point, to: Point) -> bool {
+    (to.lon_e7, to.lat_e7) < (from.lon_e7, from.lat_e7)
+}
+
+impl Corners {
+    pub(super) fn of(segments: &Segments<'_>) -> Self {
+        let mut ends = Vec::with_capacity(segments.list.len() * 2);
+        for (index, segment) in (0..).zip(&segments.list) {
+            for (point, is_first) in [(segment.first, true), (segment.second, false)] {
+                ends.push(End {
+                    point,
+                    segment: index,
+                    is_first,
+                });
+            }
+        }
+        let other = |end: &End| {
+            let segment = segments.list.get(end.segment as usize);
+            segment.map_or(end.point, |segment| match end.is_first {
+                true => segment.second,
+                false => segment.first,
+            })
+        };
+        ends.sort_unstable_by(|a, b| {
+            from_west(a.point, b.point).then_with(|| {
+                let (to_a, to_b) = (other(a), other(b));
+                let halves = half(a.point, to_a).cmp(&half(b.point, to_b));
+                halves.then_with(|| 0.cmp(&turn(a.point, to_a, to_b)))
+            })
+        });
+        let mut corners = Self {
+            starts: Vec::new(),
+            of_segment: vec![[0; 2]; segments.list.len()],
+            of_end: Vec::with_capacity(ends.len()),
+            ends,
+        };
+        let mut last = None;
+        for (index, end) in (0..).zip(&corners.ends) {
+            if last != Some(end.point) {
+                corners.starts.push(index);
+                last = Some(end.point);
+            }
+            corners.of_end.push(corners.starts.len() as u32 - 1);
+            if let Some(of_segment) = corners.of_segment.get_mut(end.segment as usize) {
+                of_segment[usize::from(!end.is_first)] = index;
+            }
+        }
+        corners.starts.push(corners.ends.len() as u32);
+        corners
+    }
+
+    /// The number of corners.
+    pub(super) fn len(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// The indices of the ends at a corner.
+    fn range(&self, corner: usize) -> std::ops::Range<usize> {
+        let at = |index: usize| self.starts.get(index).map_or(0, |start| *start as usize);
+        at(corner)..at(corner + 1)
+    }
+
+    /// The ends at a corner, counter-clockwise.
+    pub(super) fn at(&self, corner: usize) -> &[End] {
+        self.ends.get(self.range(corner)).unwrap_or_default()
+    }
+
+    /// The corner at an end of a segment.
+    pub(super) fn corner_of(&self, segment: u32, is_first: bool) -> usize {
+        let ends = self.of_segment.get(segment as usize);
+        let end = ends.map_or(0, |ends| ends[usize::from(!is_first)]);
+        self.of_end
+            .get(end as usize)
+            .map_or(0, |corner| *corner as usize)
+    }
+
+    /// The next end clockwise from an end of a segment.
+    pub(super) fn clockwise(&self, segment: u32, is_first: bool) -> Option<&End> {
+        let corner = self.corner_of(segment, is_first);
+        let ends = self.at(corner);
+        let found = ends
+            .iter()
+            .position(|end| (end.segment, end.is_first) == (segment, is_first))?;
+        ends.get(found.checked_sub(1).unwrap_or(ends.len() - 1))
+    }
+
+    /// Adds a problem for each location where an odd number of segments ends.
+    pub(super) fn find_open_ends(&self, segments: &Segments<'_>, problems: &mut Vec<AreaProblem>) {
+        for corner in 0..self.len() {
+            let ends = self.at(corner);
+            let Some(end) = ends.first().filter(|_| !ends.len().is_multiple_of(2)) else {
+                continue;
+            };
+            let segment = segments.list.get(end.segment as usize);
+            problems.push(AreaProblem {
+                kind: ProblemKind::OpenRing,
+                point: Some(end.point),
+                node: segments.node_at(end.point),
+                ways: [segment.and_then(|segment| segments.way_id(segment)), None],
+            });
+        }
+    }
+}
+
+/// The sides of segments, and the connected groups of segments that lie in other groups.
+pub(super) struct Sides {
+    /// For each segment whether the inside lies on its left, seen from its first end.
+    pub inside_is_left: Vec<bool>,
+    /// The groups that lie inside the area: for each a segment on its outside, and the segment that lies below.
+    pub nested: Vec<(u32, u32)>,
+}
+
+impl Sides {
+    pub(super) fn of(segments: &Segments<'_>, corners: &Corners) -> Self {
+        let mut sides = Self {
+            inside_is_left: vec![false; segments.list.len()],
+            nested: Vec::new(),
+        };
+        let mut is_known = vec![false; corners.len()];
+        let mut sweep = Sweep::new(segments);
+        // Corners come from west to east: the first unknown corner is the westernmost of its group.
+        for corner in 0..corners.len() {
+            if is_known.get(corner) != Some(&false) {
+                continue;
+            }
+            let Some(lowest) = corners.at(corner).first() else {
+                continue;
+            };
+            let (is_inside, below) = sweep.below(lowest.point);
+            if let Some(below) = below.filter(|_| is_inside) {
+                sides.nested.push((lowest.segment, below));
+            }
+            // West of the corner, and thus right of its lowest segment, is what surrounds the group.
+            sides.spread(corners, corner, !is_inside, &mut is_known);
+        }
+        sides
+    }
+
+    /// Sets the sides of all segments of a group. `is_left` says whether the inside lies left of the first segment at
+    /// `corner`, seen from there.
+    fn spread(&mut self, corners: &Corners, corner: usize, is_left: bool, is_known: &mut [bool]) {
+        let mut waiting = vec![(corner, 0, is_left)];
+        while let Some((corner, known, is_left)) = waiting.pop() {
+            match is_known.get_mut(corner) {
+                Some(is_known) if !*is_known => *is_known = true,
+                _ => continue,
+            }
+            // Around a corner, inside and outside alternate.
+            for (index, end) in corners.at(corner).iter().enumerate() {
+                let is_left = is_left ^ ((index ^ known) & 1 == 1);
+                let inside_is_left = is_left == end.is_first;
+                if let Some(side) = self.inside_is_left.get_mut(end.segment as usize) {
+                    *side = inside_is_left;
+                }
+                let other = corners.corner_of(end.segment, !end.is_first);
+                if is_known.get(other) == Some(&false) {
+                    let is_there = |end_there: &End| end_there.segment == end.segment;
+                    let there = corners.at(other).iter().position(is_there);
+                    waiting.push((other, there.unwrap_or_default(), !is_left));
+                }
+            }
+        }
+    }
+}
+
+/// A vertical line that moves east over the segments.
+struct Sweep<'a> {
+    segments: &'a [Segment],
+    /// The number of segments that begin west of the line.
+    begun: usize,
+    /// The segments that the line may meet.
+    active: Vec<u32>,
+}
+
+impl<'a> Sweep<'a> {
+    fn new(segments: &'a Segments<'_>) -> Self {
+        Self {
+            segments: &segments.list,
+            begun: 0,
+            active: Vec::new(),
+        }
+    }
+
+    /// Whether an odd number of segments lies below a point, and the highest of them. Points must be asked for from
+    /// west to east, and must not lie on a segment that begins further west.
+    fn below(&mut self, point: Point) -> (bool, Option<u32>) {
+        let segment = |index: u32| self.segments.get(index as usize);
+        while let Some(next) = self.segments.get(self.begun)
+            && next.first.lon_e7 <= point.lon_e7
+        {
+            self.active.push(self.begun as u32);
+            self.begun += 1;
+        }
+        let ends_east = |index: &u32| {
+            segment(*index).is_some_and(|segment| segment.second.lon_e7 > point.lon_e7)
+        };
+        self.active.retain(ends_east);
+        let mut highest: Option<u32> = None;
+        let mut is_odd = false;
+        for index in &self.active {
+            let Some(found) = segment(*index) else {
+                continue;
+            };
+            if found.first == point || found.side(point) != Ordering::Greater {
+                continue;
+            }
+            is_odd = !is_odd;
+            let is_higher = |than: u32| segment(than).is_some_and(|than| is_above(found, than));
+            if highest.is_none_or(is_higher) {
+                highest = Some(*index);
+            }
+        }
+        (is_odd, highest)
+    }
+}
+
+/// Whether one of two segments that a vertical line meets lies above the other. They must not cross.
+fn is_above(one: &Segment, other: &Segment) -> bool {
+    // The end that lies in both ranges of longitudes, further east, decides; if it is on the other, the far end does.
+    let by = match from_west(one.first, other.first) {
+        Ordering::Less => one.side(other.first).reverse(),
+        _ => other.side(one.first),
+    };
+    let by = by.then_with(|| match from_west(one.second, other.second) {
+        Ordering::Greater => one.side(other.second).reverse(),
+        _ => other.side(one.second),
+    });
+    by == Ordering::Greater
+}

@@ -1,0 +1,461 @@
+use super::*;
+use crate::geometry::Point;
+use std::collections::BTreeSet;
+
+/// A random number generator (SplitMix64), so that failures repeat.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) % limit as u64) as usize
+    }
+}
+
+/// The digits of the id are the location: node 34 lies at (3, 4).
+fn node(id: i64) -> AreaNode {
+    node_at(id / 10, id % 10)
+}
+
+fn node_at(x: i64, y: i64) -> AreaNode {
+    AreaNode {
+        id: x * 10 + y,
+        point: Point {
+            lon_e7: i32::try_from(x).unwrap(),
+            lat_e7: i32::try_from(y).unwrap(),
+        },
+    }
+}
+
+fn assembled(ways: &[&[i64]], open_rings: OpenRings) -> Assembly {
+    let ways: Vec<(i64, Vec<AreaNode>)> = (1..)
+        .zip(ways)
+        .map(|(id, way)| (id, way.iter().copied().map(node).collect()))
+        .collect();
+    assemble(&area_ways(&ways), open_rings)
+}
+
+fn area_ways(ways: &[(i64, Vec<AreaNode>)]) -> Vec<AreaWay<'_>> {
+    ways.iter()
+        .map(|(id, nodes)| AreaWay {
+            id: *id,
+            role: Role::Other,
+            nodes,
+        })
+        .collect()
+}
+
+/// The polygons of ways as node ids: for each the outer ring, then the holes.
+fn polygons(ways: &[&[i64]]) -> Vec<Vec<Vec<i32>>> {
+    let assembly = assembled(ways, OpenRings::Refuse);
+    assert!(assembly.is_valid(), "{:?}", assembly.problems);
+    let ids = |ring: &Vec<Point>| -> Vec<i32> {
+        ring.iter()
+            .map(|point| point.lon_e7 * 10 + point.lat_e7)
+            .collect()
+    };
+    let of_polygon = |polygon: &AreaPolygon| {
+        let rings = std::iter::once(&polygon.outer).chain(&polygon.holes);
+        rings.map(ids).collect()
+    };
+    assembly.polygons.iter().map(of_polygon).collect()
+}
+
+/// The kinds of the problems of ways, with their nodes.
+fn problems(ways: &[&[i64]]) -> Vec<(ProblemKind, Option<i64>)> {
+    let assembly = assembled(ways, OpenRings::Refuse);
+    let problems = assembly.problems.iter();
+    problems
+        .map(|problem| (problem.kind, problem.node))
+        .collect()
+}
+
+#[test]
+fn ways_are_joined_whatever_their_order_and_direction() {
+    let ways: [&[i64]; 4] = [&[0, 30, 33], &[63, 66, 96], &[33, 3, 0], &[63, 93, 96]];
+    assert_eq!(
+        polygons(&ways),
+        [vec![vec![0, 30, 33, 3]], vec![vec![63, 93, 96, 66]]]
+    );
+    assert_eq!(polygons(&[&[0, 3, 33, 30, 0]]), [[[0, 30, 33, 3]]]);
+}
+
+#[test]
+fn rings_in_rings_are_holes_and_islands() {
+    let square = |low: i64, high: i64| {
+        let at = |x: i64, y: i64| x * 10 + y;
+        vec![
+            at(low, low),
+            at(high, low),
+            at(high, high),
+            at(low, high),
+            at(low, low),
+        ]
+    };
+    let squares = [
+        square(0, 9),
+        square(1, 8),
+        square(2, 7),
+        square(3, 4),
+        square(5, 6),
+    ];
+    let ways: Vec<&[i64]> = squares.iter().map(Vec::as_slice).collect();
+    assert_eq!(
+        polygons(&ways),
+        [
+            vec![vec![0, 90, 99, 9], vec![11, 18, 88, 81]],
+            vec![
+                vec![22, 72, 77, 27],
+                vec![33, 34, 44, 43],
+                vec![55, 56, 66, 65]
+            ]
+        ]
+    );
+}
+
+#[test]
+fn rings_that_touch_are_cut_where_they_touch() {
+    // Two triangles that meet in a corner; as one way, and as two.
+    let expected = [vec![vec![0, 33, 3]], vec![vec![33, 63, 66]]];
+    assert_eq!(polygons(&[&[0, 33, 63, 66, 33, 3, 0]]), expected);
+    assert_eq!(polygons(&[&[33, 0, 3, 33], &[66, 33, 63, 66]]), expected);
+    // A hole that meets the outer ring in a corner stays a hole.
+    assert_eq!(
+        polygons(&[&[0, 90, 99, 9, 0], &[0, 42, 24, 0]]),
+        [[vec![0, 90, 99, 9], vec![0, 24, 42]]]
+    );
+    // A hole that meets the outer ring in two corners divides the polygon.
+    assert_eq!(
+        polygons(&[&[0, 60, 66, 6, 0], &[0, 24, 66, 42, 0]]),
+        [[vec![0, 24, 66, 6]], [vec![0, 60, 66, 42]]]
+    );
+    // Two holes that meet in a corner, and rings that share an edge.
+    assert_eq!(
+        polygons(&[&[0, 90, 99, 9, 0], &[22, 42, 44, 22], &[44, 64, 66, 44]]),
+        [[vec![0, 90, 99, 9], vec![22, 44, 42], vec![44, 66, 64]]]
+    );
+    assert_eq!(
+        polygons(&[&[0, 30, 33, 3, 0], &[30, 60, 63, 33, 30]]),
+        [[[0, 30, 60, 63, 33, 3]]]
+    );
+}
+
+#[test]
+fn every_problem_has_its_place() {
+    use ProblemKind::*;
+    assert_eq!(
+        problems(&[&[0, 30, 33]]),
+        [(OpenRing, Some(0)), (OpenRing, Some(33))]
+    );
+    assert_eq!(
+        problems(&[&[0, 66, 60, 6, 0]]),
+        [(Crossing, Some(33))].map(|(kind, _)| (kind, None))
+    );
+    assert_eq!(
+        problems(&[&[0, 60, 66, 6, 0], &[3, 23, 20, 3]]),
+        [(Crossing, Some(3)), (Crossing, Some(20))]
+    );
+    assert_eq!(
+        problems(&[&[0, 60, 66, 0], &[10, 30, 31, 10]]).first(),
+        Some(&(Overlap, Some(10)))
+    );
+    assert_eq!(
+        problems(&[&[0, 30, 0]]),
+        [(DuplicateSegment, Some(0)), (NoArea, None)]
+    );
+    assert_eq!(problems(&[]), [(NoArea, None)]);
+    let nodes = [0, 30, 33, 0].map(node);
+    let way = AreaWay {
+        id: 5,
+        role: Role::Outer,
+        nodes: &nodes,
+    };
+    let twice = assemble(&[way, way], OpenRings::Refuse);
+    assert_eq!(twice.polygons.len(), 1);
+    assert_eq!(
+        twice.problems.first().map(|problem| problem.kind),
+        Some(DuplicateWay)
+    );
+    let mut nodes = nodes.to_vec();
+    nodes.insert(1, AreaNode { id: 77, ..node(0) });
+    let way = AreaWay {
+        id: 5,
+        role: Role::Inner,
+        nodes: &nodes,
+    };
+    let assembly = assemble(&[way], OpenRings::Refuse);
+    let found: Vec<_> = assembly
+        .problems
+        .iter()
+        .map(|problem| (problem.kind, problem.node, problem.ways))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (DuplicateNode, Some(77), [Some(5), None]),
+            (WrongRole, Some(0), [Some(5), None])
+        ]
+    );
+    assert!(assembly.is_valid());
+}
+
+#[test]
+fn what_is_open_can_be_left_out() {
+    let ways: [&[i64]; 3] = [&[0, 30, 33, 0], &[33, 66, 96], &[60, 90]];
+    assert_eq!(assembled(&ways, OpenRings::Refuse).polygons, []);
+    let assembly = assembled(&ways, OpenRings::LeaveOut);
+    assert_eq!(assembly.polygons.len(), 1);
+    assert!(assembly.problems.is_empty());
+    let none = assembled(&[&[0, 30, 33]], OpenRings::LeaveOut);
+    assert!(!none.is_valid());
+}
+
+/// The side of the square of cells.
+const SIDE: i64 = 7;
+
+/// The cells that are inside, as (x, y).
+type Cells = BTreeSet<(i64, i64)>;
+
+/// The edges of cells, cut into ways of random lengths, with some edges twice.
+fn ways_around(cells: &Cells, random: &mut Random) -> Vec<(i64, Vec<AreaNode>)> {
+    let mut ways = Vec::new();
+    for &(x, y) in cells {
+        let corners = [(x, y), (x + 1, y), (x + 1, y + 1), (x, y + 1)];
+        let corner = |index: usize| {
+            let (x, y) = corners[index % 4];
+            node_at(x, y)
+        };
+        let mut from = random.below(4);
+        let end = from + 4;
+        while from < end {
+            let to = (from + 1 + random.below(4)).min(end);
+            let mut nodes: Vec<AreaNode> = (from..=to).map(corner).collect();
+            if random.below(2) == 0 {
+                nodes.reverse();
+            }
+            ways.push((ways.len() as i64, nodes));
+            from = to;
+        }
+    }
+    ways
+}
+
+/// The number of groups of cells that are connected by their edges.
+fn count_groups(cells: &Cells) -> usize {
+    let (mut left, mut groups) = (cells.clone(), 0);
+    while let Some(start) = left.pop_first() {
+        groups += 1;
+        let mut waiting = vec![start];
+        while let Some((x, y)) = waiting.pop() {
+            for next in [(x + 1, y), (x - 1, y), (x, y + 1), (x, y - 1)] {
+                if left.remove(&next) {
+                    waiting.push(next);
+                }
+            }
+        }
+    }
+    groups
+}
+
+/// Whether the middle of a cell is in a ring.
+fn holds(ring: &[Point], (x, y): (i64, i64)) -> bool {
+    let ends = ring.iter().cycle().skip(1);
+    let crossed = ring.iter().zip(ends).filter(|(from, to)| {
+        // All edges are horizontal or vertical.
+        let (low, high) = (from.lat_e7.min(to.lat_e7), from.lat_e7.max(to.lat_e7));
+        i64::from(low) <= y && y < i64::from(high) && i64::from(from.lon_e7) > x
+    });
+    crossed.count() % 2 == 1
+}
+
+fn doubled_area(ring: &[Point]) -> i64 {
+    let ends = ring.iter().cycle().skip(1);
+    let products = ring.iter().zip(ends).map(|(a, b)| {
+        i64::from(a.lon_e7) * i64::from(b.lat_e7) - i64::from(b.lon_e7) * i64::from(a.lat_e7)
+    });
+    products.sum()
+}
+
+#[test]
+fn cells_in_a_square_become_the_polygons_of_connected_cells() {
+    let mut random = Random(24);
+    for round in 0..20_000 {
+        let density = 1 + random.below(9);
+        let mut cells = Cells::new();
+        for x in 0..SIDE {
+            for y in 0..SIDE {
+                if random.below(10) < density {
+                    cells.insert((x, y));
+                }
+            }
+        }
+        let ways = ways_around(&cells, &mut random);
+        let assembly = assemble(&area_ways(&ways), OpenRings::Refuse);
+        assert_eq!(assembly.is_valid(), !cells.is_empty(), "{round}");
+        assert_eq!(
+            assembly.polygons.len(),
+            count_groups(&cells),
+            "{round}: {cells:?}"
+        );
+        let mut area = 0;
+        for polygon in &assembly.polygons {
+            for (ring, is_hole) in std::iter::once((&polygon.outer, false))
+                .chain(polygon.holes.iter().map(|hole| (hole, true)))
+            {
+                let distinct: BTreeSet<_> = ring.iter().collect();
+                assert_eq!(distinct.len(), ring.len(), "{round}: {ring:?}");
+                assert_eq!(doubled_area(ring) < 0, is_hole, "{round}: {ring:?}");
+                area += doubled_area(ring);
+            }
+        }
+        assert_eq!(area, 2 * cells.len() as i64, "{round}");
+        for x in 0..SIDE {
+            for y in 0..SIDE {
+                let of = |polygon: &&AreaPolygon| {
+                    let in_hole = polygon.holes.iter().any(|hole| holds(hole, (x, y)));
+                    holds(&polygon.outer, (x, y)) && !in_hole
+                };
+                let count = assembly.polygons.iter().filter(of).count();
+                assert_eq!(count == 1, cells.contains(&(x, y)), "{round}: {x} {y}");
+                assert!(count < 2, "{round}: {x} {y}");
+            }
+        }
+    }
+}
+
+/// A segment as two pairs of x and y, the smaller pair first.
+type Line = [(i64, i64); 2];
+
+/// The segments of ways that come an odd number of times.
+fn lines_of(ways: &[(i64, Vec<AreaNode>)]) -> Vec<Line> {
+    let mut lines = BTreeSet::new();
+    for (_, nodes) in ways {
+        for pair in nodes.windows(2) {
+            let mut line = [pair[0], pair[1]]
+                .map(|node| (i64::from(node.point.lon_e7), i64::from(node.point.lat_e7)));
+            line.sort_unstable();
+            if line[0] != line[1] && !lines.remove(&line) {
+                lines.insert(line);
+            }
+        }
+    }
+    lines.into_iter().collect()
+}
+
+fn cross(a: (i64, i64), b: (i64, i64)) -> i64 {
+    a.0 * b.1 - a.1 * b.0
+}
+
+fn minus(a: (i64, i64), b: (i64, i64)) -> (i64, i64) {
+    (a.0 - b.0, a.1 - b.1)
+}
+
+/// Whether two segments have a point in common that is not an end of both.
+fn is_crossed(a: &Line, b: &Line) -> bool {
+    let (along, other) = (minus(a[1], a[0]), minus(b[1], b[0]));
+    let between = minus(b[0], a[0]);
+    let divisor = cross(along, other);
+    if divisor == 0 {
+        let on_one_line = cross(along, between) == 0;
+        return on_one_line && a[0].max(b[0]) < a[1].min(b[1]);
+    }
+    // a[0] + along * t / divisor = b[0] + other * u / divisor
+    let sign = divisor.signum();
+    let (t, u, end) = (
+        cross(between, other) * sign,
+        cross(between, along) * sign,
+        divisor.abs(),
+    );
+    let is_end = |part: i64| part == 0 || part == end;
+    (0..=end).contains(&t) && (0..=end).contains(&u) && !(is_end(t) && is_end(u))
+}
+
+/// Whether an odd number of lines lies below a point, in thirds of a unit. The point must not have the x of an end.
+fn is_inside(lines: &[Line], (x, y): (i64, i64)) -> bool {
+    let below = lines.iter().filter(|[from, to]| {
+        let [from, to] = [from, to].map(|end| (end.0 * 3, end.1 * 3));
+        from.0 < x && x < to.0 && cross(minus(to, from), minus((x, y), from)) > 0
+    });
+    below.count() % 2 == 1
+}
+
+fn lines_of_ring(ring: &[Point]) -> Vec<Line> {
+    let ends = ring.iter().cycle().skip(1);
+    let line = |(from, to): (&Point, &Point)| {
+        let mut line = [from, to].map(|point| (i64::from(point.lon_e7), i64::from(point.lat_e7)));
+        line.sort_unstable();
+        line
+    };
+    ring.iter().zip(ends).map(line).collect()
+}
+
+#[test]
+fn random_ways_are_valid_if_no_pair_of_segments_crosses_and_no_end_is_single() {
+    let mut random = Random(7);
+    let mut valid = 0;
+    for round in 0..60_000 {
+        let size = 3 + random.below(6) as i64;
+        let mut ways = Vec::new();
+        for id in 0..1 + random.below(4) as i64 {
+            let mut at = || {
+                node_at(
+                    random.below(size as usize) as i64,
+                    random.below(size as usize) as i64,
+                )
+            };
+            let first = at();
+            let mut nodes = vec![first, at(), at()];
+            if random.below(3) == 0 {
+                nodes.push(node_at(
+                    random.below(size as usize) as i64,
+                    random.below(size as usize) as i64,
+                ));
+            }
+            if random.below(20) > 0 {
+                nodes.push(first);
+            }
+            ways.push((id, nodes));
+        }
+        let lines = lines_of(&ways);
+        let pairs = (0..lines.len()).flat_map(|index| (0..index).map(move |other| (index, other)));
+        let crossed = pairs.clone().any(|(a, b)| is_crossed(&lines[a], &lines[b]));
+        let ends: Vec<_> = lines.iter().flatten().collect();
+        let is_odd = |end| ends.iter().filter(|other| **other == end).count() % 2 == 1;
+        let open = ends.iter().any(|end| is_odd(*end));
+        let assembly = assemble(&area_ways(&ways), OpenRings::Refuse);
+        let expected = !crossed && !open && !lines.is_empty();
+        assert_eq!(assembly.is_valid(), expected, "{round}: {ways:?}");
+        if !expected {
+            assert!(assembly.polygons.is_empty());
+            continue;
+        }
+        valid += 1;
+        let rings = assembly.polygons.iter().map(|polygon| {
+            let holes = polygon.holes.iter().flat_map(|hole| lines_of_ring(hole));
+            (lines_of_ring(&polygon.outer), holes.collect::<Vec<_>>())
+        });
+        let rings: Vec<_> = rings.collect();
+        for x in 0..size * 3 {
+            for y in 0..size * 3 {
+                let point = (x, y);
+                // Points on segments belong to no side, and those above ends are counted as their neighbours are.
+                let is_on = |[from, to]: &Line| {
+                    let [from, to] = [from, to].map(|end| (end.0 * 3, end.1 * 3));
+                    cross(minus(to, from), minus(point, from)) == 0
+                };
+                if x % 3 == 0 || lines.iter().any(is_on) {
+                    continue;
+                }
+                let of = rings
+                    .iter()
+                    .filter(|(outer, holes)| is_inside(outer, point) && !is_inside(holes, point));
+                let expected = usize::from(is_inside(&lines, point));
+                assert_eq!(of.count(), expected, "{round}: {point:?} {ways:?}");
+            }
+        }
+    }
+    assert!(valid > 5_000, "{valid}");
+}
