@@ -1,9 +1,9 @@
 //! The rings of an area, and the polygons that they bound.
 
-use super::segments::{Segment, Segments, from_west, turn};
+use super::segments::{Segments, from_west};
 use super::sides::{Corners, Sides};
 use super::{AreaPolygon, AreaProblem, ProblemKind, Role};
-use crate::geometry::Point;
+use crate::geometry::{Point, doubled_area};
 use std::cmp::Ordering;
 
 /// A ring, which visits each of its corners once.
@@ -120,7 +120,7 @@ impl Rings {
             }
             points.extend(corners.at(corner).first().map(|end| end.point));
         }
-        let is_outer = is_counter_clockwise(&points);
+        let is_outer = doubled_area(&points) > 0;
         for segment in path.segments.drain(at..) {
             if let Some(flag) = self.is_outer.get_mut(segment as usize) {
                 *flag = is_outer;
@@ -155,18 +155,13 @@ impl Rings {
     /// Adds a problem for each way whose role contradicts its ring.
     pub(super) fn check_roles(&self, segments: &Segments<'_>, problems: &mut Vec<AreaProblem>) {
         let mut is_wrong = vec![false; segments.ways.len()];
-        let pairs: Vec<(&Segment, bool)> = segments
-            .list
-            .iter()
-            .zip(self.is_outer.iter().copied())
-            .collect();
-        for (segment, is_outer) in pairs {
+        for (segment, is_outer) in segments.list.iter().zip(&self.is_outer) {
             let Some(way) = segments.ways.get(segment.way as usize) else {
                 continue;
             };
             let contradicts = match way.role {
                 Role::Outer => !is_outer,
-                Role::Inner => is_outer,
+                Role::Inner => *is_outer,
                 Role::Other => false,
             };
             let Some(wrong) = is_wrong.get_mut(segment.way as usize) else {
@@ -227,16 +222,4 @@ fn from_least(mut points: Vec<Point>) -> Vec<Point> {
     });
     points.rotate_left(least.unwrap_or_default());
     points
-}
-
-/// Whether a ring runs counter-clockwise.
-fn is_counter_clockwise(points: &[Point]) -> bool {
-    let Some(origin) = points.first() else {
-        return false;
-    };
-    let edges = points.windows(2).map(|edge| match edge {
-        [from, to] => turn(*origin, *from, *to),
-        _ => 0,
-    });
-    edges.sum::<i128>() > 0
 }

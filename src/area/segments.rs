@@ -1,7 +1,7 @@
 //! The segments of the ways that bound an area.
 
 use super::{AreaNode, AreaProblem, AreaWay, ProblemKind};
-use crate::geometry::Point;
+use crate::geometry::{Edge, EdgeRelation, HalfUnitPoint, Point};
 use rustc_hash::FxHashSet;
 use std::cmp::Ordering;
 
@@ -27,11 +27,9 @@ pub(super) fn from_west(a: Point, b: Point) -> Ordering {
     (a.lon_e7, a.lat_e7).cmp(&(b.lon_e7, b.lat_e7))
 }
 
-/// Twice the area of the triangle from `a` to `b` to `c`: positive if `c` lies left of the line from `a` to `b`.
-pub(super) fn turn(a: Point, b: Point, c: Point) -> i128 {
-    let x = |to: Point| i128::from(i64::from(to.lon_e7) - i64::from(a.lon_e7));
-    let y = |to: Point| i128::from(i64::from(to.lat_e7) - i64::from(a.lat_e7));
-    x(b) * y(c) - y(b) * x(c)
+/// The side of the line from `a` to `b` on which a point lies: positive is left.
+pub(super) fn turn(a: Point, b: Point, point: Point) -> i128 {
+    Edge { from: a, to: b }.side(HalfUnitPoint::of(point))
 }
 
 impl Segment {
@@ -52,9 +50,11 @@ impl Segment {
         turn(self.first, self.second, point).cmp(&0)
     }
 
-    fn lats(&self) -> (i32, i32) {
-        let (a, b) = (self.first.lat_e7, self.second.lat_e7);
-        (a.min(b), a.max(b))
+    fn edge(&self) -> Edge {
+        Edge {
+            from: self.first,
+            to: self.second,
+        }
     }
 }
 
@@ -71,24 +71,24 @@ enum Meeting {
 
 /// The relation of two segments. The second must not begin west of the first.
 fn meeting(a: &Segment, b: &Segment) -> Meeting {
-    let (low, high) = (a.lats(), b.lats());
-    if low.1 < high.0 || high.1 < low.0 {
-        return Meeting::Allowed;
-    }
-    let (to_first, to_second) = (a.side(b.first), a.side(b.second));
-    if to_first == Ordering::Equal && to_second == Ordering::Equal {
-        // On one line: the second begins at or behind the end of the first, or they overlap.
-        return match from_west(b.first, a.second) {
-            Ordering::Less => Meeting::Overlap,
-            _ => Meeting::Allowed,
-        };
-    }
-    let share_end =
-        [b.first, b.second].contains(&a.first) || [b.first, b.second].contains(&a.second);
-    let (from_first, from_second) = (b.side(a.first), b.side(a.second));
-    match share_end || to_first == to_second || from_first == from_second {
-        true => Meeting::Allowed,
-        false => Meeting::Crossing,
+    match a.edge().relation_to(&b.edge()) {
+        EdgeRelation::Apart => Meeting::Allowed,
+        EdgeRelation::Crossing => Meeting::Crossing,
+        EdgeRelation::Touching => {
+            let is_on_line = |point| a.side(point) == Ordering::Equal;
+            let ends = [b.first, b.second];
+            if is_on_line(b.first) && is_on_line(b.second) {
+                // On one line: the second begins at the end of the first, or they overlap.
+                match b.first == a.second {
+                    true => Meeting::Allowed,
+                    false => Meeting::Overlap,
+                }
+            } else if ends.contains(&a.first) || ends.contains(&a.second) {
+                Meeting::Allowed
+            } else {
+                Meeting::Crossing
+            }
+        }
     }
 }
 

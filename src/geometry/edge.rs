@@ -261,7 +261,7 @@ impl Edge {
 /// is reversed where necessary to have the area of the polygon on its left: the inside of an outer
 /// ring, the outside of a hole.
 pub fn add_ring(ring: &Ring, is_hole: bool, edges: &mut Vec<Edge>) {
-    let reversed = (doubled_area(ring) < 0) != is_hole;
+    let reversed = (doubled_area(&ring.points) < 0) != is_hole;
     let ends = ring.points.iter().cycle().skip(1);
     edges.extend(ring.points.iter().zip(ends).map(|(&from, &to)| {
         if reversed {
@@ -273,12 +273,12 @@ pub fn add_ring(ring: &Ring, is_hole: bool, edges: &mut Vec<Edge>) {
 }
 
 /// Twice the signed area of a ring, in squared units of 1e-7 degree; negative for a clockwise ring.
-fn doubled_area(ring: &Ring) -> i128 {
-    let Some(&origin) = ring.points.first() else {
+pub fn doubled_area(points: &[Point]) -> i128 {
+    let Some(&origin) = points.first() else {
         return 0;
     };
-    let next = ring.points.iter().skip(1);
-    ring.points.iter().zip(next).fold(0, |area, (&a, &b)| {
+    let next = points.iter().skip(1);
+    points.iter().zip(next).fold(0, |area, (&a, &b)| {
         let to_a = Edge {
             from: origin,
             to: a,

@@ -17,5 +17,6 @@ pub(crate) use degrees::{
     at_vertex, for_message, point_of_degrees, point_of_e7, point_of_text, ring,
 };
 pub use degrees::{bbox_of_degrees, parse_bbox, parse_corners};
+pub(crate) use edge::{Edge, EdgeRelation, HalfUnitPoint, doubled_area};
 pub(crate) use nesting::with_holes;
 pub use shape::{Point, Polygon, Ring, Shape, ShapeError};
