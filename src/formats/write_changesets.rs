@@ -6,7 +6,7 @@ use super::numbers::TimeFormatter;
 use super::text_buffer::TextBuffer;
 use super::text_options::TextOptions;
 use super::write_debug::DebugText;
-use super::write_opl::put_escaped as put_opl_text;
+use super::write_opl::{put_escaped as put_opl_text, put_tags as put_opl_tags};
 use super::write_xml::put_escaped as put_xml_text;
 use crate::osm::format_e7;
 use std::fmt::Write as _;
@@ -90,15 +90,7 @@ impl Lines {
             text.push_str(letter);
             text.push_str(&side.map(format_e7).unwrap_or_default());
         }
-        text.push_str(" T");
-        for (index, (key, value)) in changeset.tags.iter().enumerate() {
-            if index > 0 {
-                text.push(',');
-            }
-            put_opl_text(text, key);
-            text.push('=');
-            put_opl_text(text, value);
-        }
+        put_opl_tags(text, &changeset.tags);
         text.push('\n');
     }
 

@@ -38,15 +38,7 @@ impl OplText {
                 true
             });
         }
-        text.push_str(" T");
-        for (index, (key, value)) in object.tags.iter().enumerate() {
-            if index > 0 {
-                text.push(',');
-            }
-            put_escaped(text, key);
-            text.push('=');
-            put_escaped(text, value);
-        }
+        put_tags(text, &object.tags);
         match &object.body {
             ObjectBody::Node { location } => {
                 text.push(' ');
@@ -78,6 +70,19 @@ impl OplText {
             }
         }
         text.push('\n');
+    }
+}
+
+/// Appends the field of the tags.
+pub(super) fn put_tags<K: AsRef<str>>(text: &mut TextBuffer, tags: &[(K, K)]) {
+    text.push_str(" T");
+    for (index, (key, value)) in tags.iter().enumerate() {
+        if index > 0 {
+            text.push(',');
+        }
+        put_escaped(text, key.as_ref());
+        text.push('=');
+        put_escaped(text, value.as_ref());
     }
 }
 
