@@ -8,6 +8,7 @@ use crate::engine::scan::Scan;
 use crate::engine::{ElementWriter, OutputOptions, input};
 use crate::error::{Error, Result};
 use crate::file::{BlobPlan, PlanNeeds, Written};
+use crate::io::{Output, OutputTarget};
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::Object;
 use crate::runtime::Context;
@@ -85,15 +86,15 @@ pub fn create(options: &Options, ctx: &Context) -> Result<Summary> {
     }
     let file = input::open(&options.input, ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
-    let directory = match options.index.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
-    let (target, temporary) = match exists {
+    let (target, output) = match exists {
         true => (open(&options.index, true)?, None),
         false => {
-            let temporary = tempfile::NamedTempFile::new_in(directory).map_err(failed)?;
-            (temporary.reopen().map_err(failed)?, Some(temporary))
+            let path = options.index.clone();
+            let (output, target) = Output::create(OutputTarget::File {
+                path,
+                overwrite: false,
+            })?;
+            (target, Some(output))
         }
     };
     let mut index = IndexWriter::new(target).map_err(failed)?;
@@ -119,10 +120,7 @@ pub fn create(options: &Options, ctx: &Context) -> Result<Summary> {
         },
     )?;
     summary.bytes = index.finish().map_err(failed)?;
-    if let Some(temporary) = temporary {
-        let persisted = temporary.persist_noclobber(&options.index);
-        persisted.map_err(|error| failed(error.error))?;
-    }
+    output.map_or(Ok(()), Output::commit)?;
     Ok(summary)
 }
 
@@ -246,7 +244,7 @@ pub fn dump(index: &Path, output: OutputOptions, ctx: &Context) -> Result<Writte
     loop {
         let read = file.read_at(&mut portion, position);
         let read = read.map_err(|error| Error::io(index, "cannot read", error))?;
-        // What follows an incomplete entry is read again.
+        // The bytes of an incomplete entry are read again.
         let whole = read - read % ENTRY as usize;
         if whole == 0 {
             return writer.finish();
