@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// Show what is in a file
 ///
 /// Prints the header, the blobs and objects of each kind with their sizes, and whether objects are in order. A file with
-/// an index takes one read; without, every blob is decoded once.
+/// an index takes a few reads; without, every blob is decoded once.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(after_help = "Examples:

@@ -303,7 +303,7 @@ fn index_of(file: &PbfFile) -> Result<IndexKind> {
 ///
 /// Reads the header and the table of contents of one file, in two or three reads. Without a table of contents, reads
 /// all BlobHeaders, and decodes the blobs without an index. Blobs of several kinds are always decoded. All blobs are
-/// decoded if [`Options::statistics`] requests any statistics. Blobs are also read for [`Options::compression`] and
+/// decoded if [`Options::statistics`] requests any statistics. Some blobs are also read for [`Options::compression`] and
 /// [`Options::list_blobs`]. Writes nothing.
 ///
 /// # Memory
