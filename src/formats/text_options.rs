@@ -21,7 +21,7 @@ pub struct TextOptions {
     pub way_locations: WayLocations,
     /// Whether the root element of OSM XML has the replication state of the header.
     pub replication: bool,
-    /// What [`TextFormat::Debug`] has besides the attributes.
+    /// The additions of [`TextFormat::Debug`] to the attributes.
     pub debug: DebugOptions,
 }
 

@@ -9,7 +9,7 @@ use crate::io::Input;
 use crate::pbf::feature;
 use crate::runtime::Context;
 
-/// Which version stays if the base and a change file have the same version of an object.
+/// The rule for a version of an object that both the base and a change file have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SameVersion {
     /// The version of the base.

@@ -64,7 +64,7 @@ impl IdRange {
     }
 }
 
-/// Which metadata fields objects have.
+/// The metadata fields that objects have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MetadataFields {
     /// Version.

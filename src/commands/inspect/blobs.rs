@@ -1,4 +1,4 @@
-//! What `inspect` reports about single blobs, and about the blobs of each kind.
+//! Reports about single blobs, and about the blobs of each kind.
 
 use crate::error::Result;
 use crate::file::{BlobPlan, BlobReader, PbfFile};
