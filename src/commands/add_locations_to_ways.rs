@@ -4,29 +4,26 @@
 //! are joined on disk with the node references of ways, one range of ids at a time. Each way gets two further columns,
 //! latitudes and longitudes, in its encoded form and is otherwise unchanged.
 
-mod choice;
 mod nodes;
-mod partitions;
 
+pub use crate::engine::IndexType;
 use crate::engine::filter::{
     BlobDecision, FilterItem, FilterOutput, FilterPass, FilteredWriter, Transformed, size_hint,
 };
 use crate::engine::scan::Scan;
 use crate::engine::sink::WriteSummary;
+use crate::engine::way_locations::{LocateOptions, NodeParts, WayLocations, WayLocator};
 use crate::engine::{OutputOptions, Selection, input};
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds};
-use crate::index::{DiskJoin, IdSet, LocationStore, NodeBatch, StoreForm};
+use crate::index::{IdSet, LocationStore, NodeBatch};
 use crate::io::OpenOutput;
-use crate::osm::{Location, ObjectKind, id_rank};
+use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, BlobFlags, Block, HeaderBlock, WayNodes, feature, locate_ways};
 use crate::runtime::Context;
-use choice::Choice;
-use nodes::{node_ids, read_locations, select_nodes};
-use partitions::Partitions;
-use rustc_hash::FxHashMap;
+use nodes::select_nodes;
 use serde::Serialize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -73,6 +70,16 @@ impl Options {
             ranges: None,
         }
     }
+
+    fn locate(&self) -> LocateOptions {
+        let directory = self.temp_dir.clone();
+        LocateOptions {
+            index_type: self.index_type,
+            temp_dir: directory.unwrap_or_else(|| self.output.target.scratch_directory()),
+            max_memory: self.max_memory,
+            ranges: self.ranges,
+        }
+    }
 }
 
 setters!(Options {
@@ -84,34 +91,6 @@ setters!(Options {
     max_memory: Option<u64>,
     ranges: Option<u64>,
 });
-
-/// The method of looking up locations. The output does not depend on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum IndexType {
-    /// The fastest method that fits into memory.
-    #[default]
-    Auto,
-    /// In memory, in an array indexed by id.
-    Dense,
-    /// In memory, in an array of the nodes that are in the file, in the order of their ids.
-    Sparse,
-    /// By a join on disk.
-    External,
-}
-
-impl IndexType {
-    /// The name used on the command line and in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Dense => "dense",
-            Self::Sparse => "sparse",
-            Self::External => "external",
-        }
-    }
-}
 
 /// The result of `add-locations-to-ways`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -199,8 +178,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         false if options.keep_member_nodes => Some(member_nodes(&file, &plan, ctx)?),
         false => Some(IdSet::default()),
     };
-    let parts = Parts::of(&plan.entries);
-    let choice = Choice::make(&file, &parts, options, ctx)?;
+    let parts = NodeParts::of(&plan.entries);
+    let locator = WayLocator::new(&file, &plan, &parts, &options.locate(), ctx)?;
     let job = Job {
         file: &file,
         parts: &parts,
@@ -209,29 +188,26 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         tally: Tally::default(),
         ctx,
     };
-    let (kept, scratch) = match &choice {
-        Choice::InMemory(form) => (job.in_memory(*form, &plan, output)?, None),
-        Choice::OnDisk(partitions, directory) => {
-            let (kept, bytes) = job.on_disk(partitions, directory, &plan, output)?;
-            (kept, Some((partitions.len() as u64, bytes)))
-        }
-    };
+    let (kept, scratch_bytes) = job.write(&locator, output)?;
     let tally = job.tally;
     let references = tally.references.into_inner();
     let missing = tally.missing.into_inner();
     let missing = missing.unwrap_or_else(PoisonError::into_inner);
     Ok(Summary {
         kept,
-        index_type: choice.index_type(),
+        index_type: locator.index_type(),
         ways: tally.ways.into_inner(),
         references,
         missing_references: missing.references,
         missing_nodes: missing.nodes.len(),
-        scratch: scratch.map(|(partitions, bytes)| ScratchSummary {
-            partitions,
-            bytes,
-            bytes_per_reference: bytes as f64 / references.max(1) as f64,
-        }),
+        scratch: locator
+            .ranges()
+            .zip(scratch_bytes)
+            .map(|(partitions, bytes)| ScratchSummary {
+                partitions,
+                bytes,
+                bytes_per_reference: bytes as f64 / references.max(1) as f64,
+            }),
     })
 }
 
@@ -254,56 +230,6 @@ fn member_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<IdSet>
     Ok(members)
 }
 
-/// The blobs of a file in two parts: the blobs at its start that contain only nodes, and all other blobs.
-struct Parts {
-    nodes: Vec<BlobEntry>,
-    rest: Vec<BlobEntry>,
-    /// Whether blobs behind the first part contain nodes, too, so that a way may precede its nodes. `nodes` is then
-    /// empty, and `rest` has all blobs.
-    is_mixed: bool,
-}
-
-impl Parts {
-    fn of(entries: &[BlobEntry]) -> Self {
-        let is_nodes = |entry: &&BlobEntry| entry.kinds.single() == Some(ObjectKind::Node);
-        let count = entries.iter().take_while(is_nodes).count();
-        let (nodes, rest) = entries.split_at(count);
-        let has_nodes = |entry: &BlobEntry| entry.kinds.contains(ObjectKind::Node);
-        match rest.iter().any(has_nodes) {
-            true => Self {
-                nodes: Vec::new(),
-                is_mixed: true,
-                rest: entries.to_vec(),
-            },
-            false => Self {
-                nodes: nodes.to_vec(),
-                rest: rest.to_vec(),
-                is_mixed: false,
-            },
-        }
-    }
-
-    /// Whether all nodes are in `nodes`, and the id range of each of these blobs follows the id range of the blob
-    /// before.
-    fn is_in_order(&self) -> bool {
-        let key = |entry: &BlobEntry| (id_rank(entry.min_id), id_rank(entry.max_id));
-        let is_behind = |one: &BlobEntry, next: &BlobEntry| key(one).1 < key(next).0;
-        !self.is_mixed && self.nodes.is_sorted_by(is_behind)
-    }
-
-    /// The blobs that hold nodes.
-    fn with_nodes(&self) -> impl Iterator<Item = &BlobEntry> {
-        let all = self.nodes.iter().chain(&self.rest);
-        all.filter(|entry| entry.kinds.contains(ObjectKind::Node))
-    }
-
-    /// The blobs that hold ways.
-    fn with_ways(&self) -> impl Iterator<Item = &BlobEntry> {
-        let rest = self.rest.iter();
-        rest.filter(|entry| entry.kinds.contains(ObjectKind::Way))
-    }
-}
-
 /// Counts that are collected while ways are written.
 #[derive(Default)]
 struct Tally {
@@ -322,7 +248,7 @@ struct Missing {
 /// The input, the options and the counts of a run.
 struct Job<'f> {
     file: &'f PbfFile,
-    parts: &'f Parts,
+    parts: &'f NodeParts,
     /// The nodes that are kept even without tags; `None` if all nodes are kept.
     members: Option<&'f IdSet>,
     options: &'f Options,
@@ -331,74 +257,22 @@ struct Job<'f> {
 }
 
 impl<'f> Job<'f> {
-    /// Writes the output with all locations in memory.
-    fn in_memory(
+    /// Writes the output. Also returns the maximum number of bytes that were in temporary files, if there were any.
+    fn write(
         &self,
-        form: StoreForm,
-        plan: &BlobPlan,
+        locator: &WayLocator<'_>,
         output: OpenOutput,
-    ) -> Result<WriteSummary> {
-        let every_rank = 0..=u64::MAX;
-        let mut store = match form == StoreForm::Dense || self.parts.is_in_order() {
-            true => LocationStore::new(form, count(self.parts.with_nodes())),
-            // A sparse store for nodes in any order needs their ids in advance: they determine the index of each
-            // location.
-            false => LocationStore::of_ids(node_ids(self.file, plan, &every_rank, self.ctx)?),
-        };
+    ) -> Result<(WriteSummary, Option<u64>)> {
         let mut writer = self.begin(output)?;
-        match self.parts.is_mixed {
-            true => read_locations(self.file, plan, &every_rank, &mut store, self.ctx)?,
-            false => self.write_nodes(&mut writer, &self.parts.nodes, &mut store)?,
-        }
-        self.write_ways(&mut writer, self.rest().collect(), |_, nodes, locations| {
-            store.get_all(&nodes.refs, locations);
-            Ok(())
-        })?;
-        finish(writer)
-    }
-
-    /// Writes the output with the locations of one range of ids in memory at a time. Also returns the maximum number of
-    /// bytes that were in temporary files.
-    fn on_disk(
-        &self,
-        partitions: &Partitions,
-        directory: &Path,
-        plan: &BlobPlan,
-        output: OpenOutput,
-    ) -> Result<(WriteSummary, u64)> {
-        let (file, ctx) = (self.file, self.ctx);
-        let mut join = DiskJoin::new(partitions.starts(), directory)?;
-        let ways = self.parts.with_ways().enumerate();
-        let lists: FxHashMap<u64, usize> = ways.map(|(list, entry)| (entry.offset, list)).collect();
-        partitions::split_references(file, plan, &mut join, ctx)?;
-        let mut writer = self.begin(output)?;
-        for number in 0..partitions.len() {
-            let store = match partitions.blobs(number) {
-                Some(blobs) => {
-                    let nodes = self.parts.nodes.get(blobs).unwrap_or_default();
-                    let mut store = LocationStore::new(StoreForm::Sparse, count(nodes));
-                    self.write_nodes(&mut writer, nodes, &mut store)?;
-                    store
-                }
-                None => {
-                    let ranks = partitions.ranks(number);
-                    let mut store = LocationStore::of_ids(node_ids(file, plan, &ranks, ctx)?);
-                    read_locations(file, plan, &ranks, &mut store, ctx)?;
-                    store
-                }
-            };
-            join.resolve_next(&store, ctx)?;
-        }
-        let items = match partitions.blobs(0) {
-            Some(_) => self.rest().collect(),
-            // The passes over unordered nodes have read their locations, but have not written the nodes.
-            None => self.nodes().chain(self.rest()).collect(),
+        let locations =
+            locator.locate(|nodes, store| self.write_nodes(&mut writer, nodes, store))?;
+        let items = match locator.passes_nodes() {
+            true => self.rest().collect(),
+            // The locations are read, but the nodes are not written.
+            false => self.nodes().chain(self.rest()).collect(),
         };
-        self.write_ways(&mut writer, items, |entry, nodes, locations| {
-            let list = lists.get(&entry.offset).copied().unwrap_or(usize::MAX);
-            join.locations(list, &nodes.refs, locations)
-        })?;
-        Ok((finish(writer)?, join.peak_bytes()))
+        self.write_ways(&mut writer, items, &locations)?;
+        Ok((finish(writer)?, locations.scratch_bytes()))
     }
 
     fn begin(&self, output: OpenOutput) -> Result<FilteredWriter<'f>> {
@@ -432,12 +306,10 @@ impl<'f> Job<'f> {
             Ok(nodes)
         };
         let note = |nodes| store.add(&nodes);
-        writer.pass(FilterPass::plain("nodes"), items.collect(), select, note)?;
-        store.close();
-        Ok(())
+        writer.pass(FilterPass::plain("nodes"), items.collect(), select, note)
     }
 
-    /// The blobs of [`Parts::nodes`]: visited, or copied if all nodes are kept.
+    /// The blobs of [`NodeParts::nodes`]: visited, or copied if all nodes are kept.
     fn nodes(&self) -> impl Iterator<Item = FilterItem> + '_ {
         let decision = match self.members {
             Some(_) => BlobDecision::Visit,
@@ -447,7 +319,7 @@ impl<'f> Job<'f> {
         nodes.map(move |entry| FilterItem::new(*entry, decision))
     }
 
-    /// The blobs of [`Parts::rest`]. Blobs with nodes are visited unless all nodes are kept, and blobs with ways are
+    /// The blobs of [`NodeParts::rest`]. Blobs with nodes are visited unless all nodes are kept, and blobs with ways are
     /// transformed.
     fn rest(&self) -> impl Iterator<Item = FilterItem> + '_ {
         self.parts.rest.iter().map(|entry| {
@@ -464,19 +336,17 @@ impl<'f> Job<'f> {
         })
     }
 
-    /// Writes blobs and adds locations to their ways. `find` appends the locations of all node references of a block to
-    /// a list, in the order of [`WayNodes::refs`].
+    /// Writes blobs and adds locations to their ways.
     fn write_ways(
         &self,
         writer: &mut FilteredWriter<'f>,
         items: Vec<FilterItem>,
-        find: impl Fn(&BlobEntry, &WayNodes, &mut Vec<Option<Location>>) -> Result<(), FormatError>
-        + Sync,
+        locations: &WayLocations,
     ) -> Result<()> {
         let transform = |entry: &BlobEntry, payload: &[u8], out: &mut Vec<u8>| {
-            let find = |nodes: &WayNodes, locations: &mut Vec<Option<Location>>| {
-                find(entry, nodes, locations)?;
-                self.count(nodes, locations)
+            let find = |nodes: &WayNodes, found: &mut Vec<Option<Location>>| {
+                locations.find(entry, nodes, found)?;
+                self.count(nodes, found)
             };
             let has_locations = locate_ways(payload, find, out)?;
             if out.is_empty() {
@@ -539,12 +409,6 @@ impl<'f> Job<'f> {
 
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The sum of the numbers of objects in the blobs of `entries`.
-fn count<'e>(entries: impl IntoIterator<Item = &'e BlobEntry>) -> u64 {
-    let counts = entries.into_iter().map(|entry| u64::from(entry.count));
-    counts.sum()
 }
 
 fn finish(writer: FilteredWriter<'_>) -> Result<WriteSummary> {

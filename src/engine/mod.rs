@@ -17,6 +17,7 @@ pub(crate) mod shards;
 pub(crate) mod sink;
 pub(crate) mod sort;
 pub(crate) mod text_sink;
+pub(crate) mod way_locations;
 
 pub(crate) use block_packer::Encoders;
 pub use element_writer::ElementWriter;
@@ -24,6 +25,7 @@ pub(crate) use filter::{GroupId, Selected, Selection};
 pub use headers::{HeaderOption, HeaderOptions, InheritedFields, KeptField};
 pub use output_options::{Format, OutputOptions};
 pub use sink::WriteSummary;
+pub use way_locations::IndexType;
 
 use crate::file::PbfFile;
 use crate::io::SizeHint;

@@ -1,7 +1,7 @@
 //! Chooses the method of looking up locations, by the ids of the file and the memory of the machine.
 
 use super::partitions::Partitions;
-use super::{IndexType, Options, Parts};
+use super::{IndexType, LocateOptions, NodeParts};
 use crate::error::{Error, Result};
 use crate::file::{BlobReader, PbfFile};
 use crate::index::{DiskJoin, LocationStore, StoreForm};
@@ -40,8 +40,8 @@ impl Choice {
     /// Fails if the chosen method takes more memory than allowed, or a join takes more disk space than is free.
     pub(super) fn make(
         file: &PbfFile,
-        parts: &Parts,
-        options: &Options,
+        parts: &NodeParts,
+        options: &LocateOptions,
         ctx: &Context,
     ) -> Result<Self> {
         let memory = Memory::estimate(parts, options, ctx);
@@ -58,15 +58,12 @@ impl Choice {
             human_bytes(memory.limit),
         ));
         match choice {
-            IndexType::Dense => memory.check(memory.dense, options, StoreForm::Dense),
-            IndexType::Sparse => memory.check(memory.sparse, options, StoreForm::Sparse),
+            IndexType::Dense => memory.check(file, memory.dense, StoreForm::Dense),
+            IndexType::Sparse => memory.check(file, memory.sparse, StoreForm::Sparse),
             IndexType::Auto | IndexType::External => {
-                let directory = options.temp_dir.clone();
-                let directory =
-                    directory.unwrap_or_else(|| options.output.target.scratch_directory());
-                let partitions = memory.partitions(parts, options)?;
-                check_space(file, parts, &partitions, &directory, ctx)?;
-                Ok(Self::OnDisk(partitions, directory))
+                let partitions = memory.partitions(file, parts, options)?;
+                check_space(file, parts, &partitions, &options.temp_dir, ctx)?;
+                Ok(Self::OnDisk(partitions, options.temp_dir.clone()))
             }
         }
     }
@@ -97,7 +94,7 @@ struct Memory {
 }
 
 impl Memory {
-    fn estimate(parts: &Parts, options: &Options, ctx: &Context) -> Self {
+    fn estimate(parts: &NodeParts, options: &LocateOptions, ctx: &Context) -> Self {
         let blobs = (parts.nodes.len() + parts.rest.len()) as u64;
         let mut memory = Self {
             nodes: 0,
@@ -149,7 +146,7 @@ impl Memory {
     }
 
     /// Returns the choice of `form`. Fails if everything else and locations of `bytes` bytes exceed the maximum memory.
-    fn check(&self, bytes: u64, options: &Options, form: StoreForm) -> Result<Choice> {
+    fn check(&self, file: &PbfFile, bytes: u64, form: StoreForm) -> Result<Choice> {
         let needed = self.fixed + bytes;
         if needed > self.limit {
             let message = format!(
@@ -158,7 +155,7 @@ impl Memory {
                 human_bytes(needed),
                 human_bytes(self.limit)
             );
-            return Err(Error::file(&options.input, message));
+            return Err(Error::file(file.input.path(), message));
         }
         Ok(Choice::InMemory(form))
     }
@@ -166,7 +163,12 @@ impl Memory {
     /// Cuts the ids into as few ranges as the memory allows, and fails if no number of ranges fits. A number of ranges
     /// that the user gave is not compared with the memory. The number of ranges is limited by the number of files that
     /// may be open.
-    fn partitions(&self, parts: &Parts, options: &Options) -> Result<Partitions> {
+    fn partitions(
+        &self,
+        file: &PbfFile,
+        parts: &NodeParts,
+        options: &LocateOptions,
+    ) -> Result<Partitions> {
         // Ranges differ in size, so each gets a reserve.
         let store = |ranges: u64| {
             let share = self.sparse / ranges;
@@ -191,7 +193,7 @@ impl Memory {
                     human_bytes(least),
                     human_bytes(self.limit)
                 );
-                Err(Error::file(&options.input, cause))
+                Err(Error::file(file.input.path(), cause))
             }
         }
     }
@@ -200,7 +202,7 @@ impl Memory {
 /// Reports the estimated size of the temporary files of a join, and fails if the disk has less free space.
 fn check_space(
     file: &PbfFile,
-    parts: &Parts,
+    parts: &NodeParts,
     partitions: &Partitions,
     directory: &Path,
     ctx: &Context,
@@ -235,7 +237,7 @@ fn check_space(
 }
 
 /// Estimates the number of references of all ways from a sample of blobs, in proportion to the length of the frames.
-fn estimate_references(file: &PbfFile, parts: &Parts, ctx: &Context) -> Result<u64> {
+fn estimate_references(file: &PbfFile, parts: &NodeParts, ctx: &Context) -> Result<u64> {
     let ways: Vec<&BlobEntry> = parts.with_ways().collect();
     let mut reader = BlobReader::new(&file.input, ctx);
     let (mut references, mut bytes) = (0, 0);

@@ -1,6 +1,6 @@
 //! Cuts the ids of nodes into ranges, so that the locations of one range fit into memory.
 
-use super::Parts;
+use super::NodeParts;
 use crate::engine::scan::Scan;
 use crate::error::Result;
 use crate::file::{BlobPlan, PbfFile};
@@ -14,13 +14,13 @@ use std::ops::{Range, RangeInclusive};
 pub(super) struct Partitions {
     /// The rank of the first id of each range; the first is 0.
     starts: Vec<u64>,
-    /// The blobs of each range, as indices into [`Parts::nodes`]; `None` if a blob may belong to several ranges.
+    /// The blobs of each range, as indices into [`NodeParts::nodes`]; `None` if a blob may belong to several ranges.
     blobs: Option<Vec<Range<usize>>>,
 }
 
 impl Partitions {
     /// Cuts the ids into ranges whose locations take about `limit` bytes each.
-    pub(super) fn plan(parts: &Parts, limit: u64) -> Self {
+    pub(super) fn plan(parts: &NodeParts, limit: u64) -> Self {
         match parts.is_in_order() {
             true => Self::of_blobs(&parts.nodes, limit),
             false => Self::of_ranges(parts, limit),
@@ -49,7 +49,7 @@ impl Partitions {
 
     /// Cuts also inside the id ranges of blobs, on the assumption that the ids of a blob are spread evenly over its
     /// range.
-    fn of_ranges(parts: &Parts, limit: u64) -> Self {
+    fn of_ranges(parts: &NodeParts, limit: u64) -> Self {
         const SAMPLED: usize = 100_000;
         let blobs: Vec<&BlobEntry> = parts.with_nodes().collect();
         let points = (SAMPLED / blobs.len().max(1)).clamp(1, 64) as u64;
@@ -83,7 +83,7 @@ impl Partitions {
         self.starts.clone()
     }
 
-    /// The blobs of range `number`, as indices into [`Parts::nodes`]; `None` if a blob may belong to several ranges.
+    /// The blobs of range `number`, as indices into [`NodeParts::nodes`]; `None` if a blob may belong to several ranges.
     pub(super) fn blobs(&self, number: usize) -> Option<Range<usize>> {
         let blobs = self.blobs.as_ref()?;
         Some(blobs.get(number).cloned().unwrap_or_default())

@@ -1,0 +1,209 @@
+//! The nodes of ways, compressed in memory until all members of an area are known.
+
+use super::AreaNode;
+use crate::geometry::Point;
+use crate::index::RankSet;
+use crate::pbf::wire::{Varints, put_sint, put_varint};
+use std::sync::Arc;
+
+/// The nodes of a set of ways, by the id of the way.
+pub(crate) struct WayStore {
+    /// The ids of the ways, whether they are in the store or not.
+    wanted: Arc<RankSet>,
+    has_node_ids: bool,
+    /// The number of the batch of each wanted way, and the position in the batch; `None` for a way that is not in the
+    /// store. In the order of the ids.
+    positions: Vec<Option<Position>>,
+    batches: Vec<Box<[u8]>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Position {
+    /// One more than the number of the batch, so that an absent position takes no space.
+    batch: std::num::NonZeroU32,
+    start: u32,
+}
+
+/// Ways that are added to a [`WayStore`] together. Workers encode them.
+pub(crate) struct WayBatch {
+    bytes: Vec<u8>,
+    /// The rank and the start of each way.
+    ways: Vec<(u64, u32)>,
+    has_node_ids: bool,
+}
+
+/// A way of a [`WayStore`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StoredWay {
+    /// The way is not in the store.
+    Missing,
+    /// This node of the way has no location.
+    Unlocated(i64),
+    /// All nodes have a location.
+    Located,
+}
+
+impl WayStore {
+    /// An empty store for the ways with the given ids. Without `has_node_ids`, the ids of nodes become 0.
+    pub(crate) fn new(wanted: Arc<RankSet>, has_node_ids: bool) -> Self {
+        let count = usize::try_from(wanted.set().len()).unwrap_or_default();
+        Self {
+            wanted,
+            has_node_ids,
+            positions: vec![None; count],
+            batches: Vec::new(),
+        }
+    }
+
+    /// Adds ways. A way that comes again replaces the earlier one.
+    pub(crate) fn add(&mut self, batch: WayBatch) {
+        if batch.ways.is_empty() {
+            return;
+        }
+        self.batches.push(batch.bytes.into_boxed_slice());
+        let number = std::num::NonZeroU32::new(self.batches.len() as u32);
+        for (rank, start) in batch.ways {
+            if let Some(position) = self.positions.get_mut(rank as usize) {
+                *position = number.map(|batch| Position { batch, start });
+            }
+        }
+    }
+
+    /// Appends the nodes of a way to `nodes`, unless one of them has no location.
+    pub(crate) fn read(&self, id: i64, nodes: &mut Vec<AreaNode>) -> StoredWay {
+        let bytes = self.wanted.rank(id).and_then(|rank| {
+            let position = (*self.positions.get(rank as usize)?)?;
+            let batch = self.batches.get(position.batch.get() as usize - 1)?;
+            batch.get(position.start as usize..)
+        });
+        let start = nodes.len();
+        // What was encoded here is well-formed.
+        match bytes.map(|bytes| self.decode(&mut Varints::new(bytes), nodes)) {
+            Some(Some(way)) => way,
+            None | Some(None) => {
+                nodes.truncate(start);
+                StoredWay::Missing
+            }
+        }
+    }
+
+    fn decode(&self, values: &mut Varints<'_>, nodes: &mut Vec<AreaNode>) -> Option<StoredWay> {
+        let count = match values.read().ok()? {
+            0 => return Some(StoredWay::Unlocated(values.read_sint().ok()?)),
+            count => count - 1,
+        };
+        let [mut lat, mut lon, mut node] = [0; 3];
+        for _ in 0..count {
+            lat += values.read_sint().ok()?;
+            lon += values.read_sint().ok()?;
+            if self.has_node_ids {
+                node = values.read_sint().ok()?.wrapping_add(node);
+            }
+            nodes.push(AreaNode {
+                id: node,
+                point: Point {
+                    lat_e7: i32::try_from(lat).ok()?,
+                    lon_e7: i32::try_from(lon).ok()?,
+                },
+            });
+        }
+        Some(StoredWay::Located)
+    }
+}
+
+impl WayBatch {
+    /// An empty batch for a store. `has_node_ids` is that of the store.
+    pub(crate) const fn new(has_node_ids: bool) -> Self {
+        Self {
+            bytes: Vec::new(),
+            ways: Vec::new(),
+            has_node_ids,
+        }
+    }
+
+    /// Adds a way with the given rank among the wanted ways. `nodes` are the ids and locations of its nodes.
+    pub(crate) fn push(
+        &mut self,
+        rank: u64,
+        nodes: impl ExactSizeIterator<Item = (i64, Option<Point>)> + Clone,
+    ) {
+        let Ok(start) = u32::try_from(self.bytes.len()) else {
+            return;
+        };
+        self.ways.push((rank, start));
+        let out = &mut self.bytes;
+        if let Some((node, _)) = nodes.clone().find(|(_, point)| point.is_none()) {
+            put_varint(out, 0);
+            return put_sint(out, node);
+        }
+        put_varint(out, nodes.len() as u64 + 1);
+        let (mut last, mut last_id) = (
+            Point {
+                lat_e7: 0,
+                lon_e7: 0,
+            },
+            0i64,
+        );
+        for (id, point) in nodes {
+            let Some(point) = point else {
+                continue;
+            };
+            put_sint(out, i64::from(point.lat_e7) - i64::from(last.lat_e7));
+            put_sint(out, i64::from(point.lon_e7) - i64::from(last.lon_e7));
+            if self.has_node_ids {
+                put_sint(out, id.wrapping_sub(last_id));
+            }
+            (last, last_id) = (point, id);
+        }
+    }
+
+    /// The memory of the batch in bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len() + self.ways.len() * size_of::<(u64, u32)>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::IdSet;
+
+    #[test]
+    fn a_way_comes_back_as_it_was_added() {
+        let point = |at: i64| Point {
+            lat_e7: i32::MIN + at as i32 * 17,
+            lon_e7: i32::MAX - at as i32 * 1_000_003,
+        };
+        let ids = [i64::MIN, i64::MAX, 0, -3, 7];
+        for has_node_ids in [true, false] {
+            let wanted: IdSet = [5, -5, 9, 12, 13].into_iter().collect();
+            let wanted = Arc::new(RankSet::from(wanted));
+            let mut store = WayStore::new(wanted.clone(), has_node_ids);
+            for (way, nodes) in [(9, 1), (5, 3), (-5, 0), (9, 5)] {
+                let mut batch = WayBatch::new(has_node_ids);
+                let nodes = ids.iter().zip(0..).take(nodes);
+                let nodes = nodes.map(|(id, at)| (*id, Some(point(at))));
+                batch.push(wanted.rank(way).unwrap(), nodes);
+                let unlocated = [(3, Some(point(1))), (-4, None)];
+                batch.push(wanted.rank(12).unwrap(), unlocated.into_iter());
+                store.add(batch);
+            }
+            let read = |way| {
+                let mut nodes = Vec::new();
+                let found = store.read(way, &mut nodes);
+                (found, nodes)
+            };
+            for (way, nodes) in [(5, 3), (-5, 0), (9, 5)] {
+                let nodes = ids.iter().zip(0..).take(nodes);
+                let nodes = nodes.map(|(id, at)| AreaNode {
+                    id: if has_node_ids { *id } else { 0 },
+                    point: point(at),
+                });
+                assert_eq!(read(way), (StoredWay::Located, nodes.collect()));
+            }
+            assert_eq!(read(12), (StoredWay::Unlocated(-4), Vec::new()));
+            assert_eq!(read(13), (StoredWay::Missing, Vec::new()));
+            assert_eq!(read(14), (StoredWay::Missing, Vec::new()));
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Problems with objects: why one is left out, and mistakes that have no effect.
+
+use crate::area::{AreaProblem, ProblemKind};
+use crate::osm::ObjectKind;
+use std::fmt;
+
+/// A problem with an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Problem {
+    /// The kind of the object.
+    pub kind: ObjectKind,
+    /// The id of the object.
+    pub id: i64,
+    /// The cause.
+    pub cause: ProblemCause,
+}
+
+/// The cause of a problem.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ProblemCause {
+    /// The node has no location, or one that is not on the earth.
+    NoLocation,
+    /// The way has this number of nodes, fewer than two.
+    TooFewNodes(usize),
+    /// All nodes of the way have the same location.
+    OneLocation,
+    /// This node of the way is not in the file, or has no location.
+    MissingNode(i64),
+    /// The relation has no member ways.
+    NoWays,
+    /// This member way of the relation is not in the file.
+    MissingWay(i64),
+    /// This node of a member way (the first id) is not in the file, or has no location.
+    MissingNodeOf(i64, i64),
+    /// A problem of the polygons.
+    Area(AreaProblem),
+}
+
+/// The effect of a problem.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Severity {
+    /// The object is left out.
+    Error,
+    /// The relation is not wrong, but a part of it is not in the file.
+    Incomplete,
+    /// None.
+    Warning,
+}
+
+impl Problem {
+    /// The effect of the problem.
+    pub const fn severity(&self) -> Severity {
+        match self.cause {
+            ProblemCause::MissingWay(_) | ProblemCause::MissingNodeOf(..) => Severity::Incomplete,
+            ProblemCause::Area(problem) if !problem.kind.is_error() => Severity::Warning,
+            _ => Severity::Error,
+        }
+    }
+
+    /// The name of the kind of problem, for reports.
+    pub const fn name(&self) -> &'static str {
+        match self.cause {
+            ProblemCause::NoLocation => "no_location",
+            ProblemCause::TooFewNodes(_) => "too_few_nodes",
+            ProblemCause::OneLocation => "one_location",
+            ProblemCause::MissingNode(_) => "missing_node",
+            ProblemCause::NoWays => "no_ways",
+            ProblemCause::MissingWay(_) => "missing_way",
+            ProblemCause::MissingNodeOf(..) => "missing_node_of_way",
+            ProblemCause::Area(problem) => match problem.kind {
+                ProblemKind::OpenRing => "open_ring",
+                ProblemKind::Crossing => "crossing",
+                ProblemKind::Overlap => "overlap",
+                ProblemKind::NoArea => "no_area",
+                ProblemKind::DuplicateSegment => "duplicate_segment",
+                ProblemKind::DuplicateWay => "duplicate_way",
+                ProblemKind::DuplicateNode => "duplicate_node",
+                ProblemKind::WrongRole => "wrong_role",
+            },
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}: ", self.kind.name(), self.id)?;
+        match self.cause {
+            ProblemCause::NoLocation => write!(f, "it has no location on the earth"),
+            ProblemCause::TooFewNodes(0) => write!(f, "it has no nodes"),
+            ProblemCause::TooFewNodes(_) => write!(f, "it has only one node"),
+            ProblemCause::OneLocation => write!(f, "all its nodes have the same location"),
+            ProblemCause::MissingNode(node) => {
+                write!(f, "its node {node} is not in the file, or has no location")
+            }
+            ProblemCause::NoWays => write!(f, "it has no member ways"),
+            ProblemCause::MissingWay(way) => {
+                write!(f, "incomplete: its member way {way} is not in the file")
+            }
+            ProblemCause::MissingNodeOf(way, node) => write!(
+                f,
+                "incomplete: node {node} of its member way {way} is not in the file, or has no location"
+            ),
+            ProblemCause::Area(problem) => problem.fmt(f),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The rules that say which objects become which features.
+
+use crate::osm::{ObjectExpression, ObjectFilter, TagPattern};
+
+/// A rule about the tags of an object.
+#[derive(Debug, Clone)]
+pub enum TagRule {
+    /// The rule holds for every object with a tag.
+    Any,
+    /// The rule holds for no object.
+    None,
+    /// The rule holds for objects with a tag that an expression matches.
+    Matching(ObjectFilter),
+}
+
+impl TagRule {
+    /// A rule that holds for objects with a tag that one of the patterns matches.
+    pub fn matching(patterns: impl IntoIterator<Item = TagPattern>) -> Self {
+        Self::Matching(filter(patterns))
+    }
+
+    /// Whether the rule holds for an object with these tags.
+    fn holds(&self, tags: &[(&str, &str)]) -> bool {
+        match self {
+            Self::Any => !tags.is_empty(),
+            Self::None => false,
+            Self::Matching(filter) => tags.iter().any(|(key, value)| matches(filter, key, value)),
+        }
+    }
+}
+
+/// A filter of tags.
+fn filter(patterns: impl IntoIterator<Item = TagPattern>) -> ObjectFilter {
+    ObjectFilter::new(patterns.into_iter().map(ObjectExpression::of_tag))
+}
+
+fn matches(filter: &ObjectFilter, key: &str, value: &str) -> bool {
+    filter.with_key(key).any(|one| one.matches_value(value))
+}
+
+/// The tags that are written.
+#[derive(Debug, Clone, Default)]
+pub enum WrittenTags {
+    /// All tags.
+    #[default]
+    All,
+    /// The tags that an expression matches.
+    Only(ObjectFilter),
+    /// The tags that no expression matches.
+    Except(ObjectFilter),
+}
+
+/// The rules that say whether a closed way is a line or an area, and which tags are written.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct FeatureRules {
+    /// The closed ways that are lines; `None` for those that are not areas.
+    pub linear: Option<TagRule>,
+    /// The closed ways that are areas; `None` for those that are not lines.
+    pub area: Option<TagRule>,
+    /// The tags that are written.
+    pub tags: WrittenTags,
+}
+
+impl Default for FeatureRules {
+    /// A closed way is an area if its tags usually mean one ([`AREA_TAGS`]), and else a line.
+    fn default() -> Self {
+        let patterns = AREA_TAGS
+            .iter()
+            .filter_map(|text| TagPattern::parse(text).ok());
+        Self {
+            linear: None,
+            area: Some(TagRule::matching(patterns)),
+            tags: WrittenTags::All,
+        }
+    }
+}
+
+impl FeatureRules {
+    /// Every closed way with a tag is both a line and an area, unless the tag `area` says which.
+    pub fn both() -> Self {
+        Self {
+            linear: Some(TagRule::Any),
+            area: Some(TagRule::Any),
+            tags: WrittenTags::All,
+        }
+    }
+
+    /// Writes only the tags that one of the patterns matches.
+    pub fn include_tags(&mut self, patterns: impl IntoIterator<Item = TagPattern>) {
+        self.tags = WrittenTags::Only(filter(patterns));
+    }
+
+    /// Writes only the tags that none of the patterns matches.
+    pub fn exclude_tags(&mut self, patterns: impl IntoIterator<Item = TagPattern>) {
+        self.tags = WrittenTags::Except(filter(patterns));
+    }
+
+    /// Whether a closed way with these tags is a line, and whether it is an area. A way without tags is a line.
+    pub(super) fn of_closed_way(&self, tags: &[(&str, &str)]) -> (bool, bool) {
+        if tags.is_empty() {
+            return (true, false);
+        }
+        let area = tags.iter().find(|(key, _)| *key == "area");
+        match area.map(|(_, value)| *value) {
+            Some("yes") => return (false, true),
+            Some("no") => return (true, false),
+            _ => {}
+        }
+        match (&self.linear, &self.area) {
+            (None, None) => (true, true),
+            (Some(linear), None) => (linear.holds(tags), !linear.holds(tags)),
+            (None, Some(area)) => (!area.holds(tags), area.holds(tags)),
+            (Some(linear), Some(area)) => (linear.holds(tags), area.holds(tags)),
+        }
+    }
+
+    /// Removes the tags that are not written.
+    pub(super) fn retain(&self, tags: &mut Vec<(&str, &str)>) {
+        match &self.tags {
+            WrittenTags::All => {}
+            WrittenTags::Only(filter) => tags.retain(|(key, value)| matches(filter, key, value)),
+            WrittenTags::Except(filter) => tags.retain(|(key, value)| !matches(filter, key, value)),
+        }
+    }
+}
+
+/// The types of geometries that are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GeometryTypes {
+    /// Whether points are written.
+    pub points: bool,
+    /// Whether lines are written.
+    pub lines: bool,
+    /// Whether areas are written.
+    pub areas: bool,
+}
+
+impl Default for GeometryTypes {
+    fn default() -> Self {
+        Self {
+            points: true,
+            lines: true,
+            areas: true,
+        }
+    }
+}
+
+/// The tags that make a closed way an area, in the notation of a configuration.
+///
+/// This is the list "polygon features" (<https://github.com/tyrasd/osm-polygon-features>, 2017, CC0), in which tagging
+/// has not moved on but for `indoor`.
+pub const AREA_TAGS: [&str; 27] = [
+    "building!=no",
+    "amenity!=no",
+    "landuse!=no",
+    "leisure!=no",
+    "area!=no",
+    "boundary!=no",
+    "place!=no",
+    "shop!=no",
+    "tourism!=no",
+    "historic!=no",
+    "public_transport!=no",
+    "office!=no",
+    "building:part!=no",
+    "military!=no",
+    "ruins!=no",
+    "area:highway!=no",
+    "craft!=no",
+    "golf!=no",
+    "indoor!=no",
+    "highway=services,rest_area,escape,elevator",
+    "natural!=no,coastline,cliff,ridge,arete,tree_row",
+    "waterway=riverbank,dock,boatyard,dam",
+    "barrier=city_wall,ditch,hedge,retaining_wall,wall,spikes",
+    "railway=station,turntable,roundhouse,platform",
+    "man_made!=no,cutline,embankment,pipeline",
+    "power=plant,substation,generator,transformer",
+    "aeroway!=no,taxiway",
+];

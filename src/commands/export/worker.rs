@@ -1,0 +1,263 @@
+//! The threads that make features of the objects of blobs.
+
+use super::builder::{Builder, Tally};
+use super::problem::Problem;
+use super::{FeatureRules, GeometryTypes, Incomplete, Options};
+use crate::area::{WayBatch, WayStore};
+use crate::engine::way_locations::WayLocations;
+use crate::error::{FormatError, Result};
+use crate::file::BlobReader;
+use crate::formats::FeatureOptions;
+use crate::formats::features::{FeatureChunk, FeatureText};
+use crate::index::{NodeBatch, RankSet};
+use crate::io::Input;
+use crate::osm::{Location, ObjectFilter, ObjectKind};
+use crate::pbf::{BlobEntry, Block, Element, Info, WayNodes};
+use crate::runtime::{ChunkSender, Context};
+use std::sync::Arc;
+
+/// The choices of the user that workers need.
+pub(super) struct Shared {
+    pub features: FeatureOptions,
+    pub rules: FeatureRules,
+    pub types: GeometryTypes,
+    pub keep_untagged: bool,
+    pub filter: ObjectFilter,
+    pub incomplete: Incomplete,
+    /// Whether problems are reported one by one.
+    pub reports: bool,
+}
+
+impl Shared {
+    pub(super) fn new(options: &Options, filter: ObjectFilter, reports: bool) -> Self {
+        Self {
+            features: options.features.clone(),
+            rules: options.rules.clone(),
+            types: options.geometry_types,
+            keep_untagged: options.keep_untagged,
+            filter,
+            incomplete: options.incomplete,
+            reports,
+        }
+    }
+
+    /// Whether the filter may select objects of a kind.
+    fn may_select(&self, kind: ObjectKind) -> bool {
+        self.filter.expressions().is_empty() || self.filter.kinds().contains(kind)
+    }
+
+    /// Whether nodes may become features.
+    pub(super) fn has_points(&self) -> bool {
+        self.types.points && self.may_select(ObjectKind::Node)
+    }
+
+    /// Whether ways may become features.
+    pub(super) fn has_ways(&self) -> bool {
+        (self.types.lines || self.types.areas) && self.may_select(ObjectKind::Way)
+    }
+
+    /// Whether relations may become features.
+    pub(super) fn has_areas(&self) -> bool {
+        self.types.areas && self.may_select(ObjectKind::Relation)
+    }
+}
+
+/// Whether a relation with these tags becomes an area.
+pub(super) fn is_area<'a>(mut tags: impl Iterator<Item = (&'a str, &'a str)>) -> bool {
+    let type_of = tags.find(|(key, _)| *key == "type");
+    matches!(type_of, Some((_, "multipolygon" | "boundary")))
+}
+
+/// The task of a pass.
+#[derive(Clone)]
+pub(super) enum Task {
+    Nodes(NodeTask),
+    /// The ranks of the ways whose nodes are wanted, and the locations of nodes, unless the ways have them.
+    Ways(Arc<RankSet>, Option<Arc<WayLocations>>),
+    /// The nodes of the member ways of areas.
+    Relations(Arc<WayStore>),
+}
+
+/// The task of a pass over nodes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NodeTask {
+    /// Whether nodes become features.
+    pub has_points: bool,
+    /// Whether the locations of all nodes are wanted.
+    pub has_locations: bool,
+}
+
+/// The results of a worker.
+pub(super) enum Found {
+    Features(FeatureChunk),
+    Problems(Vec<Problem>),
+    Nodes(NodeBatch),
+    Ways(WayBatch),
+    /// The blob is done.
+    Done(BlobEntry, Tally),
+}
+
+/// The state of a thread.
+pub(super) struct Worker {
+    reader: BlobReader,
+    text: FeatureText,
+    shared: Arc<Shared>,
+}
+
+impl Worker {
+    pub(super) fn new(input: &Input, shared: &Arc<Shared>, ctx: &Context) -> Self {
+        Self {
+            reader: BlobReader::new(input, ctx),
+            text: FeatureText::new(&shared.features),
+            shared: shared.clone(),
+        }
+    }
+
+    /// Makes features of the objects of a blob.
+    pub(super) fn run(
+        &mut self,
+        task: &Task,
+        entry: &BlobEntry,
+        chunks: &ChunkSender<Found>,
+    ) -> Result<()> {
+        let mut builder = Builder::new(&self.shared, &mut self.text, chunks);
+        let tally = self.reader.decode(entry, |payload| {
+            let block = Block::parse(payload)?;
+            match task {
+                Task::Nodes(task) => nodes(&mut builder, *task, &block)?,
+                Task::Ways(wanted, locations) => {
+                    ways(&mut builder, wanted, locations.as_deref(), entry, &block)?
+                }
+                Task::Relations(ways) => relations(&mut builder, ways, &block)?,
+            }
+            builder.finish()
+        })?;
+        chunks.send(Found::Done(*entry, tally))
+    }
+}
+
+/// Makes points of nodes.
+fn nodes(builder: &mut Builder<'_>, task: NodeTask, block: &Block<'_>) -> Result<(), FormatError> {
+    let mut batch = NodeBatch::default();
+    let selected = match task.has_points {
+        true => builder.shared.select(block)?,
+        false => Some(Vec::new()),
+    };
+    let may_be_skipped = !builder.shared.keep_untagged && !builder.needs_info();
+    let mut index = 0;
+    let is_plain = block
+        .single_kind()
+        .is_some_and(|(kind, _)| kind == ObjectKind::Node);
+    if is_plain && may_be_skipped {
+        block.for_each_node_with_tags(|id, location, tags| {
+            if task.has_locations {
+                batch.push(id, location);
+            }
+            let is_selected = is_selected(selected.as_deref(), index);
+            index += 1;
+            match tags {
+                Some(tags) if is_selected => {
+                    builder.node(id, Info::EMPTY, location, tags.collect())
+                }
+                _ => Ok(()),
+            }
+        })?;
+    } else {
+        block.try_for_each(|element| {
+            let is_selected = is_selected(selected.as_deref(), index);
+            index += 1;
+            let Element::Node(node) = element else {
+                return Ok(());
+            };
+            if task.has_locations {
+                batch.push(node.id(), node.location());
+            }
+            match is_selected {
+                true => {
+                    let tags = node.tags().collect();
+                    builder.node(node.id(), node.info(), node.location(), tags)
+                }
+                false => Ok(()),
+            }
+        })?;
+    }
+    if task.has_locations {
+        batch.sort();
+        builder.send(Found::Nodes(batch))?;
+    }
+    Ok(())
+}
+
+fn is_selected(selected: Option<&[bool]>, index: usize) -> bool {
+    selected.is_none_or(|selected| selected.get(index).copied().unwrap_or_default())
+}
+
+/// Makes lines and areas of ways, and collects the nodes of wanted ways.
+fn ways(
+    builder: &mut Builder<'_>,
+    wanted: &RankSet,
+    found: Option<&WayLocations>,
+    entry: &BlobEntry,
+    block: &Block<'_>,
+) -> Result<(), FormatError> {
+    let selected = match builder.shared.has_ways() {
+        true => builder.shared.select(block)?,
+        false => Some(Vec::new()),
+    };
+    let nodes = WayNodes::of(block)?;
+    let mut locations = Vec::with_capacity(nodes.refs.len());
+    if let Some(found) = found {
+        found.find(entry, &nodes, &mut locations)?;
+    }
+    let (mut ranks, mut batch) = (wanted.walk(), WayBatch::new(builder.shared.reports));
+    let (mut start, mut ends) = (0, nodes.ways.iter());
+    let (mut index, mut of_way) = (0, Vec::new());
+    block.try_for_each(|element| {
+        let is_selected = is_selected(selected.as_deref(), index);
+        index += 1;
+        let Element::Way(way) = element else {
+            return Ok(());
+        };
+        let end = ends.next().map_or(start, |(_, end)| *end);
+        let refs = nodes.refs.get(start..end).unwrap_or_default();
+        let way_locations: &[Option<Location>] = match found {
+            Some(_) => locations.get(start..end).unwrap_or_default(),
+            None => {
+                of_way.clear();
+                of_way.extend(way.locations());
+                of_way.resize(refs.len(), None);
+                &of_way
+            }
+        };
+        start = end;
+        if let Some(rank) = ranks.rank(way.id()) {
+            builder.collect(&mut batch, rank, refs, way_locations)?;
+        }
+        if !is_selected {
+            return Ok(());
+        }
+        let tags = way.tags().collect();
+        builder.way(way.id(), way.info(), refs, way_locations, tags)
+    })?;
+    builder.send(Found::Ways(batch))
+}
+
+/// Makes areas of relations.
+fn relations(
+    builder: &mut Builder<'_>,
+    ways: &WayStore,
+    block: &Block<'_>,
+) -> Result<(), FormatError> {
+    let selected = builder.shared.select(block)?;
+    let mut index = 0;
+    block.try_for_each(|element| {
+        let is_selected = is_selected(selected.as_deref(), index);
+        index += 1;
+        match element {
+            Element::Relation(relation) if is_selected && is_area(relation.tags()) => {
+                builder.relation(&relation, ways)
+            }
+            _ => Ok(()),
+        }
+    })
+}

@@ -1,0 +1,275 @@
+//! Looks up the locations of the nodes of ways: in memory, or by a join on disk, one range of ids at a time.
+
+mod choice;
+mod nodes;
+mod partitions;
+
+use crate::error::{FormatError, Result};
+use crate::file::{BlobPlan, PbfFile};
+use crate::index::{DiskJoin, LocationStore, StoreForm};
+use crate::osm::{Location, ObjectKind, id_rank};
+use crate::pbf::{BlobEntry, WayNodes};
+use crate::runtime::Context;
+use choice::Choice;
+use nodes::{node_ids, read_locations};
+use partitions::Partitions;
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// The method of looking up locations. The output does not depend on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum IndexType {
+    /// The fastest method that fits into memory.
+    #[default]
+    Auto,
+    /// In memory, in an array indexed by id.
+    Dense,
+    /// In memory, in an array of the nodes that are in the file, in the order of their ids.
+    Sparse,
+    /// By a join on disk.
+    External,
+}
+
+impl IndexType {
+    /// The name used on the command line and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Dense => "dense",
+            Self::Sparse => "sparse",
+            Self::External => "external",
+        }
+    }
+}
+
+/// The choices of a look-up that the user may make.
+#[derive(Debug, Clone)]
+pub(crate) struct LocateOptions {
+    pub index_type: IndexType,
+    /// The directory for the temporary files of a join on disk.
+    pub temp_dir: PathBuf,
+    /// The maximum memory in bytes; `None` for four fifths of the available memory.
+    pub max_memory: Option<u64>,
+    /// The approximate number of ranges of ids for a join on disk. A given number is used even if a range then takes
+    /// more than `max_memory`. `None` for as few ranges as `max_memory` allows.
+    pub ranges: Option<u64>,
+}
+
+/// The blobs of a file in two parts: the blobs at its start that contain only nodes, and all other blobs.
+pub(crate) struct NodeParts {
+    pub nodes: Vec<BlobEntry>,
+    pub rest: Vec<BlobEntry>,
+    /// Whether blobs behind the first part contain nodes, too, so that a way may precede its nodes. `nodes` is then
+    /// empty, and `rest` has all blobs.
+    is_mixed: bool,
+}
+
+impl NodeParts {
+    pub(crate) fn of(entries: &[BlobEntry]) -> Self {
+        let is_nodes = |entry: &&BlobEntry| entry.kinds.single() == Some(ObjectKind::Node);
+        let count = entries.iter().take_while(is_nodes).count();
+        let (nodes, rest) = entries.split_at(count);
+        let has_nodes = |entry: &BlobEntry| entry.kinds.contains(ObjectKind::Node);
+        match rest.iter().any(has_nodes) {
+            true => Self {
+                nodes: Vec::new(),
+                is_mixed: true,
+                rest: entries.to_vec(),
+            },
+            false => Self {
+                nodes: nodes.to_vec(),
+                rest: rest.to_vec(),
+                is_mixed: false,
+            },
+        }
+    }
+
+    /// Whether all nodes are in `nodes`, and the id range of each of these blobs follows the id range of the blob
+    /// before.
+    fn is_in_order(&self) -> bool {
+        let key = |entry: &BlobEntry| (id_rank(entry.min_id), id_rank(entry.max_id));
+        let is_behind = |one: &BlobEntry, next: &BlobEntry| key(one).1 < key(next).0;
+        !self.is_mixed && self.nodes.is_sorted_by(is_behind)
+    }
+
+    /// The blobs that hold nodes.
+    fn with_nodes(&self) -> impl Iterator<Item = &BlobEntry> {
+        let all = self.nodes.iter().chain(&self.rest);
+        all.filter(|entry| entry.kinds.contains(ObjectKind::Node))
+    }
+
+    /// The blobs that hold ways.
+    fn with_ways(&self) -> impl Iterator<Item = &BlobEntry> {
+        let rest = self.rest.iter();
+        rest.filter(|entry| entry.kinds.contains(ObjectKind::Way))
+    }
+}
+
+/// A look-up of the locations of all ways of a file, with the method that suits it.
+pub(crate) struct WayLocator<'f> {
+    file: &'f PbfFile,
+    plan: &'f BlobPlan,
+    parts: &'f NodeParts,
+    choice: Choice,
+    ctx: &'f Context,
+}
+
+impl<'f> WayLocator<'f> {
+    /// Chooses the method. Fails if the method that the user chose takes more memory than allowed, or if a join takes
+    /// more disk space than is free.
+    pub(crate) fn new(
+        file: &'f PbfFile,
+        plan: &'f BlobPlan,
+        parts: &'f NodeParts,
+        options: &LocateOptions,
+        ctx: &'f Context,
+    ) -> Result<Self> {
+        Ok(Self {
+            file,
+            plan,
+            parts,
+            choice: Choice::make(file, parts, options, ctx)?,
+            ctx,
+        })
+    }
+
+    /// The method; never [`IndexType::Auto`].
+    pub(crate) const fn index_type(&self) -> IndexType {
+        self.choice.index_type()
+    }
+
+    /// The number of ranges of ids of a join on disk; `None` if locations are in memory.
+    pub(crate) fn ranges(&self) -> Option<u64> {
+        match &self.choice {
+            Choice::InMemory(_) => None,
+            Choice::OnDisk(partitions, _) => Some(partitions.len() as u64),
+        }
+    }
+
+    /// Whether [`locate`](Self::locate) passes all blobs of [`NodeParts::nodes`] to its caller. Otherwise it reads the
+    /// locations itself, because a way may precede its nodes or because nodes are not in order.
+    pub(crate) fn passes_nodes(&self) -> bool {
+        match &self.choice {
+            Choice::InMemory(_) => !self.parts.is_mixed,
+            Choice::OnDisk(partitions, _) => partitions.blobs(0).is_some(),
+        }
+    }
+
+    /// Reads the locations of all nodes. `read` gets the blobs of nodes in order, in one call or in several; it adds
+    /// all of their nodes to the store, and may do more with them.
+    pub(crate) fn locate(
+        &self,
+        read: impl FnMut(&[BlobEntry], &mut LocationStore) -> Result<()>,
+    ) -> Result<WayLocations> {
+        match &self.choice {
+            Choice::InMemory(form) => self.in_memory(*form, read),
+            Choice::OnDisk(partitions, directory) => {
+                let mut join = DiskJoin::new(partitions.starts(), directory)?;
+                partitions::split_references(self.file, self.plan, &mut join, self.ctx)?;
+                self.on_disk(partitions, join, read)
+            }
+        }
+    }
+
+    fn in_memory(
+        &self,
+        form: StoreForm,
+        mut read: impl FnMut(&[BlobEntry], &mut LocationStore) -> Result<()>,
+    ) -> Result<WayLocations> {
+        let every_rank = 0..=u64::MAX;
+        let (file, plan, ctx) = (self.file, self.plan, self.ctx);
+        let mut store = match form == StoreForm::Dense || self.parts.is_in_order() {
+            true => LocationStore::new(form, count(self.parts.with_nodes())),
+            // A sparse store for nodes in any order needs their ids in advance: they determine the index of each
+            // location.
+            false => LocationStore::of_ids(node_ids(file, plan, &every_rank, ctx)?),
+        };
+        match self.parts.is_mixed {
+            true => read_locations(file, plan, &every_rank, &mut store, ctx)?,
+            false => read(&self.parts.nodes, &mut store)?,
+        }
+        store.close();
+        Ok(WayLocations::InMemory(store))
+    }
+
+    /// Joins the locations of one range of ids at a time.
+    fn on_disk(
+        &self,
+        partitions: &Partitions,
+        mut join: DiskJoin,
+        mut read: impl FnMut(&[BlobEntry], &mut LocationStore) -> Result<()>,
+    ) -> Result<WayLocations> {
+        let (file, plan, ctx) = (self.file, self.plan, self.ctx);
+        for number in 0..partitions.len() {
+            let store = match partitions.blobs(number) {
+                Some(blobs) => {
+                    let nodes = self.parts.nodes.get(blobs).unwrap_or_default();
+                    let mut store = LocationStore::new(StoreForm::Sparse, count(nodes));
+                    read(nodes, &mut store)?;
+                    store.close();
+                    store
+                }
+                None => {
+                    let ranks = partitions.ranks(number);
+                    let mut store = LocationStore::of_ids(node_ids(file, plan, &ranks, ctx)?);
+                    read_locations(file, plan, &ranks, &mut store, ctx)?;
+                    store
+                }
+            };
+            join.resolve_next(&store, ctx)?;
+        }
+        let ways = self.parts.with_ways().enumerate();
+        Ok(WayLocations::OnDisk {
+            lists: ways.map(|(list, entry)| (entry.offset, list)).collect(),
+            join,
+        })
+    }
+}
+
+/// The locations of the nodes of all ways of a file.
+pub(crate) enum WayLocations {
+    InMemory(LocationStore),
+    OnDisk {
+        join: DiskJoin,
+        /// The list of a blob with ways in `join`, by the offset of the blob.
+        lists: FxHashMap<u64, usize>,
+    },
+}
+
+impl WayLocations {
+    /// Appends the locations of all node references of the ways of a blob, in the order of [`WayNodes::refs`].
+    pub(crate) fn find(
+        &self,
+        entry: &BlobEntry,
+        nodes: &WayNodes,
+        locations: &mut Vec<Option<Location>>,
+    ) -> Result<(), FormatError> {
+        match self {
+            Self::InMemory(store) => {
+                store.get_all(&nodes.refs, locations);
+                Ok(())
+            }
+            Self::OnDisk { join, lists } => {
+                let list = lists.get(&entry.offset).copied().unwrap_or(usize::MAX);
+                join.locations(list, &nodes.refs, locations)
+            }
+        }
+    }
+
+    /// The maximum number of bytes that were in temporary files; `None` if locations are in memory.
+    pub(crate) fn scratch_bytes(&self) -> Option<u64> {
+        match self {
+            Self::InMemory(_) => None,
+            Self::OnDisk { join, .. } => Some(join.peak_bytes()),
+        }
+    }
+}
+
+/// The sum of the numbers of objects in the blobs of `entries`.
+fn count<'e>(entries: impl IntoIterator<Item = &'e BlobEntry>) -> u64 {
+    let counts = entries.into_iter().map(|entry| u64::from(entry.count));
+    counts.sum()
+}

@@ -1,0 +1,69 @@
+//! Reads the ids and the locations of nodes.
+
+use crate::engine::scan::Scan;
+use crate::error::Result;
+use crate::file::{BlobPlan, PbfFile};
+use crate::index::{IdSet, LocationStore, NodeBatch};
+use crate::osm::{ObjectKind, id_rank};
+use crate::pbf::BlobEntry;
+use crate::runtime::Context;
+use std::ops::RangeInclusive;
+
+/// Reads the ids of the nodes whose ranks (see [`id_rank`]) lie in `ranks`.
+pub(super) fn node_ids(
+    file: &PbfFile,
+    plan: &BlobPlan,
+    ranks: &RangeInclusive<u64>,
+    ctx: &Context,
+) -> Result<IdSet> {
+    let mut ids = IdSet::default();
+    Scan::bare("ids of nodes", file, plan, ctx).run(
+        |entry| may_meet(entry, ranks),
+        |_, block| {
+            let mut found = Vec::new();
+            block.for_each_node(|id, _, _| {
+                if ranks.contains(&id_rank(id)) {
+                    found.push(id);
+                }
+            })?;
+            Ok(found)
+        },
+        |found| ids.extend(found),
+    )?;
+    Ok(ids)
+}
+
+/// Whether a blob may contain nodes whose ranks lie in `ranks`, according to its entry.
+fn may_meet(entry: &BlobEntry, ranks: &RangeInclusive<u64>) -> bool {
+    let only_nodes = entry.kinds.single() == Some(ObjectKind::Node);
+    let (first, last) = (id_rank(entry.min_id), id_rank(entry.max_id));
+    // The id range of a blob of several kinds does not describe its nodes.
+    entry.kinds.contains(ObjectKind::Node)
+        && (!only_nodes || first <= *ranks.end() && last >= *ranks.start())
+}
+
+/// Reads the locations of the nodes whose ranks lie in `ranks` into `store`, and closes the store for look-ups.
+pub(super) fn read_locations(
+    file: &PbfFile,
+    plan: &BlobPlan,
+    ranks: &RangeInclusive<u64>,
+    store: &mut LocationStore,
+    ctx: &Context,
+) -> Result<()> {
+    Scan::bare("nodes", file, plan, ctx).run(
+        |entry| may_meet(entry, ranks),
+        |_, block| {
+            let mut nodes = NodeBatch::default();
+            block.for_each_node(|id, location, _| {
+                let rank = id_rank(id);
+                if ranks.contains(&rank) {
+                    nodes.push(id, location);
+                }
+            })?;
+            Ok(nodes)
+        },
+        |nodes| store.add(&nodes),
+    )?;
+    store.close();
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! Writing a file of features: the head, the features, and the tail.
+
+use super::options::{FeatureFormat, FeatureOptions};
+use super::text::{ChunkText, FeatureChunk, SEPARATOR};
+use crate::error::Result;
+use crate::formats::TextOutput;
+use crate::io::OpenOutput;
+
+/// A file of features, or standard output.
+pub(crate) struct FeatureDocument {
+    output: TextOutput,
+    format: FeatureFormat,
+    features: u64,
+}
+
+impl FeatureDocument {
+    /// Begins a file.
+    pub(crate) fn create(output: OpenOutput, options: &FeatureOptions) -> Result<Self> {
+        let mut output = TextOutput::in_output(output, options.compression);
+        if options.format == FeatureFormat::GeoJson {
+            output.write("{\"type\":\"FeatureCollection\",\"features\":[\n")?;
+        }
+        Ok(Self {
+            output,
+            format: options.format,
+            features: 0,
+        })
+    }
+
+    /// Appends features.
+    pub(crate) fn add(&mut self, chunk: FeatureChunk) -> Result<()> {
+        if self.format == FeatureFormat::GeoJson && self.features > 0 {
+            self.output.write(SEPARATOR)?;
+        }
+        match chunk.text {
+            ChunkText::Encoded(text) => self.output.chunk(&text)?,
+            ChunkText::Numbered(text, positions) => {
+                let mut start = 0;
+                for (number, position) in (self.features + 1..).zip(positions) {
+                    self.output
+                        .write(text.get(start..position).unwrap_or_default())?;
+                    self.output.write(&number.to_string())?;
+                    start = position;
+                }
+                self.output.write(text.get(start..).unwrap_or_default())?;
+            }
+        }
+        self.features += chunk.features;
+        Ok(())
+    }
+
+    /// Completes the file, flushes it to disk, and gives it its name. Returns its length in bytes.
+    pub(crate) fn finish(mut self) -> Result<u64> {
+        if self.format == FeatureFormat::GeoJson {
+            self.output.write("\n]}\n")?;
+        }
+        self.output.finish()
+    }
+}

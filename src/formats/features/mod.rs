@@ -1,0 +1,75 @@
+//! Features, which are objects with a geometry, as text: GeoJSON, GeoJSON text sequences, WKT, and tables for
+//! PostgreSQL.
+
+mod document;
+mod geojson;
+mod options;
+mod postgres;
+mod text;
+mod wkb;
+mod wkt;
+
+use crate::area::AreaPolygon;
+use crate::geometry::Point;
+use crate::osm::ObjectKind;
+use crate::pbf::Info;
+
+pub(crate) use document::FeatureDocument;
+pub use options::{Attribute, Attributes, FeatureFormat, FeatureOptions, TagColumn, UniqueId};
+pub(crate) use text::{FeatureChunk, FeatureText};
+
+/// An object with its geometry.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Feature<'a> {
+    /// The kind of the object that the feature was made of.
+    pub kind: ObjectKind,
+    /// The id of the object.
+    pub id: i64,
+    /// The metadata of the object.
+    pub info: Info<'a>,
+    /// The tags, in the order of the file.
+    pub tags: &'a [(&'a str, &'a str)],
+    /// The ids of the nodes of the way that a line was made of.
+    pub way_nodes: Option<&'a [i64]>,
+    /// The geometry.
+    pub geometry: Geometry<'a>,
+}
+
+/// The geometry of a feature.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Geometry<'a> {
+    /// A point.
+    Point(Point),
+    /// A line with two points or more. No two points that follow one another are equal.
+    LineString(&'a [Point]),
+    /// Polygons.
+    MultiPolygon(&'a [AreaPolygon]),
+}
+
+impl Feature<'_> {
+    /// The letter and the number of an id that is unique among all features: `n` and `w` with the id of the object for
+    /// points and lines, and `a` with twice the id for areas made of ways, one more for those made of relations. Away
+    /// from zero, if the id is negative.
+    fn unique_id(&self) -> (char, i128) {
+        match self.geometry {
+            Geometry::Point(_) => ('n', self.id.into()),
+            Geometry::LineString(_) => ('w', self.id.into()),
+            Geometry::MultiPolygon(_) => {
+                let of_relation = i128::from(self.kind == ObjectKind::Relation);
+                let id = i128::from(self.id);
+                (
+                    'a',
+                    2 * id + if id < 0 { -of_relation } else { of_relation },
+                )
+            }
+        }
+    }
+}
+
+/// The rings of a polygon, the outer ring first. Each begins and ends with the same point.
+fn closed_rings(
+    polygon: &AreaPolygon,
+) -> impl Iterator<Item = impl Iterator<Item = Point> + Clone + '_> {
+    let rings = std::iter::once(&polygon.outer).chain(&polygon.holes);
+    rings.map(|ring| ring.iter().chain(ring.first()).copied())
+}

@@ -1,0 +1,183 @@
+//! The form of features: format, attributes, and unique ids.
+
+use crate::formats::TextCompression;
+
+/// The format of features.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FeatureFormat {
+    /// One GeoJSON object (RFC 7946) with a feature on each line.
+    GeoJson,
+    /// A sequence of GeoJSON features, one on each line.
+    GeoJsonSeq {
+        /// Whether each line begins with the character RS, as RFC 8142 demands.
+        has_record_separator: bool,
+    },
+    /// A line for each feature: the geometry as WKT, then the tags.
+    Text,
+    /// The text format of `COPY` in PostgreSQL: a line for each feature, with the geometry as hexadecimal WKB.
+    Postgres {
+        /// The type of the column of the tags.
+        tags: TagColumn,
+    },
+}
+
+impl FeatureFormat {
+    /// The format with a name, which may be that of a file's extension.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "geojson" | "json" => Self::GeoJson,
+            "geojsonseq" | "jsonseq" => Self::GeoJsonSeq {
+                has_record_separator: true,
+            },
+            // Programs that know this name expect lines.
+            "geojsonl" => Self::GeoJsonSeq {
+                has_record_separator: false,
+            },
+            "text" | "txt" => Self::Text,
+            "pg" => Self::Postgres {
+                tags: TagColumn::default(),
+            },
+            _ => return None,
+        })
+    }
+}
+
+/// The type of the column of the tags in a table for PostgreSQL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TagColumn {
+    /// `json` or `jsonb`.
+    #[default]
+    Json,
+    /// `hstore`.
+    Hstore,
+}
+
+/// An attribute of an object. The order is that of the output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Attribute {
+    /// The kind of the object: `node`, `way` or `relation`.
+    Type,
+    /// The id of the object.
+    Id,
+    /// The version.
+    Version,
+    /// The id of the changeset.
+    Changeset,
+    /// The id of the user.
+    Uid,
+    /// The name of the user.
+    User,
+    /// The time of the version.
+    Timestamp,
+    /// The ids of the nodes of a way.
+    WayNodes,
+}
+
+impl Attribute {
+    /// All attributes, in the order of the output.
+    pub const ALL: [Self; 8] = [
+        Self::Type,
+        Self::Id,
+        Self::Version,
+        Self::Changeset,
+        Self::Uid,
+        Self::User,
+        Self::Timestamp,
+        Self::WayNodes,
+    ];
+
+    /// The name of the attribute.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Type => "type",
+            Self::Id => "id",
+            Self::Version => "version",
+            Self::Changeset => "changeset",
+            Self::Uid => "uid",
+            Self::User => "user",
+            Self::Timestamp => "timestamp",
+            Self::WayNodes => "way_nodes",
+        }
+    }
+
+    /// The attribute with a name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.name() == name)
+    }
+}
+
+/// The attributes that are written, and the names under which they are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Attributes {
+    /// In the order of [`Attribute::ALL`], each at most once.
+    names: Vec<(Attribute, String)>,
+}
+
+impl Attributes {
+    /// Adds an attribute under a name, or changes its name.
+    pub fn set(&mut self, attribute: Attribute, name: impl Into<String>) {
+        self.names.retain(|(known, _)| *known != attribute);
+        let at = self.names.partition_point(|(known, _)| *known < attribute);
+        self.names.insert(at, (attribute, name.into()));
+    }
+
+    /// Leaves out an attribute.
+    pub fn remove(&mut self, attribute: Attribute) {
+        self.names.retain(|(known, _)| *known != attribute);
+    }
+
+    /// Whether an attribute is written.
+    pub fn has(&self, attribute: Attribute) -> bool {
+        self.names.iter().any(|(known, _)| *known == attribute)
+    }
+
+    /// Whether an attribute has the name.
+    pub(super) fn has_name(&self, name: &str) -> bool {
+        self.names.iter().any(|(_, known)| known == name)
+    }
+
+    /// The attributes and their names, in the order of the output.
+    pub fn iter(&self) -> impl Iterator<Item = (Attribute, &str)> {
+        self.names
+            .iter()
+            .map(|(attribute, name)| (*attribute, name.as_str()))
+    }
+}
+
+/// The id of a feature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum UniqueId {
+    /// Features have no id.
+    #[default]
+    None,
+    /// The number of the feature in the output, from 1.
+    Counter,
+    /// A letter and a number, such as `w17`: `n` for points, `w` for lines, `a` for areas.
+    TypeAndId,
+}
+
+/// The form of features.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FeatureOptions {
+    /// The format.
+    pub format: FeatureFormat,
+    /// The compression of the file.
+    pub compression: TextCompression,
+    /// The attributes that are written beside the tags.
+    pub attributes: Attributes,
+    /// The ids of features.
+    pub unique_id: UniqueId,
+}
+
+impl FeatureOptions {
+    /// Features in `format` without attributes and ids, not compressed.
+    pub const fn new(format: FeatureFormat) -> Self {
+        Self {
+            format,
+            compression: TextCompression::None,
+            attributes: Attributes { names: Vec::new() },
+            unique_id: UniqueId::None,
+        }
+    }
+}

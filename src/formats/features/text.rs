@@ -1,0 +1,133 @@
+//! A buffer of features as text, in any format.
+
+use super::options::{FeatureFormat, FeatureOptions, UniqueId};
+use super::{Feature, geojson, postgres, wkt};
+use crate::formats::numbers::{TimeFormatter, put_number};
+use crate::formats::text_buffer::TextBuffer;
+use crate::formats::{EncodedText, TextEncoder};
+use std::fmt::Write as _;
+use std::io;
+
+/// A buffer of consecutive features as text. Each worker has its own.
+pub(crate) struct FeatureText {
+    options: FeatureOptions,
+    text: TextBuffer,
+    times: TimeFormatter,
+    encoder: TextEncoder,
+    /// The positions in the text at which the numbers of features are missing.
+    numbers: Vec<usize>,
+    features: u64,
+}
+
+/// Consecutive features as text. A collection needs a separator between two chunks.
+pub(crate) struct FeatureChunk {
+    pub(super) text: ChunkText,
+    /// The number of features, at least 1.
+    pub(crate) features: u64,
+}
+
+/// The text of a chunk.
+pub(super) enum ChunkText {
+    /// Text that is encoded for the output.
+    Encoded(EncodedText),
+    /// Text to which the numbers of features have to be added, at these positions.
+    Numbered(String, Vec<usize>),
+}
+
+/// The separator between two features of a collection.
+pub(super) const SEPARATOR: &str = ",\n";
+
+impl FeatureText {
+    pub(crate) fn new(options: &FeatureOptions) -> Self {
+        Self {
+            options: options.clone(),
+            text: TextBuffer::new(),
+            times: TimeFormatter::new(),
+            encoder: TextEncoder::new(options.compression),
+            numbers: Vec::new(),
+            features: 0,
+        }
+    }
+
+    /// Appends a feature.
+    pub(crate) fn put(&mut self, feature: &Feature<'_>) {
+        let (text, attributes) = (&mut self.text, &self.options.attributes);
+        self.features += 1;
+        if self.options.format == FeatureFormat::GeoJson && self.features > 1 {
+            text.push_str(SEPARATOR);
+        }
+        let id = match self.options.unique_id {
+            UniqueId::None => None,
+            UniqueId::Counter => Some(FeatureId::Number(&mut self.numbers)),
+            UniqueId::TypeAndId => Some(FeatureId::TypeAndId),
+        };
+        match self.options.format {
+            FeatureFormat::GeoJson => geojson::put(text, feature, attributes, id),
+            FeatureFormat::GeoJsonSeq {
+                has_record_separator,
+            } => {
+                if has_record_separator {
+                    text.push('\u{1e}');
+                }
+                geojson::put(text, feature, attributes, id);
+                text.push('\n');
+            }
+            FeatureFormat::Text => wkt::put_line(text, feature, attributes, id),
+            FeatureFormat::Postgres { tags } => {
+                postgres::put_row(text, &mut self.times, feature, attributes, tags, id);
+            }
+        }
+    }
+
+    /// The length of the text in the buffer, in bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Encodes the text in the buffer, and empties the buffer. `None` if there is no feature.
+    pub(crate) fn take(&mut self) -> io::Result<Option<FeatureChunk>> {
+        let features = std::mem::take(&mut self.features);
+        if features == 0 {
+            return Ok(None);
+        }
+        // The next text needs about as much space.
+        let space = TextBuffer::with_capacity(self.text.len() + self.text.len() / 8);
+        let mut text = std::mem::replace(&mut self.text, space);
+        let text = match self.options.unique_id {
+            UniqueId::Counter => {
+                ChunkText::Numbered(text.take(), std::mem::take(&mut self.numbers))
+            }
+            UniqueId::None | UniqueId::TypeAndId => ChunkText::Encoded(self.encoder.encode(text)?),
+        };
+        Ok(Some(FeatureChunk { text, features }))
+    }
+}
+
+/// The id that a feature gets.
+pub(super) enum FeatureId<'a> {
+    /// A number that is not known yet. The list gets the position.
+    Number(&'a mut Vec<usize>),
+    /// A letter and a number.
+    TypeAndId,
+}
+
+impl FeatureId<'_> {
+    /// Appends the id between `quote`s, which numbers do not get.
+    pub(super) fn put(self, text: &mut TextBuffer, feature: &Feature<'_>, quote: &str) {
+        match self {
+            Self::Number(positions) => positions.push(text.len()),
+            Self::TypeAndId => {
+                let (letter, number) = feature.unique_id();
+                text.push_str(quote);
+                text.push(letter);
+                match i64::try_from(number) {
+                    Ok(number) => put_number(text, number),
+                    Err(_) => {
+                        let _ = write!(text, "{number}");
+                    }
+                }
+                text.push_str(quote);
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Geometries as well-known binary (WKB), little-endian.
+
+use super::{Geometry, closed_rings};
+use crate::geometry::Point;
+use crate::osm::DECIMICRO_PER_DEGREE;
+
+/// The number of units in a degree.
+const ONE: f64 = DECIMICRO_PER_DEGREE as f64;
+const LITTLE_ENDIAN: u8 = 1;
+const POINT: u32 = 1;
+const LINE_STRING: u32 = 2;
+const POLYGON: u32 = 3;
+const MULTI_POLYGON: u32 = 6;
+/// Marks a geometry with a reference system, in the dialect of PostGIS.
+const HAS_SRID: u32 = 0x2000_0000;
+
+/// Appends a geometry. With `srid`, each geometry names that reference system, as PostGIS expects it (EWKB).
+pub(crate) fn put_wkb(out: &mut Vec<u8>, geometry: &Geometry<'_>, srid: Option<u32>) {
+    match geometry {
+        Geometry::Point(point) => {
+            put_head(out, POINT, srid);
+            put_point(out, *point);
+        }
+        Geometry::LineString(points) => {
+            put_head(out, LINE_STRING, srid);
+            put_count(out, points.len());
+            points.iter().for_each(|point| put_point(out, *point));
+        }
+        Geometry::MultiPolygon(polygons) => {
+            put_head(out, MULTI_POLYGON, srid);
+            put_count(out, polygons.len());
+            for polygon in *polygons {
+                put_head(out, POLYGON, srid);
+                put_count(out, 1 + polygon.holes.len());
+                for ring in closed_rings(polygon) {
+                    put_count(out, ring.clone().count());
+                    ring.for_each(|point| put_point(out, point));
+                }
+            }
+        }
+    }
+}
+
+fn put_head(out: &mut Vec<u8>, geometry_type: u32, srid: Option<u32>) {
+    out.push(LITTLE_ENDIAN);
+    match srid {
+        None => out.extend_from_slice(&geometry_type.to_le_bytes()),
+        Some(srid) => {
+            out.extend_from_slice(&(geometry_type | HAS_SRID).to_le_bytes());
+            out.extend_from_slice(&srid.to_le_bytes());
+        }
+    }
+}
+
+fn put_count(out: &mut Vec<u8>, count: usize) {
+    out.extend_from_slice(&(count as u32).to_le_bytes());
+}
+
+fn put_point(out: &mut Vec<u8>, point: Point) {
+    for value in [point.lon_e7, point.lat_e7] {
+        let degrees = f64::from(value) / ONE;
+        out.extend_from_slice(&degrees.to_le_bytes());
+    }
+}

@@ -1,0 +1,105 @@
+//! Lines with the geometry as WKT and the tags in the notation of OPL, with the same bytes as osmium.
+
+use super::options::{Attribute, Attributes};
+use super::text::FeatureId;
+use super::{Feature, Geometry, closed_rings};
+use crate::formats::numbers::{put_e7, put_number};
+use crate::formats::text_buffer::TextBuffer;
+use crate::formats::write_opl::put_escaped;
+use crate::geometry::Point;
+
+/// Appends the line of a feature. As in osmium, names of users and of attributes are not escaped, so that the text is
+/// meant for people.
+pub(super) fn put_line(
+    text: &mut TextBuffer,
+    feature: &Feature<'_>,
+    attributes: &Attributes,
+    id: Option<FeatureId<'_>>,
+) {
+    if let Some(id) = id {
+        id.put(text, feature, "");
+        text.push(' ');
+    }
+    put_geometry(text, &feature.geometry);
+    let mut separator = ' ';
+    for (attribute, name) in attributes.iter() {
+        if attribute == Attribute::WayNodes && feature.way_nodes.is_none() {
+            continue;
+        }
+        text.push(separator);
+        separator = ',';
+        text.push_str(name);
+        text.push('=');
+        put_attribute(text, feature, attribute);
+    }
+    for (key, value) in feature.tags {
+        if !attributes.has_name(key) {
+            text.push(separator);
+            separator = ',';
+            put_escaped(text, key);
+            text.push('=');
+            put_escaped(text, value);
+        }
+    }
+    text.push_str(if separator == ' ' { " \n" } else { "\n" });
+}
+
+fn put_attribute(text: &mut TextBuffer, feature: &Feature<'_>, attribute: Attribute) {
+    let info = &feature.info;
+    match attribute {
+        Attribute::Type => text.push_str(feature.kind.name()),
+        Attribute::Id => put_number(text, feature.id),
+        Attribute::Version => put_number(text, info.version.unwrap_or(0).into()),
+        Attribute::Changeset => put_number(text, info.changeset.unwrap_or(0)),
+        Attribute::Uid => put_number(text, info.uid.unwrap_or(0).into()),
+        Attribute::User => text.push_str(info.user.unwrap_or("")),
+        Attribute::Timestamp => put_number(text, info.timestamp.unwrap_or(0)),
+        Attribute::WayNodes => {
+            let nodes = feature.way_nodes.unwrap_or_default();
+            for (index, node) in nodes.iter().enumerate() {
+                if index > 0 {
+                    text.push('/');
+                }
+                put_number(text, *node);
+            }
+        }
+    }
+}
+
+/// Appends a geometry as WKT.
+fn put_geometry(text: &mut TextBuffer, geometry: &Geometry<'_>) {
+    match geometry {
+        Geometry::Point(point) => {
+            text.push_str("POINT");
+            put_points(text, [*point].into_iter());
+        }
+        Geometry::LineString(points) => {
+            text.push_str("LINESTRING");
+            put_points(text, points.iter().copied());
+        }
+        Geometry::MultiPolygon(polygons) => {
+            text.push_str("MULTIPOLYGON");
+            for (index, polygon) in polygons.iter().enumerate() {
+                text.push_str(if index == 0 { "((" } else { ",(" });
+                for (index, ring) in closed_rings(polygon).enumerate() {
+                    text.push_str(if index == 0 { "" } else { "," });
+                    put_points(text, ring);
+                }
+                text.push(')');
+            }
+            text.push(')');
+        }
+    }
+}
+
+fn put_points(text: &mut TextBuffer, points: impl Iterator<Item = Point>) {
+    let mut separator = '(';
+    for point in points {
+        text.push(separator);
+        separator = ',';
+        put_e7(text, point.lon_e7);
+        text.push(' ');
+        put_e7(text, point.lat_e7);
+    }
+    text.push(')');
+}

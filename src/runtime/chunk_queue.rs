@@ -1,0 +1,156 @@
+//! Jobs whose results are many chunks, which are taken in the order of the jobs.
+//!
+//! The chunks of a job wait in a channel of bounded size. Threads take the jobs in order, and the first job whose chunks
+//! are not all taken is always the one that is drained, so that no thread waits for ever. Memory does not depend on the
+//! number of chunks of a job.
+
+use super::JobQueue;
+use crate::error::{Error, Result};
+use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// The number of chunks of a job that may wait until the jobs before it are drained.
+const MAX_CHUNKS: usize = 2;
+
+/// The chunks of a job, on their way to the thread that takes them.
+pub(crate) struct ChunkSender<C>(Sender<Result<C>>);
+
+impl<C> ChunkSender<C> {
+    /// Sends a chunk. Waits while too many chunks wait. Fails if the command has failed.
+    pub(crate) fn send(&self, chunk: C) -> Result<()> {
+        let sent = self.0.send(Ok(chunk));
+        sent.map_err(|_| Error::Internal("the command has failed".into()))
+    }
+}
+
+/// A queue of jobs, the threads that do them, and the chunks that are not taken yet.
+pub(crate) struct ChunkQueue<J, C> {
+    /// Dropped before `queue`, so that threads that wait for room in a channel go on and end.
+    waiting: VecDeque<Receiver<Result<C>>>,
+    queue: JobQueue<(J, ChunkSender<C>)>,
+}
+
+impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
+    /// Starts threads that call `work` with the jobs. `init` makes the scratch value of a thread. An error or a panic
+    /// of `work` is passed on as the last chunk of its job; the thread then gets a new scratch value.
+    pub(crate) fn start<S>(
+        name: &'static str,
+        threads: usize,
+        init: impl Fn() -> S + Clone + Send + 'static,
+        work: impl Fn(&mut S, J, &ChunkSender<C>) -> Result<()> + Clone + Send + 'static,
+    ) -> Result<Self> {
+        let work = move |jobs: &Receiver<(J, ChunkSender<C>)>| {
+            let mut scratch = init();
+            for (job, chunks) in jobs {
+                let done = catch_unwind(AssertUnwindSafe(|| work(&mut scratch, job, &chunks)));
+                let stopped = |_| Err(Error::Internal(format!("a thread '{name}' panicked")));
+                if let Err(error) = done.unwrap_or_else(stopped) {
+                    scratch = init();
+                    // The receiver is gone if the command has failed.
+                    let _ = chunks.0.send(Err(error));
+                }
+            }
+        };
+        Ok(Self {
+            waiting: VecDeque::new(),
+            queue: JobQueue::start(name, threads, work)?,
+        })
+    }
+
+    /// Adds a job. Meanwhile, passes chunks that are ready to `take`.
+    pub(crate) fn push(&mut self, job: J, mut take: impl FnMut(C) -> Result<()>) -> Result<()> {
+        let (sender, chunks) = bounded(MAX_CHUNKS);
+        self.waiting.push_back(chunks);
+        let mut job = (job, ChunkSender(sender));
+        // If the queue is full, it holds jobs before this one, and there are chunks to wait for.
+        while let Some(back) = self.queue.try_send(job)? {
+            job = back;
+            self.take_next(&mut take)?;
+        }
+        self.take_ready(&mut take)
+    }
+
+    /// Waits for all chunks of all jobs, and passes them to `take`.
+    pub(crate) fn drain(&mut self, mut take: impl FnMut(C) -> Result<()>) -> Result<()> {
+        while !self.waiting.is_empty() {
+            self.take_next(&mut take)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the next chunk of the first job that is not drained.
+    fn take_next(&mut self, take: &mut impl FnMut(C) -> Result<()>) -> Result<()> {
+        let next = self.waiting.front().map(Receiver::recv);
+        match next {
+            Some(Ok(chunk)) => take(chunk?),
+            // The job has no further chunk.
+            Some(Err(_)) => {
+                self.waiting.pop_front();
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Takes the chunks that are ready, without waiting.
+    fn take_ready(&mut self, take: &mut impl FnMut(C) -> Result<()>) -> Result<()> {
+        loop {
+            let next = self.waiting.front().map(Receiver::try_recv);
+            match next {
+                Some(Ok(chunk)) => take(chunk?)?,
+                None | Some(Err(TryRecvError::Empty)) => return Ok(()),
+                Some(Err(TryRecvError::Disconnected)) => {
+                    self.waiting.pop_front();
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_come_in_the_order_of_jobs_and_an_error_behind_the_chunks_before_it() {
+        for threads in [1, 3] {
+            let work = |count: &mut u32, job: u32, chunks: &ChunkSender<(u32, u32)>| {
+                *count += 1;
+                for chunk in 0..job % 7 {
+                    chunks.send((job, chunk))?;
+                }
+                match job {
+                    90 => panic!("a panic is an error"),
+                    _ => Ok(()),
+                }
+            };
+            let mut queue = ChunkQueue::start("test", threads, || 0, work).unwrap();
+            let (mut taken, mut failed) = (Vec::new(), false);
+            for job in 0..100 {
+                let done = queue.push(job, |chunk| {
+                    taken.push(chunk);
+                    Ok(())
+                });
+                failed |= done.is_err();
+            }
+            failed |= queue.drain(|_| Ok(())).is_err();
+            assert!(failed);
+            let expected = (0..100).flat_map(|job| (0..job % 7).map(move |chunk| (job, chunk)));
+            let expected: Vec<_> = expected.take(taken.len()).collect();
+            assert_eq!(taken, expected);
+            assert!(taken.contains(&(90, 5)));
+        }
+    }
+
+    #[test]
+    fn a_command_that_fails_leaves_no_thread_that_waits() {
+        let work = |(): &mut (), _: u32, chunks: &ChunkSender<u32>| {
+            (0..1000).try_for_each(|chunk| chunks.send(chunk))
+        };
+        let mut queue = ChunkQueue::start("test", 2, || (), work).unwrap();
+        for job in 0..2 {
+            let _ = queue.push(job, |_| Err(Error::Usage("full".into())));
+        }
+    }
+}
