@@ -1,9 +1,6 @@
 //! Writes the parts of outputs as text. Threads turn the parts into chunks of text, and the chunks are written in the
-//! order of the parts.
-//!
-//! Memory does not depend on how well the data compress: a thread holds one payload and a few chunks. The chunks of a
-//! part wait in a channel of bounded size. Threads take the parts in order, and the first part whose chunks are not all
-//! written is always the one that is drained, so that no thread waits for ever.
+//! order of the parts. Memory does not depend on how well the data compress: a thread holds one payload and a few
+//! chunks.
 
 use super::part::{Part, PartReader};
 use crate::error::{Error, FormatError, Result};
@@ -12,25 +9,21 @@ use crate::formats::{ObjectChunk, ObjectText, TextDocument, TextOptions};
 use crate::io::{Input, OpenOutput};
 use crate::osm::TypeThenId;
 use crate::pbf::{BlobEntry, Block, EncodedBlock, EncodedFrame, HeaderBlock, Object, feature};
-use crate::runtime::{Context, JobQueue};
-use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
-use std::cell::{OnceCell, RefCell};
-use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use crate::runtime::{ChunkQueue, ChunkSender, Context};
+use std::cell::RefCell;
 use std::rc::Rc;
 
 /// The number of bytes of text after which a chunk ends.
 const CHUNK: usize = 1 << 20;
-/// The number of chunks of a part that may wait until the parts before it are written.
-const MAX_CHUNKS: usize = 2;
 /// The number of bytes of small blocks that make a part.
 const BLOCKS: usize = 1 << 19;
 
-/// A part to be turned into text, and the channel for its chunks.
+/// A part of an output, to be turned into text.
 struct Job {
     part: Part,
     form: TextForm,
-    chunks: Sender<Result<Chunk>>,
+    /// The index of the output.
+    index: usize,
 }
 
 /// The form of a text.
@@ -42,6 +35,8 @@ struct TextForm {
 
 /// Consecutive objects of a part as text.
 struct Chunk {
+    /// The index of the output.
+    index: usize,
     text: ObjectChunk,
     order: ChunkOrder,
     /// The number of nodes with coordinates finer than 1e-7 degree.
@@ -207,20 +202,17 @@ impl TextSink {
 /// Threads that turn parts into text, for one output or for several. They are started with the first part.
 pub(crate) struct TextEncoders {
     ctx: Context,
-    queue: OnceCell<JobQueue<Job>>,
+    queue: RefCell<Option<ChunkQueue<Job, Chunk>>>,
     /// The outputs; `None` for those that were finished.
     documents: RefCell<Vec<Option<Document>>>,
-    /// The parts that are not written yet: the index of the output, and the chunks.
-    waiting: RefCell<VecDeque<(usize, Receiver<Result<Chunk>>)>>,
 }
 
 impl TextEncoders {
     pub(crate) fn new(ctx: &Context) -> Rc<Self> {
         Rc::new(Self {
             ctx: ctx.clone(),
-            queue: OnceCell::new(),
+            queue: RefCell::default(),
             documents: RefCell::default(),
-            waiting: RefCell::default(),
         })
     }
 
@@ -239,65 +231,26 @@ impl TextEncoders {
 
     /// Hands a part of an output to the threads. Meanwhile, writes chunks that are ready.
     fn encode(&self, index: usize, form: TextForm, part: Part) -> Result<()> {
-        if self.queue.get().is_none() {
-            let ctx = self.ctx.clone();
-            let work = move |jobs: &Receiver<Job>| work(jobs, &ctx);
-            let _ = self
-                .queue
-                .set(JobQueue::start("text", self.ctx.jobs, work)?);
-        }
-        let queue = self.queue.get().ok_or_else(stopped)?;
-        let (sender, chunks) = bounded(MAX_CHUNKS);
-        self.waiting.borrow_mut().push_back((index, chunks));
-        let mut job = Job {
-            part,
-            form,
-            chunks: sender,
-        };
-        // If the queue is full, it holds parts before this one, and there are chunks to wait for.
-        while let Some(back) = queue.try_send(job)? {
-            job = back;
-            self.write_first()?;
-        }
-        self.write_ready()
-    }
-
-    /// Waits for the next chunk of the first part that is not written, and writes the chunk.
-    fn write_first(&self) -> Result<()> {
-        let first = self.waiting.borrow().front().cloned();
-        let Some((index, chunks)) = first else {
-            return Ok(());
-        };
-        match chunks.recv() {
-            Ok(chunk) => self.write(index, &chunk?),
-            // The part has no further chunk.
-            Err(_) => {
-                self.waiting.borrow_mut().pop_front();
-                Ok(())
+        let mut queue = self.queue.borrow_mut();
+        let queue = match &mut *queue {
+            Some(queue) => queue,
+            none => {
+                let ctx = self.ctx.clone();
+                let init = move || TextWorker::new(&ctx);
+                none.insert(ChunkQueue::start(
+                    "text",
+                    self.ctx.jobs,
+                    init,
+                    |worker, job, chunks| worker.encode(&job, chunks),
+                )?)
             }
-        }
+        };
+        queue.push(Job { part, form, index }, |chunk| self.write(&chunk))
     }
 
-    /// Writes the chunks that are ready, without waiting.
-    fn write_ready(&self) -> Result<()> {
-        loop {
-            let first = self.waiting.borrow().front().cloned();
-            let Some((index, chunks)) = first else {
-                return Ok(());
-            };
-            match chunks.try_recv() {
-                Ok(chunk) => self.write(index, &chunk?)?,
-                Err(TryRecvError::Empty) => return Ok(()),
-                Err(TryRecvError::Disconnected) => {
-                    self.waiting.borrow_mut().pop_front();
-                }
-            }
-        }
-    }
-
-    fn write(&self, index: usize, chunk: &Chunk) -> Result<()> {
+    fn write(&self, chunk: &Chunk) -> Result<()> {
         let mut documents = self.documents.borrow_mut();
-        let document = documents.get_mut(index).and_then(Option::as_mut);
+        let document = documents.get_mut(chunk.index).and_then(Option::as_mut);
         let document =
             document.ok_or_else(|| Error::Internal("a text without its output".into()))?;
         document.objects += chunk.text.objects;
@@ -309,8 +262,8 @@ impl TextEncoders {
 
     /// Writes all parts of all outputs, and takes an output.
     fn finish(&self, index: usize) -> Result<UnflushedText> {
-        while !self.waiting.borrow().is_empty() {
-            self.write_first()?;
+        if let Some(queue) = &mut *self.queue.borrow_mut() {
+            queue.drain(|chunk| self.write(&chunk))?;
         }
         let mut documents = self.documents.borrow_mut();
         let document = documents.get_mut(index).and_then(Option::take);
@@ -322,33 +275,6 @@ impl TextEncoders {
     }
 }
 
-impl Drop for TextEncoders {
-    fn drop(&mut self) {
-        // Threads that wait for room in a channel go on when the channel is gone.
-        self.waiting.borrow_mut().clear();
-    }
-}
-
-fn stopped() -> Error {
-    Error::Internal("a thread that writes text stopped".into())
-}
-
-fn work(jobs: &Receiver<Job>, ctx: &Context) {
-    let mut worker = TextWorker {
-        parts: PartReader::new(ctx),
-        text: None,
-    };
-    for job in jobs {
-        let done = catch_unwind(AssertUnwindSafe(|| worker.encode(&job)));
-        if let Err(error) = done.unwrap_or_else(|_| Err(stopped())) {
-            // The buffer may hold objects of the part.
-            worker.text = None;
-            // The receiver is gone if the command has failed.
-            let _ = job.chunks.send(Err(error));
-        }
-    }
-}
-
 /// The state of a thread that turns parts into text.
 struct TextWorker {
     parts: PartReader,
@@ -356,8 +282,15 @@ struct TextWorker {
 }
 
 impl TextWorker {
+    fn new(ctx: &Context) -> Self {
+        Self {
+            parts: PartReader::new(ctx),
+            text: None,
+        }
+    }
+
     /// Sends the chunks of a part.
-    fn encode(&mut self, job: &Job) -> Result<()> {
+    fn encode(&mut self, job: &Job, chunks: &ChunkSender<Chunk>) -> Result<()> {
         let text = match &mut self.text {
             Some((form, text)) if *form == job.form => text,
             other => {
@@ -369,7 +302,8 @@ impl TextWorker {
             text,
             order: ChunkOrder::default(),
             inexact: 0,
-            chunks: &job.chunks,
+            index: job.index,
+            chunks,
         };
         self.parts
             .for_each_payload(&job.part, |payload| writer.block(payload))?;
@@ -383,7 +317,8 @@ struct ChunkWriter<'a> {
     text: &'a mut ObjectText,
     order: ChunkOrder,
     inexact: u64,
-    chunks: &'a Sender<Result<Chunk>>,
+    index: usize,
+    chunks: &'a ChunkSender<Chunk>,
 }
 
 impl ChunkWriter<'_> {
@@ -414,11 +349,12 @@ impl ChunkWriter<'_> {
         }
         let text = self.text.take();
         let chunk = Chunk {
+            index: self.index,
             text: text.map_err(|error| FormatError::with(error.to_string()))?,
             order: std::mem::take(&mut self.order),
             inexact: std::mem::take(&mut self.inexact),
         };
-        let sent = self.chunks.send(Ok(chunk));
-        sent.map_err(|_| FormatError::new("the command has failed"))
+        let sent = self.chunks.send(chunk);
+        sent.map_err(|error| FormatError::with(error.to_string()))
     }
 }

@@ -1,5 +1,6 @@
 //! The runtime of every command: context, progress, statistics, and the ordered parallel phase.
 
+mod chunk_queue;
 mod context;
 mod job_queue;
 mod observer;
@@ -11,6 +12,7 @@ mod phase_tests;
 mod stats;
 mod threads;
 
+pub(crate) use chunk_queue::{ChunkQueue, ChunkSender};
 pub use context::{Context, Disorder, InputFormat, IoMode};
 pub(crate) use job_queue::JobQueue;
 pub use observer::{NoObserver, Observer, human_bytes};
