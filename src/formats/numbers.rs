@@ -62,21 +62,57 @@ fn put_eight(out: &mut TextBuffer, number: u64) {
 }
 
 /// Appends a coordinate in units of 1e-7 degree as decimal degrees, without trailing zeros.
+#[inline]
 pub(super) fn put_e7(out: &mut TextBuffer, value_e7: i32) {
+    let (text, len) = e7_text(value_e7);
+    out.push_ascii(text, len);
+}
+
+/// The digits of the numbers below 1000, without zeros before them, and their number.
+const SMALL: [([u8; 3], u8); 1000] = {
+    let mut table = [([0; 3], 0); 1000];
+    let mut number = 0;
+    while number < 1000 {
+        let digits = [
+            b'0' + (number / 100) as u8,
+            b'0' + (number / 10 % 10) as u8,
+            b'0' + (number % 10) as u8,
+        ];
+        table[number] = match number {
+            0..10 => ([digits[2], 0, 0], 1),
+            10..100 => ([digits[1], digits[2], 0], 2),
+            _ => (digits, 3),
+        };
+        number += 1;
+    }
+    table
+};
+
+/// A coordinate in units of 1e-7 degree as decimal degrees, without trailing zeros, and its length, at most 12.
+#[inline(always)]
+pub(super) fn e7_text(value_e7: i32) -> ([u8; 16], usize) {
     const ONE: u32 = DECIMICRO_PER_DEGREE as u32;
     let value = value_e7.unsigned_abs();
-    if value_e7 < 0 {
-        out.push('-');
-    }
-    put_leading(out, value / ONE);
+    let ([first, second, third], len) = SMALL
+        .get((value / ONE) as usize)
+        .copied()
+        .unwrap_or_default();
+    let mut len = usize::from(len);
+    let mut text = u128::from(u32::from_le_bytes([first, second, third, 0]));
     let fraction = value % ONE;
     if fraction != 0 {
         // Seven digits: the first of eight is 0, and gives its place to the point.
         let digits = digits_of(fraction);
         let zeros = digits.leading_zeros() / 8;
-        let text = (digits | ZEROS) & !0xff | u64::from(b'.');
-        out.push_ascii(text.to_le_bytes(), 8 - zeros as usize);
+        let point_and_digits = (digits | ZEROS) & !0xff | u64::from(b'.');
+        text |= u128::from(point_and_digits) << (8 * len);
+        len += 8 - zeros as usize;
     }
+    if value_e7 < 0 {
+        text = text << 8 | u128::from(b'-');
+        len += 1;
+    }
+    (text.to_le_bytes(), len)
 }
 
 const SECONDS_PER_DAY: i64 = 86_400;

@@ -54,6 +54,18 @@ impl TextBuffer {
         self.bytes.truncate(end);
     }
 
+    /// Appends ASCII text of at most `max` bytes: `put` writes it to the start of a space of that length, and returns
+    /// its length.
+    #[inline(always)]
+    pub(super) fn put_ascii(&mut self, max: usize, put: impl FnOnce(&mut [u8]) -> usize) {
+        let start = self.bytes.len();
+        self.bytes.resize(start + max, 0);
+        let space = self.bytes.get_mut(start..).unwrap_or_default();
+        let len = put(space).min(max);
+        debug_assert!(space.iter().take(len).all(u8::is_ascii));
+        self.bytes.truncate(start + len);
+    }
+
     /// Appends the text of the metadata of an object. If the metadata `is_same` as that of the object before, which is
     /// frequent, its text is copied. Otherwise calls `put`, which appends the text and returns whether that is all that
     /// it does.

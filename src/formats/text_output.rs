@@ -22,6 +22,10 @@ pub struct TextOutput {
     bytes: Vec<u8>,
     /// The number of bytes written to the file.
     len: u64,
+    /// Whether the output is a file, and not a stream.
+    is_file: bool,
+    /// The number of bytes that the system was told to write to the disk.
+    written_back: u64,
 }
 
 impl std::fmt::Debug for TextOutput {
@@ -35,6 +39,8 @@ impl std::fmt::Debug for TextOutput {
 
 /// The number of bytes of text per compressed chunk.
 const CHUNK: usize = 1 << 20;
+/// The number of bytes after which the system is told to write them to the disk.
+const WRITEBACK_LEN: u64 = 8 << 20;
 /// The minimum number of bytes per write to the file.
 const WRITE_LEN: usize = 1 << 16;
 
@@ -52,7 +58,11 @@ impl TextOutput {
 
     /// Begins a text in an open output.
     pub(crate) fn in_output(output: OpenOutput, compression: TextCompression) -> Self {
-        let OpenOutput { output, file, .. } = output;
+        let OpenOutput {
+            output,
+            file,
+            is_stream,
+        } = output;
         Self {
             output,
             file,
@@ -64,6 +74,8 @@ impl TextOutput {
             text: String::new(),
             bytes: TextEncoder::head(compression).to_vec(),
             len: 0,
+            is_file: !is_stream,
+            written_back: 0,
         }
     }
 
@@ -132,6 +144,12 @@ impl TextOutput {
         let written = system::write(&self.file, bytes);
         written.map_err(|error| failed(self.output.path(), error))?;
         self.len += bytes.len() as u64;
+        let ready = self.len - self.len % WRITEBACK_LEN;
+        if self.is_file && ready > self.written_back {
+            // Starts to write to the disk, so that the flush at the end has little left to do.
+            system::release(&self.file, self.written_back, ready - self.written_back);
+            self.written_back = ready;
+        }
         Ok(())
     }
 
