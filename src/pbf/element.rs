@@ -240,8 +240,11 @@ impl<'b> Way<'b> {
     /// The locations of the way's nodes, in the order of [`refs`](Self::refs); empty if the way does not carry
     /// locations.
     pub fn locations(&self) -> impl Iterator<Item = Option<Location>> + use<'b> {
-        let locations = self.nano_locations();
-        locations.map(|(lat, lon)| Location::new(truncated_e7(lat), truncated_e7(lon)))
+        let units = self.units;
+        let lats = Refs::new(self.message.lats.as_bytes());
+        let lons = Refs::new(self.message.lons.as_bytes());
+        lats.zip(lons)
+            .map(move |(lat, lon)| units.location(lat, lon))
     }
 
     /// Latitude and longitude of the way's nodes in nanodegrees, in the order of [`refs`](Self::refs); empty if the way

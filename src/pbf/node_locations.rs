@@ -2,10 +2,20 @@
 
 use super::block::Block;
 use super::dense::{Delta, DenseNodes, STRIDE, next_tag_run};
+use super::element::Tags;
 use super::message_list::BlockMessage;
 use super::messages::{NodeMessage, WayMessage};
+use super::wire::Varints;
 use crate::error::FormatError;
-use crate::osm::{DECIMICRO_PER_DEGREE, Location, NANO_PER_DECIMICRO, ObjectKind};
+use crate::osm::{DECIMICRO_PER_DEGREE, Location, ObjectKind};
+
+/// The tags of a node as they are stored.
+enum NodeTags<'a> {
+    None,
+    /// String ids of keys and values, which alternate.
+    Run(&'a [u8]),
+    Message(&'a NodeMessage<'a>),
+}
 
 impl Block<'_> {
     /// Calls `visit` with the id and the location of each node. The location is `None` for a deleted node, and for a
@@ -20,16 +30,44 @@ impl Block<'_> {
             location.lat_e7().unsigned_abs() <= MAX_LON / 2
                 && location.lon_e7().unsigned_abs() <= MAX_LON
         };
-        self.walk_nodes::<false>(|id, location, _| visit(id, location.filter(is_on_earth)))
+        self.walk_nodes::<false>(|id, location, _| {
+            visit(id, location.filter(is_on_earth));
+            Ok(())
+        })
     }
 
     /// Calls `visit` with the id of each node, its location, and whether it has tags. The location is `None` for a
     /// deleted node or if it is undefined; it may lie outside of the world.
     pub(crate) fn for_each_node(
         &self,
-        visit: impl FnMut(i64, Option<Location>, bool),
+        mut visit: impl FnMut(i64, Option<Location>, bool),
     ) -> Result<(), FormatError> {
-        self.walk_nodes::<true>(visit)
+        self.walk_nodes::<true>(|id, location, tags| {
+            visit(id, location, !matches!(tags, NodeTags::None));
+            Ok(())
+        })
+    }
+
+    /// Calls `visit` with the id of each node, its location as in [`for_each_node`](Self::for_each_node), and its tags,
+    /// `None` if it has none. Fails if a tag refers to a string that the block does not have.
+    pub(crate) fn for_each_node_with_tags(
+        &self,
+        mut visit: impl FnMut(i64, Option<Location>, Option<Tags<'_>>) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
+        self.walk_nodes::<true>(|id, location, tags| match tags {
+            NodeTags::None => visit(id, location, None),
+            NodeTags::Run(run) => {
+                let mut ids = Varints::new(run);
+                while !ids.is_done() {
+                    self.strings.check(ids.read()?)?;
+                }
+                visit(id, location, Some(Tags::alternating(&self.strings, run)))
+            }
+            NodeTags::Message(node) => {
+                let tags = Tags::beside(&self.strings, &node.keys, &node.values)?;
+                visit(id, location, Some(tags))
+            }
+        })
     }
 
     /// Calls `visit` with each way for whose index `is_wanted` returns `true`: the index, the ids of the nodes, and
@@ -55,7 +93,7 @@ impl Block<'_> {
             Delta::new(&way.refs).push_all(&mut ids)?;
             let (mut lats, mut lons) = (Delta::new(&way.lats), Delta::new(&way.lons));
             while !lats.is_done() {
-                locations.push(self.location(lats.read()?, lons.read()?));
+                locations.push(self.units.location(lats.read()?, lons.read()?));
             }
             let has_locations = !locations.is_empty() || ids.is_empty();
             visit(
@@ -67,12 +105,12 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// Calls `visit` with the id of each node, its location, and whether it has tags. Without `TAGS`, the tags of dense
-    /// nodes are not read, and `visit` gets `false`.
+    /// Calls `visit` with the id of each node, its location, and its tags. Without `TAGS`, the tags of dense nodes are
+    /// not read.
     #[inline(always)]
     fn walk_nodes<const TAGS: bool>(
         &self,
-        mut visit: impl FnMut(i64, Option<Location>, bool),
+        mut visit: impl FnMut(i64, Option<Location>, NodeTags<'_>) -> Result<(), FormatError>,
     ) -> Result<(), FormatError> {
         for message in self.messages() {
             match message {
@@ -81,9 +119,13 @@ impl Block<'_> {
                     let node = NodeMessage::parse(bytes)?;
                     let location = match node.info.visible {
                         Some(false) => None,
-                        _ => self.location(node.lat, node.lon),
+                        _ => self.units.location(node.lat, node.lon),
                     };
-                    visit(node.id, location, !node.keys.is_empty());
+                    let tags = match node.keys.is_empty() {
+                        true => NodeTags::None,
+                        false => NodeTags::Message(&node),
+                    };
+                    visit(node.id, location, tags)?;
                 }
                 BlockMessage::Single(..) => {}
             }
@@ -95,7 +137,7 @@ impl Block<'_> {
     fn walk_dense<const TAGS: bool>(
         &self,
         dense: &DenseNodes<'_>,
-        visit: &mut impl FnMut(i64, Option<Location>, bool),
+        visit: &mut impl FnMut(i64, Option<Location>, NodeTags<'_>) -> Result<(), FormatError>,
     ) -> Result<(), FormatError> {
         let mut ids = Delta::new(&dense.ids);
         let (mut lats, mut lons) = (Delta::new(&dense.lats), Delta::new(&dense.lons));
@@ -114,27 +156,19 @@ impl Block<'_> {
             for ((&id, &lat), &lon) in ids.iter().zip(lats).zip(lons).take(count) {
                 let is_visible = visible.is_done() || visible.read()? != 0;
                 let location = match is_visible {
-                    true => self.location(lat, lon),
+                    true => self.units.location(lat, lon),
                     false => None,
                 };
-                visit(id, location, TAGS && !next_tag_run(&mut tags)?.is_empty());
+                let tags = match TAGS {
+                    true => match next_tag_run(&mut tags)? {
+                        [] => NodeTags::None,
+                        run => NodeTags::Run(run),
+                    },
+                    false => NodeTags::None,
+                };
+                visit(id, location, tags)?;
             }
         }
         Ok(())
-    }
-
-    /// Stored coordinates as a location, truncated to units of 1e-7 degree; `None` if the location is undefined or does
-    /// not fit 32 bits.
-    #[inline]
-    fn location(&self, lat: i64, lon: i64) -> Option<Location> {
-        let (mut lat, mut lon) = (lat, lon);
-        if !self.units.is_decimicro() {
-            lat = self.units.nano_lat(lat) / NANO_PER_DECIMICRO;
-            lon = self.units.nano_lon(lon) / NANO_PER_DECIMICRO;
-        }
-        match (i32::try_from(lat), i32::try_from(lon)) {
-            (Ok(lat), Ok(lon)) => Location::new(lat, lon),
-            _ => None,
-        }
     }
 }

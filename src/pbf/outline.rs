@@ -4,7 +4,7 @@
 use super::schema::{primitive_block, primitive_group, string_table};
 use super::wire::Fields;
 use crate::error::FormatError;
-use crate::osm::ObjectKind;
+use crate::osm::{Location, NANO_PER_DECIMICRO, ObjectKind};
 
 /// The strings of one block. Index 0 is the delimiter between the tags of dense nodes, an empty string.
 #[derive(Debug, Clone, Default)]
@@ -128,6 +128,21 @@ impl BlockUnits {
     pub const fn nano_lon(&self, value: i64) -> i64 {
         self.lon_offset
             .wrapping_add(self.granularity.wrapping_mul(value))
+    }
+
+    /// Stored coordinates as a location, truncated to units of 1e-7 degree; `None` if the location is undefined or does
+    /// not fit 32 bits.
+    #[inline]
+    pub(crate) fn location(&self, lat: i64, lon: i64) -> Option<Location> {
+        let (mut lat, mut lon) = (lat, lon);
+        if !self.is_decimicro() {
+            lat = self.nano_lat(lat) / NANO_PER_DECIMICRO;
+            lon = self.nano_lon(lon) / NANO_PER_DECIMICRO;
+        }
+        match (i32::try_from(lat), i32::try_from(lon)) {
+            (Ok(lat), Ok(lon)) => Location::new(lat, lon),
+            _ => None,
+        }
     }
 
     /// Whether latitude and longitude are stored in units of 1e-7 degree, without an offset.
