@@ -19,13 +19,17 @@
 mod rings;
 mod segments;
 mod sides;
+mod simple;
 #[cfg(test)]
 mod tests;
+mod way_store;
 
 use crate::geometry::Point;
 use crate::osm::format_e7;
 use segments::Segments;
+pub(crate) use simple::simple_polygon;
 use std::fmt;
+pub(crate) use way_store::{StoredWay, WayBatch, WayStore};
 
 /// A node of a way, with its location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +75,7 @@ pub struct AreaWay<'a> {
 }
 
 /// A polygon of an area. A ring does not repeat its first corner at the end.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AreaPolygon {
     /// The ring around the polygon, counter-clockwise.
     pub outer: Vec<Point>,
@@ -128,13 +132,20 @@ pub struct AreaProblem {
 impl fmt::Display for AreaProblem {
     /// Describes the problem for the people who can mend it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.describe(None, f)
+    }
+}
+
+impl AreaProblem {
+    /// Describes the problem. The way with the id `it`, which the reader knows, is called "it".
+    pub(crate) fn describe(&self, it: Option<i64>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_one = self.ways[0] == self.ways[1] || self.ways[1].is_none();
         let ways = match self.ways {
-            [Some(one), Some(other)] if one != other => format!("ways {one} and {other}"),
-            [Some(one), Some(_)] => format!("way {one}"),
-            [Some(one), None] | [None, Some(one)] => format!("way {one}"),
+            [way @ Some(_), _] if is_one && way == it => "it".to_owned(),
+            [Some(one), Some(other)] if !is_one => format!("ways {one} and {other}"),
+            [Some(way), _] | [None, Some(way)] => format!("way {way}"),
             [None, None] => "the ways".to_owned(),
         };
-        let is_one = self.ways[0] == self.ways[1];
         let place = match (self.node, self.point) {
             (Some(node), _) => format!("node {node}"),
             (None, Some(point)) => {
@@ -144,17 +155,26 @@ impl fmt::Display for AreaProblem {
         };
         match self.kind {
             ProblemKind::OpenRing => {
-                write!(f, "a ring of {ways} does not close: it ends at {place}")
+                write!(
+                    f,
+                    "a ring does not close: {ways} ends at {place}, and no other way goes on"
+                )
             }
             ProblemKind::Crossing if is_one => write!(f, "{ways} crosses itself at {place}"),
             ProblemKind::Crossing => write!(f, "{ways} cross at {place}"),
             ProblemKind::Overlap if is_one => write!(f, "{ways} overlaps itself at {place}"),
             ProblemKind::Overlap => write!(f, "{ways} overlap at {place}"),
             ProblemKind::NoArea => write!(f, "its segments enclose no area"),
-            ProblemKind::DuplicateSegment => write!(f, "{ways}: a segment at {place} comes twice"),
+            ProblemKind::DuplicateSegment if is_one => {
+                write!(f, "{ways} goes over a segment at {place} twice")
+            }
+            ProblemKind::DuplicateSegment => write!(f, "{ways} share a segment at {place}"),
             ProblemKind::DuplicateWay => write!(f, "{ways} is a member several times"),
             ProblemKind::DuplicateNode => {
-                write!(f, "{ways}: {place} has the location of the node before")
+                write!(
+                    f,
+                    "{ways} has two nodes at one location: {place} and the one before"
+                )
             }
             ProblemKind::WrongRole => write!(f, "{ways} has the wrong role: see {place}"),
         }

@@ -459,3 +459,35 @@ fn random_ways_are_valid_if_no_pair_of_segments_crosses_and_no_end_is_single() {
     }
     assert!(valid > 5_000, "{valid}");
 }
+
+#[test]
+fn a_simple_ring_is_the_polygon_that_its_segments_make() {
+    let mut random = Random(11);
+    let (mut simple, mut polygon) = (0, AreaPolygon::default());
+    for _ in 0..200_000 {
+        let size = 2 + random.below(9) as i64;
+        let mut corner = || {
+            node_at(
+                random.below(10) as i64 % size,
+                random.below(10) as i64 % size,
+            )
+        };
+        let mut nodes: Vec<AreaNode> = (0..2 + size as usize % 7).map(|_| corner()).collect();
+        nodes.dedup();
+        if nodes.len() > 1 && nodes.first() == nodes.last() {
+            nodes.pop();
+        }
+        nodes.extend(nodes.first().copied());
+        let points: Vec<Point> = nodes.iter().map(|node| node.point).collect();
+        let assembly = assemble(&area_ways(&[(1, nodes)]), OpenRings::Refuse);
+        if simple_polygon(&points, &mut polygon) {
+            simple += 1;
+            assert_eq!(assembly.polygons, [polygon.clone()], "{points:?}");
+            assert_eq!(assembly.problems, []);
+        } else if let [found] = assembly.polygons.as_slice() {
+            let is_all = found.outer.len() + 1 == points.len() && found.holes.is_empty();
+            assert!(!is_all || !assembly.problems.is_empty(), "{points:?}");
+        }
+    }
+    assert!(simple > 10_000, "{simple}");
+}

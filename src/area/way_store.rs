@@ -181,8 +181,7 @@ mod tests {
             let mut store = WayStore::new(wanted.clone(), has_node_ids);
             for (way, nodes) in [(9, 1), (5, 3), (-5, 0), (9, 5)] {
                 let mut batch = WayBatch::new(has_node_ids);
-                let nodes = ids.iter().zip(0..).take(nodes);
-                let nodes = nodes.map(|(id, at)| (*id, Some(point(at))));
+                let nodes = (0..nodes).map(|at| (ids[at], Some(point(at as i64))));
                 batch.push(wanted.rank(way).unwrap(), nodes);
                 let unlocated = [(3, Some(point(1))), (-4, None)];
                 batch.push(wanted.rank(12).unwrap(), unlocated.into_iter());

@@ -202,7 +202,7 @@ fn what_is_missing_or_open_is_named() {
         ),
         (
             area(way(1, &[11, 12, 22])),
-            "relation 5: a ring of way 1 does not close: it ends at node 11",
+            "relation 5: a ring does not close: way 1 ends at node 11, and no other way goes on",
         ),
         (
             nodes() + &way(3, &[11, 12, 7, 11]),
