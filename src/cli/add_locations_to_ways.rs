@@ -154,7 +154,7 @@ fn report(output: &OutputTarget, summary: &Summary) -> String {
 
 /// Parses a name of an index type. The names that osmium uses are accepted, too, and a file name after a comma is
 /// ignored.
-fn parse_index_type(text: &str) -> Result<IndexType, String> {
+pub fn parse_index_type(text: &str) -> Result<IndexType, String> {
     let (name, _) = text.split_once(',').unwrap_or((text, ""));
     match name {
         "auto" | "flex_mem" => Ok(IndexType::Auto),

@@ -41,6 +41,8 @@ pub struct Conventions {
     pub keeps_member_nodes: bool,
     /// Whether `add-locations-to-ways` fails where a node is missing, unless it is told to ignore that.
     pub needs_all_nodes: bool,
+    /// Whether `export` makes a line and an area of each closed way.
+    pub exports_twice: bool,
     /// The index types that `add-locations-to-ways` lists.
     pub index_types: &'static str,
     /// Whether `check-refs` reports in osmium's words, to standard error.
@@ -75,6 +77,7 @@ const PBFHOGG: Conventions = Conventions {
     diffs_in_pairs: false,
     keeps_member_nodes: true,
     needs_all_nodes: false,
+    exports_twice: false,
     index_types: "auto\ndense\nexternal\nsparse\n",
     reports_like_osmium: false,
     redacts_history: false,
@@ -100,6 +103,7 @@ const OSMIUM: Conventions = Conventions {
     diffs_in_pairs: true,
     keeps_member_nodes: false,
     needs_all_nodes: true,
+    exports_twice: true,
     index_types: "dense_file_array\ndense_mem_array\ndense_mmap_array\nflex_mem\nsparse_file_array\n\
                   sparse_mem_array\nsparse_mem_map\nsparse_mmap_array\n",
     reports_like_osmium: true,

@@ -11,6 +11,7 @@ mod conventions;
 mod degrade;
 mod demo;
 mod diff;
+mod export;
 mod extract;
 mod fileinfo;
 mod getid;
@@ -85,6 +86,7 @@ enum Command {
     RemoveId(getid::Args),
     Getparents(getparents::Args),
     TagsFilter(tags_filter::Args),
+    Export(export::Args),
     AddLocationsToWays(add_locations_to_ways::Args),
     Renumber(renumber::Args),
     Repack(repack::Args),
@@ -156,6 +158,7 @@ pub fn main() -> ExitCode {
         Command::TagsFilter(args) => tags_filter::run(args),
         Command::MergeChanges(args) => merge_changes::run(args),
         Command::AddLocationsToWays(args) => add_locations_to_ways::run(args),
+        Command::Export(args) => export::run(args),
         Command::Renumber(args) => renumber::run(args),
         Command::Repack(args) => repack::run(args),
         Command::Degrade(args) => degrade::run(args),

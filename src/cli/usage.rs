@@ -49,6 +49,7 @@ const GROUPS: [(&str, &[(&str, &str)]); 7] = [
             ("sort", ""),
             ("renumber", ""),
             ("repack", ""),
+            ("export", ""),
             ("add-locations-to-ways", ""),
             ("create-locations-index", ""),
             ("query-locations-index", ""),

@@ -234,7 +234,7 @@ impl Export<'_, '_> {
                 None
             }
         };
-        if !has_ways && wanted.set().len() == 0 {
+        if !has_ways && wanted.set().is_empty() {
             return Ok(());
         }
         let mut ways = WayStore::new(wanted.clone(), shared.reports);

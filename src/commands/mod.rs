@@ -69,6 +69,7 @@ mod changesets;
 pub mod check;
 pub mod degrade;
 pub mod diff;
+pub mod export;
 pub mod extract;
 pub mod fileinfo;
 pub mod getid;

@@ -1,8 +1,9 @@
-//! OSM data as text: OSM XML, OPL, change files (OsmChange), and files of changesets.
+//! OSM data as text: OSM XML, OPL, change files (OsmChange), files of changesets, and features.
 
 mod change_set;
 mod changesets;
 mod checksum;
+pub(crate) mod features;
 mod format;
 mod header_facts;
 mod numbers;
@@ -26,6 +27,7 @@ pub use change_set::{Batch, Change, ChangeSet, DocumentHeader, Replication, Same
 pub use changesets::{Changeset, Comment, read_changesets};
 pub(crate) use changesets::{changeset_header, holds_changesets};
 pub(crate) use checksum::{add_changeset, add_object};
+pub use features::{Attribute, Attributes, FeatureFormat, FeatureOptions, TagColumn, UniqueId};
 pub use format::TextFormat;
 pub(crate) use header_facts::{declares_history, header_options};
 pub(crate) use object_text::{ObjectChunk, ObjectText};

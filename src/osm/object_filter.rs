@@ -19,7 +19,7 @@ pub struct TagPattern {
 
 impl TagPattern {
     /// Parses a key, or a key and a value. The error says what is wrong.
-    fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, String> {
         let (key, value) = match text.split_once('=') {
             Some((key, value)) => (key, Some(value)),
             None => (text, None),
@@ -63,6 +63,16 @@ impl ObjectExpression {
     /// Parses an expression. The error is a message that quotes `text`.
     pub fn parse(text: &str) -> Result<Self, String> {
         Self::parse_parts(text, MetadataCondition::split)
+    }
+
+    /// An expression that selects objects of all kinds by a tag.
+    pub fn of_tag(tag: TagPattern) -> Self {
+        Self {
+            kinds: KindSet::ALL,
+            areas: false,
+            tag: Some(tag),
+            metadata: Vec::new(),
+        }
     }
 
     /// Parses an expression for tags alone: `@version>1` is a key. The error is a message that quotes `text`.

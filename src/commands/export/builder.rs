@@ -5,6 +5,7 @@ use super::worker::{Found, Shared};
 use super::{Incomplete, Summary};
 use crate::area::{
     AreaNode, AreaPolygon, AreaWay, OpenRings, Role, StoredWay, WayBatch, WayStore, assemble,
+    simple_polygon,
 };
 use crate::error::FormatError;
 use crate::formats::Attribute;
@@ -40,30 +41,34 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    fn add_points(&mut self, points: impl IntoIterator<Item = Point>) {
+    fn add_points(&mut self, points: &[Point]) {
+        let Some(first) = points.first() else {
+            return;
+        };
+        let (mut low, mut high) = self.corners.unwrap_or((*first, *first));
         for point in points {
-            let (low, high) = self.corners.get_or_insert((point, point));
             low.lat_e7 = low.lat_e7.min(point.lat_e7);
             low.lon_e7 = low.lon_e7.min(point.lon_e7);
             high.lat_e7 = high.lat_e7.max(point.lat_e7);
             high.lon_e7 = high.lon_e7.max(point.lon_e7);
         }
+        self.corners = Some((low, high));
     }
 
     fn add_geometry(&mut self, geometry: &Geometry<'_>) {
         match geometry {
             Geometry::Point(point) => {
                 self.points += 1;
-                self.add_points([*point]);
+                self.add_points(&[*point]);
             }
             Geometry::LineString(points) => {
                 self.lines += 1;
-                self.add_points(points.iter().copied());
+                self.add_points(points);
             }
             Geometry::MultiPolygon(polygons) => {
                 self.areas += 1;
                 for polygon in *polygons {
-                    self.add_points(polygon.outer.iter().copied());
+                    self.add_points(&polygon.outer);
                     let rings = polygon.holes.iter().chain([&polygon.outer]);
                     self.doubled_area += rings.map(|ring| doubled_area(ring)).sum::<i128>();
                 }
@@ -89,7 +94,7 @@ impl Tally {
         }
         all.geometry.doubled_area += self.doubled_area;
         if let Some((low, high)) = self.corners {
-            all.geometry.add_points([low, high]);
+            all.geometry.add_points(&[low, high]);
         }
     }
 }
@@ -126,6 +131,16 @@ pub(super) struct Builder<'a> {
     tally: Tally,
     points: Vec<Point>,
     nodes: Vec<AreaNode>,
+    polygon: AreaPolygon,
+    /// An empty list whose memory is used again.
+    tags: TagList<'static>,
+}
+
+/// Empties a list, so that it can be used for tags with another lifetime.
+fn recycled<'a>(mut tags: TagList<'_>) -> TagList<'a> {
+    tags.clear();
+    // The memory of a vector is used again for one of elements of the same size.
+    tags.into_iter().map(|_| ("", "")).collect()
 }
 
 impl<'a> Builder<'a> {
@@ -142,6 +157,8 @@ impl<'a> Builder<'a> {
             tally: Tally::default(),
             points: Vec::new(),
             nodes: Vec::new(),
+            polygon: AreaPolygon::default(),
+            tags: Vec::new(),
         }
     }
 
@@ -217,23 +234,47 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The tags that are written; `None` if there is none, and features without tags are left out.
-    fn written<'t>(&self, mut tags: TagList<'t>) -> Option<TagList<'t>> {
-        self.shared.rules.retain(&mut tags);
-        (self.shared.keep_untagged || !tags.is_empty()).then_some(tags)
+    /// Calls `make` with the tags in a list.
+    fn with_tags<'t>(
+        &mut self,
+        tags: impl Iterator<Item = (&'t str, &'t str)>,
+        make: impl FnOnce(&mut Self, &mut TagList<'t>) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
+        let mut list = recycled(std::mem::take(&mut self.tags));
+        list.extend(tags);
+        let made = make(self, &mut list);
+        self.tags = recycled(list);
+        made
+    }
+
+    /// Removes the tags that are not written. Returns whether there is a feature: its tags are not empty, or features
+    /// without tags are written, too.
+    fn retain(&self, tags: &mut TagList<'_>) -> bool {
+        self.shared.rules.retain(tags);
+        self.shared.keep_untagged || !tags.is_empty()
     }
 
     /// Makes a point of a node.
-    pub(super) fn node(
+    pub(super) fn node<'t>(
         &mut self,
         id: i64,
         info: Info<'_>,
         location: Option<Location>,
-        tags: TagList<'_>,
+        tags: impl Iterator<Item = (&'t str, &'t str)>,
     ) -> Result<(), FormatError> {
-        let Some(tags) = self.written(tags) else {
-            return Ok(());
-        };
+        self.with_tags(tags, |builder, tags| match builder.retain(tags) {
+            true => builder.point(id, info, location, tags),
+            false => Ok(()),
+        })
+    }
+
+    fn point(
+        &mut self,
+        id: i64,
+        info: Info<'_>,
+        location: Option<Location>,
+        tags: &TagList<'_>,
+    ) -> Result<(), FormatError> {
         let Some(point) = location.and_then(on_earth) else {
             return self.problem(ObjectKind::Node, id, ProblemCause::NoLocation);
         };
@@ -241,7 +282,7 @@ impl<'a> Builder<'a> {
             kind: ObjectKind::Node,
             id,
             info,
-            tags: &tags,
+            tags,
             way_nodes: None,
             geometry: Geometry::Point(point),
         })
@@ -267,75 +308,119 @@ impl<'a> Builder<'a> {
     }
 
     /// Makes a line or an area or both of a way.
-    pub(super) fn way(
+    pub(super) fn way<'t>(
         &mut self,
         id: i64,
         info: Info<'_>,
         refs: &[i64],
         locations: &[Option<Location>],
-        tags: TagList<'_>,
+        tags: impl Iterator<Item = (&'t str, &'t str)>,
     ) -> Result<(), FormatError> {
-        let is_closed = refs.len() > 1 && locations.first() == locations.last();
-        let (is_line, is_area) = match is_closed {
-            true => self.shared.rules.of_closed_way(&tags),
-            false => (true, false),
-        };
-        let types = self.shared.types;
-        let (is_line, is_area) = (is_line && types.lines, is_area && types.areas);
-        let Some(tags) = self.written(tags).filter(|_| is_line || is_area) else {
-            return Ok(());
-        };
-        let kind = ObjectKind::Way;
-        if refs.len() < 2 {
-            return self.problem(kind, id, ProblemCause::TooFewNodes(refs.len()));
-        }
-        if let Err(node) = self.locate(refs, locations) {
-            return self.problem(kind, id, ProblemCause::MissingNode(node));
-        }
-        if self.points.len() < 2 {
-            return self.problem(kind, id, ProblemCause::OneLocation);
-        }
-        let way_nodes = self.shared.features.attributes.has(Attribute::WayNodes);
-        let points = std::mem::take(&mut self.points);
-        if is_line {
-            self.put(&Feature {
-                kind,
-                id,
-                info,
-                tags: &tags,
-                way_nodes: way_nodes.then_some(refs),
-                geometry: Geometry::LineString(&points),
-            })?;
-        }
-        self.points = points;
-        match is_area {
-            true => self.closed_way(id, info, &tags),
-            false => Ok(()),
-        }
+        self.with_tags(tags, |builder, tags| {
+            let is_closed = refs.len() > 1 && locations.first() == locations.last();
+            let (is_line, is_area) = match is_closed {
+                true => builder.shared.rules.of_closed_way(tags),
+                false => (true, false),
+            };
+            let types = builder.shared.types;
+            let (is_line, is_area) = (is_line && types.lines, is_area && types.areas);
+            if !(is_line || is_area) || !builder.retain(tags) {
+                return Ok(());
+            }
+            if let Err(cause) = builder.locate(refs, locations) {
+                return builder.problem(ObjectKind::Way, id, cause);
+            }
+            if is_line {
+                builder.line(id, info, refs, tags)?;
+            }
+            match is_area {
+                true => builder.closed_way(id, info, refs, tags),
+                false => Ok(()),
+            }
+        })
     }
 
-    /// Sets the points of a way, without those that equal the one before, and its nodes. Fails with the id of a node
-    /// without a location.
-    fn locate(&mut self, refs: &[i64], locations: &[Option<Location>]) -> Result<(), i64> {
+    /// Sets the points of a way, without those that equal the one before, and its nodes if there are such points. Fails
+    /// if a node has no location, or if there are fewer than two points.
+    fn locate(&mut self, refs: &[i64], locations: &[Option<Location>]) -> Result<(), ProblemCause> {
         self.points.clear();
         self.nodes.clear();
         for (id, location) in refs.iter().zip(locations) {
-            let point = location.and_then(on_earth).ok_or(*id)?;
-            if self.points.last() != Some(&point) {
-                self.points.push(point);
-            }
-            self.nodes.push(AreaNode { id: *id, point });
+            let point = location.and_then(on_earth);
+            let point = point.ok_or(ProblemCause::MissingNode(*id))?;
+            self.points.push(point);
         }
+        if self
+            .points
+            .windows(2)
+            .any(|pair| pair.first() == pair.last())
+        {
+            self.set_nodes(refs);
+            self.points.dedup();
+        }
+        match (refs.len(), self.points.len()) {
+            (0 | 1, _) => Err(ProblemCause::TooFewNodes(refs.len())),
+            (_, 0 | 1) => Err(ProblemCause::OneLocation),
+            _ => Ok(()),
+        }
+    }
+
+    /// Sets the nodes of a way by its points, of which none is left out.
+    fn set_nodes(&mut self, refs: &[i64]) {
+        let nodes = refs.iter().zip(&self.points);
+        let nodes = nodes.map(|(id, point)| AreaNode {
+            id: *id,
+            point: *point,
+        });
+        self.nodes.extend(nodes);
+    }
+
+    /// Makes a line of a way, whose points are set.
+    fn line(
+        &mut self,
+        id: i64,
+        info: Info<'_>,
+        refs: &[i64],
+        tags: &TagList<'_>,
+    ) -> Result<(), FormatError> {
+        let way_nodes = self.shared.features.attributes.has(Attribute::WayNodes);
+        let points = std::mem::take(&mut self.points);
+        self.put(&Feature {
+            kind: ObjectKind::Way,
+            id,
+            info,
+            tags,
+            way_nodes: way_nodes.then_some(refs),
+            geometry: Geometry::LineString(&points),
+        })?;
+        self.points = points;
         Ok(())
     }
 
-    /// Makes an area of a closed way, whose nodes are set.
+    /// Makes an area of a closed way, whose points are set.
     fn closed_way(
         &mut self,
         id: i64,
         info: Info<'_>,
+        refs: &[i64],
         tags: &TagList<'_>,
     ) -> Result<(), FormatError> {
+        let kind = ObjectKind::Way;
+        // Nodes are set if some have the location of the one before.
+        if self.nodes.is_empty() {
+            let mut polygon = std::mem::take(&mut self.polygon);
+            let is_simple = simple_polygon(&self.points, &mut polygon);
+            let polygons = std::slice::from_ref(&polygon);
+            let made = match is_simple {
+                true => self.area(kind, id, info, tags, polygons),
+                false => Ok(()),
+            };
+            self.polygon = polygon;
+            if is_simple {
+                return made;
+            }
+            self.set_nodes(refs);
+        }
         let way = AreaWay {
             id,
             role: Role::Other,
@@ -343,9 +428,9 @@ impl<'a> Builder<'a> {
         };
         let assembly = assemble(&[way], OpenRings::Refuse);
         for problem in assembly.problems {
-            self.problem(ObjectKind::Way, id, ProblemCause::Area(problem))?;
+            self.problem(kind, id, ProblemCause::Area(problem))?;
         }
-        self.area(ObjectKind::Way, id, info, tags, &assembly.polygons)
+        self.area(kind, id, info, tags, &assembly.polygons)
     }
 
     fn area(
@@ -375,10 +460,20 @@ impl<'a> Builder<'a> {
         relation: &Relation<'_>,
         ways: &WayStore,
     ) -> Result<(), FormatError> {
-        let tags = relation.tags().filter(|(key, _)| *key != "type").collect();
-        let Some(tags) = self.written(tags) else {
-            return Ok(());
-        };
+        let tags = relation.tags().filter(|(key, _)| *key != "type");
+        self.with_tags(tags, |builder, tags| match builder.retain(tags) {
+            true => builder.assembled(relation, ways, tags),
+            false => Ok(()),
+        })
+    }
+
+    /// Assembles the area of a relation.
+    fn assembled(
+        &mut self,
+        relation: &Relation<'_>,
+        ways: &WayStore,
+        tags: &TagList<'_>,
+    ) -> Result<(), FormatError> {
         let (kind, id) = (ObjectKind::Relation, relation.id());
         let Members {
             ways: members,
@@ -409,7 +504,7 @@ impl<'a> Builder<'a> {
                 self.problem(kind, id, ProblemCause::Area(problem))?;
             }
         }
-        self.area(kind, id, relation.info(), &tags, &assembly.polygons)
+        self.area(kind, id, relation.info(), tags, &assembly.polygons)
     }
 
     /// The member ways of a relation, whose nodes are appended to `nodes`.

@@ -101,7 +101,9 @@ impl fmt::Display for Problem {
                 f,
                 "incomplete: node {node} of its member way {way} is not in the file, or has no location"
             ),
-            ProblemCause::Area(problem) => problem.fmt(f),
+            ProblemCause::Area(problem) => {
+                problem.describe((self.kind == ObjectKind::Way).then_some(self.id), f)
+            }
         }
     }
 }

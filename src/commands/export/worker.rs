@@ -156,9 +156,7 @@ fn nodes(builder: &mut Builder<'_>, task: NodeTask, block: &Block<'_>) -> Result
             let is_selected = is_selected(selected.as_deref(), index);
             index += 1;
             match tags {
-                Some(tags) if is_selected => {
-                    builder.node(id, Info::EMPTY, location, tags.collect())
-                }
+                Some(tags) if is_selected => builder.node(id, Info::EMPTY, location, tags),
                 _ => Ok(()),
             }
         })?;
@@ -173,10 +171,7 @@ fn nodes(builder: &mut Builder<'_>, task: NodeTask, block: &Block<'_>) -> Result
                 batch.push(node.id(), node.location());
             }
             match is_selected {
-                true => {
-                    let tags = node.tags().collect();
-                    builder.node(node.id(), node.info(), node.location(), tags)
-                }
+                true => builder.node(node.id(), node.info(), node.location(), node.tags()),
                 false => Ok(()),
             }
         })?;
@@ -204,42 +199,70 @@ fn ways(
         true => builder.shared.select(block)?,
         false => Some(Vec::new()),
     };
-    let nodes = WayNodes::of(block)?;
-    let mut locations = Vec::with_capacity(nodes.refs.len());
-    if let Some(found) = found {
-        found.find(entry, &nodes, &mut locations)?;
-    }
+    let mut locator = match found {
+        Some(found) => Some(BlockLocations::of(found, entry, block)?),
+        None => None,
+    };
     let (mut ranks, mut batch) = (wanted.walk(), WayBatch::new(builder.shared.reports));
-    let (mut start, mut ends) = (0, nodes.ways.iter());
-    let (mut index, mut of_way) = (0, Vec::new());
+    let (mut index, mut refs, mut locations) = (0, Vec::new(), Vec::new());
     block.try_for_each(|element| {
         let is_selected = is_selected(selected.as_deref(), index);
         index += 1;
         let Element::Way(way) = element else {
             return Ok(());
         };
-        let end = ends.next().map_or(start, |(_, end)| *end);
-        let refs = nodes.refs.get(start..end).unwrap_or_default();
-        let way_locations: &[Option<Location>] = match found {
-            Some(_) => locations.get(start..end).unwrap_or_default(),
+        let (refs, locations) = match &mut locator {
+            Some(locator) => locator.next(),
             None => {
-                of_way.clear();
-                of_way.extend(way.locations());
-                of_way.resize(refs.len(), None);
-                &of_way
+                refs.clear();
+                refs.extend(way.refs());
+                locations.clear();
+                locations.extend(way.locations());
+                locations.resize(refs.len(), None);
+                (refs.as_slice(), locations.as_slice())
             }
         };
-        start = end;
         if let Some(rank) = ranks.rank(way.id()) {
-            builder.collect(&mut batch, rank, refs, way_locations)?;
+            builder.collect(&mut batch, rank, refs, locations)?;
         }
-        if !is_selected {
-            return Ok(());
+        match is_selected {
+            true => builder.way(way.id(), way.info(), refs, locations, way.tags()),
+            false => Ok(()),
         }
-        let tags = way.tags().collect();
-        builder.way(way.id(), way.info(), refs, way_locations, tags)
     })?;
     builder.send(Found::Ways(batch))
+}
+
+/// The nodes of the ways of a block, and their locations, which are looked up.
+struct BlockLocations {
+    nodes: WayNodes,
+    locations: Vec<Option<Location>>,
+    /// The number of ways that were taken, and the end of the nodes of the last one.
+    taken: (usize, usize),
+}
+
+impl BlockLocations {
+    fn of(found: &WayLocations, entry: &BlobEntry, block: &Block<'_>) -> Result<Self, FormatError> {
+        let nodes = WayNodes::of(block)?;
+        let mut locations = Vec::with_capacity(nodes.refs.len());
+        found.find(entry, &nodes, &mut locations)?;
+        Ok(Self {
+            nodes,
+            locations,
+            taken: (0, 0),
+        })
+    }
+
+    /// The ids of the nodes of the next way, and their locations.
+    fn next(&mut self) -> (&[i64], &[Option<Location>]) {
+        let (way, start) = self.taken;
+        let end = self.nodes.ways.get(way).map_or(start, |(_, end)| *end);
+        self.taken = (way + 1, end);
+        (
+            self.nodes.refs.get(start..end).unwrap_or_default(),
+            self.locations.get(start..end).unwrap_or_default(),
+        )
+    }
 }
 
 /// Makes areas of relations.

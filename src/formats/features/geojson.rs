@@ -3,7 +3,7 @@
 use super::options::{Attribute, Attributes};
 use super::text::FeatureId;
 use super::{Feature, Geometry, closed_rings};
-use crate::formats::numbers::{put_e7, put_number};
+use crate::formats::numbers::{e7_text, put_number};
 use crate::formats::text_buffer::TextBuffer;
 use crate::geometry::Point;
 use crate::osm::DECIMICRO_PER_DEGREE;
@@ -77,45 +77,81 @@ fn put_array<T>(
     text.push(']');
 }
 
-#[inline]
-fn put_points(text: &mut TextBuffer, points: impl Iterator<Item = Point>) {
-    put_array(text, points, put_point);
-}
+/// The maximum length of a point with a separator: two numbers of 14 bytes, and what is between and around them.
+const POINT_LEN: usize = 32;
 
-#[inline]
-fn put_point(text: &mut TextBuffer, point: Point) {
+fn put_points(text: &mut TextBuffer, points: impl ExactSizeIterator<Item = Point>) {
     text.push('[');
-    put_degrees(text, point.lon_e7);
-    text.push(',');
-    put_degrees(text, point.lat_e7);
+    text.put_ascii(points.len() * POINT_LEN + POINT_LEN, |space| {
+        let mut len = 0;
+        for point in points {
+            let Some(space) = space.get_mut(len..).and_then(<[u8]>::first_chunk_mut) else {
+                break;
+            };
+            len += put_point_before_comma(space, point);
+        }
+        // The last comma goes.
+        len.saturating_sub(1)
+    });
     text.push(']');
 }
 
-/// Appends a coordinate as JSON libraries write floating-point numbers: always with a decimal point, or with an exponent
-/// if it is below 1e-6.
-#[inline]
-fn put_degrees(text: &mut TextBuffer, value_e7: i32) {
-    if i64::from(value_e7) % DECIMICRO_PER_DEGREE == 0 {
-        put_e7(text, value_e7);
-        text.push_str(".0");
-    } else if value_e7.unsigned_abs() < 10 {
-        put_number(text, value_e7.into());
-        text.push_str("e-7");
-    } else {
-        put_e7(text, value_e7);
+fn put_point(text: &mut TextBuffer, point: Point) {
+    text.put_ascii(POINT_LEN, |space| match space.first_chunk_mut() {
+        Some(space) => put_point_before_comma(space, point) - 1,
+        None => 0,
+    });
+}
+
+/// Writes a point and a comma, and returns the length.
+#[inline(always)]
+fn put_point_before_comma(space: &mut [u8; POINT_LEN], point: Point) -> usize {
+    let (lon, lon_len) = degrees(point.lon_e7);
+    let (lat, lat_len) = degrees(point.lat_e7);
+    let mut put = |at: usize, bytes: &[u8]| {
+        if let Some(place) = space.get_mut(at..at + bytes.len()) {
+            place.copy_from_slice(bytes);
+        }
+    };
+    put(0, b"[");
+    put(1, &lon);
+    put(1 + lon_len, b",");
+    // Sixteen bytes fit behind fifteen.
+    put(2 + lon_len, &lat);
+    put(2 + lon_len + lat_len, b"],");
+    lon_len + lat_len + 4
+}
+
+/// A coordinate as JSON libraries write floating-point numbers, and its length, at most 14: always with a decimal point,
+/// or with an exponent if it is below 1e-6.
+#[inline(always)]
+fn degrees(value_e7: i32) -> ([u8; 16], usize) {
+    let (text, len) = e7_text(value_e7);
+    match i64::from(value_e7) % DECIMICRO_PER_DEGREE {
+        0 => {
+            let text =
+                u128::from_le_bytes(text) | u128::from(u16::from_le_bytes(*b".0")) << (8 * len);
+            (text.to_le_bytes(), len + 2)
+        }
+        -9..=9 if value_e7.unsigned_abs() < 10 => tiny_degrees(value_e7),
+        _ => (text, len),
     }
 }
 
+#[cold]
+fn tiny_degrees(value_e7: i32) -> ([u8; 16], usize) {
+    let text = format!("{value_e7}e-7");
+    let mut bytes = [0; 16];
+    for (byte, char) in bytes.iter_mut().zip(text.bytes()) {
+        *byte = char;
+    }
+    (bytes, text.len())
+}
+
 fn put_attribute(text: &mut TextBuffer, feature: &Feature<'_>, attribute: Attribute) {
-    let info = &feature.info;
     match attribute {
         Attribute::Type => put_string(text, feature.kind.name()),
-        Attribute::Id => put_number(text, feature.id),
-        Attribute::Version => put_number(text, info.version.unwrap_or(0).into()),
-        Attribute::Changeset => put_number(text, info.changeset.unwrap_or(0)),
-        Attribute::Uid => put_number(text, info.uid.unwrap_or(0).into()),
-        Attribute::User => put_string(text, info.user.unwrap_or("")),
-        Attribute::Timestamp => put_number(text, info.timestamp.unwrap_or(0)),
+        Attribute::User => put_string(text, feature.info.user.unwrap_or("")),
         Attribute::WayNodes => {
             let nodes = feature.way_nodes.unwrap_or_default();
             match nodes.is_empty() {
@@ -123,6 +159,7 @@ fn put_attribute(text: &mut TextBuffer, feature: &Feature<'_>, attribute: Attrib
                 false => put_array(text, nodes, |text, id| put_number(text, *id)),
             }
         }
+        _ => put_number(text, feature.number(attribute)),
     }
 }
 

@@ -47,6 +47,18 @@ pub(crate) enum Geometry<'a> {
 }
 
 impl Feature<'_> {
+    /// The value of an attribute that is a number; 0 if the object does not have it. Times are in seconds since 1970.
+    fn number(&self, attribute: Attribute) -> i64 {
+        match attribute {
+            Attribute::Id => self.id,
+            Attribute::Version => self.info.version.unwrap_or(0).into(),
+            Attribute::Changeset => self.info.changeset.unwrap_or(0),
+            Attribute::Uid => self.info.uid.unwrap_or(0).into(),
+            Attribute::Timestamp => self.info.timestamp.unwrap_or(0),
+            Attribute::Type | Attribute::User | Attribute::WayNodes => 0,
+        }
+    }
+
     /// The letter and the number of an id that is unique among all features: `n` and `w` with the id of the object for
     /// points and lines, and `a` with twice the id for areas made of ways, one more for those made of relations. Away
     /// from zero, if the id is negative.
@@ -67,9 +79,33 @@ impl Feature<'_> {
 }
 
 /// The rings of a polygon, the outer ring first. Each begins and ends with the same point.
-fn closed_rings(
-    polygon: &AreaPolygon,
-) -> impl Iterator<Item = impl Iterator<Item = Point> + Clone + '_> {
+fn closed_rings(polygon: &AreaPolygon) -> impl Iterator<Item = ClosedRing<'_>> {
     let rings = std::iter::once(&polygon.outer).chain(&polygon.holes);
-    rings.map(|ring| ring.iter().chain(ring.first()).copied())
+    rings.map(|points| ClosedRing { points, next: 0 })
 }
+
+/// The points of a ring, and the first point again.
+struct ClosedRing<'a> {
+    points: &'a [Point],
+    next: usize,
+}
+
+impl Iterator for ClosedRing<'_> {
+    type Item = Point;
+
+    #[inline]
+    fn next(&mut self) -> Option<Point> {
+        let at = self.next;
+        let is_end = at == self.points.len();
+        let point = self.points.get(if is_end { 0 } else { at });
+        self.next += 1;
+        point.copied().filter(|_| at <= self.points.len())
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = (self.points.len() + 1).saturating_sub(self.next);
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for ClosedRing<'_> {}

@@ -61,10 +61,6 @@ fn put_attribute(
     let info = &feature.info;
     match attribute {
         Attribute::Type => text.push_str(feature.kind.name()),
-        Attribute::Id => put_number(text, feature.id),
-        Attribute::Version => put_number(text, info.version.unwrap_or(0).into()),
-        Attribute::Changeset => put_number(text, info.changeset.unwrap_or(0)),
-        Attribute::Uid => put_number(text, info.uid.unwrap_or(0).into()),
         Attribute::User => put_escaped(text, info.user.unwrap_or("")),
         Attribute::Timestamp => match info.timestamp {
             Some(timestamp) => times.put(text, timestamp),
@@ -83,6 +79,7 @@ fn put_attribute(
                 text.push('}');
             }
         },
+        _ => put_number(text, feature.number(attribute)),
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn put_wkb(out: &mut Vec<u8>, geometry: &Geometry<'_>, srid: Option<u
                 put_head(out, POLYGON, srid);
                 put_count(out, 1 + polygon.holes.len());
                 for ring in closed_rings(polygon) {
-                    put_count(out, ring.clone().count());
+                    put_count(out, ring.len());
                     ring.for_each(|point| put_point(out, point));
                 }
             }

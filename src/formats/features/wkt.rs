@@ -45,15 +45,9 @@ pub(super) fn put_line(
 }
 
 fn put_attribute(text: &mut TextBuffer, feature: &Feature<'_>, attribute: Attribute) {
-    let info = &feature.info;
     match attribute {
         Attribute::Type => text.push_str(feature.kind.name()),
-        Attribute::Id => put_number(text, feature.id),
-        Attribute::Version => put_number(text, info.version.unwrap_or(0).into()),
-        Attribute::Changeset => put_number(text, info.changeset.unwrap_or(0)),
-        Attribute::Uid => put_number(text, info.uid.unwrap_or(0).into()),
-        Attribute::User => text.push_str(info.user.unwrap_or("")),
-        Attribute::Timestamp => put_number(text, info.timestamp.unwrap_or(0)),
+        Attribute::User => text.push_str(feature.info.user.unwrap_or("")),
         Attribute::WayNodes => {
             let nodes = feature.way_nodes.unwrap_or_default();
             for (index, node) in nodes.iter().enumerate() {
@@ -63,6 +57,7 @@ fn put_attribute(text: &mut TextBuffer, feature: &Feature<'_>, attribute: Attrib
                 put_number(text, *node);
             }
         }
+        _ => put_number(text, feature.number(attribute)),
     }
 }
 
