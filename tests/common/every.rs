@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 /// Commands that read all of `{in}`, or all objects of a kind. `{other}` is a valid file with some of the same ids,
 /// `{day}` a change file, `{out}` the output.
-pub const READERS: [&str; 24] = [
+pub const READERS: [&str; 26] = [
     "cat -c version {in} -o {out}",
     "cat -f opl {in} -o {out}",
     "sort {in} {other} -o {out}",
@@ -17,6 +17,8 @@ pub const READERS: [&str; 24] = [
     "derive-changes {in} {other} -o {out}",
     "add-locations-to-ways -i sparse {in} -o {out}",
     "add-locations-to-ways -n -i external {in} -o {out}",
+    "export -f text -n {in} -o {out}",
+    "export -f geojson -i external -u counter {in} -o {out}",
     "renumber {in} -o {out}",
     "degrade --unsort {in} -o {out}",
     "repack -n 10 {in} -o {out}",

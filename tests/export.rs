@@ -1,0 +1,576 @@
+//! `export`: features as osmium writes them, problems with their places, and what must not be left behind.
+
+use crate::common::craft::{Shape, block, plain_file};
+use crate::common::oracle::{osmium, real_files, shared_data};
+use crate::common::{Arg, Kind, is_long, node, relation, run_fail, run_ok, way, world};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A file in `tests/fixtures`.
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures")
+        .join(name)
+}
+
+/// Standard output of a run of `export`, as lines.
+fn exported(args: &[Arg]) -> Vec<String> {
+    let mut all: Vec<Arg> = vec![&"export"];
+    all.extend(args);
+    lines(&run_ok(&all).stdout)
+}
+
+fn lines(text: &[u8]) -> Vec<String> {
+    let text = String::from_utf8(text.to_vec()).unwrap();
+    text.lines().map(str::to_owned).collect()
+}
+
+/// Standard error of a run of `export` to nowhere, as lines.
+fn complaints(args: &[Arg]) -> Vec<String> {
+    let mut all: Vec<Arg> = vec![&"export", &"-f", &"text", &"-o", &"/dev/null"];
+    all.extend(args);
+    lines(&run_ok(&all).stderr)
+}
+
+/// A configuration file.
+fn config(dir: &Path, text: &str) -> PathBuf {
+    let path = dir.join(format!("{}.json", text.len()));
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// The rules of osmium: each closed way is a line and an area.
+const BOTH: &str = r#"{"linear_tags": true, "area_tags": true}"#;
+
+/// A configuration with all kinds of rules.
+const CONFIG: &str = r#"{
+    "attributes": {"type": "osm_type", "id": true, "user": false},
+    "linear_tags": ["highway", "barrier", "natural=coastline"],
+    "area_tags": ["building", "landuse", "leisure=*a*", "natural!=coastline", "k=closed*"],
+    "exclude_tags": ["source*", "note", "addr:*=1,2"]
+}"#;
+
+/// A line of osmium, with the number of digits that a coordinate has: its JSON library writes about one in sixty numbers
+/// with 17 digits, such as 7.4209117000000008, which is the same floating-point number as 7.4209117.
+fn with_short_numbers(line: &str) -> String {
+    let Some((head, properties)) = line.split_once("\"properties\"") else {
+        return line.to_owned();
+    };
+    let is_digit = |char: char| char.is_ascii_digit() || char == '.' || char == '-';
+    let mut out = String::new();
+    let mut rest = head;
+    while let Some(start) = rest.find(is_digit) {
+        let (before, number) = rest.split_at(start);
+        let end = number.find(|char| !is_digit(char)).unwrap_or(number.len());
+        let (number, behind) = number.split_at(end);
+        out.push_str(before);
+        match number.len() > 15 {
+            true => out.push_str(&format!(
+                "{:?}",
+                number.parse::<f64>().unwrap().mul_add(1e7, 0.0).round() / 1e7
+            )),
+            false => out.push_str(number),
+        }
+        rest = behind;
+    }
+    format!("{out}{rest}\"properties\"{properties}")
+}
+
+/// Differences of the bytes for which `reference/osmium-parity.md` gives the reason.
+fn as_pbfhogg_writes(line: &str, format: &str) -> String {
+    match format {
+        "geojson" | "geojsonseq" => with_short_numbers(line),
+        // A table cannot hold the empty string as a time.
+        "pg" => line.replace("\t\t{", "\t\\N\t{"),
+        // There is no comma behind the nodes of a way.
+        _ => match line.split_once("@way_nodes=") {
+            Some((head, rest)) => {
+                let end =
+                    rest.find(|char: char| !char.is_ascii_digit() && char != '/' && char != '-');
+                let (nodes, tags) = rest.split_at(end.unwrap_or(rest.len()));
+                let comma = if tags.is_empty() { "" } else { "," };
+                format!("{head}@way_nodes={nodes}{comma}{tags}")
+            }
+            None => line.to_owned(),
+        },
+    }
+}
+
+#[test]
+fn features_have_the_bytes_that_osmium_writes() {
+    if !osmium() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (config, both) = (config(dir.path(), CONFIG), config(dir.path(), BOTH));
+    let (config, both) = (config.to_str().unwrap(), both.to_str().unwrap());
+    let all = "type,id,version,changeset,timestamp,uid,user";
+    let option_lists: Vec<Vec<&str>> = vec![
+        vec!["-c", both],
+        vec!["-c", both, "-u", "type_id", "-a", all, "-n"],
+        vec![
+            "-c",
+            both,
+            "-a",
+            "way_nodes,id",
+            "--geometry-types=linestring,point",
+        ],
+        vec!["-c", config, "-u", "type_id"],
+    ];
+    let mut inputs: Vec<PathBuf> = real_files();
+    inputs.retain(|path| !path.to_string_lossy().ends_with(".osh.pbf"));
+    inputs.push(fixture("export.opl"));
+    let sorted = dir.path().join("sorted.osm.pbf");
+    for input in inputs {
+        run_ok(&[&"sort", &"-O", &input, &"-o", &sorted]);
+        for format in ["geojsonseq", "geojson", "text", "pg"] {
+            // Formats and options do not depend on one another: short runs take few pairs.
+            let is_all = is_long() || input.ends_with("export.opl");
+            let count = if is_all || format == "geojsonseq" {
+                4
+            } else {
+                1
+            };
+            for options in option_lists.iter().rev().take(count) {
+                let name = format!("{} {format} {options:?}", input.display());
+                let mut args: Vec<Arg> = vec![&sorted, &"-f", &format];
+                args.extend(options.iter().map(|option| option as Arg));
+                let mut ours = exported(&args);
+                // Locations in ways are used only if the index is `none`.
+                let index = if name.contains("loc_on_ways") {
+                    "none"
+                } else {
+                    "flex_mem"
+                };
+                let done = Command::new("osmium")
+                    .args(["export", "-i", index, "-f", format])
+                    .args(options.iter())
+                    .arg(&sorted)
+                    .output()
+                    .unwrap();
+                assert!(done.status.success(), "{name}");
+                let theirs = lines(&done.stdout);
+                let mut theirs: Vec<String> = theirs
+                    .iter()
+                    .map(|line| as_pbfhogg_writes(line, format))
+                    .collect();
+                for list in [&mut ours, &mut theirs] {
+                    // The comma is missing behind the last feature, which is another one.
+                    list.iter_mut().for_each(|line| {
+                        if format == "geojson" && line.ends_with('}') && !line.starts_with(']') {
+                            line.push(',');
+                        }
+                    });
+                    list.sort_unstable();
+                }
+                let first = ours
+                    .iter()
+                    .zip(&theirs)
+                    .find(|(ours, theirs)| ours != theirs);
+                assert_eq!(first, None, "{name}");
+                assert_eq!(ours.len(), theirs.len(), "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_problem_names_the_object_and_the_place() {
+    let input = fixture("export.opl");
+    assert_eq!(
+        complaints(&[&input, &"-e"]),
+        [
+            "node 6: it has no location on the earth",
+            "way 20: it has no nodes",
+            "way 21: it has only one node",
+            "way 23: all its nodes have the same location",
+            "way 31: its node 99 is not in the file, or has no location",
+            "way 32: its node 6 is not in the file, or has no location",
+            "way 38: all its nodes have the same location",
+            "relation 3: a ring does not close: way 22 ends at node 7, and no other way goes on",
+            "relation 3: a ring does not close: way 22 ends at node 8, and no other way goes on",
+            "relation 4: incomplete: its member way 999 is not in the file",
+            "relation 5: it has no member ways",
+            "relation 8: incomplete: node 99 of its member way 31 is not in the file, or has no location",
+            "relation 10: it has no member ways",
+            "relation 11: way 39 crosses itself at 1.05,1.05",
+            "relation 13: its segments enclose no area",
+        ]
+    );
+    let dir = tempfile::tempdir().unwrap();
+    let both = config(dir.path(), BOTH);
+    let warnings = complaints(&[&input, &"--show-warnings", &"-c", &both]);
+    assert_eq!(
+        warnings,
+        [
+            "way 33: it goes over a segment at node 7 twice",
+            "relation 9: way 30 has the wrong role: see node 7",
+            "relation 12: way 30 is a member several times",
+            "relation 13: ways 30 and 25 share a segment at node 7",
+            "relation 13: ways 30 and 25 share a segment at node 7",
+            "relation 13: ways 30 and 25 share a segment at node 8",
+        ]
+    );
+    let error = run_fail(&[&"export", &input, &"-E", &"-f", &"text"]);
+    assert!(
+        error.contains("node 6: it has no location on the earth"),
+        "{error}"
+    );
+    let summary = summary(&[&input]);
+    assert_eq!(
+        summary["errors"],
+        json!({"crossing": 1, "missing_node": 2, "no_area": 1, "no_location": 1, "no_ways": 2,
+            "one_location": 2, "open_ring": 2, "too_few_nodes": 2})
+    );
+    assert_eq!(summary["incomplete"], 2);
+}
+
+/// The summary of an export to nowhere.
+fn summary(args: &[Arg]) -> Value {
+    let mut all: Vec<Arg> = vec![&"export", &"-f", &"text", &"-o", &"/dev/null", &"--json"];
+    all.extend(args);
+    serde_json::from_slice(&run_ok(&all).stderr).unwrap()
+}
+
+#[test]
+fn a_closed_way_is_a_line_or_an_area_by_its_tags() {
+    let corners = [(1, 0, 0), (2, 0, 10), (3, 10, 10)];
+    let mut objects: Vec<_> = corners.map(|(id, lat, lon)| node(id, lat, lon, &[])).into();
+    let cases = [
+        ("building", "yes", 'a'),
+        ("building", "no", 'w'),
+        ("highway", "residential", 'w'),
+        ("highway", "services", 'a'),
+        ("natural", "water", 'a'),
+        ("natural", "coastline", 'w'),
+        ("natural", "tree_row", 'w'),
+        ("barrier", "hedge", 'a'),
+        ("barrier", "fence", 'w'),
+        ("waterway", "river", 'w'),
+        ("waterway", "dock", 'a'),
+        ("man_made", "pipeline", 'w'),
+        ("man_made", "bridge", 'a'),
+        ("aeroway", "taxiway", 'w'),
+        ("aeroway", "apron", 'a'),
+        ("power", "line", 'w'),
+        ("power", "plant", 'a'),
+        ("railway", "rail", 'w'),
+        ("railway", "station", 'a'),
+        ("indoor", "room", 'a'),
+        ("area", "yes", 'a'),
+        ("area", "no", 'w'),
+        ("name", "x", 'w'),
+    ];
+    for (id, (key, value, _)) in (1..).zip(cases) {
+        objects.push(way(id, &[1, 2, 3, 1], &[(key, value)]));
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let input = dir.path().join("in.osm.pbf");
+    std::fs::write(&input, plain_file(&[block(&objects, &Shape::USUAL)])).unwrap();
+    let found = exported(&[&input, &"-f", &"text", &"-u", &"type_id"]);
+    let expected = (1..).zip(cases).map(|(id, (_, _, letter))| match letter {
+        'a' => format!("a{}", 2 * id),
+        _ => format!("w{id}"),
+    });
+    let found: Vec<_> = found
+        .iter()
+        .map(|line| line.split(' ').next().unwrap())
+        .collect();
+    assert_eq!(found, expected.collect::<Vec<_>>());
+    // The printed configuration says the same.
+    let printed = String::from_utf8(run_ok(&[&"export", &"-C"]).stdout).unwrap();
+    let printed = config(dir.path(), &printed);
+    assert_eq!(
+        exported(&[&input, &"-f", &"text", &"-c", &printed]),
+        exported(&[&input, &"-f", &"text"])
+    );
+}
+
+#[test]
+fn the_bytes_do_not_depend_on_threads_index_and_locations_in_ways() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = world(dir.path(), "60000");
+    let mut inputs = vec![input.clone()];
+    for (name, options) in [("located", vec!["-n"]), ("needed", vec![])] {
+        let located = dir.path().join(format!("{name}.osm.pbf"));
+        let mut args: Vec<Arg> = vec![&"add-locations-to-ways", &input, &"-o", &located];
+        args.extend(options.iter().map(|option| option as Arg));
+        run_ok(&args);
+        inputs.push(located);
+    }
+    let unsorted = dir.path().join("unsorted.osm.pbf");
+    run_ok(&[&"degrade", &"--unsort", &input, &"-o", &unsorted]);
+    let plain = exported(&[&input, &"-f", &"geojsonseq", &"-u", &"counter"]);
+    assert!(plain.len() > 1000, "{}", plain.len());
+    for input in &inputs {
+        for jobs in ["1", "3"] {
+            for index in ["dense", "sparse", "external"] {
+                let args: [Arg; 9] = [
+                    input,
+                    &"-f",
+                    &"geojsonseq",
+                    &"-u",
+                    &"counter",
+                    &"-j",
+                    &jobs,
+                    &"-i",
+                    &index,
+                ];
+                assert!(
+                    exported(&args) == plain,
+                    "{} {jobs} {index}",
+                    input.display()
+                );
+            }
+        }
+    }
+    let sorted = |mut lines: Vec<String>| {
+        lines.sort_unstable();
+        lines
+    };
+    let form: [Arg; 4] = [&"-f", &"text", &"-u", &"type_id"];
+    let of = |input: &PathBuf| {
+        let mut args: Vec<Arg> = vec![input];
+        args.extend(form);
+        sorted(exported(&args))
+    };
+    assert!(of(&unsorted) == of(&input));
+    let summary = summary(&[&inputs[1]]);
+    assert_eq!(summary["index_type"], Value::Null);
+    assert_eq!(summary["features"], plain.len());
+}
+
+#[test]
+fn a_filter_selects_before_features_are_made() {
+    let Some(input) = shared_data("monaco.osm.pbf") else {
+        return;
+    };
+    let all = exported(&[&input, &"-f", &"text"]);
+    for (filters, has) in [
+        (vec!["w/highway"], "LINESTRING"),
+        (vec!["n/amenity=bar,cafe", "n/shop"], "POINT"),
+        (vec!["a/building"], "MULTIPOLYGON"),
+        (vec!["r/boundary=administrative"], "MULTIPOLYGON"),
+    ] {
+        let mut args: Vec<Arg> = vec![&input, &"-f", &"text"];
+        for filter in &filters {
+            args.extend([&"--filter" as Arg, filter]);
+        }
+        let found = exported(&args);
+        let mut keys = filters.iter().map(|filter| {
+            let (_, expression) = filter.split_once('/').unwrap();
+            expression.split('=').next().unwrap()
+        });
+        assert!(!found.is_empty() && found.len() < all.len(), "{filters:?}");
+        let mut expected = all.iter().filter(|line| {
+            let (geometry, tags) = line.split_once(") ").unwrap();
+            geometry.starts_with(has)
+                && keys.clone().any(|key| {
+                    tags.split(',')
+                        .any(|tag| tag.split('=').next() == Some(key))
+                })
+        });
+        assert!(found.iter().all(|line| all.contains(line)), "{filters:?}");
+        assert!(
+            found.iter().any(|line| line.starts_with(has)),
+            "{filters:?}"
+        );
+        assert!(expected.next().is_some(), "{filters:?} {:?}", keys.next());
+    }
+}
+
+#[test]
+fn an_incomplete_relation_keeps_the_rings_that_close() {
+    let corners = [
+        (1, 0, 0),
+        (2, 0, 90),
+        (3, 90, 90),
+        (4, 10, 10),
+        (5, 10, 20),
+        (6, 20, 20),
+    ];
+    let mut objects: Vec<_> = corners.map(|(id, lat, lon)| node(id, lat, lon, &[])).into();
+    objects.push(way(1, &[1, 2, 3, 1], &[]));
+    objects.push(way(2, &[4, 5], &[]));
+    let members = [
+        (Kind::Way, 1, "outer"),
+        (Kind::Way, 2, "inner"),
+        (Kind::Way, 3, "inner"),
+    ];
+    objects.push(relation(
+        7,
+        &members,
+        &[("type", "boundary"), ("name", "x")],
+    ));
+    objects.push(relation(
+        8,
+        &members[1..],
+        &[("type", "boundary"), ("name", "x")],
+    ));
+    let dir = tempfile::tempdir().unwrap();
+    let input = dir.path().join("in.osm.pbf");
+    std::fs::write(&input, plain_file(&[block(&objects, &Shape::USUAL)])).unwrap();
+    assert_eq!(exported(&[&input, &"-f", &"text"]), [""; 0]);
+    assert_eq!(
+        exported(&[&input, &"-f", &"text", &"--incomplete", &"keep"]),
+        ["MULTIPOLYGON(((0 0,0.000009 0,0.000009 0.000009,0 0))) name=x"]
+    );
+    let summary = summary(&[&input, &"--incomplete", &"keep"]);
+    assert_eq!(
+        (&summary["areas"], &summary["incomplete"]),
+        (&json!(1), &json!(2))
+    );
+    assert_eq!(summary["errors"], json!({}));
+    assert_eq!(summary["bbox"], json!([0.0, 0.0, 0.000009, 0.000009]));
+    assert_eq!(summary["square_degrees"], json!(0.000009 * 0.000009 / 2.0));
+}
+
+#[test]
+fn formats_are_told_by_the_name_of_the_output() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = fixture("export.opl");
+    let write = |name: &str| {
+        let path = dir.path().join(name);
+        run_ok(&[&"export", &input, &"-o", &path]);
+        std::fs::read(&path).unwrap()
+    };
+    let collection: Value = serde_json::from_slice(&write("a.geojson")).unwrap();
+    let features = collection["features"].as_array().unwrap();
+    assert_eq!(collection["type"], "FeatureCollection");
+    assert_eq!(features.len(), 25);
+    assert!(write("a.json") == write("b.geojson"));
+    let sequence = write("a.geojsonseq");
+    assert!(sequence.starts_with(b"\x1e{") && sequence.ends_with(b"}\n"));
+    let without: Vec<u8> = sequence
+        .iter()
+        .copied()
+        .filter(|byte| *byte != 0x1e)
+        .collect();
+    assert!(write("a.geojsonl") == without);
+    for (line, feature) in lines(&without).iter().zip(features) {
+        assert_eq!(serde_json::from_str::<Value>(line).unwrap(), *feature);
+    }
+    for (name, program) in [
+        ("a.pg.gz", "gzip"),
+        ("a.pg.bz2", "bzip2"),
+        ("a.pg.zst", "zstd"),
+    ] {
+        write(name);
+        let unpacked = Command::new(program)
+            .arg("-dc")
+            .arg(dir.path().join(name))
+            .output()
+            .unwrap();
+        assert!(unpacked.stdout == write(&format!("{name}.pg")), "{name}");
+    }
+    for (bad, cause) in [
+        (vec!["-o", "x.shp"], "does not show the format"),
+        (vec!["-f", "shp"], "expected geojson"),
+        (
+            vec!["-f", "geojson", "-x", "colour=red"],
+            "is not an option of a format",
+        ),
+        (
+            vec!["-f", "pg", "-x", "tags_type=xml"],
+            "expected jsonb or hstore",
+        ),
+        (vec!["-a", "colour"], "expected type, id"),
+        (vec!["-u", "name"], "expected counter or type_id"),
+        (
+            vec!["--geometry-types", "point,dot"],
+            "expected point, linestring or polygon",
+        ),
+        (vec!["--filter", "="], "is not an expression"),
+        (vec!["-i", "file"], "or none"),
+    ] {
+        let mut args: Vec<Arg> = vec![&"export", &input];
+        args.extend(bad.iter().map(|word| word as Arg));
+        let error = run_fail(&args);
+        assert!(
+            error.contains(cause) && error.lines().count() == 1,
+            "{bad:?}: {error}"
+        );
+    }
+}
+
+#[test]
+fn a_bad_configuration_is_one_line_and_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = dir.path().join("out.geojson");
+    for (text, cause) in [
+        ("", "EOF while parsing"),
+        ("[]", "a configuration is a JSON object"),
+        (r#"{"attributes": 5}"#, "\"attributes\" is not an object"),
+        (
+            r#"{"format_options": []}"#,
+            "\"format_options\" is not an object",
+        ),
+        (
+            r#"{"area_tags": 5}"#,
+            "\"area_tags\" is not true, false, null or an array",
+        ),
+        (
+            r#"{"linear_tags": ["a", 5]}"#,
+            "\"linear_tags\": 5 is not a string",
+        ),
+        (
+            r#"{"linear_tags": ["=a"]}"#,
+            "\"linear_tags\": '=a' is not an expression",
+        ),
+        (r#"{"exclude_tags": 5}"#, "\"exclude_tags\" is not an array"),
+        (
+            r#"{"exclude_tags": ["a"], "include_tags": ["b"]}"#,
+            "only one of \"include_tags\" and \"exclude_tags\"",
+        ),
+    ] {
+        let config = config(dir.path(), text);
+        let error = run_fail(&[
+            &"export",
+            &fixture("export.opl"),
+            &"-c",
+            &config,
+            &"-o",
+            &output,
+        ]);
+        assert!(
+            error.contains(cause) && error.lines().count() == 1,
+            "{text}: {error}"
+        );
+        assert!(error.contains(&config.display().to_string()), "{error}");
+        std::fs::remove_file(config).unwrap();
+    }
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_full_disk_and_a_history_leave_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = world(dir.path(), "200000");
+    let output = dir.path().join("out.geojson");
+    let count = || std::fs::read_dir(dir.path()).unwrap().count();
+    let before = count();
+    // A limit on the file size simulates a full disk.
+    let script = format!(
+        "trap '' XFSZ; ulimit -f 200; exec {} export {} -o {}",
+        env!("CARGO_BIN_EXE_pbfhogg"),
+        input.display(),
+        output.display()
+    );
+    let done = Command::new("bash").args(["-c", &script]).output().unwrap();
+    let error = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(2), "{error}");
+    assert!(
+        error.contains("cannot write") && error.lines().count() == 1,
+        "{error}"
+    );
+    assert_eq!(count(), before);
+    if let Some(history) = shared_data("deleted_nodes.osh.pbf") {
+        let error = run_fail(&[&"export", &history, &"-o", &output]);
+        assert!(
+            error.contains("history") && error.lines().count() == 1,
+            "{error}"
+        );
+    }
+    assert_eq!(count(), before);
+}
