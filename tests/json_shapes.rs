@@ -28,6 +28,11 @@ fn fields(value: &Value, names: &mut Vec<String>) {
     }
 }
 
+/// A file with errors, incomplete relations, and mistakes that have no effect.
+fn awkward() -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/export.opl")
+}
+
 #[test]
 fn reports_have_the_fields_that_the_reference_names() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -39,7 +44,7 @@ fn reports_have_the_fields_that_the_reference_names() {
         let tail: [Arg; 4] = [&"--json", &"-O", &"-o", &output];
         ask(&[args, &tail[..]].concat()).json()
     };
-    let reports: [(&str, Value); 10] = [
+    let reports: [(&str, Value); 11] = [
         ("A written file", written(&[&"cat", &input])),
         ("A written file", written(&[&"sort", &input])),
         ("A written file", written(&[&"repack", &input])),
@@ -52,6 +57,10 @@ fn reports_have_the_fields_that_the_reference_names() {
             written(&[&"extract", &"-b", &"0,0,1,1", &input]),
         ),
         ("A written file", written(&[&"apply-changes", &input, &day])),
+        (
+            "`export`",
+            written(&[&"export", &"-f", &"text", &awkward()]),
+        ),
         ("`inspect`", ask(&[&"inspect", &"--json", &input]).json()),
         ("`check`", ask(&[&"check", &"-r", &"--json", &input]).json()),
         ("`diff`", ask(&[&"diff", &"--json", &input, &input]).json()),

@@ -132,7 +132,9 @@ pub fn run(args: &Args) -> Result<Answer> {
     let ctx = args.run.context();
     let config = match &args.config {
         Some(path) => {
-            let config = export::read_config(path, default_rules())?;
+            let config = export::read_config(path, default_rules());
+            // As on the command line, a mistake is wrong usage.
+            let config = config.map_err(|error| anyhow!("{error}"))?;
             for warning in &config.warnings {
                 ctx.warn(format!("{}: {warning}", path.display()));
             }
