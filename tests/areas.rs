@@ -1,10 +1,14 @@
-//! Areas of real files, compared with those that osmium exports.
+//! Areas of real files, compared with those that osmium exports; and of random relations, with those of a plain
+//! assembler.
 
+use crate::common::areas::{
+    Polygons, Refusal, Spot, assemble_slowly, doubled_area, even_odd_area, segments_of,
+};
 use crate::common::oracle::{osmium, real_files};
 use crate::common::{Kind, Object, decode, run_ok};
-use pbfhogg::area::{AreaNode, AreaWay, OpenRings, Role, assemble};
+use pbfhogg::area::{AreaNode, AreaWay, OpenRings, ProblemKind, Role, assemble};
 use pbfhogg::geometry::Point;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::process::Command;
 
@@ -157,4 +161,180 @@ fn areas_of_real_files_are_those_of_osmium_ring_by_ring() {
         assert!(more.is_empty(), "{name}: {more:?} are no areas for osmium");
         println!("{name}: {} areas", ours.len());
     }
+}
+
+/// A random number generator (SplitMix64), so that failures repeat.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) % limit as u64) as usize
+    }
+
+    fn spot(&mut self, size: usize) -> Spot {
+        (self.below(size) as i64, self.below(size) as i64)
+    }
+}
+
+/// The side of the square that random relations lie in.
+const SIDE: usize = 12;
+
+/// A closed ring of a random shape: a box, a triangle, a diamond, or any polygon. It may lie inside the box `around`, or
+/// begin at one of the points `known`.
+fn random_ring(random: &mut Random, around: Option<[Spot; 2]>, known: &[Spot]) -> Vec<Spot> {
+    let (mut a, mut b) = (random.spot(SIDE), random.spot(SIDE));
+    if let Some([low, high]) = around
+        && random.below(2) == 0
+    {
+        let mut within =
+            |low: i64, high: i64| low + 1 + random.below((high - low - 1).max(1) as usize) as i64;
+        (a.0, b.0) = (within(low.0, high.0), within(low.0, high.0));
+        (a.1, b.1) = (within(low.1, high.1), within(low.1, high.1));
+    }
+    if !known.is_empty() && random.below(3) == 0 {
+        a = known[random.below(known.len())];
+    }
+    if known.is_empty() && random.below(2) == 0 {
+        // A large box, in which others have room.
+        let far = SIDE as i64 - 1;
+        return vec![(0, 0), (far, 0), (far, far), (0, far), (0, 0)];
+    }
+    let mut ring = match random.below(5) {
+        0 | 1 => vec![a, (b.0, a.1), b, (a.0, b.1)],
+        2 => vec![a, b, random.spot(SIDE)],
+        3 => {
+            let reach = 1 + random.below(3) as i64;
+            vec![
+                a,
+                (a.0 + reach, a.1 - reach),
+                (a.0 + 2 * reach, a.1),
+                (a.0 + reach, a.1 + reach),
+            ]
+        }
+        _ => (0..3 + random.below(4))
+            .map(|_| random.spot(SIDE))
+            .collect(),
+    };
+    ring.push(ring[0]);
+    ring
+}
+
+/// The ways of a random relation: rings that are apart, nested, touch, cross, or share segments, cut into ways, some of
+/// which are turned around, left out, or come twice.
+fn random_relation(random: &mut Random) -> Vec<Vec<Spot>> {
+    let (mut ways, mut known, mut around) = (Vec::new(), Vec::new(), None);
+    for _ in 0..1 + random.below(4) {
+        let ring = random_ring(random, around, &known);
+        known.extend(&ring);
+        let xs = ring.iter().map(|spot| spot.0);
+        let ys = ring.iter().map(|spot| spot.1);
+        let low = (xs.clone().min().unwrap(), ys.clone().min().unwrap());
+        around = Some([low, (xs.max().unwrap(), ys.max().unwrap())]);
+        let mut start = 0;
+        while start + 1 < ring.len() {
+            let end = (start + 1 + random.below(ring.len())).min(ring.len() - 1);
+            ways.push(ring[start..=end].to_vec());
+            start = end;
+        }
+    }
+    for _ in 0..ways.len() {
+        let at = random.below(ways.len());
+        match random.below(30) {
+            0 => {
+                ways.remove(at);
+                if ways.is_empty() {
+                    return ways;
+                }
+            }
+            1 => ways.push(ways[at].clone()),
+            2..16 => ways[at].reverse(),
+            _ => {}
+        }
+    }
+    ways
+}
+
+/// The area of ways, in the form of the plain assembler.
+fn assembled_ways(ways: &[Vec<Spot>]) -> Result<Polygons, Vec<ProblemKind>> {
+    let nodes: Vec<Vec<AreaNode>> = ways
+        .iter()
+        .map(|way| {
+            let node = |&(x, y): &Spot| AreaNode {
+                id: 100 * x + y,
+                point: Point {
+                    lon_e7: x as i32,
+                    lat_e7: y as i32,
+                },
+            };
+            way.iter().map(node).collect()
+        })
+        .collect();
+    let ways = (1..).zip(&nodes).map(|(id, nodes)| AreaWay {
+        id,
+        role: Role::Other,
+        nodes,
+    });
+    let assembly = assemble(&ways.collect::<Vec<_>>(), OpenRings::Refuse);
+    if !assembly.is_valid() {
+        let kinds = assembly.problems.iter().map(|problem| problem.kind);
+        return Err(kinds.filter(|kind| kind.is_error()).collect());
+    }
+    let ring = |ring: &Vec<Point>| -> Vec<Spot> {
+        let points = ring.iter();
+        points
+            .map(|point| (point.lon_e7.into(), point.lat_e7.into()))
+            .collect()
+    };
+    let polygons = assembly.polygons.iter().map(|polygon| {
+        let mut rings: Vec<_> = [&polygon.outer]
+            .into_iter()
+            .chain(&polygon.holes)
+            .map(ring)
+            .collect();
+        rings[1..].sort_unstable();
+        rings
+    });
+    let mut polygons: Polygons = polygons.collect();
+    polygons.sort_unstable();
+    Ok(polygons)
+}
+
+#[test]
+fn random_relations_are_what_a_plain_assembler_makes_of_them() {
+    let mut random = Random(5);
+    let (mut valid, mut with_holes, mut touching) = (0, 0, 0);
+    for round in 0..100_000 {
+        let ways = random_relation(&mut random);
+        let (found, expected) = (assembled_ways(&ways), assemble_slowly(&ways));
+        match (&found, &expected) {
+            (Ok(found), Ok(expected)) => {
+                assert_eq!(found, expected, "{round}: {ways:?}");
+                let segments = segments_of(&ways);
+                let area: i64 = found.iter().flatten().map(|ring| doubled_area(ring)).sum();
+                let even_odd = even_odd_area(&segments);
+                assert!((area as f64 - even_odd).abs() < 1e-6, "{round}: {ways:?}");
+                valid += 1;
+                with_holes += usize::from(found.iter().any(|polygon| polygon.len() > 1));
+                let ends = found.iter().flatten().flatten().count();
+                let distinct: BTreeSet<_> = found.iter().flatten().flatten().collect();
+                touching += usize::from(distinct.len() < ends);
+            }
+            (Err(kinds), Err(refusal)) => {
+                let expected: &[ProblemKind] = match refusal {
+                    Refusal::Crossing => &[ProblemKind::Crossing, ProblemKind::Overlap],
+                    Refusal::Open => &[ProblemKind::OpenRing],
+                    Refusal::Empty => &[ProblemKind::NoArea],
+                };
+                let has = kinds.iter().any(|kind| expected.contains(kind));
+                assert!(has, "{round}: {kinds:?} {refusal:?} {ways:?}");
+            }
+            _ => panic!("{round}: {found:?} {expected:?} {ways:?}"),
+        }
+    }
+    println!("{valid} valid, {with_holes} with holes, {touching} with rings that touch");
+    assert!(valid > 20_000 && with_holes > 1_000 && touching > 1_000);
 }

@@ -1,6 +1,7 @@
 //! Code that tests share: an independent decoder and encoder, oracles, and functions that run the program.
 
 pub mod answers;
+pub mod areas;
 pub mod bad_files;
 pub mod comparison;
 pub mod craft;
