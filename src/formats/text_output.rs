@@ -2,16 +2,14 @@
 
 use super::text_encoder::{EncodedText, GzipTrailer, TextCompression, TextEncoder};
 use crate::error::{Error, Result};
-use crate::io::{OpenOutput, Output, OutputTarget, system};
+use crate::io::{OpenOutput, OutputTarget, StreamOutput};
 use bzip2::write::BzEncoder;
-use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
 /// A text file, or standard output.
 pub struct TextOutput {
-    output: Output,
-    file: File,
+    output: StreamOutput,
     compression: TextCompression,
     encoder: TextEncoder,
     tally: GzipTrailer,
@@ -20,12 +18,6 @@ pub struct TextOutput {
     text: String,
     /// Encoded bytes that are not written to the file yet.
     bytes: Vec<u8>,
-    /// The number of bytes written to the file.
-    len: u64,
-    /// Whether the output is a file, and not a stream.
-    is_file: bool,
-    /// The number of bytes that the system was told to write to the disk.
-    written_back: u64,
 }
 
 impl std::fmt::Debug for TextOutput {
@@ -39,8 +31,6 @@ impl std::fmt::Debug for TextOutput {
 
 /// The number of bytes of text per compressed chunk.
 const CHUNK: usize = 1 << 20;
-/// The number of bytes after which the system is told to write them to the disk.
-const WRITEBACK_LEN: u64 = 8 << 20;
 /// The minimum number of bytes per write to the file.
 const WRITE_LEN: usize = 1 << 16;
 
@@ -58,14 +48,8 @@ impl TextOutput {
 
     /// Begins a text in an open output.
     pub(crate) fn in_output(output: OpenOutput, compression: TextCompression) -> Self {
-        let OpenOutput {
-            output,
-            file,
-            is_stream,
-        } = output;
         Self {
-            output,
-            file,
+            output: StreamOutput::new(output),
             compression,
             encoder: TextEncoder::new(compression),
             tally: GzipTrailer::default(),
@@ -73,9 +57,6 @@ impl TextOutput {
                 .then(|| BzEncoder::new(Vec::new(), bzip2::Compression::best())),
             text: String::new(),
             bytes: TextEncoder::head(compression).to_vec(),
-            len: 0,
-            is_file: !is_stream,
-            written_back: 0,
         }
     }
 
@@ -107,7 +88,7 @@ impl TextOutput {
             // Long chunks are written without a copy.
             None if chunk.bytes.len() >= WRITE_LEN => {
                 self.flush()?;
-                return self.write_bytes(&chunk.bytes);
+                return self.output.write(&chunk.bytes);
             }
             None => self.bytes.extend_from_slice(&chunk.bytes),
             Some(bzip2) => {
@@ -134,22 +115,9 @@ impl TextOutput {
 
     fn flush(&mut self) -> Result<()> {
         let bytes = std::mem::take(&mut self.bytes);
-        self.write_bytes(&bytes)?;
+        self.output.write(&bytes)?;
         self.bytes = bytes;
         self.bytes.clear();
-        Ok(())
-    }
-
-    fn write_bytes(&mut self, bytes: &[u8]) -> Result<()> {
-        let written = system::write(&self.file, bytes);
-        written.map_err(|error| failed(self.output.path(), error))?;
-        self.len += bytes.len() as u64;
-        let ready = self.len - self.len % WRITEBACK_LEN;
-        if self.is_file && ready > self.written_back {
-            // Starts to write to the disk, so that the flush at the end has little left to do.
-            system::release(&self.file, self.written_back, ready - self.written_back);
-            self.written_back = ready;
-        }
         Ok(())
     }
 
@@ -157,7 +125,10 @@ impl TextOutput {
     /// length of the file in bytes.
     pub fn finish(mut self) -> Result<u64> {
         self.end_chunk()?;
-        if self.compression == TextCompression::Zstd && self.len == 0 && self.bytes.is_empty() {
+        if self.compression == TextCompression::Zstd
+            && self.output.len() == 0
+            && self.bytes.is_empty()
+        {
             // A file without frames is not valid.
             let chunk = self.encoder.encode(String::new());
             self.put(&chunk.map_err(|error| failed(self.output.path(), error))?)?;
@@ -170,8 +141,7 @@ impl TextOutput {
         let tail = self.tally.tail(self.compression);
         self.bytes.extend_from_slice(&tail);
         self.flush()?;
-        self.output.commit()?;
-        Ok(self.len)
+        self.output.commit()
     }
 }
 

@@ -6,6 +6,7 @@ mod direct;
 mod input;
 mod output;
 mod size_hint;
+mod stream_output;
 pub(crate) mod system;
 mod unfinished;
 
@@ -14,4 +15,5 @@ pub(crate) use input::FIRST_READ;
 pub use input::Input;
 pub use output::{OpenOutput, Output, OutputTarget, ScratchFile};
 pub use size_hint::SizeHint;
+pub(crate) use stream_output::StreamOutput;
 pub use unfinished::abandon_unfinished;

@@ -1,0 +1,70 @@
+//! Outputs that are written from their start to their end.
+
+use super::system;
+use super::{OpenOutput, Output};
+use crate::error::{Error, Result};
+use std::fs::File;
+use std::path::Path;
+
+/// The number of bytes after which the system is told to write them to the disk.
+const WRITEBACK_LEN: u64 = 8 << 20;
+
+/// An output that is written from its start to its end, in large portions.
+#[derive(Debug)]
+pub(crate) struct StreamOutput {
+    output: Output,
+    file: File,
+    is_stream: bool,
+    /// The number of bytes written.
+    len: u64,
+    /// The number of bytes that the system was told to write to the disk.
+    written_back: u64,
+}
+
+impl StreamOutput {
+    /// Begins to write an open output.
+    pub(crate) fn new(output: OpenOutput) -> Self {
+        let OpenOutput {
+            output,
+            file,
+            is_stream,
+        } = output;
+        Self {
+            output,
+            file,
+            is_stream,
+            len: 0,
+            written_back: 0,
+        }
+    }
+
+    /// The path, for messages.
+    pub(crate) fn path(&self) -> &Path {
+        self.output.path()
+    }
+
+    /// The number of bytes written.
+    pub(crate) const fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Appends bytes.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        let written = system::write(&self.file, bytes);
+        written.map_err(|error| Error::io(self.output.path(), "cannot write", error))?;
+        self.len += bytes.len() as u64;
+        let ready = self.len - self.len % WRITEBACK_LEN;
+        if !self.is_stream && ready > self.written_back {
+            // Starts to write to the disk, so that the flush at the end has little left to do.
+            system::release(&self.file, self.written_back, ready - self.written_back);
+            self.written_back = ready;
+        }
+        Ok(())
+    }
+
+    /// Flushes the file to disk and gives it its name. Returns its length in bytes.
+    pub(crate) fn commit(self) -> Result<u64> {
+        self.output.commit()?;
+        Ok(self.len)
+    }
+}
