@@ -1,21 +1,20 @@
 use super::add_locations_to_ways::parse_index_type;
 use super::args::{RunArgs, parse_size, text_target};
 use super::conventions::Conventions;
+use super::export_format::{FormatArgs, statements};
 use super::{Answer, complain, print, show};
 use crate::commands::export::{
-    self, AREA_TAGS, Config, FeatureRules, GeometryTypes, Incomplete, Options, Problem, Severity,
-    Summary,
+    self, AREA_TAGS, Config, ExportFormat, FeatureRules, GeometryTypes, Incomplete, Options,
+    Problem, Severity, Summary,
 };
 use crate::engine::IndexType;
-use crate::formats::{
-    Attribute, FeatureFormat, FeatureOptions, TagColumn, TextCompression, UniqueId,
-};
+use crate::formats::FeatureFormat;
 use crate::osm::ObjectExpression;
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Turn objects into features: GeoJSON, WKT, or tables for PostgreSQL
+/// Turn objects into features: GeoJSON, GeoParquet, WKT, or tables for PostgreSQL
 ///
 /// Nodes become points, ways become lines, and multipolygon and boundary relations become areas. A closed way becomes an
 /// area if its tags mean one (building, landuse, natural=water, area=yes and others; -C prints the list), and else a
@@ -30,6 +29,8 @@ use std::path::{Path, PathBuf};
   pbfhogg export berlin.osm.pbf --filter w/highway --filter r/route=bus -o roads.geojsonseq.gz
   pbfhogg export berlin.osm.pbf -u type_id -a timestamp,version -f geojsonseq | tippecanoe -o berlin.mbtiles
   pbfhogg export berlin.osm.pbf --geometry-types polygon -a type,id -o areas.pg
+  pbfhogg export berlin.osm.pbf -o berlin.parquet --column highway,building
+  pbfhogg export berlin.osm.pbf --partition geometry -o berlin-features
   pbfhogg export berlin.osm.pbf -e -o berlin.geojson 2> errors.txt
   pbfhogg export -C > export.json
 
@@ -39,6 +40,8 @@ Formats:
   text        WKT and tags; -f txt, .txt
   pg          rows for COPY in PostgreSQL with PostGIS; .pg; -v prints the statements
 All of them with .gz, .bz2 or .zst, too.
+  geoparquet  a table with WKB, boxes, tags and metadata in the order of a Hilbert curve, for DuckDB, GeoPandas,
+              Sedona, QGIS; -f parquet, .parquet, .geoparquet
 
 Format options (-x):
   print_record_separator=false   geojsonseq without the character RS before each feature
@@ -59,13 +62,6 @@ pub struct Args {
     /// Types of geometries to write: point, linestring, polygon; several with commas
     #[arg(long, value_name = "TYPES", value_parser = parse_types)]
     geometry_types: Option<GeometryTypes>,
-    /// Attributes to write: type, id, version, changeset, uid, user, timestamp, way_nodes; several with commas
-    #[arg(short, long, value_name = "NAMES", value_delimiter = ',', value_parser = parse_attribute)]
-    attributes: Vec<Attribute>,
-    /// Give each feature an id: counter, or type_id such as n17, w4, a8 (areas: twice the id of the way, twice the id
-    /// of the relation and 1)
-    #[arg(short = 'u', long, value_name = "TYPE", value_parser = parse_unique_id)]
-    add_unique_id: Option<UniqueId>,
     /// Also write features without tags
     #[arg(short = 'n', long)]
     keep_untagged: bool,
@@ -81,9 +77,6 @@ pub struct Args {
     /// Relations of which a part is not in the file: drop them, or keep the rings that close
     #[arg(long, value_name = "HOW", value_parser = parse_incomplete, default_value = "drop")]
     incomplete: Incomplete,
-    /// Set an option of the format; repeatable
-    #[arg(short = 'x', long, value_name = "OPTION[=VALUE]")]
-    format_option: Vec<String>,
     /// Index type for the locations of nodes: auto, dense, sparse, external, or none if ways have them
     #[arg(short, long, value_name = "TYPE", default_value = "auto", value_parser = parse_index)]
     index_type: LocationSource,
@@ -102,14 +95,8 @@ pub struct Args {
     /// Replace the output file if it exists
     #[arg(short = 'O', long, help_heading = "Common options")]
     overwrite: bool,
-    /// Format if the name of the output does not show it: geojson, geojsonseq, text or pg, also with .gz, .bz2 or .zst
-    #[arg(
-        short = 'f',
-        long,
-        value_name = "FORMAT",
-        help_heading = "Common options"
-    )]
-    output_format: Option<String>,
+    #[command(flatten)]
+    format: FormatArgs,
     #[arg(long, hide = true)]
     fsync: bool,
     #[command(flatten)]
@@ -143,10 +130,10 @@ pub fn run(args: &Args) -> Result<Answer> {
         None => Config::new(default_rules()),
     };
     let options = options(args, config)?;
-    if args.run.verbose
-        && let FeatureFormat::Postgres { tags } = options.features.format
+    if let (true, ExportFormat::Text(features)) = (args.run.verbose, &options.format)
+        && let FeatureFormat::Postgres { tags } = features.format
     {
-        complain(&statements(&options.features, tags, options.target.path()));
+        complain(&statements(features, tags, options.target.path()));
     }
     let mut report = |problem: &Problem| match problem.severity() {
         Severity::Error if args.stop_on_error => Err(crate::Error::file(
@@ -175,29 +162,11 @@ fn default_rules() -> FeatureRules {
     }
 }
 
-fn options(args: &Args, mut config: Config) -> Result<Options> {
+fn options(args: &Args, config: Config) -> Result<Options> {
     let path = args.output.as_deref().unwrap_or(Path::new("-"));
-    let (format, compression) = format_of(args.output_format.as_deref(), path)?;
-    let mut features = FeatureOptions::new(format);
-    features.compression = compression;
-    let given = args.format_option.iter().map(|option| {
-        let (name, value) = option.split_once('=').unwrap_or((option, "true"));
-        (name.to_owned(), value.to_owned())
-    });
-    config.format_options.extend(given);
-    for (name, value) in &config.format_options {
-        set_format_option(&mut features.format, name, value)?;
-    }
-    features.attributes = config.attributes;
-    for attribute in &args.attributes {
-        features
-            .attributes
-            .set(*attribute, format!("@{}", attribute.name()));
-    }
-    features.unique_id = args.add_unique_id.unwrap_or_default();
     let target = text_target(path, args.overwrite);
     let input = args.input.clone().unwrap_or_default();
-    let mut options = Options::new(input, target, features);
+    let mut options = Options::new(input, target, args.format.format(path, &config)?);
     options.rules = config.rules;
     options.geometry_types = args.geometry_types.unwrap_or_default();
     options.keep_untagged = args.keep_untagged;
@@ -211,113 +180,6 @@ fn options(args: &Args, mut config: Config) -> Result<Options> {
     options.temp_dir = args.temp_dir.clone();
     options.max_memory = args.max_memory;
     Ok(options)
-}
-
-/// The format and the compression that the user named or, without that, those that the name of the output ends with.
-fn format_of(format: Option<&str>, path: &Path) -> Result<(FeatureFormat, TextCompression)> {
-    const EXPECTED: &str = "geojson, geojsonseq, text or pg, also with .gz, .bz2 or .zst";
-    let is_file = path.as_os_str() != "-";
-    let (text, problem) = match format {
-        Some(format) => (format.to_owned(), format!("{format}: expected {EXPECTED}")),
-        None if is_file => {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let problem = format!(
-                "{}: the name does not show the format: say it with -f ({EXPECTED})",
-                path.display()
-            );
-            (name.into_owned(), problem)
-        }
-        None if Conventions::current().needs_format => {
-            bail!("say the format with --output-format or -f: {EXPECTED}")
-        }
-        None => return Ok((FeatureFormat::GeoJson, TextCompression::None)),
-    };
-    let text = text.to_ascii_lowercase();
-    let compression = TextCompression::of_name(Path::new(&format!("x.{text}")));
-    let name = match compression {
-        TextCompression::None => text.as_str(),
-        _ => text
-            .rsplit_once('.')
-            .map_or(text.as_str(), |(name, _)| name),
-    };
-    let ending = name.rsplit('.').next().unwrap_or_default();
-    let has_name = format.is_some() == (ending == name);
-    match FeatureFormat::of_name(ending).filter(|_| has_name) {
-        Some(format) => Ok((format, compression)),
-        None => Err(anyhow!(problem)),
-    }
-}
-
-fn set_format_option(format: &mut FeatureFormat, name: &str, value: &str) -> Result<()> {
-    match (name, format) {
-        (
-            "print_record_separator",
-            FeatureFormat::GeoJsonSeq {
-                has_record_separator,
-            },
-        ) => {
-            *has_record_separator = match value {
-                "true" | "yes" => true,
-                "false" | "no" => false,
-                _ => bail!("{name}={value}: expected true or false"),
-            };
-        }
-        ("tags_type", FeatureFormat::Postgres { tags }) => {
-            *tags = match value {
-                "json" | "jsonb" => TagColumn::Json,
-                "hstore" => TagColumn::Hstore,
-                _ => bail!("{name}={value}: expected jsonb or hstore"),
-            };
-        }
-        ("print_record_separator" | "tags_type", _) => {}
-        _ if Conventions::current().ignores_unknown_options => {}
-        _ => bail!(
-            "'{name}' is not an option of a format: known are print_record_separator, tags_type"
-        ),
-    }
-    Ok(())
-}
-
-/// The statements that make a table for the rows, and load them.
-fn statements(features: &FeatureOptions, tags: TagColumn, path: &Path) -> String {
-    let mut columns: Vec<(String, &str)> = Vec::new();
-    match features.unique_id {
-        UniqueId::None => {}
-        UniqueId::Counter => columns.push(("id".into(), "BIGINT PRIMARY KEY")),
-        UniqueId::TypeAndId => columns.push(("id".into(), "TEXT PRIMARY KEY")),
-    }
-    columns.push(("geom".into(), "GEOMETRY"));
-    for (attribute, name) in features.attributes.iter() {
-        let name = match name.strip_prefix('@') {
-            Some(plain @ ("type" | "id")) => format!("osm_{plain}"),
-            Some(plain) => plain.to_owned(),
-            None => name.to_owned(),
-        };
-        let column_type = match attribute {
-            Attribute::Type | Attribute::User => "TEXT",
-            Attribute::Id | Attribute::Changeset => "BIGINT",
-            Attribute::Version | Attribute::Uid => "INTEGER",
-            Attribute::Timestamp => "TIMESTAMP (0) WITH TIME ZONE",
-            Attribute::WayNodes => "BIGINT[]",
-        };
-        columns.push((format!("\"{}\"", name.replace('"', "\"\"")), column_type));
-    }
-    columns.push((
-        "tags".into(),
-        match tags {
-            TagColumn::Json => "JSONB",
-            TagColumn::Hstore => "HSTORE",
-        },
-    ));
-    let columns: Vec<String> = columns
-        .iter()
-        .map(|(name, column_type)| format!("    {name} {column_type}"))
-        .collect();
-    format!(
-        "CREATE TABLE osmdata (\n{}\n);\n\\copy osmdata FROM '{}'\n",
-        columns.join(",\n"),
-        path.display()
-    )
 }
 
 fn text(options: &Options, summary: &Summary, are_shown: bool) -> String {
@@ -390,19 +252,6 @@ fn parse_types(text: &str) -> Result<GeometryTypes, String> {
         }
     }
     Ok(types)
-}
-
-fn parse_attribute(text: &str) -> Result<Attribute, String> {
-    let known = Attribute::ALL.map(Attribute::name).join(", ");
-    Attribute::of_name(text).ok_or_else(|| format!("expected {known}"))
-}
-
-fn parse_unique_id(text: &str) -> Result<UniqueId, String> {
-    match text {
-        "counter" => Ok(UniqueId::Counter),
-        "type_id" => Ok(UniqueId::TypeAndId),
-        _ => Err("expected counter or type_id".into()),
-    }
 }
 
 fn parse_incomplete(text: &str) -> Result<Incomplete, String> {

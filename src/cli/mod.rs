@@ -12,6 +12,7 @@ mod degrade;
 mod demo;
 mod diff;
 mod export;
+mod export_format;
 mod extract;
 mod fileinfo;
 mod getid;

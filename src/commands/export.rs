@@ -6,9 +6,13 @@
 
 mod builder;
 mod config;
+mod feature_buffer;
 mod members;
 mod problem;
 mod rules;
+mod sink;
+#[cfg(feature = "parquet")]
+mod tables;
 mod worker;
 
 use crate::area::WayStore;
@@ -18,9 +22,12 @@ use crate::engine::way_locations::{LocateOptions, NodeParts, WayLocations, WayLo
 use crate::error::{Error, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds};
 use crate::formats::FeatureOptions;
-use crate::formats::features::FeatureDocument;
+#[cfg(feature = "parquet")]
+use crate::formats::GeoParquetOptions;
 use crate::index::LocationStore;
-use crate::io::{OpenOutput, OutputTarget};
+#[cfg(feature = "parquet")]
+use crate::index::sort_run;
+use crate::io::OutputTarget;
 use crate::osm::{ObjectExpression, ObjectFilter, ObjectKind};
 use crate::pbf::{BlobEntry, BlobFlags, feature};
 use crate::runtime::{ChunkQueue, Context};
@@ -29,10 +36,12 @@ pub use config::{Config, default_config, read_config};
 pub use problem::{Problem, ProblemCause, Severity};
 pub use rules::{AREA_TAGS, FeatureRules, GeometryTypes, TagRule, WrittenTags};
 use serde::Serialize;
+use sink::FeatureSink;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use worker::{Found, NodeTask, Shared, Task, Worker};
+use worker::{Found, Job, NodeTask, Shared, Task, Worker};
 
 /// The options of `export`.
 #[derive(Debug, Clone)]
@@ -40,10 +49,10 @@ use worker::{Found, NodeTask, Shared, Task, Worker};
 pub struct Options {
     /// The input file; `-` is standard input.
     pub input: PathBuf,
-    /// The output.
+    /// The output: a file, or a directory of partitions.
     pub target: OutputTarget,
-    /// The form of the features.
-    pub features: FeatureOptions,
+    /// The format of the features.
+    pub format: ExportFormat,
     /// The rules that say which closed ways are areas, and which tags are written.
     pub rules: FeatureRules,
     /// The types of geometries that are written.
@@ -66,13 +75,13 @@ pub struct Options {
 }
 
 impl Options {
-    /// Options with the given input, output and form, and defaults otherwise: all objects with tags; closed ways are
+    /// Options with the given input, output and format, and defaults otherwise: all objects with tags; closed ways are
     /// areas or lines by their tags; incomplete relations are left out.
-    pub fn new(input: impl Into<PathBuf>, target: OutputTarget, features: FeatureOptions) -> Self {
+    pub fn new(input: impl Into<PathBuf>, target: OutputTarget, format: ExportFormat) -> Self {
         Self {
             input: input.into(),
             target,
-            features,
+            format,
             rules: FeatureRules::default(),
             geometry_types: GeometryTypes::default(),
             keep_untagged: false,
@@ -97,6 +106,17 @@ setters!(Options {
     temp_dir: Option<PathBuf>,
     max_memory: Option<u64>,
 });
+
+/// The format of features.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum ExportFormat {
+    /// Text, in the order of the input.
+    Text(FeatureOptions),
+    /// GeoParquet, in the order of a Hilbert curve.
+    #[cfg(feature = "parquet")]
+    GeoParquet(GeoParquetOptions),
+}
 
 /// The treatment of incomplete relations: a member way, or a node of one, is not in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -167,7 +187,7 @@ pub fn run<'r>(
     ctx: &Context,
 ) -> Result<Summary> {
     let file = input::open(&options.input, ctx)?;
-    let output = OpenOutput::open(options.target.clone())?;
+    let sink = FeatureSink::open(options)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     plan.check_current(&file, ctx)?;
     if file.header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED) {
@@ -175,7 +195,6 @@ pub fn run<'r>(
                      run `pbfhogg time-filter` first";
         return Err(Error::file(&options.input, cause));
     }
-    let document = FeatureDocument::create(output, &options.features)?;
     let filter = ObjectFilter::new(options.filter.iter().cloned());
     let mut export = Export {
         has_locations: options.locations_in_ways || file.header.has(feature::LOCATIONS),
@@ -183,7 +202,7 @@ pub fn run<'r>(
         plan: &plan,
         shared: Arc::new(Shared::new(options, filter, report.is_some())),
         options,
-        document,
+        sink,
         report,
         totals: Totals::default(),
         index_type: None,
@@ -191,7 +210,7 @@ pub fn run<'r>(
     };
     export.write()?;
     Ok(Summary {
-        bytes: export.document.finish()?,
+        bytes: export.sink.finish(ctx)?,
         index_type: export.index_type,
         ..export.totals.into_summary()
     })
@@ -205,7 +224,7 @@ struct Export<'a, 'r> {
     has_locations: bool,
     shared: Arc<Shared>,
     options: &'a Options,
-    document: FeatureDocument,
+    sink: FeatureSink,
     report: Option<&'r mut Report<'r>>,
     totals: Totals,
     index_type: Option<IndexType>,
@@ -314,10 +333,20 @@ impl Export<'_, '_> {
             self.shared.clone(),
         );
         let init = move || Worker::new(&input, &shared, &ctx);
-        let work = move |worker: &mut Worker, entry, chunks: &_| worker.run(&task, &entry, chunks);
+        let work = move |worker: &mut Worker, job, chunks: &_| worker.run(&task, job, chunks);
+        // Batches of rows that are to be sorted.
+        #[cfg(feature = "parquet")]
+        let due = RefCell::new(Vec::new());
         let mut queue = ChunkQueue::start(name, self.ctx.jobs, init, work)?;
         let mut take = |found| match found {
-            Found::Features(chunk) => self.document.add(chunk),
+            Found::Features(chunk) => self.sink.add_text(chunk),
+            #[cfg(feature = "parquet")]
+            Found::Rows(rows, info) => {
+                due.borrow_mut().push(self.sink.add_rows(rows, info));
+                Ok(())
+            }
+            #[cfg(feature = "parquet")]
+            Found::Run(run) => self.sink.add_run(run),
             Found::Problems(problems) => match &mut self.report {
                 Some(report) => problems.iter().try_for_each(report),
                 None => Ok(()),
@@ -333,8 +362,17 @@ impl Export<'_, '_> {
             }
         };
         for entry in blobs {
-            queue.push(entry, &mut take)?;
+            queue.push(Job::Blob(entry), &mut take)?;
+            #[cfg(feature = "parquet")]
+            for batches in due.take().into_iter().filter(|batches| !batches.is_empty()) {
+                queue.push(Job::Sort(batches), &mut take)?;
+            }
         }
-        queue.drain(&mut take)
+        queue.drain(&mut take)?;
+        #[cfg(feature = "parquet")]
+        for batches in due.take() {
+            self.sink.add_run(sort_run(&batches))?;
+        }
+        Ok(())
     }
 }

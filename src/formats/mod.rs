@@ -9,6 +9,8 @@ mod header_facts;
 mod numbers;
 mod object_text;
 mod opl;
+#[cfg(feature = "parquet")]
+pub(crate) mod parquet;
 mod read;
 mod text_buffer;
 mod text_chunks;
@@ -31,6 +33,8 @@ pub use features::{Attribute, Attributes, FeatureFormat, FeatureOptions, TagColu
 pub use format::TextFormat;
 pub(crate) use header_facts::{declares_history, header_options};
 pub(crate) use object_text::{ObjectChunk, ObjectText};
+#[cfg(feature = "parquet")]
+pub use parquet::{GeoParquetOptions, GeoParquetVersion, PageCompression};
 pub(crate) use read::read_start;
 pub use read::read_texts;
 pub(crate) use text_document::TextDocument;

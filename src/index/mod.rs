@@ -7,6 +7,8 @@ mod id_set;
 mod id_sets;
 mod location_store;
 mod rank_set;
+#[cfg(feature = "parquet")]
+mod row_runs;
 mod set_table;
 mod table;
 mod values;
@@ -17,4 +19,6 @@ pub use id_set::IdSet;
 pub use id_sets::IdSets;
 pub use location_store::{LocationStore, NodeBatch, StoreForm};
 pub use rank_set::{RankCursor, RankSet};
+#[cfg(feature = "parquet")]
+pub(crate) use row_runs::{RowBatch, RowRuns, SortedRun, sort_run};
 pub use set_table::{EMPTY_SET, SetAlgebra, SetNumber, SetTable};

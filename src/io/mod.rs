@@ -5,6 +5,8 @@ mod backends;
 mod direct;
 mod input;
 mod output;
+#[cfg(feature = "parquet")]
+mod output_directory;
 mod size_hint;
 mod stream_output;
 pub(crate) mod system;
@@ -14,6 +16,8 @@ pub(crate) use backends::{Backend, check_space, open_backend};
 pub(crate) use input::FIRST_READ;
 pub use input::Input;
 pub use output::{OpenOutput, Output, OutputTarget, ScratchFile};
+#[cfg(feature = "parquet")]
+pub(crate) use output_directory::OutputDirectory;
 pub use size_hint::SizeHint;
 pub(crate) use stream_output::StreamOutput;
 pub use unfinished::abandon_unfinished;

@@ -1,4 +1,5 @@
-//! The paths of unfinished outputs that have a name on disk, so that an interrupted process can remove the files.
+//! The paths of unfinished outputs that have a name on disk, so that an interrupted process can remove the files and
+//! empty directories.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,8 +14,11 @@ fn names() -> MutexGuard<'static, Vec<PathBuf>> {
 /// blocks forever: call this only in a process that is about to exit.
 pub fn abandon_unfinished() {
     let names = names();
-    for name in names.iter() {
-        let _ = std::fs::remove_file(name);
+    // A directory comes before what it holds.
+    for name in names.iter().rev() {
+        if std::fs::remove_file(name).is_err() {
+            let _ = std::fs::remove_dir(name);
+        }
     }
     // Never release the lock: an output that is about to get its name waits for the lock until the process exits.
     std::mem::forget(names);

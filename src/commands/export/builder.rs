@@ -1,5 +1,6 @@
 //! Makes features of objects.
 
+use super::feature_buffer::FeatureBuffer;
 use super::problem::{Problem, ProblemCause, Severity};
 use super::worker::{Found, Shared};
 use super::{Incomplete, Summary};
@@ -8,8 +9,7 @@ use crate::area::{
     simple_polygon,
 };
 use crate::error::FormatError;
-use crate::formats::Attribute;
-use crate::formats::features::{Feature, FeatureText, Geometry};
+use crate::formats::features::{Feature, Geometry};
 use crate::geometry::{Point, doubled_area};
 use crate::osm::{DECIMICRO_PER_DEGREE, Location, ObjectKind};
 use crate::pbf::{Info, Relation};
@@ -125,7 +125,7 @@ impl Totals {
 /// Makes features of the objects of a blob, and sends them.
 pub(super) struct Builder<'a> {
     pub shared: &'a Shared,
-    text: &'a mut FeatureText,
+    features: &'a mut FeatureBuffer,
     chunks: &'a ChunkSender<Found>,
     problems: Vec<Problem>,
     tally: Tally,
@@ -146,12 +146,12 @@ fn recycled<'a>(mut tags: TagList<'_>) -> TagList<'a> {
 impl<'a> Builder<'a> {
     pub(super) fn new(
         shared: &'a Shared,
-        text: &'a mut FeatureText,
+        features: &'a mut FeatureBuffer,
         chunks: &'a ChunkSender<Found>,
     ) -> Self {
         Self {
             shared,
-            text,
+            features,
             chunks,
             problems: Vec::new(),
             tally: Tally::default(),
@@ -164,16 +164,7 @@ impl<'a> Builder<'a> {
 
     /// Whether features are written with metadata.
     pub(super) fn needs_info(&self) -> bool {
-        let attributes = self.shared.features.attributes.iter();
-        let is_info = |attribute| {
-            !matches!(
-                attribute,
-                Attribute::Type | Attribute::Id | Attribute::WayNodes
-            )
-        };
-        attributes
-            .into_iter()
-            .any(|(attribute, _)| is_info(attribute))
+        self.features.needs_info()
     }
 
     /// Sends what is not sent yet, and returns the counts.
@@ -189,9 +180,8 @@ impl<'a> Builder<'a> {
     }
 
     fn send_features(&mut self) -> Result<(), FormatError> {
-        let chunk = self.text.take();
-        match chunk.map_err(|error| FormatError::with(error.to_string()))? {
-            Some(chunk) => self.send(Found::Features(chunk)),
+        match self.features.take()? {
+            Some(found) => self.send(found),
             None => Ok(()),
         }
     }
@@ -227,8 +217,8 @@ impl<'a> Builder<'a> {
 
     fn put(&mut self, feature: &Feature<'_>) -> Result<(), FormatError> {
         self.tally.add_geometry(&feature.geometry);
-        self.text.put(feature);
-        match self.text.len() >= CHUNK {
+        self.features.put(feature);
+        match self.features.len() >= CHUNK {
             true => self.send_features(),
             false => Ok(()),
         }
@@ -383,7 +373,7 @@ impl<'a> Builder<'a> {
         refs: &[i64],
         tags: &TagList<'_>,
     ) -> Result<(), FormatError> {
-        let way_nodes = self.shared.features.attributes.has(Attribute::WayNodes);
+        let way_nodes = self.features.needs_way_nodes();
         let points = std::mem::take(&mut self.points);
         self.put(&Feature {
             kind: ObjectKind::Way,

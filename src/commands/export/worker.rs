@@ -1,15 +1,19 @@
 //! The threads that make features of the objects of blobs.
 
 use super::builder::{Builder, Tally};
+use super::feature_buffer::FeatureBuffer;
 use super::problem::Problem;
-use super::{FeatureRules, GeometryTypes, Incomplete, Options};
+use super::{ExportFormat, FeatureRules, GeometryTypes, Incomplete, Options};
 use crate::area::{WayBatch, WayStore};
 use crate::engine::way_locations::WayLocations;
 use crate::error::{FormatError, Result};
 use crate::file::BlobReader;
-use crate::formats::FeatureOptions;
-use crate::formats::features::{FeatureChunk, FeatureText};
+use crate::formats::features::FeatureChunk;
+#[cfg(feature = "parquet")]
+use crate::formats::parquet::InfoColumns;
 use crate::index::{NodeBatch, RankSet};
+#[cfg(feature = "parquet")]
+use crate::index::{RowBatch, SortedRun, sort_run};
 use crate::io::Input;
 use crate::osm::{Location, ObjectFilter, ObjectKind};
 use crate::pbf::{BlobEntry, Block, Element, Info, WayNodes};
@@ -18,7 +22,7 @@ use std::sync::Arc;
 
 /// The choices of the user that workers need.
 pub(super) struct Shared {
-    pub features: FeatureOptions,
+    pub format: ExportFormat,
     pub rules: FeatureRules,
     pub types: GeometryTypes,
     pub keep_untagged: bool,
@@ -31,7 +35,7 @@ pub(super) struct Shared {
 impl Shared {
     pub(super) fn new(options: &Options, filter: ObjectFilter, reports: bool) -> Self {
         Self {
-            features: options.features.clone(),
+            format: options.format.clone(),
             rules: options.rules.clone(),
             types: options.geometry_types,
             keep_untagged: options.keep_untagged,
@@ -87,9 +91,23 @@ pub(super) struct NodeTask {
     pub has_locations: bool,
 }
 
+/// What a worker does.
+pub(super) enum Job {
+    /// Makes features of the objects of a blob.
+    Blob(BlobEntry),
+    /// Sorts rows.
+    #[cfg(feature = "parquet")]
+    Sort(Vec<RowBatch>),
+}
+
 /// The results of a worker.
 pub(super) enum Found {
     Features(FeatureChunk),
+    /// Features as rows, and the metadata that some of their objects have.
+    #[cfg(feature = "parquet")]
+    Rows(RowBatch, InfoColumns),
+    #[cfg(feature = "parquet")]
+    Run(SortedRun),
     Problems(Vec<Problem>),
     Nodes(NodeBatch),
     Ways(WayBatch),
@@ -100,7 +118,7 @@ pub(super) enum Found {
 /// The state of a thread.
 pub(super) struct Worker {
     reader: BlobReader,
-    text: FeatureText,
+    features: FeatureBuffer,
     shared: Arc<Shared>,
 }
 
@@ -108,19 +126,23 @@ impl Worker {
     pub(super) fn new(input: &Input, shared: &Arc<Shared>, ctx: &Context) -> Self {
         Self {
             reader: BlobReader::new(input, ctx),
-            text: FeatureText::new(&shared.features),
+            features: FeatureBuffer::new(&shared.format),
             shared: shared.clone(),
         }
     }
 
+    /// Does a job of a pass with the given task.
+    pub(super) fn run(&mut self, task: &Task, job: Job, chunks: &ChunkSender<Found>) -> Result<()> {
+        match job {
+            Job::Blob(entry) => self.blob(task, &entry, chunks),
+            #[cfg(feature = "parquet")]
+            Job::Sort(batches) => chunks.send(Found::Run(sort_run(&batches))),
+        }
+    }
+
     /// Makes features of the objects of a blob.
-    pub(super) fn run(
-        &mut self,
-        task: &Task,
-        entry: &BlobEntry,
-        chunks: &ChunkSender<Found>,
-    ) -> Result<()> {
-        let mut builder = Builder::new(&self.shared, &mut self.text, chunks);
+    fn blob(&mut self, task: &Task, entry: &BlobEntry, chunks: &ChunkSender<Found>) -> Result<()> {
+        let mut builder = Builder::new(&self.shared, &mut self.features, chunks);
         let tally = self.reader.decode(entry, |payload| {
             let block = Block::parse(payload)?;
             match task {

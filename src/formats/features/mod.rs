@@ -17,6 +17,8 @@ use crate::pbf::Info;
 pub(crate) use document::FeatureDocument;
 pub use options::{Attribute, Attributes, FeatureFormat, FeatureOptions, TagColumn, UniqueId};
 pub(crate) use text::{FeatureChunk, FeatureText};
+#[cfg(feature = "parquet")]
+pub(crate) use wkb::put_wkb;
 
 /// An object with its geometry.
 #[derive(Debug, Clone, Copy)]

@@ -1,0 +1,277 @@
+//! The arguments of `export` that say how features are written.
+
+use super::conventions::Conventions;
+use crate::commands::export::{Config, ExportFormat};
+use crate::formats::{
+    Attribute, FeatureFormat, FeatureOptions, GeoParquetOptions, GeoParquetVersion,
+    PageCompression, TagColumn, TextCompression, UniqueId,
+};
+use anyhow::{Result, anyhow, bail};
+use std::path::Path;
+
+/// The form of the features.
+#[derive(Debug, clap::Args)]
+pub struct FormatArgs {
+    /// Attributes to write: type, id, version, changeset, uid, user, timestamp, way_nodes; several with commas
+    #[arg(short, long, value_name = "NAMES", value_delimiter = ',', value_parser = parse_attribute)]
+    attributes: Vec<Attribute>,
+    /// Give each feature an id: counter, or type_id such as n17, w4, a8 (areas: twice the id of the way, twice the id
+    /// of the relation and 1)
+    #[arg(short = 'u', long, value_name = "TYPE", value_parser = parse_unique_id)]
+    add_unique_id: Option<UniqueId>,
+    /// Set an option of the format; repeatable
+    #[arg(short = 'x', long, value_name = "OPTION[=VALUE]")]
+    format_option: Vec<String>,
+    /// Format if the name of the output does not show it: geojson, geojsonseq, text or pg, also with .gz, .bz2 or .zst; or geoparquet
+    #[arg(
+        short = 'f',
+        long,
+        value_name = "FORMAT",
+        help_heading = "Common options"
+    )]
+    output_format: Option<String>,
+    /// GeoParquet: write a directory with a part for each type of geometry, and files of at most 500 MB
+    #[arg(long, value_name = "BY", value_parser = ["geometry"], help_heading = "GeoParquet")]
+    partition: Option<String>,
+    /// GeoParquet: give the tags with these keys columns of their own; several with commas
+    #[arg(
+        long = "column",
+        value_name = "KEYS",
+        value_delimiter = ',',
+        help_heading = "GeoParquet"
+    )]
+    columns: Vec<String>,
+    /// GeoParquet: leave out version, timestamp, changeset, uid and user
+    #[arg(long, help_heading = "GeoParquet")]
+    no_metadata: bool,
+    /// GeoParquet: compression of pages: none or zstd[:1-22] [default: zstd:3]
+    #[arg(long, value_name = "KIND[:LEVEL]", help_heading = "GeoParquet")]
+    compression: Option<PageCompression>,
+    /// GeoParquet: 1.1, which all programs read, or 2.0, with Parquet's type for geometries
+    #[arg(long, value_name = "VERSION", value_parser = parse_version, help_heading = "GeoParquet")]
+    geoparquet_version: Option<GeoParquetVersion>,
+}
+
+impl FormatArgs {
+    /// The format of an output with the given path.
+    pub fn format(&self, path: &Path, config: &Config) -> Result<ExportFormat> {
+        match self.is_geoparquet(path) {
+            true => self.tables(path),
+            false => self.text(path, config),
+        }
+    }
+
+    /// Whether the format is GeoParquet: by its name, by that of the output, or because of partitions.
+    fn is_geoparquet(&self, path: &Path) -> bool {
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        match (&self.output_format, &self.partition) {
+            (Some(format), _) => is_geoparquet(format),
+            (None, Some(_)) => true,
+            (None, None) => ending.is_some_and(is_geoparquet),
+        }
+    }
+
+    fn tables(&self, path: &Path) -> Result<ExportFormat> {
+        let is_stream = path.as_os_str() == "-";
+        if is_stream && self.partition.is_some() {
+            bail!("--partition writes a directory: name it with -o");
+        }
+        for (is_given, option) in [
+            (!self.attributes.is_empty(), "--attributes"),
+            (self.add_unique_id.is_some(), "--add-unique-id"),
+            (!self.format_option.is_empty(), "--format-option"),
+        ] {
+            if is_given {
+                bail!("{option} is for text: GeoParquet has columns for kind, id and metadata");
+            }
+        }
+        let mut options = GeoParquetOptions::default();
+        options.version = self.geoparquet_version.unwrap_or_default();
+        options.compression = self.compression.unwrap_or_default();
+        options.has_metadata = !self.no_metadata;
+        for key in &self.columns {
+            let own = [
+                "osm_type",
+                "osm_id",
+                "version",
+                "timestamp",
+                "changeset",
+                "uid",
+                "user",
+                "tags",
+                "bbox",
+                "geometry",
+            ];
+            if own.contains(&key.as_str()) || options.tag_columns.contains(key) {
+                bail!("--column {key}: the table has a column of that name already");
+            }
+            options.tag_columns.push(key.clone());
+        }
+        options.is_partitioned = self.partition.is_some();
+        Ok(ExportFormat::GeoParquet(options))
+    }
+
+    fn text(&self, path: &Path, config: &Config) -> Result<ExportFormat> {
+        for (is_given, option) in [
+            (self.partition.is_some(), "--partition"),
+            (!self.columns.is_empty(), "--column"),
+            (self.no_metadata, "--no-metadata"),
+            (self.compression.is_some(), "--compression"),
+            (self.geoparquet_version.is_some(), "--geoparquet-version"),
+        ] {
+            if is_given {
+                bail!("{option} is for GeoParquet: say -f geoparquet, or name the output .parquet");
+            }
+        }
+        let (format, compression) = format_of(self.output_format.as_deref(), path)?;
+        let mut features = FeatureOptions::new(format);
+        features.compression = compression;
+        let given = self.format_option.iter().map(|option| {
+            let (name, value) = option.split_once('=').unwrap_or((option, "true"));
+            (name.to_owned(), value.to_owned())
+        });
+        for (name, value) in config.format_options.iter().cloned().chain(given) {
+            set_format_option(&mut features.format, &name, &value)?;
+        }
+        features.attributes = config.attributes.clone();
+        for attribute in &self.attributes {
+            let name = format!("@{}", attribute.name());
+            features.attributes.set(*attribute, name);
+        }
+        features.unique_id = self.add_unique_id.unwrap_or_default();
+        Ok(ExportFormat::Text(features))
+    }
+}
+
+fn is_geoparquet(name: &str) -> bool {
+    matches!(name.to_ascii_lowercase().as_str(), "geoparquet" | "parquet")
+}
+
+fn parse_version(text: &str) -> Result<GeoParquetVersion, String> {
+    match text {
+        "1.1" | "1.1.0" => Ok(GeoParquetVersion::V1),
+        "2.0" | "2.0.0" => Ok(GeoParquetVersion::V2),
+        _ => Err("expected 1.1 or 2.0".into()),
+    }
+}
+
+/// The format and the compression that the user named or, without that, those that the name of the output ends with.
+fn format_of(format: Option<&str>, path: &Path) -> Result<(FeatureFormat, TextCompression)> {
+    const EXPECTED: &str =
+        "geojson, geojsonseq, text or pg, also with .gz, .bz2 or .zst; or geoparquet";
+    let is_file = path.as_os_str() != "-";
+    let (text, problem) = match format {
+        Some(format) => (format.to_owned(), format!("{format}: expected {EXPECTED}")),
+        None if is_file => {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let problem = format!(
+                "{}: the name does not show the format: say it with -f ({EXPECTED})",
+                path.display()
+            );
+            (name.into_owned(), problem)
+        }
+        None if Conventions::current().needs_format => {
+            bail!("say the format with --output-format or -f: {EXPECTED}")
+        }
+        None => return Ok((FeatureFormat::GeoJson, TextCompression::None)),
+    };
+    let text = text.to_ascii_lowercase();
+    let compression = TextCompression::of_name(Path::new(&format!("x.{text}")));
+    let name = match compression {
+        TextCompression::None => text.as_str(),
+        _ => text
+            .rsplit_once('.')
+            .map_or(text.as_str(), |(name, _)| name),
+    };
+    let ending = name.rsplit('.').next().unwrap_or_default();
+    let has_name = format.is_some() == (ending == name);
+    match FeatureFormat::of_name(ending).filter(|_| has_name) {
+        Some(format) => Ok((format, compression)),
+        None => Err(anyhow!(problem)),
+    }
+}
+
+fn set_format_option(format: &mut FeatureFormat, name: &str, value: &str) -> Result<()> {
+    match (name, format) {
+        (
+            "print_record_separator",
+            FeatureFormat::GeoJsonSeq {
+                has_record_separator,
+            },
+        ) => {
+            *has_record_separator = match value {
+                "true" | "yes" => true,
+                "false" | "no" => false,
+                _ => bail!("{name}={value}: expected true or false"),
+            };
+        }
+        ("tags_type", FeatureFormat::Postgres { tags }) => {
+            *tags = match value {
+                "json" | "jsonb" => TagColumn::Json,
+                "hstore" => TagColumn::Hstore,
+                _ => bail!("{name}={value}: expected jsonb or hstore"),
+            };
+        }
+        ("print_record_separator" | "tags_type", _) => {}
+        _ if Conventions::current().ignores_unknown_options => {}
+        _ => bail!(
+            "'{name}' is not an option of a format: known are print_record_separator, tags_type"
+        ),
+    }
+    Ok(())
+}
+
+/// The statements that make a table for the rows, and load them.
+pub fn statements(features: &FeatureOptions, tags: TagColumn, path: &Path) -> String {
+    let mut columns: Vec<(String, &str)> = Vec::new();
+    match features.unique_id {
+        UniqueId::None => {}
+        UniqueId::Counter => columns.push(("id".into(), "BIGINT PRIMARY KEY")),
+        UniqueId::TypeAndId => columns.push(("id".into(), "TEXT PRIMARY KEY")),
+    }
+    columns.push(("geom".into(), "GEOMETRY"));
+    for (attribute, name) in features.attributes.iter() {
+        let name = match name.strip_prefix('@') {
+            Some(plain @ ("type" | "id")) => format!("osm_{plain}"),
+            Some(plain) => plain.to_owned(),
+            None => name.to_owned(),
+        };
+        let column_type = match attribute {
+            Attribute::Type | Attribute::User => "TEXT",
+            Attribute::Id | Attribute::Changeset => "BIGINT",
+            Attribute::Version | Attribute::Uid => "INTEGER",
+            Attribute::Timestamp => "TIMESTAMP (0) WITH TIME ZONE",
+            Attribute::WayNodes => "BIGINT[]",
+        };
+        columns.push((format!("\"{}\"", name.replace('"', "\"\"")), column_type));
+    }
+    columns.push((
+        "tags".into(),
+        match tags {
+            TagColumn::Json => "JSONB",
+            TagColumn::Hstore => "HSTORE",
+        },
+    ));
+    let columns: Vec<String> = columns
+        .iter()
+        .map(|(name, column_type)| format!("    {name} {column_type}"))
+        .collect();
+    format!(
+        "CREATE TABLE osmdata (\n{}\n);\n\\copy osmdata FROM '{}'\n",
+        columns.join(",\n"),
+        path.display()
+    )
+}
+
+fn parse_attribute(text: &str) -> Result<Attribute, String> {
+    let known = Attribute::ALL.map(Attribute::name).join(", ");
+    Attribute::of_name(text).ok_or_else(|| format!("expected {known}"))
+}
+
+fn parse_unique_id(text: &str) -> Result<UniqueId, String> {
+    match text {
+        "counter" => Ok(UniqueId::Counter),
+        "type_id" => Ok(UniqueId::TypeAndId),
+        _ => Err("expected counter or type_id".into()),
+    }
+}

@@ -1,0 +1,222 @@
+//! Tables of features in the order of a Hilbert curve: one file, or partitions by the type of the geometry.
+
+use super::Options;
+use crate::error::Result;
+use crate::formats::GeoParquetOptions;
+use crate::formats::parquet::{
+    FeatureGroup, FeatureTable, InfoColumns, ParquetFile, TableFacts, partition_name,
+};
+use crate::index::{RowBatch, RowRuns, SortedRun, sort_run};
+use crate::io::{OpenOutput, OutputDirectory, StreamOutput};
+use crate::runtime::{Context, Pass, WorkItem};
+use std::ops::Range;
+
+/// The approximate number of rows of a row group.
+const GROUP_ROWS: u64 = 100_000;
+/// The number of bytes of rows that are sorted together.
+const RUN_LEN: usize = 32 << 20;
+/// The maximum number of bytes of compressed rows in memory.
+const MEMORY: usize = 128 << 20;
+/// The number of bytes after which a partition goes on in another file.
+const PART_LEN: u64 = 500_000_000;
+
+/// Collects rows, and writes them as tables in the end.
+pub(super) struct TableSink {
+    options: GeoParquetOptions,
+    output: TableOutput,
+    runs: RowRuns,
+    /// Rows that are not sorted yet.
+    pending: Vec<RowBatch>,
+    pending_len: usize,
+    info: InfoColumns,
+}
+
+enum TableOutput {
+    File(OpenOutput),
+    Directory(OutputDirectory),
+}
+
+/// A range of keys, whose rows become row groups.
+struct KeyRange {
+    keys: Range<u64>,
+    rows: u64,
+}
+
+impl WorkItem for KeyRange {
+    fn input_bytes(&self) -> u64 {
+        self.rows
+    }
+
+    /// The budget is a number of ranges.
+    fn held_bytes(&self) -> u64 {
+        1
+    }
+}
+
+impl TableSink {
+    pub(super) fn open(options: &Options, tables: &GeoParquetOptions) -> Result<Self> {
+        let target = &options.target;
+        let directory = options.temp_dir.clone();
+        let directory = directory.unwrap_or_else(|| target.scratch_directory());
+        Ok(Self {
+            options: tables.clone(),
+            output: match tables.is_partitioned {
+                true => TableOutput::Directory(OutputDirectory::create(target.path())?),
+                false => TableOutput::File(OpenOutput::open(target.clone())?),
+            },
+            runs: RowRuns::new(MEMORY, &directory),
+            pending: Vec::new(),
+            pending_len: 0,
+            info: InfoColumns::default(),
+        })
+    }
+
+    /// Adds rows. Returns batches that are to be sorted, if there are enough.
+    pub(super) fn add(&mut self, rows: RowBatch, info: InfoColumns) -> Vec<RowBatch> {
+        self.info = self.info.and(info);
+        self.pending_len += rows.len();
+        self.pending.push(rows);
+        match self.pending_len >= RUN_LEN {
+            true => {
+                self.pending_len = 0;
+                std::mem::take(&mut self.pending)
+            }
+            false => Vec::new(),
+        }
+    }
+
+    pub(super) fn add_run(&mut self, run: SortedRun) -> Result<()> {
+        self.runs.add(run)
+    }
+
+    /// Writes the tables. Returns their length in bytes.
+    pub(super) fn finish(mut self, ctx: &Context) -> Result<u64> {
+        self.runs.add(sort_run(&self.pending))?;
+        self.pending = Vec::new();
+        ctx.debug(format!(
+            "rows are sorted: {} in temporary files",
+            crate::runtime::human_bytes(self.runs.scratch_len())
+        ));
+        let table = FeatureTable::new(&self.options, self.info)?;
+        let ranges = self.runs.ranges(GROUP_ROWS);
+        let mut writer = TableWriter::begin(self.output, &table)?;
+        let items = ranges
+            .into_iter()
+            .map(|(keys, rows)| KeyRange { keys, rows });
+        let runs = &self.runs;
+        Pass::new("tables", ctx)
+            .with_budget(ctx.jobs as u64 + 1)
+            .run(
+                items.collect(),
+                || (),
+                |(), range| {
+                    let rows = runs.read(&range.keys)?;
+                    Ok((range.keys.start >> 32, row_groups(&table, &rows)?))
+                },
+                |(partition, groups)| {
+                    let mut groups = groups.into_iter();
+                    groups.try_for_each(|group| writer.add(partition, group))
+                },
+            )?;
+        writer.finish()
+    }
+}
+
+/// Encodes sorted rows as row groups of about equal length.
+fn row_groups(table: &FeatureTable, rows: &RowBatch) -> Result<Vec<FeatureGroup>> {
+    let count = rows.count() as u64;
+    let groups = ((count + GROUP_ROWS / 2) / GROUP_ROWS).max(1);
+    let mut encoded = Vec::new();
+    for number in 0..groups {
+        let start = (count * number / groups) as usize;
+        let end = (count * (number + 1) / groups) as usize;
+        encoded.push(table.encode(rows.rows().skip(start).take(end - start))?);
+    }
+    Ok(encoded)
+}
+
+/// Writes row groups to one file or to several.
+struct TableWriter<'t> {
+    table: &'t FeatureTable,
+    directory: Option<OutputDirectory>,
+    /// The file that is written, and facts about its rows.
+    current: Option<(ParquetFile, TableFacts)>,
+    /// The partition of that file, and the number of the file in it.
+    place: (u64, u32),
+    /// Files that are written and have no names yet.
+    written: Vec<StreamOutput>,
+}
+
+impl<'t> TableWriter<'t> {
+    fn begin(output: TableOutput, table: &'t FeatureTable) -> Result<Self> {
+        let mut writer = Self {
+            table,
+            directory: None,
+            current: None,
+            place: (0, 0),
+            written: Vec::new(),
+        };
+        match output {
+            TableOutput::File(output) => writer.start(output)?,
+            TableOutput::Directory(directory) => writer.directory = Some(directory),
+        }
+        Ok(writer)
+    }
+
+    fn start(&mut self, output: OpenOutput) -> Result<()> {
+        let (schema, properties) = (self.table.schema.clone(), self.table.properties.clone());
+        let file = ParquetFile::create(StreamOutput::new(output), schema, properties)?;
+        self.current = Some((file, TableFacts::default()));
+        Ok(())
+    }
+
+    fn add(&mut self, partition: u64, group: FeatureGroup) -> Result<()> {
+        let is_full = |file: &ParquetFile| file.len() + group.group.len() > PART_LEN;
+        let is_next = match &self.current {
+            None => true,
+            Some((file, _)) => self.place.0 != partition || is_full(file),
+        };
+        if self.directory.is_some() && is_next {
+            self.end_file()?;
+            self.place = match self.place {
+                (last, number) if last == partition && !self.written.is_empty() => {
+                    (last, number + 1)
+                }
+                _ => (partition, 0),
+            };
+            let directory = format!("geometry={}", partition_name(partition));
+            let name = format!("part-{:04}.parquet", self.place.1);
+            if let Some(directories) = &mut self.directory {
+                let output = directories.open(&directory, &name)?;
+                self.start(output)?;
+            }
+        }
+        if let Some((file, facts)) = &mut self.current {
+            facts.add(&group);
+            file.add(group.group)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the end of the current file.
+    fn end_file(&mut self) -> Result<()> {
+        if let Some((file, facts)) = self.current.take() {
+            let metadata = self.table.metadata(&facts);
+            self.written.push(file.finish(Some(("geo", metadata)))?);
+        }
+        Ok(())
+    }
+
+    /// Gives all files their names. Returns their length in bytes.
+    fn finish(mut self) -> Result<u64> {
+        self.end_file()?;
+        let mut bytes = 0;
+        for file in self.written {
+            bytes += file.commit()?;
+        }
+        if let Some(directory) = self.directory {
+            directory.complete();
+        }
+        Ok(bytes)
+    }
+}

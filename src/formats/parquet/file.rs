@@ -1,0 +1,112 @@
+//! A Parquet file that is written row group by row group.
+
+use super::columns::EncodedGroup;
+use super::failed;
+use crate::error::{Error, Result};
+use crate::io::StreamOutput;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterPropertiesPtr;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::TypePtr;
+use std::io::{self, Write};
+
+/// A Parquet file.
+pub(crate) struct ParquetFile {
+    writer: SerializedFileWriter<Sink>,
+}
+
+/// The output of a writer, which keeps the first error.
+struct Sink {
+    /// `None` at the end, when the output was taken.
+    output: Option<StreamOutput>,
+    buffer: Vec<u8>,
+    error: Option<Error>,
+}
+
+/// The number of bytes of a write.
+const WRITE_LEN: usize = 1 << 20;
+
+impl Sink {
+    fn flush_buffer(&mut self) -> io::Result<()> {
+        let written = match &mut self.output {
+            Some(output) => output.write(&self.buffer),
+            None => Ok(()),
+        };
+        self.buffer.clear();
+        written.map_err(|error| {
+            let message = error.to_string();
+            self.error.get_or_insert(error);
+            io::Error::other(message)
+        })
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() >= WRITE_LEN {
+            self.flush_buffer()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl ParquetFile {
+    /// Begins a file.
+    pub(crate) fn create(
+        output: StreamOutput,
+        schema: TypePtr,
+        properties: WriterPropertiesPtr,
+    ) -> Result<Self> {
+        let sink = Sink {
+            output: Some(output),
+            buffer: Vec::new(),
+            error: None,
+        };
+        let writer = SerializedFileWriter::new(sink, schema, properties).map_err(failed)?;
+        Ok(Self { writer })
+    }
+
+    /// The number of bytes written.
+    pub(crate) fn len(&self) -> u64 {
+        self.writer.bytes_written() as u64
+    }
+
+    /// Appends a row group.
+    pub(crate) fn add(&mut self, group: EncodedGroup) -> Result<()> {
+        let added = self.try_add(group);
+        added.map_err(|error| self.cause(error))
+    }
+
+    fn try_add(&mut self, group: EncodedGroup) -> Result<(), parquet::errors::ParquetError> {
+        let mut rows = self.writer.next_row_group()?;
+        for (bytes, closed) in group.columns {
+            rows.append_column(&bytes, closed)?;
+        }
+        rows.close().map(|_| ())
+    }
+
+    /// The cause of an error: that of the output, if there was one.
+    fn cause(&mut self, error: parquet::errors::ParquetError) -> Error {
+        let own = self.writer.inner_mut().error.take();
+        own.unwrap_or_else(|| failed(error))
+    }
+
+    /// Writes the end of the file, with metadata for the file. The file has its name only when it is committed.
+    pub(crate) fn finish(mut self, metadata: Option<(&str, String)>) -> Result<StreamOutput> {
+        if let Some((key, value)) = metadata {
+            let pair = KeyValue::new(key.to_owned(), value);
+            self.writer.append_key_value_metadata(pair);
+        }
+        let ended = self.writer.finish().map(|_| ());
+        ended.map_err(|error| self.cause(error))?;
+        let flushed = self.writer.inner_mut().flush_buffer();
+        flushed.map_err(|error| self.cause(error.into()))?;
+        let output = self.writer.inner_mut().output.take();
+        output.ok_or_else(|| failed("a file has no output"))
+    }
+}

@@ -1,0 +1,98 @@
+//! Tables in Apache Parquet: features with geometries (GeoParquet), in the order of a Hilbert curve.
+
+mod columns;
+mod file;
+mod geoparquet;
+mod row;
+
+pub(crate) use file::ParquetFile;
+pub(crate) use geoparquet::{FeatureGroup, FeatureTable, TableFacts, partition_name};
+pub(crate) use row::{InfoColumns, put_row, sort_key};
+
+use crate::error::Error;
+use std::fmt;
+use std::str::FromStr;
+
+/// The version of GeoParquet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum GeoParquetVersion {
+    /// 1.1, which all readers know: geometries are WKB in a column of bytes, described by metadata.
+    #[default]
+    V1,
+    /// 2.0: the column also has Parquet's type GEOMETRY.
+    V2,
+}
+
+/// The compression of pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PageCompression {
+    /// No compression.
+    None,
+    /// zstd with a level from 1 to 22.
+    Zstd(u8),
+}
+
+impl Default for PageCompression {
+    fn default() -> Self {
+        Self::Zstd(3)
+    }
+}
+
+impl FromStr for PageCompression {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (kind, level) = match text.split_once(':') {
+            Some((kind, level)) => (kind, level.parse().ok()),
+            None => (text, Some(3)),
+        };
+        match (kind, level) {
+            ("none", _) if !text.contains(':') => Ok(Self::None),
+            ("zstd", Some(level @ 1..=22)) => Ok(Self::Zstd(level)),
+            _ => Err("expected none, zstd, or zstd:1 to zstd:22".into()),
+        }
+    }
+}
+
+impl fmt::Display for PageCompression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => write!(f, "none"),
+            Self::Zstd(level) => write!(f, "zstd:{level}"),
+        }
+    }
+}
+
+/// The form of tables of features.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GeoParquetOptions {
+    /// The version of GeoParquet.
+    pub version: GeoParquetVersion,
+    /// The compression of pages.
+    pub compression: PageCompression,
+    /// Whether there are columns of metadata. A column that no object has a value for is left out in any case.
+    pub has_metadata: bool,
+    /// The keys of tags that get a column of their own, beside the column of all tags.
+    pub tag_columns: Vec<String>,
+    /// Whether points, lines and areas go to files of their own, in directories that are named after them.
+    pub is_partitioned: bool,
+}
+
+impl Default for GeoParquetOptions {
+    /// GeoParquet 1.1 in one file, zstd, with metadata.
+    fn default() -> Self {
+        Self {
+            version: GeoParquetVersion::default(),
+            compression: PageCompression::default(),
+            has_metadata: true,
+            tag_columns: Vec::new(),
+            is_partitioned: false,
+        }
+    }
+}
+
+/// An error of the library that writes Parquet. It writes to memory or to an output, whose errors are reported first.
+fn failed(error: impl fmt::Display) -> Error {
+    Error::Internal(format!("cannot write Parquet: {error}"))
+}

@@ -1,0 +1,359 @@
+//! Features as rows of bytes, which are sorted before they become columns.
+
+use crate::area::AreaPolygon;
+use crate::error::FormatError;
+use crate::formats::features::{Feature, Geometry};
+use crate::geometry::Point;
+use crate::osm::ObjectKind;
+use crate::pbf::wire::{Varints, put_sint, put_varint};
+
+/// The range of longitudes and latitudes in 1e-7 degree, over which the Hilbert curve runs.
+const MAX_LON_E7: i64 = 1_800_000_000;
+
+/// The type of a geometry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum GeometryType {
+    Point,
+    LineString,
+    MultiPolygon,
+}
+
+impl GeometryType {
+    /// All types, in the order of their files.
+    pub(crate) const ALL: [Self; 3] = [Self::Point, Self::LineString, Self::MultiPolygon];
+
+    /// The name in GeoParquet.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Point => "Point",
+            Self::LineString => "LineString",
+            Self::MultiPolygon => "MultiPolygon",
+        }
+    }
+
+    /// The name of the directory of a partition.
+    pub(crate) const fn partition(self) -> &'static str {
+        match self {
+            Self::Point => "point",
+            Self::LineString => "linestring",
+            Self::MultiPolygon => "polygon",
+        }
+    }
+
+    pub(crate) const fn of(geometry: &Geometry<'_>) -> Self {
+        match geometry {
+            Geometry::Point(_) => Self::Point,
+            Geometry::LineString(_) => Self::LineString,
+            Geometry::MultiPolygon(_) => Self::MultiPolygon,
+        }
+    }
+}
+
+/// The metadata that objects have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct InfoColumns(u8);
+
+impl InfoColumns {
+    pub(crate) const VERSION: Self = Self(1);
+    pub(crate) const TIMESTAMP: Self = Self(2);
+    pub(crate) const CHANGESET: Self = Self(4);
+    pub(crate) const UID: Self = Self(8);
+    pub(crate) const USER: Self = Self(16);
+
+    pub(crate) const fn has(self, column: Self) -> bool {
+        self.0 & column.0 != 0
+    }
+
+    pub(crate) const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// The smallest box around some points.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Corners {
+    pub low: Point,
+    pub high: Point,
+}
+
+impl Corners {
+    pub(crate) fn of<'p>(points: impl IntoIterator<Item = &'p Point>) -> Option<Self> {
+        let mut points = points.into_iter();
+        let first = *points.next()?;
+        let start = Self {
+            low: first,
+            high: first,
+        };
+        Some(points.fold(start, |corners, point| {
+            corners.and(Self {
+                low: *point,
+                high: *point,
+            })
+        }))
+    }
+
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            low: Point {
+                lat_e7: self.low.lat_e7.min(other.low.lat_e7),
+                lon_e7: self.low.lon_e7.min(other.low.lon_e7),
+            },
+            high: Point {
+                lat_e7: self.high.lat_e7.max(other.high.lat_e7),
+                lon_e7: self.high.lon_e7.max(other.high.lon_e7),
+            },
+        }
+    }
+
+    pub(crate) fn of_geometry(geometry: &Geometry<'_>) -> Option<Self> {
+        match geometry {
+            Geometry::Point(point) => Self::of([point]),
+            Geometry::LineString(points) => Self::of(*points),
+            // Holes lie within outer rings.
+            Geometry::MultiPolygon(polygons) => {
+                Self::of(polygons.iter().flat_map(|polygon| &polygon.outer))
+            }
+        }
+    }
+
+    /// The position of the middle on a Hilbert curve over the whole world.
+    fn hilbert(&self) -> u32 {
+        let middle = |low: i32, high: i32| (i64::from(low) + i64::from(high)).div_euclid(2);
+        let scaled = |value: i64, max: i64| {
+            let from_zero = (value + max).clamp(0, 2 * max - 1);
+            (from_zero * (1 << 16) / (2 * max)) as u16
+        };
+        let lon = middle(self.low.lon_e7, self.high.lon_e7);
+        let lat = middle(self.low.lat_e7, self.high.lat_e7);
+        fast_hilbert::xy2h(scaled(lon, MAX_LON_E7), scaled(lat, MAX_LON_E7 / 2), 16)
+    }
+}
+
+/// The key by which a feature is sorted: the position on the Hilbert curve, below the type of the geometry if the types
+/// have files of their own.
+pub(crate) fn sort_key(geometry: &Geometry<'_>, is_partitioned: bool) -> u64 {
+    let position = Corners::of_geometry(geometry).map_or(0, |corners| corners.hilbert());
+    let partition = match is_partitioned {
+        true => GeometryType::of(geometry) as u64,
+        false => 0,
+    };
+    partition << 32 | u64::from(position)
+}
+
+/// Appends a feature as a row. Rows of different objects differ in their first bytes, which follow kind and id. Returns
+/// the metadata that the object has.
+pub(crate) fn put_row(out: &mut Vec<u8>, feature: &Feature<'_>) -> InfoColumns {
+    out.push(feature.kind as u8);
+    out.extend_from_slice(&(feature.id as u64 ^ 1 << 63).to_be_bytes());
+    out.push(GeometryType::of(&feature.geometry) as u8);
+    let info = &feature.info;
+    let flags = [
+        (info.version.is_some(), InfoColumns::VERSION),
+        (info.timestamp.is_some(), InfoColumns::TIMESTAMP),
+        (info.changeset.is_some(), InfoColumns::CHANGESET),
+        (info.uid.is_some(), InfoColumns::UID),
+        (info.user.is_some(), InfoColumns::USER),
+    ];
+    let present = flags.iter().filter(|(is_present, _)| *is_present);
+    let present = present.fold(InfoColumns::default(), |all, (_, column)| all.and(*column));
+    out.push(present.0);
+    if let Some(version) = info.version {
+        put_varint(out, version.into());
+    }
+    for value in [info.timestamp, info.changeset, info.uid.map(i64::from)] {
+        if let Some(value) = value {
+            put_sint(out, value);
+        }
+    }
+    if let Some(user) = info.user {
+        put_text(out, user);
+    }
+    put_varint(out, feature.tags.len() as u64);
+    for (key, value) in feature.tags {
+        put_text(out, key);
+        put_text(out, value);
+    }
+    match &feature.geometry {
+        Geometry::Point(point) => put_points(out, &[*point]),
+        Geometry::LineString(points) => put_points(out, points),
+        Geometry::MultiPolygon(polygons) => {
+            put_varint(out, polygons.len() as u64);
+            for polygon in *polygons {
+                put_varint(out, 1 + polygon.holes.len() as u64);
+                put_points(out, &polygon.outer);
+                polygon.holes.iter().for_each(|hole| put_points(out, hole));
+            }
+        }
+    }
+    present
+}
+
+fn put_text(out: &mut Vec<u8>, text: &str) {
+    put_varint(out, text.len() as u64);
+    out.extend_from_slice(text.as_bytes());
+}
+
+fn put_points(out: &mut Vec<u8>, points: &[Point]) {
+    put_varint(out, points.len() as u64);
+    let mut last = Point {
+        lat_e7: 0,
+        lon_e7: 0,
+    };
+    for point in points {
+        put_sint(out, i64::from(point.lat_e7) - i64::from(last.lat_e7));
+        put_sint(out, i64::from(point.lon_e7) - i64::from(last.lon_e7));
+        last = *point;
+    }
+}
+
+/// A feature that is stored as a row.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FeatureRow<'a> {
+    pub kind: ObjectKind,
+    pub id: i64,
+    pub version: Option<i32>,
+    /// Seconds since 1970.
+    pub timestamp: Option<i64>,
+    pub changeset: Option<i64>,
+    pub uid: Option<i32>,
+    pub user: Option<&'a [u8]>,
+    pub geometry_type: GeometryType,
+    tag_count: u64,
+    tags: &'a [u8],
+}
+
+impl<'a> FeatureRow<'a> {
+    /// Reads a row.
+    pub(crate) fn parse(row: &'a [u8]) -> Result<Self, FormatError> {
+        const BROKEN: FormatError = FormatError::new("a row is broken");
+        let (head, rest) = row.split_first_chunk::<11>().ok_or(BROKEN)?;
+        let [kind, id @ .., geometry, flags] = *head;
+        let present = InfoColumns(flags);
+        let mut values = Varints::new(rest);
+        let version = match present.has(InfoColumns::VERSION) {
+            true => Some(values.read()? as i32),
+            false => None,
+        };
+        let mut row = Self {
+            kind: ObjectKind::from_number(kind.into()).ok_or(BROKEN)?,
+            id: (u64::from_be_bytes(id) ^ 1 << 63) as i64,
+            version,
+            timestamp: None,
+            changeset: None,
+            uid: None,
+            user: None,
+            geometry_type: *GeometryType::ALL.get(usize::from(geometry)).ok_or(BROKEN)?,
+            tag_count: 0,
+            tags: &[],
+        };
+        row.timestamp = read_if(present.has(InfoColumns::TIMESTAMP), &mut values)?;
+        row.changeset = read_if(present.has(InfoColumns::CHANGESET), &mut values)?;
+        row.uid = read_if(present.has(InfoColumns::UID), &mut values)?.map(|uid| uid as i32);
+        let mut rest = values.rest();
+        if present.has(InfoColumns::USER) {
+            row.user = Some(take_text(&mut rest)?);
+        }
+        let mut values = Varints::new(rest);
+        row.tag_count = values.read()?;
+        row.tags = values.rest();
+        Ok(row)
+    }
+
+    /// Calls `visit` with each tag, and returns the geometry in its stored form.
+    pub(crate) fn for_each_tag(
+        &self,
+        mut visit: impl FnMut(&'a [u8], &'a [u8]),
+    ) -> Result<StoredGeometry<'a>, FormatError> {
+        let mut rest = self.tags;
+        for _ in 0..self.tag_count {
+            let key = take_text(&mut rest)?;
+            visit(key, take_text(&mut rest)?);
+        }
+        Ok(StoredGeometry {
+            geometry_type: self.geometry_type,
+            bytes: rest,
+        })
+    }
+
+    /// The number of tags.
+    pub(crate) const fn tag_count(&self) -> u64 {
+        self.tag_count
+    }
+}
+
+fn read_if(is_present: bool, values: &mut Varints<'_>) -> Result<Option<i64>, FormatError> {
+    match is_present {
+        true => values.read_sint().map(Some),
+        false => Ok(None),
+    }
+}
+
+fn take_text<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], FormatError> {
+    let mut values = Varints::new(rest);
+    let len = values.read()? as usize;
+    let text = values.rest().split_at_checked(len);
+    let (text, behind) = text.ok_or(FormatError::new("a text ends behind its row"))?;
+    *rest = behind;
+    Ok(text)
+}
+
+/// The geometry of a row.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StoredGeometry<'a> {
+    geometry_type: GeometryType,
+    bytes: &'a [u8],
+}
+
+/// Memory for the points of a geometry, which is used again.
+#[derive(Debug, Default)]
+pub(crate) struct GeometryBuffer {
+    points: Vec<Point>,
+    polygons: Vec<AreaPolygon>,
+}
+
+impl StoredGeometry<'_> {
+    /// Reads the geometry.
+    pub(crate) fn read<'b>(
+        &self,
+        buffer: &'b mut GeometryBuffer,
+    ) -> Result<Geometry<'b>, FormatError> {
+        let mut values = Varints::new(self.bytes);
+        if self.geometry_type != GeometryType::MultiPolygon {
+            read_points(&mut values, &mut buffer.points)?;
+            return Ok(match (self.geometry_type, buffer.points.as_slice()) {
+                (GeometryType::Point, [point]) => Geometry::Point(*point),
+                (_, points) => Geometry::LineString(points),
+            });
+        }
+        let count = values.read()? as usize;
+        buffer.polygons.truncate(count);
+        for at in 0..count {
+            if buffer.polygons.len() <= at {
+                buffer.polygons.push(AreaPolygon::default());
+            }
+            let rings = values.read()? as usize;
+            if let Some(polygon) = buffer.polygons.get_mut(at) {
+                read_points(&mut values, &mut polygon.outer)?;
+                polygon.holes.resize(rings.saturating_sub(1), Vec::new());
+                for hole in &mut polygon.holes {
+                    read_points(&mut values, hole)?;
+                }
+            }
+        }
+        Ok(Geometry::MultiPolygon(&buffer.polygons))
+    }
+}
+
+fn read_points(values: &mut Varints<'_>, points: &mut Vec<Point>) -> Result<(), FormatError> {
+    points.clear();
+    let [mut lat, mut lon] = [0; 2];
+    for _ in 0..values.read()? {
+        lat += values.read_sint()?;
+        lon += values.read_sint()?;
+        points.push(Point {
+            lat_e7: lat as i32,
+            lon_e7: lon as i32,
+        });
+    }
+    Ok(())
+}
