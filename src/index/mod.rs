@@ -20,5 +20,5 @@ pub use id_sets::IdSets;
 pub use location_store::{LocationStore, NodeBatch, StoreForm};
 pub use rank_set::{RankCursor, RankSet};
 #[cfg(feature = "parquet")]
-pub(crate) use row_runs::{RowBatch, RowRuns, SortedRun, sort_run};
+pub(crate) use row_runs::{RowBatch, RowRuns, SharedRows, SortedRun, sort_run};
 pub use set_table::{EMPTY_SET, SetAlgebra, SetNumber, SetTable};

@@ -8,6 +8,7 @@
 use crate::error::{Error, FormatError, Result};
 use crate::io::system;
 use crate::pbf::wire::{put_varint, read_varint};
+use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::ops::Range;
@@ -58,9 +59,12 @@ impl RowBatch {
         self.rows.len()
     }
 
-    /// The rows.
-    pub(crate) fn rows(&self) -> impl ExactSizeIterator<Item = &[u8]> {
-        self.rows.iter().map(|row| self.row(row))
+    /// The rows as parts of a shared buffer.
+    pub(crate) fn shared(self) -> SharedRows {
+        SharedRows {
+            bytes: Bytes::from(self.bytes),
+            rows: self.rows,
+        }
     }
 
     fn row(&self, row: &Row) -> &[u8] {
@@ -78,6 +82,30 @@ impl RowBatch {
             by_key.then_with(|| self.row(a).cmp(self.row(b)))
         });
         self.rows = rows;
+    }
+}
+
+/// Rows in a shared buffer.
+#[derive(Debug)]
+pub(crate) struct SharedRows {
+    pub bytes: Bytes,
+    rows: Vec<Row>,
+}
+
+impl SharedRows {
+    /// The number of rows.
+    pub(crate) fn count(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The rows with numbers in a range.
+    pub(crate) fn rows(&self, numbers: Range<usize>) -> impl ExactSizeIterator<Item = &[u8]> {
+        let rows = self.rows.get(numbers).unwrap_or_default();
+        rows.iter().map(|row| {
+            let start = row.start as usize;
+            let row = self.bytes.get(start..start + row.len as usize);
+            row.unwrap_or_default()
+        })
     }
 }
 
@@ -247,7 +275,7 @@ impl RowRuns {
     }
 
     /// The rows with keys in a range, in order.
-    pub(crate) fn read(&self, keys: &Range<u64>) -> Result<RowBatch> {
+    pub(crate) fn read(&self, keys: &Range<u64>) -> Result<SharedRows> {
         let mut batch = RowBatch::default();
         let mut buffer = Vec::new();
         for run in &self.runs {
@@ -267,7 +295,7 @@ impl RowRuns {
             }
         }
         batch.sort();
-        Ok(batch)
+        Ok(batch.shared())
     }
 
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> Result<()> {
@@ -344,7 +372,7 @@ mod tests {
                 let batch = runs.read(range).unwrap();
                 assert_eq!(batch.count() as u64, *count);
                 assert!(*count < 1_000 + 70_000 && range.start >> 32 == (range.end - 1) >> 32);
-                found.extend(batch.rows().map(<[u8]>::to_vec));
+                found.extend(batch.rows(0..batch.count()).map(<[u8]>::to_vec));
             }
             expected.sort_unstable();
             assert!(found.iter().eq(expected.iter().map(|(_, row)| row)));

@@ -6,7 +6,7 @@ use crate::formats::GeoParquetOptions;
 use crate::formats::parquet::{
     FeatureGroup, FeatureTable, InfoColumns, ParquetFile, TableFacts, partition_name,
 };
-use crate::index::{RowBatch, RowRuns, SortedRun, sort_run};
+use crate::index::{RowBatch, RowRuns, SharedRows, SortedRun, sort_run};
 use crate::io::{OpenOutput, OutputDirectory, StreamOutput};
 use crate::runtime::{Context, Pass, WorkItem};
 use std::ops::Range;
@@ -123,14 +123,14 @@ impl TableSink {
 }
 
 /// Encodes sorted rows as row groups of about equal length.
-fn row_groups(table: &FeatureTable, rows: &RowBatch) -> Result<Vec<FeatureGroup>> {
+fn row_groups(table: &FeatureTable, rows: &SharedRows) -> Result<Vec<FeatureGroup>> {
     let count = rows.count() as u64;
     let groups = ((count + GROUP_ROWS / 2) / GROUP_ROWS).max(1);
     let mut encoded = Vec::new();
     for number in 0..groups {
         let start = (count * number / groups) as usize;
         let end = (count * (number + 1) / groups) as usize;
-        encoded.push(table.encode(rows.rows().skip(start).take(end - start))?);
+        encoded.push(table.encode(&rows.bytes, rows.rows(start..end))?);
     }
     Ok(encoded)
 }

@@ -61,18 +61,15 @@ impl<T> Values<T> {
     }
 
     /// Adds a list.
-    pub(super) fn push_list(&mut self, values: impl IntoIterator<Item = T>) {
-        let mut is_first = true;
-        for value in values {
-            self.definition.push(1);
-            self.repetition.push(i16::from(!is_first));
-            self.values.push(value);
-            is_first = false;
-        }
-        if is_first {
-            self.definition.push(0);
-            self.repetition.push(0);
-        }
+    pub(super) fn push_list(&mut self, values: impl Iterator<Item = T>) {
+        let start = self.values.len();
+        self.values.extend(values);
+        let count = (self.values.len() - start).max(1);
+        let has_values = i16::from(self.values.len() > start);
+        self.definition
+            .extend(std::iter::repeat_n(has_values, count));
+        self.repetition.push(0);
+        self.repetition.extend(std::iter::repeat_n(1, count - 1));
     }
 
     fn clear(&mut self) {

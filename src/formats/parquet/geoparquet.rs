@@ -1,7 +1,7 @@
 //! Tables of features: GeoParquet.
 
 use super::columns::{EncodedGroup, GroupEncoder};
-use super::row::{Corners, FeatureRow, GeometryBuffer, GeometryType, InfoColumns};
+use super::row::{Corners, FeatureRow, GeometryBuffer, GeometryType, InfoColumns, StoredTags};
 use super::{GeoParquetOptions, GeoParquetVersion, PageCompression, failed};
 use crate::error::{Error, FormatError, Result};
 use crate::formats::features::put_wkb;
@@ -57,6 +57,7 @@ impl TableFacts {
 /// A row, and what is computed of it.
 struct Prepared<'a> {
     row: FeatureRow<'a>,
+    tags: StoredTags<'a>,
     corners: Corners,
     wkb: std::ops::Range<usize>,
 }
@@ -165,11 +166,14 @@ impl FeatureTable {
         })
     }
 
-    /// Encodes rows as a row group.
+    /// Encodes rows as a row group. The rows must be parts of `bytes`.
     pub(crate) fn encode<'r>(
         &self,
+        bytes: &'r Bytes,
         rows: impl ExactSizeIterator<Item = &'r [u8]>,
     ) -> Result<FeatureGroup> {
+        // Texts share the memory of the rows.
+        let text = |text: &[u8]| ByteArray::from(bytes.slice_ref(text));
         let mut wkb = Vec::new();
         let prepared = prepare(rows, &mut wkb);
         let rows = prepared.map_err(|error| Error::Internal(error.to_string()))?;
@@ -182,25 +186,18 @@ impl FeatureTable {
                 .extend(names.get(row.row.kind as usize).cloned());
         })?;
         columns.int64(&rows, |row, values| values.values.push(row.row.id))?;
-        self.encode_info(&rows, &mut columns)?;
-        for is_value in [false, true] {
-            columns.bytes(&rows, |row, values| {
-                let mut texts = Vec::with_capacity(row.row.tag_count() as usize);
-                let _ = row.row.for_each_tag(|key, value| {
-                    texts.push(ByteArray::from(if is_value { value } else { key }.to_vec()));
-                });
-                values.push_list(texts);
-            })?;
-        }
+        self.encode_info(&rows, text, &mut columns)?;
+        columns.bytes(&rows, |row, values| {
+            values.push_list(row.tags.map(|(key, _)| text(key)));
+        })?;
+        columns.bytes(&rows, |row, values| {
+            values.push_list(row.tags.map(|(_, value)| text(value)));
+        })?;
         for wanted in &self.options.tag_columns {
             columns.bytes(&rows, |row, values| {
-                let mut found = None;
-                let _ = row.row.for_each_tag(|key, value| {
-                    if key == wanted.as_bytes() {
-                        found = Some(ByteArray::from(value.to_vec()));
-                    }
-                });
-                values.push_optional(found);
+                let mut tags = row.tags;
+                let found = tags.find(|(key, _)| *key == wanted.as_bytes());
+                values.push_optional(found.map(|(_, value)| text(value)));
             })?;
         }
         let edges: [fn(&Corners) -> f32; 4] = [
@@ -228,7 +225,12 @@ impl FeatureTable {
         })
     }
 
-    fn encode_info(&self, rows: &[Prepared<'_>], columns: &mut GroupEncoder<'_>) -> Result<()> {
+    fn encode_info(
+        &self,
+        rows: &[Prepared<'_>],
+        text: impl Fn(&[u8]) -> ByteArray,
+        columns: &mut GroupEncoder<'_>,
+    ) -> Result<()> {
         if self.info.has(InfoColumns::VERSION) {
             columns.int32(rows, |row, values| values.push_optional(row.row.version))?;
         }
@@ -249,8 +251,7 @@ impl FeatureTable {
         }
         if self.info.has(InfoColumns::USER) {
             columns.bytes(rows, |row, values| {
-                let user = row.row.user.map(|user| ByteArray::from(user.to_vec()));
-                values.push_optional(user);
+                values.push_optional(row.row.user.map(&text));
             })?;
         }
         Ok(())
@@ -297,13 +298,13 @@ fn prepare<'r>(
     let mut prepared = Vec::with_capacity(rows.len());
     for row in rows {
         let row = FeatureRow::parse(row)?;
-        let geometry = row.for_each_tag(|_, _| ())?;
-        let geometry = geometry.read(&mut buffer)?;
+        let (geometry, tags) = row.geometry(&mut buffer)?;
         let start = wkb.len();
         put_wkb(wkb, &geometry, None);
         let corners = Corners::of_geometry(&geometry);
         prepared.push(Prepared {
             row,
+            tags,
             corners: corners.ok_or(FormatError::new("a geometry without points"))?,
             wkb: start..wkb.len(),
         });

@@ -168,11 +168,6 @@ pub(crate) fn put_row(out: &mut Vec<u8>, feature: &Feature<'_>) -> InfoColumns {
     if let Some(user) = info.user {
         put_text(out, user);
     }
-    put_varint(out, feature.tags.len() as u64);
-    for (key, value) in feature.tags {
-        put_text(out, key);
-        put_text(out, value);
-    }
     match &feature.geometry {
         Geometry::Point(point) => put_points(out, &[*point]),
         Geometry::LineString(points) => put_points(out, points),
@@ -184,6 +179,10 @@ pub(crate) fn put_row(out: &mut Vec<u8>, feature: &Feature<'_>) -> InfoColumns {
                 polygon.holes.iter().for_each(|hole| put_points(out, hole));
             }
         }
+    }
+    for (key, value) in feature.tags {
+        put_text(out, key);
+        put_text(out, value);
     }
     present
 }
@@ -218,8 +217,8 @@ pub(crate) struct FeatureRow<'a> {
     pub uid: Option<i32>,
     pub user: Option<&'a [u8]>,
     pub geometry_type: GeometryType,
-    tag_count: u64,
-    tags: &'a [u8],
+    /// The geometry, and the tags behind it.
+    rest: &'a [u8],
 }
 
 impl<'a> FeatureRow<'a> {
@@ -243,8 +242,7 @@ impl<'a> FeatureRow<'a> {
             uid: None,
             user: None,
             geometry_type: *GeometryType::ALL.get(usize::from(geometry)).ok_or(BROKEN)?,
-            tag_count: 0,
-            tags: &[],
+            rest: &[],
         };
         row.timestamp = read_if(present.has(InfoColumns::TIMESTAMP), &mut values)?;
         row.changeset = read_if(present.has(InfoColumns::CHANGESET), &mut values)?;
@@ -253,31 +251,57 @@ impl<'a> FeatureRow<'a> {
         if present.has(InfoColumns::USER) {
             row.user = Some(take_text(&mut rest)?);
         }
-        let mut values = Varints::new(rest);
-        row.tag_count = values.read()?;
-        row.tags = values.rest();
+        row.rest = rest;
         Ok(row)
     }
 
-    /// Calls `visit` with each tag, and returns the geometry in its stored form.
-    pub(crate) fn for_each_tag(
+    /// Reads the geometry. Also returns the tags, which follow it.
+    pub(crate) fn geometry<'b>(
         &self,
-        mut visit: impl FnMut(&'a [u8], &'a [u8]),
-    ) -> Result<StoredGeometry<'a>, FormatError> {
-        let mut rest = self.tags;
-        for _ in 0..self.tag_count {
-            let key = take_text(&mut rest)?;
-            visit(key, take_text(&mut rest)?);
+        buffer: &'b mut GeometryBuffer,
+    ) -> Result<(Geometry<'b>, StoredTags<'a>), FormatError> {
+        let mut values = Varints::new(self.rest);
+        if self.geometry_type != GeometryType::MultiPolygon {
+            read_points(&mut values, &mut buffer.points)?;
+            let geometry = match (self.geometry_type, buffer.points.as_slice()) {
+                (GeometryType::Point, [point]) => Geometry::Point(*point),
+                (_, points) => Geometry::LineString(points),
+            };
+            return Ok((geometry, StoredTags(values.rest())));
         }
-        Ok(StoredGeometry {
-            geometry_type: self.geometry_type,
-            bytes: rest,
-        })
+        let count = values.read()? as usize;
+        buffer.polygons.truncate(count);
+        for at in 0..count {
+            if buffer.polygons.len() <= at {
+                buffer.polygons.push(AreaPolygon::default());
+            }
+            let rings = values.read()? as usize;
+            if let Some(polygon) = buffer.polygons.get_mut(at) {
+                read_points(&mut values, &mut polygon.outer)?;
+                polygon.holes.resize(rings.saturating_sub(1), Vec::new());
+                for hole in &mut polygon.holes {
+                    read_points(&mut values, hole)?;
+                }
+            }
+        }
+        let tags = StoredTags(values.rest());
+        Ok((Geometry::MultiPolygon(&buffer.polygons), tags))
     }
+}
 
-    /// The number of tags.
-    pub(crate) const fn tag_count(&self) -> u64 {
-        self.tag_count
+/// The tags of a row: keys and values, which alternate.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StoredTags<'a>(&'a [u8]);
+
+impl<'a> Iterator for StoredTags<'a> {
+    type Item = (&'a [u8], &'a [u8]);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        match self.0.is_empty() {
+            true => None,
+            false => Some((take_text(&mut self.0).ok()?, take_text(&mut self.0).ok()?)),
+        }
     }
 }
 
@@ -297,51 +321,11 @@ fn take_text<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], FormatError> {
     Ok(text)
 }
 
-/// The geometry of a row.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct StoredGeometry<'a> {
-    geometry_type: GeometryType,
-    bytes: &'a [u8],
-}
-
 /// Memory for the points of a geometry, which is used again.
 #[derive(Debug, Default)]
 pub(crate) struct GeometryBuffer {
     points: Vec<Point>,
     polygons: Vec<AreaPolygon>,
-}
-
-impl StoredGeometry<'_> {
-    /// Reads the geometry.
-    pub(crate) fn read<'b>(
-        &self,
-        buffer: &'b mut GeometryBuffer,
-    ) -> Result<Geometry<'b>, FormatError> {
-        let mut values = Varints::new(self.bytes);
-        if self.geometry_type != GeometryType::MultiPolygon {
-            read_points(&mut values, &mut buffer.points)?;
-            return Ok(match (self.geometry_type, buffer.points.as_slice()) {
-                (GeometryType::Point, [point]) => Geometry::Point(*point),
-                (_, points) => Geometry::LineString(points),
-            });
-        }
-        let count = values.read()? as usize;
-        buffer.polygons.truncate(count);
-        for at in 0..count {
-            if buffer.polygons.len() <= at {
-                buffer.polygons.push(AreaPolygon::default());
-            }
-            let rings = values.read()? as usize;
-            if let Some(polygon) = buffer.polygons.get_mut(at) {
-                read_points(&mut values, &mut polygon.outer)?;
-                polygon.holes.resize(rings.saturating_sub(1), Vec::new());
-                for hole in &mut polygon.holes {
-                    read_points(&mut values, hole)?;
-                }
-            }
-        }
-        Ok(Geometry::MultiPolygon(&buffer.polygons))
-    }
 }
 
 fn read_points(values: &mut Varints<'_>, points: &mut Vec<Point>) -> Result<(), FormatError> {
