@@ -85,10 +85,13 @@ impl FormatArgs {
                 bail!("{option} is for text: GeoParquet has columns for kind, id and metadata");
             }
         }
-        let mut options = GeoParquetOptions::default();
-        options.version = self.geoparquet_version.unwrap_or_default();
-        options.compression = self.compression.unwrap_or_default();
-        options.has_metadata = !self.no_metadata;
+        let mut options = GeoParquetOptions {
+            version: self.geoparquet_version.unwrap_or_default(),
+            compression: self.compression.unwrap_or_default(),
+            has_metadata: !self.no_metadata,
+            is_partitioned: self.partition.is_some(),
+            ..GeoParquetOptions::default()
+        };
         for key in &self.columns {
             let own = [
                 "osm_type",
@@ -107,7 +110,6 @@ impl FormatArgs {
             }
             options.tag_columns.push(key.clone());
         }
-        options.is_partitioned = self.partition.is_some();
         Ok(ExportFormat::GeoParquet(options))
     }
 

@@ -37,7 +37,6 @@ pub use problem::{Problem, ProblemCause, Severity};
 pub use rules::{AREA_TAGS, FeatureRules, GeometryTypes, TagRule, WrittenTags};
 use serde::Serialize;
 use sink::FeatureSink;
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -336,7 +335,7 @@ impl Export<'_, '_> {
         let work = move |worker: &mut Worker, job, chunks: &_| worker.run(&task, job, chunks);
         // Batches of rows that are to be sorted.
         #[cfg(feature = "parquet")]
-        let due = RefCell::new(Vec::new());
+        let due = std::cell::RefCell::new(Vec::new());
         let mut queue = ChunkQueue::start(name, self.ctx.jobs, init, work)?;
         let mut take = |found| match found {
             Found::Features(chunk) => self.sink.add_text(chunk),

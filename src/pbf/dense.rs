@@ -109,6 +109,14 @@ impl<'a> DenseNodes<'a> {
         self.len == 0
     }
 
+    /// A cursor for the metadata of some nodes.
+    pub(super) fn infos(&self) -> InfoCursor<'_> {
+        InfoCursor {
+            nodes: self.raw_nodes(),
+            next: 0,
+        }
+    }
+
     /// The nodes in order, with the block's string ids and units.
     pub(crate) fn raw_nodes(&self) -> RawNodes<'_> {
         RawNodes {
@@ -185,6 +193,14 @@ impl<'a> Delta<'a> {
     pub(crate) fn push_all(mut self, values: &mut Vec<i64>) -> Result<(), FormatError> {
         while !self.is_done() {
             values.push(self.read()?);
+        }
+        Ok(())
+    }
+
+    /// Skips `count` values; all of an absent column.
+    fn skip(&mut self, count: usize) -> Result<(), FormatError> {
+        if !self.is_done() {
+            self.last = self.last.wrapping_add(self.deltas.sum_sints(count)?);
         }
         Ok(())
     }
@@ -281,6 +297,38 @@ impl<'a> RawNodes<'a> {
             user_sid: string_id(self.user_sids.read_or_zero()? as u64)?,
             visible,
         })
+    }
+}
+
+/// Reads the metadata of some nodes of a DenseNodes message. Columns are added up between them, which is several times as
+/// fast as reading each value.
+#[derive(Debug, Clone)]
+pub(super) struct InfoCursor<'a> {
+    nodes: RawNodes<'a>,
+    /// The index of the next node.
+    next: usize,
+}
+
+impl InfoCursor<'_> {
+    /// The metadata of the node at `index`, which must be larger than that of the last call.
+    pub(super) fn at(&mut self, index: usize) -> Result<RawInfo, FormatError> {
+        let skipped = index.saturating_sub(self.next);
+        self.next = index + 1;
+        let nodes = &mut self.nodes;
+        for column in [&mut nodes.versions, &mut nodes.visible] {
+            if !column.is_done() {
+                column.skip(skipped)?;
+            }
+        }
+        for column in [
+            &mut nodes.timestamps,
+            &mut nodes.changesets,
+            &mut nodes.uids,
+            &mut nodes.user_sids,
+        ] {
+            column.skip(skipped)?;
+        }
+        nodes.info()
     }
 }
 

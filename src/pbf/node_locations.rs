@@ -1,13 +1,29 @@
 //! The locations that a block stores for its nodes and in its ways.
 
 use super::block::Block;
-use super::dense::{Delta, DenseNodes, STRIDE, next_tag_run};
-use super::element::Tags;
+use super::dense::{Delta, DenseNodes, InfoCursor, STRIDE, next_tag_run};
+use super::element::{Info, Tags};
 use super::message_list::BlockMessage;
-use super::messages::{NodeMessage, WayMessage};
+use super::messages::{NodeMessage, RawInfo, WayMessage};
 use super::wire::Varints;
 use crate::error::FormatError;
 use crate::osm::{DECIMICRO_PER_DEGREE, Location, ObjectKind};
+
+/// The metadata of a node, which is read if it is needed.
+enum NodeInfo<'c, 'a> {
+    /// That of the dense node with this index.
+    Dense(&'c mut InfoCursor<'a>, usize),
+    Message(RawInfo),
+}
+
+impl NodeInfo<'_, '_> {
+    fn read(self) -> Result<RawInfo, FormatError> {
+        match self {
+            Self::Dense(infos, index) => infos.at(index),
+            Self::Message(info) => Ok(info),
+        }
+    }
+}
 
 /// The tags of a node as they are stored.
 enum NodeTags<'a> {
@@ -30,7 +46,7 @@ impl Block<'_> {
             location.lat_e7().unsigned_abs() <= MAX_LON / 2
                 && location.lon_e7().unsigned_abs() <= MAX_LON
         };
-        self.walk_nodes::<false>(|id, location, _| {
+        self.walk_nodes::<false>(|id, location, _, _| {
             visit(id, location.filter(is_on_earth));
             Ok(())
         })
@@ -42,31 +58,41 @@ impl Block<'_> {
         &self,
         mut visit: impl FnMut(i64, Option<Location>, bool),
     ) -> Result<(), FormatError> {
-        self.walk_nodes::<true>(|id, location, tags| {
+        self.walk_nodes::<true>(|id, location, tags, _| {
             visit(id, location, !matches!(tags, NodeTags::None));
             Ok(())
         })
     }
 
-    /// Calls `visit` with the id of each node, its location as in [`for_each_node`](Self::for_each_node), and its tags,
-    /// `None` if it has none. Fails if a tag refers to a string that the block does not have.
-    pub(crate) fn for_each_node_with_tags(
+    /// Calls `visit` with each node: its id, its location as in [`for_each_node`](Self::for_each_node), and its tags and
+    /// metadata, `None` if it has no tags. Without `needs_info`, the metadata is empty. Fails if a tag refers to a string
+    /// that the block does not have.
+    pub(crate) fn for_each_tagged_node(
         &self,
-        mut visit: impl FnMut(i64, Option<Location>, Option<Tags<'_>>) -> Result<(), FormatError>,
+        needs_info: bool,
+        mut visit: impl FnMut(
+            i64,
+            Option<Location>,
+            Option<(Tags<'_>, Info<'_>)>,
+        ) -> Result<(), FormatError>,
     ) -> Result<(), FormatError> {
-        self.walk_nodes::<true>(|id, location, tags| match tags {
-            NodeTags::None => visit(id, location, None),
-            NodeTags::Run(run) => {
-                let mut ids = Varints::new(run);
-                while !ids.is_done() {
-                    self.strings.check(ids.read()?)?;
+        self.walk_nodes::<true>(|id, location, tags, info| {
+            let tags = match tags {
+                NodeTags::None => return visit(id, location, None),
+                NodeTags::Run(run) => {
+                    let mut ids = Varints::new(run);
+                    while !ids.is_done() {
+                        self.strings.check(ids.read()?)?;
+                    }
+                    Tags::alternating(&self.strings, run)
                 }
-                visit(id, location, Some(Tags::alternating(&self.strings, run)))
-            }
-            NodeTags::Message(node) => {
-                let tags = Tags::beside(&self.strings, &node.keys, &node.values)?;
-                visit(id, location, Some(tags))
-            }
+                NodeTags::Message(node) => Tags::beside(&self.strings, &node.keys, &node.values)?,
+            };
+            let info = match needs_info {
+                true => Info::resolve(&info.read()?, &self.units, &self.strings)?,
+                false => Info::EMPTY,
+            };
+            visit(id, location, Some((tags, info)))
         })
     }
 
@@ -105,12 +131,17 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// Calls `visit` with the id of each node, its location, and its tags. Without `TAGS`, the tags of dense nodes are
-    /// not read.
+    /// Calls `visit` with the id of each node, its location, its tags, and its metadata. Without `TAGS`, the tags of
+    /// dense nodes are not read.
     #[inline(always)]
     fn walk_nodes<const TAGS: bool>(
         &self,
-        mut visit: impl FnMut(i64, Option<Location>, NodeTags<'_>) -> Result<(), FormatError>,
+        mut visit: impl FnMut(
+            i64,
+            Option<Location>,
+            NodeTags<'_>,
+            NodeInfo<'_, '_>,
+        ) -> Result<(), FormatError>,
     ) -> Result<(), FormatError> {
         for message in self.messages() {
             match message {
@@ -125,7 +156,7 @@ impl Block<'_> {
                         true => NodeTags::None,
                         false => NodeTags::Message(&node),
                     };
-                    visit(node.id, location, tags)?;
+                    visit(node.id, location, tags, NodeInfo::Message(node.info))?;
                 }
                 BlockMessage::Single(..) => {}
             }
@@ -137,7 +168,12 @@ impl Block<'_> {
     fn walk_dense<const TAGS: bool>(
         &self,
         dense: &DenseNodes<'_>,
-        visit: &mut impl FnMut(i64, Option<Location>, NodeTags<'_>) -> Result<(), FormatError>,
+        visit: &mut impl FnMut(
+            i64,
+            Option<Location>,
+            NodeTags<'_>,
+            NodeInfo<'_, '_>,
+        ) -> Result<(), FormatError>,
     ) -> Result<(), FormatError> {
         let mut ids = Delta::new(&dense.ids);
         let (mut lats, mut lons) = (Delta::new(&dense.lats), Delta::new(&dense.lons));
@@ -145,6 +181,7 @@ impl Block<'_> {
         let mut tags = dense.keys_vals.values();
         // Decoding 256 values of each column in turn is faster than decoding node by node.
         let mut columns = [[0; STRIDE]; 3];
+        let (mut infos, mut index) = (dense.infos(), 0);
         let mut left = dense.len();
         while left > 0 {
             let count = left.min(STRIDE);
@@ -166,7 +203,8 @@ impl Block<'_> {
                     },
                     false => NodeTags::None,
                 };
-                visit(id, location, tags)?;
+                visit(id, location, tags, NodeInfo::Dense(&mut infos, index))?;
+                index += 1;
             }
         }
         Ok(())

@@ -14,7 +14,7 @@ use crate::runtime::Context;
 
 /// The output of an export: a text that is written as features come, or tables that are written at the end.
 pub(super) enum FeatureSink {
-    Text(FeatureDocument),
+    Text(Box<FeatureDocument>),
     #[cfg(feature = "parquet")]
     Tables(Box<TableSink>),
 }
@@ -25,7 +25,8 @@ impl FeatureSink {
         match &options.format {
             ExportFormat::Text(features) => {
                 let output = OpenOutput::open(options.target.clone())?;
-                FeatureDocument::create(output, features).map(Self::Text)
+                let document = FeatureDocument::create(output, features)?;
+                Ok(Self::Text(Box::new(document)))
             }
             #[cfg(feature = "parquet")]
             ExportFormat::GeoParquet(tables) => {
@@ -63,6 +64,7 @@ impl FeatureSink {
     }
 
     /// Completes the output. Returns its length in bytes.
+    #[cfg_attr(not(feature = "parquet"), expect(unused_variables))]
     pub(super) fn finish(self, ctx: &Context) -> Result<u64> {
         match self {
             Self::Text(document) => document.finish(),

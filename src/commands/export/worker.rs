@@ -16,7 +16,7 @@ use crate::index::{NodeBatch, RankSet};
 use crate::index::{RowBatch, SortedRun, sort_run};
 use crate::io::Input;
 use crate::osm::{Location, ObjectFilter, ObjectKind};
-use crate::pbf::{BlobEntry, Block, Element, Info, WayNodes};
+use crate::pbf::{BlobEntry, Block, Element, WayNodes};
 use crate::runtime::{ChunkSender, Context};
 use std::sync::Arc;
 
@@ -165,20 +165,19 @@ fn nodes(builder: &mut Builder<'_>, task: NodeTask, block: &Block<'_>) -> Result
         true => builder.shared.select(block)?,
         false => Some(Vec::new()),
     };
-    let may_be_skipped = !builder.shared.keep_untagged && !builder.needs_info();
     let mut index = 0;
     let is_plain = block
         .single_kind()
         .is_some_and(|(kind, _)| kind == ObjectKind::Node);
-    if is_plain && may_be_skipped {
-        block.for_each_node_with_tags(|id, location, tags| {
+    if is_plain && !builder.shared.keep_untagged {
+        block.for_each_tagged_node(builder.needs_info(), |id, location, tags| {
             if task.has_locations {
                 batch.push(id, location);
             }
             let is_selected = is_selected(selected.as_deref(), index);
             index += 1;
             match tags {
-                Some(tags) if is_selected => builder.node(id, Info::EMPTY, location, tags),
+                Some((tags, info)) if is_selected => builder.node(id, info, location, tags),
                 _ => Ok(()),
             }
         })?;

@@ -160,11 +160,11 @@ pub(crate) fn put_row(out: &mut Vec<u8>, feature: &Feature<'_>) -> InfoColumns {
     if let Some(version) = info.version {
         put_varint(out, version.into());
     }
-    for value in [info.timestamp, info.changeset, info.uid.map(i64::from)] {
-        if let Some(value) = value {
-            put_sint(out, value);
-        }
-    }
+    let numbers = [info.timestamp, info.changeset, info.uid.map(i64::from)];
+    numbers
+        .into_iter()
+        .flatten()
+        .for_each(|value| put_sint(out, value));
     if let Some(user) = info.user {
         put_text(out, user);
     }
