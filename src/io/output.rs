@@ -77,7 +77,9 @@ impl OutputTarget {
             Self::Stdout => true,
             Self::Scratch(_) => false,
             // Devices and named pipes are written to, not replaced.
-            Self::File { path, .. } => path.metadata().is_ok_and(|metadata| !metadata.is_file()),
+            Self::File { path, .. } => path
+                .metadata()
+                .is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()),
         }
     }
 
