@@ -1,14 +1,15 @@
 //! `export` to GeoParquet: the rules of the format, the values, the order, and what must not be left behind.
 
-use crate::common::oracle::{real_files, shared_data};
-use crate::common::{Arg, run_fail, run_ok, world};
+use crate::common::oracle::{osmium, real_files, shared_data};
+use crate::common::{Arg, is_long, run_fail, run_ok, world};
 use parquet::basic::LogicalType;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::statistics::Statistics;
 use parquet::record::{Field, Row};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::process::Command;
 
 fn open(path: &Path) -> SerializedFileReader<std::fs::File> {
     SerializedFileReader::new(std::fs::File::open(path).unwrap()).unwrap()
@@ -511,5 +512,57 @@ fn columns_follow_the_options() {
     let stream = run_ok(&[&"export", &input, &"-f", &"geoparquet"]).stdout;
     export(&input, &output, &[]);
     assert!(stream == std::fs::read(&output).unwrap());
-    let _: PathBuf = output;
+}
+
+#[test]
+fn other_programs_read_the_features_that_osmium_exports() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/readers/geoparquet");
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    // As osmium: each closed way is a line and an area.
+    std::fs::write(
+        at("both.json"),
+        r#"{"linear_tags": true, "area_tags": true}"#,
+    )
+    .unwrap();
+    let config = at("both.json");
+    for name in [
+        "monaco.osm.pbf",
+        "helsinki.osm.pbf",
+        "malta.osm.pbf",
+        "porto.osm.pbf",
+    ] {
+        let Some(input) = shared_data(name).filter(|_| is_long() || name.starts_with('m')) else {
+            continue;
+        };
+        run_ok(&[&"sort", &input, &"-O", &"-o", &at("in.osm.pbf")]);
+        let options = ["-c", config.to_str().unwrap()];
+        let summary = export(&at("in.osm.pbf"), &at("out.parquet"), &options);
+        std::fs::write(at("summary.json"), summary.to_string()).unwrap();
+        let mut args = vec![at("out.parquet"), at("summary.json")];
+        if osmium() {
+            let theirs = at("theirs.geojsonl");
+            let done = Command::new("osmium")
+                .args([
+                    "export",
+                    "-O",
+                    "-f",
+                    "geojsonseq",
+                    "-x",
+                    "print_record_separator=false",
+                ])
+                .args([&at("in.osm.pbf"), Path::new("-o"), &theirs])
+                .status();
+            assert!(done.unwrap().success());
+            args.push(theirs);
+        }
+        let done = Command::new(&script).args(&args).output().unwrap();
+        let is_required = std::env::var("PBFHOGG_REQUIRE_ORACLES").is_ok_and(|value| value == "1");
+        if done.status.code() == Some(2) && !is_required {
+            return println!("skipped: the readers of Python are not installed");
+        }
+        let stderr = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "{name}: {stderr}");
+        println!("{name}:\n{}", String::from_utf8_lossy(&done.stdout));
+    }
 }
