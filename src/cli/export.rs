@@ -31,6 +31,7 @@ use std::path::{Path, PathBuf};
   pbfhogg export berlin.osm.pbf --geometry-types polygon -a type,id -o areas.pg
   pbfhogg export berlin.osm.pbf -o berlin.parquet --column highway,building
   pbfhogg export berlin.osm.pbf --partition geometry -o berlin-features
+  pbfhogg export berlin.osm.pbf --raw -o berlin-tables
   pbfhogg export berlin.osm.pbf -e -o berlin.geojson 2> errors.txt
   pbfhogg export -C > export.json
 
@@ -183,6 +184,11 @@ fn options(args: &Args, config: Config) -> Result<Options> {
 }
 
 fn text(options: &Options, summary: &Summary, are_shown: bool) -> String {
+    if matches!(options.format, ExportFormat::Objects(_)) {
+        let objects = show::counted(summary.features, "object");
+        let bytes = show::bytes(summary.bytes);
+        return format!("{}: {objects}, {bytes}\n", options.target.path().display());
+    }
     let mut out = format!(
         "{}: {} ({}, {}, {}), {}\n",
         options.target.path().display(),

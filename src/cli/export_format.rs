@@ -33,6 +33,9 @@ pub struct FormatArgs {
     /// GeoParquet: write a directory with a part for each type of geometry, and files of at most 500 MB
     #[arg(long, value_name = "BY", value_parser = ["geometry"], help_heading = "GeoParquet")]
     partition: Option<String>,
+    /// Parquet: write the objects themselves, without geometries, as tables of nodes, ways and relations in a directory
+    #[arg(long, conflicts_with = "partition", help_heading = "GeoParquet")]
+    raw: bool,
     /// GeoParquet: give the tags with these keys columns of their own; several with commas
     #[arg(
         long = "column",
@@ -55,7 +58,7 @@ pub struct FormatArgs {
 impl FormatArgs {
     /// The format of an output with the given path.
     pub fn format(&self, path: &Path, config: &Config) -> Result<ExportFormat> {
-        match self.is_geoparquet(path) {
+        match self.raw || self.is_geoparquet(path) {
             true => self.tables(path),
             false => self.text(path, config),
         }
@@ -73,8 +76,8 @@ impl FormatArgs {
 
     fn tables(&self, path: &Path) -> Result<ExportFormat> {
         let is_stream = path.as_os_str() == "-";
-        if is_stream && self.partition.is_some() {
-            bail!("--partition writes a directory: name it with -o");
+        if is_stream && (self.raw || self.partition.is_some()) {
+            bail!("--partition and --raw write a directory: name it with -o");
         }
         for (is_given, option) in [
             (!self.attributes.is_empty(), "--attributes"),
@@ -84,6 +87,9 @@ impl FormatArgs {
             if is_given {
                 bail!("{option} is for text: GeoParquet has columns for kind, id and metadata");
             }
+        }
+        if self.raw {
+            return Ok(ExportFormat::Objects(self.compression.unwrap_or_default()));
         }
         let mut options = GeoParquetOptions {
             version: self.geoparquet_version.unwrap_or_default(),

@@ -9,6 +9,8 @@ mod config;
 mod feature_buffer;
 mod members;
 mod problem;
+#[cfg(feature = "parquet")]
+mod raw;
 mod rules;
 mod sink;
 #[cfg(feature = "parquet")]
@@ -23,7 +25,7 @@ use crate::error::{Error, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds};
 use crate::formats::FeatureOptions;
 #[cfg(feature = "parquet")]
-use crate::formats::GeoParquetOptions;
+use crate::formats::{GeoParquetOptions, PageCompression};
 use crate::index::LocationStore;
 #[cfg(feature = "parquet")]
 use crate::index::sort_run;
@@ -115,6 +117,10 @@ pub enum ExportFormat {
     /// GeoParquet, in the order of a Hilbert curve.
     #[cfg(feature = "parquet")]
     GeoParquet(GeoParquetOptions),
+    /// Objects without geometries, as tables in Parquet: one for nodes, one for ways, one for relations. Of the other
+    /// options, only those of the input and the filter have an effect.
+    #[cfg(feature = "parquet")]
+    Objects(PageCompression),
 }
 
 /// The treatment of incomplete relations: a member way, or a node of one, is not in the file.
@@ -186,6 +192,11 @@ pub fn run<'r>(
     ctx: &Context,
 ) -> Result<Summary> {
     let file = input::open(&options.input, ctx)?;
+    #[cfg(feature = "parquet")]
+    if let ExportFormat::Objects(compression) = options.format {
+        let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
+        return raw::write(&file, &plan, options, compression, ctx);
+    }
     let sink = FeatureSink::open(options)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     plan.check_current(&file, ctx)?;

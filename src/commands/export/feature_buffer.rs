@@ -41,6 +41,9 @@ impl FeatureBuffer {
                 is_partitioned: options.is_partitioned,
                 ..RowBuffer::default()
             }),
+            // Objects are written without features.
+            #[cfg(feature = "parquet")]
+            ExportFormat::Objects(_) => Self::Rows(RowBuffer::default()),
         }
     }
 

@@ -1,12 +1,12 @@
-//! The member ways of areas.
+//! The objects that are selected, and the member ways of areas.
 
 use super::worker::{Shared, is_area};
 use crate::engine::block_matcher::BlockMatcher;
 use crate::engine::scan::Scan;
-use crate::error::Result;
+use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile};
 use crate::index::{IdSet, RankSet};
-use crate::osm::ObjectKind;
+use crate::osm::{ObjectFilter, ObjectKind};
 use crate::pbf::{Block, Element};
 use crate::runtime::Context;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(super) fn wanted_ways(
         |entry| entry.kinds.contains(ObjectKind::Relation),
         |_, block| {
             let mut ways = Vec::new();
-            let mut selected = shared.select(block)?.into_iter().flatten();
+            let mut selected = select(&shared.filter, block)?.into_iter().flatten();
             block.try_for_each(|element| {
                 let is_selected = selected.next().unwrap_or(true);
                 if let Element::Relation(relation) = element
@@ -43,20 +43,18 @@ pub(super) fn wanted_ways(
     Ok(Arc::new(RankSet::from(wanted)))
 }
 
-impl Shared {
-    /// Whether each object of a block is selected, in file order; `None` if all objects are.
-    pub(super) fn select(
-        &self,
-        block: &Block<'_>,
-    ) -> Result<Option<Vec<bool>>, crate::error::FormatError> {
-        if self.filter.expressions().is_empty() {
-            return Ok(None);
-        }
-        let mut selected = Vec::new();
-        BlockMatcher::new(&self.filter, block.strings()).for_each(block, |matches, _| {
-            selected.push(matches);
-            Ok(())
-        })?;
-        Ok(Some(selected))
+/// Whether each object of a block is selected, in file order; `None` if all objects are.
+pub(super) fn select(
+    filter: &ObjectFilter,
+    block: &Block<'_>,
+) -> Result<Option<Vec<bool>>, FormatError> {
+    if filter.expressions().is_empty() {
+        return Ok(None);
     }
+    let mut selected = Vec::new();
+    BlockMatcher::new(filter, block.strings()).for_each(block, |matches, _| {
+        selected.push(matches);
+        Ok(())
+    })?;
+    Ok(Some(selected))
 }

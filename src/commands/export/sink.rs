@@ -3,6 +3,8 @@
 #[cfg(feature = "parquet")]
 use super::tables::TableSink;
 use super::{ExportFormat, Options};
+#[cfg(feature = "parquet")]
+use crate::error::Error;
 use crate::error::Result;
 use crate::formats::features::{FeatureChunk, FeatureDocument};
 #[cfg(feature = "parquet")]
@@ -33,6 +35,8 @@ impl FeatureSink {
                 let sink = TableSink::open(options, tables)?;
                 Ok(Self::Tables(Box::new(sink)))
             }
+            #[cfg(feature = "parquet")]
+            ExportFormat::Objects(_) => Err(Error::Internal("objects are no features".into())),
         }
     }
 

@@ -18,7 +18,7 @@ const RUN_LEN: usize = 32 << 20;
 /// The maximum number of bytes of compressed rows in memory.
 const MEMORY: usize = 128 << 20;
 /// The number of bytes after which a partition goes on in another file.
-const PART_LEN: u64 = 500_000_000;
+pub(super) const PART_LEN: u64 = 500_000_000;
 
 /// Collects rows, and writes them as tables in the end.
 pub(super) struct TableSink {

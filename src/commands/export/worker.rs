@@ -2,6 +2,7 @@
 
 use super::builder::{Builder, Tally};
 use super::feature_buffer::FeatureBuffer;
+use super::members::select;
 use super::problem::Problem;
 use super::{ExportFormat, FeatureRules, GeometryTypes, Incomplete, Options};
 use crate::area::{WayBatch, WayStore};
@@ -162,7 +163,7 @@ impl Worker {
 fn nodes(builder: &mut Builder<'_>, task: NodeTask, block: &Block<'_>) -> Result<(), FormatError> {
     let mut batch = NodeBatch::default();
     let selected = match task.has_points {
-        true => builder.shared.select(block)?,
+        true => select(&builder.shared.filter, block)?,
         false => Some(Vec::new()),
     };
     let mut index = 0;
@@ -217,7 +218,7 @@ fn ways(
     block: &Block<'_>,
 ) -> Result<(), FormatError> {
     let selected = match builder.shared.has_ways() {
-        true => builder.shared.select(block)?,
+        true => select(&builder.shared.filter, block)?,
         false => Some(Vec::new()),
     };
     let mut locator = match found {
@@ -292,7 +293,7 @@ fn relations(
     ways: &WayStore,
     block: &Block<'_>,
 ) -> Result<(), FormatError> {
-    let selected = builder.shared.select(block)?;
+    let selected = select(&builder.shared.filter, block)?;
     let mut index = 0;
     block.try_for_each(|element| {
         let is_selected = is_selected(selected.as_deref(), index);

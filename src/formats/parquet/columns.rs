@@ -4,7 +4,9 @@ use super::failed;
 use crate::error::Result;
 use bytes::Bytes;
 use parquet::column::writer::{ColumnCloseResult, get_column_writer, get_typed_column_writer_mut};
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, FloatType, Int32Type, Int64Type};
+use parquet::data_type::{
+    BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type,
+};
 use parquet::file::properties::WriterPropertiesPtr;
 use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::SchemaDescriptor;
@@ -144,6 +146,22 @@ impl<'a> GroupEncoder<'a> {
         put: impl FnMut(&R, &mut Values<f32>),
     ) -> Result<()> {
         self.column::<R, FloatType>(rows, put)
+    }
+
+    pub(super) fn double<R>(
+        &mut self,
+        rows: &[R],
+        put: impl FnMut(&R, &mut Values<f64>),
+    ) -> Result<()> {
+        self.column::<R, DoubleType>(rows, put)
+    }
+
+    pub(super) fn bool<R>(
+        &mut self,
+        rows: &[R],
+        put: impl FnMut(&R, &mut Values<bool>),
+    ) -> Result<()> {
+        self.column::<R, BoolType>(rows, put)
     }
 
     pub(super) fn bytes<R>(

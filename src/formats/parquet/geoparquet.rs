@@ -62,7 +62,7 @@ struct Prepared<'a> {
     wkb: std::ops::Range<usize>,
 }
 
-fn primitive(
+pub(super) fn primitive(
     name: &str,
     physical: PhysicalType,
     repetition: Repetition,
@@ -75,7 +75,7 @@ fn primitive(
     column.map(Arc::new).map_err(failed)
 }
 
-fn group(
+pub(super) fn group(
     name: &str,
     repetition: Repetition,
     logical: Option<LogicalType>,
@@ -90,7 +90,7 @@ fn group(
 }
 
 /// The column `tags`: a map from keys to values.
-pub(super) fn tags_column() -> Result<TypePtr> {
+fn tags_column() -> Result<TypePtr> {
     let text = |name| {
         let logical = Some(LogicalType::String);
         primitive(

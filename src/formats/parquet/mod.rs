@@ -1,12 +1,15 @@
-//! Tables in Apache Parquet: features with geometries (GeoParquet), in the order of a Hilbert curve.
+//! Tables in Apache Parquet: features with geometries (GeoParquet) in the order of a Hilbert curve, and objects.
 
 mod columns;
 mod file;
 mod geoparquet;
+mod raw;
 mod row;
 
+pub(crate) use columns::EncodedGroup;
 pub(crate) use file::ParquetFile;
 pub(crate) use geoparquet::{FeatureGroup, FeatureTable, TableFacts, partition_name};
+pub(crate) use raw::{ObjectRows, ObjectTable};
 pub(crate) use row::{InfoColumns, put_row, sort_key};
 
 use crate::error::Error;

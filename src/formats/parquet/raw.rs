@@ -1,0 +1,265 @@
+//! Objects as tables: the data model of OSM, without geometries.
+
+use super::columns::{EncodedGroup, GroupEncoder, Values};
+use super::geoparquet::{compression, group, primitive};
+use super::{PageCompression, failed};
+use crate::error::Result;
+use crate::osm::{DECIMICRO_PER_DEGREE, ObjectKind};
+use crate::pbf::{Element, Info};
+use bytes::Bytes;
+use parquet::basic::{Encoding, LogicalType, Repetition, TimeUnit, Type as PhysicalType};
+use parquet::data_type::ByteArray;
+use parquet::file::properties::{WriterProperties, WriterPropertiesPtr};
+use parquet::schema::types::{ColumnPath, SchemaDescriptor, Type, TypePtr};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The form of a table of objects.
+pub(crate) struct ObjectTable {
+    pub(crate) schema: TypePtr,
+    pub(crate) properties: WriterPropertiesPtr,
+    description: SchemaDescriptor,
+}
+
+/// Objects that become a row group.
+#[derive(Default)]
+pub(crate) struct ObjectRows {
+    rows: Vec<ObjectRow>,
+    /// All texts of the rows.
+    texts: Vec<u8>,
+    /// The ranges of the keys and values of tags in `texts`.
+    tags: Vec<(Range<u32>, Range<u32>)>,
+    refs: Vec<i64>,
+    members: Vec<(ObjectKind, i64, Range<u32>)>,
+}
+
+/// An object. Ranges are those of its parts in the lists of [`ObjectRows`].
+struct ObjectRow {
+    id: i64,
+    /// Latitude and longitude in degrees.
+    location: Option<(f64, f64)>,
+    info: RowInfo,
+    tags: Range<usize>,
+    refs: Range<usize>,
+    members: Range<usize>,
+}
+
+struct RowInfo {
+    version: Option<i32>,
+    timestamp: Option<i64>,
+    changeset: Option<i64>,
+    uid: Option<i32>,
+    user: Option<Range<u32>>,
+    visible: bool,
+}
+
+impl ObjectTable {
+    pub(crate) fn new(pages: PageCompression) -> Result<Self> {
+        use PhysicalType::{BOOLEAN, BYTE_ARRAY, DOUBLE, INT32, INT64};
+        let (required, optional) = (Repetition::REQUIRED, Repetition::OPTIONAL);
+        let repeated = Repetition::REPEATED;
+        let text = || Some(LogicalType::String);
+        let list = |name, fields| {
+            let element = group("element", required, None, fields)?;
+            let list = group("list", repeated, None, vec![element])?;
+            group(name, required, Some(LogicalType::List), vec![list])
+        };
+        let entries = vec![
+            primitive("keys", BYTE_ARRAY, required, text())?,
+            primitive("values", BYTE_ARRAY, required, text())?,
+        ];
+        let entries = group("entries", repeated, None, entries)?;
+        let reference = || primitive("ref", INT64, required, None);
+        let member = vec![
+            primitive("type", BYTE_ARRAY, required, text())?,
+            reference()?,
+            primitive("role", BYTE_ARRAY, required, text())?,
+        ];
+        let time = Some(LogicalType::timestamp(true, TimeUnit::MILLIS));
+        let fields = vec![
+            primitive("id", INT64, required, None)?,
+            group("tags", required, Some(LogicalType::Map), vec![entries])?,
+            primitive("lat", DOUBLE, optional, None)?,
+            primitive("lon", DOUBLE, optional, None)?,
+            list("nds", vec![reference()?])?,
+            list("members", member)?,
+            primitive("changeset", INT64, optional, None)?,
+            primitive("timestamp", INT64, optional, time)?,
+            primitive("uid", INT32, optional, None)?,
+            primitive("user", BYTE_ARRAY, optional, text())?,
+            primitive("version", INT32, optional, None)?,
+            primitive("visible", BOOLEAN, required, None)?,
+        ];
+        let schema = Type::group_type_builder("objects")
+            .with_fields(fields)
+            .build();
+        let schema = Arc::new(schema.map_err(failed)?);
+        Ok(Self {
+            description: SchemaDescriptor::new(schema.clone()),
+            schema,
+            properties: Arc::new(properties(pages)?),
+        })
+    }
+
+    /// Encodes rows as a row group.
+    pub(crate) fn encode(&self, rows: ObjectRows) -> Result<EncodedGroup> {
+        let ObjectRows {
+            rows,
+            texts,
+            tags,
+            refs,
+            members,
+        } = rows;
+        let texts = Bytes::from(texts);
+        let text = |range: &Range<u32>| {
+            ByteArray::from(texts.slice(range.start as usize..range.end as usize))
+        };
+        let mut columns = GroupEncoder::new(&self.description, &self.properties);
+        columns.int64(&rows, |row, values| values.values.push(row.id))?;
+        let tags_of = |row: &ObjectRow| tags.get(row.tags.clone()).unwrap_or_default();
+        columns.bytes(&rows, |row, values| {
+            values.push_list(tags_of(row).iter().map(|(key, _)| text(key)));
+        })?;
+        columns.bytes(&rows, |row, values| {
+            values.push_list(tags_of(row).iter().map(|(_, value)| text(value)));
+        })?;
+        columns.double(&rows, |row, values| {
+            values.push_optional(row.location.map(|(lat, _)| lat));
+        })?;
+        columns.double(&rows, |row, values| {
+            values.push_optional(row.location.map(|(_, lon)| lon));
+        })?;
+        columns.int64(&rows, |row, values| {
+            let refs = refs.get(row.refs.clone()).unwrap_or_default();
+            values.push_list(refs.iter().copied());
+        })?;
+        let members_of = |row: &ObjectRow| members.get(row.members.clone()).unwrap_or_default();
+        let kinds = ObjectKind::ALL.map(|kind| ByteArray::from(kind.name()));
+        let kind = |kind: ObjectKind| kinds.get(kind as usize).cloned().unwrap_or_default();
+        columns.bytes(&rows, |row, values| {
+            values.push_list(members_of(row).iter().map(|member| kind(member.0)));
+        })?;
+        columns.int64(&rows, |row, values| {
+            values.push_list(members_of(row).iter().map(|member| member.1));
+        })?;
+        columns.bytes(&rows, |row, values| {
+            values.push_list(members_of(row).iter().map(|member| text(&member.2)));
+        })?;
+        columns.int64(&rows, |row, values| {
+            values.push_optional(row.info.changeset)
+        })?;
+        columns.int64(&rows, |row, values| {
+            let milliseconds = row
+                .info
+                .timestamp
+                .map(|seconds| seconds.saturating_mul(1000));
+            values.push_optional(milliseconds);
+        })?;
+        columns.int32(&rows, |row, values| values.push_optional(row.info.uid))?;
+        columns.bytes(&rows, |row, values| {
+            values.push_optional(row.info.user.as_ref().map(text));
+        })?;
+        columns.int32(&rows, |row, values| values.push_optional(row.info.version))?;
+        columns.bool(&rows, |row, values: &mut Values<bool>| {
+            values.values.push(row.info.visible);
+        })?;
+        Ok(columns.finish())
+    }
+}
+
+impl ObjectRows {
+    /// The number of rows.
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The memory of the rows in bytes, about.
+    pub(crate) fn memory(&self) -> usize {
+        self.rows.len() * size_of::<ObjectRow>()
+            + self.texts.len()
+            + self.tags.len() * 16
+            + self.refs.len() * 8
+            + self.members.len() * 24
+    }
+
+    fn text(&mut self, text: &str) -> Range<u32> {
+        let start = self.texts.len() as u32;
+        self.texts.extend_from_slice(text.as_bytes());
+        start..self.texts.len() as u32
+    }
+
+    /// Adds an object.
+    pub(crate) fn push(&mut self, element: &Element<'_>) {
+        let starts = (self.tags.len(), self.refs.len(), self.members.len());
+        for (key, value) in element.tags() {
+            let tag = (self.text(key), self.text(value));
+            self.tags.push(tag);
+        }
+        let mut location = None;
+        match element {
+            Element::Node(node) => location = node.location().filter(|_| node.info().visible),
+            Element::Way(way) => self.refs.extend(way.refs()),
+            Element::Relation(relation) => {
+                for member in relation.members() {
+                    let role = self.text(member.role);
+                    self.members.push((member.kind, member.id, role));
+                }
+            }
+        }
+        let degrees = |e7: i32| f64::from(e7) / DECIMICRO_PER_DEGREE as f64;
+        let location = location.map(|known| (degrees(known.lat_e7()), degrees(known.lon_e7())));
+        self.end(element, starts, location);
+    }
+
+    fn end(
+        &mut self,
+        element: &Element<'_>,
+        (tags, refs, members): (usize, usize, usize),
+        location: Option<(f64, f64)>,
+    ) {
+        let Info {
+            version,
+            timestamp,
+            changeset,
+            uid,
+            user,
+            visible,
+        } = element.info();
+        let info = RowInfo {
+            version: version.map(|version| version as i32),
+            timestamp,
+            changeset,
+            uid,
+            user: user.map(|user| self.text(user)),
+            visible,
+        };
+        self.rows.push(ObjectRow {
+            id: element.id(),
+            location,
+            info,
+            tags: tags..self.tags.len(),
+            refs: refs..self.refs.len(),
+            members: members..self.members.len(),
+        });
+    }
+}
+
+fn properties(pages: PageCompression) -> Result<WriterProperties> {
+    let mut properties = WriterProperties::builder()
+        .set_created_by(concat!("pbfhogg version ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_compression(compression(pages)?)
+        .set_max_row_group_row_count(None);
+    let path = |names: &[&str]| ColumnPath::new(names.iter().map(ToString::to_string).collect());
+    for names in [
+        &["id"][..],
+        &["lat"],
+        &["lon"],
+        &["nds", "list", "element", "ref"],
+        &["members", "list", "element", "ref"],
+    ] {
+        properties = properties.set_column_dictionary_enabled(path(names), false);
+    }
+    // Ids are in order: their differences take few bits.
+    properties = properties.set_column_encoding(path(&["id"]), Encoding::DELTA_BINARY_PACKED);
+    Ok(properties.build())
+}
