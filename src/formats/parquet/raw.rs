@@ -1,6 +1,6 @@
 //! Objects as tables: the data model of OSM, without geometries.
 
-use super::columns::{EncodedGroup, GroupEncoder, Values};
+use super::columns::{EncodedGroup, GroupEncoder};
 use super::geoparquet::{compression, group, primitive};
 use super::{PageCompression, failed};
 use crate::error::Result;
@@ -145,26 +145,28 @@ impl ObjectTable {
         columns.bytes(&rows, |row, values| {
             values.push_list(members_of(row).iter().map(|member| text(&member.2)));
         })?;
-        columns.int64(&rows, |row, values| {
-            values.push_optional(row.info.changeset)
-        })?;
-        columns.int64(&rows, |row, values| {
-            let milliseconds = row
-                .info
-                .timestamp
-                .map(|seconds| seconds.saturating_mul(1000));
-            values.push_optional(milliseconds);
-        })?;
-        columns.int32(&rows, |row, values| values.push_optional(row.info.uid))?;
-        columns.bytes(&rows, |row, values| {
-            values.push_optional(row.info.user.as_ref().map(text));
-        })?;
-        columns.int32(&rows, |row, values| values.push_optional(row.info.version))?;
-        columns.bool(&rows, |row, values: &mut Values<bool>| {
-            values.values.push(row.info.visible);
-        })?;
+        encode_info(&rows, text, &mut columns)?;
         Ok(columns.finish())
     }
+}
+
+/// Encodes the columns of the metadata.
+fn encode_info(
+    rows: &[ObjectRow],
+    text: impl Fn(&Range<u32>) -> ByteArray,
+    columns: &mut GroupEncoder<'_>,
+) -> Result<()> {
+    columns.int64(rows, |row, values| values.push_optional(row.info.changeset))?;
+    columns.int64(rows, |row, values| {
+        let seconds = row.info.timestamp;
+        values.push_optional(seconds.map(|seconds| seconds.saturating_mul(1000)));
+    })?;
+    columns.int32(rows, |row, values| values.push_optional(row.info.uid))?;
+    columns.bytes(rows, |row, values| {
+        values.push_optional(row.info.user.as_ref().map(&text));
+    })?;
+    columns.int32(rows, |row, values| values.push_optional(row.info.version))?;
+    columns.bool(rows, |row, values| values.values.push(row.info.visible))
 }
 
 impl ObjectRows {
