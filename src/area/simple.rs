@@ -1,7 +1,7 @@
 //! Closed ways that are simple rings, which nearly all are: assembled without sorting segments.
 
 use super::AreaPolygon;
-use super::segments::from_west;
+use super::segments::{from_west, turn};
 use crate::geometry::{Edge, EdgeRelation, Point, doubled_area};
 
 /// The maximum number of corners for which all pairs of segments are compared.
@@ -16,21 +16,7 @@ pub(crate) fn simple_polygon(ring: &[Point], polygon: &mut AreaPolygon) -> bool 
     if !(3..=MAX_CORNERS).contains(&corners.len()) || ring.first() != ring.last() {
         return false;
     }
-    let edges = || ring.windows(2).filter_map(edge);
-    for (index, edge) in edges().enumerate() {
-        // The edge before shares a corner, and so do the last and the first edge.
-        let before = edges().take(index.saturating_sub(1));
-        let is_last = index + 1 == corners.len();
-        let mut others = before.skip(usize::from(is_last));
-        if others.any(|other| edge.relation_to(&other) != EdgeRelation::Apart) {
-            return false;
-        }
-    }
-    let next = edges().cycle().skip(1);
-    if edges()
-        .zip(next)
-        .any(|(edge, next)| edge.forms_spike_with(&next))
-    {
+    if !is_convex(ring) && !is_simple(ring) {
         return false;
     }
     let first = (0..corners.len()).min_by(|a, b| match (corners.get(*a), corners.get(*b)) {
@@ -51,13 +37,49 @@ pub(crate) fn simple_polygon(ring: &[Point], polygon: &mut AreaPolygon) -> bool 
     true
 }
 
-/// The edge between two points.
-fn edge(points: &[Point]) -> Option<Edge> {
-    match points {
+/// The edges of a ring.
+fn edges(ring: &[Point]) -> impl Iterator<Item = Edge> + Clone {
+    ring.windows(2).filter_map(|points| match points {
         [from, to] => Some(Edge {
             from: *from,
             to: *to,
         }),
         _ => None,
+    })
+}
+
+/// Whether a ring turns in one direction only, and around once. Such a ring is simple; buildings often are.
+fn is_convex(ring: &[Point]) -> bool {
+    let (mut direction, mut turns, mut last_width) = (0, 0, 0);
+    let next = edges(ring).cycle().skip(1);
+    for (edge, next) in edges(ring).zip(next) {
+        let turn = turn(edge.from, edge.to, next.to).signum();
+        if turn == 0 && edge.forms_spike_with(&next) || turn * direction < 0 {
+            return false;
+        }
+        direction = if turn == 0 { direction } else { turn };
     }
+    // A ring that runs around once goes east once and west once.
+    for edge in edges(ring).chain(edges(ring)) {
+        let width = edge.to.lon_e7.cmp(&edge.from.lon_e7) as i32;
+        turns += i32::from(width * last_width < 0);
+        last_width = if width == 0 { last_width } else { width };
+    }
+    direction != 0 && turns <= 4
+}
+
+/// Whether no two segments of a ring meet but in the corner that they share.
+fn is_simple(ring: &[Point]) -> bool {
+    let count = ring.len() - 1;
+    for (index, edge) in edges(ring).enumerate() {
+        // The edge before shares a corner, and so do the last and the first edge.
+        let before = edges(ring).take(index.saturating_sub(1));
+        let mut others = before.skip(usize::from(index + 1 == count));
+        if others.any(|other| edge.relation_to(&other) != EdgeRelation::Apart) {
+            return false;
+        }
+    }
+    let next = edges(ring).cycle().skip(1);
+    let mut pairs = edges(ring).zip(next);
+    !pairs.any(|(edge, next)| edge.forms_spike_with(&next))
 }

@@ -12,7 +12,7 @@ use crate::error::FormatError;
 use crate::formats::features::{Feature, Geometry};
 use crate::geometry::{Point, doubled_area};
 use crate::osm::{DECIMICRO_PER_DEGREE, Location, ObjectKind};
-use crate::pbf::{Info, Relation};
+use crate::pbf::{Info, Relation, Way};
 use crate::runtime::ChunkSender;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -297,17 +297,14 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Makes a line or an area or both of a way.
-    pub(super) fn way<'t>(
+    /// Makes a line or an area or both of a way. `locations` has the location of each node.
+    pub(super) fn way(
         &mut self,
-        id: i64,
-        info: Info<'_>,
-        refs: &[i64],
+        way: &Way<'_>,
         locations: &[Option<Location>],
-        tags: impl Iterator<Item = (&'t str, &'t str)>,
     ) -> Result<(), FormatError> {
-        self.with_tags(tags, |builder, tags| {
-            let is_closed = refs.len() > 1 && locations.first() == locations.last();
+        self.with_tags(way.tags(), |builder, tags| {
+            let is_closed = locations.len() > 1 && locations.first() == locations.last();
             let (is_line, is_area) = match is_closed {
                 true => builder.shared.rules.of_closed_way(tags),
                 false => (true, false),
@@ -317,14 +314,14 @@ impl<'a> Builder<'a> {
             if !(is_line || is_area) || !builder.retain(tags) {
                 return Ok(());
             }
-            if let Err(cause) = builder.locate(refs, locations) {
-                return builder.problem(ObjectKind::Way, id, cause);
+            if let Err(cause) = builder.locate(way, locations) {
+                return builder.problem(ObjectKind::Way, way.id(), cause);
             }
             if is_line {
-                builder.line(id, info, refs, tags)?;
+                builder.line(way, tags)?;
             }
             match is_area {
-                true => builder.closed_way(id, info, refs, tags),
+                true => builder.closed_way(way, tags),
                 false => Ok(()),
             }
         })
@@ -332,55 +329,50 @@ impl<'a> Builder<'a> {
 
     /// Sets the points of a way, without those that equal the one before, and its nodes if there are such points. Fails
     /// if a node has no location, or if there are fewer than two points.
-    fn locate(&mut self, refs: &[i64], locations: &[Option<Location>]) -> Result<(), ProblemCause> {
+    fn locate(
+        &mut self,
+        way: &Way<'_>,
+        locations: &[Option<Location>],
+    ) -> Result<(), ProblemCause> {
         self.points.clear();
         self.nodes.clear();
-        for (id, location) in refs.iter().zip(locations) {
-            let point = location.and_then(on_earth);
-            let point = point.ok_or(ProblemCause::MissingNode(*id))?;
+        for (index, location) in locations.iter().enumerate() {
+            let Some(point) = location.and_then(on_earth) else {
+                let id = way.refs().nth(index);
+                return Err(ProblemCause::MissingNode(id.unwrap_or_default()));
+            };
             self.points.push(point);
         }
-        if self
-            .points
-            .windows(2)
-            .any(|pair| pair.first() == pair.last())
-        {
-            self.set_nodes(refs);
+        let mut pairs = self.points.windows(2);
+        if pairs.any(|pair| pair.first() == pair.last()) {
+            self.set_nodes(way);
             self.points.dedup();
         }
-        match (refs.len(), self.points.len()) {
-            (0 | 1, _) => Err(ProblemCause::TooFewNodes(refs.len())),
+        match (locations.len(), self.points.len()) {
+            (count @ (0 | 1), _) => Err(ProblemCause::TooFewNodes(count)),
             (_, 0 | 1) => Err(ProblemCause::OneLocation),
             _ => Ok(()),
         }
     }
 
     /// Sets the nodes of a way by its points, of which none is left out.
-    fn set_nodes(&mut self, refs: &[i64]) {
-        let nodes = refs.iter().zip(&self.points);
-        let nodes = nodes.map(|(id, point)| AreaNode {
-            id: *id,
-            point: *point,
-        });
+    fn set_nodes(&mut self, way: &Way<'_>) {
+        let nodes = way.refs().zip(&self.points);
+        let nodes = nodes.map(|(id, point)| AreaNode { id, point: *point });
         self.nodes.extend(nodes);
     }
 
     /// Makes a line of a way, whose points are set.
-    fn line(
-        &mut self,
-        id: i64,
-        info: Info<'_>,
-        refs: &[i64],
-        tags: &TagList<'_>,
-    ) -> Result<(), FormatError> {
-        let way_nodes = self.features.needs_way_nodes();
+    fn line(&mut self, way: &Way<'_>, tags: &TagList<'_>) -> Result<(), FormatError> {
+        let has_refs = self.features.needs_way_nodes();
+        let refs: Option<Vec<i64>> = has_refs.then(|| way.refs().collect());
         let points = std::mem::take(&mut self.points);
         self.put(&Feature {
             kind: ObjectKind::Way,
-            id,
-            info,
+            id: way.id(),
+            info: way.info(),
             tags,
-            way_nodes: way_nodes.then_some(refs),
+            way_nodes: refs.as_deref(),
             geometry: Geometry::LineString(&points),
         })?;
         self.points = points;
@@ -388,14 +380,8 @@ impl<'a> Builder<'a> {
     }
 
     /// Makes an area of a closed way, whose points are set.
-    fn closed_way(
-        &mut self,
-        id: i64,
-        info: Info<'_>,
-        refs: &[i64],
-        tags: &TagList<'_>,
-    ) -> Result<(), FormatError> {
-        let kind = ObjectKind::Way;
+    fn closed_way(&mut self, way: &Way<'_>, tags: &TagList<'_>) -> Result<(), FormatError> {
+        let (kind, id, info) = (ObjectKind::Way, way.id(), way.info());
         // Nodes are set if some have the location of the one before.
         if self.nodes.is_empty() {
             let mut polygon = std::mem::take(&mut self.polygon);
@@ -409,14 +395,14 @@ impl<'a> Builder<'a> {
             if is_simple {
                 return made;
             }
-            self.set_nodes(refs);
+            self.set_nodes(way);
         }
-        let way = AreaWay {
+        let area_way = AreaWay {
             id,
             role: Role::Other,
             nodes: &self.nodes,
         };
-        let assembly = assemble(&[way], OpenRings::Refuse);
+        let assembly = assemble(&[area_way], OpenRings::Refuse);
         for problem in assembly.problems {
             self.problem(kind, id, ProblemCause::Area(problem))?;
         }

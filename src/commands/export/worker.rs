@@ -226,29 +226,30 @@ fn ways(
         None => None,
     };
     let (mut ranks, mut batch) = (wanted.walk(), WayBatch::new(builder.shared.reports));
-    let (mut index, mut refs, mut locations) = (0, Vec::new(), Vec::new());
+    let (mut index, mut locations) = (0, Vec::new());
     block.try_for_each(|element| {
         let is_selected = is_selected(selected.as_deref(), index);
         index += 1;
         let Element::Way(way) = element else {
             return Ok(());
         };
-        let (refs, locations) = match &mut locator {
+        let locations = match &mut locator {
             Some(locator) => locator.next(),
             None => {
-                refs.clear();
-                refs.extend(way.refs());
                 locations.clear();
-                locations.extend(way.locations());
-                locations.resize(refs.len(), None);
-                (refs.as_slice(), locations.as_slice())
+                way.read_locations(&mut locations)?;
+                if locations.is_empty() {
+                    locations.resize(way.ref_count(), None);
+                }
+                locations.as_slice()
             }
         };
         if let Some(rank) = ranks.rank(way.id()) {
-            builder.collect(&mut batch, rank, refs, locations)?;
+            let refs: Vec<i64> = way.refs().collect();
+            builder.collect(&mut batch, rank, &refs, locations)?;
         }
         match is_selected {
-            true => builder.way(way.id(), way.info(), refs, locations, way.tags()),
+            true => builder.way(&way, locations),
             false => Ok(()),
         }
     })?;
@@ -275,15 +276,12 @@ impl BlockLocations {
         })
     }
 
-    /// The ids of the nodes of the next way, and their locations.
-    fn next(&mut self) -> (&[i64], &[Option<Location>]) {
+    /// The locations of the nodes of the next way.
+    fn next(&mut self) -> &[Option<Location>] {
         let (way, start) = self.taken;
         let end = self.nodes.ways.get(way).map_or(start, |(_, end)| *end);
         self.taken = (way + 1, end);
-        (
-            self.nodes.refs.get(start..end).unwrap_or_default(),
-            self.locations.get(start..end).unwrap_or_default(),
-        )
+        self.locations.get(start..end).unwrap_or_default()
     }
 }
 

@@ -174,7 +174,8 @@ impl FeatureTable {
     ) -> Result<FeatureGroup> {
         // Texts share the memory of the rows.
         let text = |text: &[u8]| ByteArray::from(bytes.slice_ref(text));
-        let mut wkb = Vec::new();
+        // A point takes about four bytes in a row, and sixteen in WKB.
+        let mut wkb = Vec::with_capacity(bytes.len() * 2);
         let prepared = prepare(rows, &mut wkb);
         let rows = prepared.map_err(|error| Error::Internal(error.to_string()))?;
         let wkb = Bytes::from(wkb);
