@@ -27,8 +27,6 @@ use crate::formats::FeatureOptions;
 #[cfg(feature = "parquet")]
 use crate::formats::{GeoParquetOptions, PageCompression};
 use crate::index::LocationStore;
-#[cfg(feature = "parquet")]
-use crate::index::sort_run;
 use crate::io::OutputTarget;
 use crate::osm::{ObjectExpression, ObjectFilter, ObjectKind};
 use crate::pbf::{BlobEntry, BlobFlags, feature};
@@ -42,7 +40,7 @@ use sink::FeatureSink;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use worker::{Found, Job, NodeTask, Shared, Task, Worker};
+use worker::{Found, NodeTask, Shared, Task, Worker};
 
 /// The options of `export`.
 #[derive(Debug, Clone)]
@@ -197,7 +195,7 @@ pub fn run<'r>(
         let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
         return raw::write(&file, &plan, options, compression, ctx);
     }
-    let sink = FeatureSink::open(options)?;
+    let (sink, form) = FeatureSink::open(options)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     plan.check_current(&file, ctx)?;
     if file.header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED) {
@@ -210,7 +208,7 @@ pub fn run<'r>(
         has_locations: options.locations_in_ways || file.header.has(feature::LOCATIONS),
         file: &file,
         plan: &plan,
-        shared: Arc::new(Shared::new(options, filter, report.is_some())),
+        shared: Arc::new(Shared::new(options, form, filter, report.is_some())),
         options,
         sink,
         report,
@@ -343,20 +341,10 @@ impl Export<'_, '_> {
             self.shared.clone(),
         );
         let init = move || Worker::new(&input, &shared, &ctx);
-        let work = move |worker: &mut Worker, job, chunks: &_| worker.run(&task, job, chunks);
-        // Batches of rows that are to be sorted.
-        #[cfg(feature = "parquet")]
-        let due = std::cell::RefCell::new(Vec::new());
-        let mut queue = ChunkQueue::start(name, self.ctx.jobs, init, work)?;
+        let work = move |worker: &mut Worker, entry, chunks: &_| worker.blob(&task, &entry, chunks);
+        let mut queue = ChunkQueue::start_with_rest(name, self.ctx.jobs, init, work, Worker::rest)?;
         let mut take = |found| match found {
             Found::Features(chunk) => self.sink.add_text(chunk),
-            #[cfg(feature = "parquet")]
-            Found::Rows(rows, info) => {
-                due.borrow_mut().push(self.sink.add_rows(rows, info));
-                Ok(())
-            }
-            #[cfg(feature = "parquet")]
-            Found::Run(run) => self.sink.add_run(run),
             Found::Problems(problems) => match &mut self.report {
                 Some(report) => problems.iter().try_for_each(report),
                 None => Ok(()),
@@ -372,17 +360,8 @@ impl Export<'_, '_> {
             }
         };
         for entry in blobs {
-            queue.push(Job::Blob(entry), &mut take)?;
-            #[cfg(feature = "parquet")]
-            for batches in due.take().into_iter().filter(|batches| !batches.is_empty()) {
-                queue.push(Job::Sort(batches), &mut take)?;
-            }
+            queue.push(entry, &mut take)?;
         }
-        queue.drain(&mut take)?;
-        #[cfg(feature = "parquet")]
-        for batches in due.take() {
-            self.sink.add_run(sort_run(&batches))?;
-        }
-        Ok(())
+        queue.drain(&mut take)
     }
 }

@@ -8,7 +8,7 @@ mod id_sets;
 mod location_store;
 mod rank_set;
 #[cfg(feature = "parquet")]
-mod row_runs;
+mod row_sorter;
 mod set_table;
 mod table;
 mod values;
@@ -20,5 +20,5 @@ pub use id_sets::IdSets;
 pub use location_store::{LocationStore, NodeBatch, StoreForm};
 pub use rank_set::{RankCursor, RankSet};
 #[cfg(feature = "parquet")]
-pub(crate) use row_runs::{RowBatch, RowRuns, SharedRows, SortedRun, sort_run};
+pub(crate) use row_sorter::{RowBatch, RowLimits, RowSorter, SharedRows};
 pub use set_table::{EMPTY_SET, SetAlgebra, SetNumber, SetTable};

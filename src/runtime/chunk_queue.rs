@@ -40,6 +40,18 @@ impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
         init: impl Fn() -> S + Clone + Send + 'static,
         work: impl Fn(&mut S, J, &ChunkSender<C>) -> Result<()> + Clone + Send + 'static,
     ) -> Result<Self> {
+        Self::start_with_rest(name, threads, init, work, |_| ())
+    }
+
+    /// Starts threads as [`start`](Self::start) does. They call `rest` after each job, when the job's chunks can be
+    /// taken: nobody waits for what it does.
+    pub(crate) fn start_with_rest<S>(
+        name: &'static str,
+        threads: usize,
+        init: impl Fn() -> S + Clone + Send + 'static,
+        work: impl Fn(&mut S, J, &ChunkSender<C>) -> Result<()> + Clone + Send + 'static,
+        rest: impl Fn(&mut S) + Clone + Send + 'static,
+    ) -> Result<Self> {
         let work = move |jobs: &Receiver<(J, ChunkSender<C>)>| {
             let mut scratch = init();
             for (job, chunks) in jobs {
@@ -50,6 +62,8 @@ impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
                     // The receiver is gone if the command has failed.
                     let _ = chunks.0.send(Err(error));
                 }
+                drop(chunks);
+                rest(&mut scratch);
             }
         };
         Ok(Self {

@@ -1,49 +1,57 @@
 //! The features of a worker that are not sent yet.
 
-use super::ExportFormat;
+#[cfg(feature = "parquet")]
+use super::tables::TableRows;
 use super::worker::Found;
 use crate::error::FormatError;
+#[cfg(feature = "parquet")]
+use crate::error::Result;
 use crate::formats::features::{Feature, FeatureText};
 #[cfg(feature = "parquet")]
 use crate::formats::parquet::{InfoColumns, put_row, sort_key};
 use crate::formats::{Attribute, FeatureOptions};
 #[cfg(feature = "parquet")]
 use crate::index::RowBatch;
+#[cfg(feature = "parquet")]
+use std::sync::Arc;
 
-/// Features in the form that the format needs.
-pub(super) enum FeatureBuffer {
+/// The form that the format needs features in.
+#[derive(Clone)]
+pub(super) enum FeatureForm {
     /// Text that is written as it is.
-    Text(Box<FeatureText>, FeatureOptions),
+    Text(FeatureOptions),
     /// Rows that are sorted before they are written.
+    #[cfg(feature = "parquet")]
+    Rows(Arc<TableRows>),
+}
+
+/// Features that are not passed on yet.
+pub(super) enum FeatureBuffer {
+    Text(Box<FeatureText>, FeatureOptions),
     #[cfg(feature = "parquet")]
     Rows(RowBuffer),
 }
 
 /// Features as rows.
 #[cfg(feature = "parquet")]
-#[derive(Default)]
 pub(super) struct RowBuffer {
     rows: RowBatch,
     info: InfoColumns,
-    has_info: bool,
-    is_partitioned: bool,
+    target: Arc<TableRows>,
 }
 
 impl FeatureBuffer {
-    pub(super) fn new(format: &ExportFormat) -> Self {
-        match format {
-            ExportFormat::Text(options) => {
+    pub(super) fn new(form: &FeatureForm) -> Self {
+        match form {
+            FeatureForm::Text(options) => {
                 Self::Text(Box::new(FeatureText::new(options)), options.clone())
             }
             #[cfg(feature = "parquet")]
-            ExportFormat::GeoParquet(options) => Self::Rows(RowBuffer {
-                has_info: options.has_metadata,
-                is_partitioned: options.is_partitioned,
-                ..RowBuffer::default()
+            FeatureForm::Rows(target) => Self::Rows(RowBuffer {
+                rows: RowBatch::default(),
+                info: InfoColumns::default(),
+                target: target.clone(),
             }),
-            // Objects are written without features.
-            #[cfg(feature = "parquet")]
-            ExportFormat::Objects(_) => Self::Rows(RowBuffer::default()),
         }
     }
 
@@ -57,7 +65,7 @@ impl FeatureBuffer {
                 )
             }),
             #[cfg(feature = "parquet")]
-            Self::Rows(rows) => rows.has_info,
+            Self::Rows(buffer) => buffer.target.options.has_metadata,
         }
     }
 
@@ -76,7 +84,8 @@ impl FeatureBuffer {
             Self::Text(text, _) => text.put(feature),
             #[cfg(feature = "parquet")]
             Self::Rows(buffer) => {
-                let key = sort_key(&feature.geometry, buffer.is_partitioned);
+                let is_partitioned = buffer.target.options.is_partitioned;
+                let key = sort_key(&feature.geometry, is_partitioned);
                 let info = &mut buffer.info;
                 buffer
                     .rows
@@ -85,16 +94,16 @@ impl FeatureBuffer {
         }
     }
 
-    /// The memory of the features in bytes.
+    /// The length of the text in bytes. Rows stay in the buffer until the end of a blob.
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Text(text, _) => text.len(),
             #[cfg(feature = "parquet")]
-            Self::Rows(buffer) => buffer.rows.len(),
+            Self::Rows(_) => 0,
         }
     }
 
-    /// Removes the features, and returns them if there are any.
+    /// Removes the text, and returns it if there is any.
     pub(super) fn take(&mut self) -> Result<Option<Found>, FormatError> {
         match self {
             Self::Text(text, _) => {
@@ -103,10 +112,27 @@ impl FeatureBuffer {
                 Ok(chunk.map(Found::Features))
             }
             #[cfg(feature = "parquet")]
-            Self::Rows(buffer) => {
-                let rows = std::mem::take(&mut buffer.rows);
-                Ok((rows.count() > 0).then_some(Found::Rows(rows, buffer.info)))
-            }
+            Self::Rows(_) => Ok(None),
+        }
+    }
+
+    /// Passes rows on, which may take a while.
+    #[cfg(feature = "parquet")]
+    pub(super) fn pass_on(&mut self) {
+        if let Self::Rows(buffer) = self
+            && buffer.rows.count() > 0
+        {
+            let rows = std::mem::take(&mut buffer.rows);
+            buffer.target.add(rows, buffer.info);
+        }
+    }
+
+    /// Fails if rows could not be passed on.
+    #[cfg(feature = "parquet")]
+    pub(super) fn check(&self) -> Result<()> {
+        match self {
+            Self::Text(..) => Ok(()),
+            Self::Rows(buffer) => buffer.target.check(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The output of an export.
 
+use super::feature_buffer::FeatureForm;
 #[cfg(feature = "parquet")]
 use super::tables::TableSink;
 use super::{ExportFormat, Options};
@@ -7,10 +8,6 @@ use super::{ExportFormat, Options};
 use crate::error::Error;
 use crate::error::Result;
 use crate::formats::features::{FeatureChunk, FeatureDocument};
-#[cfg(feature = "parquet")]
-use crate::formats::parquet::InfoColumns;
-#[cfg(feature = "parquet")]
-use crate::index::{RowBatch, SortedRun};
 use crate::io::OpenOutput;
 use crate::runtime::Context;
 
@@ -22,18 +19,20 @@ pub(super) enum FeatureSink {
 }
 
 impl FeatureSink {
-    /// Opens the output.
-    pub(super) fn open(options: &Options) -> Result<Self> {
+    /// Opens the output. Also returns the form that it needs features in.
+    pub(super) fn open(options: &Options) -> Result<(Self, FeatureForm)> {
         match &options.format {
             ExportFormat::Text(features) => {
                 let output = OpenOutput::open(options.target.clone())?;
                 let document = FeatureDocument::create(output, features)?;
-                Ok(Self::Text(Box::new(document)))
+                let form = FeatureForm::Text(features.clone());
+                Ok((Self::Text(Box::new(document)), form))
             }
             #[cfg(feature = "parquet")]
             ExportFormat::GeoParquet(tables) => {
                 let sink = TableSink::open(options, tables)?;
-                Ok(Self::Tables(Box::new(sink)))
+                let form = FeatureForm::Rows(sink.rows.clone());
+                Ok((Self::Tables(Box::new(sink)), form))
             }
             #[cfg(feature = "parquet")]
             ExportFormat::Objects(_) => Err(Error::Internal("objects are no features".into())),
@@ -46,24 +45,6 @@ impl FeatureSink {
             Self::Text(document) => document.add(chunk),
             #[cfg(feature = "parquet")]
             Self::Tables(_) => Ok(()),
-        }
-    }
-
-    /// Adds features as rows. Returns batches that are to be sorted, if there are enough.
-    #[cfg(feature = "parquet")]
-    pub(super) fn add_rows(&mut self, rows: RowBatch, info: InfoColumns) -> Vec<RowBatch> {
-        match self {
-            Self::Text(_) => Vec::new(),
-            Self::Tables(tables) => tables.add(rows, info),
-        }
-    }
-
-    /// Adds sorted rows.
-    #[cfg(feature = "parquet")]
-    pub(super) fn add_run(&mut self, run: SortedRun) -> Result<()> {
-        match self {
-            Self::Text(_) => Ok(()),
-            Self::Tables(tables) => tables.add_run(run),
         }
     }
 

@@ -6,29 +6,50 @@ use crate::formats::GeoParquetOptions;
 use crate::formats::parquet::{
     FeatureGroup, FeatureTable, InfoColumns, ParquetFile, TableFacts, partition_name,
 };
-use crate::index::{RowBatch, RowRuns, SharedRows, SortedRun, sort_run};
+use crate::index::{RowBatch, RowLimits, RowSorter, SharedRows};
 use crate::io::{OpenOutput, OutputDirectory, StreamOutput};
 use crate::runtime::{Context, Pass, WorkItem};
 use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The approximate number of rows of a row group.
 const GROUP_ROWS: u64 = 100_000;
-/// The number of bytes of rows that are sorted together.
-const RUN_LEN: usize = 32 << 20;
-/// The maximum number of bytes of compressed rows in memory.
-const MEMORY: usize = 128 << 20;
+/// The limits of memory for rows that are being sorted.
+const LIMITS: RowLimits = RowLimits {
+    run: 32 << 20,
+    memory: 128 << 20,
+};
 /// The number of bytes after which a partition goes on in another file.
 pub(super) const PART_LEN: u64 = 500_000_000;
 
-/// Collects rows, and writes them as tables in the end.
+/// Writes rows as tables when all are there.
 pub(super) struct TableSink {
-    options: GeoParquetOptions,
+    pub rows: Arc<TableRows>,
     output: TableOutput,
-    runs: RowRuns,
-    /// Rows that are not sorted yet.
-    pending: Vec<RowBatch>,
-    pending_len: usize,
-    info: InfoColumns,
+}
+
+/// The rows of tables, which workers add.
+pub(super) struct TableRows {
+    pub options: GeoParquetOptions,
+    sorter: RowSorter,
+    /// The metadata that some objects have.
+    info: Mutex<InfoColumns>,
+}
+
+impl TableRows {
+    /// Adds rows, and the metadata that some of their objects have. This may take a while.
+    pub(super) fn add(&self, rows: RowBatch, info: InfoColumns) {
+        {
+            let mut all = self.info.lock().unwrap_or_else(PoisonError::into_inner);
+            *all = all.and(info);
+        }
+        self.sorter.add(rows);
+    }
+
+    /// Fails if rows could not be added.
+    pub(super) fn check(&self) -> Result<()> {
+        self.sorter.check()
+    }
 }
 
 enum TableOutput {
@@ -59,58 +80,43 @@ impl TableSink {
         let directory = options.temp_dir.clone();
         let directory = directory.unwrap_or_else(|| target.scratch_directory());
         Ok(Self {
-            options: tables.clone(),
             output: match tables.is_partitioned {
                 true => TableOutput::Directory(OutputDirectory::create(target.path())?),
                 false => TableOutput::File(OpenOutput::open(target.clone())?),
             },
-            runs: RowRuns::new(MEMORY, &directory),
-            pending: Vec::new(),
-            pending_len: 0,
-            info: InfoColumns::default(),
+            rows: Arc::new(TableRows {
+                options: tables.clone(),
+                sorter: RowSorter::new(LIMITS, &directory),
+                info: Mutex::default(),
+            }),
         })
     }
 
-    /// Adds rows. Returns batches that are to be sorted, if there are enough.
-    pub(super) fn add(&mut self, rows: RowBatch, info: InfoColumns) -> Vec<RowBatch> {
-        self.info = self.info.and(info);
-        self.pending_len += rows.len();
-        self.pending.push(rows);
-        match self.pending_len >= RUN_LEN {
-            true => {
-                self.pending_len = 0;
-                std::mem::take(&mut self.pending)
-            }
-            false => Vec::new(),
-        }
-    }
-
-    pub(super) fn add_run(&mut self, run: SortedRun) -> Result<()> {
-        self.runs.add(run)
-    }
-
     /// Writes the tables. Returns their length in bytes.
-    pub(super) fn finish(mut self, ctx: &Context) -> Result<u64> {
-        self.runs.add(sort_run(&self.pending))?;
-        self.pending = Vec::new();
+    pub(super) fn finish(self, ctx: &Context) -> Result<u64> {
+        let sorted = &self.rows.sorter.finish()?;
         ctx.debug(format!(
             "rows are sorted: {} in temporary files",
-            crate::runtime::human_bytes(self.runs.scratch_len())
+            crate::runtime::human_bytes(sorted.scratch_len())
         ));
-        let table = FeatureTable::new(&self.options, self.info)?;
-        let ranges = self.runs.ranges(GROUP_ROWS);
+        let info = *self
+            .rows
+            .info
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let table = FeatureTable::new(&self.rows.options, info)?;
+        let ranges = sorted.ranges(GROUP_ROWS);
         let mut writer = TableWriter::begin(self.output, &table)?;
         let items = ranges
             .into_iter()
             .map(|(keys, rows)| KeyRange { keys, rows });
-        let runs = &self.runs;
         Pass::new("tables", ctx)
             .with_budget(ctx.jobs as u64 + 1)
             .run(
                 items.collect(),
                 || (),
                 |(), range| {
-                    let rows = runs.read(&range.keys)?;
+                    let rows = sorted.read(&range.keys)?;
                     Ok((range.keys.start >> 32, row_groups(&table, &rows)?))
                 },
                 |(partition, groups)| {

@@ -1,20 +1,16 @@
 //! The threads that make features of the objects of blobs.
 
 use super::builder::{Builder, Tally};
-use super::feature_buffer::FeatureBuffer;
+use super::feature_buffer::{FeatureBuffer, FeatureForm};
 use super::members::select;
 use super::problem::Problem;
-use super::{ExportFormat, FeatureRules, GeometryTypes, Incomplete, Options};
+use super::{FeatureRules, GeometryTypes, Incomplete, Options};
 use crate::area::{WayBatch, WayStore};
 use crate::engine::way_locations::WayLocations;
 use crate::error::{FormatError, Result};
 use crate::file::BlobReader;
 use crate::formats::features::FeatureChunk;
-#[cfg(feature = "parquet")]
-use crate::formats::parquet::InfoColumns;
 use crate::index::{NodeBatch, RankSet};
-#[cfg(feature = "parquet")]
-use crate::index::{RowBatch, SortedRun, sort_run};
 use crate::io::Input;
 use crate::osm::{Location, ObjectFilter, ObjectKind};
 use crate::pbf::{BlobEntry, Block, Element, WayNodes};
@@ -23,7 +19,7 @@ use std::sync::Arc;
 
 /// The choices of the user that workers need.
 pub(super) struct Shared {
-    pub format: ExportFormat,
+    pub form: FeatureForm,
     pub rules: FeatureRules,
     pub types: GeometryTypes,
     pub keep_untagged: bool,
@@ -34,9 +30,14 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(options: &Options, filter: ObjectFilter, reports: bool) -> Self {
+    pub(super) fn new(
+        options: &Options,
+        form: FeatureForm,
+        filter: ObjectFilter,
+        reports: bool,
+    ) -> Self {
         Self {
-            format: options.format.clone(),
+            form,
             rules: options.rules.clone(),
             types: options.geometry_types,
             keep_untagged: options.keep_untagged,
@@ -92,23 +93,9 @@ pub(super) struct NodeTask {
     pub has_locations: bool,
 }
 
-/// What a worker does.
-pub(super) enum Job {
-    /// Makes features of the objects of a blob.
-    Blob(BlobEntry),
-    /// Sorts rows.
-    #[cfg(feature = "parquet")]
-    Sort(Vec<RowBatch>),
-}
-
 /// The results of a worker.
 pub(super) enum Found {
     Features(FeatureChunk),
-    /// Features as rows, and the metadata that some of their objects have.
-    #[cfg(feature = "parquet")]
-    Rows(RowBatch, InfoColumns),
-    #[cfg(feature = "parquet")]
-    Run(SortedRun),
     Problems(Vec<Problem>),
     Nodes(NodeBatch),
     Ways(WayBatch),
@@ -127,22 +114,20 @@ impl Worker {
     pub(super) fn new(input: &Input, shared: &Arc<Shared>, ctx: &Context) -> Self {
         Self {
             reader: BlobReader::new(input, ctx),
-            features: FeatureBuffer::new(&shared.format),
+            features: FeatureBuffer::new(&shared.form),
             shared: shared.clone(),
         }
     }
 
-    /// Does a job of a pass with the given task.
-    pub(super) fn run(&mut self, task: &Task, job: Job, chunks: &ChunkSender<Found>) -> Result<()> {
-        match job {
-            Job::Blob(entry) => self.blob(task, &entry, chunks),
-            #[cfg(feature = "parquet")]
-            Job::Sort(batches) => chunks.send(Found::Run(sort_run(&batches))),
-        }
-    }
-
     /// Makes features of the objects of a blob.
-    fn blob(&mut self, task: &Task, entry: &BlobEntry, chunks: &ChunkSender<Found>) -> Result<()> {
+    pub(super) fn blob(
+        &mut self,
+        task: &Task,
+        entry: &BlobEntry,
+        chunks: &ChunkSender<Found>,
+    ) -> Result<()> {
+        #[cfg(feature = "parquet")]
+        self.features.check()?;
         let mut builder = Builder::new(&self.shared, &mut self.features, chunks);
         let tally = self.reader.decode(entry, |payload| {
             let block = Block::parse(payload)?;
@@ -156,6 +141,13 @@ impl Worker {
             builder.finish()
         })?;
         chunks.send(Found::Done(*entry, tally))
+    }
+
+    /// Does what nobody waits for.
+    #[cfg_attr(not(feature = "parquet"), expect(clippy::unused_self))]
+    pub(super) fn rest(&mut self) {
+        #[cfg(feature = "parquet")]
+        self.features.pass_on();
     }
 }
 

@@ -1,0 +1,55 @@
+//! The number of rows of each key.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// The number of low bits of a key that are not counted: ranges end where the other bits change.
+const UNCOUNTED_BITS: u32 = 8;
+/// The number of bits of a counted key that are counted together in a page.
+const PAGE_BITS: u32 = 12;
+
+/// The number of rows of each key, without the keys' lowest bits.
+#[derive(Debug, Default)]
+pub(super) struct KeyCounts {
+    pages: BTreeMap<u64, Box<[u32; 1 << PAGE_BITS]>>,
+}
+
+impl KeyCounts {
+    /// Counts keys, which are in order.
+    pub(super) fn add(&mut self, keys: impl Iterator<Item = u64>) {
+        let mut counted = keys.map(|key| key >> UNCOUNTED_BITS).peekable();
+        while let Some(first) = counted.peek().copied() {
+            let page = first >> PAGE_BITS;
+            let counts = self.pages.entry(page);
+            let counts = counts.or_insert_with(|| Box::new([0; 1 << PAGE_BITS]));
+            while let Some(key) = counted.next_if(|key| key >> PAGE_BITS == page) {
+                let at = (key % (1 << PAGE_BITS)) as usize;
+                if let Some(count) = counts.get_mut(at) {
+                    *count += 1;
+                }
+            }
+        }
+    }
+
+    /// Cuts the keys into ranges of about `rows` rows, at least one range for each value of the key's upper 32 bits
+    /// that occurs. Also gives the number of rows of each range.
+    pub(super) fn ranges(&self, rows: u64) -> Vec<(Range<u64>, u64)> {
+        let mut ranges: Vec<(Range<u64>, u64)> = Vec::new();
+        for (page, counts) in &self.pages {
+            for (at, count) in (0u64..).zip(counts.iter()).filter(|(_, count)| **count > 0) {
+                let start = ((page << PAGE_BITS) + at) << UNCOUNTED_BITS;
+                let end = start + (1 << UNCOUNTED_BITS);
+                match ranges.last_mut() {
+                    Some((range, of_range))
+                        if *of_range < rows && range.start >> 32 == start >> 32 =>
+                    {
+                        range.end = end;
+                        *of_range += u64::from(*count);
+                    }
+                    _ => ranges.push((start..end, u64::from(*count))),
+                }
+            }
+        }
+        ranges
+    }
+}

@@ -1,0 +1,261 @@
+//! Sorts rows of bytes by a key, in bounded memory.
+//!
+//! Threads add batches of rows. The thread whose batch completes a run sorts the rows of the run, cuts them into blocks
+//! and compresses these. Runs beyond the limit of memory go to temporary files, a file each; many short runs are merged
+//! into a long one, so that a block always holds many rows of the range that it is read for. Rows are then read in
+//! order, one range of keys at a time: a range reads the blocks of all runs that it meets. Ranges depend on the keys
+//! alone, so that neither the number of runs nor that of threads changes the order of rows or the place where ranges
+//! end.
+
+mod batch;
+mod counts;
+mod run;
+
+pub(crate) use batch::{RowBatch, SharedRows};
+
+use crate::error::{Error, Result};
+use counts::KeyCounts;
+use run::{BlockBuffer, Run, RunBuilder, merge};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The number of runs of about equal length that are merged. The open files of a sort are as many for each length.
+const MERGED: usize = 64;
+
+/// The limits of a sort.
+#[derive(Debug, Clone)]
+pub(crate) struct RowLimits {
+    /// The number of bytes of rows in a run that is sorted.
+    pub run: usize,
+    /// The maximum number of bytes of compressed runs in memory.
+    pub memory: usize,
+}
+
+/// Rows that several threads add.
+#[derive(Debug)]
+pub(crate) struct RowSorter {
+    limits: RowLimits,
+    directory: PathBuf,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Rows that are in no run yet, and the number of their bytes.
+    pending: Vec<RowBatch>,
+    pending_len: usize,
+    rows: SortedRows,
+    /// The number of threads that sort or merge.
+    busy: usize,
+    /// The first error of a thread.
+    failed: Option<Error>,
+}
+
+impl RowSorter {
+    /// A sort without rows. Runs beyond the limit go to unnamed files in `directory`.
+    pub(crate) fn new(limits: RowLimits, directory: &Path) -> Self {
+        Self {
+            limits,
+            directory: directory.to_owned(),
+            state: Mutex::default(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds rows. If they complete a run, sorts it, which takes a while. [`check`](Self::check) and
+    /// [`finish`](Self::finish) report errors.
+    pub(crate) fn add(&self, batch: RowBatch) {
+        let batches = {
+            let mut state = self.lock();
+            state.pending_len += batch.len();
+            state.pending.push(batch);
+            if state.pending_len < self.limits.run {
+                return;
+            }
+            state.busy += 1;
+            state.pending_len = 0;
+            std::mem::take(&mut state.pending)
+        };
+        let added = self.add_run(batches);
+        let mut state = self.lock();
+        state.busy -= 1;
+        if let Err(error) = added {
+            state.failed.get_or_insert(error);
+        }
+    }
+
+    /// Fails if rows could not be written to a temporary file. An error is reported once.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.lock().failed.take().map_or(Ok(()), Err)
+    }
+
+    fn add_run(&self, batches: Vec<RowBatch>) -> Result<()> {
+        let (mut builder, mut keys) = (RunBuilder::default(), Vec::new());
+        for (key, row) in batch::by_key(&batches) {
+            builder.push(key, row);
+            keys.push(key);
+        }
+        drop(batches);
+        let mut run = builder.finish();
+        {
+            let mut state = self.lock();
+            state.rows.counts.add(keys.into_iter());
+            if state.rows.in_memory + run.memory() <= self.limits.memory {
+                state.rows.in_memory += run.memory();
+                state.rows.runs.push(run);
+                return Ok(());
+            }
+        }
+        run.move_to_file(&self.directory)?;
+        self.add_file(run)
+    }
+
+    /// Adds a run in a file. Merges runs in files if there are too many.
+    fn add_file(&self, run: Run) -> Result<()> {
+        let (mut run, mut level) = (run, 0);
+        loop {
+            let runs = {
+                let mut state = self.lock();
+                let levels = &mut state.rows.levels;
+                if levels.len() == level {
+                    levels.push(Vec::new());
+                }
+                let Some(runs) = levels.get_mut(level) else {
+                    return Ok(());
+                };
+                runs.push(run);
+                if runs.len() < MERGED {
+                    return Ok(());
+                }
+                std::mem::take(runs)
+            };
+            run = merge(runs, &self.directory)?;
+            level += 1;
+        }
+    }
+
+    /// Sorts the rows that are left, and returns all rows.
+    pub(crate) fn finish(&self) -> Result<SortedRows> {
+        let pending = std::mem::take(&mut self.lock().pending);
+        self.add_run(pending)?;
+        self.check()?;
+        let mut state = self.lock();
+        if state.busy > 0 {
+            return Err(Error::Internal("a thread that sorts stopped".into()));
+        }
+        state.rows.directory.clone_from(&self.directory);
+        Ok(std::mem::take(&mut state.rows))
+    }
+}
+
+/// Rows that can be read in order.
+#[derive(Debug, Default)]
+pub(crate) struct SortedRows {
+    /// The runs in memory.
+    runs: Vec<Run>,
+    in_memory: usize,
+    /// The runs in files. The runs of a level are made of runs of the level before.
+    levels: Vec<Vec<Run>>,
+    counts: KeyCounts,
+    directory: PathBuf,
+}
+
+impl SortedRows {
+    /// The number of bytes in temporary files.
+    pub(crate) fn scratch_len(&self) -> u64 {
+        self.levels.iter().flatten().map(Run::len).sum()
+    }
+
+    /// Cuts the keys into ranges of about `rows` rows, at least one range for each value of the key's upper 32 bits
+    /// that occurs. Also gives the number of rows of each range.
+    pub(crate) fn ranges(&self, rows: u64) -> Vec<(Range<u64>, u64)> {
+        self.counts.ranges(rows)
+    }
+
+    /// The rows with keys in a range, in order. Rows with the same key are ordered by their bytes.
+    pub(crate) fn read(&self, keys: &Range<u64>) -> Result<SharedRows> {
+        let (mut batch, mut buffer) = (RowBatch::default(), BlockBuffer::default());
+        for run in self.runs.iter().chain(self.levels.iter().flatten()) {
+            run.read(keys, &mut buffer, &mut batch, &self.directory)?;
+        }
+        batch.sort();
+        Ok(batch.shared())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_come_back_in_order_whatever_the_runs() {
+        let mut state = 3u64;
+        let mut next = |below: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        let mut expected: Vec<(u64, Vec<u8>)> = (0..30_000)
+            .map(|number| {
+                let key = next(3) << 32 | next(4) << 20 | next(70_000);
+                let len = next(40) as usize;
+                (
+                    key,
+                    [vec![7; len], number.to_string().into_bytes()].concat(),
+                )
+            })
+            .collect();
+        let mut all_ranges = Vec::new();
+        // The last limits make a thousand runs, which are merged.
+        for (memory, run) in [(usize::MAX, usize::MAX), (50_000, 200_000), (0, 1000)] {
+            let directory = tempfile::tempdir().unwrap();
+            let sorter = RowSorter::new(RowLimits { run, memory }, directory.path());
+            std::thread::scope(|threads| {
+                for part in expected.chunks(expected.len().div_ceil(3)) {
+                    let sorter = &sorter;
+                    threads.spawn(move || {
+                        for rows in part.chunks(15) {
+                            let mut batch = RowBatch::default();
+                            for (key, row) in rows {
+                                batch.push(*key, |out| out.extend_from_slice(row));
+                            }
+                            sorter.add(batch);
+                        }
+                    });
+                }
+            });
+            let sorted = sorter.finish().unwrap();
+            assert_eq!(sorted.scratch_len() > 0, memory < usize::MAX);
+            assert_eq!(sorted.levels.len() > 1, run == 1000);
+            assert!(sorted.levels.iter().all(|runs| runs.len() < MERGED));
+            let ranges = sorted.ranges(1000);
+            let mut found = Vec::new();
+            for (range, count) in &ranges {
+                let batch = sorted.read(range).unwrap();
+                assert_eq!(batch.count() as u64, *count);
+                assert!(*count < 1_000 + 70_000 && range.start >> 32 == (range.end - 1) >> 32);
+                found.extend(batch.rows(0..batch.count()).map(<[u8]>::to_vec));
+            }
+            expected.sort_unstable();
+            assert!(found.iter().eq(expected.iter().map(|(_, row)| row)));
+            all_ranges.push(ranges);
+        }
+        assert!(all_ranges.windows(2).all(|pair| pair[0] == pair[1]));
+        assert!(all_ranges[0].len() > 12);
+    }
+
+    #[test]
+    fn an_error_of_a_thread_is_reported() {
+        let limits = RowLimits { run: 1, memory: 0 };
+        let sorter = RowSorter::new(limits, Path::new("/nonexistent"));
+        let mut batch = RowBatch::default();
+        batch.push(1, |out| out.push(1));
+        sorter.add(batch);
+        assert!(sorter.check().is_err());
+    }
+}

@@ -1,0 +1,289 @@
+//! Runs: rows in the order of their keys, compressed in blocks, in memory or in a temporary file.
+
+use super::batch::RowBatch;
+use crate::error::{Error, FormatError, Result};
+use crate::io::system;
+use crate::pbf::wire::{put_varint, read_varint};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// The minimum number of bytes of rows in a block but the last of a run.
+const BLOCK_LEN: usize = 32 << 10;
+/// The number of compressed bytes that are written to a file at a time.
+const WRITE_LEN: usize = 1 << 20;
+
+/// Rows in order.
+#[derive(Debug)]
+pub(super) struct Run {
+    blocks: Vec<Block>,
+    bytes: RunBytes,
+}
+
+/// A block of a run.
+#[derive(Debug)]
+struct Block {
+    /// The keys from the first to the last row.
+    keys: Range<u64>,
+    start: u64,
+    len: u32,
+}
+
+#[derive(Debug)]
+enum RunBytes {
+    InMemory(Vec<u8>),
+    InFile(File),
+}
+
+impl Run {
+    /// The number of compressed bytes in memory.
+    pub(super) const fn memory(&self) -> usize {
+        match &self.bytes {
+            RunBytes::InMemory(bytes) => bytes.len(),
+            RunBytes::InFile(_) => 0,
+        }
+    }
+
+    /// The number of compressed bytes.
+    pub(super) fn len(&self) -> u64 {
+        self.blocks
+            .last()
+            .map_or(0, |last| last.start + u64::from(last.len))
+    }
+
+    /// Moves the bytes to an unnamed file.
+    pub(super) fn move_to_file(&mut self, directory: &Path) -> Result<()> {
+        if let RunBytes::InMemory(bytes) = &self.bytes {
+            let file = create(directory)?;
+            write(&file, bytes, directory)?;
+            self.bytes = RunBytes::InFile(file);
+        }
+        Ok(())
+    }
+
+    /// Appends the rows with keys in a range.
+    pub(super) fn read(
+        &self,
+        keys: &Range<u64>,
+        buffer: &mut BlockBuffer,
+        batch: &mut RowBatch,
+        directory: &Path,
+    ) -> Result<()> {
+        let start = self
+            .blocks
+            .partition_point(|block| block.keys.end <= keys.start);
+        let blocks = self.blocks.iter().skip(start);
+        for block in blocks.take_while(|block| block.keys.start < keys.end) {
+            buffer.load(self, block, directory)?;
+            while let Some((key, row)) = buffer.next()? {
+                if keys.contains(&key) {
+                    batch.push(key, |out| out.extend_from_slice(row));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A block that is being read.
+#[derive(Debug, Default)]
+pub(super) struct BlockBuffer {
+    compressed: Vec<u8>,
+    rows: Vec<u8>,
+    at: usize,
+    /// The key of the first row of the block.
+    first: u64,
+}
+
+impl BlockBuffer {
+    fn load(&mut self, run: &Run, block: &Block, directory: &Path) -> Result<()> {
+        let bytes: &[u8] = match &run.bytes {
+            RunBytes::InMemory(bytes) => {
+                let start = block.start as usize;
+                bytes
+                    .get(start..start + block.len as usize)
+                    .unwrap_or_default()
+            }
+            RunBytes::InFile(file) => {
+                self.compressed.resize(block.len as usize, 0);
+                let read = file.read_exact_at(&mut self.compressed, block.start);
+                let action = "cannot read a temporary file in this directory";
+                read.map_err(|error| Error::io(directory, action, error))?;
+                &self.compressed
+            }
+        };
+        (self.at, self.first) = (0, block.keys.start);
+        let broken = |error: lz4_flex::block::DecompressError| {
+            Error::Internal(format!("a temporary file: {error}"))
+        };
+        let (len, bytes) = lz4_flex::block::uncompressed_size(bytes).map_err(broken)?;
+        self.rows.resize(len, 0);
+        let written = lz4_flex::block::decompress_into(bytes, &mut self.rows).map_err(broken)?;
+        self.rows.truncate(written);
+        Ok(())
+    }
+
+    /// The next row of the block and its key.
+    fn next(&mut self) -> Result<Option<(u64, &[u8])>> {
+        if self.at == self.rows.len() {
+            return Ok(None);
+        }
+        let next = next_row(&self.rows, &mut self.at);
+        let (key, row) =
+            next.map_err(|error| Error::Internal(format!("a temporary file: {error}")))?;
+        let row = self.rows.get(row).unwrap_or_default();
+        Ok(Some((self.first + key, row)))
+    }
+}
+
+/// The key of the next row less that of the first, and the place of the row.
+fn next_row(rows: &[u8], at: &mut usize) -> Result<(u64, Range<usize>), FormatError> {
+    let key = read_varint(rows, at)?;
+    let len = read_varint(rows, at)? as usize;
+    let row = *at..*at + len;
+    *at = row.end;
+    match row.end <= rows.len() {
+        true => Ok((key, row)),
+        false => Err(FormatError::new("a row ends behind its block")),
+    }
+}
+
+/// A run that is being made.
+#[derive(Default)]
+pub(super) struct RunBuilder {
+    blocks: Vec<Block>,
+    /// The rows of the current block, and their keys from the first to the last.
+    block: Vec<u8>,
+    keys: Range<u64>,
+    /// Compressed blocks that are not in the file.
+    bytes: Vec<u8>,
+    in_file: u64,
+}
+
+impl RunBuilder {
+    /// Adds a row. Keys must ascend.
+    pub(super) fn push(&mut self, key: u64, row: &[u8]) {
+        if self.block.is_empty() {
+            self.keys.start = key;
+        }
+        self.keys.end = key + 1;
+        put_varint(&mut self.block, key - self.keys.start);
+        put_varint(&mut self.block, row.len() as u64);
+        self.block.extend_from_slice(row);
+        if self.block.len() >= BLOCK_LEN {
+            self.end_block();
+        }
+    }
+
+    fn end_block(&mut self) {
+        if self.block.is_empty() {
+            return;
+        }
+        let compressed = lz4_flex::block::compress_prepend_size(&self.block);
+        self.blocks.push(Block {
+            keys: self.keys.clone(),
+            start: self.in_file + self.bytes.len() as u64,
+            len: compressed.len() as u32,
+        });
+        self.bytes.extend_from_slice(&compressed);
+        self.block.clear();
+    }
+
+    fn write(&mut self, file: &File, directory: &Path) -> Result<()> {
+        write(file, &self.bytes, directory)?;
+        self.in_file += self.bytes.len() as u64;
+        self.bytes.clear();
+        Ok(())
+    }
+
+    /// The run in memory.
+    pub(super) fn finish(mut self) -> Run {
+        self.end_block();
+        self.bytes.shrink_to_fit();
+        Run {
+            blocks: self.blocks,
+            bytes: RunBytes::InMemory(self.bytes),
+        }
+    }
+}
+
+/// Merges runs into one in an unnamed file.
+pub(super) fn merge(runs: Vec<Run>, directory: &Path) -> Result<Run> {
+    let file = create(directory)?;
+    let mut builder = RunBuilder::default();
+    let mut cursors: Vec<RunCursor<'_>> = runs.iter().map(RunCursor::new).collect();
+    let mut heap = BinaryHeap::new();
+    for (index, cursor) in cursors.iter_mut().enumerate() {
+        heap.extend(cursor.advance(directory)?.map(|key| Reverse((key, index))));
+    }
+    while let Some(Reverse((key, index))) = heap.pop() {
+        let Some(cursor) = cursors.get_mut(index) else {
+            continue;
+        };
+        builder.push(key, cursor.row());
+        heap.extend(cursor.advance(directory)?.map(|key| Reverse((key, index))));
+        if builder.bytes.len() >= WRITE_LEN {
+            builder.write(&file, directory)?;
+        }
+    }
+    builder.end_block();
+    builder.write(&file, directory)?;
+    Ok(Run {
+        blocks: builder.blocks,
+        bytes: RunBytes::InFile(file),
+    })
+}
+
+/// Reads the rows of a run in order.
+struct RunCursor<'r> {
+    run: &'r Run,
+    next_block: usize,
+    buffer: BlockBuffer,
+    /// The place of the current row in the buffer.
+    row: Range<usize>,
+}
+
+impl<'r> RunCursor<'r> {
+    fn new(run: &'r Run) -> Self {
+        Self {
+            run,
+            next_block: 0,
+            buffer: BlockBuffer::default(),
+            row: 0..0,
+        }
+    }
+
+    /// Goes to the next row, and returns its key.
+    fn advance(&mut self, directory: &Path) -> Result<Option<u64>> {
+        loop {
+            if let Some((key, row)) = self.buffer.next()? {
+                let len = row.len();
+                self.row = self.buffer.at - len..self.buffer.at;
+                return Ok(Some(key));
+            }
+            let Some(block) = self.run.blocks.get(self.next_block) else {
+                return Ok(None);
+            };
+            self.next_block += 1;
+            self.buffer.load(self.run, block, directory)?;
+        }
+    }
+
+    /// The current row.
+    fn row(&self) -> &[u8] {
+        self.buffer.rows.get(self.row.clone()).unwrap_or_default()
+    }
+}
+
+fn create(directory: &Path) -> Result<File> {
+    let action = "cannot create a temporary file in this directory";
+    tempfile::tempfile_in(directory).map_err(|error| Error::io(directory, action, error))
+}
+
+fn write(file: &File, bytes: &[u8], directory: &Path) -> Result<()> {
+    let action = "cannot write a temporary file in this directory";
+    system::write(file, bytes).map_err(|error| Error::io(directory, action, error))
+}
