@@ -11,9 +11,6 @@ use parquet::file::properties::WriterPropertiesPtr;
 use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::SchemaDescriptor;
 
-/// The number of rows that are written to a column at a time.
-const AT_ONCE: usize = 4096;
-
 /// An encoded row group.
 pub(crate) struct EncodedGroup {
     pub(super) columns: Vec<(Bytes, ColumnCloseResult)>,
@@ -66,18 +63,23 @@ impl<T> Values<T> {
     pub(super) fn push_list(&mut self, values: impl Iterator<Item = T>) {
         let start = self.values.len();
         self.values.extend(values);
-        let count = (self.values.len() - start).max(1);
-        let has_values = i16::from(self.values.len() > start);
-        self.definition
-            .extend(std::iter::repeat_n(has_values, count));
-        self.repetition.push(0);
-        self.repetition.extend(std::iter::repeat_n(1, count - 1));
+        self.end_list(self.values.len() - start);
     }
 
-    fn clear(&mut self) {
-        self.values.clear();
-        self.definition.clear();
-        self.repetition.clear();
+    /// Makes a list of the last `count` values.
+    pub(super) fn end_list(&mut self, count: usize) {
+        let levels = count.max(1);
+        self.definition
+            .extend(std::iter::repeat_n(i16::from(count > 0), levels));
+        self.repetition.push(0);
+        self.repetition.extend(std::iter::repeat_n(1, levels - 1));
+    }
+
+    /// The values that `put` adds for rows.
+    pub(super) fn of<R>(rows: &[R], mut put: impl FnMut(&R, &mut Self)) -> Self {
+        let mut values = Self::default();
+        rows.iter().for_each(|row| put(row, &mut values));
+        values
     }
 }
 
@@ -93,12 +95,8 @@ impl<'a> GroupEncoder<'a> {
         }
     }
 
-    /// Encodes the next column, which has type `D` in the schema. `put` adds the values of a row to a list.
-    fn column<R, D: DataType>(
-        &mut self,
-        rows: &[R],
-        mut put: impl FnMut(&R, &mut Values<D::T>),
-    ) -> Result<()> {
+    /// Encodes the next column, whose values the library writes as type `D`.
+    fn column<D: DataType>(&mut self, values: &Values<D::T>) -> Result<()> {
         let index = self.columns.len();
         let description = self.schema.column(index);
         let has_definition = description.max_def_level() > 0;
@@ -106,70 +104,41 @@ impl<'a> GroupEncoder<'a> {
         let mut sink = TrackedWrite::new(Vec::new());
         let pages = Box::new(SerializedPageWriter::new(&mut sink));
         let mut writer = get_column_writer(description, self.properties.clone(), pages);
-        let mut values = Values::default();
-        for rows in rows.chunks(AT_ONCE) {
-            values.clear();
-            rows.iter().for_each(|row| put(row, &mut values));
-            let writer = get_typed_column_writer_mut::<D>(&mut writer);
-            let written = writer.write_batch(
-                &values.values,
-                has_definition.then_some(values.definition.as_slice()),
-                has_repetition.then_some(values.repetition.as_slice()),
-            );
-            written.map_err(failed)?;
-        }
+        let typed = get_typed_column_writer_mut::<D>(&mut writer);
+        let written = typed.write_batch(
+            &values.values,
+            has_definition.then_some(values.definition.as_slice()),
+            has_repetition.then_some(values.repetition.as_slice()),
+        );
+        written.map_err(failed)?;
         let closed = writer.close().map_err(failed)?;
         let bytes = sink.into_inner().map_err(failed)?;
         self.columns.push((Bytes::from(bytes), closed));
         Ok(())
     }
 
-    pub(super) fn int32<R>(
-        &mut self,
-        rows: &[R],
-        put: impl FnMut(&R, &mut Values<i32>),
-    ) -> Result<()> {
-        self.column::<R, Int32Type>(rows, put)
+    pub(super) fn int32(&mut self, values: &Values<i32>) -> Result<()> {
+        self.column::<Int32Type>(values)
     }
 
-    pub(super) fn int64<R>(
-        &mut self,
-        rows: &[R],
-        put: impl FnMut(&R, &mut Values<i64>),
-    ) -> Result<()> {
-        self.column::<R, Int64Type>(rows, put)
+    pub(super) fn int64(&mut self, values: &Values<i64>) -> Result<()> {
+        self.column::<Int64Type>(values)
     }
 
-    pub(super) fn float<R>(
-        &mut self,
-        rows: &[R],
-        put: impl FnMut(&R, &mut Values<f32>),
-    ) -> Result<()> {
-        self.column::<R, FloatType>(rows, put)
+    pub(super) fn float(&mut self, values: &Values<f32>) -> Result<()> {
+        self.column::<FloatType>(values)
     }
 
-    pub(super) fn double<R>(
-        &mut self,
-        rows: &[R],
-        put: impl FnMut(&R, &mut Values<f64>),
-    ) -> Result<()> {
-        self.column::<R, DoubleType>(rows, put)
+    pub(super) fn double(&mut self, values: &Values<f64>) -> Result<()> {
+        self.column::<DoubleType>(values)
     }
 
-    pub(super) fn bool<R>(
-        &mut self,
-        rows: &[R],
-        put: impl FnMut(&R, &mut Values<bool>),
-    ) -> Result<()> {
-        self.column::<R, BoolType>(rows, put)
+    pub(super) fn bool(&mut self, values: &Values<bool>) -> Result<()> {
+        self.column::<BoolType>(values)
     }
 
-    pub(super) fn bytes<R>(
-        &mut self,
-        rows: &[R],
-        put: impl FnMut(&R, &mut Values<ByteArray>),
-    ) -> Result<()> {
-        self.column::<R, ByteArrayType>(rows, put)
+    pub(super) fn bytes(&mut self, values: &Values<ByteArray>) -> Result<()> {
+        self.column::<ByteArrayType>(values)
     }
 
     /// The row group.

@@ -1,16 +1,14 @@
 //! Tables of features: GeoParquet.
 
 use super::columns::{EncodedGroup, GroupEncoder};
-use super::row::{Corners, FeatureRow, GeometryBuffer, GeometryType, InfoColumns, StoredTags};
+use super::feature_values::{FeatureValues, degrees};
+use super::row::{Corners, GeometryType, InfoColumns};
 use super::{GeoParquetOptions, GeoParquetVersion, PageCompression, failed};
-use crate::error::{Error, FormatError, Result};
-use crate::formats::features::put_wkb;
-use crate::osm::DECIMICRO_PER_DEGREE;
+use crate::error::{Error, Result};
 use bytes::Bytes;
 use parquet::basic::{
     Compression, LogicalType, Repetition, TimeUnit, Type as PhysicalType, ZstdLevel,
 };
-use parquet::data_type::ByteArray;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr};
 use parquet::schema::types::{ColumnPath, SchemaDescriptor, Type, TypePtr};
 use serde_json::{Value, json};
@@ -19,7 +17,6 @@ use std::sync::Arc;
 
 /// The number of rows of a page.
 const PAGE_ROWS: usize = 20_000;
-
 /// The form of a table of features.
 pub(crate) struct FeatureTable {
     pub(crate) schema: TypePtr,
@@ -52,14 +49,6 @@ impl TableFacts {
             (one, other) => one.or(other),
         };
     }
-}
-
-/// A row, and what is computed of it.
-struct Prepared<'a> {
-    row: FeatureRow<'a>,
-    tags: StoredTags<'a>,
-    corners: Corners,
-    wkb: std::ops::Range<usize>,
 }
 
 pub(super) fn primitive(
@@ -172,90 +161,40 @@ impl FeatureTable {
         bytes: &'r Bytes,
         rows: impl ExactSizeIterator<Item = &'r [u8]>,
     ) -> Result<FeatureGroup> {
-        // Texts share the memory of the rows.
-        let text = |text: &[u8]| ByteArray::from(bytes.slice_ref(text));
-        // A point takes about four bytes in a row, and sixteen in WKB.
-        let mut wkb = Vec::with_capacity(bytes.len() * 2);
-        let prepared = prepare(rows, &mut wkb);
-        let rows = prepared.map_err(|error| Error::Internal(error.to_string()))?;
-        let wkb = Bytes::from(wkb);
+        let values = FeatureValues::of(bytes, rows, &self.options.tag_columns);
+        let values = values.map_err(|error| Error::Internal(error.to_string()))?;
         let mut columns = GroupEncoder::new(&self.description, &self.properties);
-        let names = ["node", "way", "relation"].map(ByteArray::from);
-        columns.bytes(&rows, |row, values| {
-            values
-                .values
-                .extend(names.get(row.row.kind as usize).cloned());
-        })?;
-        columns.int64(&rows, |row, values| values.values.push(row.row.id))?;
-        self.encode_info(&rows, text, &mut columns)?;
-        columns.bytes(&rows, |row, values| {
-            values.push_list(row.tags.map(|(key, _)| text(key)));
-        })?;
-        columns.bytes(&rows, |row, values| {
-            values.push_list(row.tags.map(|(_, value)| text(value)));
-        })?;
-        for wanted in &self.options.tag_columns {
-            columns.bytes(&rows, |row, values| {
-                let mut tags = row.tags;
-                let found = tags.find(|(key, _)| *key == wanted.as_bytes());
-                values.push_optional(found.map(|(_, value)| text(value)));
-            })?;
-        }
-        let edges: [fn(&Corners) -> f32; 4] = [
-            |corners| below(corners.low.lon_e7),
-            |corners| below(corners.low.lat_e7),
-            |corners| above(corners.high.lon_e7),
-            |corners| above(corners.high.lat_e7),
-        ];
-        for edge in edges {
-            columns.float(&rows, |row, values| values.values.push(edge(&row.corners)))?;
-        }
-        columns.bytes(&rows, |row, values| {
-            values
-                .values
-                .push(ByteArray::from(wkb.slice(row.wkb.clone())));
-        })?;
-        let corners = rows.iter().map(|row| row.corners);
-        Ok(FeatureGroup {
-            group: columns.finish(),
-            corners: corners.reduce(Corners::and),
-            types: rows
-                .iter()
-                .map(|row| row.row.geometry_type.name())
-                .collect(),
-        })
-    }
-
-    fn encode_info(
-        &self,
-        rows: &[Prepared<'_>],
-        text: impl Fn(&[u8]) -> ByteArray,
-        columns: &mut GroupEncoder<'_>,
-    ) -> Result<()> {
+        columns.bytes(&values.kinds)?;
+        columns.int64(&values.ids)?;
         if self.info.has(InfoColumns::VERSION) {
-            columns.int32(rows, |row, values| values.push_optional(row.row.version))?;
+            columns.int32(&values.versions)?;
         }
         if self.info.has(InfoColumns::TIMESTAMP) {
-            columns.int64(rows, |row, values| {
-                let milliseconds = row
-                    .row
-                    .timestamp
-                    .map(|seconds| seconds.saturating_mul(1000));
-                values.push_optional(milliseconds);
-            })?;
+            columns.int64(&values.timestamps)?;
         }
         if self.info.has(InfoColumns::CHANGESET) {
-            columns.int64(rows, |row, values| values.push_optional(row.row.changeset))?;
+            columns.int64(&values.changesets)?;
         }
         if self.info.has(InfoColumns::UID) {
-            columns.int32(rows, |row, values| values.push_optional(row.row.uid))?;
+            columns.int32(&values.uids)?;
         }
         if self.info.has(InfoColumns::USER) {
-            columns.bytes(rows, |row, values| {
-                values.push_optional(row.row.user.map(&text));
-            })?;
+            columns.bytes(&values.users)?;
         }
-        Ok(())
+        columns.bytes(&values.keys)?;
+        columns.bytes(&values.tags)?;
+        for column in &values.tag_columns {
+            columns.bytes(column)?;
+        }
+        for edges in &values.edges {
+            columns.float(edges)?;
+        }
+        columns.bytes(&values.geometries)?;
+        Ok(FeatureGroup {
+            group: columns.finish(),
+            corners: values.corners,
+            types: values.types.iter().map(|of| of.name()).collect(),
+        })
     }
 
     /// The value of the key `geo` in the metadata of a file.
@@ -288,49 +227,6 @@ impl FeatureTable {
         })
         .to_string()
     }
-}
-
-/// Reads rows, and appends their geometries to `wkb`.
-fn prepare<'r>(
-    rows: impl ExactSizeIterator<Item = &'r [u8]>,
-    wkb: &mut Vec<u8>,
-) -> Result<Vec<Prepared<'r>>, FormatError> {
-    let mut buffer = GeometryBuffer::default();
-    let mut prepared = Vec::with_capacity(rows.len());
-    for row in rows {
-        let row = FeatureRow::parse(row)?;
-        let (geometry, tags) = row.geometry(&mut buffer)?;
-        let start = wkb.len();
-        put_wkb(wkb, &geometry, None);
-        let corners = Corners::of_geometry(&geometry);
-        prepared.push(Prepared {
-            row,
-            tags,
-            corners: corners.ok_or(FormatError::new("a geometry without points"))?,
-            wkb: start..wkb.len(),
-        });
-    }
-    Ok(prepared)
-}
-
-fn degrees(value_e7: i32) -> f64 {
-    f64::from(value_e7) / DECIMICRO_PER_DEGREE as f64
-}
-
-/// The largest `f32` that is not above a coordinate.
-fn below(value_e7: i32) -> f32 {
-    let exact = degrees(value_e7);
-    let rounded = exact as f32;
-    if f64::from(rounded) > exact {
-        rounded.next_down()
-    } else {
-        rounded
-    }
-}
-
-/// The smallest `f32` that is not below a coordinate.
-fn above(value_e7: i32) -> f32 {
-    -below(-value_e7)
 }
 
 /// The compression of pages, in the terms of the library.

@@ -1,6 +1,7 @@
 //! Tables in Apache Parquet: features with geometries (GeoParquet) in the order of a Hilbert curve, and objects.
 
 mod columns;
+mod feature_values;
 mod file;
 mod geoparquet;
 mod raw;

@@ -1,6 +1,6 @@
 //! Objects as tables: the data model of OSM, without geometries.
 
-use super::columns::{EncodedGroup, GroupEncoder};
+use super::columns::{EncodedGroup, GroupEncoder, Values};
 use super::geoparquet::{compression, group, primitive};
 use super::{PageCompression, failed};
 use crate::error::Result;
@@ -115,36 +115,36 @@ impl ObjectTable {
             ByteArray::from(texts.slice(range.start as usize..range.end as usize))
         };
         let mut columns = GroupEncoder::new(&self.description, &self.properties);
-        columns.int64(&rows, |row, values| values.values.push(row.id))?;
+        columns.int64(&Values::of(&rows, |row, values| values.values.push(row.id)))?;
         let tags_of = |row: &ObjectRow| tags.get(row.tags.clone()).unwrap_or_default();
-        columns.bytes(&rows, |row, values| {
+        columns.bytes(&Values::of(&rows, |row, values| {
             values.push_list(tags_of(row).iter().map(|(key, _)| text(key)));
-        })?;
-        columns.bytes(&rows, |row, values| {
+        }))?;
+        columns.bytes(&Values::of(&rows, |row, values| {
             values.push_list(tags_of(row).iter().map(|(_, value)| text(value)));
-        })?;
-        columns.double(&rows, |row, values| {
+        }))?;
+        columns.double(&Values::of(&rows, |row, values| {
             values.push_optional(row.location.map(|(lat, _)| lat));
-        })?;
-        columns.double(&rows, |row, values| {
+        }))?;
+        columns.double(&Values::of(&rows, |row, values| {
             values.push_optional(row.location.map(|(_, lon)| lon));
-        })?;
-        columns.int64(&rows, |row, values| {
+        }))?;
+        columns.int64(&Values::of(&rows, |row, values| {
             let refs = refs.get(row.refs.clone()).unwrap_or_default();
             values.push_list(refs.iter().copied());
-        })?;
+        }))?;
         let members_of = |row: &ObjectRow| members.get(row.members.clone()).unwrap_or_default();
         let kinds = ObjectKind::ALL.map(|kind| ByteArray::from(kind.name()));
         let kind = |kind: ObjectKind| kinds.get(kind as usize).cloned().unwrap_or_default();
-        columns.bytes(&rows, |row, values| {
+        columns.bytes(&Values::of(&rows, |row, values| {
             values.push_list(members_of(row).iter().map(|member| kind(member.0)));
-        })?;
-        columns.int64(&rows, |row, values| {
+        }))?;
+        columns.int64(&Values::of(&rows, |row, values| {
             values.push_list(members_of(row).iter().map(|member| member.1));
-        })?;
-        columns.bytes(&rows, |row, values| {
+        }))?;
+        columns.bytes(&Values::of(&rows, |row, values| {
             values.push_list(members_of(row).iter().map(|member| text(&member.2)));
-        })?;
+        }))?;
         encode_info(&rows, text, &mut columns)?;
         Ok(columns.finish())
     }
@@ -156,17 +156,25 @@ fn encode_info(
     text: impl Fn(&Range<u32>) -> ByteArray,
     columns: &mut GroupEncoder<'_>,
 ) -> Result<()> {
-    columns.int64(rows, |row, values| values.push_optional(row.info.changeset))?;
-    columns.int64(rows, |row, values| {
+    columns.int64(&Values::of(rows, |row, values| {
+        values.push_optional(row.info.changeset)
+    }))?;
+    columns.int64(&Values::of(rows, |row, values| {
         let seconds = row.info.timestamp;
         values.push_optional(seconds.map(|seconds| seconds.saturating_mul(1000)));
-    })?;
-    columns.int32(rows, |row, values| values.push_optional(row.info.uid))?;
-    columns.bytes(rows, |row, values| {
+    }))?;
+    columns.int32(&Values::of(rows, |row, values| {
+        values.push_optional(row.info.uid)
+    }))?;
+    columns.bytes(&Values::of(rows, |row, values| {
         values.push_optional(row.info.user.as_ref().map(&text));
-    })?;
-    columns.int32(rows, |row, values| values.push_optional(row.info.version))?;
-    columns.bool(rows, |row, values| values.values.push(row.info.visible))
+    }))?;
+    columns.int32(&Values::of(rows, |row, values| {
+        values.push_optional(row.info.version)
+    }))?;
+    columns.bool(&Values::of(rows, |row, values| {
+        values.values.push(row.info.visible)
+    }))
 }
 
 impl ObjectRows {
