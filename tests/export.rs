@@ -1,6 +1,6 @@
 //! `export`: features as osmium writes them, problems with their places, and what must not be left behind.
 
-use crate::common::craft::{Shape, block, plain_file};
+use crate::common::craft::{Shape, block, file, header_payload, plain_file};
 use crate::common::oracle::{osmium, real_files, shared_data};
 use crate::common::{Arg, Kind, is_long, node, relation, run_fail, run_ok, way, world};
 use serde_json::{Value, json};
@@ -299,6 +299,17 @@ fn the_bytes_do_not_depend_on_threads_index_and_locations_in_ways() {
         run_ok(&args);
         inputs.push(located);
     }
+    let small = dir.path().join("small.osm.pbf");
+    run_ok(&[
+        &"repack",
+        &inputs[1],
+        &"--elements-per-blob",
+        &"200",
+        &"--no-index",
+        &"-o",
+        &small,
+    ]);
+    inputs.push(small.clone());
     let unsorted = dir.path().join("unsorted.osm.pbf");
     run_ok(&[&"degrade", &"--unsort", &input, &"-o", &unsorted]);
     let plain = exported(&[&input, &"-f", &"geojsonseq", &"-u", &"counter"]);
@@ -339,6 +350,44 @@ fn the_bytes_do_not_depend_on_threads_index_and_locations_in_ways() {
     let summary = summary(&[&inputs[1]]);
     assert_eq!(summary["index_type"], Value::Null);
     assert_eq!(summary["features"], plain.len());
+    // Without an index, the places where kinds change are looked for: few blobs are decoded for that.
+    let stats = dir.path().join("stats.json");
+    run_ok(&[
+        &"export",
+        &small,
+        &"-f",
+        &"text",
+        &"-o",
+        &"/dev/null",
+        &"--stats",
+        &stats,
+    ]);
+    let stats: Value = serde_json::from_slice(&std::fs::read(stats).unwrap()).unwrap();
+    let decoded = stats["blobs_decoded"].as_u64().unwrap();
+    assert!((300..400).contains(&decoded), "{stats}");
+}
+
+#[test]
+fn a_blob_that_is_not_where_the_header_says_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("lies.osm.pbf");
+    let mut blocks: Vec<Vec<u8>> = (1..8)
+        .map(|id| block(&[node(id, 10, 10, &[])], &Shape::USUAL))
+        .collect();
+    blocks.insert(2, block(&[way(1, &[1, 2], &[])], &Shape::USUAL));
+    blocks.push(block(&[way(2, &[1, 2], &[])], &Shape::USUAL));
+    let header = header_payload(
+        &["OsmSchema-V0.6", "DenseNodes"],
+        &["LocationsOnWays", "Sort.Type_then_ID"],
+    );
+    std::fs::write(&path, file(header, &blocks)).unwrap();
+    let output = dir.path().join("out.geojson");
+    let error = run_fail(&[&"export", &path, &"-o", &output]);
+    assert!(
+        error.contains("blob 3") && error.contains("out of order"),
+        "{error}"
+    );
+    assert!(!output.exists());
 }
 
 #[test]

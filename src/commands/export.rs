@@ -196,7 +196,11 @@ pub fn run<'r>(
         return raw::write(&file, &plan, options, compression, ctx);
     }
     let (sink, form) = FeatureSink::open(options)?;
-    let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
+    let has_locations = options.locations_in_ways || file.header.has(feature::LOCATIONS);
+    let plan = match has_locations {
+        true => BlobPlan::of_kinds(&file, ctx)?,
+        false => BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?,
+    };
     plan.check_current(&file, ctx)?;
     if file.header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED) {
         let cause = "this is a history file, and features are made of one version of each object; \
@@ -205,7 +209,7 @@ pub fn run<'r>(
     }
     let filter = ObjectFilter::new(options.filter.iter().cloned());
     let mut export = Export {
-        has_locations: options.locations_in_ways || file.header.has(feature::LOCATIONS),
+        has_locations,
         file: &file,
         plan: &plan,
         shared: Arc::new(Shared::new(options, form, filter, report.is_some())),

@@ -10,6 +10,7 @@ mod blob_reader;
 mod element_reader;
 mod file_toc;
 mod header_walker;
+mod kind_search;
 mod pbf_file;
 mod pbf_writer;
 

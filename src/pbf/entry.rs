@@ -123,6 +123,11 @@ impl BlobEntry {
         self.flags.has(BlobFlags::SCANNED) || !self.kinds.is_empty()
     }
 
+    /// Whether the kinds of the objects are all that is known about the blob's contents.
+    pub(crate) fn has_kinds_only(&self) -> bool {
+        !self.flags.has(BlobFlags::SCANNED) && !self.kinds.is_empty() && self.count == 0
+    }
+
     /// Describes the first contradiction between this entry and `found`, the entry computed from the decoded blob, in
     /// the kinds, number, id range and order of the objects; `None` if there is none.
     pub fn id_mismatch(&self, found: &Self) -> Option<&'static str> {

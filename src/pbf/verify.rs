@@ -22,6 +22,9 @@ pub(crate) fn verify_entry(payload: &[u8], entry: &BlobEntry) -> Result<(), Form
     if entry.flags.has(BlobFlags::VERIFIED) || !entry.is_indexed() {
         return Ok(());
     }
+    if entry.has_kinds_only() {
+        return verify_kinds(payload, entry);
+    }
     let mut ids = IdFacts::default();
     for group in &BlockOutline::parse(payload)?.groups {
         group.try_for_each(|message| add_ids(message, &mut ids))?;
@@ -38,6 +41,20 @@ pub(crate) fn verify_entry(payload: &[u8], entry: &BlobEntry) -> Result<(), Form
         Some(mismatch) => Err(stale_index(mismatch)),
         None => Ok(()),
     }
+}
+
+/// Fails if `payload` has objects of other kinds than `entry`, whose kinds follow from the declared order of the file.
+fn verify_kinds(payload: &[u8], entry: &BlobEntry) -> Result<(), FormatError> {
+    for group in &BlockOutline::parse(payload)?.groups {
+        group.try_for_each(|message| match message.kind() {
+            Some(kind) if !entry.kinds.contains(kind) => Err(FormatError::new(
+                "the blob is out of order, although the header declares the order nodes, ways, relations; \
+                 `pbfhogg sort` the file first",
+            )),
+            _ => Ok(()),
+        })?;
+    }
+    Ok(())
 }
 
 fn add_ids(message: Message<'_>, ids: &mut IdFacts) -> Result<(), FormatError> {

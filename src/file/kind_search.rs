@@ -1,0 +1,79 @@
+//! The kinds of the blobs of a file without an index, when the header declares canonical order.
+
+use super::blob_plan::{BlobPlan, PlanItem, PlanNeeds};
+use super::blob_reader::BlobReader;
+use super::pbf_file::PbfFile;
+use crate::error::Result;
+use crate::pbf::{BlobEntry, feature};
+use crate::runtime::Context;
+use std::ops::Range;
+
+impl BlobPlan {
+    /// The blobs of a file, for a command that asks for their kinds only. If the file has no index and its header
+    /// declares canonical order, the places where kinds change are looked for: about 50 blobs of a planet are decoded,
+    /// and a blob between two others of one kind has a [kind alone](BlobEntry::has_kinds_only). A blob that then turns
+    /// out to have other objects is an error when it is decoded.
+    pub(crate) fn of_kinds(file: &PbfFile, ctx: &Context) -> Result<Self> {
+        let is_sorted = file.header.has(feature::SORTED) && !file.header.has(feature::HISTORY);
+        if !is_sorted || file.toc.is_some() {
+            return Self::open(file, PlanNeeds::Ranges, ctx);
+        }
+        let items: Vec<PlanItem> = Self::items(file, PlanNeeds::Ranges).collect::<Result<_>>()?;
+        let mut search = KindSearch {
+            reader: BlobReader::new(&file.input, ctx),
+            items,
+        };
+        search.find(0..search.items.len())?;
+        let known = search.items.into_iter().map(|item| match item {
+            PlanItem::Known(entry) | PlanItem::Scan(entry) => entry,
+        });
+        Ok(Self {
+            entries: known.collect(),
+        })
+    }
+}
+
+struct KindSearch {
+    reader: BlobReader,
+    items: Vec<PlanItem>,
+}
+
+impl KindSearch {
+    /// Completes the entries of a range of blobs.
+    fn find(&mut self, range: Range<usize>) -> Result<()> {
+        let Some(last) = range.clone().last() else {
+            return Ok(());
+        };
+        let (first, last) = (self.scan(range.start)?, self.scan(last)?);
+        let inner = range.start + 1..range.end - 1;
+        if inner.is_empty() {
+            return Ok(());
+        }
+        if first.kinds == last.kinds && first.kinds.single().is_some() {
+            for item in self.items.get_mut(inner).unwrap_or_default() {
+                if let PlanItem::Scan(entry) = item {
+                    entry.kinds = first.kinds;
+                    *item = PlanItem::Known(*entry);
+                }
+            }
+            return Ok(());
+        }
+        let middle = inner.start.midpoint(inner.end);
+        self.find(inner.start..middle)?;
+        self.find(middle..inner.end)
+    }
+
+    /// The entry of a blob, which is decoded if it has no index.
+    fn scan(&mut self, number: usize) -> Result<BlobEntry> {
+        match self.items.get_mut(number) {
+            Some(PlanItem::Known(entry)) => Ok(*entry),
+            Some(item @ PlanItem::Scan(_)) => {
+                let entry = std::mem::replace(item, PlanItem::Known(BlobEntry::default()));
+                let entry = entry.resolve(&mut self.reader)?;
+                *item = PlanItem::Known(entry);
+                Ok(entry)
+            }
+            None => Ok(BlobEntry::default()),
+        }
+    }
+}
