@@ -17,7 +17,7 @@ const GROUP_ROWS: u64 = 100_000;
 /// The limits of memory for rows that are being sorted.
 const LIMITS: RowLimits = RowLimits {
     run: 32 << 20,
-    memory: 128 << 20,
+    memory: 64 << 20,
 };
 /// The number of bytes after which a partition goes on in another file.
 pub(super) const PART_LEN: u64 = 500_000_000;
