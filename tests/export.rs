@@ -97,6 +97,93 @@ fn as_pbfhogg_writes(line: &str, format: &str) -> String {
     }
 }
 
+/// A closed list of points, with the least of them first.
+fn from_least(points: &mut Vec<String>) {
+    if points.len() > 3 && points.first() == points.last() {
+        points.pop();
+        let least = (0..points.len()).min_by_key(|at| &points[*at]);
+        points.rotate_left(least.unwrap());
+        points.push(points[0].clone());
+    }
+}
+
+/// The first bytes of the geometry of an area, for PostgreSQL.
+const EWKB_START: &str = "0106000020E6100000";
+
+/// A line with each ring begun at its least corner: `reference/osmium-parity.md` says when osmium begins elsewhere.
+fn with_least_corners(line: &str, format: &str) -> String {
+    let rings = |list: &str, separator: &str| {
+        let mut points: Vec<String> = list.split(separator).map(str::to_owned).collect();
+        from_least(&mut points);
+        points.join(separator)
+    };
+    match format {
+        "text" => {
+            let end = line.rfind(')').unwrap_or(0);
+            let parts = line[..end].split_inclusive(['(', ')']).map(|part| {
+                let list = part.trim_end_matches(')');
+                rings(list, ",") + &part[list.len()..]
+            });
+            parts.collect::<String>() + &line[end..]
+        }
+        "pg" => {
+            const RING_HEADER: usize = 8;
+            let start = line.find(EWKB_START).unwrap();
+            let (before, line) = line.split_at(start);
+            let end = line.find('\t').unwrap_or(line.len());
+            let number = |at: usize| {
+                let hex = u32::from_str_radix(&line[at..at + RING_HEADER], 16).unwrap();
+                hex.swap_bytes() as usize
+            };
+            let (mut out, mut at) = (line[..26].to_owned(), 26);
+            while at < end {
+                let count = number(at + 18);
+                out.push_str(&line[at..at + 26]);
+                at += 26;
+                for _ in 0..count {
+                    let len = number(at);
+                    out.push_str(&line[at..at + RING_HEADER]);
+                    at += RING_HEADER;
+                    let mut points: Vec<String> = (0..len)
+                        .map(|point| line[at + 32 * point..at + 32 * (point + 1)].to_owned())
+                        .collect();
+                    from_least(&mut points);
+                    out.push_str(&points.concat());
+                    at += 32 * len;
+                }
+            }
+            before.to_owned() + &out + &line[end..]
+        }
+        _ => {
+            let parts: Vec<String> = line
+                .split("]]")
+                .map(|part| {
+                    let start = part.rfind("[[").map_or(0, |at| at + 2);
+                    part[..start].to_owned() + &rings(&part[start..], "],[")
+                })
+                .collect();
+            parts.join("]]")
+        }
+    }
+}
+
+fn is_area(line: &str, format: &str) -> bool {
+    match format {
+        "text" => line.contains("MULTIPOLYGON("),
+        "pg" => line.contains(EWKB_START),
+        _ => line.contains("\"MultiPolygon\""),
+    }
+}
+
+/// The lines of both lists that the other list does not have. Both lists are sorted.
+fn differences(ours: &[String], theirs: &[String]) -> [Vec<String>; 2] {
+    let without = |a: &[String], b: &[String]| {
+        let a = a.iter().filter(|line| b.binary_search(line).is_err());
+        a.cloned().collect()
+    };
+    [without(ours, theirs), without(theirs, ours)]
+}
+
 #[test]
 fn features_have_the_bytes_that_osmium_writes() {
     if !osmium() {
@@ -164,11 +251,16 @@ fn features_have_the_bytes_that_osmium_writes() {
                     });
                     list.sort_unstable();
                 }
-                let first = ours
-                    .iter()
-                    .zip(&theirs)
-                    .find(|(ours, theirs)| ours != theirs);
-                assert_eq!(first, None, "{name}");
+                let mut different = differences(&ours, &theirs);
+                assert!(different[0].len() <= ours.len() / 10_000, "{name}");
+                for lines in &mut different {
+                    for line in lines.iter_mut().filter(|line| is_area(line, format)) {
+                        *line = with_least_corners(line, format);
+                    }
+                    lines.sort_unstable();
+                }
+                let [mine, other] = different;
+                assert_eq!(mine, other, "{name}");
                 assert_eq!(ours.len(), theirs.len(), "{name}");
             }
         }
