@@ -16,6 +16,7 @@
 //!
 //! No step searches: where rings touch, they are cut so that the inside of each polygon is connected.
 
+mod members;
 mod rings;
 mod segments;
 mod sides;
@@ -26,10 +27,11 @@ mod way_store;
 
 use crate::geometry::Point;
 use crate::osm::format_e7;
+pub(crate) use members::{MemberWays, MissingMember};
 use segments::Segments;
 pub(crate) use simple::simple_polygon;
 use std::fmt;
-pub(crate) use way_store::{StoredWay, WayBatch, WayStore};
+pub(crate) use way_store::{WayBatch, WayStore};
 
 /// A node of a way, with its location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,46 +1,42 @@
 //! `export`: writes the objects of a file as features, with geometries.
 //!
-//! Nodes become points, ways become lines or areas, and multipolygon and boundary relations become areas. Relations are
-//! read first, for the ids of their member ways. Nodes and ways are then read once, and relations a second time, when
-//! the nodes of their ways are known.
+//! Nodes become points, ways become lines or areas, and multipolygon and boundary relations become areas.
 
 mod builder;
 mod config;
 mod feature_buffer;
-mod members;
 mod problem;
 #[cfg(feature = "parquet")]
 mod raw;
 mod rules;
+mod selection;
 mod sink;
 #[cfg(feature = "parquet")]
 mod tables;
-mod worker;
 
-use crate::area::WayStore;
 use crate::engine::IndexType;
+use crate::engine::geometry_pass::{GeometryOptions, GeometryPass, Visits};
 use crate::engine::input;
-use crate::engine::way_locations::{LocateOptions, NodeParts, WayLocations, WayLocator};
 use crate::error::{Error, Result};
-use crate::file::{BlobPlan, PbfFile, PlanNeeds};
+#[cfg(feature = "parquet")]
+use crate::file::{BlobPlan, PlanNeeds};
 use crate::formats::FeatureOptions;
 #[cfg(feature = "parquet")]
 use crate::formats::{GeoParquetOptions, PageCompression};
-use crate::index::LocationStore;
 use crate::io::OutputTarget;
 use crate::osm::{ObjectExpression, ObjectFilter, ObjectKind};
-use crate::pbf::{BlobEntry, BlobFlags, feature};
-use crate::runtime::{ChunkQueue, Context};
-use builder::Totals;
+use crate::pbf::{BlobFlags, feature};
+use crate::runtime::Context;
+use builder::{Builder, Found, Shared, Totals};
 pub use config::{Config, default_config, read_config};
 pub use problem::{Problem, ProblemCause, Severity};
 pub use rules::{AREA_TAGS, FeatureRules, GeometryTypes, TagRule, WrittenTags};
+use selection::{may_select, selected_areas};
 use serde::Serialize;
 use sink::FeatureSink;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use worker::{Found, NodeTask, Shared, Task, Worker};
 
 /// The options of `export`.
 #[derive(Debug, Clone)]
@@ -195,177 +191,51 @@ pub fn run<'r>(
         let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
         return raw::write(&file, &plan, options, compression, ctx);
     }
-    let (sink, form) = FeatureSink::open(options)?;
-    let has_locations = options.locations_in_ways || file.header.has(feature::LOCATIONS);
-    let plan = match has_locations {
-        true => BlobPlan::of_kinds(&file, ctx)?,
-        false => BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?,
+    let (mut sink, form) = FeatureSink::open(options)?;
+    let filter = ObjectFilter::new(options.filter.iter().cloned());
+    let types = options.geometry_types;
+    let visits = Visits {
+        nodes: types.points && may_select(&filter, ObjectKind::Node),
+        untagged_nodes: options.keep_untagged,
+        node_info: form.needs_info(),
+        ways: (types.lines || types.areas) && may_select(&filter, ObjectKind::Way),
+        areas: types.areas && may_select(&filter, ObjectKind::Relation),
+        member_node_ids: report.is_some(),
     };
-    plan.check_current(&file, ctx)?;
-    if file.header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED) {
+    let directory = options.temp_dir.clone();
+    let geometries = GeometryOptions {
+        locations_in_ways: options.locations_in_ways,
+        index_type: options.index_type,
+        scratch: directory.unwrap_or_else(|| options.target.scratch_directory()),
+        max_memory: options.max_memory,
+    };
+    let pass = GeometryPass::open(&file, visits, geometries, ctx)?;
+    if file.header.has(feature::HISTORY) || pass.plan().any(BlobFlags::DELETED) {
         let cause = "this is a history file, and features are made of one version of each object; \
                      run `pbfhogg time-filter` first";
         return Err(Error::file(&options.input, cause));
     }
-    let filter = ObjectFilter::new(options.filter.iter().cloned());
-    let mut export = Export {
-        has_locations,
-        file: &file,
-        plan: &plan,
-        shared: Arc::new(Shared::new(options, form, filter, report.is_some())),
-        options,
-        sink,
-        report,
-        totals: Totals::default(),
-        index_type: None,
-        ctx,
-    };
-    export.write()?;
-    Ok(Summary {
-        bytes: export.sink.finish(ctx)?,
-        index_type: export.index_type,
-        ..export.totals.into_summary()
-    })
-}
-
-/// The input, the output and the results of a run.
-struct Export<'a, 'r> {
-    file: &'a PbfFile,
-    plan: &'a BlobPlan,
-    /// Whether the ways of the file have locations.
-    has_locations: bool,
-    shared: Arc<Shared>,
-    options: &'a Options,
-    sink: FeatureSink,
-    report: Option<&'r mut Report<'r>>,
-    totals: Totals,
-    index_type: Option<IndexType>,
-    ctx: &'a Context,
-}
-
-impl Export<'_, '_> {
-    /// Writes all features.
-    fn write(&mut self) -> Result<()> {
-        let shared = self.shared.clone();
-        let (has_ways, has_areas) = (shared.has_ways(), shared.has_areas());
-        let looks_up = (has_ways || has_areas) && !self.has_locations;
-        self.ctx.expect_phases(
-            u64::from(shared.has_points() || looks_up)
-                + 2 * u64::from(has_areas)
-                + u64::from(has_ways || has_areas),
-        );
-        let wanted = match has_areas {
-            true => members::wanted_ways(self.file, self.plan, &shared, self.ctx)?,
-            false => Arc::default(),
-        };
-        let locations = match looks_up {
-            true => Some(self.locate()?),
-            false => {
-                self.nodes(self.of_kind(ObjectKind::Node), None)?;
-                None
-            }
-        };
-        if !has_ways && wanted.set().is_empty() {
-            return Ok(());
-        }
-        let mut ways = WayStore::new(wanted.clone(), shared.reports);
-        let task = Task::Ways(wanted, locations.map(Arc::new));
-        self.pass("ways", self.of_kind(ObjectKind::Way), task, |found| {
-            if let Found::Ways(batch) = found {
-                ways.add(batch);
-            }
-        })?;
-        match has_areas {
-            true => {
-                let relations = self.of_kind(ObjectKind::Relation);
-                self.pass("areas", relations, Task::Relations(Arc::new(ways)), |_| ())
-            }
-            false => Ok(()),
-        }
-    }
-
-    /// The blobs with objects of a kind.
-    fn of_kind(&self, kind: ObjectKind) -> Vec<BlobEntry> {
-        let entries = self.plan.entries.iter();
-        let found = entries.filter(|entry| entry.kinds.contains(kind));
-        found.copied().collect()
-    }
-
-    /// Writes the points, and reads the locations of all nodes.
-    fn locate(&mut self) -> Result<WayLocations> {
-        let options = self.options;
-        let directory = options.temp_dir.clone();
-        let locate = LocateOptions {
-            index_type: options.index_type,
-            temp_dir: directory.unwrap_or_else(|| options.target.scratch_directory()),
-            max_memory: options.max_memory,
-            ranges: None,
-        };
-        let parts = NodeParts::of(&self.plan.entries);
-        let locator = WayLocator::new(self.file, self.plan, &parts, &locate, self.ctx)?;
-        self.index_type = Some(locator.index_type());
-        if !locator.passes_nodes() {
-            self.nodes(self.of_kind(ObjectKind::Node), None)?;
-        }
-        locator.locate(|blobs, store| self.nodes(blobs.to_vec(), Some(store)))
-    }
-
-    /// Writes the points of some blobs, and adds the locations of all of their nodes to `store`.
-    fn nodes(&mut self, blobs: Vec<BlobEntry>, store: Option<&mut LocationStore>) -> Result<()> {
-        let task = NodeTask {
-            has_points: self.shared.has_points(),
-            has_locations: store.is_some(),
-        };
-        if !task.has_points && !task.has_locations {
-            return Ok(());
-        }
-        let mut store = store;
-        self.pass("nodes", blobs, Task::Nodes(task), |found| {
-            if let (Found::Nodes(nodes), Some(store)) = (found, store.as_mut()) {
-                store.add(&nodes);
-            }
-        })
-    }
-
-    /// Makes features of some blobs and writes them. `keep` gets what is found besides features and problems.
-    fn pass(
-        &mut self,
-        name: &'static str,
-        blobs: Vec<BlobEntry>,
-        task: Task,
-        mut keep: impl FnMut(Found),
-    ) -> Result<()> {
-        let phase = self.ctx.phase(
-            name,
-            blobs.iter().map(|entry| u64::from(entry.frame_len)).sum(),
-        );
-        let (input, ctx, shared) = (
-            self.file.input.clone(),
-            self.ctx.clone(),
-            self.shared.clone(),
-        );
-        let init = move || Worker::new(&input, &shared, &ctx);
-        let work = move |worker: &mut Worker, entry, chunks: &_| worker.blob(&task, &entry, chunks);
-        let mut queue = ChunkQueue::start_with_rest(name, self.ctx.jobs, init, work, Worker::rest)?;
-        let mut take = |found| match found {
-            Found::Features(chunk) => self.sink.add_text(chunk),
-            Found::Problems(problems) => match &mut self.report {
+    let mut report = report;
+    let shared = Arc::new(Shared::new(options, form, filter.clone(), report.is_some()));
+    let mut totals = Totals::default();
+    let index_type = pass.run(
+        |block| selected_areas(&filter, block),
+        move || Builder::new(&shared),
+        |found| match found {
+            Found::Features(chunk) => sink.add_text(chunk),
+            Found::Problems(problems) => match &mut report {
                 Some(report) => problems.iter().try_for_each(report),
                 None => Ok(()),
             },
-            Found::Done(entry, tally) => {
-                phase.advance(u64::from(entry.frame_len));
-                tally.add_to(&mut self.totals);
+            Found::Tally(tally) => {
+                tally.add_to(&mut totals);
                 Ok(())
             }
-            found @ (Found::Ways(_) | Found::Nodes(_)) => {
-                keep(found);
-                Ok(())
-            }
-        };
-        for entry in blobs {
-            queue.push(entry, &mut take)?;
-        }
-        queue.drain(&mut take)
-    }
+        },
+    )?;
+    Ok(Summary {
+        bytes: sink.finish(ctx)?,
+        index_type,
+        ..totals.into_summary()
+    })
 }

@@ -5,6 +5,7 @@ pub(crate) mod block_matcher;
 pub(crate) mod block_packer;
 pub(crate) mod element_writer;
 pub(crate) mod filter;
+pub(crate) mod geometry_pass;
 pub(crate) mod headers;
 pub(crate) mod input;
 pub(crate) mod output_options;

@@ -5,6 +5,7 @@ mod area_index;
 mod check;
 mod degrees;
 mod edge;
+mod extent;
 mod nesting;
 mod quadtree;
 mod quadtree_build;
@@ -18,5 +19,6 @@ pub(crate) use degrees::{
 };
 pub use degrees::{bbox_of_degrees, parse_bbox, parse_corners};
 pub(crate) use edge::{Edge, EdgeRelation, HalfUnitPoint, doubled_area};
+pub use extent::Extent;
 pub(crate) use nesting::with_holes;
 pub use shape::{Point, Polygon, Ring, Shape, ShapeError};

@@ -7,7 +7,6 @@ mod id_set;
 mod id_sets;
 mod location_store;
 mod rank_set;
-#[cfg(feature = "parquet")]
 mod row_sorter;
 mod set_table;
 mod table;
@@ -19,6 +18,5 @@ pub use id_set::IdSet;
 pub use id_sets::IdSets;
 pub use location_store::{LocationStore, NodeBatch, StoreForm};
 pub use rank_set::{RankCursor, RankSet};
-#[cfg(feature = "parquet")]
-pub(crate) use row_sorter::{RowBatch, RowLimits, RowSorter, SharedRows};
+pub(crate) use row_sorter::{KeyBits, RowBatch, RowLimits, RowSorter, SharedRows};
 pub use set_table::{EMPTY_SET, SetAlgebra, SetNumber, SetTable};

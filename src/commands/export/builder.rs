@@ -1,21 +1,23 @@
 //! Makes features of objects.
 
-use super::feature_buffer::FeatureBuffer;
+use super::feature_buffer::{FeatureBuffer, FeatureForm};
 use super::problem::{Problem, ProblemCause, Severity};
-use super::worker::{Found, Shared};
-use super::{Incomplete, Summary};
+use super::selection::select;
+use super::{FeatureRules, GeometryTypes, Incomplete, Options, Summary};
 use crate::area::{
-    AreaNode, AreaPolygon, AreaWay, OpenRings, Role, StoredWay, WayBatch, WayStore, assemble,
+    AreaNode, AreaPolygon, AreaWay, MemberWays, MissingMember, OpenRings, Role, WayStore, assemble,
     simple_polygon,
 };
-use crate::error::FormatError;
+use crate::engine::geometry_pass::{Visitor, is_area, on_earth};
+use crate::error::{FormatError, Result};
+use crate::formats::features::FeatureChunk;
 use crate::formats::features::{Feature, Geometry};
-use crate::geometry::{Point, doubled_area};
+use crate::geometry::{Extent, Point, doubled_area};
+use crate::osm::ObjectFilter;
 use crate::osm::{DECIMICRO_PER_DEGREE, Location, ObjectKind};
-use crate::pbf::{Info, Relation, Way};
-use crate::runtime::ChunkSender;
+use crate::pbf::{Block, Info, Relation, Way};
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::sync::Arc;
 
 /// The number of bytes of text after which a chunk ends.
 const CHUNK: usize = 1 << 20;
@@ -31,8 +33,8 @@ pub(super) struct Tally {
     points: u64,
     lines: u64,
     areas: u64,
-    /// The smallest and the largest coordinates; `None` without features.
-    corners: Option<(Point, Point)>,
+    /// The box around all features.
+    extent: Option<Extent>,
     /// Twice the area of all polygons, in square units of 1e-7 degree.
     doubled_area: i128,
     errors: BTreeMap<&'static str, u64>,
@@ -42,17 +44,13 @@ pub(super) struct Tally {
 
 impl Tally {
     fn add_points(&mut self, points: &[Point]) {
-        let Some(first) = points.first() else {
-            return;
-        };
-        let (mut low, mut high) = self.corners.unwrap_or((*first, *first));
-        for point in points {
-            low.lat_e7 = low.lat_e7.min(point.lat_e7);
-            low.lon_e7 = low.lon_e7.min(point.lon_e7);
-            high.lat_e7 = high.lat_e7.max(point.lat_e7);
-            high.lon_e7 = high.lon_e7.max(point.lon_e7);
+        if let Some(extent) = Extent::of(points) {
+            self.add_extent(extent);
         }
-        self.corners = Some((low, high));
+    }
+
+    fn add_extent(&mut self, extent: Extent) {
+        self.extent = Some(self.extent.map_or(extent, |all| all.and(&extent)));
     }
 
     fn add_geometry(&mut self, geometry: &Geometry<'_>) {
@@ -93,8 +91,8 @@ impl Tally {
             }
         }
         all.geometry.doubled_area += self.doubled_area;
-        if let Some((low, high)) = self.corners {
-            all.geometry.add_points(&[low, high]);
+        if let Some(extent) = self.extent {
+            all.geometry.add_extent(extent);
         }
     }
 }
@@ -103,7 +101,7 @@ impl Tally {
 #[derive(Debug, Default)]
 pub(super) struct Totals {
     summary: Summary,
-    /// Corners and area of all features.
+    /// The box and the area of all features.
     geometry: Tally,
 }
 
@@ -112,23 +110,63 @@ impl Totals {
     pub(super) fn into_summary(self) -> Summary {
         const ONE: f64 = DECIMICRO_PER_DEGREE as f64;
         let degrees = |value_e7: i32| f64::from(value_e7) / ONE;
-        let corners = self.geometry.corners;
+        let extent = self.geometry.extent;
         Summary {
-            bbox: corners
-                .map(|(low, high)| [low.lon_e7, low.lat_e7, high.lon_e7, high.lat_e7].map(degrees)),
+            bbox: extent.map(|Extent { low, high }| {
+                [low.lon_e7, low.lat_e7, high.lon_e7, high.lat_e7].map(degrees)
+            }),
             square_degrees: self.geometry.doubled_area as f64 / 2.0 / ONE / ONE,
             ..self.summary
         }
     }
 }
 
-/// Makes features of the objects of a blob, and sends them.
-pub(super) struct Builder<'a> {
-    pub shared: &'a Shared,
-    features: &'a mut FeatureBuffer,
-    chunks: &'a ChunkSender<Found>,
+/// The choices of the user that visitors need.
+pub(super) struct Shared {
+    form: FeatureForm,
+    rules: FeatureRules,
+    types: GeometryTypes,
+    keep_untagged: bool,
+    filter: ObjectFilter,
+    incomplete: Incomplete,
+    /// Whether problems are reported one by one.
+    reports: bool,
+}
+
+impl Shared {
+    pub(super) fn new(
+        options: &Options,
+        form: FeatureForm,
+        filter: ObjectFilter,
+        reports: bool,
+    ) -> Self {
+        Self {
+            form,
+            rules: options.rules.clone(),
+            types: options.geometry_types,
+            keep_untagged: options.keep_untagged,
+            filter,
+            incomplete: options.incomplete,
+            reports,
+        }
+    }
+}
+
+/// A result of a thread.
+pub(super) enum Found {
+    Features(FeatureChunk),
+    Problems(Vec<Problem>),
+    /// The counts of a blob.
+    Tally(Tally),
+}
+
+/// Makes features of objects.
+pub(super) struct Builder {
+    shared: Arc<Shared>,
+    features: FeatureBuffer,
     problems: Vec<Problem>,
-    tally: Tally,
+    /// The counts of the blob, from its first object to its end.
+    tally: Option<Tally>,
     points: Vec<Point>,
     nodes: Vec<AreaNode>,
     polygon: AreaPolygon,
@@ -143,18 +181,81 @@ fn recycled<'a>(mut tags: TagList<'_>) -> TagList<'a> {
     tags.into_iter().map(|_| ("", "")).collect()
 }
 
-impl<'a> Builder<'a> {
-    pub(super) fn new(
-        shared: &'a Shared,
-        features: &'a mut FeatureBuffer,
-        chunks: &'a ChunkSender<Found>,
-    ) -> Self {
+impl Visitor for Builder {
+    type Found = Found;
+
+    fn select(&self, block: &Block<'_>) -> Result<Option<Vec<bool>>, FormatError> {
+        select(&self.shared.filter, block)
+    }
+
+    fn node<'t>(
+        &mut self,
+        id: i64,
+        info: Info<'_>,
+        location: Option<Location>,
+        tags: impl Iterator<Item = (&'t str, &'t str)>,
+    ) -> Result<(), FormatError> {
+        self.with_tags(tags, |builder, tags| {
+            if builder.retain(tags) {
+                builder.point(id, info, location, tags);
+            }
+        });
+        Ok(())
+    }
+
+    fn way(&mut self, way: &Way<'_>, locations: &[Option<Location>]) -> Result<(), FormatError> {
+        self.with_tags(way.tags(), |builder, tags| {
+            builder.tagged_way(way, locations, tags);
+        });
+        Ok(())
+    }
+
+    fn relation(&mut self, relation: &Relation<'_>, ways: &WayStore) -> Result<(), FormatError> {
+        if !is_area(relation.tags()) {
+            return Ok(());
+        }
+        let tags = relation.tags().filter(|(key, _)| *key != "type");
+        self.with_tags(tags, |builder, tags| {
+            if builder.retain(tags) {
+                builder.assembled(relation, ways, tags);
+            }
+        });
+        Ok(())
+    }
+
+    fn take(&mut self, is_end: bool) -> Result<Option<Found>, FormatError> {
+        if (is_end || self.features.len() >= CHUNK)
+            && let Some(chunk) = self.features.take()?
+        {
+            return Ok(Some(Found::Features(chunk)));
+        }
+        if !self.problems.is_empty() && (is_end || self.problems.len() >= PROBLEMS) {
+            return Ok(Some(Found::Problems(std::mem::take(&mut self.problems))));
+        }
+        match is_end {
+            true => Ok(self.tally.take().map(Found::Tally)),
+            false => Ok(None),
+        }
+    }
+
+    #[cfg(feature = "parquet")]
+    fn check(&mut self) -> Result<()> {
+        self.features.check()
+    }
+
+    #[cfg(feature = "parquet")]
+    fn rest(&mut self) {
+        self.features.pass_on();
+    }
+}
+
+impl Builder {
+    pub(super) fn new(shared: &Arc<Shared>) -> Self {
         Self {
-            shared,
-            features,
-            chunks,
+            features: FeatureBuffer::new(&shared.form),
+            shared: shared.clone(),
             problems: Vec::new(),
-            tally: Tally::default(),
+            tally: None,
             points: Vec::new(),
             nodes: Vec::new(),
             polygon: AreaPolygon::default(),
@@ -162,79 +263,37 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Whether features are written with metadata.
-    pub(super) fn needs_info(&self) -> bool {
-        self.features.needs_info()
-    }
-
-    /// Sends what is not sent yet, and returns the counts.
-    pub(super) fn finish(mut self) -> Result<Tally, FormatError> {
-        self.send_features()?;
-        self.send_problems()?;
-        Ok(self.tally)
-    }
-
-    pub(super) fn send(&self, found: Found) -> Result<(), FormatError> {
-        let sent = self.chunks.send(found);
-        sent.map_err(|error| FormatError::with(error.to_string()))
-    }
-
-    fn send_features(&mut self) -> Result<(), FormatError> {
-        match self.features.take()? {
-            Some(found) => self.send(found),
-            None => Ok(()),
-        }
-    }
-
-    fn send_problems(&mut self) -> Result<(), FormatError> {
-        match std::mem::take(&mut self.problems) {
-            problems if problems.is_empty() => Ok(()),
-            problems => self.send(Found::Problems(problems)),
-        }
-    }
-
     /// Notes a problem.
-    fn problem(
-        &mut self,
-        kind: ObjectKind,
-        id: i64,
-        cause: ProblemCause,
-    ) -> Result<(), FormatError> {
+    fn problem(&mut self, kind: ObjectKind, id: i64, cause: ProblemCause) {
         let problem = Problem { kind, id, cause };
+        let tally = self.tally.get_or_insert_default();
         match problem.severity() {
-            Severity::Error => *self.tally.errors.entry(problem.name()).or_default() += 1,
-            Severity::Warning => *self.tally.warnings.entry(problem.name()).or_default() += 1,
+            Severity::Error => *tally.errors.entry(problem.name()).or_default() += 1,
+            Severity::Warning => *tally.warnings.entry(problem.name()).or_default() += 1,
             Severity::Incomplete => {}
         }
         if self.shared.reports {
             self.problems.push(problem);
         }
-        match self.problems.len() >= PROBLEMS {
-            true => self.send_problems(),
-            false => Ok(()),
-        }
     }
 
-    fn put(&mut self, feature: &Feature<'_>) -> Result<(), FormatError> {
-        self.tally.add_geometry(&feature.geometry);
+    fn put(&mut self, feature: &Feature<'_>) {
+        self.tally
+            .get_or_insert_default()
+            .add_geometry(&feature.geometry);
         self.features.put(feature);
-        match self.features.len() >= CHUNK {
-            true => self.send_features(),
-            false => Ok(()),
-        }
     }
 
     /// Calls `make` with the tags in a list.
     fn with_tags<'t>(
         &mut self,
         tags: impl Iterator<Item = (&'t str, &'t str)>,
-        make: impl FnOnce(&mut Self, &mut TagList<'t>) -> Result<(), FormatError>,
-    ) -> Result<(), FormatError> {
+        make: impl FnOnce(&mut Self, &mut TagList<'t>),
+    ) {
         let mut list = recycled(std::mem::take(&mut self.tags));
         list.extend(tags);
-        let made = make(self, &mut list);
+        make(self, &mut list);
         self.tags = recycled(list);
-        made
     }
 
     /// Removes the tags that are not written. Returns whether there is a feature: its tags are not empty, or features
@@ -245,26 +304,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Makes a point of a node.
-    pub(super) fn node<'t>(
-        &mut self,
-        id: i64,
-        info: Info<'_>,
-        location: Option<Location>,
-        tags: impl Iterator<Item = (&'t str, &'t str)>,
-    ) -> Result<(), FormatError> {
-        self.with_tags(tags, |builder, tags| match builder.retain(tags) {
-            true => builder.point(id, info, location, tags),
-            false => Ok(()),
-        })
-    }
-
-    fn point(
-        &mut self,
-        id: i64,
-        info: Info<'_>,
-        location: Option<Location>,
-        tags: &TagList<'_>,
-    ) -> Result<(), FormatError> {
+    fn point(&mut self, id: i64, info: Info<'_>, location: Option<Location>, tags: &TagList<'_>) {
         let Some(point) = location.and_then(on_earth) else {
             return self.problem(ObjectKind::Node, id, ProblemCause::NoLocation);
         };
@@ -275,56 +315,35 @@ impl<'a> Builder<'a> {
             tags,
             way_nodes: None,
             geometry: Geometry::Point(point),
-        })
+        });
     }
 
-    /// Adds the nodes of a way to a batch.
-    pub(super) fn collect(
-        &self,
-        batch: &mut WayBatch,
-        rank: u64,
-        refs: &[i64],
-        locations: &[Option<Location>],
-    ) -> Result<(), FormatError> {
-        let points = locations.iter().map(|location| location.and_then(on_earth));
-        batch.push(rank, refs.iter().copied().zip(points));
-        match batch.len() >= CHUNK {
-            true => {
-                let next = WayBatch::new(self.shared.reports);
-                self.send(Found::Ways(std::mem::replace(batch, next)))
-            }
-            false => Ok(()),
-        }
-    }
-
-    /// Makes a line or an area or both of a way. `locations` has the location of each node.
-    pub(super) fn way(
+    /// Makes a line or an area or both of a way.
+    fn tagged_way(
         &mut self,
         way: &Way<'_>,
         locations: &[Option<Location>],
-    ) -> Result<(), FormatError> {
-        self.with_tags(way.tags(), |builder, tags| {
-            let is_closed = locations.len() > 1 && locations.first() == locations.last();
-            let (is_line, is_area) = match is_closed {
-                true => builder.shared.rules.of_closed_way(tags),
-                false => (true, false),
-            };
-            let types = builder.shared.types;
-            let (is_line, is_area) = (is_line && types.lines, is_area && types.areas);
-            if !(is_line || is_area) || !builder.retain(tags) {
-                return Ok(());
-            }
-            if let Err(cause) = builder.locate(way, locations) {
-                return builder.problem(ObjectKind::Way, way.id(), cause);
-            }
-            if is_line {
-                builder.line(way, tags)?;
-            }
-            match is_area {
-                true => builder.closed_way(way, tags),
-                false => Ok(()),
-            }
-        })
+        tags: &mut TagList<'_>,
+    ) {
+        let is_closed = locations.len() > 1 && locations.first() == locations.last();
+        let (is_line, is_area) = match is_closed {
+            true => self.shared.rules.of_closed_way(tags),
+            false => (true, false),
+        };
+        let types = self.shared.types;
+        let (is_line, is_area) = (is_line && types.lines, is_area && types.areas);
+        if !(is_line || is_area) || !self.retain(tags) {
+            return;
+        }
+        if let Err(cause) = self.locate(way, locations) {
+            return self.problem(ObjectKind::Way, way.id(), cause);
+        }
+        if is_line {
+            self.line(way, tags);
+        }
+        if is_area {
+            self.closed_way(way, tags);
+        }
     }
 
     /// Sets the points of a way, without those that equal the one before, and its nodes if there are such points. Fails
@@ -363,7 +382,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Makes a line of a way, whose points are set.
-    fn line(&mut self, way: &Way<'_>, tags: &TagList<'_>) -> Result<(), FormatError> {
+    fn line(&mut self, way: &Way<'_>, tags: &TagList<'_>) {
         let has_refs = self.features.needs_way_nodes();
         let refs: Option<Vec<i64>> = has_refs.then(|| way.refs().collect());
         let points = std::mem::take(&mut self.points);
@@ -374,26 +393,23 @@ impl<'a> Builder<'a> {
             tags,
             way_nodes: refs.as_deref(),
             geometry: Geometry::LineString(&points),
-        })?;
+        });
         self.points = points;
-        Ok(())
     }
 
     /// Makes an area of a closed way, whose points are set.
-    fn closed_way(&mut self, way: &Way<'_>, tags: &TagList<'_>) -> Result<(), FormatError> {
+    fn closed_way(&mut self, way: &Way<'_>, tags: &TagList<'_>) {
         let (kind, id, info) = (ObjectKind::Way, way.id(), way.info());
         // Nodes are set if some have the location of the one before.
         if self.nodes.is_empty() {
             let mut polygon = std::mem::take(&mut self.polygon);
             let is_simple = simple_polygon(&self.points, &mut polygon);
-            let polygons = std::slice::from_ref(&polygon);
-            let made = match is_simple {
-                true => self.area(kind, id, info, tags, polygons),
-                false => Ok(()),
-            };
+            if is_simple {
+                self.area(kind, id, info, tags, std::slice::from_ref(&polygon));
+            }
             self.polygon = polygon;
             if is_simple {
-                return made;
+                return;
             }
             self.set_nodes(way);
         }
@@ -404,9 +420,9 @@ impl<'a> Builder<'a> {
         };
         let assembly = assemble(&[area_way], OpenRings::Refuse);
         for problem in assembly.problems {
-            self.problem(kind, id, ProblemCause::Area(problem))?;
+            self.problem(kind, id, ProblemCause::Area(problem));
         }
-        self.area(kind, id, info, tags, &assembly.polygons)
+        self.area(kind, id, info, tags, &assembly.polygons);
     }
 
     fn area(
@@ -416,114 +432,47 @@ impl<'a> Builder<'a> {
         info: Info<'_>,
         tags: &TagList<'_>,
         polygons: &[AreaPolygon],
-    ) -> Result<(), FormatError> {
-        match polygons.is_empty() {
-            true => Ok(()),
-            false => self.put(&Feature {
+    ) {
+        if !polygons.is_empty() {
+            self.put(&Feature {
                 kind,
                 id,
                 info,
                 tags,
                 way_nodes: None,
                 geometry: Geometry::MultiPolygon(polygons),
-            }),
+            });
         }
-    }
-
-    /// Makes an area of a relation.
-    pub(super) fn relation(
-        &mut self,
-        relation: &Relation<'_>,
-        ways: &WayStore,
-    ) -> Result<(), FormatError> {
-        let tags = relation.tags().filter(|(key, _)| *key != "type");
-        self.with_tags(tags, |builder, tags| match builder.retain(tags) {
-            true => builder.assembled(relation, ways, tags),
-            false => Ok(()),
-        })
     }
 
     /// Assembles the area of a relation.
-    fn assembled(
-        &mut self,
-        relation: &Relation<'_>,
-        ways: &WayStore,
-        tags: &TagList<'_>,
-    ) -> Result<(), FormatError> {
+    fn assembled(&mut self, relation: &Relation<'_>, ways: &WayStore, tags: &TagList<'_>) {
         let (kind, id) = (ObjectKind::Relation, relation.id());
-        let Members {
-            ways: members,
-            missing,
-        } = self.members(relation, ways);
-        if members.is_empty() && missing.is_none() {
+        let members = MemberWays::read(relation.members(), ways, &mut self.nodes);
+        if members.is_empty() && members.missing.is_none() {
             return self.problem(kind, id, ProblemCause::NoWays);
         }
         let mut open_rings = OpenRings::Refuse;
-        if let Some(cause) = missing {
-            self.tally.incomplete += 1;
-            self.problem(kind, id, cause)?;
+        if let Some(missing) = members.missing {
+            self.tally.get_or_insert_default().incomplete += 1;
+            let cause = match missing {
+                MissingMember::Way(way) => ProblemCause::MissingWay(way),
+                MissingMember::NodeOf(way, node) => ProblemCause::MissingNodeOf(way, node),
+            };
+            self.problem(kind, id, cause);
             match self.shared.incomplete {
-                Incomplete::LeaveOut => return Ok(()),
+                Incomplete::LeaveOut => return,
                 Incomplete::Keep => open_rings = OpenRings::LeaveOut,
             }
         }
-        let ways = members.iter().map(|(id, role, nodes)| AreaWay {
-            id: *id,
-            role: *role,
-            nodes: self.nodes.get(nodes.clone()).unwrap_or_default(),
-        });
-        let assembly = assemble(&ways.collect::<Vec<_>>(), open_rings);
-        let is_incomplete = missing.is_some();
+        let assembly = members.assemble(&self.nodes, open_rings);
+        let is_incomplete = members.missing.is_some();
         for problem in assembly.problems {
             // A part of a relation that encloses nothing is no mistake.
             if !(is_incomplete && problem.kind.is_error()) {
-                self.problem(kind, id, ProblemCause::Area(problem))?;
+                self.problem(kind, id, ProblemCause::Area(problem));
             }
         }
-        self.area(kind, id, relation.info(), tags, &assembly.polygons)
+        self.area(kind, id, relation.info(), tags, &assembly.polygons);
     }
-
-    /// The member ways of a relation, whose nodes are appended to `nodes`.
-    fn members(&mut self, relation: &Relation<'_>, ways: &WayStore) -> Members {
-        self.nodes.clear();
-        let mut members = Members {
-            ways: Vec::new(),
-            missing: None,
-        };
-        for member in relation.members() {
-            if member.kind != ObjectKind::Way {
-                continue;
-            }
-            let start = self.nodes.len();
-            let missing = match ways.read(member.id, &mut self.nodes) {
-                StoredWay::Located => {
-                    let role = Role::of(member.role);
-                    members
-                        .ways
-                        .push((member.id, role, start..self.nodes.len()));
-                    continue;
-                }
-                StoredWay::Missing => ProblemCause::MissingWay(member.id),
-                StoredWay::Unlocated(node) => ProblemCause::MissingNodeOf(member.id, node),
-            };
-            members.missing.get_or_insert(missing);
-        }
-        members
-    }
-}
-
-/// The member ways of a relation.
-struct Members {
-    /// The id and the role of each way, and the range of its nodes.
-    ways: Vec<(i64, Role, Range<usize>)>,
-    /// The first way that is not in the file, or has a node that is not.
-    missing: Option<ProblemCause>,
-}
-
-/// A location as a point; `None` if it is not on the earth.
-fn on_earth(location: Location) -> Option<Point> {
-    const MAX_LON: u32 = 180 * DECIMICRO_PER_DEGREE as u32;
-    let (lat_e7, lon_e7) = (location.lat_e7(), location.lon_e7());
-    let is_on_earth = lat_e7.unsigned_abs() <= MAX_LON / 2 && lon_e7.unsigned_abs() <= MAX_LON;
-    is_on_earth.then_some(Point { lat_e7, lon_e7 })
 }

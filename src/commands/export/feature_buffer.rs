@@ -2,11 +2,10 @@
 
 #[cfg(feature = "parquet")]
 use super::tables::TableRows;
-use super::worker::Found;
 use crate::error::FormatError;
 #[cfg(feature = "parquet")]
 use crate::error::Result;
-use crate::formats::features::{Feature, FeatureText};
+use crate::formats::features::{Feature, FeatureChunk, FeatureText};
 #[cfg(feature = "parquet")]
 use crate::formats::parquet::{InfoColumns, put_row, sort_key};
 use crate::formats::{Attribute, FeatureOptions};
@@ -23,6 +22,22 @@ pub(super) enum FeatureForm {
     /// Rows that are sorted before they are written.
     #[cfg(feature = "parquet")]
     Rows(Arc<TableRows>),
+}
+
+impl FeatureForm {
+    /// Whether features are written with metadata.
+    pub(super) fn needs_info(&self) -> bool {
+        match self {
+            Self::Text(options) => options.attributes.iter().any(|(attribute, _)| {
+                !matches!(
+                    attribute,
+                    Attribute::Type | Attribute::Id | Attribute::WayNodes
+                )
+            }),
+            #[cfg(feature = "parquet")]
+            Self::Rows(target) => target.options.has_metadata,
+        }
+    }
 }
 
 /// Features that are not passed on yet.
@@ -52,20 +67,6 @@ impl FeatureBuffer {
                 info: InfoColumns::default(),
                 target: target.clone(),
             }),
-        }
-    }
-
-    /// Whether features are written with metadata.
-    pub(super) fn needs_info(&self) -> bool {
-        match self {
-            Self::Text(_, options) => options.attributes.iter().any(|(attribute, _)| {
-                !matches!(
-                    attribute,
-                    Attribute::Type | Attribute::Id | Attribute::WayNodes
-                )
-            }),
-            #[cfg(feature = "parquet")]
-            Self::Rows(buffer) => buffer.target.options.has_metadata,
         }
     }
 
@@ -104,12 +105,11 @@ impl FeatureBuffer {
     }
 
     /// Removes the text, and returns it if there is any.
-    pub(super) fn take(&mut self) -> Result<Option<Found>, FormatError> {
+    pub(super) fn take(&mut self) -> Result<Option<FeatureChunk>, FormatError> {
         match self {
             Self::Text(text, _) => {
                 let chunk = text.take();
-                let chunk = chunk.map_err(|error| FormatError::with(error.to_string()))?;
-                Ok(chunk.map(Found::Features))
+                chunk.map_err(|error| FormatError::with(error.to_string()))
             }
             #[cfg(feature = "parquet")]
             Self::Rows(_) => Ok(None),

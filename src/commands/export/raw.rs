@@ -126,7 +126,7 @@ fn groups(
     for entry in entries {
         reader.decode(entry, |payload| {
             let block = Block::parse(payload)?;
-            let mut selected = super::members::select(filter, &block)?
+            let mut selected = super::selection::select(filter, &block)?
                 .into_iter()
                 .flatten();
             block.try_for_each(|element| {

@@ -1,12 +1,12 @@
 //! Tables of features in the order of a Hilbert curve: one file, or partitions by the type of the geometry.
 
 use super::Options;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::formats::GeoParquetOptions;
 use crate::formats::parquet::{
     FeatureGroup, FeatureTable, InfoColumns, ParquetFile, TableFacts, partition_name,
 };
-use crate::index::{RowBatch, RowLimits, RowSorter, SharedRows};
+use crate::index::{KeyBits, RowBatch, RowLimits, RowSorter, SharedRows};
 use crate::io::{OpenOutput, OutputDirectory, StreamOutput};
 use crate::runtime::{Context, Pass, WorkItem};
 use std::ops::Range;
@@ -21,6 +21,12 @@ const LIMITS: RowLimits = RowLimits {
 };
 /// The number of bytes after which a partition goes on in another file.
 pub(super) const PART_LEN: u64 = 500_000_000;
+
+/// The keys of rows: a position on a curve, below the number of a partition.
+const KEY: KeyBits = KeyBits {
+    uncounted: 8,
+    below_group: 32,
+};
 
 /// Writes rows as tables when all are there.
 pub(super) struct TableSink {
@@ -86,7 +92,7 @@ impl TableSink {
             },
             rows: Arc::new(TableRows {
                 options: tables.clone(),
-                sorter: RowSorter::new(LIMITS, &directory),
+                sorter: RowSorter::new(LIMITS, KEY, &directory),
                 info: Mutex::default(),
             }),
         })
@@ -94,17 +100,21 @@ impl TableSink {
 
     /// Writes the tables. Returns their length in bytes.
     pub(super) fn finish(self, ctx: &Context) -> Result<u64> {
-        let sorted = &self.rows.sorter.finish()?;
+        let rows = Arc::into_inner(self.rows);
+        let rows = rows.ok_or_else(|| Error::Internal("a thread still adds rows".into()))?;
+        let TableRows {
+            options,
+            sorter,
+            info,
+        } = rows;
+        let sorted = &sorter.finish()?;
         ctx.debug(format!(
             "rows are sorted: {} in temporary files",
             crate::runtime::human_bytes(sorted.scratch_len())
         ));
-        let info = *self
-            .rows
-            .info
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let table = FeatureTable::new(&self.rows.options, info)?;
+        let info = info.into_inner();
+        let info = info.unwrap_or_else(PoisonError::into_inner);
+        let table = FeatureTable::new(&options, info)?;
         let ranges = sorted.ranges(GROUP_ROWS);
         let mut writer = TableWriter::begin(self.output, &table)?;
         let items = ranges

@@ -1,9 +1,10 @@
 //! The values of the columns of features.
 
 use super::columns::Values;
-use super::row::{Corners, FeatureRow, GeometryBuffer, GeometryType};
+use super::row::{FeatureRow, GeometryBuffer, GeometryType, extent_of};
 use crate::error::FormatError;
 use crate::formats::features::put_wkb;
+use crate::geometry::Extent;
 use crate::osm::DECIMICRO_PER_DEGREE;
 use bytes::Bytes;
 use parquet::data_type::ByteArray;
@@ -28,7 +29,7 @@ pub(super) struct FeatureValues {
     /// The boxes around the geometries: left, bottom, right, top.
     pub edges: [Values<f32>; 4],
     pub geometries: Values<ByteArray>,
-    pub corners: Option<Corners>,
+    pub extent: Option<Extent>,
     pub types: BTreeSet<GeometryType>,
 }
 
@@ -69,8 +70,8 @@ impl FeatureValues {
             let (geometry, tags) = row.geometry(&mut buffer)?;
             put_wkb(&mut wkb, &geometry, None);
             ends.push(wkb.len());
-            let corners = Corners::of_geometry(&geometry);
-            values.add_corners(corners.ok_or(FormatError::new("a geometry without points"))?);
+            let extent = extent_of(&geometry);
+            values.add_extent(extent.ok_or(FormatError::new("a geometry without points"))?);
             let columns = values.tag_columns.iter_mut();
             for (column, wanted) in columns.zip(tag_columns) {
                 let mut tags = tags;
@@ -94,17 +95,17 @@ impl FeatureValues {
         Ok(values)
     }
 
-    fn add_corners(&mut self, corners: Corners) {
+    fn add_extent(&mut self, extent: Extent) {
         let edges = [
-            below(corners.low.lon_e7),
-            below(corners.low.lat_e7),
-            above(corners.high.lon_e7),
-            above(corners.high.lat_e7),
+            below(extent.low.lon_e7),
+            below(extent.low.lat_e7),
+            above(extent.high.lon_e7),
+            above(extent.high.lat_e7),
         ];
         for (column, edge) in self.edges.iter_mut().zip(edges) {
             column.values.push(edge);
         }
-        self.corners = Some(self.corners.map_or(corners, |all| all.and(corners)));
+        self.extent = Some(self.extent.map_or(extent, |all| all.and(&extent)));
     }
 }
 

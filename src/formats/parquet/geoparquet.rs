@@ -2,9 +2,10 @@
 
 use super::columns::{EncodedGroup, GroupEncoder};
 use super::feature_values::{FeatureValues, degrees};
-use super::row::{Corners, GeometryType, InfoColumns};
+use super::row::{GeometryType, InfoColumns};
 use super::{GeoParquetOptions, GeoParquetVersion, PageCompression, failed};
 use crate::error::{Error, Result};
+use crate::geometry::Extent;
 use bytes::Bytes;
 use parquet::basic::{
     Compression, LogicalType, Repetition, TimeUnit, Type as PhysicalType, ZstdLevel,
@@ -29,14 +30,14 @@ pub(crate) struct FeatureTable {
 /// A row group of features, and facts for the metadata of the file.
 pub(crate) struct FeatureGroup {
     pub(crate) group: EncodedGroup,
-    corners: Option<Corners>,
+    extent: Option<Extent>,
     types: BTreeSet<&'static str>,
 }
 
 /// Facts about the rows of a file.
 #[derive(Debug, Default)]
 pub(crate) struct TableFacts {
-    corners: Option<Corners>,
+    extent: Option<Extent>,
     types: BTreeSet<&'static str>,
 }
 
@@ -44,8 +45,8 @@ impl TableFacts {
     /// Adds a row group.
     pub(crate) fn add(&mut self, group: &FeatureGroup) {
         self.types.extend(&group.types);
-        self.corners = match (self.corners, group.corners) {
-            (Some(one), Some(other)) => Some(one.and(other)),
+        self.extent = match (self.extent, group.extent) {
+            (Some(one), Some(other)) => Some(one.and(&other)),
             (one, other) => one.or(other),
         };
     }
@@ -192,7 +193,7 @@ impl FeatureTable {
         columns.bytes(&values.geometries)?;
         Ok(FeatureGroup {
             group: columns.finish(),
-            corners: values.corners,
+            extent: values.extent,
             types: values.types.iter().map(|of| of.name()).collect(),
         })
     }
@@ -210,8 +211,7 @@ impl FeatureTable {
                 "xmax": corner("xmax"), "ymax": corner("ymax"),
             }},
         });
-        if let (Some(Corners { low, high }), Value::Object(members)) =
-            (facts.corners, &mut geometry)
+        if let (Some(Extent { low, high }), Value::Object(members)) = (facts.extent, &mut geometry)
         {
             let edges = [low.lon_e7, low.lat_e7, high.lon_e7, high.lat_e7].map(degrees);
             members.insert("bbox".into(), json!(edges));

@@ -3,7 +3,7 @@
 use crate::area::AreaPolygon;
 use crate::error::FormatError;
 use crate::formats::features::{Feature, Geometry};
-use crate::geometry::Point;
+use crate::geometry::{Extent, Point};
 use crate::osm::ObjectKind;
 use crate::pbf::wire::{Varints, put_sint, put_varint};
 
@@ -69,70 +69,34 @@ impl InfoColumns {
     }
 }
 
-/// The smallest box around some points.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Corners {
-    pub low: Point,
-    pub high: Point,
+/// The box around a geometry; `None` without points.
+pub(super) fn extent_of(geometry: &Geometry<'_>) -> Option<Extent> {
+    match geometry {
+        Geometry::Point(point) => Extent::of([point]),
+        Geometry::LineString(points) => Extent::of(*points),
+        // Holes lie within outer rings.
+        Geometry::MultiPolygon(polygons) => {
+            Extent::of(polygons.iter().flat_map(|polygon| &polygon.outer))
+        }
+    }
 }
 
-impl Corners {
-    pub(crate) fn of<'p>(points: impl IntoIterator<Item = &'p Point>) -> Option<Self> {
-        let mut points = points.into_iter();
-        let first = *points.next()?;
-        let start = Self {
-            low: first,
-            high: first,
-        };
-        Some(points.fold(start, |corners, point| {
-            corners.and(Self {
-                low: *point,
-                high: *point,
-            })
-        }))
-    }
-
-    pub(crate) fn and(self, other: Self) -> Self {
-        Self {
-            low: Point {
-                lat_e7: self.low.lat_e7.min(other.low.lat_e7),
-                lon_e7: self.low.lon_e7.min(other.low.lon_e7),
-            },
-            high: Point {
-                lat_e7: self.high.lat_e7.max(other.high.lat_e7),
-                lon_e7: self.high.lon_e7.max(other.high.lon_e7),
-            },
-        }
-    }
-
-    pub(crate) fn of_geometry(geometry: &Geometry<'_>) -> Option<Self> {
-        match geometry {
-            Geometry::Point(point) => Self::of([point]),
-            Geometry::LineString(points) => Self::of(*points),
-            // Holes lie within outer rings.
-            Geometry::MultiPolygon(polygons) => {
-                Self::of(polygons.iter().flat_map(|polygon| &polygon.outer))
-            }
-        }
-    }
-
-    /// The position of the middle on a Hilbert curve over the whole world.
-    fn hilbert(&self) -> u32 {
-        let middle = |low: i32, high: i32| (i64::from(low) + i64::from(high)).div_euclid(2);
-        let scaled = |value: i64, max: i64| {
-            let from_zero = (value + max).clamp(0, 2 * max - 1);
-            (from_zero * (1 << 16) / (2 * max)) as u16
-        };
-        let lon = middle(self.low.lon_e7, self.high.lon_e7);
-        let lat = middle(self.low.lat_e7, self.high.lat_e7);
-        fast_hilbert::xy2h(scaled(lon, MAX_LON_E7), scaled(lat, MAX_LON_E7 / 2), 16)
-    }
+/// The position of the middle of a box on a Hilbert curve over the whole world.
+fn hilbert(extent: &Extent) -> u32 {
+    let middle = |low: i32, high: i32| (i64::from(low) + i64::from(high)).div_euclid(2);
+    let scaled = |value: i64, max: i64| {
+        let from_zero = (value + max).clamp(0, 2 * max - 1);
+        (from_zero * (1 << 16) / (2 * max)) as u16
+    };
+    let lon = middle(extent.low.lon_e7, extent.high.lon_e7);
+    let lat = middle(extent.low.lat_e7, extent.high.lat_e7);
+    fast_hilbert::xy2h(scaled(lon, MAX_LON_E7), scaled(lat, MAX_LON_E7 / 2), 16)
 }
 
 /// The key by which a feature is sorted: the position on the Hilbert curve, below the type of the geometry if the types
 /// have files of their own.
 pub(crate) fn sort_key(geometry: &Geometry<'_>, is_partitioned: bool) -> u64 {
-    let position = Corners::of_geometry(geometry).map_or(0, |corners| corners.hilbert());
+    let position = extent_of(geometry).map_or(0, |extent| hilbert(&extent));
     let partition = match is_partitioned {
         true => GeometryType::of(geometry) as u64,
         false => 0,

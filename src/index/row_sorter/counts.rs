@@ -3,21 +3,37 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The number of low bits of a key that are not counted: ranges end where the other bits change.
-const UNCOUNTED_BITS: u32 = 8;
 /// The number of bits of a counted key that are counted together in a page.
 const PAGE_BITS: u32 = 12;
 
+/// The meaning of the bits of a key.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KeyBits {
+    /// The number of low bits that are not counted: ranges end where the other bits change.
+    pub uncounted: u32,
+    /// The number of bits below those of the group: a range has keys of one group.
+    pub below_group: u32,
+}
+
 /// The number of rows of each key, without the keys' lowest bits.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct KeyCounts {
+    bits: KeyBits,
     pages: BTreeMap<u64, Box<[u32; 1 << PAGE_BITS]>>,
 }
 
 impl KeyCounts {
+    pub(super) const fn new(bits: KeyBits) -> Self {
+        Self {
+            bits,
+            pages: BTreeMap::new(),
+        }
+    }
+
     /// Counts keys, which are in order.
     pub(super) fn add(&mut self, keys: impl Iterator<Item = u64>) {
-        let mut counted = keys.map(|key| key >> UNCOUNTED_BITS).peekable();
+        let uncounted = self.bits.uncounted;
+        let mut counted = keys.map(|key| key >> uncounted).peekable();
         while let Some(first) = counted.peek().copied() {
             let page = first >> PAGE_BITS;
             let counts = self.pages.entry(page);
@@ -31,17 +47,22 @@ impl KeyCounts {
         }
     }
 
-    /// Cuts the keys into ranges of about `rows` rows, at least one range for each value of the key's upper 32 bits
-    /// that occurs. Also gives the number of rows of each range.
+    /// Cuts the keys into ranges of about `rows` rows, at least one range for each group that occurs. Also gives the
+    /// number of rows of each range.
     pub(super) fn ranges(&self, rows: u64) -> Vec<(Range<u64>, u64)> {
+        let KeyBits {
+            uncounted,
+            below_group,
+        } = self.bits;
         let mut ranges: Vec<(Range<u64>, u64)> = Vec::new();
         for (page, counts) in &self.pages {
             for (at, count) in (0u64..).zip(counts.iter()).filter(|(_, count)| **count > 0) {
-                let start = ((page << PAGE_BITS) + at) << UNCOUNTED_BITS;
-                let end = start + (1 << UNCOUNTED_BITS);
+                let start = ((page << PAGE_BITS) + at) << uncounted;
+                let end = start + (1 << uncounted);
                 match ranges.last_mut() {
                     Some((range, of_range))
-                        if *of_range < rows && range.start >> 32 == start >> 32 =>
+                        if *of_range < rows
+                            && range.start >> below_group == start >> below_group =>
                     {
                         range.end = end;
                         *of_range += u64::from(*count);

@@ -12,6 +12,7 @@ mod counts;
 mod run;
 
 pub(crate) use batch::{RowBatch, SharedRows};
+pub(crate) use counts::KeyBits;
 
 use crate::error::{Error, Result};
 use counts::KeyCounts;
@@ -40,7 +41,7 @@ pub(crate) struct RowSorter {
     state: Mutex<State>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     /// Rows that are in no run yet, and the number of their bytes.
     pending: Vec<RowBatch>,
@@ -54,11 +55,23 @@ struct State {
 
 impl RowSorter {
     /// A sort without rows. Runs beyond the limit go to unnamed files in `directory`.
-    pub(crate) fn new(limits: RowLimits, directory: &Path) -> Self {
+    pub(crate) fn new(limits: RowLimits, bits: KeyBits, directory: &Path) -> Self {
         Self {
             limits,
             directory: directory.to_owned(),
-            state: Mutex::default(),
+            state: Mutex::new(State {
+                pending: Vec::new(),
+                pending_len: 0,
+                rows: SortedRows {
+                    runs: Vec::new(),
+                    in_memory: 0,
+                    levels: Vec::new(),
+                    counts: KeyCounts::new(bits),
+                    directory: directory.to_owned(),
+                },
+                busy: 0,
+                failed: None,
+            }),
         }
     }
 
@@ -139,21 +152,21 @@ impl RowSorter {
     }
 
     /// Sorts the rows that are left, and returns all rows.
-    pub(crate) fn finish(&self) -> Result<SortedRows> {
+    pub(crate) fn finish(self) -> Result<SortedRows> {
         let pending = std::mem::take(&mut self.lock().pending);
         self.add_run(pending)?;
         self.check()?;
-        let mut state = self.lock();
-        if state.busy > 0 {
-            return Err(Error::Internal("a thread that sorts stopped".into()));
+        let state = self.state.into_inner();
+        let state = state.unwrap_or_else(PoisonError::into_inner);
+        match state.busy {
+            0 => Ok(state.rows),
+            _ => Err(Error::Internal("a thread that sorts stopped".into())),
         }
-        state.rows.directory.clone_from(&self.directory);
-        Ok(std::mem::take(&mut state.rows))
     }
 }
 
 /// Rows that can be read in order.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct SortedRows {
     /// The runs in memory.
     runs: Vec<Run>,
@@ -170,8 +183,8 @@ impl SortedRows {
         self.levels.iter().flatten().map(Run::len).sum()
     }
 
-    /// Cuts the keys into ranges of about `rows` rows, at least one range for each value of the key's upper 32 bits
-    /// that occurs. Also gives the number of rows of each range.
+    /// Cuts the keys into ranges of about `rows` rows, at least one range for each group that occurs. Also gives the
+    /// number of rows of each range.
     pub(crate) fn ranges(&self, rows: u64) -> Vec<(Range<u64>, u64)> {
         self.counts.ranges(rows)
     }
@@ -190,6 +203,11 @@ impl SortedRows {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const BITS: KeyBits = KeyBits {
+        uncounted: 8,
+        below_group: 32,
+    };
 
     #[test]
     fn rows_come_back_in_order_whatever_the_runs() {
@@ -214,7 +232,7 @@ mod tests {
         // The last limits make a thousand runs, which are merged.
         for (memory, run) in [(usize::MAX, usize::MAX), (50_000, 200_000), (0, 1000)] {
             let directory = tempfile::tempdir().unwrap();
-            let sorter = RowSorter::new(RowLimits { run, memory }, directory.path());
+            let sorter = RowSorter::new(RowLimits { run, memory }, BITS, directory.path());
             std::thread::scope(|threads| {
                 for part in expected.chunks(expected.len().div_ceil(3)) {
                     let sorter = &sorter;
@@ -252,7 +270,7 @@ mod tests {
     #[test]
     fn an_error_of_a_thread_is_reported() {
         let limits = RowLimits { run: 1, memory: 0 };
-        let sorter = RowSorter::new(limits, Path::new("/nonexistent"));
+        let sorter = RowSorter::new(limits, BITS, Path::new("/nonexistent"));
         let mut batch = RowBatch::default();
         batch.push(1, |out| out.push(1));
         sorter.add(batch);

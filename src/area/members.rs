@@ -1,0 +1,68 @@
+//! The member ways of a relation.
+
+use super::way_store::{StoredWay, WayStore};
+use super::{AreaNode, AreaWay, Assembly, OpenRings, Role, assemble};
+use crate::osm::ObjectKind;
+use crate::pbf::Member;
+use std::ops::Range;
+
+/// The member ways of a relation.
+pub(crate) struct MemberWays {
+    /// The id and the role of each way, and the range of its nodes.
+    ways: Vec<(i64, Role, Range<usize>)>,
+    /// The first member that is not in the file.
+    pub missing: Option<MissingMember>,
+}
+
+/// A member way, or a node of one, that is not in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MissingMember {
+    /// The way with this id.
+    Way(i64),
+    /// Of the way with the first id, the node with the second id; or it has no location.
+    NodeOf(i64, i64),
+}
+
+impl MemberWays {
+    /// Finds the ways of members, and sets `nodes` to the nodes of all of them.
+    pub(crate) fn read<'m>(
+        members: impl Iterator<Item = Member<'m>>,
+        ways: &WayStore,
+        nodes: &mut Vec<AreaNode>,
+    ) -> Self {
+        nodes.clear();
+        let mut found = Self {
+            ways: Vec::new(),
+            missing: None,
+        };
+        for member in members.filter(|member| member.kind == ObjectKind::Way) {
+            let start = nodes.len();
+            let missing = match ways.read(member.id, nodes) {
+                StoredWay::Located => {
+                    let role = Role::of(member.role);
+                    found.ways.push((member.id, role, start..nodes.len()));
+                    continue;
+                }
+                StoredWay::Missing => MissingMember::Way(member.id),
+                StoredWay::Unlocated(node) => MissingMember::NodeOf(member.id, node),
+            };
+            found.missing.get_or_insert(missing);
+        }
+        found
+    }
+
+    /// Whether no way was found.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.ways.is_empty()
+    }
+
+    /// Assembles the area. `nodes` are those that [`read`](Self::read) has set.
+    pub(crate) fn assemble(&self, nodes: &[AreaNode], open_rings: OpenRings) -> Assembly {
+        let ways = self.ways.iter().map(|(id, role, range)| AreaWay {
+            id: *id,
+            role: *role,
+            nodes: nodes.get(range.clone()).unwrap_or_default(),
+        });
+        assemble(&ways.collect::<Vec<_>>(), open_rings)
+    }
+}

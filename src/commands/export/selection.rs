@@ -1,0 +1,48 @@
+//! The objects that are selected.
+
+use crate::engine::block_matcher::BlockMatcher;
+use crate::engine::geometry_pass::is_area;
+use crate::error::FormatError;
+use crate::osm::{ObjectFilter, ObjectKind};
+use crate::pbf::{Block, Element};
+
+/// Whether the filter may select objects of a kind.
+pub(super) fn may_select(filter: &ObjectFilter, kind: ObjectKind) -> bool {
+    filter.expressions().is_empty() || filter.kinds().contains(kind)
+}
+
+/// Whether each object of a block is selected, in file order; `None` if all objects are.
+pub(super) fn select(
+    filter: &ObjectFilter,
+    block: &Block<'_>,
+) -> Result<Option<Vec<bool>>, FormatError> {
+    if filter.expressions().is_empty() {
+        return Ok(None);
+    }
+    let mut selected = Vec::new();
+    BlockMatcher::new(filter, block.strings()).for_each(block, |matches, _| {
+        selected.push(matches);
+        Ok(())
+    })?;
+    Ok(Some(selected))
+}
+
+/// Whether each object of a block is a selected relation that becomes an area, in file order.
+pub(super) fn selected_areas(
+    filter: &ObjectFilter,
+    block: &Block<'_>,
+) -> Result<Vec<bool>, FormatError> {
+    let mut selected = select(filter, block)?.map(Vec::into_iter);
+    let mut areas = Vec::new();
+    block.try_for_each(|element| {
+        let is_selected = selected
+            .as_mut()
+            .is_none_or(|selected| selected.next() == Some(true));
+        areas.push(match element {
+            Element::Relation(relation) => is_selected && is_area(relation.tags()),
+            _ => false,
+        });
+        Ok::<(), FormatError>(())
+    })?;
+    Ok(areas)
+}

@@ -1,0 +1,259 @@
+//! The visit of the objects of a blob.
+
+use super::{Found, Task, Visitor, Visits, on_earth};
+use crate::area::{WayBatch, WayStore};
+use crate::engine::way_locations::WayLocations;
+use crate::error::{FormatError, Result};
+use crate::file::BlobReader;
+use crate::index::{NodeBatch, RankSet};
+use crate::io::Input;
+use crate::osm::{Location, ObjectKind};
+use crate::pbf::{BlobEntry, Block, Element, WayNodes};
+use crate::runtime::{ChunkSender, Context};
+
+/// The number of bytes after which a batch of ways ends.
+const BATCH: usize = 1 << 20;
+
+/// The state of a thread.
+pub(super) struct BlobVisit<V> {
+    reader: BlobReader,
+    visits: Visits,
+    visitor: V,
+}
+
+impl<V: Visitor> BlobVisit<V> {
+    pub(super) fn new(input: &Input, visits: Visits, visitor: V, ctx: &Context) -> Self {
+        Self {
+            reader: BlobReader::new(input, ctx),
+            visits,
+            visitor,
+        }
+    }
+
+    /// Visits the objects of a blob.
+    pub(super) fn blob(
+        &mut self,
+        task: &Task,
+        entry: &BlobEntry,
+        chunks: &ChunkSender<Found<V::Found>>,
+    ) -> Result<()> {
+        self.visitor.check()?;
+        let mut visit = Visit {
+            visits: self.visits,
+            visitor: &mut self.visitor,
+            chunks,
+        };
+        self.reader.decode(entry, |payload| {
+            let block = Block::parse(payload)?;
+            match task {
+                Task::Nodes {
+                    is_visited,
+                    is_located,
+                } => visit.nodes(*is_visited, *is_located, &block)?,
+                Task::Ways {
+                    is_visited,
+                    wanted,
+                    locations,
+                } => visit.ways(*is_visited, wanted, locations.as_deref(), entry, &block)?,
+                Task::Relations(ways) => visit.relations(ways, &block)?,
+            }
+            visit.pass_on(true)
+        })?;
+        chunks.send(Found::Done(*entry))
+    }
+
+    /// Does what nobody waits for.
+    pub(super) fn rest(&mut self) {
+        self.visitor.rest();
+    }
+}
+
+/// The visit of a blob.
+struct Visit<'v, V: Visitor> {
+    visits: Visits,
+    visitor: &'v mut V,
+    chunks: &'v ChunkSender<Found<V::Found>>,
+}
+
+/// Whether the objects of a block are visited, in file order.
+struct Selected(Option<std::vec::IntoIter<bool>>);
+
+impl Selected {
+    fn next(&mut self) -> bool {
+        let next = self.0.as_mut().map(Iterator::next);
+        next.is_none_or(Option::unwrap_or_default)
+    }
+}
+
+impl<V: Visitor> Visit<'_, V> {
+    /// The objects that are visited: those that the visitor selects, or none.
+    fn select(&self, is_visited: bool, block: &Block<'_>) -> Result<Selected, FormatError> {
+        let selected = match is_visited {
+            true => self.visitor.select(block)?,
+            false => Some(Vec::new()),
+        };
+        Ok(Selected(selected.map(Vec::into_iter)))
+    }
+
+    fn send(&self, found: Found<V::Found>) -> Result<(), FormatError> {
+        let sent = self.chunks.send(found);
+        sent.map_err(|error| FormatError::with(error.to_string()))
+    }
+
+    /// Sends the results that are due.
+    fn pass_on(&mut self, is_end: bool) -> Result<(), FormatError> {
+        while let Some(found) = self.visitor.take(is_end)? {
+            self.send(Found::Visitor(found))?;
+        }
+        Ok(())
+    }
+
+    fn nodes(
+        &mut self,
+        is_visited: bool,
+        is_located: bool,
+        block: &Block<'_>,
+    ) -> Result<(), FormatError> {
+        let mut batch = NodeBatch::default();
+        let mut selected = self.select(is_visited, block)?;
+        let is_plain = block
+            .single_kind()
+            .is_some_and(|(kind, _)| kind == ObjectKind::Node);
+        if is_plain && !self.visits.untagged_nodes {
+            block.for_each_tagged_node(self.visits.node_info, |id, location, tags| {
+                if is_located {
+                    batch.push(id, location);
+                }
+                let is_selected = selected.next();
+                match tags {
+                    Some((tags, info)) if is_selected => {
+                        self.visitor.node(id, info, location, tags)?;
+                        self.pass_on(false)
+                    }
+                    _ => Ok(()),
+                }
+            })?;
+        } else {
+            block.try_for_each(|element| {
+                let is_selected = selected.next();
+                let Element::Node(node) = element else {
+                    return Ok(());
+                };
+                if is_located {
+                    batch.push(node.id(), node.location());
+                }
+                if is_selected {
+                    let (info, location) = (node.info(), node.location());
+                    self.visitor.node(node.id(), info, location, node.tags())?;
+                    self.pass_on(false)?;
+                }
+                Ok(())
+            })?;
+        }
+        if is_located {
+            batch.sort();
+            self.send(Found::Nodes(batch))?;
+        }
+        Ok(())
+    }
+
+    /// Visits the ways, and collects the nodes of wanted ways.
+    fn ways(
+        &mut self,
+        is_visited: bool,
+        wanted: &RankSet,
+        found: Option<&WayLocations>,
+        entry: &BlobEntry,
+        block: &Block<'_>,
+    ) -> Result<(), FormatError> {
+        let mut selected = self.select(is_visited, block)?;
+        let mut locator = match found {
+            Some(found) => Some(BlockLocations::of(found, entry, block)?),
+            None => None,
+        };
+        let mut ranks = wanted.walk();
+        let mut batch = WayBatch::new(self.visits.member_node_ids);
+        let mut in_way = Vec::new();
+        block.try_for_each(|element| {
+            let is_selected = selected.next();
+            let Element::Way(way) = element else {
+                return Ok(());
+            };
+            let located = locator.as_mut().map(BlockLocations::next);
+            let is_visited = is_selected && self.visitor.wants_way(&way);
+            let rank = ranks.rank(way.id());
+            if rank.is_none() && !is_visited {
+                return Ok(());
+            }
+            let locations = match located {
+                Some(locations) => locations,
+                None => {
+                    in_way.clear();
+                    way.read_locations(&mut in_way)?;
+                    if in_way.is_empty() {
+                        in_way.resize(way.ref_count(), None);
+                    }
+                    in_way.as_slice()
+                }
+            };
+            if let Some(rank) = rank {
+                let refs: Vec<i64> = way.refs().collect();
+                let points = locations.iter().map(|location| location.and_then(on_earth));
+                batch.push(rank, refs.into_iter().zip(points));
+                if batch.len() >= BATCH {
+                    let next = WayBatch::new(self.visits.member_node_ids);
+                    self.send(Found::Ways(std::mem::replace(&mut batch, next)))?;
+                }
+            }
+            if is_visited {
+                self.visitor.way(&way, locations)?;
+                self.pass_on(false)?;
+            }
+            Ok(())
+        })?;
+        self.send(Found::Ways(batch))
+    }
+
+    fn relations(&mut self, ways: &WayStore, block: &Block<'_>) -> Result<(), FormatError> {
+        let mut selected = self.select(true, block)?;
+        block.try_for_each(|element| {
+            let is_selected = selected.next();
+            match element {
+                Element::Relation(relation) if is_selected => {
+                    self.visitor.relation(&relation, ways)?;
+                    self.pass_on(false)
+                }
+                _ => Ok(()),
+            }
+        })
+    }
+}
+
+/// The nodes of the ways of a block, and their locations, which are looked up.
+struct BlockLocations {
+    nodes: WayNodes,
+    locations: Vec<Option<Location>>,
+    /// The number of ways that were taken, and the end of the nodes of the last one.
+    taken: (usize, usize),
+}
+
+impl BlockLocations {
+    fn of(found: &WayLocations, entry: &BlobEntry, block: &Block<'_>) -> Result<Self, FormatError> {
+        let nodes = WayNodes::of(block)?;
+        let mut locations = Vec::with_capacity(nodes.refs.len());
+        found.find(entry, &nodes, &mut locations)?;
+        Ok(Self {
+            nodes,
+            locations,
+            taken: (0, 0),
+        })
+    }
+
+    /// The locations of the nodes of the next way.
+    fn next(&mut self) -> &[Option<Location>] {
+        let (way, start) = self.taken;
+        let end = self.nodes.ways.get(way).map_or(start, |(_, end)| *end);
+        self.taken = (way + 1, end);
+        self.locations.get(start..end).unwrap_or_default()
+    }
+}

@@ -1,0 +1,352 @@
+//! A pass over the objects of a file with their geometries.
+//!
+//! Relations are read first, for the ids of their member ways. Nodes and ways are then read once, and relations a
+//! second time, when the nodes of their ways are known. Objects are visited in the order nodes, ways, relations, and of
+//! each kind in the order of the file. The locations of nodes are looked up unless ways have them.
+
+mod blob;
+
+use super::scan::Scan;
+use super::way_locations::{IndexType, LocateOptions, NodeParts, WayLocations, WayLocator};
+use crate::area::{WayBatch, WayStore};
+use crate::error::{FormatError, Result};
+use crate::file::{BlobPlan, PbfFile, PlanNeeds};
+use crate::geometry::Point;
+use crate::index::{IdSet, LocationStore, NodeBatch, RankSet};
+use crate::osm::{DECIMICRO_PER_DEGREE, Location, ObjectKind};
+use crate::pbf::{BlobEntry, Block, Element, Info, Relation, Way, feature};
+use crate::runtime::{ChunkQueue, Context};
+use blob::BlobVisit;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Visits objects. Each thread has its own visitor.
+pub(crate) trait Visitor {
+    /// A result, which the command's thread takes in the order of the file.
+    type Found: Send + 'static;
+
+    /// Whether each object of a block is visited, in file order; `None` if all objects are.
+    fn select(&self, _: &Block<'_>) -> Result<Option<Vec<bool>>, FormatError> {
+        Ok(None)
+    }
+
+    /// Whether a selected way is visited. Its nodes are not located if it is not.
+    fn wants_way(&self, _: &Way<'_>) -> bool {
+        true
+    }
+
+    /// Visits a node.
+    fn node<'t>(
+        &mut self,
+        id: i64,
+        info: Info<'_>,
+        location: Option<Location>,
+        tags: impl Iterator<Item = (&'t str, &'t str)>,
+    ) -> Result<(), FormatError>;
+
+    /// Visits a way. `locations` has the location of each node.
+    fn way(&mut self, way: &Way<'_>, locations: &[Option<Location>]) -> Result<(), FormatError>;
+
+    /// Visits a relation that is an area. `ways` has the nodes of its member ways.
+    fn relation(&mut self, relation: &Relation<'_>, ways: &WayStore) -> Result<(), FormatError>;
+
+    /// Removes a result that is due, if there is one. All results are due at the end of a blob.
+    fn take(&mut self, is_end: bool) -> Result<Option<Self::Found>, FormatError>;
+
+    /// Fails if [`rest`](Self::rest) failed before.
+    fn check(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Called after each blob, when its results can be taken: nobody waits for what it does.
+    fn rest(&mut self) {
+        // Most visitors have nothing to do then.
+    }
+}
+
+/// The objects that a pass visits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Visits {
+    pub nodes: bool,
+    /// Whether nodes without tags are visited, too.
+    pub untagged_nodes: bool,
+    /// Whether nodes are visited with metadata.
+    pub node_info: bool,
+    pub ways: bool,
+    /// Whether relations that are areas are visited.
+    pub areas: bool,
+    /// Whether the nodes of the member ways of areas have ids. Otherwise their ids are 0.
+    pub member_node_ids: bool,
+}
+
+/// The options for locations of nodes.
+#[derive(Debug, Clone)]
+pub(crate) struct GeometryOptions {
+    /// Whether ways have locations although the header does not say so.
+    pub locations_in_ways: bool,
+    pub index_type: IndexType,
+    /// The directory of temporary files.
+    pub scratch: PathBuf,
+    pub max_memory: Option<u64>,
+}
+
+/// The result of a thread.
+enum Found<T> {
+    Visitor(T),
+    Nodes(NodeBatch),
+    Ways(WayBatch),
+    /// The blob is done.
+    Done(BlobEntry),
+}
+
+/// The task of a part of the pass.
+#[derive(Clone)]
+enum Task {
+    Nodes {
+        is_visited: bool,
+        /// Whether the locations of all nodes are wanted.
+        is_located: bool,
+    },
+    Ways {
+        is_visited: bool,
+        /// The ids of the ways whose nodes are wanted.
+        wanted: Arc<RankSet>,
+        /// The locations of nodes, unless ways have them.
+        locations: Option<Arc<WayLocations>>,
+    },
+    Relations(Arc<WayStore>),
+}
+
+/// A pass over the objects of a file.
+pub(crate) struct GeometryPass<'a> {
+    file: &'a PbfFile,
+    plan: BlobPlan,
+    /// Whether the ways of the file have locations.
+    has_locations: bool,
+    visits: Visits,
+    options: GeometryOptions,
+    ctx: &'a Context,
+}
+
+/// Whether a relation with these tags is an area.
+pub(crate) fn is_area<'a>(mut tags: impl Iterator<Item = (&'a str, &'a str)>) -> bool {
+    let type_of = tags.find(|(key, _)| *key == "type");
+    matches!(type_of, Some((_, "multipolygon" | "boundary")))
+}
+
+/// A location as a point; `None` if it is not on the earth.
+pub(crate) fn on_earth(location: Location) -> Option<Point> {
+    const MAX_LON: u32 = 180 * DECIMICRO_PER_DEGREE as u32;
+    let (lat_e7, lon_e7) = (location.lat_e7(), location.lon_e7());
+    let is_on_earth = lat_e7.unsigned_abs() <= MAX_LON / 2 && lon_e7.unsigned_abs() <= MAX_LON;
+    is_on_earth.then_some(Point { lat_e7, lon_e7 })
+}
+
+impl<'a> GeometryPass<'a> {
+    /// A pass over a file of current data.
+    pub(crate) fn open(
+        file: &'a PbfFile,
+        visits: Visits,
+        options: GeometryOptions,
+        ctx: &'a Context,
+    ) -> Result<Self> {
+        let has_locations = options.locations_in_ways || file.header.has(feature::LOCATIONS);
+        let plan = match has_locations {
+            true => BlobPlan::of_kinds(file, ctx)?,
+            false => BlobPlan::open(file, PlanNeeds::Ranges, ctx)?,
+        };
+        plan.check_current(file, ctx)?;
+        Ok(Self {
+            file,
+            plan,
+            has_locations,
+            visits,
+            options,
+            ctx,
+        })
+    }
+
+    /// The blobs of the file.
+    pub(crate) const fn plan(&self) -> &BlobPlan {
+        &self.plan
+    }
+
+    /// Visits the objects. `init` makes the visitor of a thread, and `take` gets the results. `areas` says which
+    /// objects of a block are relations whose member ways are wanted. Returns the method of looking up locations;
+    /// `None` if none was looked up.
+    pub(crate) fn run<V: Visitor + 'static>(
+        &self,
+        areas: impl Fn(&Block<'_>) -> Result<Vec<bool>, FormatError> + Sync,
+        init: impl Fn() -> V + Clone + Send + 'static,
+        mut take: impl FnMut(V::Found) -> Result<()>,
+    ) -> Result<Option<IndexType>> {
+        let visits = self.visits;
+        let looks_up = (visits.ways || visits.areas) && !self.has_locations;
+        self.ctx.expect_phases(
+            u64::from(visits.nodes || looks_up)
+                + 2 * u64::from(visits.areas)
+                + u64::from(visits.ways || visits.areas),
+        );
+        let wanted = match visits.areas {
+            true => self.member_ways(areas)?,
+            false => Arc::default(),
+        };
+        let (locations, index_type) = match looks_up {
+            true => {
+                let (locations, index_type) = self.locate(&init, &mut take)?;
+                (Some(Arc::new(locations)), Some(index_type))
+            }
+            false => {
+                self.nodes(self.of_kind(ObjectKind::Node), None, &init, &mut take)?;
+                (None, None)
+            }
+        };
+        if !visits.ways && wanted.set().is_empty() {
+            return Ok(index_type);
+        }
+        let mut ways = WayStore::new(wanted.clone(), visits.member_node_ids);
+        let task = Task::Ways {
+            is_visited: visits.ways,
+            wanted,
+            locations,
+        };
+        let blobs = self.of_kind(ObjectKind::Way);
+        self.part("ways", blobs, task, &init, &mut take, |found| {
+            if let Found::Ways(batch) = found {
+                ways.add(batch);
+            }
+        })?;
+        if visits.areas {
+            let (blobs, ways) = (self.of_kind(ObjectKind::Relation), Arc::new(ways));
+            self.part(
+                "areas",
+                blobs,
+                Task::Relations(ways),
+                &init,
+                &mut take,
+                |_| (),
+            )?;
+        }
+        Ok(index_type)
+    }
+
+    /// The blobs with objects of a kind.
+    fn of_kind(&self, kind: ObjectKind) -> Vec<BlobEntry> {
+        let entries = self.plan.entries.iter();
+        let found = entries.filter(|entry| entry.kinds.contains(kind));
+        found.copied().collect()
+    }
+
+    /// Reads the relations, and returns the ids of the member ways of wanted areas.
+    fn member_ways(
+        &self,
+        areas: impl Fn(&Block<'_>) -> Result<Vec<bool>, FormatError> + Sync,
+    ) -> Result<Arc<RankSet>> {
+        let mut wanted = IdSet::default();
+        let scan = Scan::bare("members", self.file, &self.plan, self.ctx).with_strings();
+        scan.run(
+            |entry| entry.kinds.contains(ObjectKind::Relation),
+            |_, block| {
+                let (mut ways, mut areas) = (Vec::new(), areas(block)?.into_iter());
+                block.try_for_each(|element| {
+                    let is_wanted = areas.next().unwrap_or_default();
+                    if let Element::Relation(relation) = element
+                        && is_wanted
+                    {
+                        let members = relation.members();
+                        let found = members.filter(|member| member.kind == ObjectKind::Way);
+                        ways.extend(found.map(|member| member.id));
+                    }
+                    Ok(())
+                })?;
+                Ok(ways)
+            },
+            |ways| wanted.extend(ways),
+        )?;
+        Ok(Arc::new(RankSet::from(wanted)))
+    }
+
+    /// Visits nodes, and reads the locations of all nodes.
+    fn locate<V: Visitor + 'static>(
+        &self,
+        init: &(impl Fn() -> V + Clone + Send + 'static),
+        take: &mut impl FnMut(V::Found) -> Result<()>,
+    ) -> Result<(WayLocations, IndexType)> {
+        let locate = LocateOptions {
+            index_type: self.options.index_type,
+            temp_dir: self.options.scratch.clone(),
+            max_memory: self.options.max_memory,
+            ranges: None,
+        };
+        let parts = NodeParts::of(&self.plan.entries);
+        let locator = WayLocator::new(self.file, &self.plan, &parts, &locate, self.ctx)?;
+        let index_type = locator.index_type();
+        if !locator.passes_nodes() {
+            self.nodes(self.of_kind(ObjectKind::Node), None, init, take)?;
+        }
+        let found =
+            locator.locate(|blobs, store| self.nodes(blobs.to_vec(), Some(store), init, take))?;
+        Ok((found, index_type))
+    }
+
+    /// Visits the nodes of some blobs, and adds the locations of all of their nodes to `store`.
+    fn nodes<V: Visitor + 'static>(
+        &self,
+        blobs: Vec<BlobEntry>,
+        mut store: Option<&mut LocationStore>,
+        init: &(impl Fn() -> V + Clone + Send + 'static),
+        take: &mut impl FnMut(V::Found) -> Result<()>,
+    ) -> Result<()> {
+        let (is_visited, is_located) = (self.visits.nodes, store.is_some());
+        if !is_visited && !is_located {
+            return Ok(());
+        }
+        let task = Task::Nodes {
+            is_visited,
+            is_located,
+        };
+        self.part("nodes", blobs, task, init, take, |found| {
+            if let (Found::Nodes(nodes), Some(store)) = (found, store.as_mut()) {
+                store.add(&nodes);
+            }
+        })
+    }
+
+    /// Visits the objects of some blobs. `keep` gets what is found besides results of visitors.
+    fn part<V: Visitor + 'static>(
+        &self,
+        name: &'static str,
+        blobs: Vec<BlobEntry>,
+        task: Task,
+        init: &(impl Fn() -> V + Clone + Send + 'static),
+        take: &mut impl FnMut(V::Found) -> Result<()>,
+        mut keep: impl FnMut(Found<V::Found>),
+    ) -> Result<()> {
+        let lengths = blobs.iter().map(|entry| u64::from(entry.frame_len));
+        let phase = self.ctx.phase(name, lengths.sum());
+        let (input, ctx, visits) = (self.file.input.clone(), self.ctx.clone(), self.visits);
+        let init = init.clone();
+        let mut queue = ChunkQueue::start_with_rest(
+            name,
+            self.ctx.jobs,
+            move || BlobVisit::new(&input, visits, init(), &ctx),
+            move |visit: &mut BlobVisit<V>, entry, chunks: &_| visit.blob(&task, &entry, chunks),
+            BlobVisit::rest,
+        )?;
+        let mut take = |found| match found {
+            Found::Visitor(found) => take(found),
+            Found::Done(entry) => {
+                phase.advance(u64::from(entry.frame_len));
+                Ok(())
+            }
+            found @ (Found::Ways(_) | Found::Nodes(_)) => {
+                keep(found);
+                Ok(())
+            }
+        };
+        for entry in blobs {
+            queue.push(entry, &mut take)?;
+        }
+        queue.drain(&mut take)
+    }
+}
