@@ -5,6 +5,7 @@
 //! | read every object, on one core or on all | [`ElementReader`] |
 //! | write a file object by object | [`ElementWriter`] |
 //! | read blob by blob | [`PbfFile`], [`BlobPlan`], [`BlobReader`], [`Block`] |
+//! | say what is at a place | [`geocode::GeocodeIndex`] |
 //! | run what the `pbfhogg` program does | [`commands`] |
 //!
 //! ```no_run
@@ -41,6 +42,7 @@ mod error;
 pub mod file;
 #[doc(hidden)]
 pub mod formats;
+pub mod geocode;
 #[doc(hidden)]
 pub mod geometry;
 #[doc(hidden)]

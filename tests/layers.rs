@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The layers, from the lowest to the highest. `reference/pipeline.md` has a diagram of them.
-const LAYERS: [&str; 14] = [
+const LAYERS: [&str; 15] = [
     "error",
     "osm",
     "pbf",
@@ -14,6 +14,7 @@ const LAYERS: [&str; 14] = [
     "index",
     "geometry",
     "area",
+    "geocode",
     "formats",
     "region_file",
     "engine",

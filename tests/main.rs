@@ -17,6 +17,7 @@ mod extract_awkward;
 mod extract_output;
 mod extract_regions;
 mod formats;
+mod geocode;
 mod geoparquet;
 mod getid;
 mod index;

@@ -15,6 +15,7 @@ mod export;
 mod export_format;
 mod extract;
 mod fileinfo;
+mod geocode;
 mod getid;
 mod getparents;
 mod help;
@@ -88,6 +89,8 @@ enum Command {
     Getparents(getparents::Args),
     TagsFilter(tags_filter::Args),
     Export(export::Args),
+    BuildGeocodeIndex(geocode::BuildArgs),
+    Geocode(geocode::Args),
     AddLocationsToWays(add_locations_to_ways::Args),
     Renumber(renumber::Args),
     Repack(repack::Args),
@@ -160,6 +163,8 @@ pub fn main() -> ExitCode {
         Command::MergeChanges(args) => merge_changes::run(args),
         Command::AddLocationsToWays(args) => add_locations_to_ways::run(args),
         Command::Export(args) => export::run(args),
+        Command::BuildGeocodeIndex(args) => geocode::build(args),
+        Command::Geocode(args) => geocode::run(args),
         Command::Renumber(args) => renumber::run(args),
         Command::Repack(args) => repack::run(args),
         Command::Degrade(args) => degrade::run(args),

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 /// The commands, grouped by purpose, in the order in which the help lists them. Each has a name and a description; an
 /// empty description stands for the description in the command's own help.
-const GROUPS: [(&str, &[(&str, &str)]); 7] = [
+const GROUPS: [(&str, &[(&str, &str)]); 8] = [
     (
         "Inspect",
         &[
@@ -54,6 +54,10 @@ const GROUPS: [(&str, &[(&str, &str)]); 7] = [
             ("create-locations-index", ""),
             ("query-locations-index", ""),
         ],
+    ),
+    (
+        "Ask what is at a place",
+        &[("build-geocode-index", ""), ("geocode", "")],
     ),
     ("Help", &[("help", "")]),
     ("Make data", &[("demo", ""), ("synth", ""), ("degrade", "")]),

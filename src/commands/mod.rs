@@ -63,6 +63,7 @@ macro_rules! setters {
 
 pub mod add_locations_to_ways;
 pub mod apply_changes;
+pub mod build_geocode_index;
 pub mod cat;
 pub mod changeset_filter;
 mod changesets;
@@ -72,6 +73,7 @@ pub mod diff;
 pub mod export;
 pub mod extract;
 pub mod fileinfo;
+pub mod geocode;
 pub mod getid;
 pub mod getparents;
 mod ids;

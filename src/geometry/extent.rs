@@ -28,6 +28,26 @@ impl Extent {
         }))
     }
 
+    /// The box with the given edges in 1e-7 degree: south, west, north, east.
+    pub const fn from_edges([south, west, north, east]: [i32; 4]) -> Self {
+        Self {
+            low: Point {
+                lat_e7: south,
+                lon_e7: west,
+            },
+            high: Point {
+                lat_e7: north,
+                lon_e7: east,
+            },
+        }
+    }
+
+    /// The edges in 1e-7 degree: south, west, north, east.
+    pub const fn edges(&self) -> [i32; 4] {
+        let Self { low, high } = self;
+        [low.lat_e7, low.lon_e7, high.lat_e7, high.lon_e7]
+    }
+
     /// The smallest box around two boxes.
     pub fn and(&self, other: &Self) -> Self {
         Self {

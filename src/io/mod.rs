@@ -4,6 +4,7 @@
 mod backends;
 mod direct;
 mod input;
+mod mapped_file;
 mod output;
 #[cfg(feature = "parquet")]
 mod output_directory;
@@ -15,6 +16,7 @@ mod unfinished;
 pub(crate) use backends::{Backend, check_space, open_backend};
 pub(crate) use input::FIRST_READ;
 pub use input::Input;
+pub(crate) use mapped_file::MappedFile;
 pub use output::{OpenOutput, Output, OutputTarget, ScratchFile};
 #[cfg(feature = "parquet")]
 pub(crate) use output_directory::OutputDirectory;

@@ -8,6 +8,7 @@ pub mod craft;
 pub mod decode;
 pub mod every;
 pub mod extracts;
+pub mod geocode;
 pub mod objects;
 pub mod oracle;
 pub mod properties;

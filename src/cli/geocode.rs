@@ -1,0 +1,138 @@
+use super::add_locations_to_ways::parse_index_type;
+use super::args::{RunArgs, parse_size};
+use super::{Answer, print, show};
+use crate::commands::build_geocode_index::{self, COARSE_SEARCH_RADIUS, SEARCH_RADIUS};
+use crate::commands::geocode;
+use crate::engine::IndexType;
+use crate::geocode::QueryOptions;
+use anyhow::{Result, anyhow};
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// Make an index that says what is at a place: addresses, streets, areas
+///
+/// The index is a directory, which `pbfhogg geocode` reads. A file whose ways have locations is read once.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pbfhogg build-geocode-index berlin.osm.pbf --output-dir berlin-index
+  pbfhogg build-geocode-index planet.osm.pbf --output-dir planet-index --max-memory 8G -O
+  pbfhogg geocode berlin-index 52.5163 13.3777")]
+pub struct BuildArgs {
+    /// Input file; - is standard input
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+    /// Directory of the index; it is made if it does not exist
+    #[arg(short = 'o', long, alias = "output", value_name = "DIR")]
+    output_dir: PathBuf,
+    /// Replace the index if there is one; programs that use it go on until they open it again
+    #[arg(short = 'O', long)]
+    overwrite: bool,
+    /// Distance in metres within which an address is the address of a place
+    #[arg(long, value_name = "METRES", default_value_t = SEARCH_RADIUS, value_parser = parse_radius)]
+    search_radius: f64,
+    /// Distance in metres within which the nearest address and the nearest street are looked for
+    #[arg(long, value_name = "METRES", default_value_t = COARSE_SEARCH_RADIUS, value_parser = parse_radius)]
+    coarse_search_radius: f64,
+    /// Index type for the locations of nodes: auto, dense, sparse or external
+    #[arg(short, long, value_name = "TYPE", default_value = "auto", value_parser = parse_index_type)]
+    index_type: IndexType,
+    /// Directory for temporary files [default: that of the index]
+    #[arg(long, value_name = "DIR")]
+    temp_dir: Option<PathBuf>,
+    /// Maximum memory for locations, such as 8G [default: four fifths of the available memory]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    max_memory: Option<u64>,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+fn parse_radius(text: &str) -> Result<f64, String> {
+    let radius = text.parse::<f64>().ok();
+    let radius = radius.filter(|radius| (0.0..=50_000.0).contains(radius));
+    radius.ok_or_else(|| "expected metres from 0 to 50000".into())
+}
+
+pub fn build(args: &BuildArgs) -> Result<Answer> {
+    let ctx = args.run.context();
+    let options = build_geocode_index::Options::new(&args.input, &args.output_dir)
+        .overwrite(args.overwrite)
+        .search_radius(args.search_radius)
+        .coarse_search_radius(args.coarse_search_radius)
+        .index_type(args.index_type)
+        .temp_dir(args.temp_dir.clone())
+        .max_memory(args.max_memory);
+    let summary = build_geocode_index::run(&options, &ctx)?;
+    args.run
+        .report(&ctx, &summary, super::args::Stdout::Free, || {
+            let mut out = format!(
+                "{}: {}\n",
+                args.output_dir.display(),
+                show::bytes(summary.bytes)
+            );
+            for (name, count) in &summary.counts {
+                let _ = writeln!(out, "  {name}: {}", show::number(*count));
+            }
+            if summary.incomplete > 0 {
+                let _ = writeln!(
+                    out,
+                    "  {} left out: not valid, or a part of them is not in the file",
+                    show::counted(summary.incomplete, "area")
+                );
+            }
+            out
+        })
+}
+
+/// Say what is at a place: the address, the street, the areas
+///
+/// Without a place, places are read from standard input, one a line, and answered in order.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pbfhogg geocode berlin-index 52.5163 13.3777
+  pbfhogg geocode berlin-index 52.5163 13.3777 --json --lang de,en
+  pbfhogg geocode berlin-index < points.txt > addresses.txt
+
+Places on standard input: latitude and longitude, separated by a space, a comma, a semicolon or a tab, or JSON objects
+with the members lat and lon. The answer to a line that is no place is an error, in its line.")]
+pub struct Args {
+    /// Directory of the index
+    #[arg(value_name = "INDEX")]
+    index: PathBuf,
+    /// Latitude in degrees
+    #[arg(value_name = "LAT", allow_negative_numbers = true, requires = "lon")]
+    lat: Option<String>,
+    /// Longitude in degrees
+    #[arg(value_name = "LON", allow_negative_numbers = true)]
+    lon: Option<String>,
+    /// Print everything that is known, as JSON
+    #[arg(long)]
+    json: bool,
+    /// Languages of names, the best first
+    #[arg(long, value_name = "LANGUAGES", value_delimiter = ',')]
+    lang: Vec<String>,
+    /// Number of threads; 0 is every core
+    #[arg(short, long, value_name = "N", default_value_t = 0)]
+    jobs: usize,
+}
+
+pub fn run(args: &Args) -> Result<Answer> {
+    let jobs = match args.jobs {
+        0 => std::thread::available_parallelism().map_or(1, Into::into),
+        jobs => jobs,
+    };
+    let options = geocode::Options::new(&args.index)
+        .query(QueryOptions {
+            languages: args.lang.clone(),
+        })
+        .is_json(args.json)
+        .jobs(jobs);
+    match (&args.lat, &args.lon) {
+        (Some(lat), Some(lon)) => {
+            let place = geocode::parse_place(&format!("{lat} {lon}"));
+            let place = place.map_err(|error| anyhow!("{error}"))?;
+            print(&(geocode::at(&options, place)? + "\n"))?;
+        }
+        _ => geocode::run(&options, std::io::stdin().lock(), std::io::stdout().lock())?,
+    }
+    Ok(Answer::Yes)
+}

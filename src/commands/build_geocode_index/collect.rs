@@ -1,0 +1,421 @@
+//! The threads that collect addresses, streets and areas.
+
+use crate::area::{
+    AreaNode, AreaPolygon, AreaWay, MemberWays, OpenRings, Role, WayStore, assemble,
+};
+use crate::engine::geometry_pass::{Visitor, is_area, on_earth};
+use crate::error::{FormatError, Result};
+use crate::geocode::{Item, Layer, NUMBERS, Shape, key_of, unwrapped};
+use crate::geometry::Point;
+use crate::index::{IdSet, RowBatch, RowSorter};
+use crate::osm::{Location, ObjectKind};
+use crate::pbf::{Block, Element, Info, Relation, Way};
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// The maximum number of segments of a part of a street.
+const PART_SEGMENTS: usize = 12;
+/// The values of `place` of objects that are kept.
+const PLACES: [&str; 9] = [
+    "city",
+    "town",
+    "village",
+    "hamlet",
+    "isolated_dwelling",
+    "suburb",
+    "quarter",
+    "neighbourhood",
+    "borough",
+];
+/// The values of `highway` of roads that are kept although they have no name.
+const ROADS: [&str; 14] = [
+    "motorway",
+    "motorway_link",
+    "trunk",
+    "trunk_link",
+    "primary",
+    "primary_link",
+    "secondary",
+    "tertiary",
+    "unclassified",
+    "residential",
+    "living_street",
+    "pedestrian",
+    "service",
+    "track",
+];
+/// The keys of areas and places that are kept, besides names.
+const AREA_KEYS: [&str; 9] = [
+    "admin_level",
+    "boundary",
+    "place",
+    "postal_code",
+    "population",
+    "ISO3166-1",
+    "ISO3166-1:alpha2",
+    "ISO3166-2",
+    "wikidata",
+];
+
+type TagList<'a> = Vec<(&'a str, &'a str)>;
+
+/// The tags of a node with a house number.
+type NodeTags = Vec<(String, String)>;
+
+/// Data that all threads share.
+pub(super) struct Shared {
+    /// The nodes of interpolation ways.
+    wanted: IdSet,
+    /// The addresses of such nodes.
+    numbers: RwLock<HashMap<i64, NodeTags>>,
+    sorter: Arc<RowSorter>,
+}
+
+impl Shared {
+    pub(super) fn new(wanted: IdSet, sorter: Arc<RowSorter>) -> Self {
+        Self {
+            wanted,
+            numbers: RwLock::default(),
+            sorter,
+        }
+    }
+
+    /// Adds what was found in a blob. Returns the number of areas that were left out.
+    pub(super) fn add(&self, found: Found) -> u64 {
+        let mut numbers = self.numbers.write().unwrap_or_else(PoisonError::into_inner);
+        numbers.extend(found.numbers);
+        found.incomplete
+    }
+}
+
+/// The result of a blob, besides rows.
+#[derive(Default)]
+pub(super) struct Found {
+    numbers: Vec<(i64, NodeTags)>,
+    /// The number of areas that were left out.
+    incomplete: u64,
+}
+
+/// Collects rows.
+pub(super) struct Collector {
+    shared: Arc<Shared>,
+    rows: RowBatch,
+    found: Option<Found>,
+    nodes: Vec<AreaNode>,
+}
+
+fn tag<'a>(tags: &[(&'a str, &'a str)], wanted: &str) -> Option<&'a str> {
+    let found = tags.iter().find(|(key, _)| *key == wanted);
+    found.map(|(_, value)| *value)
+}
+
+fn is_name(key: &str) -> bool {
+    matches!(key, "name" | "alt_name" | "official_name" | "short_name") || key.starts_with("name:")
+}
+
+/// The tags of an address.
+fn address_tags<'a>(tags: &[(&'a str, &'a str)]) -> TagList<'a> {
+    let kept = tags.iter().filter(|(key, _)| key.starts_with("addr:"));
+    kept.copied().collect()
+}
+
+/// The tags of an area or a place.
+fn area_tags<'a>(tags: &[(&'a str, &'a str)]) -> TagList<'a> {
+    let kept = tags
+        .iter()
+        .filter(|(key, _)| is_name(key) || AREA_KEYS.contains(key));
+    kept.copied().collect()
+}
+
+fn has_place(tags: &[(&str, &str)]) -> bool {
+    tag(tags, "place").is_some_and(|place| PLACES.contains(&place)) && tag(tags, "name").is_some()
+}
+
+/// Whether an area with these tags says where places in it are.
+fn is_wanted_area(tags: &[(&str, &str)]) -> bool {
+    match tag(tags, "boundary") {
+        Some("administrative") => tag(tags, "name").is_some(),
+        Some("postal_code") => tag(tags, "postal_code").is_some(),
+        _ => has_place(tags),
+    }
+}
+
+/// Whether each object of a block is a relation whose area is wanted, in file order.
+pub(super) fn wanted_areas(block: &Block<'_>) -> Result<Vec<bool>, FormatError> {
+    let mut wanted = Vec::new();
+    block.try_for_each(|element| {
+        wanted.push(match element {
+            Element::Relation(relation) => {
+                let tags: TagList<'_> = relation.tags().collect();
+                is_area(relation.tags()) && (is_wanted_area(&tags) || is_address(&tags))
+            }
+            _ => false,
+        });
+        Ok::<(), FormatError>(())
+    })?;
+    Ok(wanted)
+}
+
+fn is_address(tags: &[(&str, &str)]) -> bool {
+    tag(tags, "addr:housenumber").is_some()
+}
+
+impl Visitor for Collector {
+    type Found = Found;
+
+    fn wants_way(&self, way: &Way<'_>) -> bool {
+        way.tags().any(|(key, _)| {
+            matches!(
+                key,
+                "highway" | "addr:housenumber" | "addr:interpolation" | "boundary" | "place"
+            )
+        })
+    }
+
+    fn node<'t>(
+        &mut self,
+        id: i64,
+        _: Info<'_>,
+        location: Option<Location>,
+        tags: impl Iterator<Item = (&'t str, &'t str)>,
+    ) -> Result<(), FormatError> {
+        let tags: TagList<'_> = tags.collect();
+        let is_address = is_address(&tags);
+        if !is_address && !has_place(&tags) {
+            return Ok(());
+        }
+        let Some(point) = location.and_then(on_earth) else {
+            return Ok(());
+        };
+        if is_address && self.shared.wanted.contains(id) {
+            let owned = address_tags(&tags).into_iter();
+            let owned = owned.map(|(key, value)| (key.to_owned(), value.to_owned()));
+            let found = self.found.get_or_insert_default();
+            found.numbers.push((id, owned.collect()));
+        }
+        if is_address {
+            self.point(Layer::Addresses, id, point, &address_tags(&tags));
+        }
+        if has_place(&tags) {
+            self.point(Layer::Places, id, point, &area_tags(&tags));
+        }
+        Ok(())
+    }
+
+    fn way(&mut self, way: &Way<'_>, locations: &[Option<Location>]) -> Result<(), FormatError> {
+        let points = locations.iter().map(|location| location.and_then(on_earth));
+        let points: Option<Vec<Point>> = points.collect();
+        // A way of which a node is not in the file has no geometry.
+        let Some(points) = points.filter(|points| points.len() > 1) else {
+            return Ok(());
+        };
+        let tags: TagList<'_> = way.tags().collect();
+        let is_closed = points.len() > 3 && points.first() == points.last();
+        if is_closed && is_wanted_area(&tags) {
+            self.closed_area(way.id(), &points, &tags);
+        }
+        let Some(line) = unwrapped(&points) else {
+            return Ok(());
+        };
+        if is_address(&tags) {
+            let shape = if is_closed { Shape::Area } else { Shape::Line };
+            self.put_way(
+                Layer::Addresses,
+                way.id(),
+                shape,
+                &line,
+                &address_tags(&tags),
+            );
+        } else if tag(&tags, "addr:interpolation").is_some() {
+            self.interpolation(way, &line, &tags);
+        }
+        if let Some(highway) = tag(&tags, "highway") {
+            let has_name = tag(&tags, "name").is_some();
+            let layer = if has_name {
+                Layer::Streets
+            } else {
+                Layer::Roads
+            };
+            if has_name || ROADS.contains(&highway) {
+                self.street(layer, way.id(), &line, &tags);
+            }
+        }
+        Ok(())
+    }
+
+    fn relation(&mut self, relation: &Relation<'_>, ways: &WayStore) -> Result<(), FormatError> {
+        let tags: TagList<'_> = relation.tags().collect();
+        let (is_address, is_wanted) = (is_address(&tags), is_wanted_area(&tags));
+        if !is_area(relation.tags()) || !(is_address || is_wanted) {
+            return Ok(());
+        }
+        let mut nodes = std::mem::take(&mut self.nodes);
+        let members = MemberWays::read(relation.members(), ways, &mut nodes);
+        let polygons = match members.missing {
+            None => members.assemble(&nodes, OpenRings::Refuse).polygons,
+            Some(_) => Vec::new(),
+        };
+        self.nodes = nodes;
+        if polygons.is_empty() {
+            self.found.get_or_insert_default().incomplete += 1;
+            return Ok(());
+        }
+        if is_wanted {
+            self.area(ObjectKind::Relation, relation.id(), &polygons, &tags);
+        }
+        if is_address {
+            let rings = polygons.iter().flat_map(rings).collect::<Vec<_>>();
+            self.put(
+                Layer::Addresses,
+                &Item {
+                    kind: ObjectKind::Relation,
+                    id: relation.id(),
+                    shape: Shape::Area,
+                    lines: &rings,
+                    tags: &address_tags(&tags),
+                },
+            );
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, is_end: bool) -> Result<Option<Found>, FormatError> {
+        Ok(self.found.take_if(|_| is_end))
+    }
+
+    fn check(&mut self) -> Result<()> {
+        self.shared.sorter.check()
+    }
+
+    fn rest(&mut self) {
+        if self.rows.count() > 0 {
+            self.shared.sorter.add(std::mem::take(&mut self.rows));
+        }
+    }
+}
+
+/// The rings of a polygon, which end where they began.
+fn rings(polygon: &AreaPolygon) -> impl Iterator<Item = Vec<Point>> {
+    let rings = std::iter::once(&polygon.outer).chain(&polygon.holes);
+    rings.map(|ring| ring.iter().chain(ring.first()).copied().collect())
+}
+
+impl Collector {
+    pub(super) fn new(shared: &Arc<Shared>) -> Self {
+        Self {
+            shared: shared.clone(),
+            rows: RowBatch::default(),
+            found: None,
+            nodes: Vec::new(),
+        }
+    }
+
+    fn put(&mut self, layer: Layer, item: &Item<'_>) {
+        if let Some(extent) = item.extent() {
+            let key = key_of(layer, &extent);
+            self.rows.push(key, |out| item.put_row(out));
+        }
+    }
+
+    fn point(&mut self, layer: Layer, id: i64, point: Point, tags: &TagList<'_>) {
+        let item = Item {
+            kind: ObjectKind::Node,
+            id,
+            shape: Shape::Point,
+            lines: &[vec![point]],
+            tags,
+        };
+        self.put(layer, &item);
+    }
+
+    fn put_way(&mut self, layer: Layer, id: i64, shape: Shape, line: &[Point], tags: &TagList<'_>) {
+        let item = Item {
+            kind: ObjectKind::Way,
+            id,
+            shape,
+            lines: &[line.to_vec()],
+            tags,
+        };
+        self.put(layer, &item);
+    }
+
+    /// Adds a street in parts.
+    fn street(&mut self, layer: Layer, id: i64, line: &[Point], tags: &TagList<'_>) {
+        let kept = tags
+            .iter()
+            .filter(|(key, _)| is_name(key) || matches!(*key, "highway" | "ref"));
+        let kept: TagList<'_> = kept.copied().collect();
+        let mut start = 0;
+        while let Some(part) = line.get(start..line.len().min(start + PART_SEGMENTS + 1))
+            && part.len() > 1
+        {
+            self.put_way(layer, id, Shape::Line, part, &kept);
+            start += PART_SEGMENTS;
+        }
+    }
+
+    /// Adds an interpolation way with the numbers of its nodes.
+    fn interpolation(&mut self, way: &Way<'_>, line: &[Point], tags: &TagList<'_>) {
+        let shared = self.shared.clone();
+        let known = shared
+            .numbers
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        let (mut numbers, mut kept) = (String::new(), address_tags(tags));
+        for (at, node) in way.refs().enumerate() {
+            let Some(address) = known.get(&node) else {
+                continue;
+            };
+            for (key, value) in address {
+                if key == "addr:housenumber" {
+                    let comma = if numbers.is_empty() { "" } else { "," };
+                    let _ = write!(numbers, "{comma}{at}:{value}");
+                } else if tag(&kept, key).is_none() {
+                    kept.push((key, value));
+                }
+            }
+        }
+        kept.push((NUMBERS, &numbers));
+        self.put_way(Layer::Interpolations, way.id(), Shape::Line, line, &kept);
+    }
+
+    /// Adds the area of a closed way.
+    fn closed_area(&mut self, id: i64, points: &[Point], tags: &TagList<'_>) {
+        let nodes = points.iter().map(|point| AreaNode {
+            id: 0,
+            point: *point,
+        });
+        let mut nodes: Vec<AreaNode> = nodes.collect();
+        nodes.dedup();
+        let way = AreaWay {
+            id,
+            role: Role::Other,
+            nodes: &nodes,
+        };
+        let polygons = assemble(&[way], OpenRings::Refuse).polygons;
+        if polygons.is_empty() {
+            self.found.get_or_insert_default().incomplete += 1;
+        }
+        self.area(ObjectKind::Way, id, &polygons, tags);
+    }
+
+    /// Adds an area that contains places.
+    fn area(&mut self, kind: ObjectKind, id: i64, polygons: &[AreaPolygon], tags: &TagList<'_>) {
+        let mut lines: Vec<Vec<Point>> = Vec::new();
+        for polygon in polygons {
+            if !lines.is_empty() {
+                lines.push(Vec::new());
+            }
+            lines.extend(rings(polygon));
+        }
+        let item = Item {
+            kind,
+            id,
+            shape: Shape::Area,
+            lines: &lines,
+            tags: &area_tags(tags),
+        };
+        self.put(Layer::Areas, &item);
+    }
+}

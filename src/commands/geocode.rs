@@ -1,0 +1,169 @@
+//! `geocode`: says what is at places.
+
+use crate::error::{Error, Result};
+use crate::geocode::{Answer, GeocodeIndex, QueryOptions};
+use crate::geometry::point_of_text;
+use crate::osm::Location;
+use rayon::prelude::*;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// The number of lines that are answered together.
+const LINES: usize = 8192;
+/// The number of bytes that are read at a time.
+const BUFFER_LEN: usize = 1 << 18;
+/// The maximum number of bytes of a line.
+const MAX_LINE: usize = 1 << 16;
+
+/// The options of `geocode`.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Options {
+    /// The directory of the index.
+    pub index: PathBuf,
+    /// Languages and other choices.
+    pub query: QueryOptions,
+    /// Whether answers are JSON objects rather than lines for a person.
+    pub is_json: bool,
+    /// The number of threads.
+    pub jobs: usize,
+}
+
+impl Options {
+    /// Options with the given index: answers are lines, on one thread.
+    pub fn new(index: impl Into<PathBuf>) -> Self {
+        Self {
+            index: index.into(),
+            query: QueryOptions::default(),
+            is_json: false,
+            jobs: 1,
+        }
+    }
+}
+
+setters!(Options {
+    query: QueryOptions,
+    is_json: bool,
+    jobs: usize,
+});
+
+/// Reads a place: a latitude and a longitude in degrees, separated by a space, a comma, a semicolon or a tab, or as the
+/// members `lat` and `lon` of a JSON object.
+///
+/// # Errors
+///
+/// The text is none of these, or the place is not on the earth. The message says so.
+pub fn parse_place(text: &str) -> Result<Location, String> {
+    let text = text.trim();
+    let (lat, lon) = if text.starts_with('{') {
+        let object: serde_json::Value =
+            serde_json::from_str(text).map_err(|error| format!("no JSON object: {error}"))?;
+        let member = |name: &str| match object.get(name) {
+            Some(serde_json::Value::String(text)) => Ok(text.clone()),
+            Some(serde_json::Value::Number(number)) => Ok(number.to_string()),
+            _ => Err(format!("the JSON object has no member {name}")),
+        };
+        (member("lat")?, member("lon")?)
+    } else {
+        let is_separator = |char: char| char.is_whitespace() || char == ',' || char == ';';
+        let mut parts = text.split(is_separator).filter(|part| !part.is_empty());
+        match (parts.next(), parts.next()) {
+            (Some(lat), Some(lon)) => (lat.to_owned(), lon.to_owned()),
+            _ => return Err("expected a latitude and a longitude, such as 49.41 8.69".into()),
+        }
+    };
+    let point = point_of_text(&lon, &lat)?;
+    let place = Location::new(point.lat_e7, point.lon_e7);
+    place.ok_or_else(|| "this place is not on the earth".to_owned())
+}
+
+/// Answers the question about one place.
+///
+/// # Errors
+///
+/// The index cannot be opened, or is damaged.
+pub fn at(options: &Options, place: Location) -> Result<String> {
+    let index = GeocodeIndex::open(&options.index)?;
+    line(options, &index.reverse(place, &options.query)?)
+}
+
+/// An answer as a line.
+fn line(options: &Options, answer: &Answer<'_>) -> Result<String> {
+    if options.is_json {
+        return serde_json::to_string(answer).map_err(|error| Error::Internal(error.to_string()));
+    }
+    Ok(match answer.label.as_str() {
+        "" => "nothing is known here".to_owned(),
+        label => label.to_owned(),
+    })
+}
+
+/// Answers the questions about places that are read from `input`, one a line, in order. A line that is no place gets an
+/// error as its answer.
+///
+/// # Errors
+///
+/// The index cannot be opened or is damaged, or the input or the output fails.
+pub fn run(options: &Options, input: impl Read, mut output: impl Write) -> Result<()> {
+    let index = GeocodeIndex::open(&options.index)?;
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(options.jobs);
+    let threads = threads.build();
+    let threads =
+        threads.map_err(|error| Error::Usage(format!("cannot start threads: {error}")))?;
+    let answer = |text: &Vec<u8>| -> Result<String> {
+        let place = std::str::from_utf8(text).map_err(|_| "not UTF-8".to_owned());
+        match place.and_then(parse_place) {
+            Ok(place) => line(options, &index.reverse(place, &options.query)?),
+            Err(error) if options.is_json => Ok(serde_json::json!({ "error": error }).to_string()),
+            Err(error) => Ok(format!("error: {error}")),
+        }
+    };
+    let mut lines = Lines {
+        input: BufReader::with_capacity(BUFFER_LEN, input),
+    };
+    loop {
+        let texts = lines.take()?;
+        if texts.is_empty() {
+            return Ok(());
+        }
+        let answers: Result<Vec<String>> =
+            threads.install(|| texts.par_iter().map(answer).collect());
+        let mut text = answers?.join("\n");
+        text.push('\n');
+        let written = output
+            .write_all(text.as_bytes())
+            .and_then(|()| output.flush());
+        written.map_err(|error| Error::io(Path::new("-"), "cannot write", error))?;
+    }
+}
+
+/// The lines of an input.
+struct Lines<R> {
+    input: BufReader<R>,
+}
+
+impl<R: Read> Lines<R> {
+    /// The next lines: those that were read, without waiting for more if there are some.
+    fn take(&mut self) -> Result<Vec<Vec<u8>>> {
+        let failed = |error| Error::io(Path::new("-"), "cannot read", error);
+        let mut lines: Vec<Vec<u8>> = Vec::new();
+        while lines.len() < LINES {
+            let mut line = Vec::new();
+            let mut limited = self.input.by_ref().take(MAX_LINE as u64);
+            let read = limited.read_until(b'\n', &mut line).map_err(failed)?;
+            if read == 0 {
+                break;
+            }
+            if !line.ends_with(b"\n") && read == MAX_LINE {
+                let cause = format!("a line is longer than {MAX_LINE} bytes");
+                return Err(Error::file(Path::new("-"), cause));
+            }
+            lines.push(line);
+            // An interactive user wants the answer to each line.
+            if self.input.buffer().is_empty() {
+                break;
+            }
+        }
+        Ok(lines)
+    }
+}

@@ -1,0 +1,281 @@
+//! Areas that contain places: polygons with their edges in bands of latitude.
+//!
+//! An area is a record with its tags, and parts, each a polygon with its holes. A line from a place to the east meets
+//! the edges of the band of the place only, so that a part with half a million corners is as quick as a small one.
+
+use super::container::Container;
+use super::item::{Item, RowItem, is_between, is_on, put_texts, texts};
+use crate::error::{FormatError, Result};
+use crate::geometry::{Extent, Point};
+use crate::osm::ObjectKind;
+use crate::pbf::wire::{Varints, put_sint, put_varint};
+
+/// The approximate number of edges of a band.
+const BAND_EDGES: usize = 16;
+/// The maximum number of places of an edge in bands, on average.
+const MAX_COPIES: usize = 3;
+/// The number of bytes of an edge.
+const EDGE_LEN: u64 = 16;
+/// The number of bytes of a part before the starts of its bands: the number of bytes from the record to the part, the
+/// southern end, the height and the number of bands.
+const HEAD_LEN: u64 = 8 + 4 + 4 + 4;
+
+/// An encoded area.
+pub(crate) struct EncodedArea {
+    /// The record, and the parts behind it.
+    pub bytes: Vec<u8>,
+    /// The box and the start of each part, from the start of the record.
+    pub parts: Vec<(Extent, u64)>,
+}
+
+/// Encodes an area. Its lines are the rings of its parts, with an empty line before each part but the first.
+pub(crate) fn encode_area(row: &RowItem<'_>) -> EncodedArea {
+    let Item {
+        kind,
+        id,
+        lines,
+        tags,
+        ..
+    } = row.item();
+    let mut record = Vec::new();
+    put_varint(&mut record, kind as u64);
+    put_sint(&mut record, id);
+    put_texts(&mut record, tags);
+    let mut bytes = (record.len() as u32).to_le_bytes().to_vec();
+    bytes.extend_from_slice(&record);
+    let mut parts = Vec::new();
+    for rings in lines.split(Vec::is_empty) {
+        if let Some(extent) = Extent::of(rings.iter().flatten()) {
+            parts.push((extent, bytes.len() as u64));
+            put_part(&mut bytes, rings, extent);
+        }
+    }
+    EncodedArea { bytes, parts }
+}
+
+/// The bands of a part.
+struct Bands {
+    south: i64,
+    height: i64,
+    count: usize,
+}
+
+impl Bands {
+    fn of(extent: &Extent, count: usize) -> Self {
+        let [south, north] = [extent.low, extent.high].map(|point| i64::from(point.lat_e7));
+        let rows = (north - south + 1) as u64;
+        let height = rows.div_ceil(count as u64).max(1);
+        Self {
+            south,
+            height: height as i64,
+            count: rows.div_ceil(height) as usize,
+        }
+    }
+
+    /// The bands that an edge meets.
+    fn of_edge(&self, (from, to): &(Point, Point)) -> std::ops::RangeInclusive<usize> {
+        let band = |lat_e7: i32| ((i64::from(lat_e7) - self.south) / self.height) as usize;
+        let (low, high) = (from.lat_e7.min(to.lat_e7), from.lat_e7.max(to.lat_e7));
+        band(low)..=band(high)
+    }
+}
+
+fn put_part(out: &mut Vec<u8>, rings: &[Vec<Point>], extent: Extent) {
+    let edges: Vec<(Point, Point)> = rings
+        .iter()
+        .flat_map(|ring| ring.iter().copied().zip(ring.iter().copied().skip(1)))
+        .collect();
+    let mut count = (edges.len() / BAND_EDGES).max(1);
+    let bands = loop {
+        let bands = Bands::of(&extent, count);
+        let copies: usize = edges.iter().map(|edge| bands.of_edge(edge).count()).sum();
+        if copies <= MAX_COPIES * edges.len() || count == 1 {
+            break bands;
+        }
+        count /= 2;
+    };
+    let mut lists: Vec<Vec<u8>> = vec![Vec::new(); bands.count];
+    for edge in &edges {
+        for band in bands.of_edge(edge) {
+            if let Some(list) = lists.get_mut(band) {
+                for number in [edge.0.lat_e7, edge.0.lon_e7, edge.1.lat_e7, edge.1.lon_e7] {
+                    list.extend_from_slice(&number.to_le_bytes());
+                }
+            }
+        }
+    }
+    out.extend_from_slice(&(out.len() as u64).to_le_bytes());
+    out.extend_from_slice(&extent.low.lat_e7.to_le_bytes());
+    out.extend_from_slice(&(bands.height as u32).to_le_bytes());
+    out.extend_from_slice(&(bands.count as u32).to_le_bytes());
+    let mut start = 0u32;
+    for list in &lists {
+        out.extend_from_slice(&start.to_le_bytes());
+        start += list.len() as u32 / EDGE_LEN as u32;
+    }
+    out.extend_from_slice(&start.to_le_bytes());
+    lists.iter().for_each(|list| out.extend_from_slice(list));
+}
+
+/// An area that was found.
+#[derive(Debug, Clone)]
+pub(crate) struct Area<'c> {
+    pub kind: ObjectKind,
+    pub id: i64,
+    pub tags: Vec<(&'c str, &'c str)>,
+}
+
+/// The areas of a file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Areas<'c> {
+    pub container: &'c Container,
+    /// The section of records and parts.
+    pub section: usize,
+}
+
+fn number<const LEN: usize>(bytes: &[u8], at: usize) -> [u8; LEN] {
+    let bytes = bytes.get(at..at + LEN);
+    bytes
+        .and_then(|bytes| bytes.try_into().ok())
+        .unwrap_or([0; LEN])
+}
+
+impl<'c> Areas<'c> {
+    fn bytes(&self, start: u64, len: u64) -> Result<&'c [u8]> {
+        self.container.bytes(self.section, start, len)
+    }
+
+    /// The place of the record of the area that a part belongs to, if the part holds a place.
+    pub(crate) fn record_of(&self, part: u64, place: Point) -> Result<Option<u64>> {
+        let head = self.bytes(part, HEAD_LEN)?;
+        let record = part.checked_sub(u64::from_le_bytes(number(head, 0)));
+        let record = record.ok_or_else(|| self.container.damaged("the record of an area"))?;
+        let south = i32::from_le_bytes(number(head, 8));
+        let height = u32::from_le_bytes(number(head, 12)).max(1);
+        let count = u32::from_le_bytes(number(head, 16));
+        let north_of = i64::from(place.lat_e7) - i64::from(south);
+        let band = u64::try_from(north_of / i64::from(height)).unwrap_or(u64::MAX);
+        if north_of < 0 || band >= u64::from(count) {
+            return Ok(None);
+        }
+        let starts = self.bytes(part + HEAD_LEN + band * 4, 8)?;
+        let [start, end] = [0, 4].map(|at| u64::from(u32::from_le_bytes(number(starts, at))));
+        let len = end.checked_sub(start);
+        let len = len.ok_or_else(|| self.container.damaged("the edges of an area"))?;
+        let edges = part + HEAD_LEN + (u64::from(count) + 1) * 4;
+        let edges = self.bytes(edges + start * EDGE_LEN, len * EDGE_LEN)?;
+        let mut is_inside = false;
+        for edge in edges.chunks_exact(EDGE_LEN as usize) {
+            let at = |at| i32::from_le_bytes(number(edge, at));
+            let point = |at_byte| Point {
+                lat_e7: at(at_byte),
+                lon_e7: at(at_byte + 4),
+            };
+            let (from, to) = (point(0), point(8));
+            if is_on(from, to, place) {
+                return Ok(Some(record));
+            }
+            is_inside ^= is_between(from, to, place);
+        }
+        Ok(is_inside.then_some(record))
+    }
+
+    /// The area whose record is at a place.
+    pub(crate) fn area(&self, record: u64) -> Result<Area<'c>> {
+        let len = u32::from_le_bytes(number(self.bytes(record, 4)?, 0));
+        let bytes = self.bytes(record + 4, len.into())?;
+        let parsed = || {
+            let mut values = Varints::new(bytes);
+            let kind = ObjectKind::from_number(values.read()?);
+            let kind = kind.ok_or(FormatError::new("an area is broken"))?;
+            Ok::<_, FormatError>(Area {
+                kind,
+                id: values.read_sint()?,
+                tags: texts(&mut values.rest())?,
+            })
+        };
+        parsed().map_err(|error| self.container.damaged(&error.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geocode::container::ContainerWriter;
+    use crate::geocode::item::Shape;
+    use crate::io::{OpenOutput, OutputTarget, StreamOutput};
+
+    #[test]
+    fn a_part_holds_the_places_that_its_rings_enclose() {
+        let mut state = 11u64;
+        let mut next = |below: i32| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            ((state >> 33) % below as u64) as i32
+        };
+        let directory = tempfile::tempdir().unwrap();
+        for corners in [3, 10, 100, 1000] {
+            let mut lines: Vec<Vec<Point>> = Vec::new();
+            for part in 0..3 {
+                // A ring may cross itself: what an odd number of edges encloses is inside.
+                let mut ring: Vec<Point> = (0..corners)
+                    .map(|_| Point {
+                        lat_e7: next(100),
+                        lon_e7: next(100) + part * 200,
+                    })
+                    .collect();
+                ring.push(ring[0]);
+                lines.extend([ring, Vec::new()]);
+            }
+            lines.pop();
+            let tags = [("name", "A"), ("admin_level", "8")];
+            let item = Item {
+                kind: ObjectKind::Relation,
+                id: -5,
+                shape: Shape::Area,
+                lines: &lines,
+                tags: &tags,
+            };
+            let mut row = Vec::new();
+            item.put_row(&mut row);
+            let area = encode_area(&RowItem::parse(&row).unwrap());
+            assert_eq!(area.parts.len(), 3);
+            let path = directory.path().join(corners.to_string());
+            let target = OutputTarget::File {
+                path: path.clone(),
+                overwrite: false,
+            };
+            let output = StreamOutput::new(OpenOutput::open(target).unwrap());
+            let mut writer = ContainerWriter::create(output).unwrap();
+            writer.begin_section().unwrap();
+            writer.write(&[0; 3]).unwrap();
+            writer.write(&area.bytes).unwrap();
+            writer.finish().unwrap().commit().unwrap();
+            let container = Container::open(&path, 1).unwrap();
+            let areas = Areas {
+                container: &container,
+                section: 0,
+            };
+            for (part, (extent, start)) in area.parts.iter().enumerate() {
+                for _ in 0..2000 {
+                    let place = Point {
+                        lat_e7: next(110) - 5,
+                        lon_e7: next(510) - 5,
+                    };
+                    let ring = &lines[part * 2];
+                    let edges = || ring.iter().zip(ring.iter().skip(1));
+                    let crossed = edges().filter(|(from, to)| is_between(**from, **to, place));
+                    let is_inside = crossed.count() % 2 == 1
+                        || edges().any(|(from, to)| is_on(*from, *to, place));
+                    assert!(!is_inside || extent.holds(place));
+                    let found = areas.record_of(3 + *start, place).unwrap();
+                    assert_eq!(found, is_inside.then_some(3), "{place:?} of {ring:?}");
+                }
+            }
+            let found = areas.area(3).unwrap();
+            assert_eq!((found.kind, found.id), (ObjectKind::Relation, -5));
+            assert_eq!(found.tags, tags);
+        }
+    }
+}

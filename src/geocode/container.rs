@@ -1,0 +1,324 @@
+//! The file of an index: sections of bytes, and a checksum for each block of bytes.
+//!
+//! A file begins with [`MAGIC`], and consists of sections, of the checksums of all blocks before them, and of a footer
+//! that has the places of the sections and checksums of itself and of the checksums. A block is compared with its
+//! checksum when it is read for the first time, so that a large index is open at once, and damage is found before it
+//! is believed.
+
+use crate::error::{Error, Result};
+use crate::io::{MappedFile, StreamOutput};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use twox_hash::XxHash3_64;
+
+/// The first bytes of a file.
+const MAGIC: [u8; 8] = *b"pbfhGEO\x01";
+/// The number of bytes of a block.
+const BLOCK_LEN: usize = 1 << 14;
+/// The number of bytes of the footer's fixed part: the number of sections, the place of the checksums, their checksum,
+/// the footer's checksum, and the magic number.
+const FOOTER_LEN: usize = 8 * 6;
+/// The number of bytes of a section's place.
+const PLACE_LEN: usize = 16;
+
+/// A file that is being written.
+pub(crate) struct ContainerWriter {
+    output: StreamOutput,
+    sections: Vec<Range<u64>>,
+    /// The bytes of the block that is not complete.
+    block: Vec<u8>,
+    checksums: Vec<u8>,
+}
+
+impl ContainerWriter {
+    /// Begins a file.
+    pub(crate) fn create(output: StreamOutput) -> Result<Self> {
+        let mut writer = Self {
+            output,
+            sections: Vec::new(),
+            block: Vec::with_capacity(BLOCK_LEN),
+            checksums: Vec::new(),
+        };
+        writer.append(&MAGIC)?;
+        Ok(writer)
+    }
+
+    /// Begins the next section, whose number is one more than that of the one before.
+    pub(crate) fn begin_section(&mut self) -> Result<()> {
+        // Sections begin at multiples of 8 bytes.
+        let missing = self.output.len().next_multiple_of(8) - self.output.len();
+        self.append(&[0; 8][..missing as usize])?;
+        let at = self.output.len();
+        self.sections.push(at..at);
+        Ok(())
+    }
+
+    /// The length of the current section.
+    pub(crate) fn section_len(&self) -> u64 {
+        self.sections
+            .last()
+            .map_or(0, |section| section.end - section.start)
+    }
+
+    /// Appends bytes to the current section.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.append(bytes)?;
+        if let Some(section) = self.sections.last_mut() {
+            section.end = self.output.len();
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        self.output.write(bytes)?;
+        let mut rest = bytes;
+        while self.block.len() + rest.len() >= BLOCK_LEN {
+            let (head, tail) = rest.split_at(BLOCK_LEN - self.block.len());
+            self.block.extend_from_slice(head);
+            self.end_block();
+            rest = tail;
+        }
+        self.block.extend_from_slice(rest);
+        Ok(())
+    }
+
+    fn end_block(&mut self) {
+        let checksum = XxHash3_64::oneshot(&self.block);
+        self.checksums.extend_from_slice(&checksum.to_le_bytes());
+        self.block.clear();
+    }
+
+    /// Writes the checksums and the footer.
+    pub(crate) fn finish(mut self) -> Result<StreamOutput> {
+        let end = self.output.len();
+        if !self.block.is_empty() {
+            self.end_block();
+        }
+        self.output.write(&self.checksums)?;
+        let mut footer = Vec::new();
+        for section in &self.sections {
+            footer.extend_from_slice(&section.start.to_le_bytes());
+            footer.extend_from_slice(&section.end.to_le_bytes());
+        }
+        let numbers = [
+            self.sections.len() as u64,
+            end,
+            self.checksums.len() as u64,
+            XxHash3_64::oneshot(&self.checksums),
+        ];
+        for number in numbers {
+            footer.extend_from_slice(&number.to_le_bytes());
+        }
+        let checksum = XxHash3_64::oneshot(&footer);
+        footer.extend_from_slice(&checksum.to_le_bytes());
+        footer.extend_from_slice(&MAGIC);
+        self.output.write(&footer)?;
+        Ok(self.output)
+    }
+}
+
+/// A file that can be read.
+#[derive(Debug)]
+pub(crate) struct Container {
+    file: MappedFile,
+    path: PathBuf,
+    sections: Vec<Range<u64>>,
+    /// The place of the checksums.
+    checksums: Range<usize>,
+    /// A bit for each block that was compared with its checksum.
+    compared: Vec<AtomicU64>,
+}
+
+fn number(bytes: &[u8], at: usize) -> Option<u64> {
+    let bytes = bytes.get(at..at.checked_add(8)?)?;
+    Some(u64::from_le_bytes(bytes.try_into().ok()?))
+}
+
+/// The sections and the place of the checksums.
+fn places(bytes: &[u8]) -> Option<(Vec<Range<u64>>, Range<usize>)> {
+    let fixed = bytes.len().checked_sub(FOOTER_LEN)?;
+    let is_magic = bytes.starts_with(&MAGIC) && bytes.ends_with(&MAGIC);
+    let count = usize::try_from(number(bytes, fixed)?).ok()?;
+    let footer = fixed.checked_sub(count.checked_mul(PLACE_LEN)?)?;
+    let is_whole =
+        number(bytes, fixed + 32)? == XxHash3_64::oneshot(bytes.get(footer..fixed + 32)?);
+    if !is_magic || !is_whole {
+        return None;
+    }
+    let start = usize::try_from(number(bytes, fixed + 8)?).ok()?;
+    let len = usize::try_from(number(bytes, fixed + 16)?).ok()?;
+    let checksums = start..start.checked_add(len)?;
+    let has_all = len == start.div_ceil(BLOCK_LEN) * 8 && checksums.end == footer;
+    if !has_all || number(bytes, fixed + 24)? != XxHash3_64::oneshot(bytes.get(checksums.clone())?)
+    {
+        return None;
+    }
+    let sections = (0..count).map(|section| {
+        let at = footer + section * PLACE_LEN;
+        let section = number(bytes, at)?..number(bytes, at + 8)?;
+        (section.start <= section.end && section.end <= start as u64).then_some(section)
+    });
+    Some((sections.collect::<Option<_>>()?, checksums))
+}
+
+impl Container {
+    /// Opens a file with the given number of sections. The bytes of sections are not looked at.
+    pub(crate) fn open(path: &Path, sections: usize) -> Result<Self> {
+        let file = MappedFile::open(path)?;
+        let damaged = || {
+            let cause = "this is no index of this version, or it is damaged or cut short; build it \
+                         again with `pbfhogg build-geocode-index`";
+            Error::file(path, cause)
+        };
+        let (found, checksums) = places(file.bytes()).ok_or_else(damaged)?;
+        if found.len() != sections {
+            return Err(damaged());
+        }
+        let blocks = checksums.start.div_ceil(BLOCK_LEN);
+        let mut compared = Vec::new();
+        compared.resize_with(blocks.div_ceil(64), AtomicU64::default);
+        Ok(Self {
+            file,
+            path: path.to_owned(),
+            sections: found,
+            checksums,
+            compared,
+        })
+    }
+
+    /// The length of a section.
+    pub(crate) fn section_len(&self, section: usize) -> u64 {
+        self.sections
+            .get(section)
+            .map_or(0, |place| place.end - place.start)
+    }
+
+    /// The bytes of a section from `start` on, `len` of them. Fails if there are fewer, or if they are damaged.
+    #[inline]
+    pub(crate) fn bytes(&self, section: usize, start: u64, len: u64) -> Result<&[u8]> {
+        let place = self.sections.get(section).and_then(|place| {
+            let start = place.start.checked_add(start)?;
+            let end = start.checked_add(len)?;
+            (end <= place.end).then_some(start as usize..end as usize)
+        });
+        let place = place.ok_or_else(|| self.damaged("a place that is not in it"))?;
+        if place.is_empty() {
+            return Ok(&[]);
+        }
+        for block in place.start / BLOCK_LEN..=(place.end - 1) / BLOCK_LEN {
+            self.compare(block)?;
+        }
+        Ok(self.file.bytes().get(place).unwrap_or_default())
+    }
+
+    /// Compares a block with its checksum, unless that was done before.
+    #[inline]
+    fn compare(&self, block: usize) -> Result<()> {
+        let bit = 1 << (block % 64);
+        match self.compared.get(block / 64) {
+            Some(word) if word.load(Ordering::Relaxed) & bit != 0 => Ok(()),
+            Some(word) => {
+                self.compare_now(block)?;
+                word.fetch_or(bit, Ordering::Relaxed);
+                Ok(())
+            }
+            None => Err(self.damaged("a place that is not in it")),
+        }
+    }
+
+    #[cold]
+    fn compare_now(&self, block: usize) -> Result<()> {
+        let start = block * BLOCK_LEN;
+        let end = self.checksums.start.min(start + BLOCK_LEN);
+        let bytes = self.file.bytes().get(start..end).unwrap_or_default();
+        let expected = number(self.file.bytes(), self.checksums.start + block * 8);
+        match expected == Some(XxHash3_64::oneshot(bytes)) {
+            true => Ok(()),
+            false => Err(self.damaged(&format!("bytes {start} to {end}"))),
+        }
+    }
+
+    /// The error for damage at a place.
+    pub(crate) fn damaged(&self, place: &str) -> Error {
+        let cause = format!(
+            "the index is damaged ({place}); build it again with `pbfhogg build-geocode-index`"
+        );
+        Error::file(&self.path, cause)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::{OpenOutput, OutputTarget};
+
+    fn written(path: &Path, sections: &[Vec<u8>]) {
+        let target = OutputTarget::File {
+            path: path.to_owned(),
+            overwrite: false,
+        };
+        let output = StreamOutput::new(OpenOutput::open(target).unwrap());
+        let mut writer = ContainerWriter::create(output).unwrap();
+        for section in sections {
+            writer.begin_section().unwrap();
+            for part in section.chunks(1000) {
+                writer.write(part).unwrap();
+            }
+            assert_eq!(writer.section_len(), section.len() as u64);
+        }
+        writer.finish().unwrap().commit().unwrap();
+    }
+
+    fn all(container: &Container, sections: usize) -> Result<Vec<Vec<u8>>> {
+        (0..sections)
+            .map(|section| {
+                let len = container.section_len(section);
+                Ok(container.bytes(section, 0, len)?.to_vec())
+            })
+            .collect()
+    }
+
+    #[test]
+    fn sections_come_back_and_any_damage_is_found() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("index");
+        let sections: Vec<Vec<u8>> = [0, 1, 16 << 10, 50_000, 7]
+            .map(|len| (0..len).map(|at| (at * 31 % 251) as u8).collect())
+            .to_vec();
+        written(&path, &sections);
+        let container = Container::open(&path, 5).unwrap();
+        assert_eq!(all(&container, 5).unwrap(), sections);
+        assert_eq!(
+            container.bytes(3, 40_000, 3).unwrap(),
+            &sections[3][40_000..40_003]
+        );
+        for (section, start, len) in [
+            (3, 50_000, 1),
+            (3, u64::MAX, 1),
+            (3, 1, u64::MAX),
+            (5, 0, 0),
+        ] {
+            assert!(container.bytes(section, start, len).is_err());
+        }
+        assert!(Container::open(&path, 4).is_err());
+        let good = std::fs::read(&path).unwrap();
+        let bad = directory.path().join("bad");
+        for at in (0..good.len())
+            .step_by(97)
+            .chain(good.len() - 200..good.len())
+        {
+            let mut bytes = good.clone();
+            bytes[at] ^= 0x10;
+            std::fs::write(&bad, &bytes).unwrap();
+            let read = Container::open(&bad, 5).and_then(|container| all(&container, 5));
+            // Bytes between sections have no meaning.
+            assert!(
+                read.is_err() || read.is_ok_and(|read| read == sections),
+                "{at}"
+            );
+            std::fs::write(&bad, &good[..at]).unwrap();
+            assert!(Container::open(&bad, 5).is_err(), "{at}");
+        }
+    }
+}

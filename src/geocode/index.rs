@@ -1,0 +1,233 @@
+//! Opening an index, and finding objects in it.
+
+use super::area::{Area, Areas};
+use super::container::Container;
+use super::item::{Leaf, LeafItem};
+use super::layout::{AREA_SECTION, Layer, SECTION_COUNT};
+use super::metric::Metric;
+use super::tree::Tree;
+use super::write::PART_PLACE_LEN;
+use crate::error::{Error, Result};
+use crate::geometry::{Extent, Point};
+use crate::osm::ObjectKind;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The name of the manifest in the directory of an index.
+pub(crate) const MANIFEST: &str = "manifest.json";
+/// The version of the format.
+pub(crate) const VERSION: u32 = 1;
+
+/// Facts about an index, as its directory has them in `manifest.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Manifest {
+    /// The version of the format.
+    pub version: u32,
+    /// The name of the file with the index.
+    pub file: String,
+    /// The length of that file in bytes.
+    pub bytes: u64,
+    /// The name of the PBF file that the index was made from.
+    pub input: String,
+    /// The replication timestamp of that file, in seconds since 1970.
+    pub timestamp: Option<i64>,
+    /// The number of objects, or of parts of streets, of each sort.
+    pub counts: BTreeMap<String, u64>,
+    /// The distance in metres within which an address is the address of a place.
+    pub search_radius: f64,
+    /// The distance in metres within which objects are found.
+    pub coarse_search_radius: f64,
+}
+
+impl Manifest {
+    /// A manifest of this version. The radii are the search radius and the coarse search radius.
+    pub(crate) fn new(
+        bytes: u64,
+        input: impl Into<String>,
+        timestamp: Option<i64>,
+        counts: BTreeMap<String, u64>,
+        [search_radius, coarse_search_radius]: [f64; 2],
+    ) -> Self {
+        Self {
+            version: VERSION,
+            file: String::new(),
+            bytes,
+            input: input.into(),
+            timestamp,
+            counts,
+            search_radius,
+            coarse_search_radius,
+        }
+    }
+}
+
+/// An index for reverse geocoding.
+///
+/// It is mapped into memory, and can be used by any number of threads. Processes that open the same index share its
+/// memory.
+#[derive(Debug)]
+pub struct GeocodeIndex {
+    container: Container,
+    trees: [Tree; Layer::ALL.len()],
+    manifest: Manifest,
+}
+
+/// An object near a place.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Found<'c> {
+    pub item: LeafItem<'c>,
+    /// The squared distance in metres.
+    pub squared: f64,
+}
+
+impl Found<'_> {
+    /// The order of objects: by distance, and by kind and id among those at the same distance.
+    fn key(&self) -> (f64, ObjectKind, i64) {
+        (self.squared, self.item.kind, self.item.id)
+    }
+
+    /// The distance in metres.
+    pub(crate) fn distance_m(&self) -> f64 {
+        self.squared.sqrt()
+    }
+}
+
+impl GeocodeIndex {
+    /// Opens the index in a directory. Only a few bytes of it are read.
+    ///
+    /// # Errors
+    ///
+    /// The directory has no index of this version, or its files are damaged.
+    pub fn open(directory: &Path) -> Result<Self> {
+        let path = directory.join(MANIFEST);
+        let bytes = std::fs::read(&path);
+        let bytes = bytes.map_err(|error| Error::io(&path, "cannot open", error))?;
+        let damaged = || {
+            let cause = "this is not the manifest of an index of this version; build the index with \
+                         `pbfhogg build-geocode-index`";
+            Error::file(&path, cause)
+        };
+        let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|_| damaged())?;
+        let is_name = Path::new(&manifest.file).components().count() == 1;
+        if manifest.version != VERSION || !is_name {
+            return Err(damaged());
+        }
+        let container = Container::open(&directory.join(&manifest.file), SECTION_COUNT)?;
+        let [first, rest @ ..] = Layer::ALL;
+        let open = |layer: Layer| Tree::open(&container, layer.tree());
+        let mut trees = vec![open(first)?];
+        for layer in rest {
+            trees.push(open(layer)?);
+        }
+        let trees = trees.try_into();
+        Ok(Self {
+            trees: trees.map_err(|_| Error::Internal("a layer without tree".into()))?,
+            container,
+            manifest,
+        })
+    }
+
+    /// Facts about the index.
+    pub const fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    fn tree(&self, layer: Layer) -> Result<&Tree> {
+        let tree = self.trees.get(layer as usize);
+        tree.ok_or_else(|| Error::Internal("a layer without tree".into()))
+    }
+
+    /// Calls `visit` with the items of a leaf.
+    fn for_each_item<'c>(
+        &'c self,
+        tree: &Tree,
+        leaf: u64,
+        mut visit: impl FnMut(LeafItem<'c>) -> Result<(), crate::error::FormatError>,
+    ) -> Result<()> {
+        let bytes = tree.leaf(&self.container, leaf)?;
+        let visited = || {
+            let mut leaf = Leaf::parse(bytes)?;
+            while let Some(item) = leaf.next()? {
+                visit(item)?;
+            }
+            Ok(())
+        };
+        let mut visited = visited;
+        visited().map_err(|error: crate::error::FormatError| self.damaged(&error))
+    }
+
+    /// The error for a leaf that makes no sense.
+    pub(crate) fn damaged(&self, error: &crate::error::FormatError) -> Error {
+        self.container.damaged(&error.to_string())
+    }
+
+    /// The object of a layer that is nearest to a place, among those that `accepts` accepts within `radius` metres.
+    pub(crate) fn nearest<'c>(
+        &'c self,
+        layer: Layer,
+        place: Point,
+        radius: f64,
+        accepts: impl Fn(&LeafItem<'c>) -> Result<bool, crate::error::FormatError>,
+    ) -> Result<Option<Found<'c>>> {
+        let tree = self.tree(layer)?;
+        let mut best: Option<Found<'c>> = None;
+        let mut limit = radius * radius;
+        for metric in Metric::all_around(place, radius) {
+            let place = metric.place();
+            tree.near(&self.container, &metric, &mut limit, &mut |leaf, limit| {
+                self.for_each_item(tree, leaf, |item| {
+                    let found = Found {
+                        squared: item.distance(&metric, place)?,
+                        item,
+                    };
+                    let is_better =
+                        found.squared <= *limit && best.is_none_or(|best| found.key() < best.key());
+                    if is_better && accepts(&item)? {
+                        best = Some(found);
+                        *limit = found.squared;
+                    }
+                    Ok(())
+                })
+            })?;
+        }
+        Ok(best)
+    }
+
+    /// The areas that contain a place.
+    pub(crate) fn areas_at(&self, place: Point) -> Result<Vec<Area<'_>>> {
+        let tree = self.tree(Layer::Areas)?;
+        let areas = Areas {
+            container: &self.container,
+            section: AREA_SECTION,
+        };
+        let mut records = Vec::new();
+        let extent = Extent {
+            low: place,
+            high: place,
+        };
+        tree.meeting(&self.container, &extent, &mut |leaf| {
+            let bytes = tree.leaf(&self.container, leaf)?;
+            for part in bytes.chunks_exact(PART_PLACE_LEN) {
+                let (corners, start) = part.split_at(PART_PLACE_LEN - 8);
+                let mut edges = [0; 4];
+                for (edge, bytes) in edges.iter_mut().zip(corners.chunks_exact(4)) {
+                    *edge = bytes.try_into().map_or(0, i32::from_le_bytes);
+                }
+                let start = start.try_into().map_or(0, u64::from_le_bytes);
+                if Extent::from_edges(edges).holds(place)
+                    && let Some(record) = areas.record_of(start, place)?
+                    && !records.contains(&record)
+                {
+                    records.push(record);
+                }
+            }
+            Ok(())
+        })?;
+        records
+            .into_iter()
+            .map(|record| areas.area(record))
+            .collect()
+    }
+}

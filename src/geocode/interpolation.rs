@@ -1,0 +1,103 @@
+//! House numbers along a way.
+
+use super::item::NUMBERS;
+use super::metric::{Metric, along, segment_distance};
+use crate::geometry::Point;
+
+/// A number at a node of the way.
+struct Anchor {
+    /// The length of the way up to the node, in metres.
+    at: f64,
+    number: HouseNumber,
+}
+
+/// A house number that can be counted: 12, or 12b.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct HouseNumber {
+    number: i64,
+    letter: Option<char>,
+}
+
+impl HouseNumber {
+    fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let end = text.find(|char: char| !char.is_ascii_digit());
+        let (digits, letter) = text.split_at(end.unwrap_or(text.len()));
+        let mut letters = letter.trim().chars();
+        let letter = letters.next();
+        let is_whole = letters.next().is_none() && letter.is_none_or(|l| l.is_ascii_alphabetic());
+        Some(Self {
+            number: digits.parse::<u32>().ok().filter(|_| is_whole)?.into(),
+            letter,
+        })
+    }
+}
+
+/// The house number of the point of an interpolation way that is nearest to a place. The number of steps between two
+/// numbers is in proportion to the length of the way. `None` if the way has no two numbers around that point, or if
+/// they do not fit its rule.
+pub(super) fn interpolated(line: &[Point], tags: &[(&str, &str)], place: Point) -> Option<String> {
+    let tag = |wanted: &str| {
+        let found = tags.iter().find(|(key, _)| *key == wanted);
+        found.map(|(_, value)| *value)
+    };
+    let metric = Metric::around(place);
+    let corners: Vec<[f64; 2]> = line.iter().map(|point| metric.project(*point)).collect();
+    let (mut lengths, mut length, mut best) = (vec![0.0], 0.0, (f64::INFINITY, 0.0));
+    for pair in corners.windows(2) {
+        let [from, to] = pair else { continue };
+        let segment = (to[0] - from[0]).hypot(to[1] - from[1]);
+        let distance = segment_distance(*from, *to);
+        if distance < best.0 {
+            best = (distance, length + along(*from, *to) * segment);
+        }
+        length += segment;
+        lengths.push(length);
+    }
+    let anchors = tag(NUMBERS)?.split(',').filter_map(|anchor| {
+        let (node, number) = anchor.split_once(':')?;
+        Some(Anchor {
+            at: *lengths.get(node.parse::<usize>().ok()?)?,
+            number: HouseNumber::parse(number)?,
+        })
+    });
+    let anchors: Vec<Anchor> = anchors.collect();
+    let pair = anchors.windows(2).find(|pair| match pair {
+        [from, to] => from.at <= best.1 && best.1 <= to.at,
+        _ => false,
+    })?;
+    let [from, to] = pair else { return None };
+    let part = match to.at > from.at {
+        true => (best.1 - from.at) / (to.at - from.at),
+        false => 0.0,
+    };
+    between(from.number, to.number, tag("addr:interpolation")?, part)
+}
+
+/// The number at a part of the way between two numbers.
+fn between(from: HouseNumber, to: HouseNumber, rule: &str, part: f64) -> Option<String> {
+    let step = match rule {
+        "even" | "odd" => 2,
+        "all" => 1,
+        "alphabetic" => {
+            let [first, last] =
+                [from.letter?, to.letter?].map(|letter| i64::from(u32::from(letter)));
+            let letter = first + ((last - first) as f64 * part).round() as i64;
+            let letter = char::from_u32(u32::try_from(letter).ok()?)?;
+            return (from.number == to.number).then(|| format!("{}{letter}", from.number));
+        }
+        rule => rule.parse::<i64>().ok().filter(|step| *step > 0)?,
+    };
+    let distance = to.number - from.number;
+    let parity = match rule {
+        "even" => Some(0),
+        "odd" => Some(1),
+        _ => None,
+    };
+    let fits = parity.is_none_or(|parity| from.number % 2 == parity && to.number % 2 == parity);
+    if !fits || distance % step != 0 {
+        return None;
+    }
+    let steps = ((distance / step) as f64 * part).round() as i64;
+    Some((from.number + steps * step).to_string())
+}

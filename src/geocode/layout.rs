@@ -1,0 +1,118 @@
+//! The sections of an index, and the order of its items.
+
+use super::tree::SECTIONS;
+use crate::geometry::{Extent, Point};
+use crate::index::KeyBits;
+
+/// A layer of an index: objects that are looked for together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Layer {
+    /// Objects with a house number.
+    Addresses,
+    /// Parts of streets with a name.
+    Streets,
+    /// Parts of roads without a name.
+    Roads,
+    /// Ways along which house numbers are interpolated.
+    Interpolations,
+    /// Nodes that are places.
+    Places,
+    /// Areas that contain places.
+    Areas,
+}
+
+impl Layer {
+    /// All layers, in the order of their sections.
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Addresses,
+        Self::Streets,
+        Self::Roads,
+        Self::Interpolations,
+        Self::Places,
+        Self::Areas,
+    ];
+
+    /// The name in reports.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Addresses => "addresses",
+            Self::Streets => "streets",
+            Self::Roads => "roads",
+            Self::Interpolations => "interpolations",
+            Self::Places => "places",
+            Self::Areas => "areas",
+        }
+    }
+
+    /// The first section of the layer's tree.
+    pub(crate) const fn tree(self) -> usize {
+        match self {
+            Self::Areas => AREA_SECTION + 1,
+            _ => self as usize * SECTIONS,
+        }
+    }
+}
+
+/// The section with the records and the parts of areas.
+pub(crate) const AREA_SECTION: usize = Layer::Areas as usize * SECTIONS;
+/// The number of sections of an index.
+pub(crate) const SECTION_COUNT: usize = AREA_SECTION + 1 + SECTIONS;
+
+/// The number of bits of a position on the curve.
+const CURVE_BITS: u32 = 56;
+/// The keys of rows: a position on the curve, below the number of a layer. Rows are counted by squares of 0.0055
+/// degrees.
+pub(crate) const KEY: KeyBits = KeyBits {
+    uncounted: 24,
+    below_group: CURVE_BITS,
+};
+
+/// The layer of a key.
+pub(crate) fn layer_of(key: u64) -> Option<Layer> {
+    let number = usize::try_from(key >> CURVE_BITS).ok()?;
+    Layer::ALL.get(number).copied()
+}
+
+/// The key of an item of a layer with a box.
+pub(crate) fn key_of(layer: Layer, extent: &Extent) -> u64 {
+    (layer as u64) << CURVE_BITS | position(extent)
+}
+
+/// The position of the middle of a box on a Hilbert curve over the whole world.
+pub(crate) fn position(extent: &Extent) -> u64 {
+    let Extent { low, high } = extent;
+    let middle = |low: i32, high: i32| (i64::from(low) + i64::from(high)).div_euclid(2);
+    // Squares of 2^-28 of a circle. Longitudes beyond 180 degrees go round.
+    let scaled = |value_e7: i64| {
+        let from_west = (value_e7 + 1_800_000_000).rem_euclid(3_600_000_000) as u64;
+        ((from_west << (CURVE_BITS / 2)) / 3_600_000_000) as u32
+    };
+    let lon = scaled(middle(low.lon_e7, high.lon_e7));
+    let lat = scaled(middle(low.lat_e7, high.lat_e7));
+    fast_hilbert::xy2h(lon, lat, (CURVE_BITS / 2) as u8)
+}
+
+/// A line cut where a segment goes round the back of the earth: the part behind is moved by a circle, so that the
+/// segment takes the short way. `None` if it would go round more than once.
+pub(crate) fn unwrapped(line: &[Point]) -> Option<Vec<Point>> {
+    const CIRCLE: i64 = 3_600_000_000;
+    let (mut shift, mut last) = (0, None);
+    line.iter()
+        .map(|point| {
+            let lon = i64::from(point.lon_e7);
+            if let Some(last) = last {
+                let step: i64 = lon - last;
+                shift += match step {
+                    _ if step > CIRCLE / 2 => -CIRCLE,
+                    _ if step < -CIRCLE / 2 => CIRCLE,
+                    _ => 0,
+                };
+            }
+            last = Some(lon);
+            Some(Point {
+                lat_e7: point.lat_e7,
+                lon_e7: i32::try_from(lon + shift).ok()?,
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,257 @@
+//! Distances around a place.
+//!
+//! Around a place, the earth is a plane: a location that is `u` degrees east and `v` degrees north of the place lies
+//! `u · cos(φ + v/2)` and `v` degrees of a great circle from it, where φ is the latitude of the place, and the cosine
+//! is taken as linear in `v`. Within ten kilometres, that is exact to a millimetre up to a latitude of 85 degrees.
+//! Nearer to a pole, the distance and the direction of each location are computed on the sphere.
+
+use crate::geometry::{Extent, Point};
+
+/// The mean radius of the earth in metres.
+const RADIUS: f64 = 6_371_008.8;
+/// The radians of 1e-7 degree.
+const RADIANS: f64 = std::f64::consts::PI / 180.0 * 1e-7;
+/// The latitude in 1e-7 degree from which on distances are computed on the sphere.
+const POLAR_E7: i32 = 850_000_000;
+/// The latitude in 1e-7 degree up to which no location is near a place beyond [`POLAR_E7`].
+const SUBPOLAR_E7: i32 = 840_000_000;
+/// The number of 1e-7 degrees of a circle.
+const CIRCLE_E7: i64 = 3_600_000_000;
+
+/// The plane around a place.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Metric {
+    lat_e7: f64,
+    lon_e7: f64,
+    /// The metres of 1e-7 degree of longitude at the place, and their decrease for each 1e-7 degree to the north.
+    metres: f64,
+    decrease: f64,
+    is_polar: bool,
+    /// The sine and the cosine of the latitude.
+    sin: f64,
+    cos: f64,
+}
+
+impl Metric {
+    /// The plane around a place.
+    pub(crate) fn around(place: Point) -> Self {
+        let lat_e7 = f64::from(place.lat_e7);
+        let (sin, cos) = (lat_e7 * RADIANS).sin_cos();
+        Self {
+            lat_e7,
+            lon_e7: f64::from(place.lon_e7),
+            metres: RADIUS * RADIANS * cos,
+            decrease: RADIUS * RADIANS * sin * RADIANS / 2.0,
+            is_polar: place.lat_e7.unsigned_abs() >= POLAR_E7 as u32,
+            sin,
+            cos,
+        }
+    }
+
+    /// The planes in which everything near the place lies: the plane around it, and the planes around the same place
+    /// given with a longitude that is a circle smaller or larger, if the place is within `radius` metres of the
+    /// antimeridian.
+    pub(crate) fn all_around(place: Point, radius: f64) -> impl Iterator<Item = Self> {
+        let metric = Self::around(place);
+        let near = (radius * 1.01 / metric.metres.max(1e-9)).min(CIRCLE_E7 as f64);
+        let shift = |sign: f64| Self {
+            lon_e7: metric.lon_e7 + sign * CIRCLE_E7 as f64,
+            ..metric
+        };
+        let half = CIRCLE_E7 as f64 / 2.0;
+        // Longitudes go round a place near a pole.
+        let is_plane = !metric.is_polar;
+        let is_west = is_plane && metric.lon_e7 - near < -half;
+        let is_east = is_plane && metric.lon_e7 + near > half;
+        [
+            Some(metric),
+            is_west.then(|| shift(1.0)),
+            is_east.then(|| shift(-1.0)),
+        ]
+        .into_iter()
+        .flatten()
+    }
+
+    /// The place. Its longitude may lie beyond 180 degrees.
+    pub(crate) const fn place(&self) -> Point {
+        Point {
+            lat_e7: self.lat_e7 as i32,
+            lon_e7: self.lon_e7 as i32,
+        }
+    }
+
+    /// The metres to the east and to the north of the place at which a point lies.
+    #[inline]
+    pub(crate) fn project(&self, point: Point) -> [f64; 2] {
+        let u = f64::from(point.lon_e7) - self.lon_e7;
+        let v = f64::from(point.lat_e7) - self.lat_e7;
+        match self.is_polar {
+            false => [
+                u * (self.metres - self.decrease * v),
+                v * (RADIUS * RADIANS),
+            ],
+            true => self.on_sphere(u * RADIANS, f64::from(point.lat_e7) * RADIANS),
+        }
+    }
+
+    /// The direction and the distance on a sphere, as metres to the east and to the north.
+    fn on_sphere(&self, longitudes: f64, latitude: f64) -> [f64; 2] {
+        let (sin, cos) = latitude.sin_cos();
+        let (sin_lon, cos_lon) = longitudes.sin_cos();
+        let east = cos * sin_lon;
+        let north = self.cos * sin - self.sin * cos * cos_lon;
+        let up = self.sin * sin + self.cos * cos * cos_lon;
+        let across = east.hypot(north);
+        if across == 0.0 {
+            return [
+                0.0,
+                if up < 0.0 {
+                    RADIUS * std::f64::consts::PI
+                } else {
+                    0.0
+                },
+            ];
+        }
+        let scale = RADIUS * across.atan2(up) / across;
+        [east * scale, north * scale]
+    }
+
+    /// A lower bound of the squared distance in metres between the place and anything in a box.
+    #[inline]
+    pub(crate) fn bound(&self, extent: &Extent) -> f64 {
+        if self.is_polar {
+            let is_far = extent.low.lat_e7 > -SUBPOLAR_E7 && extent.high.lat_e7 < SUBPOLAR_E7;
+            return if is_far { f64::INFINITY } else { 0.0 };
+        }
+        let south = f64::from(extent.low.lat_e7) - self.lat_e7;
+        let north = f64::from(extent.high.lat_e7) - self.lat_e7;
+        let west = f64::from(extent.low.lon_e7) - self.lon_e7;
+        let east = f64::from(extent.high.lon_e7) - self.lon_e7;
+        let v = south.max(-north).max(0.0) * (RADIUS * RADIANS);
+        let u = west.max(-east).max(0.0);
+        // The plane is a trapezoid over a box: its shorter side is at one of the latitudes.
+        let least = (self.metres - self.decrease * south)
+            .min(self.metres - self.decrease * north)
+            .max(0.0);
+        let u = u * least;
+        u * u + v * v
+    }
+}
+
+/// The squared distance between the origin and a segment.
+#[inline]
+pub(crate) fn segment_distance(from: [f64; 2], to: [f64; 2]) -> f64 {
+    let [x, y] = at_nearest(from, to, along(from, to));
+    x * x + y * y
+}
+
+/// The part of a segment that lies before its point nearest to the origin.
+#[inline]
+pub(crate) fn along(from: [f64; 2], to: [f64; 2]) -> f64 {
+    let [dx, dy] = [to[0] - from[0], to[1] - from[1]];
+    let squared = dx * dx + dy * dy;
+    if squared > 0.0 {
+        (-(from[0] * dx + from[1] * dy) / squared).clamp(0.0, 1.0)
+    } else {
+        0.0
+    }
+}
+
+fn at_nearest(from: [f64; 2], to: [f64; 2], along: f64) -> [f64; 2] {
+    [
+        from[0] + along * (to[0] - from[0]),
+        from[1] + along * (to[1] - from[1]),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The distance on a sphere, by the haversine formula.
+    fn haversine(a: Point, b: Point) -> f64 {
+        let [lat_a, lat_b] = [a, b].map(|point| f64::from(point.lat_e7) * RADIANS);
+        let lon = (f64::from(a.lon_e7) - f64::from(b.lon_e7)) * RADIANS;
+        let lat = ((lat_a - lat_b) / 2.0).sin().powi(2);
+        let h = lat + lat_a.cos() * lat_b.cos() * (lon / 2.0).sin().powi(2);
+        2.0 * RADIUS * h.sqrt().min(1.0).asin()
+    }
+
+    /// The squared distance in metres between a place and a line.
+    fn line_distance(metric: &Metric, line: &[Point]) -> f64 {
+        let corners: Vec<[f64; 2]> = line.iter().map(|point| metric.project(*point)).collect();
+        let first = corners.first().map(|[x, y]| x * x + y * y);
+        let segments = corners.windows(2).filter_map(|pair| match pair {
+            [from, to] => Some(segment_distance(*from, *to)),
+            _ => None,
+        });
+        segments.chain(first).fold(f64::INFINITY, f64::min)
+    }
+
+    fn point(lat: f64, lon: f64) -> Point {
+        Point {
+            lat_e7: (lat * 1e7).round() as i32,
+            lon_e7: (lon * 1e7).round() as i32,
+        }
+    }
+
+    #[test]
+    fn distances_are_those_on_a_sphere_everywhere() {
+        for lat in [
+            0.0, 30.0, -47.1, 60.0, 71.2, 84.9, 85.1, -89.0, 89.999, 90.0, -90.0,
+        ] {
+            for lon in [0.0, 13.4, -180.0, 179.9999] {
+                let place = point(lat, lon);
+                for (dlat, dlon) in [(0.0, 0.0), (1e-4, 0.0), (0.003, 0.01), (-0.02, 0.05)] {
+                    if (lat + dlat).abs() > 90.0 {
+                        continue;
+                    }
+                    // A location on the other side of the antimeridian has a longitude of its own.
+                    let wrapped = if lon + dlon > 180.0 {
+                        lon + dlon - 360.0
+                    } else {
+                        lon + dlon
+                    };
+                    let other = point(lat + dlat, wrapped);
+                    let expected = haversine(place, other);
+                    let found = Metric::all_around(place, 20_000.0)
+                        .map(|metric| line_distance(&metric, &[other]).sqrt())
+                        .fold(f64::INFINITY, f64::min);
+                    let error = (found - expected).abs();
+                    assert!(
+                        error < 0.001 + expected * 2e-6,
+                        "{lat} {lon}: {found} {expected}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_bound_of_a_box_is_below_all_distances_to_lines_in_it() {
+        let mut state = 5u64;
+        let mut next = |below: f64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 11) as f64 / (1u64 << 53) as f64 * below
+        };
+        for _ in 0..20_000 {
+            let lat = next(178.0) - 89.0;
+            let place = point(lat, next(360.0) - 180.0);
+            let metric = Metric::around(place);
+            let size = 10f64.powf(-next(5.0));
+            let mut near = |place: Point| Point {
+                lat_e7: place.lat_e7 + ((next(2.0) - 1.0) * size * 1e7) as i32,
+                lon_e7: place.lon_e7 + ((next(2.0) - 1.0) * size * 1e7) as i32,
+            };
+            let (one, other) = (near(place), near(place));
+            let extent = Extent::of([&one, &other]).unwrap();
+            let distance = line_distance(&metric, &[one, other]);
+            assert!(
+                metric.bound(&extent) <= distance * (1.0 + 1e-12),
+                "{place:?} {extent:?}"
+            );
+        }
+    }
+}

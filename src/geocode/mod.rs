@@ -1,0 +1,27 @@
+//! The index for reverse geocoding: the addresses, streets and areas of a file, by place.
+//!
+//! `write` makes an index of rows that are in order, and [`GeocodeIndex`] answers questions about places. An index is a
+//! directory with a manifest and a file, whose sections and checksums are in `container`. Objects are in layers, each
+//! with a tree of boxes (`tree`) over leaves of items (`item`); areas that contain places are cut into bands (`area`).
+
+mod answer;
+mod area;
+mod container;
+mod index;
+mod interpolation;
+mod item;
+mod layout;
+mod metric;
+mod query;
+mod tree;
+mod write;
+
+pub use answer::{
+    Address, Answer, NamedArea, NearAddress, NearPlace, NearRoad, NearStreet, Nearest,
+};
+pub use index::{GeocodeIndex, Manifest};
+pub(crate) use index::{MANIFEST, VERSION};
+pub(crate) use item::{Item, NUMBERS, Shape};
+pub(crate) use layout::{KEY as ROW_KEY, Layer, key_of, unwrapped};
+pub use query::QueryOptions;
+pub(crate) use write::write_index;

@@ -1,0 +1,380 @@
+//! Reverse geocoding: composing the answer about a place.
+
+use super::answer::{
+    Address, Answer, NamedArea, NearAddress, NearPlace, NearRoad, NearStreet, Nearest,
+};
+use super::area::Area;
+use super::index::{Found, GeocodeIndex};
+use super::interpolation::interpolated;
+use super::item::{LeafItem, Shape};
+use super::layout::Layer;
+use crate::error::{FormatError, Result};
+use crate::geometry::Point;
+use crate::osm::{Location, ObjectKind};
+
+/// The distance in metres within which a node of a kind of place says where something is.
+const PLACES: [(&str, f64); 6] = [
+    ("city", 15_000.0),
+    ("town", 8_000.0),
+    ("village", 4_000.0),
+    ("suburb", 2_000.0),
+    ("hamlet", 1_500.0),
+    ("isolated_dwelling", 1_000.0),
+];
+
+/// Options of a query.
+#[derive(Debug, Clone, Default)]
+pub struct QueryOptions {
+    /// The languages of names, the best first: `de`, `en`. Names without language follow.
+    pub languages: Vec<String>,
+}
+
+/// The tags of an object.
+type TagList<'i> = Vec<(&'i str, &'i str)>;
+
+fn tag<'i>(tags: &[(&'i str, &'i str)], wanted: &str) -> Option<&'i str> {
+    let found = tags.iter().find(|(key, _)| *key == wanted);
+    found.map(|(_, value)| *value)
+}
+
+impl QueryOptions {
+    /// The name of an object in the best language that it has.
+    fn name<'i>(&self, tags: &[(&'i str, &'i str)]) -> Option<&'i str> {
+        let in_language = |language: &String| {
+            let name = tags.iter().find(|(key, _)| {
+                key.strip_prefix("name:")
+                    .is_some_and(|of| of == language.as_str())
+            });
+            name.map(|(_, name)| *name)
+        };
+        let mut languages = self.languages.iter();
+        languages.find_map(in_language).or(tag(tags, "name"))
+    }
+}
+
+/// An object near a place with its tags.
+struct Near<'i> {
+    found: Found<'i>,
+    tags: TagList<'i>,
+}
+
+impl<'i> Near<'i> {
+    fn distance_m(&self) -> f64 {
+        self.found.distance_m()
+    }
+
+    fn street(&self) -> Option<&'i str> {
+        tag(&self.tags, "addr:street")
+    }
+
+    fn near_address(&self, house_number: Option<String>) -> NearAddress<'i> {
+        NearAddress {
+            kind: self.found.item.kind,
+            id: self.found.item.id,
+            distance_m: self.distance_m(),
+            house_number,
+            street: self.street(),
+            place: tag(&self.tags, "addr:place"),
+        }
+    }
+}
+
+impl GeocodeIndex {
+    /// Says what is at a place.
+    ///
+    /// # Errors
+    ///
+    /// The index is damaged.
+    pub fn reverse(&self, place: Location, options: &QueryOptions) -> Result<Answer<'_>> {
+        let query = Query {
+            index: self,
+            options,
+            place: Point {
+                lat_e7: place.lat_e7(),
+                lon_e7: place.lon_e7(),
+            },
+        };
+        query.answer(place)
+    }
+}
+
+struct Query<'i, 'o> {
+    index: &'i GeocodeIndex,
+    options: &'o QueryOptions,
+    place: Point,
+}
+
+impl<'i> Query<'i, '_> {
+    fn answer(&self, place: Location) -> Result<Answer<'i>> {
+        let radius = self.index.manifest().coarse_search_radius;
+        let address = self.near(Layer::Addresses, radius, |_| Ok(true))?;
+        let street = self.near(Layer::Streets, radius, |_| Ok(true))?;
+        let interpolation = self.near(Layer::Interpolations, radius, |_| Ok(true))?;
+        let areas = self.areas()?;
+        let mut composed =
+            self.compose(address.as_ref(), street.as_ref(), interpolation.as_ref())?;
+        self.add_areas(&areas, &mut composed);
+        let nearest_place = match composed.city {
+            Some(_) => None,
+            None => self.nearest_place()?,
+        };
+        composed.city = composed
+            .city
+            .or(nearest_place.as_ref().map(|place| place.name));
+        let road = match street {
+            Some(_) => None,
+            None => self.near(Layer::Roads, radius, |_| Ok(true))?,
+        };
+        let nearest = Nearest {
+            address: address.map(|near| {
+                let number = tag(&near.tags, "addr:housenumber");
+                near.near_address(number.map(str::to_owned))
+            }),
+            street: street.and_then(|near| {
+                Some(NearStreet {
+                    kind: near.found.item.kind,
+                    id: near.found.item.id,
+                    distance_m: near.distance_m(),
+                    name: self.options.name(&near.tags)?,
+                })
+            }),
+            road: road.and_then(|near| {
+                Some(NearRoad {
+                    kind: near.found.item.kind,
+                    id: near.found.item.id,
+                    distance_m: near.distance_m(),
+                    highway: tag(&near.tags, "highway")?,
+                    reference: tag(&near.tags, "ref"),
+                })
+            }),
+            interpolation: match interpolation {
+                Some(near) => Some(near.near_address(self.number_at(&near)?)),
+                None => None,
+            },
+            place: nearest_place,
+        };
+        let named = areas.iter().filter_map(|area| self.named(area));
+        Ok(Answer {
+            query: place,
+            label: label(&composed, &nearest),
+            address: composed,
+            nearest,
+            areas: named.collect(),
+        })
+    }
+
+    /// The object of a layer that is nearest, among those that `accepts` accepts.
+    fn near(
+        &self,
+        layer: Layer,
+        radius: f64,
+        accepts: impl Fn(&LeafItem<'i>) -> Result<bool, FormatError>,
+    ) -> Result<Option<Near<'i>>> {
+        let found = self.index.nearest(layer, self.place, radius, accepts)?;
+        let Some(found) = found else {
+            return Ok(None);
+        };
+        let tags = found.item.tags();
+        let tags = tags.map_err(|error| self.index.damaged(&error))?;
+        Ok(Some(Near { found, tags }))
+    }
+
+    /// The house number of an interpolation way beside the place.
+    fn number_at(&self, near: &Near<'i>) -> Result<Option<String>> {
+        let lines = near.found.item.lines();
+        let lines = lines.map_err(|error| self.index.damaged(&error))?;
+        let line = lines.first().map(Vec::as_slice).unwrap_or_default();
+        Ok(interpolated(line, &near.tags, self.place))
+    }
+
+    /// Composes the part of the address that does not come from areas.
+    fn compose(
+        &self,
+        address: Option<&Near<'i>>,
+        street: Option<&Near<'i>>,
+        interpolation: Option<&Near<'i>>,
+    ) -> Result<Address<'i>> {
+        let radius = self.index.manifest().search_radius;
+        let is_near = |near: &&Near<'i>| near.distance_m() <= radius;
+        // A number belongs to its street: a nearer street with another name contradicts it.
+        let is_of = |name: &str| {
+            let mut tags = street.iter().flat_map(|street| &street.tags);
+            tags.any(|(key, value)| key.contains("name") && *value == name)
+        };
+        let contradicts = |near: &Near<'i>| {
+            street.is_some_and(|street| {
+                let is_other = near.street().is_some_and(|name| !is_of(name));
+                street.found.squared < near.found.squared && is_other
+            })
+        };
+        let mut inner = None;
+        if let Some(near) = address.filter(is_near) {
+            if near.found.squared == 0.0 && near.found.item.shape == Shape::Area {
+                inner = self.node_in(&near.found.item)?;
+            } else if contradicts(near) {
+                inner = self.near(Layer::Addresses, radius, |item| {
+                    Ok(item.tag("addr:street")?.is_some_and(is_of))
+                })?;
+            }
+        }
+        let chosen = inner.as_ref();
+        let chosen = chosen.or(address.filter(is_near).filter(|near| !contradicts(near)));
+        let between = interpolation.filter(is_near).filter(|near| {
+            let is_nearer = chosen.is_none_or(|chosen| near.found.squared < chosen.found.squared);
+            is_nearer && !contradicts(near)
+        });
+        let (number, tags) = match (between, chosen) {
+            (Some(near), _) => (self.number_at(near)?, near.tags.as_slice()),
+            (None, Some(near)) => {
+                let number = tag(&near.tags, "addr:housenumber");
+                (number.map(str::to_owned), near.tags.as_slice())
+            }
+            (None, None) => (None, [].as_slice()),
+        };
+        let place = tag(tags, "addr:place");
+        let from_street = match place {
+            Some(_) => None,
+            None => street.and_then(|street| self.options.name(&street.tags)),
+        };
+        Ok(Address {
+            house_number: number,
+            street: tag(tags, "addr:street").or(from_street),
+            place,
+            postcode: tag(tags, "addr:postcode"),
+            suburb: tag(tags, "addr:suburb"),
+            city: tag(tags, "addr:city"),
+            state: tag(tags, "addr:state").or(tag(tags, "addr:province")),
+            country_code: tag(tags, "addr:country").filter(|code| code.len() == 2),
+            ..Address::default()
+        })
+    }
+
+    /// The nearest node with an address inside of an area.
+    fn node_in(&self, area: &LeafItem<'i>) -> Result<Option<Near<'i>>> {
+        let lines = area.lines().map_err(|error| self.index.damaged(&error))?;
+        let metric = super::metric::Metric::around(self.place);
+        let corners = lines.iter().flatten().map(|point| {
+            let [x, y] = metric.project(*point);
+            x.hypot(y)
+        });
+        let radius = corners.fold(0.0, f64::max);
+        self.near(Layer::Addresses, radius, |item| {
+            let point = item.lines()?.first().and_then(|line| line.first().copied());
+            Ok(item.kind == ObjectKind::Node
+                && match point {
+                    Some(point) => area.holds(point)?,
+                    None => false,
+                })
+        })
+    }
+
+    /// The areas that contain the place: the lowest level first.
+    fn areas(&self) -> Result<Vec<Area<'i>>> {
+        let mut areas = self.index.areas_at(self.place)?;
+        areas.sort_by_key(|area| (level(area).unwrap_or(u8::MAX), area.kind, area.id));
+        Ok(areas)
+    }
+
+    fn named(&self, area: &Area<'i>) -> Option<NamedArea<'i>> {
+        let is_administrative = tag(&area.tags, "boundary") == Some("administrative");
+        let name = self
+            .options
+            .name(&area.tags)
+            .filter(|_| is_administrative)?;
+        Some(NamedArea {
+            object_kind: area.kind,
+            id: area.id,
+            admin_level: level(area),
+            name,
+            kind: "administrative",
+        })
+    }
+
+    /// Adds what areas say to an address.
+    fn add_areas(&self, areas: &[Area<'i>], address: &mut Address<'i>) {
+        let at_level = |levels: &[u8]| {
+            let mut levels = levels.iter();
+            levels.find_map(|wanted| {
+                areas.iter().find(|area| {
+                    level(area) == Some(*wanted)
+                        && tag(&area.tags, "boundary") == Some("administrative")
+                })
+            })
+        };
+        let name = |levels: &[u8]| at_level(levels).and_then(|area| self.options.name(&area.tags));
+        let place_of = |kinds: &[&str]| {
+            let found = areas
+                .iter()
+                .rev()
+                .find(|area| tag(&area.tags, "place").is_some_and(|place| kinds.contains(&place)));
+            found.and_then(|area| self.options.name(&area.tags))
+        };
+        let country = at_level(&[2]);
+        address.country = country.and_then(|area| self.options.name(&area.tags));
+        let code = country
+            .and_then(|area| tag(&area.tags, "ISO3166-1").or(tag(&area.tags, "ISO3166-1:alpha2")));
+        address.country_code = code.or(address.country_code);
+        address.state = name(&[4, 3]).or(address.state);
+        address.state_code = at_level(&[4, 3]).and_then(|area| tag(&area.tags, "ISO3166-2"));
+        address.county = name(&[6, 5]);
+        let city = place_of(&["city", "town", "village", "hamlet"]);
+        address.city = address.city.or_else(|| name(&[8, 7])).or(city);
+        let suburb = place_of(&["suburb", "quarter", "neighbourhood"]);
+        address.suburb = address.suburb.or_else(|| name(&[10, 9])).or(suburb);
+        let postal = areas
+            .iter()
+            .rev()
+            .find_map(|area| tag(&area.tags, "postal_code"));
+        address.postcode = address.postcode.or(postal);
+    }
+
+    /// The place whose distance is the smallest part of its reach.
+    fn nearest_place(&self) -> Result<Option<NearPlace<'i>>> {
+        let mut best: Option<(f64, NearPlace<'i>)> = None;
+        for (kind, reach) in PLACES {
+            let near = self.near(Layer::Places, reach, |item| {
+                Ok(item.tag("place")? == Some(kind))
+            })?;
+            if let Some(near) = near
+                && let Some(name) = self.options.name(&near.tags)
+            {
+                let part = near.distance_m() / reach;
+                if best.as_ref().is_none_or(|(other, _)| part < *other) {
+                    let place = NearPlace {
+                        kind: near.found.item.kind,
+                        id: near.found.item.id,
+                        distance_m: near.distance_m(),
+                        place: kind,
+                        name,
+                    };
+                    best = Some((part, place));
+                }
+            }
+        }
+        Ok(best.map(|(_, place)| place))
+    }
+}
+
+fn level(area: &Area<'_>) -> Option<u8> {
+    tag(&area.tags, "admin_level")?.parse().ok()
+}
+
+/// The answer in a line.
+fn label(address: &Address<'_>, nearest: &Nearest<'_>) -> String {
+    let road = nearest.road.as_ref().and_then(|road| road.reference);
+    let street = address.street.or(address.place).or(road);
+    let join = |parts: [Option<&str>; 2]| {
+        let parts: Vec<&str> = parts.into_iter().flatten().collect();
+        parts.join(" ")
+    };
+    let parts = [
+        join([street, address.house_number.as_deref()]),
+        address.suburb.unwrap_or_default().to_owned(),
+        join([address.postcode, address.city]),
+        address.state.unwrap_or_default().to_owned(),
+        address.country.unwrap_or_default().to_owned(),
+    ];
+    let mut label: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    label.dedup();
+    label.join(", ")
+}

@@ -1,0 +1,34 @@
+//! Files that are mapped into memory.
+#![allow(unsafe_code)]
+
+use crate::error::{Error, Result};
+use memmap2::{Advice, Mmap};
+use std::fs::File;
+use std::path::Path;
+
+/// A file that is mapped into memory and only read. Processes that map the same file share its pages.
+#[derive(Debug)]
+pub(crate) struct MappedFile {
+    bytes: Mmap,
+}
+
+impl MappedFile {
+    /// Maps a file. It must be one that nobody changes or cuts in place, such as a file that was given its name when it
+    /// was complete.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let failed = |error| Error::io(path, "cannot open", error);
+        let file = File::open(path).map_err(failed)?;
+        // SAFETY: the file is only read, and its writer never changes it after it has its name. If someone else cuts
+        // it nevertheless, the process ends with a bus error, as every reader of mapped files does.
+        let bytes = unsafe { Mmap::map(&file) };
+        let bytes = bytes.map_err(|error| Error::io(path, "cannot map", error))?;
+        // Queries read few pages in no order. That it cannot be said does not matter.
+        let _ = bytes.advise(Advice::Random);
+        Ok(Self { bytes })
+    }
+
+    /// The bytes of the file.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
