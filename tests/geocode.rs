@@ -87,12 +87,14 @@ fn the_nearest_objects_are_those_of_a_plain_search() {
             let expected = nearest(place, &addresses).map(|(distance, _)| distance);
             match (&answer.nearest.address, expected) {
                 // Relations are not among the things.
-                (Some(found), expected) if found.kind == ObjectKind::Relation => {
-                    assert!(expected.is_none_or(|expected| found.distance_m <= expected + 0.001));
+                (Some(found), expected) if found.object.kind == ObjectKind::Relation => {
+                    assert!(
+                        expected.is_none_or(|expected| found.object.distance_m <= expected + 0.001)
+                    );
                 }
                 (Some(found), Some(expected)) => {
                     assert!(
-                        is_close(found.distance_m, expected),
+                        is_close(found.object.distance_m, expected),
                         "{name} {place:?} {answer:?} {expected}"
                     );
                 }
@@ -105,7 +107,7 @@ fn the_nearest_objects_are_those_of_a_plain_search() {
             match (&answer.nearest.street, expected) {
                 (Some(found), Some(expected)) => {
                     assert!(
-                        is_close(found.distance_m, expected),
+                        is_close(found.object.distance_m, expected),
                         "{name} {place:?} {found:?} {expected}"
                     );
                 }

@@ -7,7 +7,7 @@ use crate::common::{Arg, pbfhogg, run_ok, world};
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn names(dir: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(dir).unwrap();
@@ -271,6 +271,73 @@ fn a_run_that_a_signal_ends_leaves_the_old_output_and_nothing_else() {
         }
     }
     assert!(interrupted > 0);
+}
+
+#[test]
+fn a_signal_leaves_no_part_of_a_directory_or_of_a_text() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = world(dir.path(), "400000");
+    let out = dir.path().join("out");
+    let whole = dir.path().join("whole");
+    std::fs::create_dir(&out).unwrap();
+    let output = out.join("output");
+    let jobs: [&[&str]; 5] = [
+        &["export", "-f", "geojsonseq", "-o"],
+        &["export", "-f", "geoparquet", "-o"],
+        &[
+            "export",
+            "-f",
+            "geoparquet",
+            "--partition",
+            "geometry",
+            "-o",
+        ],
+        &["export", "-f", "parquet", "--raw", "-o"],
+        &["build-geocode-index", "--output-dir"],
+    ];
+    let run = |job: &[&str], output: &Path| {
+        let mut command = pbfhogg();
+        command.args(job).arg(output).arg("-q").arg(&input);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    for job in jobs {
+        let start = Instant::now();
+        assert!(run(job, &whole).status().unwrap().success(), "{job:?}");
+        let takes = start.elapsed();
+        let expected = tree(&whole);
+        remove(&whole);
+        let mut interrupted = 0;
+        for round in 0..rounds() {
+            let child = run(job, &output).spawn().unwrap();
+            std::thread::sleep(takes * (round as u32 * 37 % 101) / 100);
+            let signal = [Signal::INT, Signal::TERM][round as usize % 2];
+            kill_process(Pid::from_child(&child), signal).unwrap();
+            child.wait_with_output().unwrap();
+            match names(&out).is_empty() {
+                true => interrupted += 1,
+                // The name of an index has the number of the process.
+                false => assert_eq!(tree(&output).len(), expected.len(), "{job:?} {round}"),
+            }
+            remove(&output);
+        }
+        assert!(interrupted > 0, "{job:?}");
+    }
+}
+
+/// The lengths of all files below a path, in the order of their paths.
+fn tree(path: &Path) -> Vec<u64> {
+    let Ok(entries) = std::fs::read_dir(path) else {
+        return vec![std::fs::metadata(path).unwrap().len()];
+    };
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths.iter().flat_map(|path| tree(path)).collect()
+}
+
+fn remove(path: &Path) {
+    let _ = std::fs::remove_file(path);
+    let _ = std::fs::remove_dir_all(path);
 }
 
 #[test]

@@ -4,16 +4,17 @@ mod collect;
 
 use crate::engine::IndexType;
 use crate::engine::filter::BlobDecision;
-use crate::engine::geometry_pass::{GeometryOptions, GeometryPass, Visits};
+use crate::engine::geometry_pass::{GeometryPass, Visits};
 use crate::engine::input;
 use crate::engine::scan::Scan;
+use crate::engine::way_locations::LocateOptions;
 use crate::error::{Error, Result};
 use crate::file::PbfFile;
-use crate::geocode::{Layer, MANIFEST, Manifest, ROW_KEY, VERSION, write_index};
+use crate::geocode::{Layer, MANIFEST, Manifest, ROW_KEY, write_index};
 use crate::index::{IdSet, RowLimits, RowSorter, SortedRows};
-use crate::io::{OpenOutput, OutputTarget, StreamOutput};
+use crate::io::{OpenOutput, OutputDirectory, OutputTarget, StreamOutput};
 use crate::osm::ObjectKind;
-use crate::pbf::{BlobFlags, Element, feature};
+use crate::pbf::Element;
 use crate::runtime::{Context, human_bytes};
 use collect::{Collector, Shared, wanted_areas};
 use serde::Serialize;
@@ -109,10 +110,9 @@ pub struct Summary {
 /// - The chosen method of looking up locations takes more than [`Options::max_memory`].
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let file = input::open(&options.input, ctx)?;
-    let directory = IndexDirectory::open(&options.directory, options.overwrite)?;
+    let mut directory = IndexDirectory::open(&options.directory, options.overwrite)?;
     let collected = collect(&file, options, ctx)?;
-    let output = StreamOutput::new(OpenOutput::open(directory.target())?);
-    let (output, counts) = write_index(&collected.rows, output, ctx)?;
+    let (output, counts) = write_index(&collected.rows, directory.create()?, ctx)?;
     let bytes = output.commit()?;
     let counts = Layer::ALL.iter().zip(counts);
     let counts: BTreeMap<String, u64> = counts
@@ -155,19 +155,14 @@ fn collect(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Collected
         member_node_ids: false,
     };
     let scratch = options.temp_dir.clone();
-    let geometries = GeometryOptions {
-        locations_in_ways: false,
+    let locate = LocateOptions {
         index_type: options.index_type,
-        scratch: scratch.unwrap_or_else(|| options.directory.clone()),
+        temp_dir: scratch.unwrap_or_else(|| options.directory.clone()),
         max_memory: options.max_memory,
+        ranges: None,
     };
-    let sorter = Arc::new(RowSorter::new(LIMITS, ROW_KEY, &geometries.scratch));
-    let pass = GeometryPass::open(file, visits, geometries, ctx)?;
-    if file.header.has(feature::HISTORY) || pass.plan().any(BlobFlags::DELETED) {
-        let cause = "this is a history file, and an index is made of one version of each object; run \
-                     `pbfhogg time-filter` first";
-        return Err(Error::file(&options.input, cause));
-    }
+    let sorter = Arc::new(RowSorter::new(LIMITS, ROW_KEY, &locate.temp_dir));
+    let pass = GeometryPass::open(file, visits, false, locate, ctx)?;
     let wanted = interpolated_nodes(file, &pass, ctx)?;
     let shared = Arc::new(Shared::new(wanted, sorter.clone()));
     let of_threads = shared.clone();
@@ -224,85 +219,57 @@ fn interpolated_nodes(file: &PbfFile, pass: &GeometryPass<'_>, ctx: &Context) ->
     Ok(nodes)
 }
 
-/// The directory of an index that is being written.
+/// The directory of an index that is being written: a manifest, which has the name of the file with the index.
 struct IndexDirectory {
     path: PathBuf,
-    /// The name of the file of the index that is replaced.
-    old: Option<String>,
+    files: OutputDirectory,
     /// The name of the new file.
-    new: String,
-    is_new: bool,
-    is_complete: bool,
+    file: String,
 }
 
 impl IndexDirectory {
     fn open(path: &Path, overwrite: bool) -> Result<Self> {
-        let is_new = !path.exists();
-        if is_new {
-            let created = std::fs::create_dir(path);
-            created.map_err(|error| Error::io(path, "cannot create", error))?;
-        }
-        let manifest = path.join(MANIFEST);
-        if manifest.exists() && !overwrite {
+        if path.join(MANIFEST).exists() && !overwrite {
             let cause = "there is an index already; --overwrite replaces it";
             return Err(Error::file(path, cause));
         }
-        let old = std::fs::read(&manifest).ok();
-        let old = old.and_then(|bytes| serde_json::from_slice::<Manifest>(&bytes).ok());
-        let old = old.map(|manifest| manifest.file);
-        let number = old.as_ref().and_then(|name| {
-            let number = name.strip_prefix("index-")?.strip_suffix(".bin")?;
-            number.parse::<u64>().ok()
-        });
+        // Indexes that are made at the same time have different files.
+        let process = std::process::id();
+        let mut names = (1..).map(|number| format!("index-{process}-{number}.bin"));
+        let file = names.find(|name| !path.join(name).exists());
         Ok(Self {
+            files: OutputDirectory::create_or_extend(path)?,
             path: path.to_owned(),
-            old,
-            new: format!("index-{}.bin", number.unwrap_or_default().wrapping_add(1)),
-            is_new,
-            is_complete: false,
+            file: file.unwrap_or_default(),
         })
     }
 
-    fn target(&self) -> OutputTarget {
-        OutputTarget::File {
-            path: self.path.join(&self.new),
-            overwrite: true,
-        }
+    /// Opens the file of the index.
+    fn create(&mut self) -> Result<StreamOutput> {
+        Ok(StreamOutput::new(self.files.open(&self.file)?))
     }
 
-    /// Makes the new file the index.
-    fn complete(mut self, manifest: &Manifest) -> Result<()> {
+    /// Makes the new file the index, and removes the file of the old one.
+    fn complete(self, manifest: &Manifest) -> Result<()> {
         let manifest = Manifest {
-            version: VERSION,
-            file: self.new.clone(),
+            file: self.file.clone(),
             ..manifest.clone()
         };
-        let mut bytes = serde_json::to_vec_pretty(&manifest)
-            .map_err(|error| Error::Internal(error.to_string()))?;
+        let bytes = serde_json::to_vec_pretty(&manifest);
+        let mut bytes = bytes.map_err(|error| Error::Internal(error.to_string()))?;
         bytes.push(b'\n');
+        let old = Manifest::read(&self.path).map(|old| old.file);
         let mut output = StreamOutput::new(OpenOutput::open(OutputTarget::File {
             path: self.path.join(MANIFEST),
             overwrite: true,
         })?);
         output.write(&bytes)?;
         output.commit()?;
-        self.is_complete = true;
-        if let Some(old) = self.old.take().filter(|old| *old != self.new) {
+        self.files.complete();
+        if let Ok(old) = old {
             // A file that cannot be removed takes space, and does no harm.
             let _ = std::fs::remove_file(self.path.join(old));
         }
         Ok(())
-    }
-}
-
-impl Drop for IndexDirectory {
-    fn drop(&mut self) {
-        if !self.is_complete {
-            // The file has its name only if the manifest could not be written.
-            let _ = std::fs::remove_file(self.path.join(&self.new));
-            if self.is_new {
-                let _ = std::fs::remove_dir(&self.path);
-            }
-        }
     }
 }

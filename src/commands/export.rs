@@ -15,9 +15,10 @@ mod sink;
 mod tables;
 
 use crate::engine::IndexType;
-use crate::engine::geometry_pass::{GeometryOptions, GeometryPass, Visits};
+use crate::engine::geometry_pass::{GeometryPass, Visits};
 use crate::engine::input;
-use crate::error::{Error, Result};
+use crate::engine::way_locations::LocateOptions;
+use crate::error::Result;
 #[cfg(feature = "parquet")]
 use crate::file::{BlobPlan, PlanNeeds};
 use crate::formats::FeatureOptions;
@@ -25,7 +26,6 @@ use crate::formats::FeatureOptions;
 use crate::formats::{GeoParquetOptions, PageCompression};
 use crate::io::OutputTarget;
 use crate::osm::{ObjectExpression, ObjectFilter, ObjectKind};
-use crate::pbf::{BlobFlags, feature};
 use crate::runtime::Context;
 use builder::{Builder, Found, Shared, Totals};
 pub use config::{Config, default_config, read_config};
@@ -203,18 +203,13 @@ pub fn run<'r>(
         member_node_ids: report.is_some(),
     };
     let directory = options.temp_dir.clone();
-    let geometries = GeometryOptions {
-        locations_in_ways: options.locations_in_ways,
+    let locate = LocateOptions {
         index_type: options.index_type,
-        scratch: directory.unwrap_or_else(|| options.target.scratch_directory()),
+        temp_dir: directory.unwrap_or_else(|| options.target.scratch_directory()),
         max_memory: options.max_memory,
+        ranges: None,
     };
-    let pass = GeometryPass::open(&file, visits, geometries, ctx)?;
-    if file.header.has(feature::HISTORY) || pass.plan().any(BlobFlags::DELETED) {
-        let cause = "this is a history file, and features are made of one version of each object; \
-                     run `pbfhogg time-filter` first";
-        return Err(Error::file(&options.input, cause));
-    }
+    let pass = GeometryPass::open(&file, visits, options.locations_in_ways, locate, ctx)?;
     let mut report = report;
     let shared = Arc::new(Shared::new(options, form, filter.clone(), report.is_some()));
     let mut totals = Totals::default();

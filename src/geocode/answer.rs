@@ -3,7 +3,7 @@
 use crate::osm::{Location, ObjectKind};
 use serde::{Serialize, Serializer};
 
-/// What is at a place. Parts that are not there, or not near, are absent.
+/// The objects at a place, and the address that they make. Parts that are not there, or not near, are absent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Answer<'i> {
@@ -80,18 +80,27 @@ pub struct Nearest<'i> {
     pub place: Option<NearPlace<'i>>,
 }
 
-/// An object with a house number.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// An object near a place.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct NearAddress<'i> {
+pub struct NearObject {
     /// The kind of the object.
     #[serde(rename = "type", serialize_with = "kind")]
     pub kind: ObjectKind,
     /// The id of the object.
     pub id: i64,
-    /// The distance in metres; 0 inside of an area.
+    /// The distance in metres; 0 inside of an area with an address.
     #[serde(serialize_with = "metres")]
     pub distance_m: f64,
+}
+
+/// An object with a house number.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct NearAddress<'i> {
+    /// The object.
+    #[serde(flatten)]
+    pub object: NearObject,
     /// The house number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub house_number: Option<String>,
@@ -107,14 +116,9 @@ pub struct NearAddress<'i> {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct NearStreet<'i> {
-    /// The kind of the object.
-    #[serde(rename = "type", serialize_with = "kind")]
-    pub kind: ObjectKind,
-    /// The id of the object.
-    pub id: i64,
-    /// The distance in metres.
-    #[serde(serialize_with = "metres")]
-    pub distance_m: f64,
+    /// The object.
+    #[serde(flatten)]
+    pub object: NearObject,
     /// The name.
     pub name: &'i str,
 }
@@ -123,14 +127,9 @@ pub struct NearStreet<'i> {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct NearRoad<'i> {
-    /// The kind of the object.
-    #[serde(rename = "type", serialize_with = "kind")]
-    pub kind: ObjectKind,
-    /// The id of the object.
-    pub id: i64,
-    /// The distance in metres.
-    #[serde(serialize_with = "metres")]
-    pub distance_m: f64,
+    /// The object.
+    #[serde(flatten)]
+    pub object: NearObject,
     /// The value of `highway`.
     pub highway: &'i str,
     /// The reference, such as `A 5`.
@@ -142,14 +141,9 @@ pub struct NearRoad<'i> {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct NearPlace<'i> {
-    /// The kind of the object.
-    #[serde(rename = "type", serialize_with = "kind")]
-    pub kind: ObjectKind,
-    /// The id of the object.
-    pub id: i64,
-    /// The distance in metres.
-    #[serde(serialize_with = "metres")]
-    pub distance_m: f64,
+    /// The object.
+    #[serde(flatten)]
+    pub object: NearObject,
     /// The value of `place`.
     pub place: &'i str,
     /// The name.

@@ -4,9 +4,9 @@
 //! the edges of the band of the place only, so that a part with half a million corners is as quick as a small one.
 
 use super::container::Container;
-use super::item::{Item, RowItem, is_between, is_on, put_texts, texts};
+use super::item::{Item, RowItem, put_texts, texts};
 use crate::error::{FormatError, Result};
-use crate::geometry::{Extent, Point};
+use crate::geometry::{Edge, Extent, Point};
 use crate::osm::ObjectKind;
 use crate::pbf::wire::{Varints, put_sint, put_varint};
 
@@ -171,11 +171,14 @@ impl<'c> Areas<'c> {
                 lat_e7: at(at_byte),
                 lon_e7: at(at_byte + 4),
             };
-            let (from, to) = (point(0), point(8));
-            if is_on(from, to, place) {
+            let edge = Edge {
+                from: point(0),
+                to: point(8),
+            };
+            if edge.holds(place) {
                 return Ok(Some(record));
             }
-            is_inside ^= is_between(from, to, place);
+            is_inside ^= edge.crosses_ray_east_of(place);
         }
         Ok(is_inside.then_some(record))
     }
@@ -201,9 +204,8 @@ impl<'c> Areas<'c> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geocode::container::ContainerWriter;
+    use crate::geocode::container::container_of;
     use crate::geocode::item::Shape;
-    use crate::io::{OpenOutput, OutputTarget, StreamOutput};
 
     #[test]
     fn a_part_holds_the_places_that_its_rings_enclose() {
@@ -242,17 +244,11 @@ mod tests {
             let area = encode_area(&RowItem::parse(&row).unwrap());
             assert_eq!(area.parts.len(), 3);
             let path = directory.path().join(corners.to_string());
-            let target = OutputTarget::File {
-                path: path.clone(),
-                overwrite: false,
-            };
-            let output = StreamOutput::new(OpenOutput::open(target).unwrap());
-            let mut writer = ContainerWriter::create(output).unwrap();
-            writer.begin_section().unwrap();
-            writer.write(&[0; 3]).unwrap();
-            writer.write(&area.bytes).unwrap();
-            writer.finish().unwrap().commit().unwrap();
-            let container = Container::open(&path, 1).unwrap();
+            let container = container_of(&path, 1, |writer| {
+                writer.begin_section().unwrap();
+                writer.write(&[0; 3]).unwrap();
+                writer.write(&area.bytes).unwrap();
+            });
             let areas = Areas {
                 container: &container,
                 section: 0,
@@ -264,10 +260,13 @@ mod tests {
                         lon_e7: next(510) - 5,
                     };
                     let ring = &lines[part * 2];
-                    let edges = || ring.iter().zip(ring.iter().skip(1));
-                    let crossed = edges().filter(|(from, to)| is_between(**from, **to, place));
-                    let is_inside = crossed.count() % 2 == 1
-                        || edges().any(|(from, to)| is_on(*from, *to, place));
+                    let edges = || {
+                        let pairs = ring.iter().copied().zip(ring.iter().copied().skip(1));
+                        pairs.map(|(from, to)| Edge { from, to })
+                    };
+                    let crossed = edges().filter(|edge| edge.crosses_ray_east_of(place));
+                    let is_inside =
+                        crossed.count() % 2 == 1 || edges().any(|edge| edge.holds(place));
                     assert!(!is_inside || extent.holds(place));
                     let found = areas.record_of(3 + *start, place).unwrap();
                     assert_eq!(found, is_inside.then_some(3), "{place:?} of {ring:?}");

@@ -248,26 +248,39 @@ impl Container {
     }
 }
 
+/// Makes a container of what `write` writes, and opens it.
+#[cfg(test)]
+pub(super) fn container_of(
+    path: &Path,
+    sections: usize,
+    write: impl FnOnce(&mut ContainerWriter),
+) -> Container {
+    let target = crate::io::OutputTarget::File {
+        path: path.to_owned(),
+        overwrite: true,
+    };
+    let output = crate::io::OpenOutput::open(target).expect("a new file");
+    let mut writer = ContainerWriter::create(StreamOutput::new(output)).expect("a new container");
+    write(&mut writer);
+    let output = writer.finish().expect("a finished container");
+    output.commit().expect("a complete file");
+    Container::open(path, sections).expect("a good container")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::io::{OpenOutput, OutputTarget};
 
-    fn written(path: &Path, sections: &[Vec<u8>]) {
-        let target = OutputTarget::File {
-            path: path.to_owned(),
-            overwrite: false,
-        };
-        let output = StreamOutput::new(OpenOutput::open(target).unwrap());
-        let mut writer = ContainerWriter::create(output).unwrap();
-        for section in sections {
-            writer.begin_section().unwrap();
-            for part in section.chunks(1000) {
-                writer.write(part).unwrap();
+    fn written(path: &Path, sections: &[Vec<u8>]) -> Container {
+        container_of(path, sections.len(), |writer| {
+            for section in sections {
+                writer.begin_section().unwrap();
+                for part in section.chunks(1000) {
+                    writer.write(part).unwrap();
+                }
+                assert_eq!(writer.section_len(), section.len() as u64);
             }
-            assert_eq!(writer.section_len(), section.len() as u64);
-        }
-        writer.finish().unwrap().commit().unwrap();
+        })
     }
 
     fn all(container: &Container, sections: usize) -> Result<Vec<Vec<u8>>> {
@@ -286,8 +299,7 @@ mod tests {
         let sections: Vec<Vec<u8>> = [0, 1, 16 << 10, 50_000, 7]
             .map(|len| (0..len).map(|at| (at * 31 % 251) as u8).collect())
             .to_vec();
-        written(&path, &sections);
-        let container = Container::open(&path, 5).unwrap();
+        let container = written(&path, &sections);
         assert_eq!(all(&container, 5).unwrap(), sections);
         assert_eq!(
             container.bytes(3, 40_000, 3).unwrap(),

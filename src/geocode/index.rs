@@ -42,6 +42,23 @@ pub struct Manifest {
 }
 
 impl Manifest {
+    /// Reads the manifest in a directory.
+    pub(crate) fn read(directory: &Path) -> Result<Self> {
+        let path = directory.join(MANIFEST);
+        let bytes = std::fs::read(&path);
+        let bytes = bytes.map_err(|error| Error::io(&path, "cannot open", error))?;
+        let manifest = serde_json::from_slice(&bytes).ok();
+        let is_known = |manifest: &Self| {
+            let is_name = Path::new(&manifest.file).components().count() == 1;
+            manifest.version == VERSION && is_name && manifest.file.starts_with("index-")
+        };
+        manifest.filter(is_known).ok_or_else(|| {
+            let cause = "this is not the manifest of an index of this version; build the index with \
+                         `pbfhogg build-geocode-index`";
+            Error::file(&path, cause)
+        })
+    }
+
     /// A manifest of this version. The radii are the search radius and the coarse search radius.
     pub(crate) fn new(
         bytes: u64,
@@ -101,19 +118,7 @@ impl GeocodeIndex {
     ///
     /// The directory has no index of this version, or its files are damaged.
     pub fn open(directory: &Path) -> Result<Self> {
-        let path = directory.join(MANIFEST);
-        let bytes = std::fs::read(&path);
-        let bytes = bytes.map_err(|error| Error::io(&path, "cannot open", error))?;
-        let damaged = || {
-            let cause = "this is not the manifest of an index of this version; build the index with \
-                         `pbfhogg build-geocode-index`";
-            Error::file(&path, cause)
-        };
-        let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|_| damaged())?;
-        let is_name = Path::new(&manifest.file).components().count() == 1;
-        if manifest.version != VERSION || !is_name {
-            return Err(damaged());
-        }
+        let manifest = Manifest::read(directory)?;
         let container = Container::open(&directory.join(&manifest.file), SECTION_COUNT)?;
         let [first, rest @ ..] = Layer::ALL;
         let open = |layer: Layer| Tree::open(&container, layer.tree());
@@ -210,13 +215,9 @@ impl GeocodeIndex {
         tree.meeting(&self.container, &extent, &mut |leaf| {
             let bytes = tree.leaf(&self.container, leaf)?;
             for part in bytes.chunks_exact(PART_PLACE_LEN) {
-                let (corners, start) = part.split_at(PART_PLACE_LEN - 8);
-                let mut edges = [0; 4];
-                for (edge, bytes) in edges.iter_mut().zip(corners.chunks_exact(4)) {
-                    *edge = bytes.try_into().map_or(0, i32::from_le_bytes);
-                }
+                let (corners, start) = part.split_at(Extent::LEN);
                 let start = start.try_into().map_or(0, u64::from_le_bytes);
-                if Extent::from_edges(edges).holds(place)
+                if Extent::from_bytes(corners).holds(place)
                     && let Some(record) = areas.record_of(start, place)?
                     && !records.contains(&record)
                 {

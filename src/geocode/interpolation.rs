@@ -1,6 +1,6 @@
 //! House numbers along a way.
 
-use super::item::NUMBERS;
+use super::item::{NUMBERS, tag};
 use super::metric::{Metric, along, segment_distance};
 use crate::geometry::Point;
 
@@ -37,10 +37,6 @@ impl HouseNumber {
 /// numbers is in proportion to the length of the way. `None` if the way has no two numbers around that point, or if
 /// they do not fit its rule.
 pub(super) fn interpolated(line: &[Point], tags: &[(&str, &str)], place: Point) -> Option<String> {
-    let tag = |wanted: &str| {
-        let found = tags.iter().find(|(key, _)| *key == wanted);
-        found.map(|(_, value)| *value)
-    };
     let metric = Metric::around(place);
     let corners: Vec<[f64; 2]> = line.iter().map(|point| metric.project(*point)).collect();
     let (mut lengths, mut length, mut best) = (vec![0.0], 0.0, (f64::INFINITY, 0.0));
@@ -54,7 +50,7 @@ pub(super) fn interpolated(line: &[Point], tags: &[(&str, &str)], place: Point) 
         length += segment;
         lengths.push(length);
     }
-    let anchors = tag(NUMBERS)?.split(',').filter_map(|anchor| {
+    let anchors = tag(tags, NUMBERS)?.split(',').filter_map(|anchor| {
         let (node, number) = anchor.split_once(':')?;
         Some(Anchor {
             at: *lengths.get(node.parse::<usize>().ok()?)?,
@@ -71,7 +67,12 @@ pub(super) fn interpolated(line: &[Point], tags: &[(&str, &str)], place: Point) 
         true => (best.1 - from.at) / (to.at - from.at),
         false => 0.0,
     };
-    between(from.number, to.number, tag("addr:interpolation")?, part)
+    between(
+        from.number,
+        to.number,
+        tag(tags, "addr:interpolation")?,
+        part,
+    )
 }
 
 /// The number at a part of the way between two numbers.

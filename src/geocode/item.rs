@@ -5,9 +5,9 @@
 
 use super::metric::{Metric, segment_distance};
 use crate::error::FormatError;
-use crate::geometry::{Extent, Point};
+use crate::geometry::{Edge, Extent, Point};
 use crate::osm::ObjectKind;
-use crate::pbf::wire::{Varints, put_sint, put_varint};
+use crate::pbf::wire::{Varints, put_sint, put_text, put_varint, take_text};
 use std::collections::HashMap;
 
 /// Keys that are not in dictionaries. Their order is part of the format.
@@ -79,9 +79,10 @@ pub(crate) struct Item<'a> {
     pub tags: &'a [(&'a str, &'a str)],
 }
 
-fn put_text(out: &mut Vec<u8>, text: &str) {
-    put_varint(out, text.len() as u64);
-    out.extend_from_slice(text.as_bytes());
+/// The value of a tag.
+pub(crate) fn tag<'a>(tags: &[(&'a str, &'a str)], key: &str) -> Option<&'a str> {
+    let found = tags.iter().find(|(other, _)| *other == key);
+    found.map(|(_, value)| *value)
 }
 
 /// Appends tags with their strings.
@@ -94,10 +95,7 @@ pub(crate) fn put_texts(out: &mut Vec<u8>, tags: &[(&str, &str)]) {
 }
 
 fn text<'b>(bytes: &mut &'b [u8]) -> Result<&'b str, FormatError> {
-    let mut values = Varints::new(bytes);
-    let len = values.read()?;
-    *bytes = values.rest();
-    std::str::from_utf8(take(bytes, len)?).map_err(|_| BROKEN)
+    std::str::from_utf8(take_text(bytes)?).map_err(|_| BROKEN)
 }
 
 /// Reads the tags that [`put_texts`] has written.
@@ -295,10 +293,7 @@ impl<'c> Leaf<'c> {
         if self.items.is_empty() {
             return Ok(None);
         }
-        let mut values = Varints::new(self.items);
-        let len = values.read()?;
-        self.items = values.rest();
-        let item = take(&mut self.items, len)?;
+        let item = take_text(&mut self.items)?;
         let mut values = Varints::new(item);
         let (kind, shape, id) = head(&mut values)?;
         Ok(Some(LeafItem {
@@ -318,10 +313,7 @@ impl<'c> Leaf<'c> {
         }
         let mut rest = self.dictionary;
         for _ in KEYS.len()..number {
-            let mut values = Varints::new(rest);
-            let len = values.read()?;
-            rest = values.rest();
-            take(&mut rest, len)?;
+            take_text(&mut rest)?;
         }
         text(&mut rest)
     }
@@ -355,7 +347,11 @@ impl<'c> LeafItem<'c> {
             let distance = match is_first {
                 true => next[0] * next[0] + next[1] * next[1],
                 false => {
-                    is_inside ^= is_between(last.0, point, place);
+                    let edge = Edge {
+                        from: last.0,
+                        to: point,
+                    };
+                    is_inside ^= edge.crosses_ray_east_of(place);
                     segment_distance(last.1, next)
                 }
             };
@@ -373,8 +369,12 @@ impl<'c> LeafItem<'c> {
         let (mut last, mut is_inside, mut is_on_edge) = (ORIGIN, false, false);
         self.for_each_point(|point, is_first| {
             if !is_first {
-                is_inside ^= is_between(last, point, place);
-                is_on_edge |= is_on(last, point, place);
+                let edge = Edge {
+                    from: last,
+                    to: point,
+                };
+                is_inside ^= edge.crosses_ray_east_of(place);
+                is_on_edge |= edge.holds(place);
             }
             last = point;
         })?;
@@ -413,29 +413,6 @@ impl<'c> LeafItem<'c> {
         }
         Ok(None)
     }
-}
-
-/// Whether a line from a place to the east crosses an edge. Each edge has its northern end and not its southern one.
-#[inline]
-pub(crate) fn is_between(from: Point, to: Point, place: Point) -> bool {
-    if (from.lat_e7 > place.lat_e7) == (to.lat_e7 > place.lat_e7) {
-        return false;
-    }
-    let [from_lat, from_lon] = [from.lat_e7, from.lon_e7].map(i64::from);
-    let [to_lat, to_lon] = [to.lat_e7, to.lon_e7].map(i64::from);
-    // Products of differences on the earth are below 2^63.
-    let across = (to_lon - from_lon).wrapping_mul(i64::from(place.lat_e7) - from_lat);
-    let at_place = (i64::from(place.lon_e7) - from_lon).wrapping_mul(to_lat - from_lat);
-    match to_lat > from_lat {
-        true => at_place < across,
-        false => at_place > across,
-    }
-}
-
-/// Whether a place lies on an edge.
-pub(crate) fn is_on(from: Point, to: Point, place: Point) -> bool {
-    let edge = crate::geometry::Edge { from, to };
-    edge.holds(place)
 }
 
 #[cfg(test)]

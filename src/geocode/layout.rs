@@ -59,9 +59,9 @@ pub(crate) const AREA_SECTION: usize = Layer::Areas as usize * SECTIONS;
 pub(crate) const SECTION_COUNT: usize = AREA_SECTION + 1 + SECTIONS;
 
 /// The number of bits of a position on the curve.
-const CURVE_BITS: u32 = 56;
-/// The keys of rows: a position on the curve, below the number of a layer. Rows are counted by squares of 0.0055
-/// degrees.
+pub(crate) const CURVE_BITS: u32 = 56;
+/// The keys of rows: a position on the curve, below the number of a layer. Rows are counted by cells of 0.022
+/// by 0.011 degrees.
 pub(crate) const KEY: KeyBits = KeyBits {
     uncounted: 24,
     below_group: CURVE_BITS,
@@ -75,21 +75,7 @@ pub(crate) fn layer_of(key: u64) -> Option<Layer> {
 
 /// The key of an item of a layer with a box.
 pub(crate) fn key_of(layer: Layer, extent: &Extent) -> u64 {
-    (layer as u64) << CURVE_BITS | position(extent)
-}
-
-/// The position of the middle of a box on a Hilbert curve over the whole world.
-pub(crate) fn position(extent: &Extent) -> u64 {
-    let Extent { low, high } = extent;
-    let middle = |low: i32, high: i32| (i64::from(low) + i64::from(high)).div_euclid(2);
-    // Squares of 2^-28 of a circle. Longitudes beyond 180 degrees go round.
-    let scaled = |value_e7: i64| {
-        let from_west = (value_e7 + 1_800_000_000).rem_euclid(3_600_000_000) as u64;
-        ((from_west << (CURVE_BITS / 2)) / 3_600_000_000) as u32
-    };
-    let lon = scaled(middle(low.lon_e7, high.lon_e7));
-    let lat = scaled(middle(low.lat_e7, high.lat_e7));
-    fast_hilbert::xy2h(lon, lat, (CURVE_BITS / 2) as u8)
+    (layer as u64) << CURVE_BITS | extent.curve_position(CURVE_BITS)
 }
 
 /// A line cut where a segment goes round the back of the earth: the part behind is moved by a circle, so that the

@@ -17,11 +17,11 @@ mod tree;
 mod write;
 
 pub use answer::{
-    Address, Answer, NamedArea, NearAddress, NearPlace, NearRoad, NearStreet, Nearest,
+    Address, Answer, NamedArea, NearAddress, NearObject, NearPlace, NearRoad, NearStreet, Nearest,
 };
+pub(crate) use index::MANIFEST;
 pub use index::{GeocodeIndex, Manifest};
-pub(crate) use index::{MANIFEST, VERSION};
-pub(crate) use item::{Item, NUMBERS, Shape};
+pub(crate) use item::{Item, NUMBERS, Shape, tag};
 pub(crate) use layout::{KEY as ROW_KEY, Layer, key_of, unwrapped};
 pub use query::QueryOptions;
 pub(crate) use write::write_index;

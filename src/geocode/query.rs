@@ -1,12 +1,12 @@
 //! Reverse geocoding: composing the answer about a place.
 
 use super::answer::{
-    Address, Answer, NamedArea, NearAddress, NearPlace, NearRoad, NearStreet, Nearest,
+    Address, Answer, NamedArea, NearAddress, NearObject, NearPlace, NearRoad, NearStreet, Nearest,
 };
 use super::area::Area;
 use super::index::{Found, GeocodeIndex};
 use super::interpolation::interpolated;
-use super::item::{LeafItem, Shape};
+use super::item::{LeafItem, Shape, tag};
 use super::layout::Layer;
 use crate::error::{FormatError, Result};
 use crate::geometry::Point;
@@ -31,11 +31,6 @@ pub struct QueryOptions {
 
 /// The tags of an object.
 type TagList<'i> = Vec<(&'i str, &'i str)>;
-
-fn tag<'i>(tags: &[(&'i str, &'i str)], wanted: &str) -> Option<&'i str> {
-    let found = tags.iter().find(|(key, _)| *key == wanted);
-    found.map(|(_, value)| *value)
-}
 
 impl QueryOptions {
     /// The name of an object in the best language that it has.
@@ -63,15 +58,21 @@ impl<'i> Near<'i> {
         self.found.distance_m()
     }
 
+    fn object(&self) -> NearObject {
+        NearObject {
+            kind: self.found.item.kind,
+            id: self.found.item.id,
+            distance_m: self.distance_m(),
+        }
+    }
+
     fn street(&self) -> Option<&'i str> {
         tag(&self.tags, "addr:street")
     }
 
     fn near_address(&self, house_number: Option<String>) -> NearAddress<'i> {
         NearAddress {
-            kind: self.found.item.kind,
-            id: self.found.item.id,
-            distance_m: self.distance_m(),
+            object: self.object(),
             house_number,
             street: self.street(),
             place: tag(&self.tags, "addr:place"),
@@ -132,17 +133,13 @@ impl<'i> Query<'i, '_> {
             }),
             street: street.and_then(|near| {
                 Some(NearStreet {
-                    kind: near.found.item.kind,
-                    id: near.found.item.id,
-                    distance_m: near.distance_m(),
+                    object: near.object(),
                     name: self.options.name(&near.tags)?,
                 })
             }),
             road: road.and_then(|near| {
                 Some(NearRoad {
-                    kind: near.found.item.kind,
-                    id: near.found.item.id,
-                    distance_m: near.distance_m(),
+                    object: near.object(),
                     highway: tag(&near.tags, "highway")?,
                     reference: tag(&near.tags, "ref"),
                 })
@@ -341,9 +338,7 @@ impl<'i> Query<'i, '_> {
                 let part = near.distance_m() / reach;
                 if best.as_ref().is_none_or(|(other, _)| part < *other) {
                     let place = NearPlace {
-                        kind: near.found.item.kind,
-                        id: near.found.item.id,
-                        distance_m: near.distance_m(),
+                        object: near.object(),
                         place: kind,
                         name,
                     };

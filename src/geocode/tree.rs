@@ -12,7 +12,7 @@ use crate::geometry::Extent;
 /// The maximum number of children of a node.
 const FANOUT: usize = 16;
 /// The number of bytes of a box.
-const BOX_LEN: u64 = 16;
+const BOX_LEN: u64 = Extent::LEN as u64;
 /// The number of sections of a tree.
 pub(crate) const SECTIONS: usize = 3;
 
@@ -57,9 +57,7 @@ impl TreeBuilder {
         loop {
             bytes.clear();
             for extent in &level {
-                for edge in extent.edges() {
-                    bytes.extend_from_slice(&edge.to_le_bytes());
-                }
+                bytes.extend_from_slice(&extent.to_bytes());
             }
             writer.write(&bytes)?;
             if level.len() <= FANOUT {
@@ -140,12 +138,7 @@ impl Tree {
         let bytes =
             container.bytes(self.section + 2, (start + first) * BOX_LEN, count * BOX_LEN)?;
         for (number, bytes) in (first..).zip(bytes.chunks_exact(BOX_LEN as usize)) {
-            let mut edges = [0; 4];
-            for (edge, bytes) in edges.iter_mut().zip(bytes.chunks_exact(4)) {
-                *edge = bytes.try_into().map_or(0, i32::from_le_bytes);
-            }
-            let extent = Extent::from_edges(edges);
-            visit((level, number), &extent);
+            visit((level, number), &Extent::from_bytes(bytes));
         }
         Ok(())
     }
@@ -239,8 +232,8 @@ impl Tree {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::geocode::container::container_of;
     use crate::geometry::Point;
-    use crate::io::{OpenOutput, OutputTarget, StreamOutput};
 
     fn point(lat_e7: i32, lon_e7: i32) -> Point {
         Point { lat_e7, lon_e7 }
@@ -258,25 +251,19 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         for leaves in [0, 1, 16, 17, 256, 257, 5000] {
             let path = directory.path().join(leaves.to_string());
-            let output = OpenOutput::open(OutputTarget::File {
-                path: path.clone(),
-                overwrite: false,
-            })
-            .unwrap();
-            let mut writer = ContainerWriter::create(StreamOutput::new(output)).unwrap();
-            let mut tree = TreeBuilder::begin(&mut writer).unwrap();
             let mut extents = Vec::new();
-            for leaf in 0..leaves {
-                let low = point(next(1_000_000), next(1_000_000));
-                let high = point(low.lat_e7 + next(10_000), low.lon_e7 + next(10_000));
-                extents.push(Extent { low, high });
-                let bytes = format!("leaf {leaf}");
-                tree.add(bytes.as_bytes(), Extent { low, high }, &mut writer)
-                    .unwrap();
-            }
-            tree.finish(&mut writer).unwrap();
-            writer.finish().unwrap().commit().unwrap();
-            let container = Container::open(&path, SECTIONS).unwrap();
+            let container = container_of(&path, SECTIONS, |writer| {
+                let mut tree = TreeBuilder::begin(writer).unwrap();
+                for leaf in 0..leaves {
+                    let low = point(next(1_000_000), next(1_000_000));
+                    let high = point(low.lat_e7 + next(10_000), low.lon_e7 + next(10_000));
+                    extents.push(Extent { low, high });
+                    let bytes = format!("leaf {leaf}");
+                    tree.add(bytes.as_bytes(), Extent { low, high }, writer)
+                        .unwrap();
+                }
+                tree.finish(writer).unwrap();
+            });
             let tree = Tree::open(&container, 0).unwrap();
             for _ in 0..100 {
                 let place = point(next(1_000_000), next(1_000_000));

@@ -3,36 +3,18 @@
 use super::area::{EncodedArea, encode_area};
 use super::container::ContainerWriter;
 use super::item::{RowItem, encode_leaf};
-use super::layout::{Layer, layer_of, position};
+use super::layout::{CURVE_BITS, Layer, layer_of};
 use super::tree::TreeBuilder;
 use crate::error::{Error, FormatError, Result};
 use crate::geometry::Extent;
 use crate::index::{SharedRows, SortedRows};
 use crate::io::StreamOutput;
-use crate::runtime::{Context, Pass, WorkItem};
-use std::ops::Range;
+use crate::runtime::{Context, Pass};
 
 /// The number of items of a leaf.
 const LEAF_ITEMS: usize = 16;
 /// The approximate number of rows that are encoded together.
 const ROWS: u64 = 4096;
-
-/// Rows with a range of keys.
-struct KeyRange {
-    keys: Range<u64>,
-    rows: u64,
-}
-
-impl WorkItem for KeyRange {
-    fn input_bytes(&self) -> u64 {
-        self.rows
-    }
-
-    /// The budget is a number of ranges.
-    fn held_bytes(&self) -> u64 {
-        1
-    }
-}
 
 /// Encoded rows.
 enum Encoded {
@@ -46,16 +28,14 @@ pub(crate) fn write_index(
     output: StreamOutput,
     ctx: &Context,
 ) -> Result<(StreamOutput, [u64; Layer::ALL.len()])> {
-    let ranges = sorted.ranges(ROWS).into_iter();
-    let items = ranges.map(|(keys, rows)| KeyRange { keys, rows }).collect();
     let mut writer = IndexWriter::begin(output)?;
     let mut counts = [0; Layer::ALL.len()];
     Pass::new("write", ctx)
         .with_budget(ctx.jobs as u64 * 2)
         .run(
-            items,
+            sorted.ranges(ROWS),
             || (),
-            |(), range: KeyRange| {
+            |(), range| {
                 let rows = sorted.read(&range.keys)?;
                 let layer = layer_of(range.keys.start);
                 let layer = layer.ok_or_else(|| Error::Internal("a key without layer".into()))?;
@@ -134,7 +114,7 @@ impl IndexWriter {
     fn finish(mut self) -> Result<StreamOutput> {
         self.go_to(Layer::Areas)?;
         self.parts
-            .sort_unstable_by_key(|(extent, start)| (position(extent), *start));
+            .sort_unstable_by_key(|(extent, start)| (extent.curve_position(CURVE_BITS), *start));
         let mut tree = TreeBuilder::begin(&mut self.container)?;
         for parts in self.parts.chunks(LEAF_ITEMS) {
             let (mut leaf, mut all): (Vec<u8>, Option<Extent>) = (Vec::new(), None);
@@ -152,11 +132,9 @@ impl IndexWriter {
 }
 
 /// The number of bytes of the place of a part in a leaf: its box, and its start.
-pub(crate) const PART_PLACE_LEN: usize = 24;
+pub(crate) const PART_PLACE_LEN: usize = Extent::LEN + 8;
 
 fn put_part_place(out: &mut Vec<u8>, extent: &Extent, start: u64) {
-    for edge in extent.edges() {
-        out.extend_from_slice(&edge.to_le_bytes());
-    }
+    out.extend_from_slice(&extent.to_bytes());
     out.extend_from_slice(&start.to_le_bytes());
 }

@@ -154,6 +154,14 @@ impl Edge {
         (HalfUnitPoint::of(self.from).y <= y) != (HalfUnitPoint::of(self.to).y <= y)
     }
 
+    /// Whether a ray from a point to the east crosses the edge. A ray through a corner of a ring crosses one of the two
+    /// edges if the ring passes there from one side to the other.
+    #[inline]
+    pub fn crosses_ray_east_of(&self, point: Point) -> bool {
+        let point = HalfUnitPoint::of(point);
+        self.is_crossed_at(point.y) && self.is_east_of_point(point)
+    }
+
     /// Whether a point lies west of the edge. The edge must cross the level of the point
     /// ([`Edge::is_crossed_at`]).
     #[inline]

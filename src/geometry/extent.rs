@@ -2,6 +2,9 @@
 
 use super::Point;
 
+/// The largest longitude in 1e-7 degree.
+const MAX_LON_E7: i64 = 1_800_000_000;
+
 /// A box of locations. Its longitudes may lie beyond 180 degrees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
@@ -12,6 +15,9 @@ pub struct Extent {
 }
 
 impl Extent {
+    /// The number of bytes of a box.
+    pub const LEN: usize = 16;
+
     /// The smallest box around points; `None` without points.
     pub fn of<'p>(points: impl IntoIterator<Item = &'p Point>) -> Option<Self> {
         let mut points = points.into_iter();
@@ -46,6 +52,46 @@ impl Extent {
     pub const fn edges(&self) -> [i32; 4] {
         let Self { low, high } = self;
         [low.lat_e7, low.lon_e7, high.lat_e7, high.lon_e7]
+    }
+
+    /// The edges as bytes, little-endian.
+    pub fn to_bytes(&self) -> [u8; Self::LEN] {
+        let mut bytes = [0; Self::LEN];
+        for (bytes, edge) in bytes.chunks_exact_mut(4).zip(self.edges()) {
+            bytes.copy_from_slice(&edge.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// The box whose edges [`to_bytes`](Self::to_bytes) has written. Bytes that are missing count as 0.
+    #[inline]
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        let mut edges = [0; 4];
+        for (edge, bytes) in edges.iter_mut().zip(bytes.chunks_exact(4)) {
+            *edge = bytes.try_into().map_or(0, i32::from_le_bytes);
+        }
+        Self::from_edges(edges)
+    }
+
+    /// The position of the middle of the box on a Hilbert curve over the whole world, as a number of `bits` bits, an
+    /// even number up to 64. Longitudes beyond 180 degrees go round.
+    pub fn curve_position(&self, bits: u32) -> u64 {
+        let [south, west, north, east] = self.edges().map(i64::from);
+        let scaled = |low: i64, high: i64, max: i64| {
+            let middle = (low + high).div_euclid(2);
+            let middle = match middle {
+                _ if middle > max => middle - 2 * max,
+                _ if middle < -max => middle + 2 * max,
+                _ => middle,
+            };
+            let from_zero = (middle + max).clamp(0, 2 * max - 1) as u128;
+            ((from_zero << (bits / 2)) / (2 * max) as u128) as u32
+        };
+        let (lon, lat) = (
+            scaled(west, east, MAX_LON_E7),
+            scaled(south, north, MAX_LON_E7 / 2),
+        );
+        fast_hilbert::xy2h(lon, lat, (bits / 2) as u8)
     }
 
     /// The smallest box around two boxes.

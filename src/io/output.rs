@@ -372,7 +372,7 @@ fn put_in_place(file: &File, path: &Path, overwrite: bool) -> io::Result<()> {
     system::admit(Call::Rename, 0)?;
     let directory = Directory::of(path);
     if !overwrite {
-        unfinished::end(path, || link(path))?;
+        unfinished::undisturbed(|| link(path))?;
         return directory.sync();
     }
     // `linkat` cannot replace a file, but `rename` can: give the file a temporary name first.

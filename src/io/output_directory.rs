@@ -5,76 +5,88 @@ use crate::error::{Error, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A directory of output files, which is removed again unless [`complete`](Self::complete) is called.
+/// New files in a directory, which are removed again unless [`complete`](Self::complete) is called.
 #[derive(Debug)]
 pub(crate) struct OutputDirectory {
     root: PathBuf,
-    /// The directories that were created, each after its parent.
-    directories: Vec<PathBuf>,
-    /// The files that may have got their names.
-    files: Vec<PathBuf>,
+    /// The directories that were created, each after its parent, and the files that may have got their names.
+    created: Vec<PathBuf>,
 }
 
 impl OutputDirectory {
     /// Begins a directory of files. Fails if it exists and is not empty.
     pub(crate) fn create(root: &Path) -> Result<Self> {
+        let is_empty = fs::read_dir(root).map_or(true, |mut entries| entries.next().is_none());
+        match is_empty {
+            true => Self::create_or_extend(root),
+            false => Err(Error::file(
+                root,
+                "the directory is not empty: remove it, or choose another",
+            )),
+        }
+    }
+
+    /// Begins files in a directory, which may have other files, and is made if it does not exist.
+    pub(crate) fn create_or_extend(root: &Path) -> Result<Self> {
         let mut directory = Self {
             root: root.to_owned(),
-            directories: Vec::new(),
-            files: Vec::new(),
+            created: Vec::new(),
         };
-        if let Ok(mut entries) = fs::read_dir(root) {
-            return match entries.next() {
-                None => Ok(directory),
-                Some(_) => Err(Error::file(
-                    root,
-                    "the directory is not empty: remove it, or choose another",
-                )),
-            };
+        if !root.is_dir() {
+            directory.make(root.to_owned())?;
         }
-        directory.make(root.to_owned())?;
         Ok(directory)
     }
 
     fn make(&mut self, path: PathBuf) -> Result<()> {
         unfinished::add(&path);
         let made = fs::create_dir(&path);
-        made.map_err(|error| Error::io(&path, "cannot create the directory", error))?;
-        self.directories.push(path);
+        made.map_err(|error| {
+            unfinished::end_all(std::slice::from_ref(&path));
+            Error::io(&path, "cannot create the directory", error)
+        })?;
+        self.created.push(path);
         Ok(())
     }
 
-    /// Opens a file in a directory below the root, which is created with its first file.
-    pub(crate) fn open(&mut self, directory: &str, name: &str) -> Result<OpenOutput> {
+    /// Opens a new file in the directory.
+    pub(crate) fn open(&mut self, name: &str) -> Result<OpenOutput> {
+        self.open_at(self.root.join(name))
+    }
+
+    /// Opens a new file in a directory below, which is created with its first file.
+    pub(crate) fn open_below(&mut self, directory: &str, name: &str) -> Result<OpenOutput> {
         let directory = self.root.join(directory);
         if !directory.is_dir() {
             self.make(directory.clone())?;
         }
-        let path = directory.join(name);
-        self.files.push(path.clone());
-        OpenOutput::open(OutputTarget::File {
-            path,
-            overwrite: false,
-        })
+        self.open_at(directory.join(name))
     }
 
-    /// Keeps the directory. All of its files must have their names.
+    fn open_at(&mut self, path: PathBuf) -> Result<OpenOutput> {
+        let output = OpenOutput::open(OutputTarget::File {
+            path: path.clone(),
+            overwrite: false,
+        })?;
+        unfinished::add(&path);
+        self.created.push(path);
+        Ok(output)
+    }
+
+    /// Keeps the files. All of them must have their names.
     pub(crate) fn complete(mut self) {
-        self.files.clear();
-        for directory in self.directories.drain(..) {
-            unfinished::end(&directory, || ());
-        }
+        unfinished::end_all(&self.created);
+        self.created.clear();
     }
 }
 
 impl Drop for OutputDirectory {
     fn drop(&mut self) {
-        for file in &self.files {
-            let _ = fs::remove_file(file);
-        }
-        for directory in self.directories.iter().rev() {
-            unfinished::end(directory, || {
-                let _ = fs::remove_dir(directory);
+        for path in self.created.iter().rev() {
+            unfinished::end(path, || {
+                if fs::remove_file(path).is_err() {
+                    let _ = fs::remove_dir(path);
+                }
             });
         }
     }

@@ -38,3 +38,14 @@ pub(super) fn end<T>(name: &Path, finish: impl FnOnce() -> T) -> T {
     names.retain(|noted| noted != name);
     result
 }
+
+/// Runs `finish` as [`end`] does, for an output whose path is not registered, or stays so.
+pub(super) fn undisturbed<T>(finish: impl FnOnce() -> T) -> T {
+    let _names = names();
+    finish()
+}
+
+/// Unregisters paths, all at once.
+pub(super) fn end_all(paths: &[PathBuf]) {
+    names().retain(|noted| !paths.contains(noted));
+}

@@ -245,6 +245,22 @@ pub fn put_sint(out: &mut Vec<u8>, value: i64) {
     put_varint(out, zigzag_encode(value));
 }
 
+/// Appends a text behind its length.
+pub fn put_text(out: &mut Vec<u8>, text: &str) {
+    put_varint(out, text.len() as u64);
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// Removes bytes that stand behind their length, as [`put_text`] writes them, from the start of `data`.
+pub fn take_text<'a>(data: &mut &'a [u8]) -> Result<&'a [u8], FormatError> {
+    let mut pos = 0;
+    let len = usize::try_from(read_varint(data, &mut pos)?).unwrap_or(usize::MAX);
+    let text = data.get(pos..).and_then(|rest| rest.split_at_checked(len));
+    let (text, rest) = text.ok_or(FormatError::new("a text ends behind its data"))?;
+    *data = rest;
+    Ok(text)
+}
+
 /// Appends a varint field.
 pub fn put_varint_field(out: &mut Vec<u8>, number: u32, value: u64) {
     put_varint(out, u64::from(number) << 3);

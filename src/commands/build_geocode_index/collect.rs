@@ -5,7 +5,7 @@ use crate::area::{
 };
 use crate::engine::geometry_pass::{Visitor, is_area, on_earth};
 use crate::error::{FormatError, Result};
-use crate::geocode::{Item, Layer, NUMBERS, Shape, key_of, unwrapped};
+use crate::geocode::{Item, Layer, NUMBERS, Shape, key_of, tag, unwrapped};
 use crate::geometry::Point;
 use crate::index::{IdSet, RowBatch, RowSorter};
 use crate::osm::{Location, ObjectKind};
@@ -103,11 +103,6 @@ pub(super) struct Collector {
     rows: RowBatch,
     found: Option<Found>,
     nodes: Vec<AreaNode>,
-}
-
-fn tag<'a>(tags: &[(&'a str, &'a str)], wanted: &str) -> Option<&'a str> {
-    let found = tags.iter().find(|(key, _)| *key == wanted);
-    found.map(|(_, value)| *value)
 }
 
 fn is_name(key: &str) -> bool {

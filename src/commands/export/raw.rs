@@ -65,9 +65,10 @@ pub(super) fn write(
                         none => {
                             let part = format!("part-{parts:04}.parquet");
                             parts += 1;
-                            let output = directory.open(&format!("type={}", kind.name()), &part)?;
+                            let output =
+                                directory.open_below(&format!("type={}", kind.name()), &part)?;
                             let (schema, properties) =
-                                (table.schema.clone(), table.properties.clone());
+                                (table.form.schema.clone(), table.form.properties.clone());
                             let output = StreamOutput::new(output);
                             none.insert(ParquetFile::create(output, schema, properties)?)
                         }

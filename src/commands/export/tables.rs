@@ -8,8 +8,7 @@ use crate::formats::parquet::{
 };
 use crate::index::{KeyBits, RowBatch, RowLimits, RowSorter, SharedRows};
 use crate::io::{OpenOutput, OutputDirectory, StreamOutput};
-use crate::runtime::{Context, Pass, WorkItem};
-use std::ops::Range;
+use crate::runtime::{Context, Pass};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The approximate number of rows of a row group.
@@ -63,23 +62,6 @@ enum TableOutput {
     Directory(OutputDirectory),
 }
 
-/// A range of keys, whose rows become row groups.
-struct KeyRange {
-    keys: Range<u64>,
-    rows: u64,
-}
-
-impl WorkItem for KeyRange {
-    fn input_bytes(&self) -> u64 {
-        self.rows
-    }
-
-    /// The budget is a number of ranges.
-    fn held_bytes(&self) -> u64 {
-        1
-    }
-}
-
 impl TableSink {
     pub(super) fn open(options: &Options, tables: &GeoParquetOptions) -> Result<Self> {
         let target = &options.target;
@@ -115,15 +97,11 @@ impl TableSink {
         let info = info.into_inner();
         let info = info.unwrap_or_else(PoisonError::into_inner);
         let table = FeatureTable::new(&options, info)?;
-        let ranges = sorted.ranges(GROUP_ROWS);
         let mut writer = TableWriter::begin(self.output, &table)?;
-        let items = ranges
-            .into_iter()
-            .map(|(keys, rows)| KeyRange { keys, rows });
         Pass::new("tables", ctx)
             .with_budget(ctx.jobs as u64 + 1)
             .run(
-                items.collect(),
+                sorted.ranges(GROUP_ROWS),
                 || (),
                 |(), range| {
                     let rows = sorted.read(&range.keys)?;
@@ -180,7 +158,8 @@ impl<'t> TableWriter<'t> {
     }
 
     fn start(&mut self, output: OpenOutput) -> Result<()> {
-        let (schema, properties) = (self.table.schema.clone(), self.table.properties.clone());
+        let form = &self.table.form;
+        let (schema, properties) = (form.schema.clone(), form.properties.clone());
         let file = ParquetFile::create(StreamOutput::new(output), schema, properties)?;
         self.current = Some((file, TableFacts::default()));
         Ok(())
@@ -203,7 +182,7 @@ impl<'t> TableWriter<'t> {
             let directory = format!("geometry={}", partition_name(partition));
             let name = format!("part-{:04}.parquet", self.place.1);
             if let Some(directories) = &mut self.directory {
-                let output = directories.open(&directory, &name)?;
+                let output = directories.open_below(&directory, &name)?;
                 self.start(output)?;
             }
         }

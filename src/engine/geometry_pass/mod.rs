@@ -9,15 +9,14 @@ mod blob;
 use super::scan::Scan;
 use super::way_locations::{IndexType, LocateOptions, NodeParts, WayLocations, WayLocator};
 use crate::area::{WayBatch, WayStore};
-use crate::error::{FormatError, Result};
+use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds};
 use crate::geometry::Point;
 use crate::index::{IdSet, LocationStore, NodeBatch, RankSet};
 use crate::osm::{DECIMICRO_PER_DEGREE, Location, ObjectKind};
-use crate::pbf::{BlobEntry, Block, Element, Info, Relation, Way, feature};
+use crate::pbf::{BlobEntry, BlobFlags, Block, Element, Info, Relation, Way, feature};
 use crate::runtime::{ChunkQueue, Context};
 use blob::BlobVisit;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Visits objects. Each thread has its own visitor.
@@ -79,17 +78,6 @@ pub(crate) struct Visits {
     pub member_node_ids: bool,
 }
 
-/// The options for locations of nodes.
-#[derive(Debug, Clone)]
-pub(crate) struct GeometryOptions {
-    /// Whether ways have locations although the header does not say so.
-    pub locations_in_ways: bool,
-    pub index_type: IndexType,
-    /// The directory of temporary files.
-    pub scratch: PathBuf,
-    pub max_memory: Option<u64>,
-}
-
 /// The result of a thread.
 enum Found<T> {
     Visitor(T),
@@ -124,7 +112,7 @@ pub(crate) struct GeometryPass<'a> {
     /// Whether the ways of the file have locations.
     has_locations: bool,
     visits: Visits,
-    options: GeometryOptions,
+    locate: LocateOptions,
     ctx: &'a Context,
 }
 
@@ -143,25 +131,35 @@ pub(crate) fn on_earth(location: Location) -> Option<Point> {
 }
 
 impl<'a> GeometryPass<'a> {
-    /// A pass over a file of current data.
+    /// A pass over a file. `locations_in_ways` says that ways have locations although the header may not declare them.
+    ///
+    /// # Errors
+    ///
+    /// The file is a history file, or objects are not in order.
     pub(crate) fn open(
         file: &'a PbfFile,
         visits: Visits,
-        options: GeometryOptions,
+        locations_in_ways: bool,
+        locate: LocateOptions,
         ctx: &'a Context,
     ) -> Result<Self> {
-        let has_locations = options.locations_in_ways || file.header.has(feature::LOCATIONS);
+        let has_locations = locations_in_ways || file.header.has(feature::LOCATIONS);
         let plan = match has_locations {
             true => BlobPlan::of_kinds(file, ctx)?,
             false => BlobPlan::open(file, PlanNeeds::Ranges, ctx)?,
         };
         plan.check_current(file, ctx)?;
+        if file.header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED) {
+            let cause = "this is a history file, and geometries are made of one version of each object; run \
+                         `pbfhogg time-filter` first";
+            return Err(Error::file(file.input.path(), cause));
+        }
         Ok(Self {
             file,
             plan,
             has_locations,
             visits,
-            options,
+            locate,
             ctx,
         })
     }
@@ -272,14 +270,8 @@ impl<'a> GeometryPass<'a> {
         init: &(impl Fn() -> V + Clone + Send + 'static),
         take: &mut impl FnMut(V::Found) -> Result<()>,
     ) -> Result<(WayLocations, IndexType)> {
-        let locate = LocateOptions {
-            index_type: self.options.index_type,
-            temp_dir: self.options.scratch.clone(),
-            max_memory: self.options.max_memory,
-            ranges: None,
-        };
         let parts = NodeParts::of(&self.plan.entries);
-        let locator = WayLocator::new(self.file, &self.plan, &parts, &locate, self.ctx)?;
+        let locator = WayLocator::new(self.file, &self.plan, &parts, &self.locate, self.ctx)?;
         let index_type = locator.index_type();
         if !locator.passes_nodes() {
             self.nodes(self.of_kind(ObjectKind::Node), None, init, take)?;

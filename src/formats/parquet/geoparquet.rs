@@ -10,7 +10,9 @@ use bytes::Bytes;
 use parquet::basic::{
     Compression, LogicalType, Repetition, TimeUnit, Type as PhysicalType, ZstdLevel,
 };
-use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr};
+use parquet::file::properties::{
+    EnabledStatistics, WriterProperties, WriterPropertiesBuilder, WriterPropertiesPtr,
+};
 use parquet::schema::types::{ColumnPath, SchemaDescriptor, Type, TypePtr};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -18,11 +20,42 @@ use std::sync::Arc;
 
 /// The number of rows of a page.
 const PAGE_ROWS: usize = 20_000;
-/// The form of a table of features.
-pub(crate) struct FeatureTable {
+
+/// The columns of a table, and how they are encoded.
+pub(crate) struct TableForm {
     pub(crate) schema: TypePtr,
     pub(crate) properties: WriterPropertiesPtr,
     description: SchemaDescriptor,
+}
+
+impl TableForm {
+    pub(super) fn new(
+        name: &str,
+        columns: Vec<TypePtr>,
+        properties: WriterPropertiesBuilder,
+    ) -> Result<Self> {
+        let schema = Type::group_type_builder(name).with_fields(columns).build();
+        let schema = Arc::new(schema.map_err(failed)?);
+        let author = concat!("pbfhogg version ", env!("CARGO_PKG_VERSION"));
+        let properties = properties
+            .set_created_by(author.to_owned())
+            .set_max_row_group_row_count(None);
+        Ok(Self {
+            description: SchemaDescriptor::new(schema.clone()),
+            schema,
+            properties: Arc::new(properties.build()),
+        })
+    }
+
+    /// An encoder for a row group.
+    pub(super) fn encoder(&self) -> GroupEncoder<'_> {
+        GroupEncoder::new(&self.description, &self.properties)
+    }
+}
+
+/// A table of features.
+pub(crate) struct FeatureTable {
+    pub(crate) form: TableForm,
     options: GeoParquetOptions,
     info: InfoColumns,
 }
@@ -105,7 +138,7 @@ fn tags_column() -> Result<TypePtr> {
 }
 
 impl FeatureTable {
-    /// The form of a table with the given options. `info` is the metadata that objects have.
+    /// A table with the given options. `info` is the metadata that objects have.
     pub(crate) fn new(options: &GeoParquetOptions, info: InfoColumns) -> Result<Self> {
         use PhysicalType::{BYTE_ARRAY, FLOAT, INT32, INT64};
         let info = match options.has_metadata {
@@ -143,14 +176,8 @@ impl FeatureTable {
             GeoParquetVersion::V2 => Some(LogicalType::geometry(None)),
         };
         fields.push(primitive("geometry", BYTE_ARRAY, required, geometry)?);
-        let schema = Type::group_type_builder("features")
-            .with_fields(fields)
-            .build();
-        let schema = Arc::new(schema.map_err(failed)?);
         Ok(Self {
-            description: SchemaDescriptor::new(schema.clone()),
-            schema,
-            properties: Arc::new(properties(options)?),
+            form: TableForm::new("features", fields, properties(options)?)?,
             options: options.clone(),
             info,
         })
@@ -164,7 +191,7 @@ impl FeatureTable {
     ) -> Result<FeatureGroup> {
         let values = FeatureValues::of(bytes, rows, &self.options.tag_columns);
         let values = values.map_err(|error| Error::Internal(error.to_string()))?;
-        let mut columns = GroupEncoder::new(&self.description, &self.properties);
+        let mut columns = self.form.encoder();
         columns.bytes(&values.kinds)?;
         columns.int64(&values.ids)?;
         if self.info.has(InfoColumns::VERSION) {
@@ -239,13 +266,11 @@ pub(super) fn compression(compression: PageCompression) -> Result<Compression> {
     })
 }
 
-fn properties(options: &GeoParquetOptions) -> Result<WriterProperties> {
+fn properties(options: &GeoParquetOptions) -> Result<WriterPropertiesBuilder> {
     let path = |names: &[&str]| ColumnPath::new(names.iter().map(ToString::to_string).collect());
     let mut properties = WriterProperties::builder()
-        .set_created_by(concat!("pbfhogg version ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(compression(options.compression)?)
         .set_data_page_row_count_limit(PAGE_ROWS)
-        .set_max_row_group_row_count(None)
         .set_statistics_enabled(EnabledStatistics::Page)
         .set_dictionary_enabled(true);
     for names in [
@@ -266,7 +291,7 @@ fn properties(options: &GeoParquetOptions) -> Result<WriterProperties> {
         let none = EnabledStatistics::None;
         properties = properties.set_column_statistics_enabled(path(names), none);
     }
-    Ok(properties.build())
+    Ok(properties)
 }
 
 /// The types of geometries, in the order of partitions.

@@ -1,24 +1,21 @@
 //! Objects as tables: the data model of OSM, without geometries.
 
+use super::PageCompression;
 use super::columns::{EncodedGroup, GroupEncoder, Values};
-use super::geoparquet::{compression, group, primitive};
-use super::{PageCompression, failed};
+use super::geoparquet::{TableForm, compression, group, primitive};
 use crate::error::Result;
 use crate::osm::{DECIMICRO_PER_DEGREE, ObjectKind};
 use crate::pbf::{Element, Info};
 use bytes::Bytes;
 use parquet::basic::{Encoding, LogicalType, Repetition, TimeUnit, Type as PhysicalType};
 use parquet::data_type::ByteArray;
-use parquet::file::properties::{WriterProperties, WriterPropertiesPtr};
-use parquet::schema::types::{ColumnPath, SchemaDescriptor, Type, TypePtr};
+use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
+use parquet::schema::types::ColumnPath;
 use std::ops::Range;
-use std::sync::Arc;
 
-/// The form of a table of objects.
+/// A table of objects.
 pub(crate) struct ObjectTable {
-    pub(crate) schema: TypePtr,
-    pub(crate) properties: WriterPropertiesPtr,
-    description: SchemaDescriptor,
+    pub(crate) form: TableForm,
 }
 
 /// Objects that become a row group.
@@ -90,15 +87,8 @@ impl ObjectTable {
             primitive("version", INT32, optional, None)?,
             primitive("visible", BOOLEAN, required, None)?,
         ];
-        let schema = Type::group_type_builder("objects")
-            .with_fields(fields)
-            .build();
-        let schema = Arc::new(schema.map_err(failed)?);
-        Ok(Self {
-            description: SchemaDescriptor::new(schema.clone()),
-            schema,
-            properties: Arc::new(properties(pages)?),
-        })
+        let form = TableForm::new("objects", fields, properties(pages)?)?;
+        Ok(Self { form })
     }
 
     /// Encodes rows as a row group.
@@ -114,7 +104,7 @@ impl ObjectTable {
         let text = |range: &Range<u32>| {
             ByteArray::from(texts.slice(range.start as usize..range.end as usize))
         };
-        let mut columns = GroupEncoder::new(&self.description, &self.properties);
+        let mut columns = self.form.encoder();
         columns.int64(&Values::of(&rows, |row, values| values.values.push(row.id)))?;
         let tags_of = |row: &ObjectRow| tags.get(row.tags.clone()).unwrap_or_default();
         columns.bytes(&Values::of(&rows, |row, values| {
@@ -254,11 +244,8 @@ impl ObjectRows {
     }
 }
 
-fn properties(pages: PageCompression) -> Result<WriterProperties> {
-    let mut properties = WriterProperties::builder()
-        .set_created_by(concat!("pbfhogg version ", env!("CARGO_PKG_VERSION")).to_owned())
-        .set_compression(compression(pages)?)
-        .set_max_row_group_row_count(None);
+fn properties(pages: PageCompression) -> Result<WriterPropertiesBuilder> {
+    let mut properties = WriterProperties::builder().set_compression(compression(pages)?);
     let path = |names: &[&str]| ColumnPath::new(names.iter().map(ToString::to_string).collect());
     for names in [
         &["id"][..],
@@ -270,6 +257,5 @@ fn properties(pages: PageCompression) -> Result<WriterProperties> {
         properties = properties.set_column_dictionary_enabled(path(names), false);
     }
     // Ids are in order: their differences take few bits.
-    properties = properties.set_column_encoding(path(&["id"]), Encoding::DELTA_BINARY_PACKED);
-    Ok(properties.build())
+    Ok(properties.set_column_encoding(path(&["id"]), Encoding::DELTA_BINARY_PACKED))
 }

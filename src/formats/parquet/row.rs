@@ -5,10 +5,10 @@ use crate::error::FormatError;
 use crate::formats::features::{Feature, Geometry};
 use crate::geometry::{Extent, Point};
 use crate::osm::ObjectKind;
-use crate::pbf::wire::{Varints, put_sint, put_varint};
+use crate::pbf::wire::{Varints, put_sint, put_text, put_varint, take_text};
 
-/// The range of longitudes and latitudes in 1e-7 degree, over which the Hilbert curve runs.
-const MAX_LON_E7: i64 = 1_800_000_000;
+/// The number of bits of a position on the Hilbert curve.
+const CURVE_BITS: u32 = 32;
 
 /// The type of a geometry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,27 +81,15 @@ pub(super) fn extent_of(geometry: &Geometry<'_>) -> Option<Extent> {
     }
 }
 
-/// The position of the middle of a box on a Hilbert curve over the whole world.
-fn hilbert(extent: &Extent) -> u32 {
-    let middle = |low: i32, high: i32| (i64::from(low) + i64::from(high)).div_euclid(2);
-    let scaled = |value: i64, max: i64| {
-        let from_zero = (value + max).clamp(0, 2 * max - 1);
-        (from_zero * (1 << 16) / (2 * max)) as u16
-    };
-    let lon = middle(extent.low.lon_e7, extent.high.lon_e7);
-    let lat = middle(extent.low.lat_e7, extent.high.lat_e7);
-    fast_hilbert::xy2h(scaled(lon, MAX_LON_E7), scaled(lat, MAX_LON_E7 / 2), 16)
-}
-
 /// The key by which a feature is sorted: the position on the Hilbert curve, below the type of the geometry if the types
 /// have files of their own.
 pub(crate) fn sort_key(geometry: &Geometry<'_>, is_partitioned: bool) -> u64 {
-    let position = extent_of(geometry).map_or(0, |extent| hilbert(&extent));
+    let position = extent_of(geometry).map_or(0, |extent| extent.curve_position(CURVE_BITS));
     let partition = match is_partitioned {
         true => GeometryType::of(geometry) as u64,
         false => 0,
     };
-    partition << 32 | u64::from(position)
+    partition << CURVE_BITS | position
 }
 
 /// Appends a feature as a row. Rows of different objects differ in their first bytes, which follow kind and id. Returns
@@ -149,11 +137,6 @@ pub(crate) fn put_row(out: &mut Vec<u8>, feature: &Feature<'_>) -> InfoColumns {
         put_text(out, value);
     }
     present
-}
-
-fn put_text(out: &mut Vec<u8>, text: &str) {
-    put_varint(out, text.len() as u64);
-    out.extend_from_slice(text.as_bytes());
 }
 
 fn put_points(out: &mut Vec<u8>, points: &[Point]) {
@@ -274,15 +257,6 @@ fn read_if(is_present: bool, values: &mut Varints<'_>) -> Result<Option<i64>, Fo
         true => values.read_sint().map(Some),
         false => Ok(None),
     }
-}
-
-fn take_text<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], FormatError> {
-    let mut values = Varints::new(rest);
-    let len = values.read()? as usize;
-    let text = values.rest().split_at_checked(len);
-    let (text, behind) = text.ok_or(FormatError::new("a text ends behind its row"))?;
-    *rest = behind;
-    Ok(text)
 }
 
 /// Memory for the points of a geometry, which is used again.

@@ -1,5 +1,6 @@
 //! The number of rows of each key.
 
+use crate::runtime::WorkItem;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -13,6 +14,25 @@ pub(crate) struct KeyBits {
     pub uncounted: u32,
     /// The number of bits below those of the group: a range has keys of one group.
     pub below_group: u32,
+}
+
+/// A range of keys that occur in rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KeyRange {
+    pub keys: Range<u64>,
+    /// The number of rows with these keys.
+    pub rows: u64,
+}
+
+/// The budget of a pass over ranges is a number of ranges.
+impl WorkItem for KeyRange {
+    fn input_bytes(&self) -> u64 {
+        self.rows
+    }
+
+    fn held_bytes(&self) -> u64 {
+        1
+    }
 }
 
 /// The number of rows of each key, without the keys' lowest bits.
@@ -47,27 +67,29 @@ impl KeyCounts {
         }
     }
 
-    /// Cuts the keys into ranges of about `rows` rows, at least one range for each group that occurs. Also gives the
-    /// number of rows of each range.
-    pub(super) fn ranges(&self, rows: u64) -> Vec<(Range<u64>, u64)> {
+    /// Cuts the keys into ranges of about `rows` rows, at least one range for each group that occurs.
+    pub(super) fn ranges(&self, rows: u64) -> Vec<KeyRange> {
         let KeyBits {
             uncounted,
             below_group,
         } = self.bits;
-        let mut ranges: Vec<(Range<u64>, u64)> = Vec::new();
+        let mut ranges: Vec<KeyRange> = Vec::new();
         for (page, counts) in &self.pages {
             for (at, count) in (0u64..).zip(counts.iter()).filter(|(_, count)| **count > 0) {
                 let start = ((page << PAGE_BITS) + at) << uncounted;
                 let end = start + (1 << uncounted);
                 match ranges.last_mut() {
-                    Some((range, of_range))
-                        if *of_range < rows
-                            && range.start >> below_group == start >> below_group =>
+                    Some(range)
+                        if range.rows < rows
+                            && range.keys.start >> below_group == start >> below_group =>
                     {
-                        range.end = end;
-                        *of_range += u64::from(*count);
+                        range.keys.end = end;
+                        range.rows += u64::from(*count);
                     }
-                    _ => ranges.push((start..end, u64::from(*count))),
+                    _ => ranges.push(KeyRange {
+                        keys: start..end,
+                        rows: u64::from(*count),
+                    }),
                 }
             }
         }

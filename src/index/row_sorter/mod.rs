@@ -12,7 +12,7 @@ mod counts;
 mod run;
 
 pub(crate) use batch::{RowBatch, SharedRows};
-pub(crate) use counts::KeyBits;
+pub(crate) use counts::{KeyBits, KeyRange};
 
 use crate::error::{Error, Result};
 use counts::KeyCounts;
@@ -183,9 +183,8 @@ impl SortedRows {
         self.levels.iter().flatten().map(Run::len).sum()
     }
 
-    /// Cuts the keys into ranges of about `rows` rows, at least one range for each group that occurs. Also gives the
-    /// number of rows of each range.
-    pub(crate) fn ranges(&self, rows: u64) -> Vec<(Range<u64>, u64)> {
+    /// Cuts the keys into ranges of about `rows` rows, at least one range for each group that occurs.
+    pub(crate) fn ranges(&self, rows: u64) -> Vec<KeyRange> {
         self.counts.ranges(rows)
     }
 
@@ -253,10 +252,10 @@ mod tests {
             assert!(sorted.levels.iter().all(|runs| runs.len() < MERGED));
             let ranges = sorted.ranges(1000);
             let mut found = Vec::new();
-            for (range, count) in &ranges {
-                let batch = sorted.read(range).unwrap();
-                assert_eq!(batch.count() as u64, *count);
-                assert!(*count < 1_000 + 70_000 && range.start >> 32 == (range.end - 1) >> 32);
+            for KeyRange { keys, rows } in &ranges {
+                let batch = sorted.read(keys).unwrap();
+                assert_eq!(batch.count() as u64, *rows);
+                assert!(*rows < 1_000 + 70_000 && keys.start >> 32 == (keys.end - 1) >> 32);
                 found.extend(batch.rows(0..batch.count()).map(<[u8]>::to_vec));
             }
             expected.sort_unstable();
