@@ -3,20 +3,16 @@
 mod collect;
 
 use crate::engine::IndexType;
-use crate::engine::filter::BlobDecision;
 use crate::engine::geometry_pass::{GeometryPass, Visits};
 use crate::engine::input;
-use crate::engine::scan::Scan;
 use crate::engine::way_locations::LocateOptions;
 use crate::error::{Error, Result};
 use crate::file::PbfFile;
 use crate::geocode::{Layer, MANIFEST, Manifest, ROW_KEY, write_index};
 use crate::index::{IdSet, RowLimits, RowSorter, SortedRows};
 use crate::io::{OpenOutput, OutputDirectory, OutputTarget, StreamOutput};
-use crate::osm::ObjectKind;
-use crate::pbf::Element;
 use crate::runtime::{Context, human_bytes};
-use collect::{Collector, Shared, wanted_areas};
+use collect::{Collector, wanted_areas};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -112,7 +108,12 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let file = input::open(&options.input, ctx)?;
     let mut directory = IndexDirectory::open(&options.directory, options.overwrite)?;
     let collected = collect(&file, options, ctx)?;
-    let (output, counts) = write_index(&collected.rows, directory.create()?, ctx)?;
+    let (output, counts) = write_index(
+        &collected.rows,
+        &collected.interpolated,
+        directory.create()?,
+        ctx,
+    )?;
     let bytes = output.commit()?;
     let counts = Layer::ALL.iter().zip(counts);
     let counts: BTreeMap<String, u64> = counts
@@ -140,6 +141,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 /// The rows of an index, and facts about the objects.
 struct Collected {
     rows: SortedRows,
+    /// The nodes of interpolation ways.
+    interpolated: IdSet,
     incomplete: u64,
     index_type: Option<IndexType>,
 }
@@ -163,19 +166,18 @@ fn collect(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Collected
     };
     let sorter = Arc::new(RowSorter::new(LIMITS, ROW_KEY, &locate.temp_dir));
     let pass = GeometryPass::open(file, visits, false, locate, ctx)?;
-    let wanted = interpolated_nodes(file, &pass, ctx)?;
-    let shared = Arc::new(Shared::new(wanted, sorter.clone()));
-    let of_threads = shared.clone();
-    let mut incomplete = 0;
+    let of_threads = sorter.clone();
+    let (mut incomplete, mut interpolated) = (0, IdSet::default());
+    ctx.expect_phases(2);
     let index_type = pass.run(
         wanted_areas,
         move || Collector::new(&of_threads),
         |found| {
-            incomplete += shared.add(found);
+            incomplete += found.incomplete;
+            interpolated.extend(found.interpolated);
             Ok(())
         },
     )?;
-    drop(shared);
     let sorter = Arc::into_inner(sorter);
     let sorter = sorter.ok_or_else(|| Error::Internal("a thread still adds rows".into()))?;
     let rows = sorter.finish()?;
@@ -185,38 +187,10 @@ fn collect(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Collected
     ));
     Ok(Collected {
         rows,
+        interpolated,
         incomplete,
         index_type,
     })
-}
-
-/// The nodes of interpolation ways.
-fn interpolated_nodes(file: &PbfFile, pass: &GeometryPass<'_>, ctx: &Context) -> Result<IdSet> {
-    const KEY: &str = "addr:interpolation";
-    let mut nodes = IdSet::default();
-    ctx.expect_phases(1);
-    Scan::bare("interpolations", file, pass.plan(), ctx)
-        .prefiltered(&|strings| match strings.iter().any(|text| text == KEY) {
-            true => BlobDecision::Visit,
-            false => BlobDecision::Drop,
-        })
-        .run(
-            |entry| entry.kinds.contains(ObjectKind::Way),
-            |_, block| {
-                let mut found = Vec::new();
-                block.try_for_each(|element| {
-                    if let Element::Way(way) = element
-                        && way.tags().any(|(key, _)| key == KEY)
-                    {
-                        found.extend(way.refs());
-                    }
-                    Ok(())
-                })?;
-                Ok(found)
-            },
-            |found| nodes.extend(found),
-        )?;
-    Ok(nodes)
 }
 
 /// The directory of an index that is being written: a manifest, which has the name of the file with the index.

@@ -2,16 +2,16 @@
 
 use crate::error::{Error, Result};
 use crate::geocode::{Answer, GeocodeIndex, QueryOptions};
-use crate::geometry::point_of_text;
+use crate::geometry::{Extent, point_of_text};
 use crate::osm::Location;
 use rayon::prelude::*;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// The number of lines that are answered together.
-const LINES: usize = 8192;
+const LINES: usize = 1 << 16;
 /// The number of bytes that are read at a time.
-const BUFFER_LEN: usize = 1 << 18;
+const BUFFER_LEN: usize = 1 << 20;
 /// The maximum number of bytes of a line.
 const MAX_LINE: usize = 1 << 16;
 
@@ -110,10 +110,13 @@ pub fn run(options: &Options, input: impl Read, mut output: impl Write) -> Resul
     let threads = threads.build();
     let threads =
         threads.map_err(|error| Error::Usage(format!("cannot start threads: {error}")))?;
-    let answer = |text: &Vec<u8>| -> Result<String> {
+    let place_of = |text: &Vec<u8>| {
         let place = std::str::from_utf8(text).map_err(|_| "not UTF-8".to_owned());
-        match place.and_then(parse_place) {
-            Ok(place) => line(options, &index.reverse(place, &options.query)?),
+        place.and_then(parse_place)
+    };
+    let answer = |place: &Result<Location, String>| -> Result<String> {
+        match place {
+            Ok(place) => line(options, &index.reverse(*place, &options.query)?),
             Err(error) if options.is_json => Ok(serde_json::json!({ "error": error }).to_string()),
             Err(error) => Ok(format!("error: {error}")),
         }
@@ -126,8 +129,10 @@ pub fn run(options: &Options, input: impl Read, mut output: impl Write) -> Resul
         if texts.is_empty() {
             return Ok(());
         }
-        let answers: Result<Vec<String>> =
-            threads.install(|| texts.par_iter().map(answer).collect());
+        let answers: Result<Vec<String>> = threads.install(|| {
+            let places: Vec<_> = texts.par_iter().map(place_of).collect();
+            in_order_of_places(&places, answer)
+        });
         let mut text = answers?.join("\n");
         text.push('\n');
         let written = output
@@ -135,6 +140,27 @@ pub fn run(options: &Options, input: impl Read, mut output: impl Write) -> Resul
             .and_then(|()| output.flush());
         written.map_err(|error| Error::io(Path::new("-"), "cannot write", error))?;
     }
+}
+
+/// The answers about places, in their order. Neighbours are looked up one after another: they are in the same part of
+/// the index, which is then in the cache of the processor.
+fn in_order_of_places(
+    places: &[Result<Location, String>],
+    answer: impl Fn(&Result<Location, String>) -> Result<String> + Sync,
+) -> Result<Vec<String>> {
+    let position = |place: &Result<Location, String>| {
+        let place = place.as_ref().ok()?;
+        Some(Extent::at((*place).into()).curve_position(32))
+    };
+    let mut order: Vec<(Option<u64>, usize)> = places.iter().map(position).zip(0..).collect();
+    order.par_sort_unstable();
+    let mut answers: Vec<(usize, String)> = order
+        .par_iter()
+        .filter_map(|(_, number)| Some((number, places.get(*number)?)))
+        .map(|(number, place)| Ok((*number, answer(place)?)))
+        .collect::<Result<_>>()?;
+    answers.par_sort_unstable_by_key(|(number, _)| *number);
+    Ok(answers.into_iter().map(|(_, answer)| answer).collect())
 }
 
 /// The lines of an input.

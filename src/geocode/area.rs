@@ -4,11 +4,11 @@
 //! the edges of the band of the place only, so that a part with half a million corners is as quick as a small one.
 
 use super::container::Container;
-use super::item::{Item, RowItem, put_texts, texts};
+use super::item::{KEYS, RowItem};
 use crate::error::{FormatError, Result};
 use crate::geometry::{Edge, Extent, Point};
 use crate::osm::ObjectKind;
-use crate::pbf::wire::{Varints, put_sint, put_varint};
+use crate::pbf::wire::{Varints, put_sint, put_text, put_varint, take_text};
 
 /// The approximate number of edges of a band.
 const BAND_EDGES: usize = 16;
@@ -30,17 +30,17 @@ pub(crate) struct EncodedArea {
 
 /// Encodes an area. Its lines are the rings of its parts, with an empty line before each part but the first.
 pub(crate) fn encode_area(row: &RowItem<'_>) -> EncodedArea {
-    let Item {
+    let RowItem {
         kind,
         id,
         lines,
         tags,
         ..
-    } = row.item();
+    } = row;
     let mut record = Vec::new();
-    put_varint(&mut record, kind as u64);
-    put_sint(&mut record, id);
-    put_texts(&mut record, tags);
+    put_varint(&mut record, *kind as u64);
+    put_sint(&mut record, *id);
+    put_tags(&mut record, tags);
     let mut bytes = (record.len() as u32).to_le_bytes().to_vec();
     bytes.extend_from_slice(&record);
     let mut parts = Vec::new();
@@ -51,6 +51,49 @@ pub(crate) fn encode_area(row: &RowItem<'_>) -> EncodedArea {
         }
     }
     EncodedArea { bytes, parts }
+}
+
+/// Appends tags. Those with a key of [`KEYS`] come first, behind their length, so that a search for one need not pass
+/// over names in all languages.
+fn put_tags(out: &mut Vec<u8>, tags: &[(&str, &str)]) {
+    let number = |key: &str| KEYS.iter().position(|other| *other == key);
+    let mut known = Vec::new();
+    for (key, value) in tags {
+        if let Some(number) = number(key) {
+            put_varint(&mut known, number as u64 + 1);
+            put_text(&mut known, value);
+        }
+    }
+    put_varint(out, known.len() as u64);
+    out.extend_from_slice(&known);
+    for (key, value) in tags.iter().filter(|(key, _)| number(key).is_none()) {
+        put_varint(out, 0);
+        put_text(out, key);
+        put_text(out, value);
+    }
+}
+
+/// The tags of an area, as bytes of UTF-8.
+#[derive(Debug, Clone, Copy)]
+struct AreaTags<'c> {
+    bytes: &'c [u8],
+}
+
+impl<'c> Iterator for AreaTags<'c> {
+    type Item = (&'c [u8], &'c [u8]);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        // Bytes that the checksums accept are as they were written: there is no error to be told.
+        let mut values = Varints::new(self.bytes);
+        let number = usize::try_from(values.read().ok()?).ok()?;
+        self.bytes = values.rest();
+        let key = match number.checked_sub(1) {
+            Some(number) => KEYS.get(number)?.as_bytes(),
+            None => take_text(&mut self.bytes).ok()?,
+        };
+        Some((key, take_text(&mut self.bytes).ok()?))
+    }
 }
 
 /// The bands of a part.
@@ -118,11 +161,52 @@ fn put_part(out: &mut Vec<u8>, rings: &[Vec<Point>], extent: Extent) {
 }
 
 /// An area that was found.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Area<'c> {
     pub kind: ObjectKind,
     pub id: i64,
-    pub tags: Vec<(&'c str, &'c str)>,
+    /// The administrative level; `None` without one, or if it is not a number.
+    pub level: Option<u8>,
+    /// Whether the area is an administrative one.
+    pub is_administrative: bool,
+    /// The tags with a key of [`KEYS`].
+    known: AreaTags<'c>,
+    /// The other tags, which are names.
+    names: AreaTags<'c>,
+}
+
+impl<'c> Area<'c> {
+    fn new(kind: ObjectKind, id: i64, known: &'c [u8], names: &'c [u8]) -> Self {
+        let mut area = Self {
+            kind,
+            id,
+            level: None,
+            is_administrative: false,
+            known: AreaTags { bytes: known },
+            names: AreaTags { bytes: names },
+        };
+        area.level = area.tag("admin_level").and_then(|level| level.parse().ok());
+        area.is_administrative = area.tag("boundary") == Some("administrative");
+        area
+    }
+
+    /// The value of a tag with a key of [`KEYS`].
+    #[inline]
+    pub(crate) fn tag(&self, key: &str) -> Option<&'c str> {
+        let mut tags = self.known;
+        let (_, value) = tags.find(|(other, _)| *other == key.as_bytes())?;
+        std::str::from_utf8(value).ok()
+    }
+
+    /// The name in a language.
+    pub(crate) fn name_in(&self, language: &str) -> Option<&'c str> {
+        let mut tags = self.known.chain(self.names);
+        let (_, name) = tags.find(|(key, _)| {
+            let of = key.strip_prefix(b"name:");
+            of == Some(language.as_bytes())
+        })?;
+        std::str::from_utf8(name).ok()
+    }
 }
 
 /// The areas of a file.
@@ -191,11 +275,10 @@ impl<'c> Areas<'c> {
             let mut values = Varints::new(bytes);
             let kind = ObjectKind::from_number(values.read()?);
             let kind = kind.ok_or(FormatError::new("an area is broken"))?;
-            Ok::<_, FormatError>(Area {
-                kind,
-                id: values.read_sint()?,
-                tags: texts(&mut values.rest())?,
-            })
+            let id = values.read_sint()?;
+            let mut rest = values.rest();
+            let known = take_text(&mut rest)?;
+            Ok::<_, FormatError>(Area::new(kind, id, known, rest))
         };
         parsed().map_err(|error| self.container.damaged(&error.to_string()))
     }
@@ -205,7 +288,7 @@ impl<'c> Areas<'c> {
 mod tests {
     use super::*;
     use crate::geocode::container::container_of;
-    use crate::geocode::item::Shape;
+    use crate::geocode::item::{Item, Lines, Shape};
 
     #[test]
     fn a_part_holds_the_places_that_its_rings_enclose() {
@@ -231,12 +314,12 @@ mod tests {
                 lines.extend([ring, Vec::new()]);
             }
             lines.pop();
-            let tags = [("name", "A"), ("admin_level", "8")];
+            let tags = [("name", "A"), ("admin_level", "8"), ("name:x", "Å")];
             let item = Item {
                 kind: ObjectKind::Relation,
                 id: -5,
                 shape: Shape::Area,
-                lines: &lines,
+                lines: Lines::Many(&lines),
                 tags: &tags,
             };
             let mut row = Vec::new();
@@ -274,7 +357,9 @@ mod tests {
             }
             let found = areas.area(3).unwrap();
             assert_eq!((found.kind, found.id), (ObjectKind::Relation, -5));
-            assert_eq!(found.tags, tags);
+            assert_eq!((found.level, found.is_administrative), (Some(8), false));
+            assert_eq!((found.tag("name"), found.tag("x")), (Some("A"), None));
+            assert_eq!((found.name_in("x"), found.name_in("y")), (Some("Å"), None));
         }
     }
 }

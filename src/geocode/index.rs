@@ -2,12 +2,12 @@
 
 use super::area::{Area, Areas};
 use super::container::Container;
-use super::item::{Leaf, LeafItem};
 use super::layout::{AREA_SECTION, Layer, SECTION_COUNT};
+use super::leaf::{Leaf, LeafItem};
 use super::metric::Metric;
 use super::tree::Tree;
 use super::write::PART_PLACE_LEN;
-use crate::error::{Error, Result};
+use crate::error::{Error, FormatError, Result};
 use crate::geometry::{Extent, Point};
 use crate::osm::ObjectKind;
 use serde::{Deserialize, Serialize};
@@ -101,7 +101,7 @@ pub(crate) struct Found<'c> {
 
 impl Found<'_> {
     /// The order of objects: by distance, and by kind and id among those at the same distance.
-    fn key(&self) -> (f64, ObjectKind, i64) {
+    pub(super) fn key(&self) -> (f64, ObjectKind, i64) {
         (self.squared, self.item.kind, self.item.id)
     }
 
@@ -144,59 +144,61 @@ impl GeocodeIndex {
         tree.ok_or_else(|| Error::Internal("a layer without tree".into()))
     }
 
-    /// Calls `visit` with the items of a leaf.
-    fn for_each_item<'c>(
-        &'c self,
-        tree: &Tree,
-        leaf: u64,
-        mut visit: impl FnMut(LeafItem<'c>) -> Result<(), crate::error::FormatError>,
-    ) -> Result<()> {
-        let bytes = tree.leaf(&self.container, leaf)?;
-        let visited = || {
-            let mut leaf = Leaf::parse(bytes)?;
-            while let Some(item) = leaf.next()? {
-                visit(item)?;
-            }
-            Ok(())
-        };
-        let mut visited = visited;
-        visited().map_err(|error: crate::error::FormatError| self.damaged(&error))
-    }
-
-    /// The error for a leaf that makes no sense.
-    pub(crate) fn damaged(&self, error: &crate::error::FormatError) -> Error {
+    /// The error for bytes that make no sense.
+    pub(super) fn damaged(&self, error: &FormatError) -> Error {
         self.container.damaged(&error.to_string())
     }
 
-    /// The object of a layer that is nearest to a place, among those that `accepts` accepts within `radius` metres.
-    pub(crate) fn nearest<'c>(
+    /// Visits the objects of a layer that may be within a distance of a place, about in the order of their distances.
+    /// `limit` is the square of that distance in metres, up to `radius` metres. `visit` may lower it.
+    pub(super) fn visit_near<'c>(
         &'c self,
         layer: Layer,
         place: Point,
         radius: f64,
-        accepts: impl Fn(&LeafItem<'c>) -> Result<bool, crate::error::FormatError>,
-    ) -> Result<Option<Found<'c>>> {
+        mut visit: impl FnMut(Found<'c>, &mut f64) -> Result<(), FormatError>,
+    ) -> Result<()> {
         let tree = self.tree(layer)?;
-        let mut best: Option<Found<'c>> = None;
         let mut limit = radius * radius;
         for metric in Metric::all_around(place, radius) {
             let place = metric.place();
             tree.near(&self.container, &metric, &mut limit, &mut |leaf, limit| {
-                self.for_each_item(tree, leaf, |item| {
-                    let found = Found {
-                        squared: item.distance(&metric, place)?,
-                        item,
-                    };
-                    let is_better =
-                        found.squared <= *limit && best.is_none_or(|best| found.key() < best.key());
-                    if is_better && accepts(&item)? {
-                        best = Some(found);
-                        *limit = found.squared;
-                    }
-                    Ok(())
-                })
+                let bytes = tree.leaf(&self.container, leaf)?;
+                let visited = Leaf::parse(bytes).and_then(|leaf| {
+                    let reach = metric.reach(*limit);
+                    leaf.for_each(
+                        limit,
+                        |limit, extent| extent.meets(&reach) && metric.bound(extent) <= *limit,
+                        |limit, item| {
+                            let squared = item.distance(&metric, place)?;
+                            visit(Found { item, squared }, limit)
+                        },
+                    )
+                });
+                visited.map_err(|error| self.damaged(&error))
             })?;
         }
+        Ok(())
+    }
+
+    /// The object of a layer that is nearest to a place, among those that `accepts` accepts within `radius` metres.
+    pub(super) fn nearest<'c>(
+        &'c self,
+        layer: Layer,
+        place: Point,
+        radius: f64,
+        accepts: impl Fn(&LeafItem<'c>) -> Result<bool, FormatError>,
+    ) -> Result<Option<Found<'c>>> {
+        let mut best: Option<Found<'c>> = None;
+        self.visit_near(layer, place, radius, |found, limit| {
+            let is_better =
+                found.squared <= *limit && best.is_none_or(|best| found.key() < best.key());
+            if is_better && accepts(&found.item)? {
+                best = Some(found);
+                *limit = found.squared;
+            }
+            Ok(())
+        })?;
         Ok(best)
     }
 
@@ -208,14 +210,12 @@ impl GeocodeIndex {
             section: AREA_SECTION,
         };
         let mut records = Vec::new();
-        let extent = Extent {
-            low: place,
-            high: place,
-        };
-        tree.meeting(&self.container, &extent, &mut |leaf| {
+        tree.meeting(&self.container, &Extent::at(place), &mut |leaf| {
             let bytes = tree.leaf(&self.container, leaf)?;
             for part in bytes.chunks_exact(PART_PLACE_LEN) {
-                let (corners, start) = part.split_at(Extent::LEN);
+                let Some((corners, start)) = part.split_first_chunk() else {
+                    continue;
+                };
                 let start = start.try_into().map_or(0, u64::from_le_bytes);
                 if Extent::from_bytes(corners).holds(place)
                     && let Some(record) = areas.record_of(start, place)?

@@ -78,27 +78,22 @@ pub(crate) fn key_of(layer: Layer, extent: &Extent) -> u64 {
     (layer as u64) << CURVE_BITS | extent.curve_position(CURVE_BITS)
 }
 
-/// A line cut where a segment goes round the back of the earth: the part behind is moved by a circle, so that the
-/// segment takes the short way. `None` if it would go round more than once.
-pub(crate) fn unwrapped(line: &[Point]) -> Option<Vec<Point>> {
+/// Moves the points of a line behind the back of the earth by a circle, so that each segment takes the short way. Fails
+/// if the line would go round more than once.
+pub(crate) fn unwrap(line: &mut [Point]) -> Option<()> {
     const CIRCLE: i64 = 3_600_000_000;
     let (mut shift, mut last) = (0, None);
-    line.iter()
-        .map(|point| {
-            let lon = i64::from(point.lon_e7);
-            if let Some(last) = last {
-                let step: i64 = lon - last;
-                shift += match step {
-                    _ if step > CIRCLE / 2 => -CIRCLE,
-                    _ if step < -CIRCLE / 2 => CIRCLE,
-                    _ => 0,
-                };
-            }
-            last = Some(lon);
-            Some(Point {
-                lat_e7: point.lat_e7,
-                lon_e7: i32::try_from(lon + shift).ok()?,
-            })
-        })
-        .collect()
+    for point in line {
+        let lon = i64::from(point.lon_e7);
+        shift += match last.map(|last| lon - last) {
+            Some(step) if step > CIRCLE / 2 => -CIRCLE,
+            Some(step) if step < -CIRCLE / 2 => CIRCLE,
+            _ => 0,
+        };
+        last = Some(lon);
+        if shift != 0 {
+            point.lon_e7 = i32::try_from(lon + shift).ok()?;
+        }
+    }
+    Some(())
 }

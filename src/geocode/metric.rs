@@ -116,6 +116,27 @@ impl Metric {
         [east * scale, north * scale]
     }
 
+    /// A box that holds everything within a distance of the place. `limit` is the square of the distance in metres.
+    #[inline]
+    pub(crate) fn reach(&self, limit: f64) -> Extent {
+        let north = limit.sqrt() / (RADIUS * RADIANS) + 1.0;
+        // The plane is narrowest at one of the ends.
+        let metres = self.metres - self.decrease.abs() * north;
+        let is_everywhere = self.is_polar || metres * 1e9 < 1.0;
+        let east = match is_everywhere {
+            true => f64::INFINITY,
+            false => limit.sqrt() / metres + 1.0,
+        };
+        // Numbers that are too large become the largest there are.
+        let north = if is_everywhere { f64::INFINITY } else { north };
+        Extent::from_edges([
+            (self.lat_e7 - north) as i32,
+            (self.lon_e7 - east) as i32,
+            (self.lat_e7 + north) as i32,
+            (self.lon_e7 + east) as i32,
+        ])
+    }
+
     /// A lower bound of the squared distance in metres between the place and anything in a box.
     #[inline]
     pub(crate) fn bound(&self, extent: &Extent) -> f64 {
@@ -248,6 +269,10 @@ mod tests {
             let (one, other) = (near(place), near(place));
             let extent = Extent::of([&one, &other]).unwrap();
             let distance = line_distance(&metric, &[one, other]);
+            assert!(
+                metric.reach(distance).meets(&extent),
+                "{place:?} {extent:?}"
+            );
             assert!(
                 metric.bound(&extent) <= distance * (1.0 + 1e-12),
                 "{place:?} {extent:?}"

@@ -2,15 +2,17 @@
 //!
 //! `write` makes an index of rows that are in order, and [`GeocodeIndex`] answers questions about places. An index is a
 //! directory with a manifest and a file, whose sections and checksums are in `container`. Objects are in layers, each
-//! with a tree of boxes (`tree`) over leaves of items (`item`); areas that contain places are cut into bands (`area`).
+//! with a tree of boxes (`tree`) over leaves of items (`leaf`); areas that contain places are cut into bands (`area`).
 
 mod answer;
 mod area;
 mod container;
+mod house_numbers;
 mod index;
 mod interpolation;
 mod item;
 mod layout;
+mod leaf;
 mod metric;
 mod query;
 mod tree;
@@ -19,9 +21,10 @@ mod write;
 pub use answer::{
     Address, Answer, NamedArea, NearAddress, NearObject, NearPlace, NearRoad, NearStreet, Nearest,
 };
+pub(crate) use house_numbers::node_list;
 pub(crate) use index::MANIFEST;
 pub use index::{GeocodeIndex, Manifest};
-pub(crate) use item::{Item, NUMBERS, Shape, tag};
-pub(crate) use layout::{KEY as ROW_KEY, Layer, key_of, unwrapped};
+pub(crate) use item::{Item, Lines, NUMBERS, Shape, tag};
+pub(crate) use layout::{KEY as ROW_KEY, Layer, key_of, unwrap};
 pub use query::QueryOptions;
 pub(crate) use write::write_index;

@@ -6,8 +6,9 @@ use super::answer::{
 use super::area::Area;
 use super::index::{Found, GeocodeIndex};
 use super::interpolation::interpolated;
-use super::item::{LeafItem, Shape, tag};
+use super::item::{Shape, tag};
 use super::layout::Layer;
+use super::leaf::LeafItem;
 use crate::error::{FormatError, Result};
 use crate::geometry::Point;
 use crate::osm::{Location, ObjectKind};
@@ -37,13 +38,22 @@ impl QueryOptions {
     fn name<'i>(&self, tags: &[(&'i str, &'i str)]) -> Option<&'i str> {
         let in_language = |language: &String| {
             let name = tags.iter().find(|(key, _)| {
-                key.strip_prefix("name:")
-                    .is_some_and(|of| of == language.as_str())
+                let of = key.strip_prefix("name:");
+                of == Some(language.as_str())
             });
             name.map(|(_, name)| *name)
         };
         let mut languages = self.languages.iter();
-        languages.find_map(in_language).or(tag(tags, "name"))
+        languages
+            .find_map(in_language)
+            .or_else(|| tag(tags, "name"))
+    }
+
+    /// The name of an area in the best language that it has.
+    fn area_name<'i>(&self, area: &Area<'i>) -> Option<&'i str> {
+        let mut languages = self.languages.iter();
+        let name = languages.find_map(|language| area.name_in(language));
+        name.or_else(|| area.tag("name"))
     }
 }
 
@@ -54,6 +64,12 @@ struct Near<'i> {
 }
 
 impl<'i> Near<'i> {
+    fn of(index: &'i GeocodeIndex, found: Found<'i>) -> Result<Self> {
+        let tags = found.item.tags();
+        let tags = tags.map_err(|error| index.damaged(&error))?;
+        Ok(Self { found, tags })
+    }
+
     fn distance_m(&self) -> f64 {
         self.found.distance_m()
     }
@@ -90,10 +106,7 @@ impl GeocodeIndex {
         let query = Query {
             index: self,
             options,
-            place: Point {
-                lat_e7: place.lat_e7(),
-                lon_e7: place.lon_e7(),
-            },
+            place: place.into(),
         };
         query.answer(place)
     }
@@ -168,12 +181,7 @@ impl<'i> Query<'i, '_> {
         accepts: impl Fn(&LeafItem<'i>) -> Result<bool, FormatError>,
     ) -> Result<Option<Near<'i>>> {
         let found = self.index.nearest(layer, self.place, radius, accepts)?;
-        let Some(found) = found else {
-            return Ok(None);
-        };
-        let tags = found.item.tags();
-        let tags = tags.map_err(|error| self.index.damaged(&error))?;
-        Ok(Some(Near { found, tags }))
+        found.map(|found| Near::of(self.index, found)).transpose()
     }
 
     /// The house number of an interpolation way beside the place.
@@ -256,9 +264,8 @@ impl<'i> Query<'i, '_> {
         });
         let radius = corners.fold(0.0, f64::max);
         self.near(Layer::Addresses, radius, |item| {
-            let point = item.lines()?.first().and_then(|line| line.first().copied());
             Ok(item.kind == ObjectKind::Node
-                && match point {
+                && match item.first_point()? {
                     Some(point) => area.holds(point)?,
                     None => false,
                 })
@@ -268,20 +275,19 @@ impl<'i> Query<'i, '_> {
     /// The areas that contain the place: the lowest level first.
     fn areas(&self) -> Result<Vec<Area<'i>>> {
         let mut areas = self.index.areas_at(self.place)?;
-        areas.sort_by_key(|area| (level(area).unwrap_or(u8::MAX), area.kind, area.id));
+        areas.sort_unstable_by_key(|area| (area.level.unwrap_or(u8::MAX), area.kind, area.id));
         Ok(areas)
     }
 
     fn named(&self, area: &Area<'i>) -> Option<NamedArea<'i>> {
-        let is_administrative = tag(&area.tags, "boundary") == Some("administrative");
         let name = self
             .options
-            .name(&area.tags)
-            .filter(|_| is_administrative)?;
+            .area_name(area)
+            .filter(|_| area.is_administrative)?;
         Some(NamedArea {
             object_kind: area.kind,
             id: area.id,
-            admin_level: level(area),
+            admin_level: area.level,
             name,
             kind: "administrative",
         })
@@ -292,66 +298,67 @@ impl<'i> Query<'i, '_> {
         let at_level = |levels: &[u8]| {
             let mut levels = levels.iter();
             levels.find_map(|wanted| {
-                areas.iter().find(|area| {
-                    level(area) == Some(*wanted)
-                        && tag(&area.tags, "boundary") == Some("administrative")
-                })
+                areas
+                    .iter()
+                    .find(|area| area.is_administrative && area.level == Some(*wanted))
             })
         };
-        let name = |levels: &[u8]| at_level(levels).and_then(|area| self.options.name(&area.tags));
+        let name = |levels: &[u8]| at_level(levels).and_then(|area| self.options.area_name(area));
         let place_of = |kinds: &[&str]| {
-            let found = areas
-                .iter()
-                .rev()
-                .find(|area| tag(&area.tags, "place").is_some_and(|place| kinds.contains(&place)));
-            found.and_then(|area| self.options.name(&area.tags))
+            let found = areas.iter().rev().find(|area| {
+                area.tag("place")
+                    .is_some_and(|place| kinds.contains(&place))
+            });
+            found.and_then(|area| self.options.area_name(area))
         };
         let country = at_level(&[2]);
-        address.country = country.and_then(|area| self.options.name(&area.tags));
-        let code = country
-            .and_then(|area| tag(&area.tags, "ISO3166-1").or(tag(&area.tags, "ISO3166-1:alpha2")));
+        address.country = country.and_then(|area| self.options.area_name(area));
+        let code = country.and_then(|area| area.tag("ISO3166-1").or(area.tag("ISO3166-1:alpha2")));
         address.country_code = code.or(address.country_code);
         address.state = name(&[4, 3]).or(address.state);
-        address.state_code = at_level(&[4, 3]).and_then(|area| tag(&area.tags, "ISO3166-2"));
+        address.state_code = at_level(&[4, 3]).and_then(|area| area.tag("ISO3166-2"));
         address.county = name(&[6, 5]);
         let city = place_of(&["city", "town", "village", "hamlet"]);
         address.city = address.city.or_else(|| name(&[8, 7])).or(city);
         let suburb = place_of(&["suburb", "quarter", "neighbourhood"]);
         address.suburb = address.suburb.or_else(|| name(&[10, 9])).or(suburb);
-        let postal = areas
-            .iter()
-            .rev()
-            .find_map(|area| tag(&area.tags, "postal_code"));
+        let postal = areas.iter().rev().find_map(|area| area.tag("postal_code"));
         address.postcode = address.postcode.or(postal);
     }
 
-    /// The place whose distance is the smallest part of its reach.
+    /// The place whose distance is the smallest part of the reach of its kind.
     fn nearest_place(&self) -> Result<Option<NearPlace<'i>>> {
-        let mut best: Option<(f64, NearPlace<'i>)> = None;
-        for (kind, reach) in PLACES {
-            let near = self.near(Layer::Places, reach, |item| {
-                Ok(item.tag("place")? == Some(kind))
-            })?;
-            if let Some(near) = near
-                && let Some(name) = self.options.name(&near.tags)
-            {
-                let part = near.distance_m() / reach;
-                if best.as_ref().is_none_or(|(other, _)| part < *other) {
-                    let place = NearPlace {
-                        object: near.object(),
-                        place: kind,
-                        name,
-                    };
-                    best = Some((part, place));
-                }
+        let farthest = PLACES.iter().map(|(_, reach)| *reach);
+        let farthest = farthest.fold(0.0, f64::max);
+        // The square of the part, and the place.
+        let mut best: Option<(f64, Found<'i>)> = None;
+        let index = self.index;
+        index.visit_near(Layer::Places, self.place, farthest, |found, limit| {
+            let kind = found.item.tag("place")?;
+            let Some((_, reach)) = PLACES.iter().find(|(place, _)| Some(*place) == kind) else {
+                return Ok(());
+            };
+            let part = found.squared / (reach * reach);
+            let key = |part, found: &Found<'_>| (part, found.key());
+            let is_better =
+                |(other, best): &(f64, Found<'_>)| key(part, &found) < key(*other, best);
+            if part <= 1.0 && best.as_ref().is_none_or(is_better) {
+                best = Some((part, found));
+                *limit = part * farthest * farthest;
             }
-        }
-        Ok(best.map(|(_, place)| place))
+            Ok(())
+        })?;
+        let Some((_, found)) = best else {
+            return Ok(None);
+        };
+        let near = Near::of(self.index, found)?;
+        let names = tag(&near.tags, "place").zip(self.options.name(&near.tags));
+        Ok(names.map(|(place, name)| NearPlace {
+            object: near.object(),
+            place,
+            name,
+        }))
     }
-}
-
-fn level(area: &Area<'_>) -> Option<u8> {
-    tag(&area.tags, "admin_level")?.parse().ok()
 }
 
 /// The answer in a line.

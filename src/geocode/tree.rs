@@ -1,8 +1,8 @@
 //! Trees of boxes over leaves.
 //!
 //! The leaves of a tree are in the order of a Hilbert curve, and a node of the tree has up to 16 neighbours below it. A
-//! tree has three sections: the leaves, the places where they start and end, and the boxes of all nodes, beginning with
-//! those of leaves.
+//! tree has two sections: the leaves, and the boxes of all nodes, beginning with those of leaves, each of which is
+//! followed by the start of its leaf.
 
 use super::container::{Container, ContainerWriter};
 use super::metric::Metric;
@@ -11,15 +11,13 @@ use crate::geometry::Extent;
 
 /// The maximum number of children of a node.
 const FANOUT: usize = 16;
-/// The number of bytes of a box.
-const BOX_LEN: u64 = Extent::LEN as u64;
 /// The number of sections of a tree.
-pub(crate) const SECTIONS: usize = 3;
+pub(crate) const SECTIONS: usize = 2;
 
 /// A tree that is being written. Its leaves are written when they are added.
 #[derive(Default)]
 pub(crate) struct TreeBuilder {
-    ends: Vec<u64>,
+    starts: Vec<u64>,
     extents: Vec<Extent>,
 }
 
@@ -37,28 +35,21 @@ impl TreeBuilder {
         extent: Extent,
         writer: &mut ContainerWriter,
     ) -> Result<()> {
-        writer.write(leaf)?;
-        self.ends.push(writer.section_len());
+        self.starts.push(writer.section_len());
         self.extents.push(extent);
-        Ok(())
+        writer.write(leaf)
     }
 
     /// Writes the nodes of the tree.
     pub(crate) fn finish(self, writer: &mut ContainerWriter) -> Result<()> {
         writer.begin_section()?;
-        let mut bytes = Vec::with_capacity(self.ends.len() * 8 + 8);
-        bytes.extend_from_slice(&0u64.to_le_bytes());
-        for end in &self.ends {
-            bytes.extend_from_slice(&end.to_le_bytes());
+        let mut bytes = Vec::with_capacity(self.extents.len() * LEAF_LEN as usize);
+        for (extent, start) in self.extents.iter().zip(&self.starts) {
+            bytes.extend_from_slice(&extent.to_bytes());
+            bytes.extend_from_slice(&start.to_le_bytes());
         }
-        writer.write(&bytes)?;
-        writer.begin_section()?;
         let mut level = self.extents;
         loop {
-            bytes.clear();
-            for extent in &level {
-                bytes.extend_from_slice(&extent.to_bytes());
-            }
             writer.write(&bytes)?;
             if level.len() <= FANOUT {
                 return Ok(());
@@ -68,8 +59,28 @@ impl TreeBuilder {
                 children.reduce(|all, next| all.and(&next))
             });
             level = nodes.collect();
+            bytes.clear();
+            for extent in &level {
+                bytes.extend_from_slice(&extent.to_bytes());
+            }
         }
     }
+}
+
+/// The number of bytes of the entry of a node that is no leaf: its box.
+const NODE_LEN: u64 = Extent::LEN as u64;
+/// The number of bytes of the entry of a leaf: its box, and the start of its bytes.
+const LEAF_LEN: u64 = NODE_LEN + 8;
+
+/// A level of a tree.
+#[derive(Debug)]
+struct Level {
+    /// The place of its entries in the section.
+    start: u64,
+    /// The number of its nodes.
+    count: u64,
+    /// The number of bytes of an entry.
+    entry_len: u64,
 }
 
 /// A tree of a file.
@@ -77,70 +88,139 @@ impl TreeBuilder {
 pub(crate) struct Tree {
     /// The number of its first section.
     section: usize,
-    /// The index of the first box of each level, and the number of its boxes. The first level has the leaves.
-    levels: Vec<(u64, u64)>,
+    /// The levels. The first has the leaves.
+    levels: Vec<Level>,
 }
 
 /// A place in a tree: a level, counted from the leaves, and a number in the level.
 type Node = (usize, u64);
 
+/// The children of a node.
+struct Children<'c> {
+    level: usize,
+    /// The number of the first child in its level.
+    first: u64,
+    entries: &'c [u8],
+}
+
+impl Children<'_> {
+    /// The children whose box meets another box: their numbers, from 0, and their boxes.
+    #[inline]
+    fn meeting(&self, extent: &Extent) -> impl Iterator<Item = (u8, Extent)> {
+        let mut extents = [Extent::from_edges([0; 4]); FANOUT];
+        let mut met = 0u32;
+        let mut look_at = |child: usize, slot: &mut Extent, entry: &[u8]| {
+            if let Some(bytes) = entry.first_chunk() {
+                *slot = Extent::from_bytes(bytes);
+                met |= u32::from(slot.meets(extent)) << child;
+            }
+        };
+        let slots = extents.iter_mut().enumerate();
+        // The lengths are known when this is compiled.
+        match self.level {
+            0 => slots
+                .zip(self.entries.chunks_exact(LEAF_LEN as usize))
+                .for_each(|((child, slot), entry)| look_at(child, slot, entry)),
+            _ => slots
+                .zip(self.entries.chunks_exact(NODE_LEN as usize))
+                .for_each(|((child, slot), entry)| look_at(child, slot, entry)),
+        }
+        std::iter::from_fn(move || {
+            let child = met.trailing_zeros();
+            let extent = extents.get(child as usize).copied()?;
+            met &= met - 1;
+            Some((child as u8, extent))
+        })
+    }
+}
+
 impl Tree {
     /// The tree whose first section has the given number.
     pub(crate) fn open(container: &Container, section: usize) -> Result<Self> {
-        let leaves = (container.section_len(section + 1) / 8).saturating_sub(1);
-        let (mut levels, mut start, mut count) = (Vec::new(), 0, leaves);
-        while count > 0 {
-            levels.push((start, count));
-            start += count;
-            if count <= FANOUT as u64 {
-                break;
+        let len = container.section_len(section + 1);
+        // The number of leaves is the largest whose levels are not longer than the section.
+        let levels_of = |leaves: u64| {
+            let (mut levels, mut start, mut count) = (Vec::new(), 0, leaves);
+            while count > 0 {
+                let entry_len = if levels.is_empty() {
+                    LEAF_LEN
+                } else {
+                    NODE_LEN
+                };
+                levels.push(Level {
+                    start,
+                    count,
+                    entry_len,
+                });
+                start += count * entry_len;
+                if count <= FANOUT as u64 {
+                    break;
+                }
+                count = count.div_ceil(FANOUT as u64);
             }
-            count = count.div_ceil(FANOUT as u64);
+            (levels, start)
+        };
+        let (mut low, mut high) = (0, len / LEAF_LEN);
+        while low < high {
+            let middle = (low + high).div_ceil(2);
+            match levels_of(middle).1 <= len {
+                true => low = middle,
+                false => high = middle - 1,
+            }
         }
-        match container.section_len(section + 2) == start * BOX_LEN {
-            true => Ok(Self { section, levels }),
-            false => Err(container.damaged("a tree")),
+        match levels_of(low) {
+            (levels, end) if end == len => Ok(Self { section, levels }),
+            _ => Err(container.damaged("a tree")),
         }
     }
 
     /// The bytes of a leaf.
     #[inline]
     pub(crate) fn leaf<'c>(&self, container: &'c Container, number: u64) -> Result<&'c [u8]> {
-        let places = container.bytes(self.section + 1, number * 8, 16)?;
-        let place = |at: usize| {
-            let bytes = places
-                .get(at..at + 8)
-                .and_then(|bytes| bytes.try_into().ok());
-            bytes.map_or(0, u64::from_le_bytes)
+        let start_of = |number: u64| -> Result<u64> {
+            if self
+                .levels
+                .first()
+                .is_none_or(|leaves| number >= leaves.count)
+            {
+                return Ok(container.section_len(self.section));
+            }
+            let at = number * LEAF_LEN + NODE_LEN;
+            let bytes = container.bytes(self.section + 1, at, 8)?;
+            Ok(bytes.try_into().map_or(0, u64::from_le_bytes))
         };
-        let (start, end) = (place(0), place(8));
+        let (start, end) = (start_of(number)?, start_of(number + 1)?);
         let len = end.checked_sub(start);
         let len = len.ok_or_else(|| container.damaged("the place of a leaf"))?;
         container.bytes(self.section, start, len)
     }
 
-    /// The children of a node, and their boxes; of `None`, the nodes of the highest level.
+    /// The children of a node; of `None`, the nodes of the highest level.
     #[inline]
-    fn children(
+    fn children<'c>(
         &self,
-        container: &Container,
+        container: &'c Container,
         parent: Option<Node>,
-        mut visit: impl FnMut(Node, &Extent),
-    ) -> Result<()> {
+    ) -> Result<Option<Children<'c>>> {
         let (level, first) = match parent {
             Some((level, number)) => (level - 1, number * FANOUT as u64),
             None => (self.levels.len().saturating_sub(1), 0),
         };
-        let Some((start, count)) = self.levels.get(level) else {
-            return Ok(());
+        let Some(Level {
+            start,
+            count,
+            entry_len,
+        }) = self.levels.get(level)
+        else {
+            return Ok(None);
         };
         let count = (count - first).min(FANOUT as u64);
-        let bytes =
-            container.bytes(self.section + 2, (start + first) * BOX_LEN, count * BOX_LEN)?;
-        for (number, bytes) in (first..).zip(bytes.chunks_exact(BOX_LEN as usize)) {
-            visit((level, number), &Extent::from_bytes(bytes));
-        }
-        Ok(())
+        let (at, len) = (start + first * entry_len, count * entry_len);
+        Ok(Some(Children {
+            level,
+            first,
+            entries: container.bytes(self.section + 1, at, len)?,
+        }))
     }
 
     /// Visits the leaves whose box is nearer to a place than a limit, about in the order of their distances. `visit`
@@ -163,10 +243,13 @@ impl Tree {
         limit: &mut f64,
         visit: &mut impl FnMut(u64, &mut f64) -> Result<()>,
     ) -> Result<()> {
-        let mut found = [(0.0, (0, 0)); FANOUT];
-        let mut count = 0;
-        self.children(container, parent, |node, extent| {
-            let bound = metric.bound(extent);
+        let Some(children) = self.children(container, parent)? else {
+            return Ok(());
+        };
+        let reach = metric.reach(*limit);
+        let (mut found, mut count) = ([(0.0, 0); FANOUT], 0);
+        for (child, extent) in children.meeting(&reach) {
+            let bound = metric.bound(&extent);
             if bound <= *limit {
                 // Sorted by insertion: there are few.
                 let before = found.iter().take(count);
@@ -175,16 +258,16 @@ impl Tree {
                     behind.rotate_right(1);
                 }
                 if let Some(slot) = found.get_mut(at) {
-                    *slot = (bound, node);
+                    *slot = (bound, child);
                 }
                 count += 1;
             }
-        })?;
-        for (bound, node) in found.into_iter().take(count) {
+        }
+        for (bound, child) in found.into_iter().take(count) {
             if bound > *limit {
                 break;
             }
-            match node {
+            match (children.level, children.first + u64::from(child)) {
                 (0, leaf) => visit(leaf, limit)?,
                 node => self.near_in(container, metric, Some(node), limit, visit)?,
             }
@@ -209,18 +292,11 @@ impl Tree {
         parent: Option<Node>,
         visit: &mut impl FnMut(u64) -> Result<()>,
     ) -> Result<()> {
-        let mut found = [(0, 0); FANOUT];
-        let mut count = 0;
-        self.children(container, parent, |node, other| {
-            if other.meets(extent) {
-                if let Some(slot) = found.get_mut(count) {
-                    *slot = node;
-                }
-                count += 1;
-            }
-        })?;
-        for node in found.into_iter().take(count) {
-            match node {
+        let Some(children) = self.children(container, parent)? else {
+            return Ok(());
+        };
+        for (child, _) in children.meeting(extent) {
+            match (children.level, children.first + u64::from(child)) {
                 (0, leaf) => visit(leaf)?,
                 node => self.meeting_in(container, extent, Some(node), visit)?,
             }

@@ -2,65 +2,109 @@
 
 use super::area::{EncodedArea, encode_area};
 use super::container::ContainerWriter;
-use super::item::{RowItem, encode_leaf};
+use super::house_numbers::{HouseNumbers, addresses_of};
+use super::item::RowItem;
 use super::layout::{CURVE_BITS, Layer, layer_of};
+use super::leaf::{LEAF_ITEMS, LeafEncoder};
 use super::tree::TreeBuilder;
 use crate::error::{Error, FormatError, Result};
 use crate::geometry::Extent;
-use crate::index::{SharedRows, SortedRows};
+use crate::index::{IdSet, SharedRows, SortedRows};
 use crate::io::StreamOutput;
 use crate::runtime::{Context, Pass};
 
-/// The number of items of a leaf.
-const LEAF_ITEMS: usize = 16;
 /// The approximate number of rows that are encoded together.
 const ROWS: u64 = 4096;
 
-/// Encoded rows.
-enum Encoded {
-    Leaves(Vec<(Vec<u8>, Extent)>),
-    Areas(Vec<EncodedArea>),
+/// Rows of a layer that are encoded.
+struct Encoded {
+    layer: Layer,
+    rows: u64,
+    leaves: Vec<(Vec<u8>, Extent)>,
+    areas: Vec<EncodedArea>,
+    /// The addresses of nodes of interpolation ways.
+    addresses: Vec<(i64, Vec<(String, String)>)>,
 }
 
-/// Writes an index. Returns the open output, and the number of rows of each layer.
+/// Writes an index. `interpolated` has the nodes of interpolation ways. Returns the open output, and the number of rows
+/// of each layer.
 pub(crate) fn write_index(
     sorted: &SortedRows,
+    interpolated: &IdSet,
     output: StreamOutput,
     ctx: &Context,
 ) -> Result<(StreamOutput, [u64; Layer::ALL.len()])> {
     let mut writer = IndexWriter::begin(output)?;
     let mut counts = [0; Layer::ALL.len()];
-    Pass::new("write", ctx)
-        .with_budget(ctx.jobs as u64 * 2)
-        .run(
-            sorted.ranges(ROWS),
+    let (addresses, rest) = sorted
+        .ranges(ROWS)
+        .into_iter()
+        .partition(|range| layer_of(range.keys.start) == Some(Layer::Addresses));
+    let mut numbers = HouseNumbers::default();
+    for (name, ranges) in [("addresses", addresses), ("write", rest)] {
+        let mut found = Vec::new();
+        Pass::new(name, ctx).with_budget(ctx.jobs as u64 * 2).run(
+            ranges,
             || (),
             |(), range| {
                 let rows = sorted.read(&range.keys)?;
                 let layer = layer_of(range.keys.start);
-                let layer = layer.ok_or_else(|| Error::Internal("a key without layer".into()))?;
-                let encoded = encode(layer, &rows);
-                let encoded = encoded.map_err(|error| Error::Internal(error.to_string()))?;
-                Ok((layer, range.rows, encoded))
+                let layer = layer.ok_or_else(|| Error::Internal("a key without layer".into()));
+                let encoded = encode(layer?, &rows, interpolated, &numbers);
+                encoded.map_err(|error| Error::Internal(error.to_string()))
             },
-            |(layer, rows, encoded)| {
-                if let Some(count) = counts.get_mut(layer as usize) {
-                    *count += rows;
+            |mut encoded| {
+                if let Some(count) = counts.get_mut(encoded.layer as usize) {
+                    *count += encoded.rows;
                 }
-                writer.add(layer, encoded)
+                found.append(&mut encoded.addresses);
+                writer.add(encoded)
             },
         )?;
+        numbers.add(found);
+    }
     Ok((writer.finish()?, counts))
 }
 
-fn encode(layer: Layer, rows: &SharedRows) -> Result<Encoded, FormatError> {
+fn encode(
+    layer: Layer,
+    rows: &SharedRows,
+    interpolated: &IdSet,
+    numbers: &HouseNumbers,
+) -> Result<Encoded, FormatError> {
     let parsed: Result<Vec<RowItem<'_>>, _> =
         rows.rows(0..rows.count()).map(RowItem::parse).collect();
     let parsed = parsed?;
-    Ok(match layer {
-        Layer::Areas => Encoded::Areas(parsed.iter().map(encode_area).collect()),
-        _ => Encoded::Leaves(parsed.chunks(LEAF_ITEMS).filter_map(encode_leaf).collect()),
-    })
+    let mut encoded = Encoded {
+        layer,
+        rows: parsed.len() as u64,
+        leaves: Vec::new(),
+        areas: Vec::new(),
+        addresses: Vec::new(),
+    };
+    match layer {
+        Layer::Areas => encoded.areas = parsed.iter().map(encode_area).collect(),
+        Layer::Interpolations => {
+            let of_rows: Vec<String> = parsed.iter().map(|row| numbers.numbers(row)).collect();
+            let completed = parsed.iter().zip(&of_rows).map(|(row, of_row)| RowItem {
+                lines: row.lines.clone(),
+                tags: numbers.tags(row, of_row),
+                ..*row
+            });
+            encoded.leaves = leaves(&completed.collect::<Vec<_>>());
+        }
+        _ => encoded.leaves = leaves(&parsed),
+    }
+    if layer == Layer::Addresses {
+        encoded.addresses = addresses_of(&parsed, interpolated);
+    }
+    Ok(encoded)
+}
+
+fn leaves(items: &[RowItem<'_>]) -> Vec<(Vec<u8>, Extent)> {
+    let mut encoder = LeafEncoder::new();
+    let leaves = items.chunks(LEAF_ITEMS);
+    leaves.filter_map(|items| encoder.encode(items)).collect()
 }
 
 /// The sections of an index, which are written one after another.
@@ -94,21 +138,20 @@ impl IndexWriter {
         Ok(())
     }
 
-    fn add(&mut self, layer: Layer, encoded: Encoded) -> Result<()> {
-        self.go_to(layer)?;
-        match encoded {
-            Encoded::Leaves(leaves) => leaves
-                .into_iter()
-                .try_for_each(|(bytes, extent)| self.tree.add(&bytes, extent, &mut self.container)),
-            // The first section of the tree is that of the records. The tree of parts follows it.
-            Encoded::Areas(areas) => areas.into_iter().try_for_each(|area| {
-                let at = self.container.section_len();
-                let parts = area.parts.into_iter();
-                self.parts
-                    .extend(parts.map(|(extent, start)| (extent, at + start)));
-                self.container.write(&area.bytes)
-            }),
+    fn add(&mut self, encoded: Encoded) -> Result<()> {
+        self.go_to(encoded.layer)?;
+        for (bytes, extent) in encoded.leaves {
+            self.tree.add(&bytes, extent, &mut self.container)?;
         }
+        // The first section of the tree is that of the records. The tree of parts follows it.
+        for area in encoded.areas {
+            let at = self.container.section_len();
+            let parts = area.parts.into_iter();
+            self.parts
+                .extend(parts.map(|(extent, start)| (extent, at + start)));
+            self.container.write(&area.bytes)?;
+        }
+        Ok(())
     }
 
     fn finish(mut self) -> Result<StreamOutput> {

@@ -21,17 +21,16 @@ impl Extent {
     /// The smallest box around points; `None` without points.
     pub fn of<'p>(points: impl IntoIterator<Item = &'p Point>) -> Option<Self> {
         let mut points = points.into_iter();
-        let first = *points.next()?;
-        let start = Self {
-            low: first,
-            high: first,
-        };
-        Some(points.fold(start, |all, point| {
-            all.and(&Self {
-                low: *point,
-                high: *point,
-            })
-        }))
+        let start = Self::at(*points.next()?);
+        Some(points.fold(start, |all, point| all.and(&Self::at(*point))))
+    }
+
+    /// The box of one point.
+    pub const fn at(point: Point) -> Self {
+        Self {
+            low: point,
+            high: point,
+        }
     }
 
     /// The box with the given edges in 1e-7 degree: south, west, north, east.
@@ -63,14 +62,16 @@ impl Extent {
         bytes
     }
 
-    /// The box whose edges [`to_bytes`](Self::to_bytes) has written. Bytes that are missing count as 0.
+    /// The box whose edges [`to_bytes`](Self::to_bytes) has written.
     #[inline]
-    pub fn from_bytes(bytes: &[u8]) -> Self {
-        let mut edges = [0; 4];
-        for (edge, bytes) in edges.iter_mut().zip(bytes.chunks_exact(4)) {
-            *edge = bytes.try_into().map_or(0, i32::from_le_bytes);
-        }
-        Self::from_edges(edges)
+    pub const fn from_bytes(bytes: &[u8; Self::LEN]) -> Self {
+        let all = u128::from_le_bytes(*bytes);
+        Self::from_edges([
+            all as i32,
+            (all >> 32) as i32,
+            (all >> 64) as i32,
+            (all >> 96) as i32,
+        ])
     }
 
     /// The position of the middle of the box on a Hilbert curve over the whole world, as a number of `bits` bits, an
@@ -109,11 +110,13 @@ impl Extent {
     }
 
     /// Whether two boxes share a point.
+    #[inline]
     pub const fn meets(&self, other: &Self) -> bool {
-        self.low.lat_e7 <= other.high.lat_e7
-            && other.low.lat_e7 <= self.high.lat_e7
-            && self.low.lon_e7 <= other.high.lon_e7
-            && other.low.lon_e7 <= self.high.lon_e7
+        // Without branches, which are hard to predict here.
+        (self.low.lat_e7 <= other.high.lat_e7)
+            & (other.low.lat_e7 <= self.high.lat_e7)
+            & (self.low.lon_e7 <= other.high.lon_e7)
+            & (other.low.lon_e7 <= self.high.lon_e7)
     }
 
     /// Whether a point lies in the box or on its edge.

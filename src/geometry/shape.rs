@@ -1,6 +1,6 @@
 //! Regions as polygons with holes, in units of 1e-7 degree.
 
-use crate::osm::Bbox;
+use crate::osm::{Bbox, Location};
 use std::fmt;
 
 /// A location on the earth.
@@ -10,6 +10,15 @@ pub struct Point {
     pub lat_e7: i32,
     /// Longitude in 1e-7 degree.
     pub lon_e7: i32,
+}
+
+impl From<Location> for Point {
+    fn from(location: Location) -> Self {
+        Self {
+            lat_e7: location.lat_e7(),
+            lon_e7: location.lon_e7(),
+        }
+    }
 }
 
 /// A closed line through points. The last point is joined to the first and does not repeat it.

@@ -118,6 +118,23 @@ impl<'b> Tags<'b> {
     }
 }
 
+impl Tags<'_> {
+    /// Whether a key is among some string ids.
+    #[inline]
+    pub(crate) fn has_key_among(&self, ids: &[u64]) -> bool {
+        let (mut keys, values) = (self.keys, self.values.is_some());
+        while let Ok(key) = keys.read() {
+            if ids.contains(&key) {
+                return true;
+            }
+            if !values && keys.read().is_err() {
+                break;
+            }
+        }
+        false
+    }
+}
+
 impl<'b> Iterator for Tags<'b> {
     type Item = (&'b str, &'b str);
 

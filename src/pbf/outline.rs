@@ -63,6 +63,13 @@ impl<'a> StringTable<'a> {
         }
     }
 
+    /// The indexes of the strings that equal one of `wanted`.
+    pub fn indexes_of(&self, wanted: &[&str]) -> Vec<u64> {
+        let strings = (0..).zip(&self.0);
+        let found = strings.filter(|(_, text)| wanted.contains(*text));
+        found.map(|(index, _)| index).collect()
+    }
+
     /// The number of strings.
     pub fn len(&self) -> usize {
         self.0.len()

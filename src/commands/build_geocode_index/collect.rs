@@ -5,14 +5,12 @@ use crate::area::{
 };
 use crate::engine::geometry_pass::{Visitor, is_area, on_earth};
 use crate::error::{FormatError, Result};
-use crate::geocode::{Item, Layer, NUMBERS, Shape, key_of, tag, unwrapped};
+use crate::geocode::{Item, Layer, Lines, NUMBERS, Shape, key_of, node_list, tag, unwrap};
 use crate::geometry::Point;
-use crate::index::{IdSet, RowBatch, RowSorter};
+use crate::index::{RowBatch, RowSorter};
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::{Block, Element, Info, Relation, Way};
-use std::collections::HashMap;
-use std::fmt::Write;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 /// The maximum number of segments of a part of a street.
 const PART_SEGMENTS: usize = 12;
@@ -60,46 +58,18 @@ const AREA_KEYS: [&str; 9] = [
 
 type TagList<'a> = Vec<(&'a str, &'a str)>;
 
-/// The tags of a node with a house number.
-type NodeTags = Vec<(String, String)>;
-
-/// Data that all threads share.
-pub(super) struct Shared {
-    /// The nodes of interpolation ways.
-    wanted: IdSet,
-    /// The addresses of such nodes.
-    numbers: RwLock<HashMap<i64, NodeTags>>,
-    sorter: Arc<RowSorter>,
-}
-
-impl Shared {
-    pub(super) fn new(wanted: IdSet, sorter: Arc<RowSorter>) -> Self {
-        Self {
-            wanted,
-            numbers: RwLock::default(),
-            sorter,
-        }
-    }
-
-    /// Adds what was found in a blob. Returns the number of areas that were left out.
-    pub(super) fn add(&self, found: Found) -> u64 {
-        let mut numbers = self.numbers.write().unwrap_or_else(PoisonError::into_inner);
-        numbers.extend(found.numbers);
-        found.incomplete
-    }
-}
-
 /// The result of a blob, besides rows.
 #[derive(Default)]
 pub(super) struct Found {
-    numbers: Vec<(i64, NodeTags)>,
+    /// The nodes of interpolation ways.
+    pub interpolated: Vec<i64>,
     /// The number of areas that were left out.
-    incomplete: u64,
+    pub incomplete: u64,
 }
 
 /// Collects rows.
 pub(super) struct Collector {
-    shared: Arc<Shared>,
+    sorter: Arc<RowSorter>,
     rows: RowBatch,
     found: Option<Found>,
     nodes: Vec<AreaNode>,
@@ -159,13 +129,14 @@ fn is_address(tags: &[(&str, &str)]) -> bool {
 impl Visitor for Collector {
     type Found = Found;
 
-    fn wants_way(&self, way: &Way<'_>) -> bool {
-        way.tags().any(|(key, _)| {
-            matches!(
-                key,
-                "highway" | "addr:housenumber" | "addr:interpolation" | "boundary" | "place"
-            )
-        })
+    fn way_keys(&self) -> Option<&'static [&'static str]> {
+        Some(&[
+            "highway",
+            "addr:housenumber",
+            "addr:interpolation",
+            "boundary",
+            "place",
+        ])
     }
 
     fn node<'t>(
@@ -183,12 +154,6 @@ impl Visitor for Collector {
         let Some(point) = location.and_then(on_earth) else {
             return Ok(());
         };
-        if is_address && self.shared.wanted.contains(id) {
-            let owned = address_tags(&tags).into_iter();
-            let owned = owned.map(|(key, value)| (key.to_owned(), value.to_owned()));
-            let found = self.found.get_or_insert_default();
-            found.numbers.push((id, owned.collect()));
-        }
         if is_address {
             self.point(Layer::Addresses, id, point, &address_tags(&tags));
         }
@@ -202,7 +167,7 @@ impl Visitor for Collector {
         let points = locations.iter().map(|location| location.and_then(on_earth));
         let points: Option<Vec<Point>> = points.collect();
         // A way of which a node is not in the file has no geometry.
-        let Some(points) = points.filter(|points| points.len() > 1) else {
+        let Some(mut points) = points.filter(|points| points.len() > 1) else {
             return Ok(());
         };
         let tags: TagList<'_> = way.tags().collect();
@@ -210,20 +175,21 @@ impl Visitor for Collector {
         if is_closed && is_wanted_area(&tags) {
             self.closed_area(way.id(), &points, &tags);
         }
-        let Some(line) = unwrapped(&points) else {
+        if unwrap(&mut points).is_none() {
             return Ok(());
-        };
+        }
+        let line = points.as_slice();
         if is_address(&tags) {
             let shape = if is_closed { Shape::Area } else { Shape::Line };
             self.put_way(
                 Layer::Addresses,
                 way.id(),
                 shape,
-                &line,
+                line,
                 &address_tags(&tags),
             );
         } else if tag(&tags, "addr:interpolation").is_some() {
-            self.interpolation(way, &line, &tags);
+            self.interpolation(way, line, &tags);
         }
         if let Some(highway) = tag(&tags, "highway") {
             let has_name = tag(&tags, "name").is_some();
@@ -233,7 +199,7 @@ impl Visitor for Collector {
                 Layer::Roads
             };
             if has_name || ROADS.contains(&highway) {
-                self.street(layer, way.id(), &line, &tags);
+                self.street(layer, way.id(), line, &tags);
             }
         }
         Ok(())
@@ -267,7 +233,7 @@ impl Visitor for Collector {
                     kind: ObjectKind::Relation,
                     id: relation.id(),
                     shape: Shape::Area,
-                    lines: &rings,
+                    lines: Lines::Many(&rings),
                     tags: &address_tags(&tags),
                 },
             );
@@ -280,12 +246,12 @@ impl Visitor for Collector {
     }
 
     fn check(&mut self) -> Result<()> {
-        self.shared.sorter.check()
+        self.sorter.check()
     }
 
     fn rest(&mut self) {
         if self.rows.count() > 0 {
-            self.shared.sorter.add(std::mem::take(&mut self.rows));
+            self.sorter.add(std::mem::take(&mut self.rows));
         }
     }
 }
@@ -297,9 +263,9 @@ fn rings(polygon: &AreaPolygon) -> impl Iterator<Item = Vec<Point>> {
 }
 
 impl Collector {
-    pub(super) fn new(shared: &Arc<Shared>) -> Self {
+    pub(super) fn new(sorter: &Arc<RowSorter>) -> Self {
         Self {
-            shared: shared.clone(),
+            sorter: sorter.clone(),
             rows: RowBatch::default(),
             found: None,
             nodes: Vec::new(),
@@ -318,7 +284,7 @@ impl Collector {
             kind: ObjectKind::Node,
             id,
             shape: Shape::Point,
-            lines: &[vec![point]],
+            lines: Lines::One(&[point]),
             tags,
         };
         self.put(layer, &item);
@@ -329,7 +295,7 @@ impl Collector {
             kind: ObjectKind::Way,
             id,
             shape,
-            lines: &[line.to_vec()],
+            lines: Lines::One(line),
             tags,
         };
         self.put(layer, &item);
@@ -350,28 +316,12 @@ impl Collector {
         }
     }
 
-    /// Adds an interpolation way with the numbers of its nodes.
+    /// Adds an interpolation way with the ids of its nodes.
     fn interpolation(&mut self, way: &Way<'_>, line: &[Point], tags: &TagList<'_>) {
-        let shared = self.shared.clone();
-        let known = shared
-            .numbers
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
-        let (mut numbers, mut kept) = (String::new(), address_tags(tags));
-        for (at, node) in way.refs().enumerate() {
-            let Some(address) = known.get(&node) else {
-                continue;
-            };
-            for (key, value) in address {
-                if key == "addr:housenumber" {
-                    let comma = if numbers.is_empty() { "" } else { "," };
-                    let _ = write!(numbers, "{comma}{at}:{value}");
-                } else if tag(&kept, key).is_none() {
-                    kept.push((key, value));
-                }
-            }
-        }
-        kept.push((NUMBERS, &numbers));
+        let found = self.found.get_or_insert_default();
+        found.interpolated.extend(way.refs());
+        let (nodes, mut kept) = (node_list(way.refs()), address_tags(tags));
+        kept.push((NUMBERS, &nodes));
         self.put_way(Layer::Interpolations, way.id(), Shape::Line, line, &kept);
     }
 
@@ -408,7 +358,7 @@ impl Collector {
             kind,
             id,
             shape: Shape::Area,
-            lines: &lines,
+            lines: Lines::Many(&lines),
             tags: &area_tags(tags),
         };
         self.put(Layer::Areas, &item);

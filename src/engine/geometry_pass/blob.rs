@@ -171,6 +171,10 @@ impl<V: Visitor> Visit<'_, V> {
             Some(found) => Some(BlockLocations::of(found, entry, block)?),
             None => None,
         };
+        let keys = self
+            .visitor
+            .way_keys()
+            .map(|keys| block.strings().indexes_of(keys));
         let mut ranks = wanted.walk();
         let mut batch = WayBatch::new(self.visits.member_node_ids);
         let mut in_way = Vec::new();
@@ -180,7 +184,8 @@ impl<V: Visitor> Visit<'_, V> {
                 return Ok(());
             };
             let located = locator.as_mut().map(BlockLocations::next);
-            let is_visited = is_selected && self.visitor.wants_way(&way);
+            let has_key = |keys: &Vec<u64>| way.tags.has_key_among(keys);
+            let is_visited = is_selected && keys.as_ref().is_none_or(has_key);
             let rank = ranks.rank(way.id());
             if rank.is_none() && !is_visited {
                 return Ok(());

@@ -29,9 +29,9 @@ pub(crate) trait Visitor {
         Ok(None)
     }
 
-    /// Whether a selected way is visited. Its nodes are not located if it is not.
-    fn wants_way(&self, _: &Way<'_>) -> bool {
-        true
+    /// Keys of which a way must have one to be visited; `None` if ways need no key.
+    fn way_keys(&self) -> Option<&'static [&'static str]> {
+        None
     }
 
     /// Visits a node.
@@ -162,11 +162,6 @@ impl<'a> GeometryPass<'a> {
             locate,
             ctx,
         })
-    }
-
-    /// The blobs of the file.
-    pub(crate) const fn plan(&self) -> &BlobPlan {
-        &self.plan
     }
 
     /// Visits the objects. `init` makes the visitor of a thread, and `take` gets the results. `areas` says which

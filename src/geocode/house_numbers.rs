@@ -1,0 +1,87 @@
+//! The house numbers of the nodes of interpolation ways.
+//!
+//! An interpolation way is a row before its nodes are known as addresses, so it has the ids of its nodes. When the rows
+//! are written, addresses come first: the addresses of these nodes are kept, and complete the ways.
+
+use super::item::{NUMBERS, RowItem, tag};
+use crate::index::IdSet;
+use crate::osm::ObjectKind;
+use rustc_hash::FxHashMap;
+use std::fmt::Write;
+
+/// The tags of an address.
+type Tags = Vec<(String, String)>;
+
+/// The addresses of the nodes of interpolation ways.
+#[derive(Debug, Default)]
+pub(super) struct HouseNumbers {
+    addresses: FxHashMap<i64, Tags>,
+}
+
+/// The addresses among some rows that are nodes in a set.
+pub(super) fn addresses_of(rows: &[RowItem<'_>], wanted: &IdSet) -> Vec<(i64, Tags)> {
+    let is_wanted = |row: &&RowItem<'_>| row.kind == ObjectKind::Node && wanted.contains(row.id);
+    let found = rows.iter().filter(is_wanted).map(|row| {
+        let tags = row.tags.iter();
+        let owned = tags.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        (row.id, owned.collect())
+    });
+    found.collect()
+}
+
+/// The ids of the nodes of an interpolation way, as the value of [`NUMBERS`] in its row.
+pub(crate) fn node_list(refs: impl Iterator<Item = i64>) -> String {
+    let mut list = String::new();
+    for (at, node) in refs.enumerate() {
+        let comma = if at > 0 { "," } else { "" };
+        let _ = write!(list, "{comma}{node}");
+    }
+    list
+}
+
+impl HouseNumbers {
+    /// Adds addresses of nodes.
+    pub(super) fn add(&mut self, addresses: Vec<(i64, Tags)>) {
+        self.addresses.extend(addresses);
+    }
+
+    /// The addresses of the nodes of an interpolation way, with the place of each in the list.
+    fn of<'a>(&'a self, row: &'a RowItem<'_>) -> impl Iterator<Item = (usize, &'a Tags)> {
+        let nodes = tag(&row.tags, NUMBERS).unwrap_or_default().split(',');
+        nodes.enumerate().filter_map(|(at, node)| {
+            let address = self.addresses.get(&node.parse::<i64>().ok()?)?;
+            Some((at, address))
+        })
+    }
+
+    /// The numbers of the nodes of an interpolation way, as the value of [`NUMBERS`] in an index.
+    pub(super) fn numbers(&self, row: &RowItem<'_>) -> String {
+        let mut numbers = String::new();
+        for (at, address) in self.of(row) {
+            if let Some((_, number)) = address.iter().find(|(key, _)| key == "addr:housenumber") {
+                let comma = if numbers.is_empty() { "" } else { "," };
+                let _ = write!(numbers, "{comma}{at}:{number}");
+            }
+        }
+        numbers
+    }
+
+    /// The tags of an interpolation way with its numbers, and with what its nodes say where the way says nothing.
+    pub(super) fn tags<'a>(
+        &'a self,
+        row: &'a RowItem<'_>,
+        numbers: &'a str,
+    ) -> Vec<(&'a str, &'a str)> {
+        let own = row.tags.iter().filter(|(key, _)| *key != NUMBERS);
+        let mut tags: Vec<(&str, &str)> = own.copied().collect();
+        for (_, address) in self.of(row) {
+            for (key, value) in address {
+                if key != "addr:housenumber" && tag(&tags, key).is_none() {
+                    tags.push((key, value));
+                }
+            }
+        }
+        tags.push((NUMBERS, numbers));
+        tags
+    }
+}

@@ -1,0 +1,525 @@
+//! Leaves of a tree of objects: a few neighbours with their tags.
+//!
+//! A leaf begins with a fixed part, the boxes of its items in units that fit it, and the lengths of its items. A search
+//! compares boxes, and reads only the items that may be near enough. Tags are numbers of [`KEYS`] and of the texts of
+//! the leaf, which have a table of ends.
+
+use super::item::{BROKEN, KEYS, ORIGIN, RowItem, Shape, head, next_point, put_head, put_lines};
+use super::metric::{Metric, segment_distance};
+use crate::error::FormatError;
+use crate::geometry::{Edge, Extent, Point};
+use crate::osm::ObjectKind;
+use crate::pbf::wire::{Varints, put_varint};
+use rustc_hash::FxHashMap;
+
+/// The number of bytes of the fixed part: latitude and longitude of the south-western corner, the position of the
+/// texts, the number of items, the shift of units, and the number of bytes of an end in the table of texts.
+const HEAD_LEN: usize = 4 + 4 + 4 + 1 + 1 + 1;
+/// The number of bytes of the box of an item: south, west, north and east in units from the corner of the leaf.
+const UNITS_LEN: usize = 4;
+/// The maximum number of items of a leaf.
+pub(super) const LEAF_ITEMS: usize = 16;
+
+/// The units of the boxes of a leaf: 2 to the power of `shift` times 1e-7 degree.
+#[derive(Debug, Clone, Copy)]
+struct Units {
+    base: Point,
+    shift: u8,
+}
+
+impl Units {
+    fn of(extent: &Extent) -> Self {
+        let [south, west, north, east] = extent.edges().map(i64::from);
+        let size = (north - south).max(east - west);
+        let bits = i64::BITS - size.leading_zeros();
+        Self {
+            base: extent.low,
+            shift: bits.saturating_sub(8) as u8,
+        }
+    }
+
+    fn in_units(self, extent: &Extent) -> [u8; UNITS_LEN] {
+        let [south, west, north, east] = extent.edges().map(i64::from);
+        let [lat, lon] = [self.base.lat_e7, self.base.lon_e7].map(i64::from);
+        [south - lat, west - lon, north - lat, east - lon].map(|from| (from >> self.shift) as u8)
+    }
+
+    /// The smallest box of whole units that holds everything with the given box in units.
+    #[inline]
+    fn extent(self, [south, west, north, east]: [u8; UNITS_LEN]) -> Extent {
+        let edge = |base: i32, units: i64| {
+            let edge = i64::from(base) + (units << self.shift);
+            edge.min(i32::MAX.into()) as i32
+        };
+        let Point { lat_e7, lon_e7 } = self.base;
+        Extent::from_edges([
+            edge(lat_e7, south.into()),
+            edge(lon_e7, west.into()),
+            edge(lat_e7, i64::from(north) + 1),
+            edge(lon_e7, i64::from(east) + 1),
+        ])
+    }
+}
+
+/// Encodes leaves. Its memory is used again.
+#[derive(Debug)]
+pub(super) struct LeafEncoder<'r> {
+    numbers: FxHashMap<&'r str, u64>,
+    texts: Vec<&'r str>,
+}
+
+impl<'r> LeafEncoder<'r> {
+    pub(super) fn new() -> Self {
+        Self {
+            numbers: (0..).zip(KEYS).map(|(at, key)| (key, at)).collect(),
+            texts: Vec::new(),
+        }
+    }
+
+    fn number(&mut self, text: &'r str) -> u64 {
+        let next = (KEYS.len() + self.texts.len()) as u64;
+        let number = *self.numbers.entry(text).or_insert(next);
+        if number == next {
+            self.texts.push(text);
+        }
+        number
+    }
+
+    /// Encodes up to [`LEAF_ITEMS`] items as a leaf. Also returns the box around them; `None` without points.
+    pub(super) fn encode<'i>(&mut self, items: &'i [RowItem<'r>]) -> Option<(Vec<u8>, Extent)> {
+        let with_extent = |row: &'i RowItem<'r>| Some((row, row.item().extent()?));
+        let items: Vec<(&RowItem<'r>, Extent)> = items.iter().filter_map(with_extent).collect();
+        let extents = items.iter().map(|(_, extent)| *extent);
+        let extent = extents.reduce(|all, next| all.and(&next))?;
+        let units = Units::of(&extent);
+        let (mut boxes, mut lengths, mut body) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut bytes, mut tags) = (Vec::new(), Vec::new());
+        for (row, extent) in &items {
+            bytes.clear();
+            tags.clear();
+            for (key, value) in &row.tags {
+                put_varint(&mut tags, self.number(key));
+                put_varint(&mut tags, self.number(value));
+            }
+            let item = row.item();
+            put_head(&mut bytes, item.kind, item.shape, item.id);
+            put_varint(&mut bytes, tags.len() as u64);
+            bytes.extend_from_slice(&tags);
+            put_lines(&mut bytes, item.lines, units.base);
+            boxes.extend_from_slice(&units.in_units(extent));
+            put_varint(&mut lengths, bytes.len() as u64);
+            body.extend_from_slice(&bytes);
+        }
+        let texts_len: usize = self.texts.iter().map(|text| text.len()).sum();
+        let end_len = if texts_len <= usize::from(u16::MAX) {
+            2
+        } else {
+            4
+        };
+        let texts_at = HEAD_LEN + boxes.len() + lengths.len() + body.len();
+        let mut leaf = Vec::with_capacity(texts_at + (self.texts.len() + 1) * end_len + texts_len);
+        leaf.extend_from_slice(&units.base.lat_e7.to_le_bytes());
+        leaf.extend_from_slice(&units.base.lon_e7.to_le_bytes());
+        leaf.extend_from_slice(&(texts_at as u32).to_le_bytes());
+        leaf.extend_from_slice(&[items.len() as u8, units.shift, end_len as u8]);
+        leaf.extend_from_slice(&boxes);
+        leaf.extend_from_slice(&lengths);
+        leaf.extend_from_slice(&body);
+        self.end_texts(end_len, &mut leaf);
+        Some((leaf, extent))
+    }
+
+    /// Writes the texts of a leaf, and forgets them: their number, the end of each, and the texts.
+    fn end_texts(&mut self, end_len: usize, leaf: &mut Vec<u8>) {
+        let mut put = |number: usize| {
+            let bytes = (number as u32).to_le_bytes();
+            leaf.extend_from_slice(bytes.get(..end_len).unwrap_or(&bytes));
+        };
+        put(self.texts.len());
+        let mut end = 0;
+        for text in &self.texts {
+            end += text.len();
+            put(end);
+        }
+        for text in self.texts.drain(..) {
+            leaf.extend_from_slice(text.as_bytes());
+            self.numbers.remove(text);
+        }
+    }
+}
+
+fn array<const LEN: usize>(bytes: &[u8], at: usize) -> Result<[u8; LEN], FormatError> {
+    let bytes = at.checked_add(LEN).and_then(|end| bytes.get(at..end));
+    let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
+    bytes.ok_or(BROKEN)
+}
+
+/// The texts of a leaf.
+#[derive(Debug, Clone, Copy)]
+struct Texts<'c> {
+    bytes: &'c [u8],
+    end_len: u8,
+}
+
+impl<'c> Texts<'c> {
+    /// A number of the table: the first is the number of texts, and the others are the ends of texts.
+    #[inline]
+    fn number(&self, at: usize) -> Result<usize, FormatError> {
+        match self.end_len {
+            2 => Ok(u16::from_le_bytes(array(self.bytes, at * 2)?).into()),
+            _ => Ok(u32::from_le_bytes(array(self.bytes, at * 4)?) as usize),
+        }
+    }
+
+    /// The text with a number.
+    #[inline]
+    fn text(&self, number: u64) -> Result<&'c str, FormatError> {
+        let number = usize::try_from(number).map_err(|_| BROKEN)?;
+        let Some(number) = number.checked_sub(KEYS.len()) else {
+            return KEYS.get(number).copied().ok_or(BROKEN);
+        };
+        let count = self.number(0)?;
+        if number >= count {
+            return Err(BROKEN);
+        }
+        let start = if number > 0 { self.number(number)? } else { 0 };
+        let end = self.number(number + 1)?;
+        let table = (count + 1) * usize::from(self.end_len);
+        let bytes = self
+            .bytes
+            .get(table..)
+            .and_then(|texts| texts.get(start..end));
+        std::str::from_utf8(bytes.ok_or(BROKEN)?).map_err(|_| BROKEN)
+    }
+}
+
+/// A leaf.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Leaf<'c> {
+    units: Units,
+    boxes: &'c [u8],
+    /// The lengths of the items, and the items.
+    items: &'c [u8],
+    texts: Texts<'c>,
+}
+
+impl<'c> Leaf<'c> {
+    /// Reads the fixed part of a leaf.
+    #[inline]
+    pub(super) fn parse(bytes: &'c [u8]) -> Result<Self, FormatError> {
+        let texts_at = u32::from_le_bytes(array(bytes, 8)?) as usize;
+        let [count, shift, end_len] = array(bytes, 12)?;
+        let items_at = HEAD_LEN + usize::from(count) * UNITS_LEN;
+        if shift > 32 || !matches!(end_len, 2 | 4) {
+            return Err(BROKEN);
+        }
+        Ok(Self {
+            units: Units {
+                base: Point {
+                    lat_e7: i32::from_le_bytes(array(bytes, 0)?),
+                    lon_e7: i32::from_le_bytes(array(bytes, 4)?),
+                },
+                shift,
+            },
+            boxes: bytes.get(HEAD_LEN..items_at).ok_or(BROKEN)?,
+            items: bytes.get(items_at..texts_at).ok_or(BROKEN)?,
+            texts: Texts {
+                bytes: bytes.get(texts_at..).ok_or(BROKEN)?,
+                end_len,
+            },
+        })
+    }
+
+    /// Calls `visit` with `state` and each item whose box `accepts` accepts.
+    #[inline]
+    pub(super) fn for_each<S>(
+        &self,
+        state: &mut S,
+        accepts: impl Fn(&S, &Extent) -> bool,
+        mut visit: impl FnMut(&mut S, LeafItem<'c>) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
+        let mut lengths = Varints::new(self.items);
+        for _ in self.boxes.chunks_exact(UNITS_LEN) {
+            lengths.read()?;
+        }
+        let mut start = lengths.position();
+        let mut lengths = Varints::new(self.items);
+        for units in self.boxes.chunks_exact(UNITS_LEN) {
+            let len = usize::try_from(lengths.read()?).map_err(|_| BROKEN)?;
+            let end = start.checked_add(len).ok_or(BROKEN)?;
+            if accepts(state, &self.units.extent(array(units, 0)?)) {
+                let bytes = self.items.get(start..end).ok_or(BROKEN)?;
+                visit(state, LeafItem::parse(bytes, self)?)?;
+            }
+            start = end;
+        }
+        Ok(())
+    }
+}
+
+/// An item of a leaf.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LeafItem<'c> {
+    pub kind: ObjectKind,
+    pub id: i64,
+    pub shape: Shape,
+    base: Point,
+    texts: Texts<'c>,
+    tags: &'c [u8],
+    lines: &'c [u8],
+}
+
+impl<'c> LeafItem<'c> {
+    #[inline]
+    fn parse(bytes: &'c [u8], leaf: &Leaf<'c>) -> Result<Self, FormatError> {
+        let mut values = Varints::new(bytes);
+        let (kind, shape, id) = head(&mut values)?;
+        let tags_len = usize::try_from(values.read()?).map_err(|_| BROKEN)?;
+        let parts = values.rest().split_at_checked(tags_len);
+        let (tags, lines) = parts.ok_or(BROKEN)?;
+        Ok(LeafItem {
+            kind,
+            id,
+            shape,
+            base: leaf.units.base,
+            texts: leaf.texts,
+            tags,
+            lines,
+        })
+    }
+
+    /// Calls `visit` with each point of each line, and whether it is the first of its line.
+    #[inline]
+    fn for_each_point(&self, mut visit: impl FnMut(Point, bool)) -> Result<(), FormatError> {
+        let mut values = Varints::new(self.lines);
+        for _ in 0..values.read()? {
+            let mut last = self.base;
+            for at in 0..values.read()? {
+                last = next_point(&mut values, last)?;
+                visit(last, at == 0);
+            }
+        }
+        Ok(())
+    }
+
+    /// The squared distance in metres: 0 inside of an area. `place` is that of the metric.
+    #[inline]
+    pub(super) fn distance(&self, metric: &Metric, place: Point) -> Result<f64, FormatError> {
+        let is_area = self.shape == Shape::Area;
+        let mut nearest = f64::INFINITY;
+        let (mut last, mut is_inside) = ((ORIGIN, [0.0; 2]), false);
+        self.for_each_point(|point, is_first| {
+            let next = metric.project(point);
+            let distance = match is_first {
+                true => next[0] * next[0] + next[1] * next[1],
+                false => {
+                    let (from, to) = (last.0, point);
+                    is_inside ^= is_area && Edge { from, to }.crosses_ray_east_of(place);
+                    segment_distance(last.1, next)
+                }
+            };
+            nearest = nearest.min(distance);
+            last = (point, next);
+        })?;
+        Ok(if is_inside { 0.0 } else { nearest })
+    }
+
+    /// Whether an area holds a point.
+    pub(super) fn holds(&self, place: Point) -> Result<bool, FormatError> {
+        let (mut last, mut is_inside, mut is_on_edge) = (ORIGIN, false, false);
+        self.for_each_point(|point, is_first| {
+            if !is_first {
+                let edge = Edge {
+                    from: last,
+                    to: point,
+                };
+                is_inside ^= edge.crosses_ray_east_of(place);
+                is_on_edge |= edge.holds(place);
+            }
+            last = point;
+        })?;
+        Ok(self.shape == Shape::Area && (is_inside || is_on_edge))
+    }
+
+    /// The lines.
+    pub(super) fn lines(&self) -> Result<Vec<Vec<Point>>, FormatError> {
+        let mut lines: Vec<Vec<Point>> = Vec::new();
+        self.for_each_point(|point, is_first| match lines.last_mut() {
+            Some(line) if !is_first => line.push(point),
+            _ => lines.push(vec![point]),
+        })?;
+        Ok(lines)
+    }
+
+    /// The first point.
+    pub(super) fn first_point(&self) -> Result<Option<Point>, FormatError> {
+        let mut values = Varints::new(self.lines);
+        match values.read()? > 0 && values.read()? > 0 {
+            true => next_point(&mut values, self.base).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// The tags.
+    pub(super) fn tags(&self) -> Result<Vec<(&'c str, &'c str)>, FormatError> {
+        let mut values = Varints::new(self.tags);
+        let mut tags = Vec::with_capacity(self.tags.len() / 2);
+        while !values.is_done() {
+            let (key, value) = (values.read()?, values.read()?);
+            tags.push((self.texts.text(key)?, self.texts.text(value)?));
+        }
+        Ok(tags)
+    }
+
+    /// The value of a tag.
+    #[inline]
+    pub(super) fn tag(&self, key: &str) -> Result<Option<&'c str>, FormatError> {
+        let mut values = Varints::new(self.tags);
+        while !values.is_done() {
+            let (number, value) = (values.read()?, values.read()?);
+            if self.texts.text(number)? == key {
+                return self.texts.text(value).map(Some);
+            }
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geocode::item::{Item, Lines};
+
+    fn point(lat_e7: i32, lon_e7: i32) -> Point {
+        Point { lat_e7, lon_e7 }
+    }
+
+    /// The items of a leaf, and their boxes.
+    fn items_of(bytes: &[u8]) -> Result<Vec<(LeafItem<'_>, Extent)>, FormatError> {
+        let (mut items, last) = (Vec::new(), std::cell::Cell::new(None));
+        Leaf::parse(bytes)?.for_each(
+            &mut items,
+            |_, extent| {
+                last.set(Some(*extent));
+                true
+            },
+            |items, item| {
+                items.extend(last.get().map(|extent| (item, extent)));
+                Ok(())
+            },
+        )?;
+        Ok(items)
+    }
+
+    #[test]
+    fn items_come_back_from_rows_and_leaves() {
+        let square = vec![
+            point(10, 10),
+            point(10, 30),
+            point(30, 30),
+            point(30, 10),
+            point(10, 10),
+        ];
+        let items = [
+            Item {
+                kind: ObjectKind::Way,
+                id: i64::MAX,
+                shape: Shape::Area,
+                lines: Lines::One(&square),
+                tags: &[
+                    ("addr:street", "Main Street"),
+                    ("addr:housenumber", "12"),
+                    ("x", ""),
+                ],
+            },
+            Item {
+                kind: ObjectKind::Node,
+                id: -3,
+                shape: Shape::Point,
+                lines: Lines::One(&[point(i32::MIN, i32::MAX)]),
+                tags: &[("addr:street", "Main Street")],
+            },
+            Item {
+                kind: ObjectKind::Relation,
+                id: 7,
+                shape: Shape::Line,
+                lines: Lines::Many(&[vec![point(1, 2), point(3, 4)], vec![point(-5, 6)]]),
+                tags: &[],
+            },
+        ];
+        let rows = items.map(|item| {
+            let mut row = Vec::new();
+            item.put_row(&mut row);
+            row
+        });
+        let parsed: Vec<RowItem<'_>> = rows
+            .iter()
+            .map(|row| RowItem::parse(row).unwrap())
+            .collect();
+        let mut encoder = LeafEncoder::new();
+        let (bytes, extent) = encoder.encode(&parsed).unwrap();
+        assert_eq!(encoder.encode(&parsed).unwrap(), (bytes.clone(), extent));
+        assert_eq!(extent.low, point(i32::MIN, 2));
+        let leaf = items_of(&bytes).unwrap();
+        assert_eq!(leaf.len(), items.len());
+        for ((found, extent), item) in leaf.iter().zip(&items) {
+            assert!(
+                item.lines
+                    .iter()
+                    .flatten()
+                    .all(|point| extent.holds(*point))
+            );
+            assert_eq!(
+                (found.kind, found.id, found.shape),
+                (item.kind, item.id, item.shape)
+            );
+            assert!(found.lines().unwrap().iter().eq(item.lines.iter()));
+            assert_eq!(found.tags().unwrap(), item.tags);
+            assert_eq!(
+                found.tag("x").unwrap(),
+                item.tags.get(2).map(|(_, value)| *value)
+            );
+        }
+        let (area, _) = leaf[0];
+        for (place, is_inside) in [
+            (point(20, 20), true),
+            (point(10, 20), true),
+            (point(30, 30), true),
+            (point(9, 20), false),
+            (point(20, 31), false),
+        ] {
+            assert_eq!(area.holds(place).unwrap(), is_inside);
+            let distance = area.distance(&Metric::around(place), place).unwrap();
+            assert_eq!(distance == 0.0, is_inside, "{place:?} {distance}");
+        }
+    }
+
+    #[test]
+    fn damaged_leaves_are_errors_or_other_items() {
+        let item = Item {
+            kind: ObjectKind::Way,
+            id: 1,
+            shape: Shape::Line,
+            lines: Lines::One(&[point(1, 2), point(300, 400)]),
+            tags: &[("name", "A"), ("k", "v")],
+        };
+        let mut row = Vec::new();
+        item.put_row(&mut row);
+        let row = [RowItem::parse(&row).unwrap()];
+        let (bytes, _) = LeafEncoder::new().encode(&row).unwrap();
+        for at in 0..bytes.len() {
+            for value in [0, 1, 0x7f, 0x80, 0xff] {
+                let mut damaged = bytes.clone();
+                damaged[at] = value;
+                for (item, _) in items_of(&damaged).unwrap_or_default() {
+                    let _ = (item.lines(), item.tags(), item.holds(point(0, 0)));
+                }
+            }
+            let tags = items_of(&bytes[..at]).and_then(|items| {
+                let (item, _) = items.first().ok_or(BROKEN)?;
+                item.tags()
+            });
+            assert!(tags.is_err(), "{at}");
+        }
+    }
+}
