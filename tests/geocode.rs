@@ -1,7 +1,7 @@
 //! `build-geocode-index` and `geocode`: answers compared with a plain search over all objects, and damaged indexes.
 
 use crate::common::geocode::{Thing, distance, things};
-use crate::common::oracle::real_files;
+use crate::common::oracle::{real_files, shared_data};
 use crate::common::{Arg, is_long, run_fail, run_ok};
 use pbfhogg::geocode::{GeocodeIndex, QueryOptions};
 use pbfhogg::{Location, ObjectKind};
@@ -123,10 +123,7 @@ fn the_nearest_objects_are_those_of_a_plain_search() {
 #[test]
 fn a_damaged_index_is_refused_or_does_no_harm() {
     let directory = tempfile::tempdir().unwrap();
-    let Some(input) = real_files()
-        .into_iter()
-        .find(|path| path.ends_with("porto.osm.pbf"))
-    else {
+    let Some(input) = shared_data("porto.osm.pbf") else {
         return;
     };
     let index = built(&input, directory.path());
@@ -163,10 +160,7 @@ fn a_damaged_index_is_refused_or_does_no_harm() {
 #[test]
 fn an_index_is_replaced_only_if_the_user_says_so() {
     let directory = tempfile::tempdir().unwrap();
-    let Some(input) = real_files()
-        .into_iter()
-        .find(|path| path.ends_with("porto.osm.pbf"))
-    else {
+    let Some(input) = shared_data("porto.osm.pbf") else {
         return;
     };
     let index = built(&input, directory.path());

@@ -18,6 +18,7 @@ mod extract_output;
 mod extract_regions;
 mod formats;
 mod geocode;
+mod geocode_service;
 mod geoparquet;
 mod getid;
 mod index;

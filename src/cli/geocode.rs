@@ -91,9 +91,14 @@ pub fn build(args: &BuildArgs) -> Result<Answer> {
   pbfhogg geocode berlin-index 52.5163 13.3777
   pbfhogg geocode berlin-index 52.5163 13.3777 --json --lang de,en
   pbfhogg geocode berlin-index < points.txt > addresses.txt
+  pbfhogg geocode berlin-index --serve 127.0.0.1:8080
 
 Places on standard input: latitude and longitude, separated by a space, a comma, a semicolon or a tab, or JSON objects
-with the members lat and lon. The answer to a line that is no place is an error, in its line.")]
+with the members lat and lon. The answer to a line that is no place is an error, in its line.
+
+The service answers /reverse?lat=52.5163&lon=13.3777&format=jsonv2 as other geocoders do (json, jsonv2, geojson; zoom,
+addressdetails, accept-language), /geocode?lat=…&lon=… as --json does, and /health. An index that was built anew is used
+at once. SIGTERM ends the service.")]
 pub struct Args {
     /// Directory of the index
     #[arg(value_name = "INDEX")]
@@ -110,9 +115,19 @@ pub struct Args {
     /// Languages of names, the best first
     #[arg(long, value_name = "LANGUAGES", value_delimiter = ',')]
     lang: Vec<String>,
+    /// Answer over HTTP: /reverse for programs, and a map for people
+    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with_all = ["lat", "json", "lang"])]
+    serve: Option<String>,
     /// Number of threads; 0 is every core
     #[arg(short, long, value_name = "N", default_value_t = 0)]
     jobs: usize,
+}
+
+impl Args {
+    /// Whether the command runs until it gets a signal, and then ends by itself.
+    pub const fn is_service(&self) -> bool {
+        self.serve.is_some()
+    }
 }
 
 pub fn run(args: &Args) -> Result<Answer> {
@@ -120,6 +135,11 @@ pub fn run(args: &Args) -> Result<Answer> {
         0 => std::thread::available_parallelism().map_or(1, Into::into),
         jobs => jobs,
     };
+    if let Some(address) = &args.serve {
+        let options = geocode::ServeOptions::new(&args.index, address).jobs(jobs);
+        geocode::serve(&options, &|line| eprintln!("pbfhogg: {line}"))?;
+        return Ok(Answer::Yes);
+    }
     let options = geocode::Options::new(&args.index)
         .query(QueryOptions {
             languages: args.lang.clone(),

@@ -137,7 +137,9 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return not_parsed(&error),
     };
-    signals::install();
+    if !matches!(&cli.command, Command::Geocode(args) if args.is_service()) {
+        signals::install();
+    }
     let answer = match &cli.command {
         Command::Inspect(args) => inspect::run(args),
         Command::Fileinfo(args) => fileinfo::run(args),

@@ -1,5 +1,10 @@
 //! `geocode`: says what is at places.
 
+#[cfg(feature = "serve")]
+mod reverse;
+#[cfg(feature = "serve")]
+mod serve;
+
 use crate::error::{Error, Result};
 use crate::geocode::{Answer, GeocodeIndex, QueryOptions};
 use crate::geometry::{Extent, point_of_text};
@@ -7,6 +12,9 @@ use crate::osm::Location;
 use rayon::prelude::*;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
+
+#[cfg(feature = "serve")]
+pub use serve::{ServeOptions, serve};
 
 /// The number of lines that are answered together.
 const LINES: usize = 1 << 16;

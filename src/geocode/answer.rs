@@ -1,5 +1,6 @@
 //! The answer to a question about a place.
 
+use crate::geometry::Extent;
 use crate::osm::{Location, ObjectKind};
 use serde::{Serialize, Serializer};
 
@@ -14,6 +15,8 @@ pub struct Answer<'i> {
     pub label: String,
     /// The address that the rules compose.
     pub address: Address<'i>,
+    /// The objects that the parts of the address come from.
+    pub sources: Sources,
     /// The nearest objects.
     pub nearest: Nearest<'i>,
     /// The administrative areas that contain the place, the lowest `admin_level` first.
@@ -59,6 +62,39 @@ pub struct Address<'i> {
     pub country_code: Option<&'i str>,
 }
 
+/// The objects that the parts of an address come from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Sources {
+    /// The source of the house number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub house_number: Option<NearObject>,
+    /// The source of the street.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub street: Option<NearObject>,
+    /// The source of the place that stands for a street.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<NearObject>,
+    /// The source of the postcode.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub postcode: Option<NearObject>,
+    /// The source of the part of the city.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suburb: Option<NearObject>,
+    /// The source of the city.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub city: Option<NearObject>,
+    /// The source of the county.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub county: Option<NearObject>,
+    /// The source of the state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<NearObject>,
+    /// The source of the country.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub country: Option<NearObject>,
+}
+
 /// The nearest objects of each sort.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
@@ -92,6 +128,9 @@ pub struct NearObject {
     /// The distance in metres; 0 inside of an area with an address.
     #[serde(serialize_with = "metres")]
     pub distance_m: f64,
+    /// The box around the object, or around the part of it that is near.
+    #[serde(skip)]
+    pub extent: Extent,
 }
 
 /// An object with a house number.
@@ -159,6 +198,9 @@ pub struct NamedArea<'i> {
     pub object_kind: ObjectKind,
     /// The id of the object.
     pub id: i64,
+    /// The box around the part of the area that contains the place.
+    #[serde(skip)]
+    pub extent: Extent,
     /// The level, from 2 for countries to 11; `None` if the object has none, or none that is a number.
     pub admin_level: Option<u8>,
     /// The name.

@@ -3,6 +3,7 @@
 //! An area is a record with its tags, and parts, each a polygon with its holes. A line from a place to the east meets
 //! the edges of the band of the place only, so that a part with half a million corners is as quick as a small one.
 
+use super::answer::NearObject;
 use super::container::Container;
 use super::item::{KEYS, RowItem};
 use crate::error::{FormatError, Result};
@@ -169,6 +170,8 @@ pub(crate) struct Area<'c> {
     pub level: Option<u8>,
     /// Whether the area is an administrative one.
     pub is_administrative: bool,
+    /// The box around the part that holds the place.
+    pub extent: Extent,
     /// The tags with a key of [`KEYS`].
     known: AreaTags<'c>,
     /// The other tags, which are names.
@@ -176,18 +179,30 @@ pub(crate) struct Area<'c> {
 }
 
 impl<'c> Area<'c> {
-    fn new(kind: ObjectKind, id: i64, known: &'c [u8], names: &'c [u8]) -> Self {
+    fn new(kind: ObjectKind, id: i64, extent: Extent, tags: [&'c [u8]; 2]) -> Self {
+        let [known, names] = tags;
         let mut area = Self {
             kind,
             id,
             level: None,
             is_administrative: false,
+            extent,
             known: AreaTags { bytes: known },
             names: AreaTags { bytes: names },
         };
         area.level = area.tag("admin_level").and_then(|level| level.parse().ok());
         area.is_administrative = area.tag("boundary") == Some("administrative");
         area
+    }
+
+    /// The area as an object at the place.
+    pub(crate) fn object(&self) -> NearObject {
+        NearObject {
+            kind: self.kind,
+            id: self.id,
+            distance_m: 0.0,
+            extent: self.extent,
+        }
     }
 
     /// The value of a tag with a key of [`KEYS`].
@@ -224,51 +239,109 @@ fn number<const LEN: usize>(bytes: &[u8], at: usize) -> [u8; LEN] {
         .unwrap_or([0; LEN])
 }
 
+/// The fixed part of a part.
+struct Head {
+    /// The start of the record of the area.
+    record: u64,
+    south: i64,
+    /// The height of a band.
+    height: i64,
+    /// The number of bands.
+    count: u64,
+}
+
+impl Head {
+    /// The band at a latitude.
+    fn band(&self, lat_e7: i32) -> Option<u64> {
+        let north_of = i64::from(lat_e7) - self.south;
+        let band = u64::try_from(north_of).ok()? / self.height.unsigned_abs();
+        (band < self.count).then_some(band)
+    }
+}
+
 impl<'c> Areas<'c> {
     fn bytes(&self, start: u64, len: u64) -> Result<&'c [u8]> {
         self.container.bytes(self.section, start, len)
     }
 
-    /// The place of the record of the area that a part belongs to, if the part holds a place.
-    pub(crate) fn record_of(&self, part: u64, place: Point) -> Result<Option<u64>> {
+    /// The fixed part of a part.
+    fn head(&self, part: u64) -> Result<Head> {
         let head = self.bytes(part, HEAD_LEN)?;
         let record = part.checked_sub(u64::from_le_bytes(number(head, 0)));
         let record = record.ok_or_else(|| self.container.damaged("the record of an area"))?;
-        let south = i32::from_le_bytes(number(head, 8));
-        let height = u32::from_le_bytes(number(head, 12)).max(1);
-        let count = u32::from_le_bytes(number(head, 16));
-        let north_of = i64::from(place.lat_e7) - i64::from(south);
-        let band = u64::try_from(north_of / i64::from(height)).unwrap_or(u64::MAX);
-        if north_of < 0 || band >= u64::from(count) {
-            return Ok(None);
-        }
-        let starts = self.bytes(part + HEAD_LEN + band * 4, 8)?;
-        let [start, end] = [0, 4].map(|at| u64::from(u32::from_le_bytes(number(starts, at))));
+        Ok(Head {
+            record,
+            south: i32::from_le_bytes(number(head, 8)).into(),
+            height: u32::from_le_bytes(number(head, 12)).max(1).into(),
+            count: u32::from_le_bytes(number(head, 16)).into(),
+        })
+    }
+
+    /// The edges of some bands of a part.
+    fn edges_of(
+        &self,
+        part: u64,
+        head: &Head,
+        bands: std::ops::Range<u64>,
+    ) -> Result<impl Iterator<Item = Edge> + use<'c>> {
+        let start_of = |band: u64| -> Result<u64> {
+            let bytes = self.bytes(part + HEAD_LEN + band * 4, 4)?;
+            Ok(u32::from_le_bytes(number(bytes, 0)).into())
+        };
+        let (start, end) = (start_of(bands.start)?, start_of(bands.end)?);
         let len = end.checked_sub(start);
         let len = len.ok_or_else(|| self.container.damaged("the edges of an area"))?;
-        let edges = part + HEAD_LEN + (u64::from(count) + 1) * 4;
+        let edges = part + HEAD_LEN + (head.count + 1) * 4;
         let edges = self.bytes(edges + start * EDGE_LEN, len * EDGE_LEN)?;
-        let mut is_inside = false;
-        for edge in edges.chunks_exact(EDGE_LEN as usize) {
+        Ok(edges.chunks_exact(EDGE_LEN as usize).map(|edge| {
             let at = |at| i32::from_le_bytes(number(edge, at));
             let point = |at_byte| Point {
                 lat_e7: at(at_byte),
                 lon_e7: at(at_byte + 4),
             };
-            let edge = Edge {
+            Edge {
                 from: point(0),
                 to: point(8),
-            };
+            }
+        }))
+    }
+
+    /// The start of the record of the area that a part belongs to, if the part holds a place.
+    pub(crate) fn record_of(&self, part: u64, place: Point) -> Result<Option<u64>> {
+        let head = self.head(part)?;
+        let Some(band) = head.band(place.lat_e7) else {
+            return Ok(None);
+        };
+        let mut is_inside = false;
+        for edge in self.edges_of(part, &head, band..band + 1)? {
             if edge.holds(place) {
-                return Ok(Some(record));
+                return Ok(Some(head.record));
             }
             is_inside ^= edge.crosses_ray_east_of(place);
         }
-        Ok(is_inside.then_some(record))
+        Ok(is_inside.then_some(head.record))
     }
 
-    /// The area whose record is at a place.
-    pub(crate) fn area(&self, record: u64) -> Result<Area<'c>> {
+    /// Calls `visit` with the ends of the edges of a part in the bands that a box meets. An edge may come more than once.
+    pub(crate) fn edges(
+        &self,
+        part: u64,
+        extent: &Extent,
+        visit: &mut impl FnMut(Point, Point),
+    ) -> Result<()> {
+        let head = self.head(part)?;
+        let last = head.count.saturating_sub(1);
+        let low = head.band(extent.low.lat_e7).unwrap_or_default();
+        let high = head.band(extent.high.lat_e7).unwrap_or(last);
+        if head.count > 0 && low <= high {
+            let edges = self.edges_of(part, &head, low..high + 1)?;
+            edges.for_each(|edge| visit(edge.from, edge.to));
+        }
+        Ok(())
+    }
+
+    /// The area whose record starts at `record`. `extent` is the box around a part of it.
+    pub(crate) fn area(&self, record: u64, extent: Extent) -> Result<Area<'c>> {
         let len = u32::from_le_bytes(number(self.bytes(record, 4)?, 0));
         let bytes = self.bytes(record + 4, len.into())?;
         let parsed = || {
@@ -278,7 +351,7 @@ impl<'c> Areas<'c> {
             let id = values.read_sint()?;
             let mut rest = values.rest();
             let known = take_text(&mut rest)?;
-            Ok::<_, FormatError>(Area::new(kind, id, known, rest))
+            Ok::<_, FormatError>(Area::new(kind, id, extent, [known, rest]))
         };
         parsed().map_err(|error| self.container.damaged(&error.to_string()))
     }
@@ -355,7 +428,7 @@ mod tests {
                     assert_eq!(found, is_inside.then_some(3), "{place:?} of {ring:?}");
                 }
             }
-            let found = areas.area(3).unwrap();
+            let found = areas.area(3, area.parts[0].0).unwrap();
             assert_eq!((found.kind, found.id), (ObjectKind::Relation, -5));
             assert_eq!((found.level, found.is_administrative), (Some(8), false));
             assert_eq!((found.tag("name"), found.tag("x")), (Some("A"), None));

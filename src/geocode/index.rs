@@ -6,7 +6,7 @@ use super::layout::{AREA_SECTION, Layer, SECTION_COUNT};
 use super::leaf::{Leaf, LeafItem};
 use super::metric::Metric;
 use super::tree::Tree;
-use super::write::PART_PLACE_LEN;
+use super::write::part_places;
 use crate::error::{Error, FormatError, Result};
 use crate::geometry::{Extent, Point};
 use crate::osm::ObjectKind;
@@ -139,7 +139,11 @@ impl GeocodeIndex {
         &self.manifest
     }
 
-    fn tree(&self, layer: Layer) -> Result<&Tree> {
+    pub(super) const fn container(&self) -> &Container {
+        &self.container
+    }
+
+    pub(super) fn tree(&self, layer: Layer) -> Result<&Tree> {
         let tree = self.trees.get(layer as usize);
         tree.ok_or_else(|| Error::Internal("a layer without tree".into()))
     }
@@ -203,32 +207,42 @@ impl GeocodeIndex {
     }
 
     /// The areas that contain a place.
-    pub(crate) fn areas_at(&self, place: Point) -> Result<Vec<Area<'_>>> {
+    pub(super) fn areas_at(&self, place: Point) -> Result<Vec<Area<'_>>> {
         let tree = self.tree(Layer::Areas)?;
         let areas = Areas {
             container: &self.container,
             section: AREA_SECTION,
         };
-        let mut records = Vec::new();
-        tree.meeting(&self.container, &Extent::at(place), &mut |leaf| {
-            let bytes = tree.leaf(&self.container, leaf)?;
-            for part in bytes.chunks_exact(PART_PLACE_LEN) {
-                let Some((corners, start)) = part.split_first_chunk() else {
-                    continue;
-                };
-                let start = start.try_into().map_or(0, u64::from_le_bytes);
-                if Extent::from_bytes(corners).holds(place)
-                    && let Some(record) = areas.record_of(start, place)?
-                    && !records.contains(&record)
-                {
-                    records.push(record);
+        // The start of the record of each area, and the box of the part that holds the place.
+        let mut records: Vec<(u64, Extent)> = Vec::new();
+        for place in both_sides(place) {
+            tree.meeting(&self.container, &Extent::at(place), &mut |leaf| {
+                let bytes = tree.leaf(&self.container, leaf)?;
+                for (extent, start) in part_places(bytes) {
+                    if extent.holds(place)
+                        && let Some(record) = areas.record_of(start, place)?
+                        && !records.iter().any(|(other, _)| *other == record)
+                    {
+                        records.push((record, extent));
+                    }
                 }
-            }
-            Ok(())
-        })?;
-        records
+                Ok(())
+            })?;
+        }
+        let areas = records
             .into_iter()
-            .map(|record| areas.area(record))
-            .collect()
+            .map(|(record, extent)| areas.area(record, extent));
+        areas.collect()
     }
+}
+
+/// A place, and the same place with the other longitude if it is on the antimeridian.
+fn both_sides(place: Point) -> impl Iterator<Item = Point> {
+    const ANTIMERIDIAN_E7: u32 = 1_800_000_000;
+    let other = Point {
+        lon_e7: place.lon_e7.wrapping_neg(),
+        ..place
+    };
+    let is_both = place.lon_e7.unsigned_abs() == ANTIMERIDIAN_E7;
+    std::iter::once(place).chain(is_both.then_some(other))
 }

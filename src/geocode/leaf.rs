@@ -351,6 +351,16 @@ impl<'c> LeafItem<'c> {
         Ok(lines)
     }
 
+    /// The box around the item.
+    pub(super) fn extent(&self) -> Result<Extent, FormatError> {
+        let mut extent = None;
+        self.for_each_point(|point, _| {
+            let at = Extent::at(point);
+            extent = Some(extent.map_or(at, |extent: Extent| extent.and(&at)));
+        })?;
+        Ok(extent.unwrap_or(Extent::at(self.base)))
+    }
+
     /// The first point.
     pub(super) fn first_point(&self) -> Result<Option<Point>, FormatError> {
         let mut values = Varints::new(self.lines);

@@ -6,6 +6,7 @@
 
 mod answer;
 mod area;
+mod compose;
 mod container;
 mod house_numbers;
 mod index;
@@ -13,6 +14,7 @@ mod interpolation;
 mod item;
 mod layout;
 mod leaf;
+mod map;
 mod metric;
 mod query;
 mod tree;
@@ -20,11 +22,13 @@ mod write;
 
 pub use answer::{
     Address, Answer, NamedArea, NearAddress, NearObject, NearPlace, NearRoad, NearStreet, Nearest,
+    Sources,
 };
 pub(crate) use house_numbers::node_list;
 pub(crate) use index::MANIFEST;
 pub use index::{GeocodeIndex, Manifest};
 pub(crate) use item::{Item, Lines, NUMBERS, Shape, tag};
 pub(crate) use layout::{KEY as ROW_KEY, Layer, key_of, unwrap};
+pub use map::MapLines;
 pub use query::QueryOptions;
 pub(crate) use write::write_index;

@@ -1,16 +1,17 @@
 //! Reverse geocoding: composing the answer about a place.
 
 use super::answer::{
-    Address, Answer, NamedArea, NearAddress, NearObject, NearPlace, NearRoad, NearStreet, Nearest,
+    Answer, NamedArea, NearAddress, NearObject, NearPlace, NearRoad, NearStreet, Nearest,
 };
 use super::area::Area;
+use super::compose::{Parts, label};
 use super::index::{Found, GeocodeIndex};
 use super::interpolation::interpolated;
 use super::item::{Shape, tag};
 use super::layout::Layer;
 use super::leaf::LeafItem;
 use crate::error::{FormatError, Result};
-use crate::geometry::Point;
+use crate::geometry::{Extent, Point};
 use crate::osm::{Location, ObjectKind};
 
 /// The distance in metres within which a node of a kind of place says where something is.
@@ -50,7 +51,7 @@ impl QueryOptions {
     }
 
     /// The name of an area in the best language that it has.
-    fn area_name<'i>(&self, area: &Area<'i>) -> Option<&'i str> {
+    pub(super) fn area_name<'i>(&self, area: &Area<'i>) -> Option<&'i str> {
         let mut languages = self.languages.iter();
         let name = languages.find_map(|language| area.name_in(language));
         name.or_else(|| area.tag("name"))
@@ -60,14 +61,18 @@ impl QueryOptions {
 /// An object near a place with its tags.
 struct Near<'i> {
     found: Found<'i>,
+    extent: Extent,
     tags: TagList<'i>,
 }
 
 impl<'i> Near<'i> {
     fn of(index: &'i GeocodeIndex, found: Found<'i>) -> Result<Self> {
-        let tags = found.item.tags();
-        let tags = tags.map_err(|error| index.damaged(&error))?;
-        Ok(Self { found, tags })
+        let damaged = |error| index.damaged(&error);
+        Ok(Self {
+            extent: found.item.extent().map_err(damaged)?,
+            tags: found.item.tags().map_err(damaged)?,
+            found,
+        })
     }
 
     fn distance_m(&self) -> f64 {
@@ -79,6 +84,7 @@ impl<'i> Near<'i> {
             kind: self.found.item.kind,
             id: self.found.item.id,
             distance_m: self.distance_m(),
+            extent: self.extent,
         }
     }
 
@@ -125,16 +131,15 @@ impl<'i> Query<'i, '_> {
         let street = self.near(Layer::Streets, radius, |_| Ok(true))?;
         let interpolation = self.near(Layer::Interpolations, radius, |_| Ok(true))?;
         let areas = self.areas()?;
-        let mut composed =
-            self.compose(address.as_ref(), street.as_ref(), interpolation.as_ref())?;
-        self.add_areas(&areas, &mut composed);
-        let nearest_place = match composed.city {
+        let mut parts = self.compose(address.as_ref(), street.as_ref(), interpolation.as_ref())?;
+        parts.add_areas(&areas, self.options);
+        let nearest_place = match parts.city {
             Some(_) => None,
             None => self.nearest_place()?,
         };
-        composed.city = composed
-            .city
-            .or(nearest_place.as_ref().map(|place| place.name));
+        if let Some(place) = &nearest_place {
+            parts.add_place(place);
+        }
         let road = match street {
             Some(_) => None,
             None => self.near(Layer::Roads, radius, |_| Ok(true))?,
@@ -164,10 +169,12 @@ impl<'i> Query<'i, '_> {
             place: nearest_place,
         };
         let named = areas.iter().filter_map(|area| self.named(area));
+        let (address, sources) = parts.finish();
         Ok(Answer {
             query: place,
-            label: label(&composed, &nearest),
-            address: composed,
+            label: label(&address, &nearest),
+            address,
+            sources,
             nearest,
             areas: named.collect(),
         })
@@ -198,7 +205,7 @@ impl<'i> Query<'i, '_> {
         address: Option<&Near<'i>>,
         street: Option<&Near<'i>>,
         interpolation: Option<&Near<'i>>,
-    ) -> Result<Address<'i>> {
+    ) -> Result<Parts<'i>> {
         let radius = self.index.manifest().search_radius;
         let is_near = |near: &&Near<'i>| near.distance_m() <= radius;
         // A number belongs to its street: a nearer street with another name contradicts it.
@@ -228,30 +235,19 @@ impl<'i> Query<'i, '_> {
             let is_nearer = chosen.is_none_or(|chosen| near.found.squared < chosen.found.squared);
             is_nearer && !contradicts(near)
         });
-        let (number, tags) = match (between, chosen) {
-            (Some(near), _) => (self.number_at(near)?, near.tags.as_slice()),
-            (None, Some(near)) => {
-                let number = tag(&near.tags, "addr:housenumber");
-                (number.map(str::to_owned), near.tags.as_slice())
-            }
-            (None, None) => (None, [].as_slice()),
-        };
-        let place = tag(tags, "addr:place");
-        let from_street = match place {
-            Some(_) => None,
-            None => street.and_then(|street| self.options.name(&street.tags)),
-        };
-        Ok(Address {
-            house_number: number,
-            street: tag(tags, "addr:street").or(from_street),
-            place,
-            postcode: tag(tags, "addr:postcode"),
-            suburb: tag(tags, "addr:suburb"),
-            city: tag(tags, "addr:city"),
-            state: tag(tags, "addr:state").or(tag(tags, "addr:province")),
-            country_code: tag(tags, "addr:country").filter(|code| code.len() == 2),
-            ..Address::default()
-        })
+        let mut parts = Parts::default();
+        if let Some(near) = between {
+            parts.add_address(self.number_at(near)?, &near.tags, near.object());
+        } else if let Some(near) = chosen {
+            let number = tag(&near.tags, "addr:housenumber").map(str::to_owned);
+            parts.add_address(number, &near.tags, near.object());
+        }
+        if let Some(street) = street
+            && let Some(name) = self.options.name(&street.tags)
+        {
+            parts.add_street(name, street.object());
+        }
+        Ok(parts)
     }
 
     /// The nearest node with an address inside of an area.
@@ -287,43 +283,11 @@ impl<'i> Query<'i, '_> {
         Some(NamedArea {
             object_kind: area.kind,
             id: area.id,
+            extent: area.extent,
             admin_level: area.level,
             name,
             kind: "administrative",
         })
-    }
-
-    /// Adds what areas say to an address.
-    fn add_areas(&self, areas: &[Area<'i>], address: &mut Address<'i>) {
-        let at_level = |levels: &[u8]| {
-            let mut levels = levels.iter();
-            levels.find_map(|wanted| {
-                areas
-                    .iter()
-                    .find(|area| area.is_administrative && area.level == Some(*wanted))
-            })
-        };
-        let name = |levels: &[u8]| at_level(levels).and_then(|area| self.options.area_name(area));
-        let place_of = |kinds: &[&str]| {
-            let found = areas.iter().rev().find(|area| {
-                area.tag("place")
-                    .is_some_and(|place| kinds.contains(&place))
-            });
-            found.and_then(|area| self.options.area_name(area))
-        };
-        let country = at_level(&[2]);
-        address.country = country.and_then(|area| self.options.area_name(area));
-        let code = country.and_then(|area| area.tag("ISO3166-1").or(area.tag("ISO3166-1:alpha2")));
-        address.country_code = code.or(address.country_code);
-        address.state = name(&[4, 3]).or(address.state);
-        address.state_code = at_level(&[4, 3]).and_then(|area| area.tag("ISO3166-2"));
-        address.county = name(&[6, 5]);
-        let city = place_of(&["city", "town", "village", "hamlet"]);
-        address.city = address.city.or_else(|| name(&[8, 7])).or(city);
-        let suburb = place_of(&["suburb", "quarter", "neighbourhood"]);
-        address.suburb = address.suburb.or_else(|| name(&[10, 9])).or(suburb);
-        let postal = areas.iter().rev().find_map(|area| area.tag("postal_code"));
-        address.postcode = address.postcode.or(postal);
     }
 
     /// The place whose distance is the smallest part of the reach of its kind.
@@ -359,24 +323,4 @@ impl<'i> Query<'i, '_> {
             name,
         }))
     }
-}
-
-/// The answer in a line.
-fn label(address: &Address<'_>, nearest: &Nearest<'_>) -> String {
-    let road = nearest.road.as_ref().and_then(|road| road.reference);
-    let street = address.street.or(address.place).or(road);
-    let join = |parts: [Option<&str>; 2]| {
-        let parts: Vec<&str> = parts.into_iter().flatten().collect();
-        parts.join(" ")
-    };
-    let parts = [
-        join([street, address.house_number.as_deref()]),
-        address.suburb.unwrap_or_default().to_owned(),
-        join([address.postcode, address.city]),
-        address.state.unwrap_or_default().to_owned(),
-        address.country.unwrap_or_default().to_owned(),
-    ];
-    let mut label: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    label.dedup();
-    label.join(", ")
 }

@@ -174,6 +174,16 @@ impl Tree {
         }
     }
 
+    /// The box around all leaves; `None` without leaves.
+    pub(crate) fn extent(&self, container: &Container) -> Result<Option<Extent>> {
+        let everything = Extent::from_edges([i32::MIN, i32::MIN, i32::MAX, i32::MAX]);
+        let Some(children) = self.children(container, None)? else {
+            return Ok(None);
+        };
+        let extents = children.meeting(&everything).map(|(_, extent)| extent);
+        Ok(extents.reduce(|all, next| all.and(&next)))
+    }
+
     /// The bytes of a leaf.
     #[inline]
     pub(crate) fn leaf<'c>(&self, container: &'c Container, number: u64) -> Result<&'c [u8]> {

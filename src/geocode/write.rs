@@ -175,7 +175,17 @@ impl IndexWriter {
 }
 
 /// The number of bytes of the place of a part in a leaf: its box, and its start.
-pub(crate) const PART_PLACE_LEN: usize = Extent::LEN + 8;
+const PART_PLACE_LEN: usize = Extent::LEN + 8;
+
+/// The box and the start of each part in a leaf.
+pub(super) fn part_places(leaf: &[u8]) -> impl Iterator<Item = (Extent, u64)> {
+    let parts = leaf.chunks_exact(PART_PLACE_LEN);
+    parts.filter_map(|part| {
+        let (extent, start) = part.split_first_chunk()?;
+        let start = start.try_into().ok()?;
+        Some((Extent::from_bytes(extent), u64::from_le_bytes(start)))
+    })
+}
 
 fn put_part_place(out: &mut Vec<u8>, extent: &Extent, start: u64) {
     out.extend_from_slice(&extent.to_bytes());

@@ -6,7 +6,6 @@ mod direct;
 mod input;
 mod mapped_file;
 mod output;
-#[cfg(feature = "parquet")]
 mod output_directory;
 mod size_hint;
 mod stream_output;
@@ -18,7 +17,6 @@ pub(crate) use input::FIRST_READ;
 pub use input::Input;
 pub(crate) use mapped_file::MappedFile;
 pub use output::{OpenOutput, Output, OutputTarget, ScratchFile};
-#[cfg(feature = "parquet")]
 pub(crate) use output_directory::OutputDirectory;
 pub use size_hint::SizeHint;
 pub(crate) use stream_output::StreamOutput;

@@ -15,6 +15,7 @@ pub(crate) struct OutputDirectory {
 
 impl OutputDirectory {
     /// Begins a directory of files. Fails if it exists and is not empty.
+    #[cfg(feature = "parquet")]
     pub(crate) fn create(root: &Path) -> Result<Self> {
         let is_empty = fs::read_dir(root).map_or(true, |mut entries| entries.next().is_none());
         match is_empty {
@@ -55,6 +56,7 @@ impl OutputDirectory {
     }
 
     /// Opens a new file in a directory below, which is created with its first file.
+    #[cfg(feature = "parquet")]
     pub(crate) fn open_below(&mut self, directory: &str, name: &str) -> Result<OpenOutput> {
         let directory = self.root.join(directory);
         if !directory.is_dir() {

@@ -1,0 +1,545 @@
+//! `geocode --serve`: the HTTP service and its page.
+
+use crate::common::oracle::shared_data;
+use crate::common::{is_long, pbfhogg, run_ok};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+/// A place in Valletta.
+const PLACE: &str = "lat=35.8989&lon=14.5146";
+
+fn build(input: &Path, index: &Path) {
+    run_ok(&[
+        &"build-geocode-index",
+        &input,
+        &"-O",
+        &"--output-dir",
+        &index,
+    ]);
+}
+
+/// A service that runs.
+struct Service {
+    child: Child,
+    address: SocketAddr,
+    log: Mutex<Receiver<String>>,
+}
+
+impl Service {
+    fn start(index: &Path) -> Self {
+        let mut command = pbfhogg();
+        command.arg("geocode").arg(index);
+        command.args(["--serve", "127.0.0.1:0"]);
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let (send, log) = channel();
+        std::thread::spawn(move || {
+            for line in lines {
+                let _ = send.send(line.unwrap());
+            }
+        });
+        let first = log.recv_timeout(Duration::from_secs(10)).unwrap();
+        let address = first.split("http://").nth(1).unwrap().trim_end_matches('/');
+        Self {
+            address: address.parse().unwrap(),
+            child,
+            log: Mutex::new(log),
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// The next line of the log that contains a text.
+    fn wait_for(&self, text: &str) {
+        loop {
+            let line = self
+                .log
+                .lock()
+                .unwrap()
+                .recv_timeout(Duration::from_secs(10))
+                .unwrap();
+            if line.contains(text) {
+                return;
+            }
+        }
+    }
+
+    fn stop(mut self) -> ExitStatus {
+        self.signal(Signal::TERM);
+        self.child.wait().unwrap()
+    }
+
+    /// The status, the head and the body of an answer.
+    fn get(&self, path: &str) -> (u16, String, String) {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        self.get_on(&mut stream, path)
+    }
+
+    fn get_on(&self, stream: &mut TcpStream, path: &str) -> (u16, String, String) {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", self.address);
+        stream.write_all(request.as_bytes()).unwrap();
+        answer(stream)
+    }
+
+    fn json(&self, path: &str) -> Value {
+        let (status, _, body) = self.get(path);
+        assert_eq!(status, 200, "{path}: {body}");
+        serde_json::from_str(&body).unwrap()
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn answer(stream: &mut TcpStream) -> (u16, String, String) {
+    let mut reader = BufReader::new(stream);
+    let (mut head, mut length) = (String::new(), 0);
+    while !head.ends_with("\r\n\r\n") {
+        let start = head.len();
+        assert!(reader.read_line(&mut head).unwrap() > 0, "{head}");
+        let line = head[start..].to_lowercase();
+        if let Some(value) = line.strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    let status = head[9..12].parse().unwrap();
+    (status, head, String::from_utf8(body).unwrap())
+}
+
+fn keys(value: &Value) -> Vec<&str> {
+    value
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect()
+}
+
+#[test]
+fn answers_have_the_fields_that_clients_expect() {
+    let Some(input) = shared_data("malta.osm.pbf") else {
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let index = directory.path().join("index");
+    build(&input, &index);
+    let service = Service::start(&index);
+    let v2 = service.json(&format!("/reverse?{PLACE}&format=jsonv2"));
+    let mut expected = vec![
+        "place_id",
+        "licence",
+        "osm_type",
+        "osm_id",
+        "lat",
+        "lon",
+        "category",
+        "type",
+        "place_rank",
+        "importance",
+        "addresstype",
+        "name",
+        "display_name",
+        "address",
+        "boundingbox",
+    ];
+    expected.sort_unstable();
+    assert_eq!(keys(&v2), expected);
+    assert_eq!(v2["osm_type"], "node");
+    assert_eq!(
+        v2["display_name"],
+        "132, Archbishop Street, Valletta, Malta"
+    );
+    let address = json!({
+        "house_number": "132", "road": "Archbishop Street", "city": "Valletta",
+        "state": "Malta", "ISO3166-2-lvl4": "MT-46",
+    });
+    assert_eq!(v2["address"], address);
+    assert_eq!(v2["boundingbox"].as_array().unwrap().len(), 4);
+    assert!(v2["lat"].as_str().unwrap().starts_with("35.898"));
+    // jsonv2 is the default; `json` has another name for the category.
+    assert_eq!(service.json(&format!("/reverse?{PLACE}")), v2);
+    let mut v1 = service.json(&format!("/reverse?{PLACE}&format=json"));
+    let category = v1.as_object_mut().unwrap().remove("class").unwrap();
+    v1["category"] = category;
+    assert_eq!(v1, v2);
+    let collection = service.json(&format!("/reverse?{PLACE}&format=geojson"));
+    assert_eq!(collection["type"], "FeatureCollection");
+    let feature = &collection["features"][0];
+    assert_eq!(feature["geometry"]["type"], "Point");
+    assert_eq!(feature["properties"]["display_name"], v2["display_name"]);
+    assert_eq!(feature["bbox"].as_array().unwrap().len(), 4);
+    // Zoom.
+    let at = |zoom: &str| service.json(&format!("/reverse?{PLACE}&zoom={zoom}"));
+    assert_eq!(at("17")["addresstype"], "road");
+    assert_eq!(at("17")["address"].get("house_number"), None);
+    assert_eq!(at("12")["name"], "Valletta");
+    assert_eq!(at("12")["address"].get("road"), None);
+    assert_eq!(at("5")["name"], "Malta");
+    assert_eq!(at("99"), v2);
+    assert_eq!(at("0")["error"], "Unable to geocode");
+    assert_eq!(
+        service.json("/reverse?lat=0&lon=0")["error"],
+        "Unable to geocode"
+    );
+    let bare = service.json(&format!("/reverse?{PLACE}&addressdetails=0"));
+    assert_eq!(bare.get("address"), None);
+    // Languages.
+    let french = service.json(&format!("/reverse?{PLACE}&zoom=5&accept-language=fr"));
+    assert_eq!(french["name"], "Malte");
+    let mut stream = TcpStream::connect(service.address).unwrap();
+    let request = format!(
+        "GET /reverse?{PLACE}&zoom=5 HTTP/1.1\r\nHost: x\r\nAccept-Language: xx, fr-FR;q=0.8\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    assert!(answer(&mut stream).2.contains("\"Malte\""));
+    // The answer of the command.
+    let printed = run_ok(&[&"geocode", &index, &"35.8989", &"14.5146", &"--json"]).stdout;
+    let served = service.get(&format!("/geocode?{PLACE}")).2;
+    assert_eq!(served, String::from_utf8(printed).unwrap().trim_end());
+    let health = service.json("/health");
+    assert_eq!(
+        (&health["status"], &health["input"]),
+        (&json!("ok"), &json!("malta.osm.pbf"))
+    );
+    assert_eq!(service.get("/status").2, "OK");
+    let map = service.json("/map?bbox=14.51,35.897,14.515,35.9");
+    assert!(map["streets"].as_array().unwrap().len() > 20);
+    assert!(service.stop().success());
+}
+
+#[test]
+fn bad_requests_and_bad_clients_get_an_error_and_harm_nobody() {
+    let Some(input) = shared_data("liechtenstein-c.osm.pbf") else {
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let index = directory.path().join("index");
+    build(&input, &index);
+    let service = Service::start(&index);
+    for (path, cause) in [
+        ("/reverse", "'lon' is missing"),
+        ("/reverse?lon=1", "'lat' is missing"),
+        ("/reverse?lat=x&lon=1", "'x' is not a number"),
+        ("/reverse?lat=NaN&lon=1", "'NaN'"),
+        ("/reverse?lat=91&lon=1", "91"),
+        ("/reverse?lat=1&lon=200", "200"),
+        ("/reverse?lat=1&lon=1&format=xml", "'format'"),
+        ("/reverse?lat=1&lon=1&zoom=near", "'zoom'"),
+        ("/reverse?lat=1&lon=1&addressdetails=2", "'addressdetails'"),
+        ("/geocode?lat=%00&lon=1", "not a number"),
+        ("/map?bbox=1,2,3", "'bbox'"),
+        ("/map?bbox=3,2,1,4", "'bbox'"),
+        ("/map?bbox=nan,2,1,4", "'bbox'"),
+    ] {
+        let (status, _, body) = service.get(path);
+        let error: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(
+            (status, &error["error"]["code"]),
+            (400, &json!(400)),
+            "{path}"
+        );
+        let message = error["error"]["message"].as_str().unwrap();
+        assert!(message.contains(cause), "{path}: {message}");
+    }
+    for path in ["/search?q=Vaduz", "/../manifest.json", "//", "/reverse/x"] {
+        assert_eq!(service.get(path).0, 404, "{path}");
+    }
+    let send = |bytes: &[u8]| {
+        let mut stream = TcpStream::connect(service.address).unwrap();
+        let limit = Some(Duration::from_secs(20));
+        stream.set_read_timeout(limit).unwrap();
+        // The service may close before everything is sent.
+        let _ = stream.write_all(bytes);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        String::from_utf8_lossy(&answer).into_owned()
+    };
+    let refused = send(
+        b"POST /reverse HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc",
+    );
+    assert!(
+        refused.starts_with("HTTP/1.1 405") && refused.contains("allow: GET, HEAD"),
+        "{refused}"
+    );
+    let head = send(b"HEAD /status HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    assert!(
+        head.starts_with("HTTP/1.1 200") && head.ends_with("\r\n\r\n"),
+        "{head}"
+    );
+    let long = format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "x".repeat(1 << 20));
+    let refused = send(long.as_bytes());
+    assert!(
+        refused.is_empty() || refused.starts_with("HTTP/1.1 4"),
+        "{refused}"
+    );
+    assert!(!send(b"\x16\x03\x01 what\r\n\r\n").starts_with("HTTP/1.1 200"));
+    // A client that does not say what it wants is cut off, while others get answers.
+    let slow = std::thread::scope(|scope| {
+        let slow = scope.spawn(|| {
+            let start = Instant::now();
+            send(b"GET /status HTTP/1.1\r\nHost:");
+            start.elapsed()
+        });
+        for _ in 0..50 {
+            assert_eq!(service.get("/status").0, 200);
+        }
+        slow.join().unwrap()
+    });
+    assert!(slow < Duration::from_secs(15), "{slow:?}");
+    assert!(service.stop().success());
+}
+
+#[test]
+fn fifty_connections_at_once_get_their_answers_while_the_index_is_rebuilt() {
+    let Some(input) = shared_data("liechtenstein-c.osm.pbf") else {
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let index = directory.path().join("index");
+    build(&input, &index);
+    let (service, second) = (Service::start(&index), Service::start(&index));
+    let takes = Duration::from_secs(if is_long() { 60 } else { 4 });
+    let expected = second.json("/geocode?lat=47.141&lon=9.5215");
+    let answered: usize = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..50)
+            .map(|_| {
+                scope.spawn(|| {
+                    let (start, mut count) = (Instant::now(), 0);
+                    let mut stream = TcpStream::connect(service.address).unwrap();
+                    while start.elapsed() < takes {
+                        let path = "/geocode?lat=47.141&lon=9.5215";
+                        let (status, _, body) = service.get_on(&mut stream, path);
+                        let body: Value = serde_json::from_str(&body).unwrap();
+                        assert_eq!((status, &body), (200, &expected));
+                        count += 1;
+                    }
+                    count
+                })
+            })
+            .collect();
+        build(&input, &index);
+        service.signal(Signal::HUP);
+        build(&input, &index);
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .sum()
+    });
+    assert!(answered > 1000, "{answered}");
+    // Another file under the same directory is answered from at once, or after a moment without a signal.
+    let Some(other) = shared_data("monaco.osm.pbf") else {
+        return;
+    };
+    service.wait_for("liechtenstein");
+    build(&other, &index);
+    service.signal(Signal::HUP);
+    service.wait_for("monaco");
+    second.wait_for("monaco");
+    for service in [&service, &second] {
+        assert_eq!(service.json("/health")["input"], "monaco.osm.pbf");
+    }
+    // A damaged index does not replace the one that is there.
+    std::fs::write(index.join("manifest.json"), "{}").unwrap();
+    service.signal(Signal::HUP);
+    assert_eq!(service.json("/health")["input"], "monaco.osm.pbf");
+    assert!(service.stop().success() && second.stop().success());
+}
+
+/// A browser that is told what to do over a pipe.
+struct Browser {
+    child: Child,
+    commands: std::fs::File,
+    answers: BufReader<std::fs::File>,
+    session: Value,
+    last: u64,
+    _directory: tempfile::TempDir,
+}
+
+impl Browser {
+    /// Starts Chromium; `None` if it is not there.
+    fn start() -> Option<Self> {
+        let programs = ["chromium", "chromium-browser", "google-chrome"];
+        let runs = |program: &&str| {
+            let version = Command::new(program).arg("--version").output();
+            version.is_ok_and(|output| output.status.success())
+        };
+        let Some(program) = programs.into_iter().find(|program| runs(program)) else {
+            eprintln!("skipped: there is no Chromium");
+            return None;
+        };
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name).display().to_string();
+        let (commands, answers) = (path("commands"), path("answers"));
+        let made = Command::new("mkfifo").args([&commands, &answers]).status();
+        assert!(made.unwrap().success());
+        let child = Command::new("sh")
+            .args([
+                "-c",
+                "exec \"$0\" \"$@\" 3<\"$COMMANDS\" 4>\"$ANSWERS\"",
+                program,
+            ])
+            .args([
+                "--headless=new",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--hide-scrollbars",
+            ])
+            .args(["--remote-debugging-pipe", "--window-size=1200,800"])
+            .arg(format!("--user-data-dir={}", path("profile")))
+            .env("COMMANDS", &commands)
+            .env("ANSWERS", &answers)
+            .stderr(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let commands = std::fs::OpenOptions::new().write(true).open(commands);
+        Some(Self {
+            child,
+            commands: commands.unwrap(),
+            answers: BufReader::new(std::fs::File::open(answers).unwrap()),
+            session: Value::Null,
+            last: 0,
+            _directory: directory,
+        })
+    }
+
+    fn tell(&mut self, method: &str, parameters: Value) -> Value {
+        self.last += 1;
+        let mut command = json!({"id": self.last, "method": method, "params": parameters});
+        if self.session.is_string() {
+            command["sessionId"] = self.session.clone();
+        }
+        self.commands
+            .write_all(format!("{command}\0").as_bytes())
+            .unwrap();
+        loop {
+            let mut answer = Vec::new();
+            self.answers.read_until(0, &mut answer).unwrap();
+            answer.pop();
+            let mut answer: Value = serde_json::from_slice(&answer).unwrap();
+            if answer["id"] == self.last {
+                assert_eq!(answer.get("error"), None, "{method}");
+                return answer["result"].take();
+            }
+        }
+    }
+
+    fn open(&mut self, url: &str) {
+        let target = self.tell("Target.createTarget", json!({"url": url}));
+        let attach = json!({"targetId": target["targetId"], "flatten": true});
+        self.session = self.tell("Target.attachToTarget", attach)["sessionId"].clone();
+    }
+
+    fn evaluate(&mut self, script: &str) -> Value {
+        let result = self.tell("Runtime.evaluate", json!({"expression": script}));
+        result["result"]["value"].clone()
+    }
+
+    /// Waits until a script is true.
+    fn wait_for(&mut self, script: &str) {
+        let start = Instant::now();
+        while self.evaluate(script) != true {
+            assert!(start.elapsed() < Duration::from_secs(30), "{script}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn click(&mut self, x: f64, y: f64) {
+        for kind in ["mousePressed", "mouseReleased"] {
+            let event = json!({"type": kind, "x": x, "y": y, "button": "left", "clickCount": 1});
+            self.tell("Input.dispatchMouseEvent", event);
+        }
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Set `PBFHOGG_PICTURES=DIRECTORY` to keep a picture of the page.
+#[test]
+fn the_page_answers_a_click_in_a_browser() {
+    let Some(input) = shared_data("malta.osm.pbf") else {
+        return;
+    };
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let index = directory.path().join("index");
+    build(&input, &index);
+    let service = Service::start(&index);
+    browser.open(&format!("http://{}/", service.address));
+    browser.wait_for("typeof lines == 'object' && lines.streets.length > 100");
+    assert_eq!(
+        browser.evaluate("document.getElementById('title').textContent"),
+        "What is here? malta.osm.pbf"
+    );
+    // The view moves to a town, and a click in the middle of the map says what is there.
+    browser.evaluate("go(35.8989, 14.5146, 2 ** 26.2)");
+    browser.wait_for(
+        "lines.is_thinned === false && lines.streets.some(([name]) => name == 'Triq il-Merkanti')",
+    );
+    let middle = |browser: &mut Browser, side: &str| {
+        let size = browser.evaluate(&format!("canvas.client{side}"));
+        size.as_f64().unwrap() / 2.0
+    };
+    let (x, y) = (
+        middle(&mut browser, "Width"),
+        middle(&mut browser, "Height"),
+    );
+    browser.click(x, y);
+    browser.wait_for("document.querySelector('#answer h2') !== null");
+    let label = browser.evaluate("document.querySelector('#answer h2').textContent");
+    assert_eq!(label, "Archbishop Street 132, Valletta, Malta");
+    let source = browser.evaluate("document.querySelector('#answer td a').href");
+    assert_eq!(source, "https://www.openstreetmap.org/node/2615551270");
+    let place = browser.evaluate("form.place.value");
+    assert!(place.as_str().unwrap().starts_with("35.8989"), "{place}");
+    if let Some(directory) = std::env::var_os("PBFHOGG_PICTURES") {
+        let picture = browser.tell("Page.captureScreenshot", json!({"format": "png"}));
+        let path = Path::new(&directory).join("geocode-page.png");
+        let decoded = Command::new("base64")
+            .arg("-d")
+            .stdin(Stdio::piped())
+            .stdout(std::fs::File::create(path).unwrap())
+            .spawn();
+        let mut decoded = decoded.unwrap();
+        decoded
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(picture["data"].as_str().unwrap().as_bytes())
+            .unwrap();
+        assert!(decoded.wait().unwrap().success());
+    }
+    // Nothing is loaded from anywhere else.
+    let loaded = browser.evaluate("performance.getEntriesByType('resource').every(entry => entry.name.startsWith(location.origin))");
+    assert_eq!(loaded, true);
+    // Languages, and a place that is typed.
+    browser.evaluate(
+        "form.lang.value = 'fr'; form.place.value = '35.8989 14.5146'; form.requestSubmit()",
+    );
+    browser.wait_for("document.querySelector('#answer h2').textContent.includes('Malte')");
+    browser.evaluate("form.place.value = 'here'; form.requestSubmit()");
+    browser.wait_for("document.getElementById('answer').textContent.includes('Type a latitude')");
+    assert!(service.stop().success());
+}
