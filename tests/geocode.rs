@@ -1,10 +1,14 @@
 //! `build-geocode-index` and `geocode`: answers compared with a plain search over all objects, and damaged indexes.
 
-use crate::common::geocode::{Thing, distance, things};
-use crate::common::oracle::{real_files, shared_data};
-use crate::common::{Arg, is_long, run_fail, run_ok};
+use crate::common::geocode::{
+    Degrees, Thing, distance, interpolated, nearest, osmium_areas, things,
+};
+use crate::common::oracle::{osmium, real_files, shared_data};
+use crate::common::{Arg, is_long, run_fail, run_ok, world};
+use geo::Intersects;
 use pbfhogg::geocode::{GeocodeIndex, QueryOptions};
 use pbfhogg::{Location, ObjectKind};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 /// Random numbers.
@@ -32,23 +36,145 @@ fn built(input: &Path, directory: &Path) -> PathBuf {
     index
 }
 
-/// The nearest of some things within a kilometre.
-fn nearest<'t>(place: [f64; 2], things: &[&'t Thing]) -> Option<(f64, &'t Thing)> {
-    let near = |thing: &&&Thing| {
-        let [lat, lon] = thing.line[0];
-        // Nothing on the earth is longer than a degree in these files.
-        (lat - place[0]).abs() < 1.0 && (lon - place[1]).abs() < 2.0
-    };
-    things
+fn degrees(place: Degrees) -> Location {
+    Location::from_degrees(place[0], place[1]).unwrap()
+}
+
+/// The number of random places for each file.
+fn places() -> usize {
+    if is_long() { 100_000 } else { 400 }
+}
+
+/// The objects of a file that answers are made of.
+struct Plain {
+    things: Vec<Thing>,
+    areas: Vec<Thing>,
+    /// The house numbers of nodes.
+    numbers: HashMap<i64, String>,
+}
+
+impl Plain {
+    fn of(input: &Path) -> Self {
+        let things = things(input);
+        let numbers = things.iter().filter(|thing| thing.kind == ObjectKind::Node);
+        let numbers = numbers.filter_map(|node| Some((node.id, node.tag("addr:housenumber")?)));
+        Self {
+            numbers: numbers
+                .map(|(id, number)| (id, number.to_owned()))
+                .collect(),
+            areas: osmium_areas(input),
+            things,
+        }
+    }
+
+    /// A place that nobody knows, one near an object, or the corner of one.
+    fn place(&self, random: &mut Random) -> Degrees {
+        let thing = &self.things[random.below(self.things.len() as f64) as usize];
+        let line = &thing.lines[0];
+        let corner = line[random.below(line.len() as f64) as usize];
+        let size = match random.below(10.0) as u32 {
+            0 => 0.0,
+            1 | 2 => 0.5,
+            _ => 10f64.powf(-1.5 - random.below(5.0)),
+        };
+        let [lat, lon] = corner.map(|degrees| {
+            let moved = degrees + random.below(2.0 * size) - size;
+            (moved * 1e7).round() / 1e7
+        });
+        [
+            lat.clamp(-90.0, 90.0),
+            (lon + 540.0).rem_euclid(360.0) - 180.0,
+        ]
+        .map(|degrees| (degrees * 1e7).round() / 1e7)
+    }
+}
+
+/// Compares answers about random places with a plain search: address, street, interpolation.
+fn compare_with_plain_search(input: &Path, index: &GeocodeIndex, random: &mut Random) {
+    let name = input.display();
+    let plain = Plain::of(input);
+    let relations = plain
+        .areas
         .iter()
-        .filter(near)
-        .map(|thing| (distance(place, thing), *thing))
-        .filter(|(distance, _)| *distance <= 1000.0)
-        .min_by(|a, b| a.0.total_cmp(&b.0))
+        .filter(|area| area.kind == ObjectKind::Relation);
+    let all = plain.things.iter().chain(relations);
+    let with = |key: &'static str| {
+        let has = move |thing: &&Thing| thing.tags.contains_key(key);
+        all.clone().filter(has)
+    };
+    let addresses: Vec<&Thing> = with("addr:housenumber").collect();
+    let line = |thing: &Thing| Thing {
+        is_area: false,
+        ..thing.clone()
+    };
+    let ways = |key| with(key).filter(|thing| thing.kind == ObjectKind::Way);
+    let streets = ways("highway").filter(|thing| thing.tags.contains_key("name"));
+    let streets: Vec<Thing> = streets.map(line).collect();
+    let streets: Vec<&Thing> = streets.iter().collect();
+    let interpolations = ways("addr:interpolation");
+    let is_one = |thing: &&Thing| !thing.tags.contains_key("addr:housenumber");
+    let interpolations: Vec<Thing> = interpolations.filter(is_one).map(line).collect();
+    let interpolations: Vec<&Thing> = interpolations.iter().collect();
+    for _ in 0..places() {
+        let place = plain.place(random);
+        let answer = index.reverse(degrees(place), &QueryOptions::default());
+        let answer = answer.unwrap();
+        let found = &answer.nearest;
+        let is_close = |a: f64, b: f64| (a - b).abs() < 2e-3 + a * 1e-5;
+        let objects = [
+            (
+                "address",
+                found.address.as_ref().map(|near| near.object),
+                &addresses,
+            ),
+            (
+                "street",
+                found.street.as_ref().map(|near| near.object),
+                &streets,
+            ),
+            (
+                "interpolation",
+                found.interpolation.as_ref().map(|near| near.object),
+                &interpolations,
+            ),
+        ];
+        for (sort, found, things) in objects {
+            // Something at a kilometre may count or not.
+            let expected = nearest(place, things, 1000.5);
+            match (found, expected) {
+                (Some(found), Some((distance, _))) => assert!(
+                    is_close(found.distance_m, distance),
+                    "{name} {place:?} {sort}: {found:?}, {expected:?}"
+                ),
+                (None, Some((distance, _))) => {
+                    assert!(distance > 999.5, "{name} {place:?} {sort}: {expected:?}")
+                }
+                (found, None) => assert!(found.is_none(), "{name} {place:?} {sort}: {found:?}"),
+            }
+        }
+        if let Some(near) = &found.interpolation {
+            let way = interpolations.iter().find(|way| way.id == near.object.id);
+            let rule = way.unwrap().tag("addr:interpolation");
+            let expected = interpolated(place, way.unwrap(), &plain.numbers);
+            match &near.house_number {
+                Some(number) if matches!(rule, Some("even" | "odd" | "all")) => {
+                    assert!(
+                        expected.contains(number),
+                        "{name} {place:?}: {near:?}, {expected:?}"
+                    );
+                }
+                // Numbers that do not fit the rule of the way give none.
+                _ => {}
+            }
+        }
+    }
 }
 
 #[test]
 fn the_nearest_objects_are_those_of_a_plain_search() {
+    if !osmium() {
+        return;
+    }
     let directory = tempfile::tempdir().unwrap();
     let mut random = Random(1);
     for input in real_files() {
@@ -57,67 +183,368 @@ fn the_nearest_objects_are_those_of_a_plain_search() {
             continue;
         }
         let index = GeocodeIndex::open(&built(&input, directory.path())).unwrap();
-        let all = things(&input);
-        let with = |keys: &[&str]| -> Vec<&Thing> {
-            let has = |thing: &&Thing| keys.iter().all(|key| thing.tags.contains_key(*key));
-            all.iter().filter(has).collect()
+        compare_with_plain_search(&input, &index, &mut random);
+    }
+}
+
+/// A file with all of its nodes moved.
+fn moved(input: &Path, output: &Path, map: impl Fn(f64, f64) -> (f64, f64)) {
+    let text = String::from_utf8(run_ok(&[&"cat", &input, &"-f", &"opl"]).stdout).unwrap();
+    let lines = text.lines().map(|line| {
+        let Some((rest, y)) = line.rsplit_once(" y").filter(|_| line.starts_with('n')) else {
+            return line.to_owned();
         };
-        let addresses = with(&["addr:housenumber"]);
-        let mut streets = with(&["highway", "name"]);
-        streets.retain(|thing| thing.kind == ObjectKind::Way);
-        let streets: Vec<Thing> = streets
-            .iter()
-            .map(|thing| Thing {
-                is_area: false,
-                ..(*thing).clone()
-            })
-            .collect();
-        let streets: Vec<&Thing> = streets.iter().collect();
-        let points = if is_long() { 3000 } else { 300 };
-        for _ in 0..points {
-            let around = &all[random.below(all.len() as f64) as usize].line[0];
-            let size = 10f64.powf(-1.0 - random.below(5.0));
-            let place = around.map(|degrees| {
-                let moved = degrees + random.below(2.0 * size) - size;
-                (moved * 1e7).round() / 1e7
-            });
-            let location = Location::from_degrees(place[0], place[1]).unwrap();
-            let answer = index.reverse(location, &QueryOptions::default()).unwrap();
-            let is_close = |a: f64, b: f64| (a - b).abs() < 1e-3 + a * 1e-5;
-            let expected = nearest(place, &addresses).map(|(distance, _)| distance);
-            match (&answer.nearest.address, expected) {
-                // Relations are not among the things.
-                (Some(found), expected) if found.object.kind == ObjectKind::Relation => {
-                    assert!(
-                        expected.is_none_or(|expected| found.object.distance_m <= expected + 0.001)
-                    );
-                }
-                (Some(found), Some(expected)) => {
-                    assert!(
-                        is_close(found.object.distance_m, expected),
-                        "{name} {place:?} {answer:?} {expected}"
-                    );
-                }
-                (found, expected) => assert!(
-                    found.is_none() && expected.is_none(),
-                    "{name} {place:?} {found:?} {expected:?}"
-                ),
+        let (rest, x) = rest.rsplit_once(" x").unwrap();
+        let (lat, lon) = map(y.parse().unwrap(), x.parse().unwrap());
+        format!("{rest} x{lon:.7} y{lat:.7}")
+    });
+    let opl = output.with_extension("opl");
+    std::fs::write(&opl, lines.collect::<Vec<_>>().join("\n") + "\n").unwrap();
+    run_ok(&[&"cat", &opl, &"-O", &"-o", &output]);
+}
+
+#[test]
+fn the_nearest_objects_are_found_at_the_antimeridian_and_at_the_poles() {
+    let (Some(input), true) = (shared_data("monaco.osm.pbf"), osmium()) else {
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("moved.osm.pbf");
+    let mut random = Random(2);
+    let around = |lon: f64| (lon + 540.0).rem_euclid(360.0) - 180.0;
+    for world in 0..4 {
+        moved(&input, &output, |lat, lon| {
+            // Monaco is from 7.41 to 7.44 degrees east, and from 43.72 to 43.75 degrees north.
+            let (north, east) = (lat - 43.735, lon - 7.425);
+            match world {
+                0 => (lat, around(180.0 + east)),
+                1 => (lat - 43.735, around(180.0 + east)),
+                // All around a pole.
+                2 => (90.0 - (north + 0.03).abs() * 0.5, around(east * 10_000.0)),
+                _ => (-90.0 + (north + 0.03).abs() * 2.0, around(east * 8_000.0)),
             }
-            let expected = nearest(place, &streets).map(|(distance, _)| distance);
-            match (&answer.nearest.street, expected) {
-                (Some(found), Some(expected)) => {
-                    assert!(
-                        is_close(found.object.distance_m, expected),
-                        "{name} {place:?} {found:?} {expected}"
-                    );
-                }
-                (found, expected) => assert!(
-                    found.is_none() && expected.is_none(),
-                    "{name} {place:?} {found:?} {expected:?}"
-                ),
-            }
+        });
+        let index = GeocodeIndex::open(&built(&output, directory.path())).unwrap();
+        compare_with_plain_search(&output, &index, &mut random);
+    }
+}
+
+#[test]
+fn areas_are_the_polygons_of_osmium_that_hold_a_place() {
+    if !osmium() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let (mut random, mut held) = (Random(3), 0);
+    for input in real_files() {
+        let name = input.display().to_string();
+        if name.ends_with(".osh.pbf") || name.contains("loc_on_ways") {
+            continue;
+        }
+        let index = GeocodeIndex::open(&built(&input, directory.path())).unwrap();
+        let plain = Plain::of(&input);
+        let is_wanted = |area: &&Thing| {
+            area.tag("boundary") == Some("administrative") && area.tag("name").is_some()
+        };
+        let areas = plain.areas.iter().filter(is_wanted);
+        let areas: Vec<(&Thing, geo::MultiPolygon)> =
+            areas.map(|area| (area, polygons(area))).collect();
+        for _ in 0..places() / 10 {
+            let place = plain.place(&mut random);
+            let answer = index.reverse(degrees(place), &QueryOptions::default());
+            let answer = answer.unwrap();
+            let mut found: Vec<_> = answer
+                .areas
+                .iter()
+                .map(|area| (area.object_kind, area.id))
+                .collect();
+            let point = geo::Point::new(place[1], place[0]);
+            let holding = areas
+                .iter()
+                .filter(|(_, polygons)| polygons.intersects(&point));
+            let mut expected: Vec<_> = holding.map(|(area, _)| (area.kind, area.id)).collect();
+            let is_in_order = answer
+                .areas
+                .is_sorted_by_key(|area| area.admin_level.unwrap_or(u8::MAX));
+            assert!(is_in_order, "{:?}", answer.areas);
+            found.sort();
+            expected.sort();
+            assert_eq!(found, expected, "{name} {place:?}");
+            held += found.len();
         }
     }
+    assert!(held > places() / 20, "{held}");
+}
+
+/// The polygons of an area.
+fn polygons(area: &Thing) -> geo::MultiPolygon {
+    let ring = |line: &Vec<Degrees>| {
+        geo::LineString::from_iter(line.iter().map(|[lat, lon]| (*lon, *lat)))
+    };
+    let mut lines = area.lines.iter().map(ring);
+    let polygons = area.rings.iter().map(|count| {
+        let outer = lines.next().unwrap();
+        geo::Polygon::new(outer, lines.by_ref().take(count - 1).collect())
+    });
+    polygons.collect()
+}
+
+#[test]
+fn each_house_of_a_synthetic_world_is_found_from_its_own_location() {
+    let directory = tempfile::tempdir().unwrap();
+    let input = world(
+        directory.path(),
+        if is_long() { "3000000" } else { "60000" },
+    );
+    let index = GeocodeIndex::open(&built(&input, directory.path())).unwrap();
+    let all = things(&input);
+    let numbered = |thing: &&Thing| thing.tags.contains_key("addr:housenumber");
+    let addresses: Vec<&Thing> = all.iter().filter(numbered).collect();
+    let nodes: Vec<&Thing> = addresses
+        .iter()
+        .copied()
+        .filter(|thing| thing.kind == ObjectKind::Node)
+        .collect();
+    let mut houses = 0;
+    for house in addresses.iter().filter(|thing| thing.is_area) {
+        let outline = &house.lines[0];
+        // The first corner is the south-western one, and the one before the last is north of it.
+        let (south, west) = (outline[0][0], outline[0][1]);
+        let (north, east) = (outline[outline.len() - 2][0], outline[1][1]);
+        let place = [south + (north - south) / 4.0, west + (east - west) / 4.0];
+        let place = place.map(|degrees| (degrees * 1e7).round() / 1e7);
+        let answer = index
+            .reverse(degrees(place), &QueryOptions::default())
+            .unwrap();
+        let near = answer.nearest.address.as_ref().unwrap();
+        assert_eq!(near.object.distance_m, 0.0, "{house:?}");
+        // Houses may overlap, and the address of a node in a house is better than that of the house.
+        let around = addresses
+            .iter()
+            .filter(|other| distance(place, other) < 50.0);
+        let holding: Vec<&&Thing> = around
+            .filter(|other| other.is_area && distance(place, other) == 0.0)
+            .collect();
+        assert!(
+            holding.iter().any(|other| other.id == house.id),
+            "{house:?}"
+        );
+        let inside = nodes.iter().filter(|node| {
+            let at = node.lines[0][0];
+            holding.iter().any(|house| distance(at, house) == 0.0)
+        });
+        let mut possible: Vec<&Thing> = inside.copied().collect();
+        if possible.is_empty() || holding.len() > 1 {
+            possible.extend(holding.iter().copied().copied());
+        }
+        let has = |thing: &&Thing| {
+            thing.tag("addr:housenumber") == answer.address.house_number.as_deref()
+                && thing.tag("addr:street") == answer.address.street
+                && thing
+                    .tag("addr:postcode")
+                    .is_none_or(|code| answer.address.postcode == Some(code))
+        };
+        assert!(possible.iter().any(has), "{house:?} {answer:?}");
+        if let Some(city) = house.tag("addr:city") {
+            assert_eq!(
+                answer
+                    .areas
+                    .iter()
+                    .map(|area| area.name)
+                    .collect::<Vec<_>>(),
+                [city]
+            );
+        }
+        assert!(answer.address.city.is_some(), "{house:?}");
+        houses += 1;
+    }
+    assert!(houses > 100, "{houses}");
+}
+
+/// Objects around locations, as OPL.
+#[derive(Default)]
+struct Sketch {
+    nodes: Vec<String>,
+    ways: Vec<String>,
+}
+
+impl Sketch {
+    /// Adds a node some metres to the north and to the east of a location. Returns its id.
+    fn node(&mut self, [lat, lon]: Degrees, [north, east]: [f64; 2], tags: &str) -> usize {
+        let id = self.nodes.len() + 1;
+        let (lat, lon) = (
+            lat + north / 111_195.0,
+            lon + east / 111_195.0 / lat.to_radians().cos(),
+        );
+        self.nodes
+            .push(format!("n{id} v1 T{tags} x{lon:.7} y{lat:.7}"));
+        id
+    }
+
+    fn way(&mut self, at: Degrees, corners: &[[f64; 2]], tags: &str) {
+        let mut nodes: Vec<usize> = Vec::new();
+        for (number, corner) in corners.iter().enumerate() {
+            let same = corners
+                .iter()
+                .take(number)
+                .position(|other| other == corner);
+            let known = same.map(|same| nodes[same]);
+            nodes.push(known.unwrap_or_else(|| self.node(at, *corner, "")));
+        }
+        self.way_of(&nodes, tags);
+    }
+
+    fn way_of(&mut self, nodes: &[usize], tags: &str) {
+        let id = self.ways.len() + 1;
+        let nodes: Vec<String> = nodes.iter().map(|node| format!("n{node}")).collect();
+        self.ways
+            .push(format!("w{id} v1 T{tags} N{}", nodes.join(",")));
+    }
+}
+
+#[test]
+fn an_address_is_composed_by_the_rules() {
+    let mut sketch = Sketch::default();
+    let square = |size: f64| {
+        [
+            [-size, -size],
+            [-size, size],
+            [size, size],
+            [size, -size],
+            [-size, -size],
+        ]
+    };
+    let house =
+        |street: &str, number: u32| format!("addr:street={street},addr:housenumber={number}");
+    let street = |name: &str| format!("highway=residential,name={name}");
+    let at = |number: u32| [50.0 + f64::from(number) / 10.0, 8.0];
+    let mut cases: Vec<(u32, &str)> = Vec::new();
+    let mut case = |label| {
+        let number = cases.len() as u32;
+        cases.push((number, label));
+        at(number)
+    };
+    // A node in a building is better than the building.
+    let place = case("A 2");
+    sketch.way(place, &square(20.0), &house("A", 1));
+    sketch.node(place, [15.0, 15.0], &house("A", 2));
+    // Another building is nearer than a node.
+    let place = case("A 1");
+    sketch.way(place, &square(10.0), &house("A", 1));
+    sketch.node(place, [15.0, 15.0], &house("A", 2));
+    // A number belongs to its street: a nearer street has numbers of its own, or none.
+    let place = case("Side 9");
+    sketch.way(place, &[[5.0, -50.0], [5.0, 50.0]], &street("Side"));
+    sketch.node(place, [-30.0, 0.0], &house("Main", 7));
+    sketch.node(place, [0.0, 60.0], &house("Side", 9));
+    let place = case("Side");
+    sketch.way(place, &[[5.0, -50.0], [5.0, 50.0]], &street("Side"));
+    sketch.node(place, [-30.0, 0.0], &house("Main", 7));
+    sketch.node(place, [0.0, 90.0], &house("Side", 9));
+    // A name in another language is no other street.
+    let place = case("Rue 7");
+    sketch.way(
+        place,
+        &[[5.0, -50.0], [5.0, 50.0]],
+        &(street("Straat") + ",name:fr=Rue"),
+    );
+    sketch.node(place, [-30.0, 0.0], &house("Rue", 7));
+    // A place stands for a street.
+    let place = case("Hof 3");
+    sketch.way(place, &[[5.0, -50.0], [5.0, 50.0]], &street("Side"));
+    sketch.node(place, [-30.0, 0.0], "addr:place=Hof,addr:housenumber=3");
+    // Numbers between numbers, by length: the way has nodes at 0, 60 and 80 metres, and the place is beside 40.
+    let place = case("Long 6");
+    let first = sketch.node(place, [5.0, -40.0], &house("Long", 2));
+    let bend = sketch.node(place, [5.0, 20.0], "");
+    let last = sketch.node(place, [5.0, 40.0], &house("Long", 10));
+    sketch.way_of(&[first, bend, last], "addr:interpolation=even");
+    // Too far from a house, near enough to a street.
+    let place = case("Far, 12345");
+    sketch.way(place, &[[500.0, -50.0], [500.0, 50.0]], &street("Far"));
+    sketch.node(place, [100.0, 0.0], &house("Far", 1));
+    sketch.way(
+        place,
+        &square(3000.0),
+        "boundary=postal_code,postal_code=12345",
+    );
+    // A road without a name counts if nothing else does, and a place node where no boundary is.
+    let place = case("L 7, Town");
+    sketch.way(
+        place,
+        &[[9.0, -50.0], [9.0, 50.0]],
+        "highway=secondary,ref=L%20%7",
+    );
+    sketch.node(place, [2000.0, 0.0], "place=hamlet,name=Hamlet");
+    sketch.node(place, [3000.0, 0.0], "place=town,name=Town");
+    // Boundaries of the levels, and the postcode of the address.
+    let place = case("Home 5, Part, 999 Town, State, Land");
+    sketch.node(
+        place,
+        [3.0, 0.0],
+        &(house("Home", 5) + ",addr:postcode=999"),
+    );
+    for (level, name) in [
+        (2, "Land"),
+        (4, "State"),
+        (6, "County"),
+        (8, "Town"),
+        (10, "Part"),
+    ] {
+        let tags = format!("boundary=administrative,admin_level={level},name={name}");
+        sketch.way(place, &square(4000.0 - f64::from(level) * 100.0), &tags);
+    }
+    let place = case("nothing is known here");
+    sketch.node(place, [2000.0, 0.0], &house("Home", 5));
+    let directory = tempfile::tempdir().unwrap();
+    let opl = directory.path().join("sketch.opl");
+    std::fs::write(&opl, [sketch.nodes, sketch.ways].concat().join("\n") + "\n").unwrap();
+    let index = built(&opl, directory.path());
+    for (number, expected) in cases {
+        let [lat, lon] = at(number).map(|degrees| degrees.to_string());
+        let found = run_ok(&[&"geocode", &index, &lat, &lon]).stdout;
+        let found = String::from_utf8(found).unwrap();
+        let found = found.trim_end();
+        assert_eq!(found, expected, "case {number}");
+    }
+}
+
+#[test]
+fn an_index_has_the_same_bytes_however_it_was_made() {
+    let Some(input) = shared_data("porto.osm.pbf") else {
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let index = directory.path().join("index");
+    let located = directory.path().join("located.osm.pbf");
+    run_ok(&[&"add-locations-to-ways", &input, &"-o", &located]);
+    let bytes = |input: &Path, more: &[Arg]| {
+        let build: [Arg; 5] = [
+            &"build-geocode-index",
+            &input,
+            &"-O",
+            &"--output-dir",
+            &index,
+        ];
+        run_ok(&[&build, more].concat());
+        let mut files = std::fs::read_dir(&index)
+            .unwrap()
+            .map(|file| file.unwrap().path());
+        let file = files.find(|path| path.extension() == Some("bin".as_ref()));
+        std::fs::read(file.unwrap()).unwrap()
+    };
+    let expected = bytes(&input, &[]);
+    let choices: [&[Arg]; 5] = [
+        &[&"-j", &"1"],
+        &[&"-j", &"7"],
+        &[&"-i", &"external"],
+        &[&"-i", &"dense"],
+        &[&"--max-memory", &"96M"],
+    ];
+    for choice in choices {
+        assert!(bytes(&input, choice) == expected);
+    }
+    assert!(bytes(&located, &[]) == expected);
 }
 
 #[test]

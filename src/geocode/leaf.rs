@@ -5,7 +5,7 @@
 //! the leaf, which have a table of ends.
 
 use super::item::{BROKEN, KEYS, ORIGIN, RowItem, Shape, head, next_point, put_head, put_lines};
-use super::metric::{Metric, segment_distance};
+use super::metric::{Metric, crosses_ray, segment_distance};
 use crate::error::FormatError;
 use crate::geometry::{Edge, Extent, Point};
 use crate::osm::ObjectKind;
@@ -314,7 +314,11 @@ impl<'c> LeafItem<'c> {
                 true => next[0] * next[0] + next[1] * next[1],
                 false => {
                     let (from, to) = (last.0, point);
-                    is_inside ^= is_area && Edge { from, to }.crosses_ray_east_of(place);
+                    is_inside ^= is_area
+                        && match metric.is_polar() {
+                            false => Edge { from, to }.crosses_ray_east_of(place),
+                            true => crosses_ray(last.1, next),
+                        };
                     segment_distance(last.1, next)
                 }
             };

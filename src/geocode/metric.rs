@@ -72,6 +72,11 @@ impl Metric {
         .flatten()
     }
 
+    /// Whether the place is near a pole, where lines between locations are those of the plane.
+    pub(crate) const fn is_polar(&self) -> bool {
+        self.is_polar
+    }
+
     /// The place. Its longitude may lie beyond 180 degrees.
     pub(crate) const fn place(&self) -> Point {
         Point {
@@ -157,6 +162,12 @@ impl Metric {
         let u = u * least;
         u * u + v * v
     }
+}
+
+/// Whether a ray from the origin to the east crosses a segment.
+pub(crate) fn crosses_ray(from: [f64; 2], to: [f64; 2]) -> bool {
+    let [dx, dy] = [to[0] - from[0], to[1] - from[1]];
+    (from[1] > 0.0) != (to[1] > 0.0) && from[0] - from[1] * dx / dy > 0.0
 }
 
 /// The squared distance between the origin and a segment.

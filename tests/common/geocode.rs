@@ -1,8 +1,14 @@
 //! A plain, slow reverse geocoder: it looks at every object.
 
-use pbfhogg::{Element, ElementReader, ObjectKind};
+use crate::common::run_ok;
+use pbfhogg::{Element, ElementReader, Location, ObjectKind};
+use serde_json::Value;
 use std::collections::HashMap;
 use std::path::Path;
+use std::process::Command;
+
+/// The mean radius of the earth in metres.
+const RADIUS: f64 = 6_371_008.8;
 
 /// Degrees: latitude and longitude.
 pub type Degrees = [f64; 2];
@@ -11,13 +17,63 @@ pub type Degrees = [f64; 2];
 #[derive(Debug, Clone)]
 pub struct Thing {
     pub kind: ObjectKind,
-    pub line: Vec<Degrees>,
-    /// Whether the line is the ring of an area.
+    pub id: i64,
+    pub lines: Vec<Vec<Degrees>>,
+    /// Whether the lines are the rings of an area.
     pub is_area: bool,
     pub tags: HashMap<String, String>,
+    /// The nodes of a way.
+    pub nodes: Vec<i64>,
+    /// The numbers of rings of the polygons of an area of osmium's.
+    pub rings: Vec<usize>,
+    /// South, west, north, east.
+    pub edges: [f64; 4],
 }
 
-/// The nodes and ways of a file with their locations. Ways of which a node is missing are left out.
+impl Thing {
+    fn new(kind: ObjectKind, id: i64, lines: Vec<Vec<Degrees>>) -> Self {
+        let corners = || lines.iter().flatten();
+        let least = |at: usize| corners().map(|it| it[at]).fold(f64::INFINITY, f64::min);
+        let most = |at: usize| corners().map(|it| it[at]).fold(f64::NEG_INFINITY, f64::max);
+        Self {
+            edges: [least(0), least(1), most(0), most(1)],
+            kind,
+            id,
+            lines,
+            is_area: false,
+            tags: HashMap::new(),
+            nodes: Vec::new(),
+            rings: Vec::new(),
+        }
+    }
+
+    pub fn tag(&self, key: &str) -> Option<&str> {
+        self.tags.get(key).map(String::as_str)
+    }
+
+    /// Whether the thing may be within `metres` of a place.
+    fn may_be_near(&self, place: Degrees, metres: f64) -> bool {
+        let [south, west, north, east] = self.edges;
+        let degree = RADIUS.to_radians();
+        let is_polar = [south, north, place[0]].iter().any(|lat| lat.abs() > 80.0);
+        if is_polar || east - west > 90.0 {
+            return true;
+        }
+        let apart = |low: f64, high: f64, at: f64| (low - at).max(at - high).max(0.0);
+        let turns = [place[1], place[1] - 360.0, place[1] + 360.0];
+        let turns = turns.map(|lon| apart(west, east, lon));
+        let narrowest = south.abs().max(north.abs()).max(place[0].abs());
+        let across = turns.into_iter().fold(f64::INFINITY, f64::min);
+        apart(south, north, place[0]) * degree <= metres * 1.01
+            && across * degree * narrowest.to_radians().cos() <= metres * 1.01
+    }
+}
+
+fn degrees_of(location: Location) -> Degrees {
+    [location.lat_e7(), location.lon_e7()].map(|e7| f64::from(e7) / 1e7)
+}
+
+/// The nodes with tags, and the ways, of a file with their locations. Ways of which a node is missing are left out.
 pub fn things(path: &Path) -> Vec<Thing> {
     let mut locations: HashMap<i64, Degrees> = HashMap::new();
     let mut things = Vec::new();
@@ -33,28 +89,27 @@ pub fn things(path: &Path) -> Vec<Thing> {
                 let Some(location) = node.location() else {
                     return;
                 };
-                let degrees = [location.lat_e7(), location.lon_e7()].map(|e7| f64::from(e7) / 1e7);
+                let degrees = degrees_of(location);
                 locations.insert(node.id(), degrees);
                 let tags = tags_of(&element);
                 if !tags.is_empty() {
-                    things.push(Thing {
-                        kind: ObjectKind::Node,
-                        line: vec![degrees],
-                        is_area: false,
-                        tags,
-                    });
+                    let lines = vec![vec![degrees]];
+                    let node = Thing::new(ObjectKind::Node, node.id(), lines);
+                    things.push(Thing { tags, ..node });
                 }
             }
             Element::Way(way) => {
-                let line = way.refs().map(|node| locations.get(&node).copied());
+                let nodes: Vec<i64> = way.refs().collect();
+                let line = nodes.iter().map(|node| locations.get(node).copied());
                 let line: Option<Vec<Degrees>> = line.collect();
-                let refs: Vec<i64> = way.refs().collect();
                 if let Some(line) = line.filter(|line| line.len() > 1) {
+                    let is_area = line.len() > 3 && line.first() == line.last();
+                    let way = Thing::new(ObjectKind::Way, way.id(), vec![line]);
                     things.push(Thing {
-                        kind: ObjectKind::Way,
-                        is_area: line.len() > 3 && refs.first() == refs.last(),
-                        line,
+                        is_area,
+                        nodes,
                         tags: tags_of(&element),
+                        ..way
                     });
                 }
             }
@@ -62,6 +117,73 @@ pub fn things(path: &Path) -> Vec<Thing> {
         })
         .unwrap();
     things
+}
+
+/// The areas of a file as osmium makes them: of relations and of closed ways.
+pub fn osmium_areas(path: &Path) -> Vec<Thing> {
+    // osmium wants order.
+    let sorted = tempfile::Builder::new()
+        .suffix(".osm.pbf")
+        .tempfile()
+        .unwrap();
+    run_ok(&[&"sort", &path, &"-O", &"-o", &sorted.path()]);
+    let output = Command::new("osmium")
+        .args([
+            "export",
+            "-f",
+            "geojsonseq",
+            "-x",
+            "print_record_separator=false",
+        ])
+        .args(["--geometry-types=polygon", "--add-unique-id=type_id"])
+        .arg(sorted.path())
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {stderr}", path.display());
+    let text = String::from_utf8(output.stdout).unwrap();
+    let features = text.lines().filter(|line| !line.is_empty());
+    features.map(area_of).collect()
+}
+
+fn area_of(line: &str) -> Thing {
+    let feature: Value = serde_json::from_str(line).unwrap();
+    let id = feature["id"].as_str().unwrap().strip_prefix('a').unwrap();
+    let id: i64 = id.parse().unwrap();
+    let kind = match id % 2 {
+        0 => ObjectKind::Way,
+        _ => ObjectKind::Relation,
+    };
+    let polygons: Vec<Vec<Vec<[f64; 2]>>> =
+        serde_json::from_value(feature["geometry"]["coordinates"].clone()).unwrap();
+    let counts = polygons.iter().map(Vec::len).collect();
+    let rings = polygons.into_iter().flatten();
+    let lines = rings.map(|ring| ring.into_iter().map(|[lon, lat]| [lat, lon]).collect());
+    let tags = feature["properties"].as_object().unwrap();
+    let tags = tags.iter();
+    let tags = tags.map(|(key, value)| (key.clone(), value.as_str().unwrap().to_owned()));
+    Thing {
+        is_area: true,
+        rings: counts,
+        tags: tags.collect(),
+        ..Thing::new(kind, id / 2, lines.collect())
+    }
+}
+
+/// The nearest of some things within a distance in metres, and its distance.
+pub fn nearest<'t>(place: Degrees, things: &[&'t Thing], metres: f64) -> Option<(f64, &'t Thing)> {
+    let mut best = None;
+    let mut limit = metres;
+    for thing in things {
+        if thing.may_be_near(place, limit) {
+            let distance = distance(place, thing);
+            if distance < limit || best.is_none() && distance <= limit {
+                limit = distance;
+                best = Some((distance, *thing));
+            }
+        }
+    }
+    best
 }
 
 /// The point of the unit sphere at a location.
@@ -73,10 +195,10 @@ fn on_sphere([lat, lon]: Degrees) -> [f64; 3] {
 /// The metres to the east and to the north of a place: by the formula of the middle latitude, and near the poles on the
 /// plane that touches the earth there.
 fn on_plane(place: Degrees, other: Degrees) -> [f64; 2] {
-    const RADIUS: f64 = 6_371_008.8;
     if place[0].abs() < 85.0 {
         let middle = f64::midpoint(place[0], other[0]).to_radians();
-        let [north, east] = [other[0] - place[0], other[1] - place[1]].map(f64::to_radians);
+        let around = (other[1] - place[1] + 540.0).rem_euclid(360.0) - 180.0;
+        let [north, east] = [other[0] - place[0], around].map(f64::to_radians);
         return [RADIUS * east * middle.cos(), RADIUS * north];
     }
     let [p, q] = [on_sphere(place), on_sphere(other)];
@@ -93,26 +215,73 @@ fn on_plane(place: Degrees, other: Degrees) -> [f64; 2] {
 
 /// The distance in metres between a place and a thing; 0 inside of an area.
 pub fn distance(place: Degrees, thing: &Thing) -> f64 {
-    let corners: Vec<[f64; 2]> = thing.line.iter().map(|at| on_plane(place, *at)).collect();
-    let mut nearest = corners
-        .iter()
-        .map(|[x, y]| x.hypot(*y))
-        .fold(f64::INFINITY, f64::min);
-    let mut crossings = 0;
-    for pair in corners.windows(2) {
-        let ([ax, ay], [bx, by]) = (pair[0], pair[1]);
-        let (dx, dy) = (bx - ax, by - ay);
-        let length = dx * dx + dy * dy;
-        if length > 0.0 {
-            let along = (-(ax * dx + ay * dy) / length).clamp(0.0, 1.0);
-            nearest = nearest.min((ax + along * dx).hypot(ay + along * dy));
+    let (mut nearest, mut crossings) = (f64::INFINITY, 0);
+    for line in &thing.lines {
+        let corners: Vec<[f64; 2]> = line.iter().map(|at| on_plane(place, *at)).collect();
+        if let Some([x, y]) = corners.first() {
+            nearest = nearest.min(x.hypot(*y));
         }
-        if (ay > 0.0) != (by > 0.0) && ax - ay * dx / dy > 0.0 {
-            crossings += 1;
+        for pair in corners.windows(2) {
+            let ([ax, ay], [bx, by]) = (pair[0], pair[1]);
+            let (dx, dy) = (bx - ax, by - ay);
+            let along = along(pair[0], pair[1]);
+            nearest = nearest.min((ax + along * dx).hypot(ay + along * dy));
+            if (ay > 0.0) != (by > 0.0) && ax - ay * dx / dy > 0.0 {
+                crossings += 1;
+            }
         }
     }
     if thing.is_area && crossings % 2 == 1 {
         return 0.0;
     }
     nearest
+}
+
+/// The part of a segment before the point of it that is nearest to the origin.
+fn along([ax, ay]: [f64; 2], [bx, by]: [f64; 2]) -> f64 {
+    let (dx, dy) = (bx - ax, by - ay);
+    let length = dx * dx + dy * dy;
+    if length > 0.0 {
+        (-(ax * dx + ay * dy) / length).clamp(0.0, 1.0)
+    } else {
+        0.0
+    }
+}
+
+/// The house numbers that an interpolation way may have beside a place: two if the place is between two numbers.
+pub fn interpolated(place: Degrees, way: &Thing, numbers: &HashMap<i64, String>) -> Vec<String> {
+    let corners: Vec<[f64; 2]> = way.lines[0].iter().map(|at| on_plane(place, *at)).collect();
+    let mut lengths = vec![0.0];
+    let mut best = (f64::INFINITY, 0.0);
+    for pair in corners.windows(2) {
+        let ([ax, ay], [bx, by]) = (pair[0], pair[1]);
+        let length = (bx - ax).hypot(by - ay);
+        let part = along(pair[0], pair[1]);
+        let distance = (ax + part * (bx - ax)).hypot(ay + part * (by - ay));
+        let last = lengths[lengths.len() - 1];
+        if distance < best.0 {
+            best = (distance, last + part * length);
+        }
+        lengths.push(last + length);
+    }
+    let anchors = way.nodes.iter().zip(&lengths).filter_map(|(node, at)| {
+        let number: i64 = numbers.get(node)?.parse().ok()?;
+        Some((*at, number))
+    });
+    let anchors: Vec<(f64, i64)> = anchors.collect();
+    let between = anchors
+        .windows(2)
+        .find(|pair| pair[0].0 <= best.1 && best.1 <= pair[1].0);
+    let step = if way.tag("addr:interpolation") == Some("all") {
+        1
+    } else {
+        2
+    };
+    let Some([(from, first), (to, last)]) = between else {
+        return Vec::new();
+    };
+    let steps = (last - first) / step;
+    let at = steps as f64 * (best.1 - from) / (to - from).max(1e-12);
+    let number = |steps: f64| (first + steps as i64 * step).to_string();
+    vec![number((at - 1e-6).round()), number((at + 1e-6).round())]
 }
