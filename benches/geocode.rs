@@ -64,9 +64,17 @@ fn places_of(path: &PathBuf, count: usize) -> Vec<Location> {
 
 /// Prints a figure beside its limit. Returns whether it is short.
 fn report(name: &str, found: f64, limit: f64, unit: &str, more_is_better: bool) -> bool {
-    let is_short = if more_is_better { found < limit } else { found > limit };
+    let is_short = if more_is_better {
+        found < limit
+    } else {
+        found > limit
+    };
     let (verb, verdict) = (
-        if more_is_better { "at least" } else { "at most" },
+        if more_is_better {
+            "at least"
+        } else {
+            "at most"
+        },
         if is_short { "SHORT" } else { "ok" },
     );
     println!("{name:>22}: {found:>10.1} {unit} ({verb} {limit} {unit}) {verdict}");
@@ -100,7 +108,13 @@ fn main() {
     let first = index.reverse(places[0], &query).unwrap();
     let opened = start.elapsed();
     println!("{:>22}: {}", "the first place", first.label);
-    is_short |= report("open, first answer", micros(opened) / 1e3, 10.0, "ms", false);
+    is_short |= report(
+        "open, first answer",
+        micros(opened) / 1e3,
+        10.0,
+        "ms",
+        false,
+    );
 
     // Once for the memory, once for the clock.
     let mut times = Vec::with_capacity(places.len());

@@ -1,8 +1,6 @@
 //! `build-geocode-index` and `geocode`: answers compared with a plain search over all objects, and damaged indexes.
 
-use crate::common::geocode::{
-    Degrees, Thing, distance, interpolated, nearest, osmium_areas, things,
-};
+use crate::common::geocode::{Bands, Degrees, Thing, distance, interpolated, osmium_areas, things};
 use crate::common::oracle::{osmium, real_files, shared_data};
 use crate::common::{Arg, is_long, run_fail, run_ok, world};
 use geo::Intersects;
@@ -102,7 +100,7 @@ fn compare_with_plain_search(input: &Path, index: &GeocodeIndex, random: &mut Ra
         let has = move |thing: &&Thing| thing.tags.contains_key(key);
         all.clone().filter(has)
     };
-    let addresses: Vec<&Thing> = with("addr:housenumber").collect();
+    let addresses = Bands::of(with("addr:housenumber"));
     let line = |thing: &Thing| Thing {
         is_area: false,
         ..thing.clone()
@@ -110,11 +108,11 @@ fn compare_with_plain_search(input: &Path, index: &GeocodeIndex, random: &mut Ra
     let ways = |key| with(key).filter(|thing| thing.kind == ObjectKind::Way);
     let streets = ways("highway").filter(|thing| thing.tags.contains_key("name"));
     let streets: Vec<Thing> = streets.map(line).collect();
-    let streets: Vec<&Thing> = streets.iter().collect();
+    let streets = Bands::of(&streets);
     let interpolations = ways("addr:interpolation");
     let is_one = |thing: &&Thing| !thing.tags.contains_key("addr:housenumber");
     let interpolations: Vec<Thing> = interpolations.filter(is_one).map(line).collect();
-    let interpolations: Vec<&Thing> = interpolations.iter().collect();
+    let bands = Bands::of(&interpolations);
     for _ in 0..places() {
         let place = plain.place(random);
         let answer = index.reverse(degrees(place), &QueryOptions::default());
@@ -135,12 +133,12 @@ fn compare_with_plain_search(input: &Path, index: &GeocodeIndex, random: &mut Ra
             (
                 "interpolation",
                 found.interpolation.as_ref().map(|near| near.object),
-                &interpolations,
+                &bands,
             ),
         ];
         for (sort, found, things) in objects {
             // Something at a kilometre may count or not.
-            let expected = nearest(place, things, 1000.5);
+            let expected = things.nearest(place, 1000.5);
             match (found, expected) {
                 (Some(found), Some((distance, _))) => assert!(
                     is_close(found.distance_m, distance),

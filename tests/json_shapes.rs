@@ -44,7 +44,17 @@ fn reports_have_the_fields_that_the_reference_names() {
         let tail: [Arg; 4] = [&"--json", &"-O", &"-o", &output];
         ask(&[args, &tail[..]].concat()).json()
     };
-    let reports: [(&str, Value); 11] = [
+    let index = dir.path().join("index");
+    let build: [Arg; 6] = [
+        &"build-geocode-index",
+        &input,
+        &"--json",
+        &"--output-dir",
+        &index,
+        &"--max-admin-vertices=3",
+    ];
+    let reports: [(&str, Value); 12] = [
+        ("`build-geocode-index`", ask(&build).json()),
         ("A written file", written(&[&"cat", &input])),
         ("A written file", written(&[&"sort", &input])),
         ("A written file", written(&[&"repack", &input])),

@@ -302,7 +302,10 @@ impl Inputs {
     /// Removes the outputs of both programs.
     pub fn clean(&self) {
         for who in ["ours", "theirs"] {
-            let _ = std::fs::remove_file(self.output(who));
+            let output = self.output(who);
+            if std::fs::remove_file(&output).is_err() {
+                let _ = std::fs::remove_dir_all(output);
+            }
         }
     }
 }

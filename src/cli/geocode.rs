@@ -33,15 +33,25 @@ pub struct BuildArgs {
     /// Distance in metres within which the nearest address and the nearest street are looked for
     #[arg(long, value_name = "METRES", default_value_t = COARSE_SEARCH_RADIUS, value_parser = parse_radius)]
     coarse_search_radius: f64,
+    /// Most corners of an area, for a smaller index; areas with more are listed [default: all]
+    #[arg(long, value_name = "N")]
+    max_admin_vertices: Option<usize>,
     /// Index type for the locations of nodes: auto, dense, sparse or external
     #[arg(short, long, value_name = "TYPE", default_value = "auto", value_parser = parse_index_type)]
     index_type: IndexType,
     /// Directory for temporary files [default: that of the index]
     #[arg(long, value_name = "DIR")]
     temp_dir: Option<PathBuf>,
-    /// Maximum memory for locations, such as 8G [default: four fifths of the available memory]
+    /// Maximum memory for locations, such as 8G [default: a sixteenth of the file, 256M to 8G]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     max_memory: Option<u64>,
+    /// Levels of the cells of other tools' indexes. This index has a tree of boxes in their place.
+    #[arg(long, value_name = "N", hide = true)]
+    street_level: Option<u8>,
+    #[arg(long, value_name = "N", hide = true)]
+    coarse_level: Option<u8>,
+    #[arg(long, value_name = "N", hide = true)]
+    admin_level: Option<u8>,
     #[command(flatten)]
     run: RunArgs,
 }
@@ -54,10 +64,18 @@ fn parse_radius(text: &str) -> Result<f64, String> {
 
 pub fn build(args: &BuildArgs) -> Result<Answer> {
     let ctx = args.run.context();
+    let levels = [args.street_level, args.coarse_level, args.admin_level];
+    if levels.iter().any(Option::is_some) {
+        ctx.warn(
+            "--street-level, --coarse-level and --admin-level have no effect: the index is a tree of boxes, \
+             which fit the data at every level",
+        );
+    }
     let options = build_geocode_index::Options::new(&args.input, &args.output_dir)
         .overwrite(args.overwrite)
         .search_radius(args.search_radius)
         .coarse_search_radius(args.coarse_search_radius)
+        .max_area_vertices(args.max_admin_vertices)
         .index_type(args.index_type)
         .temp_dir(args.temp_dir.clone())
         .max_memory(args.max_memory);
@@ -71,6 +89,17 @@ pub fn build(args: &BuildArgs) -> Result<Answer> {
             );
             for (name, count) in &summary.counts {
                 let _ = writeln!(out, "  {name}: {}", show::number(*count));
+            }
+            if !summary.simplified.is_empty() {
+                let count = summary.simplified.len() as u64;
+                let _ = writeln!(
+                    out,
+                    "  {} with fewer corners:",
+                    show::counted(count, "area")
+                );
+                for area in &summary.simplified {
+                    let _ = writeln!(out, "    {area}");
+                }
             }
             if summary.incomplete > 0 {
                 let _ = writeln!(
@@ -93,12 +122,13 @@ pub fn build(args: &BuildArgs) -> Result<Answer> {
   pbfhogg geocode berlin-index < points.txt > addresses.txt
   pbfhogg geocode berlin-index --serve 127.0.0.1:8080
 
-Places on standard input: latitude and longitude, separated by a space, a comma, a semicolon or a tab, or JSON objects
-with the members lat and lon. The answer to a line that is no place is an error, in its line.
+Places on standard input: latitude and longitude, separated by a space, a comma, a semicolon or a \
+tab, or JSON objects with the members lat and lon. The answer to a line that is no place is an \
+error, in its line.
 
-The service answers /reverse?lat=52.5163&lon=13.3777&format=jsonv2 as other geocoders do (json, jsonv2, geojson; zoom,
-addressdetails, accept-language), /geocode?lat=…&lon=… as --json does, and /health. An index that was built anew is used
-at once. SIGTERM ends the service.")]
+The service answers /reverse?lat=52.5163&lon=13.3777&format=jsonv2 as other geocoders do (json, \
+jsonv2, geojson; zoom, addressdetails, accept-language), /geocode?lat=…&lon=… as --json does, and \
+/health. An index that was built anew is used at once. SIGTERM ends the service.")]
 pub struct Args {
     /// Directory of the index
     #[arg(value_name = "INDEX")]
@@ -115,6 +145,9 @@ pub struct Args {
     /// Languages of names, the best first
     #[arg(long, value_name = "LANGUAGES", value_delimiter = ',')]
     lang: Vec<String>,
+    /// Answer the first N places of standard input only
+    #[arg(long, value_name = "N", conflicts_with = "lat")]
+    limit: Option<u64>,
     /// Answer over HTTP: /reverse for programs, and a map for people
     #[arg(long, value_name = "ADDRESS:PORT", conflicts_with_all = ["lat", "json", "lang"])]
     serve: Option<String>,
@@ -145,6 +178,7 @@ pub fn run(args: &Args) -> Result<Answer> {
             languages: args.lang.clone(),
         })
         .is_json(args.json)
+        .limit(args.limit)
         .jobs(jobs);
     match (&args.lat, &args.lon) {
         (Some(lat), Some(lon)) => {

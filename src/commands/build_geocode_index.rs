@@ -1,6 +1,7 @@
 //! `build-geocode-index`: makes an index for reverse geocoding.
 
 mod collect;
+mod simplify;
 
 use crate::engine::IndexType;
 use crate::engine::geometry_pass::{GeometryPass, Visits};
@@ -10,10 +11,12 @@ use crate::error::{Error, Result};
 use crate::file::PbfFile;
 use crate::geocode::{Layer, MANIFEST, Manifest, ROW_KEY, write_index};
 use crate::index::{IdSet, RowLimits, RowSorter, SortedRows};
+use crate::io::system::available_memory;
 use crate::io::{OpenOutput, OutputDirectory, OutputTarget, StreamOutput};
+use crate::osm::ObjectId;
 use crate::runtime::{Context, human_bytes};
 use collect::{Collector, wanted_areas};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,6 +32,11 @@ const LIMITS: RowLimits = RowLimits {
     memory: 48 << 20,
 };
 
+/// The least memory for locations by default.
+const LEAST_MEMORY: u64 = 256 << 20;
+/// The most memory for locations by default.
+const MOST_MEMORY: u64 = 8 << 30;
+
 /// The options of `build-geocode-index`.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -43,11 +51,14 @@ pub struct Options {
     pub search_radius: f64,
     /// The distance in metres within which objects are found.
     pub coarse_search_radius: f64,
+    /// The maximum number of corners of an area; `None` for all that it has.
+    pub max_area_vertices: Option<usize>,
     /// The method of looking up the locations of nodes, unless ways have them.
     pub index_type: IndexType,
     /// The directory of temporary files; `None` for that of the index.
     pub temp_dir: Option<PathBuf>,
-    /// The maximum memory in bytes; `None` for four fifths of the available memory.
+    /// The maximum memory in bytes for locations; `None` for a sixteenth of the length of the input, from 256 MB to
+    /// 8 GB, or for what the method takes if [`index_type`](Self::index_type) names one.
     pub max_memory: Option<u64>,
 }
 
@@ -60,6 +71,7 @@ impl Options {
             overwrite: false,
             search_radius: SEARCH_RADIUS,
             coarse_search_radius: COARSE_SEARCH_RADIUS,
+            max_area_vertices: None,
             index_type: IndexType::default(),
             temp_dir: None,
             max_memory: None,
@@ -71,6 +83,7 @@ setters!(Options {
     overwrite: bool,
     search_radius: f64,
     coarse_search_radius: f64,
+    max_area_vertices: Option<usize>,
     index_type: IndexType,
     temp_dir: Option<PathBuf>,
     max_memory: Option<u64>,
@@ -86,8 +99,15 @@ pub struct Summary {
     pub counts: BTreeMap<String, u64>,
     /// The number of relations that were left out, since they are no valid areas or a part of them is not in the file.
     pub incomplete: u64,
+    /// The areas that have fewer corners in the index than in the file.
+    #[serde(serialize_with = "as_texts")]
+    pub simplified: Vec<ObjectId>,
     /// The method of looking up locations; `None` if no node had to be looked up.
     pub index_type: Option<IndexType>,
+}
+
+fn as_texts<S: Serializer>(ids: &[ObjectId], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(ids.iter().map(ToString::to_string))
 }
 
 /// Makes an index for reverse geocoding of a file of current data.
@@ -134,8 +154,18 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         bytes,
         counts,
         incomplete: collected.incomplete,
+        simplified: collected.simplified,
         index_type: collected.index_type,
     })
+}
+
+/// The memory for locations if the user says nothing: a join on disk in a little memory is hardly slower than
+/// locations in memory.
+fn default_memory(file: &PbfFile, options: &Options) -> Option<u64> {
+    let memory = (file.input.len() / 16).clamp(LEAST_MEMORY, MOST_MEMORY);
+    let memory = memory.min(available_memory() / 5 * 4);
+    // A method that the user asks for gets what it takes.
+    (options.index_type == IndexType::Auto).then_some(memory)
 }
 
 /// The rows of an index, and facts about the objects.
@@ -144,6 +174,7 @@ struct Collected {
     /// The nodes of interpolation ways.
     interpolated: IdSet,
     incomplete: u64,
+    simplified: Vec<ObjectId>,
     index_type: Option<IndexType>,
 }
 
@@ -161,20 +192,23 @@ fn collect(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Collected
     let locate = LocateOptions {
         index_type: options.index_type,
         temp_dir: scratch.unwrap_or_else(|| options.directory.clone()),
-        max_memory: options.max_memory,
+        max_memory: options.max_memory.or_else(|| default_memory(file, options)),
         ranges: None,
     };
     let sorter = Arc::new(RowSorter::new(LIMITS, ROW_KEY, &locate.temp_dir));
     let pass = GeometryPass::open(file, visits, false, locate, ctx)?;
     let of_threads = sorter.clone();
     let (mut incomplete, mut interpolated) = (0, IdSet::default());
+    let mut simplified = Vec::new();
+    let max_vertices = options.max_area_vertices;
     ctx.expect_phases(2);
     let index_type = pass.run(
         wanted_areas,
-        move || Collector::new(&of_threads),
+        move || Collector::new(&of_threads, max_vertices),
         |found| {
             incomplete += found.incomplete;
             interpolated.extend(found.interpolated);
+            simplified.extend(found.simplified);
             Ok(())
         },
     )?;
@@ -189,6 +223,7 @@ fn collect(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Collected
         rows,
         interpolated,
         incomplete,
+        simplified,
         index_type,
     })
 }

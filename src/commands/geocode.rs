@@ -33,6 +33,8 @@ pub struct Options {
     pub query: QueryOptions,
     /// Whether answers are JSON objects rather than lines for a person.
     pub is_json: bool,
+    /// The number of lines of the input that are answered; `None` for all.
+    pub limit: Option<u64>,
     /// The number of threads.
     pub jobs: usize,
 }
@@ -44,6 +46,7 @@ impl Options {
             index: index.into(),
             query: QueryOptions::default(),
             is_json: false,
+            limit: None,
             jobs: 1,
         }
     }
@@ -52,6 +55,7 @@ impl Options {
 setters!(Options {
     query: QueryOptions,
     is_json: bool,
+    limit: Option<u64>,
     jobs: usize,
 });
 
@@ -131,6 +135,7 @@ pub fn run(options: &Options, input: impl Read, mut output: impl Write) -> Resul
     };
     let mut lines = Lines {
         input: BufReader::with_capacity(BUFFER_LEN, input),
+        left: options.limit.unwrap_or(u64::MAX),
     };
     loop {
         let texts = lines.take()?;
@@ -174,6 +179,8 @@ fn in_order_of_places(
 /// The lines of an input.
 struct Lines<R> {
     input: BufReader<R>,
+    /// The number of lines that may still be taken.
+    left: u64,
 }
 
 impl<R: Read> Lines<R> {
@@ -181,7 +188,7 @@ impl<R: Read> Lines<R> {
     fn take(&mut self) -> Result<Vec<Vec<u8>>> {
         let failed = |error| Error::io(Path::new("-"), "cannot read", error);
         let mut lines: Vec<Vec<u8>> = Vec::new();
-        while lines.len() < LINES {
+        while lines.len() < LINES && self.left > 0 {
             let mut line = Vec::new();
             let mut limited = self.input.by_ref().take(MAX_LINE as u64);
             let read = limited.read_until(b'\n', &mut line).map_err(failed)?;
@@ -193,6 +200,7 @@ impl<R: Read> Lines<R> {
                 return Err(Error::file(Path::new("-"), cause));
             }
             lines.push(line);
+            self.left -= 1;
             // An interactive user wants the answer to each line.
             if self.input.buffer().is_empty() {
                 break;

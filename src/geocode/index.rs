@@ -12,6 +12,7 @@ use crate::geometry::{Extent, Point};
 use crate::osm::ObjectKind;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// The name of the manifest in the directory of an index.
@@ -45,8 +46,14 @@ impl Manifest {
     /// Reads the manifest in a directory.
     pub(crate) fn read(directory: &Path) -> Result<Self> {
         let path = directory.join(MANIFEST);
-        let bytes = std::fs::read(&path);
-        let bytes = bytes.map_err(|error| Error::io(&path, "cannot open", error))?;
+        let bytes = std::fs::read(&path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => {
+                let cause = "there is no index here; `pbfhogg build-geocode-index FILE --output-dir \
+                             DIRECTORY` makes one";
+                Error::file(directory, cause)
+            }
+            _ => Error::io(&path, "cannot open", error),
+        })?;
         let manifest = serde_json::from_slice(&bytes).ok();
         let is_known = |manifest: &Self| {
             let is_name = Path::new(&manifest.file).components().count() == 1;
@@ -95,6 +102,8 @@ pub struct GeocodeIndex {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Found<'c> {
     pub item: LeafItem<'c>,
+    /// The place, with a longitude that is near the object's.
+    pub place: Point,
     /// The squared distance in metres.
     pub squared: f64,
 }
@@ -175,7 +184,12 @@ impl GeocodeIndex {
                         |limit, extent| extent.meets(&reach) && metric.bound(extent) <= *limit,
                         |limit, item| {
                             let squared = item.distance(&metric, place)?;
-                            visit(Found { item, squared }, limit)
+                            let found = Found {
+                                item,
+                                place,
+                                squared,
+                            };
+                            visit(found, limit)
                         },
                     )
                 });

@@ -78,22 +78,49 @@ pub(crate) fn key_of(layer: Layer, extent: &Extent) -> u64 {
     (layer as u64) << CURVE_BITS | extent.curve_position(CURVE_BITS)
 }
 
-/// Moves the points of a line behind the back of the earth by a circle, so that each segment takes the short way. Fails
-/// if the line would go round more than once.
-pub(crate) fn unwrap(line: &mut [Point]) -> Option<()> {
-    const CIRCLE: i64 = 3_600_000_000;
-    let (mut shift, mut last) = (0, None);
-    for point in line {
+/// The number of 1e-7 degrees of a circle.
+const CIRCLE_E7: i64 = 3_600_000_000;
+
+/// A line that reaches beyond the antimeridian, with the longitudes of the other side; `None` if it does not.
+pub(crate) fn on_other_side(line: &[Point]) -> Option<Vec<Point>> {
+    let lons = || line.iter().map(|point| i64::from(point.lon_e7));
+    let turn = match (lons().min()?, lons().max()?) {
+        (_, east) if east > CIRCLE_E7 / 2 => -CIRCLE_E7,
+        (west, _) if west < -CIRCLE_E7 / 2 => CIRCLE_E7,
+        _ => return None,
+    };
+    let moved = line.iter().map(|point| {
+        Some(Point {
+            lon_e7: i32::try_from(i64::from(point.lon_e7) + turn).ok()?,
+            ..*point
+        })
+    });
+    moved.collect()
+}
+
+/// Moves the points of a line behind the back of the earth by a circle, so that each segment takes the short way. A line
+/// that would reach too far beyond stays as it is: it goes round a pole, near which longitudes need no order.
+pub(crate) fn unwrap(line: &mut [Point]) {
+    let is_jump = |pair: &[Point]| match pair {
+        [from, to] => i64::from(from.lon_e7).abs_diff(to.lon_e7.into()) > CIRCLE_E7 as u64 / 2,
+        _ => false,
+    };
+    if !line.windows(2).any(is_jump) {
+        return;
+    }
+    let (mut turn, mut last) = (0, None);
+    let mut turn_of = |point: &Point| {
         let lon = i64::from(point.lon_e7);
-        shift += match last.map(|last| lon - last) {
-            Some(step) if step > CIRCLE / 2 => -CIRCLE,
-            Some(step) if step < -CIRCLE / 2 => CIRCLE,
+        turn += match last.map(|last| lon - last) {
+            Some(step) if step > CIRCLE_E7 / 2 => -CIRCLE_E7,
+            Some(step) if step < -CIRCLE_E7 / 2 => CIRCLE_E7,
             _ => 0,
         };
         last = Some(lon);
-        if shift != 0 {
-            point.lon_e7 = i32::try_from(lon + shift).ok()?;
-        }
+        i32::try_from(lon + turn).ok()
+    };
+    let longitudes: Option<Vec<i32>> = line.iter().map(&mut turn_of).collect();
+    for (point, lon_e7) in line.iter_mut().zip(longitudes.unwrap_or_default()) {
+        point.lon_e7 = lon_e7;
     }
-    Some(())
 }

@@ -28,7 +28,7 @@ pub(crate) use house_numbers::node_list;
 pub(crate) use index::MANIFEST;
 pub use index::{GeocodeIndex, Manifest};
 pub(crate) use item::{Item, Lines, NUMBERS, Shape, tag};
-pub(crate) use layout::{KEY as ROW_KEY, Layer, key_of, unwrap};
+pub(crate) use layout::{KEY as ROW_KEY, Layer, key_of, on_other_side, unwrap};
 pub use map::MapLines;
 pub use query::QueryOptions;
 pub(crate) use write::write_index;

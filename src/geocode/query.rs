@@ -196,7 +196,7 @@ impl<'i> Query<'i, '_> {
         let lines = near.found.item.lines();
         let lines = lines.map_err(|error| self.index.damaged(&error))?;
         let line = lines.first().map(Vec::as_slice).unwrap_or_default();
-        Ok(interpolated(line, &near.tags, self.place))
+        Ok(interpolated(line, &near.tags, near.found.place))
     }
 
     /// Composes the part of the address that does not come from areas.

@@ -170,20 +170,45 @@ fn area_of(line: &str) -> Thing {
     }
 }
 
-/// The nearest of some things within a distance in metres, and its distance.
-pub fn nearest<'t>(place: Degrees, things: &[&'t Thing], metres: f64) -> Option<(f64, &'t Thing)> {
-    let mut best = None;
-    let mut limit = metres;
-    for thing in things {
-        if thing.may_be_near(place, limit) {
-            let distance = distance(place, thing);
-            if distance < limit || best.is_none() && distance <= limit {
-                limit = distance;
-                best = Some((distance, *thing));
+/// Things by bands of latitude, which they may reach into.
+#[derive(Default)]
+pub struct Bands<'t>(HashMap<i32, Vec<&'t Thing>>);
+
+/// The height of a band in degrees.
+const BAND: f64 = 0.01;
+
+impl<'t> Bands<'t> {
+    pub fn of(things: impl IntoIterator<Item = &'t Thing>) -> Self {
+        let mut bands = Self::default();
+        for thing in things {
+            let [south, _, north, _] = thing.edges;
+            for band in (south / BAND).floor() as i32..=(north / BAND).floor() as i32 {
+                bands.0.entry(band).or_default().push(thing);
             }
         }
+        bands
     }
-    best
+
+    /// The nearest thing within a distance in metres, and its distance.
+    pub fn nearest(&self, place: Degrees, metres: f64) -> Option<(f64, &'t Thing)> {
+        let mut best = None;
+        let mut limit = metres;
+        let [low, high] = [-1.01, 1.01].map(|part| {
+            let degrees = place[0] + part * metres / RADIUS.to_radians();
+            (degrees / BAND).floor() as i32
+        });
+        let bands = (low..=high).filter_map(|band| self.0.get(&band));
+        for thing in bands.flatten() {
+            if thing.may_be_near(place, limit) {
+                let distance = distance(place, thing);
+                if distance < limit || best.is_none() && distance <= limit {
+                    limit = distance;
+                    best = Some((distance, *thing));
+                }
+            }
+        }
+        best
+    }
 }
 
 /// The point of the unit sphere at a location.
@@ -265,7 +290,10 @@ pub fn interpolated(place: Degrees, way: &Thing, numbers: &HashMap<i64, String>)
         lengths.push(last + length);
     }
     let anchors = way.nodes.iter().zip(&lengths).filter_map(|(node, at)| {
-        let number: i64 = numbers.get(node)?.parse().ok()?;
+        // A letter behind the number does not count.
+        let number = numbers.get(node)?;
+        let digits = number.strip_suffix(|char: char| char.is_ascii_alphabetic());
+        let number: i64 = digits.unwrap_or(number).trim().parse().ok()?;
         Some((*at, number))
     });
     let anchors: Vec<(f64, i64)> = anchors.collect();

@@ -1,14 +1,17 @@
 //! The threads that collect addresses, streets and areas.
 
+use super::simplify::simplified;
 use crate::area::{
     AreaNode, AreaPolygon, AreaWay, MemberWays, OpenRings, Role, WayStore, assemble,
 };
 use crate::engine::geometry_pass::{Visitor, is_area, on_earth};
 use crate::error::{FormatError, Result};
-use crate::geocode::{Item, Layer, Lines, NUMBERS, Shape, key_of, node_list, tag, unwrap};
+use crate::geocode::{
+    Item, Layer, Lines, NUMBERS, Shape, key_of, node_list, on_other_side, tag, unwrap,
+};
 use crate::geometry::Point;
 use crate::index::{RowBatch, RowSorter};
-use crate::osm::{Location, ObjectKind};
+use crate::osm::{Location, ObjectId, ObjectKind};
 use crate::pbf::{Block, Element, Info, Relation, Way};
 use std::sync::Arc;
 
@@ -65,11 +68,15 @@ pub(super) struct Found {
     pub interpolated: Vec<i64>,
     /// The number of areas that were left out.
     pub incomplete: u64,
+    /// The areas that lost corners.
+    pub simplified: Vec<ObjectId>,
 }
 
 /// Collects rows.
 pub(super) struct Collector {
     sorter: Arc<RowSorter>,
+    /// The maximum number of corners of an area.
+    max_vertices: Option<usize>,
     rows: RowBatch,
     found: Option<Found>,
     nodes: Vec<AreaNode>,
@@ -175,9 +182,7 @@ impl Visitor for Collector {
         if is_closed && is_wanted_area(&tags) {
             self.closed_area(way.id(), &points, &tags);
         }
-        if unwrap(&mut points).is_none() {
-            return Ok(());
-        }
+        unwrap(&mut points);
         let line = points.as_slice();
         if is_address(&tags) {
             let shape = if is_closed { Shape::Area } else { Shape::Line };
@@ -263,9 +268,10 @@ fn rings(polygon: &AreaPolygon) -> impl Iterator<Item = Vec<Point>> {
 }
 
 impl Collector {
-    pub(super) fn new(sorter: &Arc<RowSorter>) -> Self {
+    pub(super) fn new(sorter: &Arc<RowSorter>, max_vertices: Option<usize>) -> Self {
         Self {
             sorter: sorter.clone(),
+            max_vertices,
             rows: RowBatch::default(),
             found: None,
             nodes: Vec::new(),
@@ -290,15 +296,19 @@ impl Collector {
         self.put(layer, &item);
     }
 
+    /// Adds a way. One that crosses the antimeridian is added with longitudes of both sides.
     fn put_way(&mut self, layer: Layer, id: i64, shape: Shape, line: &[Point], tags: &TagList<'_>) {
-        let item = Item {
+        let item = |line| Item {
             kind: ObjectKind::Way,
             id,
             shape,
             lines: Lines::One(line),
             tags,
         };
-        self.put(layer, &item);
+        self.put(layer, &item(line));
+        if let Some(other) = on_other_side(line) {
+            self.put(layer, &item(&other));
+        }
     }
 
     /// Adds a street in parts.
@@ -347,8 +357,13 @@ impl Collector {
 
     /// Adds an area that contains places.
     fn area(&mut self, kind: ObjectKind, id: i64, polygons: &[AreaPolygon], tags: &TagList<'_>) {
+        let fewer = self.max_vertices.and_then(|max| simplified(polygons, max));
+        if fewer.is_some() {
+            let found = self.found.get_or_insert_default();
+            found.simplified.push(ObjectId { kind, id });
+        }
         let mut lines: Vec<Vec<Point>> = Vec::new();
-        for polygon in polygons {
+        for polygon in fewer.as_deref().unwrap_or(polygons) {
             if !lines.is_empty() {
                 lines.push(Vec::new());
             }

@@ -95,6 +95,10 @@ fn failed(address: &str, action: &'static str) -> impl Fn(std::io::Error) -> Err
 
 /// Accepts connections until a signal ends the service.
 async fn accept(address: &str, service: Arc<Service>, log: &(dyn Fn(&str) + Sync)) -> Result<()> {
+    if !address.contains(':') {
+        let cause = "expected an address and a port, such as 127.0.0.1:8080";
+        return Err(Error::Usage(format!("{address}: {cause}")));
+    }
     let listener = TcpListener::bind(address).await;
     let listener = listener.map_err(failed(address, "cannot listen"))?;
     let local = listener.local_addr();

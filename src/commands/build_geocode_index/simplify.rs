@@ -1,0 +1,153 @@
+//! Polygons with fewer corners.
+
+use crate::area::AreaPolygon;
+use crate::geometry::Point;
+
+/// The least tolerance in 1e-7 degree.
+const LEAST_TOLERANCE: f64 = 100.0;
+/// The least number of corners of a ring.
+const LEAST_CORNERS: usize = 3;
+
+/// The polygons with at most about `max` corners, if they have more; `None` if they need no change. The tolerance is
+/// doubled until few enough are left. Rings that fall together are left out, but for the first.
+pub(super) fn simplified(polygons: &[AreaPolygon], max: usize) -> Option<Vec<AreaPolygon>> {
+    let count = |polygons: &[AreaPolygon]| -> usize {
+        let rings = polygons.iter();
+        let rings = rings.flat_map(|polygon| std::iter::once(&polygon.outer).chain(&polygon.holes));
+        rings.map(Vec::len).sum()
+    };
+    if count(polygons) <= max {
+        return None;
+    }
+    let mut tolerance = LEAST_TOLERANCE;
+    loop {
+        let kept = polygons.iter().enumerate().filter_map(|(number, polygon)| {
+            let outer = match ring(&polygon.outer, tolerance) {
+                Some(outer) => outer,
+                None if number == 0 => coarse(&polygon.outer),
+                None => return None,
+            };
+            let holes = polygon.holes.iter();
+            let holes = holes.filter_map(|hole| ring(hole, tolerance));
+            Some(AreaPolygon {
+                holes: holes.collect(),
+                outer,
+            })
+        });
+        let kept: Vec<AreaPolygon> = kept.collect();
+        let is_least = kept.len() == 1 && kept.iter().all(|it| it.outer.len() <= LEAST_CORNERS + 1);
+        if count(&kept) <= max || is_least {
+            return Some(kept);
+        }
+        tolerance *= 2.0;
+    }
+}
+
+/// Three or four corners of a ring that are far apart in it.
+fn coarse(ring: &[Point]) -> Vec<Point> {
+    let step = (ring.len() / 4).max(1);
+    ring.iter().copied().step_by(step).take(4).collect()
+}
+
+/// The corners of a ring that are needed for a tolerance in 1e-7 degree; `None` if fewer than three are.
+fn ring(corners: &[Point], tolerance: f64) -> Option<Vec<Point>> {
+    let first = corners.first()?;
+    let from_first = |point: &Point| distance(*point, *first, *first);
+    let farthest = corners.iter().enumerate();
+    let farthest = farthest.max_by(|one, other| from_first(one.1).total_cmp(&from_first(other.1)));
+    let (middle, _) = farthest?;
+    let mut is_kept = vec![false; corners.len()];
+    let closed: Vec<Point> = corners.iter().chain([first]).copied().collect();
+    let mut parts = vec![(0, middle), (middle, corners.len())];
+    while let Some((from, to)) = parts.pop() {
+        if let Some(kept) = is_kept.get_mut(from) {
+            *kept = true;
+        }
+        let (Some(start), Some(end)) = (closed.get(from), closed.get(to)) else {
+            continue;
+        };
+        let between = closed.get(from + 1..to).unwrap_or_default().iter();
+        let between = between.map(|point| distance(*point, *start, *end));
+        let worst = (from + 1..)
+            .zip(between)
+            .max_by(|one, other| one.1.total_cmp(&other.1));
+        if let Some((at, _)) = worst.filter(|(_, distance)| *distance > tolerance) {
+            parts.extend([(from, at), (at, to)]);
+        }
+    }
+    let kept = corners.iter().zip(is_kept).filter(|(_, is_kept)| *is_kept);
+    let kept: Vec<Point> = kept.map(|(point, _)| *point).collect();
+    (kept.len() >= LEAST_CORNERS).then_some(kept)
+}
+
+/// The distance between a point and a segment in 1e-7 degree.
+fn distance(point: Point, from: Point, to: Point) -> f64 {
+    let number = |point: Point| [f64::from(point.lon_e7), f64::from(point.lat_e7)];
+    let ([px, py], [ax, ay], [bx, by]) = (number(point), number(from), number(to));
+    let (dx, dy) = (bx - ax, by - ay);
+    let squared = dx * dx + dy * dy;
+    let along = if squared > 0.0 {
+        (((px - ax) * dx + (py - ay) * dy) / squared).clamp(0.0, 1.0)
+    } else {
+        0.0
+    };
+    (px - ax - along * dx).hypot(py - ay - along * dy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn circle(corners: usize, radius: f64) -> Vec<Point> {
+        let turn = std::f64::consts::TAU / corners as f64;
+        let point = |at: usize| {
+            let (sin, cos) = (turn * at as f64).sin_cos();
+            Point {
+                lat_e7: (sin * radius) as i32,
+                lon_e7: (cos * radius) as i32,
+            }
+        };
+        (0..corners).map(point).collect()
+    }
+
+    #[test]
+    fn polygons_get_few_corners_that_are_theirs() {
+        let polygons = [
+            AreaPolygon {
+                outer: circle(5000, 1e7),
+                holes: vec![circle(1000, 1e6), circle(50, 20.0)],
+            },
+            AreaPolygon {
+                outer: circle(100, 30.0),
+                holes: Vec::new(),
+            },
+        ];
+        assert!(simplified(&polygons, 7000).is_none());
+        for max in [3000, 500, 50, 8, 3, 0] {
+            let found = simplified(&polygons, max).unwrap();
+            let corners = found[0].outer.len();
+            assert!((3..=max.max(4)).contains(&corners), "{max}: {corners}");
+            assert!(
+                found[0]
+                    .outer
+                    .iter()
+                    .all(|point| polygons[0].outer.contains(point))
+            );
+            let area = |ring: &[Point]| {
+                let next = ring.iter().cycle().skip(1);
+                let cross = ring.iter().zip(next).map(|(a, b)| {
+                    f64::from(a.lon_e7) * f64::from(b.lat_e7)
+                        - f64::from(b.lon_e7) * f64::from(a.lat_e7)
+                });
+                cross.sum::<f64>() / 2.0
+            };
+            let share = area(&found[0].outer) / area(&polygons[0].outer);
+            assert!(max < 50 || share > 0.95, "{max}: {share}");
+        }
+        let dots = [AreaPolygon {
+            outer: vec![circle(3, 10.0)[0]; 10],
+            holes: Vec::new(),
+        }];
+        assert!(simplified(&dots, 5).unwrap()[0].outer.len() <= 4);
+    }
+}
