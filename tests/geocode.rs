@@ -298,11 +298,7 @@ fn each_house_of_a_synthetic_world_is_found_from_its_own_location() {
     let all = things(&input);
     let numbered = |thing: &&Thing| thing.tags.contains_key("addr:housenumber");
     let addresses: Vec<&Thing> = all.iter().filter(numbered).collect();
-    let nodes: Vec<&Thing> = addresses
-        .iter()
-        .copied()
-        .filter(|thing| thing.kind == ObjectKind::Node)
-        .collect();
+    let bands = Bands::of(addresses.iter().copied());
     let mut houses = 0;
     for house in addresses.iter().filter(|thing| thing.is_area) {
         let outline = &house.lines[0];
@@ -317,23 +313,22 @@ fn each_house_of_a_synthetic_world_is_found_from_its_own_location() {
         let near = answer.nearest.address.as_ref().unwrap();
         assert_eq!(near.object.distance_m, 0.0, "{house:?}");
         // Houses may overlap, and the address of a node in a house is better than that of the house.
-        let around = addresses
-            .iter()
-            .filter(|other| distance(place, other) < 50.0);
-        let holding: Vec<&&Thing> = around
-            .filter(|other| other.is_area && distance(place, other) == 0.0)
-            .collect();
+        let around: Vec<&Thing> = bands.around(place, 100.0).collect();
+        let holding = around.iter().copied();
+        let holding = holding.filter(|other| other.is_area && distance(place, other) == 0.0);
+        let holding: Vec<&Thing> = holding.collect();
         assert!(
             holding.iter().any(|other| other.id == house.id),
             "{house:?}"
         );
-        let inside = nodes.iter().filter(|node| {
+        let inside = around.iter().copied().filter(|node| {
             let at = node.lines[0][0];
-            holding.iter().any(|house| distance(at, house) == 0.0)
+            let holds = |house: &&Thing| distance(at, house) == 0.0;
+            node.kind == ObjectKind::Node && holding.iter().any(holds)
         });
-        let mut possible: Vec<&Thing> = inside.copied().collect();
+        let mut possible: Vec<&Thing> = inside.collect();
         if possible.is_empty() || holding.len() > 1 {
-            possible.extend(holding.iter().copied().copied());
+            possible.extend(&holding);
         }
         let has = |thing: &&Thing| {
             thing.tag("addr:housenumber") == answer.address.house_number.as_deref()

@@ -189,21 +189,27 @@ impl<'t> Bands<'t> {
         bands
     }
 
-    /// The nearest thing within a distance in metres, and its distance.
-    pub fn nearest(&self, place: Degrees, metres: f64) -> Option<(f64, &'t Thing)> {
-        let mut best = None;
-        let mut limit = metres;
+    /// The things in the bands within a distance in metres. One in several bands may come more than once.
+    pub fn around(&self, place: Degrees, metres: f64) -> impl Iterator<Item = &'t Thing> {
         let [low, high] = [-1.01, 1.01].map(|part| {
             let degrees = place[0] + part * metres / RADIUS.to_radians();
             (degrees / BAND).floor() as i32
         });
         let bands = (low..=high).filter_map(|band| self.0.get(&band));
-        for thing in bands.flatten() {
+        let things = bands.flatten().copied();
+        things.filter(move |thing| thing.may_be_near(place, metres))
+    }
+
+    /// The nearest thing within a distance in metres, and its distance.
+    pub fn nearest(&self, place: Degrees, metres: f64) -> Option<(f64, &'t Thing)> {
+        let mut best = None;
+        let mut limit = metres;
+        for thing in self.around(place, metres) {
             if thing.may_be_near(place, limit) {
                 let distance = distance(place, thing);
                 if distance < limit || best.is_none() && distance <= limit {
                     limit = distance;
-                    best = Some((distance, *thing));
+                    best = Some((distance, thing));
                 }
             }
         }
