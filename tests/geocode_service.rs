@@ -1,6 +1,6 @@
 //! `geocode --serve`: the HTTP service and its page.
 
-use crate::common::oracle::shared_data;
+use crate::common::oracle::{available, shared_data};
 use crate::common::{is_long, pbfhogg, run_ok};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -378,10 +378,11 @@ impl Browser {
             let version = Command::new(program).arg("--version").output();
             version.is_ok_and(|output| output.status.success())
         };
-        let Some(program) = programs.into_iter().find(|program| runs(program)) else {
-            eprintln!("skipped: there is no Chromium");
+        let program = programs.into_iter().find(|program| runs(program));
+        if !available(program.is_some(), "there is no Chromium") {
             return None;
-        };
+        }
+        let program = program?;
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name).display().to_string();
         let (commands, answers) = (path("commands"), path("answers"));

@@ -176,6 +176,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     let options = geocode::Options::new(&args.index)
         .query(QueryOptions {
             languages: args.lang.clone(),
+            ..QueryOptions::default()
         })
         .is_json(args.json)
         .limit(args.limit)

@@ -16,8 +16,10 @@ use std::path::{Path, PathBuf};
 #[cfg(feature = "serve")]
 pub use serve::{ServeOptions, serve};
 
-/// The number of lines that are answered together.
+/// The maximum number of lines that are read before they are answered.
 const LINES: usize = 1 << 16;
+/// The number of lines that a thread answers at a time.
+const CHUNK: usize = 1 << 10;
 /// The number of bytes that are read at a time.
 const BUFFER_LEN: usize = 1 << 20;
 /// The maximum number of bytes of a line.
@@ -96,18 +98,23 @@ pub fn parse_place(text: &str) -> Result<Location, String> {
 /// The index cannot be opened, or is damaged.
 pub fn at(options: &Options, place: Location) -> Result<String> {
     let index = GeocodeIndex::open(&options.index)?;
-    line(options, &index.reverse(place, &options.query)?)
+    let mut line = Vec::new();
+    put_answer(&mut line, options, &index.reverse(place, &options.query)?)?;
+    String::from_utf8(line).map_err(|error| Error::Internal(error.to_string()))
 }
 
-/// An answer as a line.
-fn line(options: &Options, answer: &Answer<'_>) -> Result<String> {
+/// Appends an answer without the end of its line.
+fn put_answer(line: &mut Vec<u8>, options: &Options, answer: &Answer<'_>) -> Result<()> {
     if options.is_json {
-        return serde_json::to_string(answer).map_err(|error| Error::Internal(error.to_string()));
+        return serde_json::to_writer(line, answer)
+            .map_err(|error| Error::Internal(error.to_string()));
     }
-    Ok(match answer.label.as_str() {
-        "" => "nothing is known here".to_owned(),
-        label => label.to_owned(),
-    })
+    let label = match answer.label.as_str() {
+        "" => "nothing is known here",
+        label => label,
+    };
+    line.extend_from_slice(label.as_bytes());
+    Ok(())
 }
 
 /// Answers the questions about places that are read from `input`, one a line, in order. A line that is no place gets an
@@ -122,17 +129,6 @@ pub fn run(options: &Options, input: impl Read, mut output: impl Write) -> Resul
     let threads = threads.build();
     let threads =
         threads.map_err(|error| Error::Usage(format!("cannot start threads: {error}")))?;
-    let place_of = |text: &Vec<u8>| {
-        let place = std::str::from_utf8(text).map_err(|_| "not UTF-8".to_owned());
-        place.and_then(parse_place)
-    };
-    let answer = |place: &Result<Location, String>| -> Result<String> {
-        match place {
-            Ok(place) => line(options, &index.reverse(*place, &options.query)?),
-            Err(error) if options.is_json => Ok(serde_json::json!({ "error": error }).to_string()),
-            Err(error) => Ok(format!("error: {error}")),
-        }
-    };
     let mut lines = Lines {
         input: BufReader::with_capacity(BUFFER_LEN, input),
         left: options.limit.unwrap_or(u64::MAX),
@@ -142,38 +138,66 @@ pub fn run(options: &Options, input: impl Read, mut output: impl Write) -> Resul
         if texts.is_empty() {
             return Ok(());
         }
-        let answers: Result<Vec<String>> = threads.install(|| {
-            let places: Vec<_> = texts.par_iter().map(place_of).collect();
-            in_order_of_places(&places, answer)
-        });
-        let mut text = answers?.join("\n");
-        text.push('\n');
-        let written = output
-            .write_all(text.as_bytes())
-            .and_then(|()| output.flush());
+        let answers = threads.install(|| answers_to(options, &index, &texts))?;
+        let written = output.write_all(&answers).and_then(|()| output.flush());
         written.map_err(|error| Error::io(Path::new("-"), "cannot write", error))?;
     }
 }
 
-/// The answers about places, in their order. Neighbours are looked up one after another: they are in the same part of
-/// the index, which is then in the cache of the processor.
-fn in_order_of_places(
-    places: &[Result<Location, String>],
-    answer: impl Fn(&Result<Location, String>) -> Result<String> + Sync,
-) -> Result<Vec<String>> {
-    let position = |place: &Result<Location, String>| {
-        let place = place.as_ref().ok()?;
-        Some(Extent::at((*place).into()).curve_position(32))
+/// A line of the input: the position of its place on a curve, its number, and its place.
+type Question = (Option<u64>, usize, Result<Location, String>);
+
+/// The answers to lines, in their order, each with the end of its line. Neighbours are looked up one after another: they
+/// are in the same part of the index, which is then in the cache of the processor.
+fn answers_to(options: &Options, index: &GeocodeIndex, texts: &[Vec<u8>]) -> Result<Vec<u8>> {
+    let question = |(number, text): (usize, &Vec<u8>)| -> Question {
+        let text = std::str::from_utf8(text).map_err(|_| "not UTF-8".to_owned());
+        let place = text.and_then(parse_place);
+        let point = place.as_ref().ok().map(|place| Extent::at((*place).into()));
+        (point.map(|point| point.curve_position(32)), number, place)
     };
-    let mut order: Vec<(Option<u64>, usize)> = places.iter().map(position).zip(0..).collect();
-    order.par_sort_unstable();
-    let mut answers: Vec<(usize, String)> = order
-        .par_iter()
-        .filter_map(|(_, number)| Some((number, places.get(*number)?)))
-        .map(|(number, place)| Ok((*number, answer(place)?)))
-        .collect::<Result<_>>()?;
-    answers.par_sort_unstable_by_key(|(number, _)| *number);
-    Ok(answers.into_iter().map(|(_, answer)| answer).collect())
+    let mut questions: Vec<Question> = texts.par_iter().enumerate().map(question).collect();
+    questions.par_sort_unstable_by_key(|(position, number, _)| (*position, *number));
+    let chunks: Result<Vec<(Vec<u8>, Vec<usize>)>> = questions
+        .par_chunks(CHUNK)
+        .map(|questions| {
+            let (mut lines, mut ends) = (Vec::new(), Vec::new());
+            for (_, _, place) in questions {
+                match place {
+                    Ok(place) => {
+                        let answer = index.reverse(*place, &options.query)?;
+                        put_answer(&mut lines, options, &answer)?;
+                    }
+                    Err(error) => put_error(&mut lines, options, error),
+                }
+                lines.push(b'\n');
+                ends.push(lines.len());
+            }
+            Ok((lines, ends))
+        })
+        .collect();
+    let chunks = chunks?;
+    let mut in_order: Vec<&[u8]> = vec![&[]; texts.len()];
+    for (questions, (lines, ends)) in questions.chunks(CHUNK).zip(&chunks) {
+        let mut start = 0;
+        for ((_, number, _), end) in questions.iter().zip(ends) {
+            let line = lines.get(start..*end);
+            if let Some((slot, line)) = in_order.get_mut(*number).zip(line) {
+                *slot = line;
+            }
+            start = *end;
+        }
+    }
+    Ok(in_order.concat())
+}
+
+/// Appends the answer to a line that is no place.
+fn put_error(line: &mut Vec<u8>, options: &Options, error: &str) {
+    let text = match options.is_json {
+        true => serde_json::json!({ "error": error }).to_string(),
+        false => format!("error: {error}"),
+    };
+    line.extend_from_slice(text.as_bytes());
 }
 
 /// The lines of an input.

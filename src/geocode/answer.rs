@@ -128,9 +128,9 @@ pub struct NearObject {
     /// The distance in metres; 0 inside of an area with an address.
     #[serde(serialize_with = "metres")]
     pub distance_m: f64,
-    /// The box around the object, or around the part of it that is near.
+    /// The box around the object, or around the part of it that is near; `None` unless the query asks for boxes.
     #[serde(skip)]
-    pub extent: Extent,
+    pub extent: Option<Extent>,
 }
 
 /// An object with a house number.

@@ -201,7 +201,7 @@ impl<'c> Area<'c> {
             kind: self.kind,
             id: self.id,
             distance_m: 0.0,
-            extent: self.extent,
+            extent: Some(self.extent),
         }
     }
 

@@ -5,7 +5,7 @@ use super::container::Container;
 use super::layout::{AREA_SECTION, Layer, SECTION_COUNT};
 use super::leaf::{Leaf, LeafItem};
 use super::metric::Metric;
-use super::tree::Tree;
+use super::tree::{NearestFirst, Tree};
 use super::write::part_places;
 use crate::error::{Error, FormatError, Result};
 use crate::geometry::{Extent, Point};
@@ -177,23 +177,31 @@ impl GeocodeIndex {
             let place = metric.place();
             tree.near(&self.container, &metric, &mut limit, &mut |leaf, limit| {
                 let bytes = tree.leaf(&self.container, leaf)?;
-                let visited = Leaf::parse(bytes).and_then(|leaf| {
+                let mut visited = || {
+                    let leaf = Leaf::parse(bytes)?;
                     let reach = metric.reach(*limit);
-                    leaf.for_each(
-                        limit,
-                        |limit, extent| extent.meets(&reach) && metric.bound(extent) <= *limit,
-                        |limit, item| {
-                            let squared = item.distance(&metric, place)?;
-                            let found = Found {
-                                item,
-                                place,
-                                squared,
-                            };
-                            visit(found, limit)
-                        },
-                    )
-                });
-                visited.map_err(|error| self.damaged(&error))
+                    let mut near = NearestFirst::default();
+                    for (number, extent) in leaf.boxes() {
+                        if extent.meets(&reach) {
+                            near.add(metric.bound(&extent), number, *limit);
+                        }
+                    }
+                    for (bound, number) in near.iter() {
+                        if bound > *limit {
+                            break;
+                        }
+                        let item = leaf.item(number)?;
+                        let squared = item.distance(&metric, place)?;
+                        let found = Found {
+                            item,
+                            place,
+                            squared,
+                        };
+                        visit(found, limit)?;
+                    }
+                    Ok(())
+                };
+                visited().map_err(|error| self.damaged(&error))
             })?;
         }
         Ok(())

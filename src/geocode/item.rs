@@ -130,12 +130,12 @@ pub(super) fn put_head(out: &mut Vec<u8>, kind: ObjectKind, shape: Shape, id: i6
     put_sint(out, id);
 }
 
-pub(super) fn put_lines(out: &mut Vec<u8>, lines: Lines<'_>, base: Point) {
+fn put_lines(out: &mut Vec<u8>, lines: Lines<'_>) {
     let lines = lines.iter();
     put_varint(out, lines.len() as u64);
     for line in lines {
         put_varint(out, line.len() as u64);
-        let mut last = base;
+        let mut last = ORIGIN;
         for point in line {
             put_sint(out, i64::from(point.lat_e7) - i64::from(last.lat_e7));
             put_sint(out, i64::from(point.lon_e7) - i64::from(last.lon_e7));
@@ -153,7 +153,7 @@ impl Item<'_> {
     /// Appends the item as a row.
     pub(crate) fn put_row(&self, out: &mut Vec<u8>) {
         put_head(out, self.kind, self.shape, self.id);
-        put_lines(out, self.lines, ORIGIN);
+        put_lines(out, self.lines);
         put_texts(out, self.tags);
     }
 
@@ -183,8 +183,7 @@ pub(super) fn head(values: &mut Varints<'_>) -> Result<(ObjectKind, Shape, i64),
 }
 
 /// Reads the point that follows `last`.
-#[inline]
-pub(super) fn next_point(values: &mut Varints<'_>, last: Point) -> Result<Point, FormatError> {
+fn next_point(values: &mut Varints<'_>, last: Point) -> Result<Point, FormatError> {
     let lat = i64::from(last.lat_e7).wrapping_add(values.read_sint()?);
     let lon = i64::from(last.lon_e7).wrapping_add(values.read_sint()?);
     Ok(Point {

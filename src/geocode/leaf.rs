@@ -1,10 +1,12 @@
 //! Leaves of a tree of objects: a few neighbours with their tags.
 //!
-//! A leaf begins with a fixed part, the boxes of its items in units that fit it, and the lengths of its items. A search
+//! A leaf begins with a fixed part, the boxes of its items in units that fit it, and the ends of its items. A search
 //! compares boxes, and reads only the items that may be near enough. Tags are numbers of [`KEYS`] and of the texts of
-//! the leaf, which have a table of ends.
+//! the leaf, which have a table of ends. Those with a key of [`KEYS`] come first, so that a search for one need not pass
+//! over names in all languages.
 
-use super::item::{BROKEN, KEYS, ORIGIN, RowItem, Shape, head, next_point, put_head, put_lines};
+use super::item::{BROKEN, KEYS, ORIGIN, RowItem, Shape, head, put_head};
+use super::lines::{for_each_point, put_lines};
 use super::metric::{Metric, crosses_ray, segment_distance};
 use crate::error::FormatError;
 use crate::geometry::{Edge, Extent, Point};
@@ -13,12 +15,47 @@ use crate::pbf::wire::{Varints, put_varint};
 use rustc_hash::FxHashMap;
 
 /// The number of bytes of the fixed part: latitude and longitude of the south-western corner, the position of the
-/// texts, the number of items, the shift of units, and the number of bytes of an end in the table of texts.
-const HEAD_LEN: usize = 4 + 4 + 4 + 1 + 1 + 1;
+/// texts, the number of items, the shift of units, and the numbers of bytes of an end of an item and of an end of a
+/// text.
+const HEAD_LEN: usize = 4 + 4 + 4 + 4;
 /// The number of bytes of the box of an item: south, west, north and east in units from the corner of the leaf.
 const UNITS_LEN: usize = 4;
 /// The maximum number of items of a leaf.
 pub(super) const LEAF_ITEMS: usize = 16;
+
+/// Numbers of two bytes, or of four where the largest needs them.
+#[derive(Debug, Clone, Copy)]
+struct Numbers<'c> {
+    bytes: &'c [u8],
+    len: u8,
+}
+
+impl Numbers<'_> {
+    /// The number of bytes of a number up to `largest`.
+    fn len_of(largest: usize) -> u8 {
+        if largest <= usize::from(u16::MAX) {
+            2
+        } else {
+            4
+        }
+    }
+
+    /// Appends numbers.
+    fn put(out: &mut Vec<u8>, len: u8, numbers: impl IntoIterator<Item = usize>) {
+        for number in numbers {
+            let bytes = (number as u32).to_le_bytes();
+            out.extend_from_slice(bytes.get(..len.into()).unwrap_or(&bytes));
+        }
+    }
+
+    #[inline]
+    fn get(&self, at: usize) -> Result<usize, FormatError> {
+        match self.len {
+            2 => Ok(u16::from_le_bytes(array(self.bytes, at * 2)?).into()),
+            _ => Ok(u32::from_le_bytes(array(self.bytes, at * 4)?) as usize),
+        }
+    }
+}
 
 /// The units of the boxes of a leaf: 2 to the power of `shift` times 1e-7 degree.
 #[derive(Debug, Clone, Copy)]
@@ -85,62 +122,55 @@ impl<'r> LeafEncoder<'r> {
         number
     }
 
-    /// Encodes up to [`LEAF_ITEMS`] items as a leaf. Also returns the box around them; `None` without points.
-    pub(super) fn encode<'i>(&mut self, items: &'i [RowItem<'r>]) -> Option<(Vec<u8>, Extent)> {
-        let with_extent = |row: &'i RowItem<'r>| Some((row, row.item().extent()?));
-        let items: Vec<(&RowItem<'r>, Extent)> = items.iter().filter_map(with_extent).collect();
+    /// Encodes up to [`LEAF_ITEMS`] items as a leaf. Each comes with its box. Also returns the
+    /// box around them; `None` without items.
+    pub(super) fn encode(&mut self, items: &[(&RowItem<'r>, Extent)]) -> Option<(Vec<u8>, Extent)> {
         let extents = items.iter().map(|(_, extent)| *extent);
         let extent = extents.reduce(|all, next| all.and(&next))?;
         let units = Units::of(&extent);
-        let (mut boxes, mut lengths, mut body) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut bytes, mut tags) = (Vec::new(), Vec::new());
-        for (row, extent) in &items {
-            bytes.clear();
+        let (mut boxes, mut ends, mut body) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut numbers, mut tags) = (Vec::new(), Vec::new());
+        for (row, extent) in items {
+            numbers.clear();
+            let of_tags = row.tags.iter();
+            numbers.extend(of_tags.map(|(key, value)| [self.number(key), self.number(value)]));
+            numbers.sort_by_key(|[key, _]| (*key).min(KEYS.len() as u64));
             tags.clear();
-            for (key, value) in &row.tags {
-                put_varint(&mut tags, self.number(key));
-                put_varint(&mut tags, self.number(value));
+            for number in numbers.iter().flatten() {
+                put_varint(&mut tags, *number);
             }
             let item = row.item();
-            put_head(&mut bytes, item.kind, item.shape, item.id);
-            put_varint(&mut bytes, tags.len() as u64);
-            bytes.extend_from_slice(&tags);
-            put_lines(&mut bytes, item.lines, units.base);
+            put_head(&mut body, item.kind, item.shape, item.id);
+            put_varint(&mut body, tags.len() as u64);
+            body.extend_from_slice(&tags);
+            put_lines(&mut body, item.lines);
             boxes.extend_from_slice(&units.in_units(extent));
-            put_varint(&mut lengths, bytes.len() as u64);
-            body.extend_from_slice(&bytes);
+            ends.push(body.len());
         }
         let texts_len: usize = self.texts.iter().map(|text| text.len()).sum();
-        let end_len = if texts_len <= usize::from(u16::MAX) {
-            2
-        } else {
-            4
-        };
-        let texts_at = HEAD_LEN + boxes.len() + lengths.len() + body.len();
-        let mut leaf = Vec::with_capacity(texts_at + (self.texts.len() + 1) * end_len + texts_len);
+        let [end_len, text_end_len] = [body.len(), texts_len].map(Numbers::len_of);
+        let texts_at = HEAD_LEN + boxes.len() + ends.len() * usize::from(end_len) + body.len();
+        let table_len = (self.texts.len() + 1) * usize::from(text_end_len);
+        let mut leaf = Vec::with_capacity(texts_at + table_len + texts_len);
         leaf.extend_from_slice(&units.base.lat_e7.to_le_bytes());
         leaf.extend_from_slice(&units.base.lon_e7.to_le_bytes());
         leaf.extend_from_slice(&(texts_at as u32).to_le_bytes());
-        leaf.extend_from_slice(&[items.len() as u8, units.shift, end_len as u8]);
+        leaf.extend_from_slice(&[items.len() as u8, units.shift, end_len, text_end_len]);
         leaf.extend_from_slice(&boxes);
-        leaf.extend_from_slice(&lengths);
+        Numbers::put(&mut leaf, end_len, ends);
         leaf.extend_from_slice(&body);
-        self.end_texts(end_len, &mut leaf);
+        self.end_texts(text_end_len, &mut leaf);
         Some((leaf, extent))
     }
 
     /// Writes the texts of a leaf, and forgets them: their number, the end of each, and the texts.
-    fn end_texts(&mut self, end_len: usize, leaf: &mut Vec<u8>) {
-        let mut put = |number: usize| {
-            let bytes = (number as u32).to_le_bytes();
-            leaf.extend_from_slice(bytes.get(..end_len).unwrap_or(&bytes));
-        };
-        put(self.texts.len());
+    fn end_texts(&mut self, end_len: u8, leaf: &mut Vec<u8>) {
         let mut end = 0;
-        for text in &self.texts {
+        let ends = self.texts.iter().map(|text| {
             end += text.len();
-            put(end);
-        }
+            end
+        });
+        Numbers::put(leaf, end_len, std::iter::once(self.texts.len()).chain(ends));
         for text in self.texts.drain(..) {
             leaf.extend_from_slice(text.as_bytes());
             self.numbers.remove(text);
@@ -157,20 +187,11 @@ fn array<const LEN: usize>(bytes: &[u8], at: usize) -> Result<[u8; LEN], FormatE
 /// The texts of a leaf.
 #[derive(Debug, Clone, Copy)]
 struct Texts<'c> {
-    bytes: &'c [u8],
-    end_len: u8,
+    /// The table, and the texts behind it. The first number is the number of texts, and the others are their ends.
+    table: Numbers<'c>,
 }
 
 impl<'c> Texts<'c> {
-    /// A number of the table: the first is the number of texts, and the others are the ends of texts.
-    #[inline]
-    fn number(&self, at: usize) -> Result<usize, FormatError> {
-        match self.end_len {
-            2 => Ok(u16::from_le_bytes(array(self.bytes, at * 2)?).into()),
-            _ => Ok(u32::from_le_bytes(array(self.bytes, at * 4)?) as usize),
-        }
-    }
-
     /// The text with a number.
     #[inline]
     fn text(&self, number: u64) -> Result<&'c str, FormatError> {
@@ -178,17 +199,18 @@ impl<'c> Texts<'c> {
         let Some(number) = number.checked_sub(KEYS.len()) else {
             return KEYS.get(number).copied().ok_or(BROKEN);
         };
-        let count = self.number(0)?;
+        let count = self.table.get(0)?;
         if number >= count {
             return Err(BROKEN);
         }
-        let start = if number > 0 { self.number(number)? } else { 0 };
-        let end = self.number(number + 1)?;
-        let table = (count + 1) * usize::from(self.end_len);
-        let bytes = self
-            .bytes
-            .get(table..)
-            .and_then(|texts| texts.get(start..end));
+        let start = match number {
+            0 => 0,
+            _ => self.table.get(number)?,
+        };
+        let end = self.table.get(number + 1)?;
+        let texts = (count + 1) * usize::from(self.table.len);
+        let texts = self.table.bytes.get(texts..);
+        let bytes = texts.and_then(|texts| texts.get(start..end));
         std::str::from_utf8(bytes.ok_or(BROKEN)?).map_err(|_| BROKEN)
     }
 }
@@ -197,8 +219,9 @@ impl<'c> Texts<'c> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Leaf<'c> {
     units: Units,
-    boxes: &'c [u8],
-    /// The lengths of the items, and the items.
+    boxes: &'c [[u8; UNITS_LEN]],
+    /// The ends of items in `items`.
+    ends: Numbers<'c>,
     items: &'c [u8],
     texts: Texts<'c>,
 }
@@ -208,11 +231,15 @@ impl<'c> Leaf<'c> {
     #[inline]
     pub(super) fn parse(bytes: &'c [u8]) -> Result<Self, FormatError> {
         let texts_at = u32::from_le_bytes(array(bytes, 8)?) as usize;
-        let [count, shift, end_len] = array(bytes, 12)?;
-        let items_at = HEAD_LEN + usize::from(count) * UNITS_LEN;
-        if shift > 32 || !matches!(end_len, 2 | 4) {
+        let [count, shift, end_len, text_end_len] = array(bytes, 12)?;
+        if shift > 32 {
             return Err(BROKEN);
         }
+        let items = bytes.get(HEAD_LEN..texts_at).ok_or(BROKEN)?;
+        let boxes = usize::from(count) * UNITS_LEN;
+        let (boxes, items) = items.split_at_checked(boxes).ok_or(BROKEN)?;
+        let ends = usize::from(count) * usize::from(end_len);
+        let (ends, items) = items.split_at_checked(ends).ok_or(BROKEN)?;
         Ok(Self {
             units: Units {
                 base: Point {
@@ -221,39 +248,38 @@ impl<'c> Leaf<'c> {
                 },
                 shift,
             },
-            boxes: bytes.get(HEAD_LEN..items_at).ok_or(BROKEN)?,
-            items: bytes.get(items_at..texts_at).ok_or(BROKEN)?,
+            boxes: boxes.as_chunks().0,
+            ends: Numbers {
+                bytes: ends,
+                len: end_len,
+            },
+            items,
             texts: Texts {
-                bytes: bytes.get(texts_at..).ok_or(BROKEN)?,
-                end_len,
+                table: Numbers {
+                    bytes: bytes.get(texts_at..).ok_or(BROKEN)?,
+                    len: text_end_len,
+                },
             },
         })
     }
 
-    /// Calls `visit` with `state` and each item whose box `accepts` accepts.
+    /// The numbers of the items and their boxes.
     #[inline]
-    pub(super) fn for_each<S>(
-        &self,
-        state: &mut S,
-        accepts: impl Fn(&S, &Extent) -> bool,
-        mut visit: impl FnMut(&mut S, LeafItem<'c>) -> Result<(), FormatError>,
-    ) -> Result<(), FormatError> {
-        let mut lengths = Varints::new(self.items);
-        for _ in self.boxes.chunks_exact(UNITS_LEN) {
-            lengths.read()?;
-        }
-        let mut start = lengths.position();
-        let mut lengths = Varints::new(self.items);
-        for units in self.boxes.chunks_exact(UNITS_LEN) {
-            let len = usize::try_from(lengths.read()?).map_err(|_| BROKEN)?;
-            let end = start.checked_add(len).ok_or(BROKEN)?;
-            if accepts(state, &self.units.extent(array(units, 0)?)) {
-                let bytes = self.items.get(start..end).ok_or(BROKEN)?;
-                visit(state, LeafItem::parse(bytes, self)?)?;
-            }
-            start = end;
-        }
-        Ok(())
+    pub(super) fn boxes(&self) -> impl Iterator<Item = (u8, Extent)> + use<'c> {
+        let units = self.units;
+        let boxes = (0..).zip(self.boxes);
+        boxes.map(move |(number, in_units)| (number, units.extent(*in_units)))
+    }
+
+    /// An item.
+    #[inline]
+    pub(super) fn item(&self, number: u8) -> Result<LeafItem<'c>, FormatError> {
+        let start = match number {
+            0 => 0,
+            _ => self.ends.get(usize::from(number) - 1)?,
+        };
+        let end = self.ends.get(number.into())?;
+        LeafItem::parse(self.items.get(start..end).ok_or(BROKEN)?, self)
     }
 }
 
@@ -263,7 +289,6 @@ pub(crate) struct LeafItem<'c> {
     pub kind: ObjectKind,
     pub id: i64,
     pub shape: Shape,
-    base: Point,
     texts: Texts<'c>,
     tags: &'c [u8],
     lines: &'c [u8],
@@ -281,25 +306,10 @@ impl<'c> LeafItem<'c> {
             kind,
             id,
             shape,
-            base: leaf.units.base,
             texts: leaf.texts,
             tags,
             lines,
         })
-    }
-
-    /// Calls `visit` with each point of each line, and whether it is the first of its line.
-    #[inline]
-    fn for_each_point(&self, mut visit: impl FnMut(Point, bool)) -> Result<(), FormatError> {
-        let mut values = Varints::new(self.lines);
-        for _ in 0..values.read()? {
-            let mut last = self.base;
-            for at in 0..values.read()? {
-                last = next_point(&mut values, last)?;
-                visit(last, at == 0);
-            }
-        }
-        Ok(())
     }
 
     /// The squared distance in metres: 0 inside of an area. `place` is that of the metric.
@@ -308,7 +318,7 @@ impl<'c> LeafItem<'c> {
         let is_area = self.shape == Shape::Area;
         let mut nearest = f64::INFINITY;
         let (mut last, mut is_inside) = ((ORIGIN, [0.0; 2]), false);
-        self.for_each_point(|point, is_first| {
+        for_each_point(self.lines, |point, is_first| {
             let next = metric.project(point);
             let distance = match is_first {
                 true => next[0] * next[0] + next[1] * next[1],
@@ -331,7 +341,7 @@ impl<'c> LeafItem<'c> {
     /// Whether an area holds a point.
     pub(super) fn holds(&self, place: Point) -> Result<bool, FormatError> {
         let (mut last, mut is_inside, mut is_on_edge) = (ORIGIN, false, false);
-        self.for_each_point(|point, is_first| {
+        for_each_point(self.lines, |point, is_first| {
             if !is_first {
                 let edge = Edge {
                     from: last,
@@ -348,7 +358,7 @@ impl<'c> LeafItem<'c> {
     /// The lines.
     pub(super) fn lines(&self) -> Result<Vec<Vec<Point>>, FormatError> {
         let mut lines: Vec<Vec<Point>> = Vec::new();
-        self.for_each_point(|point, is_first| match lines.last_mut() {
+        for_each_point(self.lines, |point, is_first| match lines.last_mut() {
             Some(line) if !is_first => line.push(point),
             _ => lines.push(vec![point]),
         })?;
@@ -358,20 +368,18 @@ impl<'c> LeafItem<'c> {
     /// The box around the item.
     pub(super) fn extent(&self) -> Result<Extent, FormatError> {
         let mut extent = None;
-        self.for_each_point(|point, _| {
+        for_each_point(self.lines, |point, _| {
             let at = Extent::at(point);
             extent = Some(extent.map_or(at, |extent: Extent| extent.and(&at)));
         })?;
-        Ok(extent.unwrap_or(Extent::at(self.base)))
+        extent.ok_or(BROKEN)
     }
 
     /// The first point.
     pub(super) fn first_point(&self) -> Result<Option<Point>, FormatError> {
-        let mut values = Varints::new(self.lines);
-        match values.read()? > 0 && values.read()? > 0 {
-            true => next_point(&mut values, self.base).map(Some),
-            false => Ok(None),
-        }
+        let mut first = None;
+        for_each_point(self.lines, |point, _| first = first.or(Some(point)))?;
+        Ok(first)
     }
 
     /// The tags.
@@ -408,21 +416,15 @@ mod tests {
         Point { lat_e7, lon_e7 }
     }
 
+    fn with_extent<'i, 'r>(row: &'i RowItem<'r>) -> (&'i RowItem<'r>, Extent) {
+        (row, row.item().extent().unwrap())
+    }
+
     /// The items of a leaf, and their boxes.
     fn items_of(bytes: &[u8]) -> Result<Vec<(LeafItem<'_>, Extent)>, FormatError> {
-        let (mut items, last) = (Vec::new(), std::cell::Cell::new(None));
-        Leaf::parse(bytes)?.for_each(
-            &mut items,
-            |_, extent| {
-                last.set(Some(*extent));
-                true
-            },
-            |items, item| {
-                items.extend(last.get().map(|extent| (item, extent)));
-                Ok(())
-            },
-        )?;
-        Ok(items)
+        let leaf = Leaf::parse(bytes)?;
+        let with_item = |(number, extent)| Ok((leaf.item(number)?, extent));
+        leaf.boxes().map(with_item).collect()
     }
 
     #[test]
@@ -441,8 +443,8 @@ mod tests {
                 shape: Shape::Area,
                 lines: Lines::One(&square),
                 tags: &[
-                    ("addr:street", "Main Street"),
                     ("addr:housenumber", "12"),
+                    ("addr:street", "Main Street"),
                     ("x", ""),
                 ],
             },
@@ -470,9 +472,10 @@ mod tests {
             .iter()
             .map(|row| RowItem::parse(row).unwrap())
             .collect();
+        let boxed: Vec<_> = parsed.iter().map(with_extent).collect();
         let mut encoder = LeafEncoder::new();
-        let (bytes, extent) = encoder.encode(&parsed).unwrap();
-        assert_eq!(encoder.encode(&parsed).unwrap(), (bytes.clone(), extent));
+        let (bytes, extent) = encoder.encode(&boxed).unwrap();
+        assert_eq!(encoder.encode(&boxed).unwrap(), (bytes.clone(), extent));
         assert_eq!(extent.low, point(i32::MIN, 2));
         let leaf = items_of(&bytes).unwrap();
         assert_eq!(leaf.len(), items.len());
@@ -519,8 +522,8 @@ mod tests {
         };
         let mut row = Vec::new();
         item.put_row(&mut row);
-        let row = [RowItem::parse(&row).unwrap()];
-        let (bytes, _) = LeafEncoder::new().encode(&row).unwrap();
+        let row = RowItem::parse(&row).unwrap();
+        let (bytes, _) = LeafEncoder::new().encode(&[with_extent(&row)]).unwrap();
         for at in 0..bytes.len() {
             for value in [0, 1, 0x7f, 0x80, 0xff] {
                 let mut damaged = bytes.clone();

@@ -85,21 +85,19 @@ impl GeocodeIndex {
         const LINES_OF_LEAF: usize = 16;
         for leaf in self.leaves_in(layer, extent, budget / LINES_OF_LEAF, map)? {
             let bytes = self.tree(layer)?.leaf(self.container(), leaf)?;
-            let lines = Leaf::parse(bytes).and_then(|leaf| {
-                leaf.for_each(
-                    map,
-                    |_, item| item.meets(extent),
-                    |map, item| {
-                        let line = item.lines()?.into_iter().flatten().collect();
-                        match item.tag("name")? {
-                            Some(name) => map.streets.push((name, line)),
-                            None => map.roads.push(line),
-                        }
-                        Ok(())
-                    },
-                )
-            });
-            lines.map_err(|error| self.damaged(&error))?;
+            let mut add_lines = || {
+                let leaf = Leaf::parse(bytes)?;
+                for (number, _) in leaf.boxes().filter(|(_, of_item)| of_item.meets(extent)) {
+                    let item = leaf.item(number)?;
+                    let line = item.lines()?.into_iter().flatten().collect();
+                    match item.tag("name")? {
+                        Some(name) => map.streets.push((name, line)),
+                        None => map.roads.push(line),
+                    }
+                }
+                Ok(())
+            };
+            add_lines().map_err(|error| self.damaged(&error))?;
         }
         Ok(())
     }

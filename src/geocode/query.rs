@@ -29,6 +29,8 @@ const PLACES: [(&str, f64); 6] = [
 pub struct QueryOptions {
     /// The languages of names, the best first: `de`, `en`. Names without language follow.
     pub languages: Vec<String>,
+    /// Whether objects have boxes in the answer.
+    pub has_boxes: bool,
 }
 
 /// The tags of an object.
@@ -61,15 +63,18 @@ impl QueryOptions {
 /// An object near a place with its tags.
 struct Near<'i> {
     found: Found<'i>,
-    extent: Extent,
+    extent: Option<Extent>,
     tags: TagList<'i>,
 }
 
 impl<'i> Near<'i> {
-    fn of(index: &'i GeocodeIndex, found: Found<'i>) -> Result<Self> {
+    fn of(index: &'i GeocodeIndex, found: Found<'i>, options: &QueryOptions) -> Result<Self> {
         let damaged = |error| index.damaged(&error);
         Ok(Self {
-            extent: found.item.extent().map_err(damaged)?,
+            extent: match options.has_boxes {
+                true => Some(found.item.extent().map_err(damaged)?),
+                false => None,
+            },
             tags: found.item.tags().map_err(damaged)?,
             found,
         })
@@ -188,7 +193,8 @@ impl<'i> Query<'i, '_> {
         accepts: impl Fn(&LeafItem<'i>) -> Result<bool, FormatError>,
     ) -> Result<Option<Near<'i>>> {
         let found = self.index.nearest(layer, self.place, radius, accepts)?;
-        found.map(|found| Near::of(self.index, found)).transpose()
+        let near = |found| Near::of(self.index, found, self.options);
+        found.map(near).transpose()
     }
 
     /// The house number of an interpolation way beside the place.
@@ -315,7 +321,7 @@ impl<'i> Query<'i, '_> {
         let Some((_, found)) = best else {
             return Ok(None);
         };
-        let near = Near::of(self.index, found)?;
+        let near = Near::of(self.index, found, self.options)?;
         let names = tag(&near.tags, "place").zip(self.options.name(&near.tags));
         Ok(names.map(|(place, name)| NearPlace {
             object: near.object(),

@@ -1,8 +1,9 @@
 //! Trees of boxes over leaves.
 //!
-//! The leaves of a tree are in the order of a Hilbert curve, and a node of the tree has up to 16 neighbours below it. A
-//! tree has two sections: the leaves, and the boxes of all nodes, beginning with those of leaves, each of which is
-//! followed by the start of its leaf.
+//! Neighbouring leaves follow each other, and a node of the tree has up to 16 of them below it. A tree has three
+//! sections: the leaves; the start of each leaf and the end of the last; and the nodes, beginning with those above leaves
+//! and ending with the root. A node has the boxes of its children: all southern edges, then all western, northern and
+//! eastern ones, so that a search compares several boxes at once.
 
 use super::container::{Container, ContainerWriter};
 use super::metric::Metric;
@@ -12,7 +13,16 @@ use crate::geometry::Extent;
 /// The maximum number of children of a node.
 const FANOUT: usize = 16;
 /// The number of sections of a tree.
-pub(crate) const SECTIONS: usize = 2;
+pub(crate) const SECTIONS: usize = 3;
+/// The sections with the starts of leaves and with the nodes, from the first.
+const STARTS: usize = 1;
+const NODES: usize = 2;
+/// The number of bytes of the start of a leaf.
+const START_LEN: u64 = 8;
+/// The number of bytes of a node.
+const NODE_LEN: u64 = (4 * FANOUT * EDGE_LEN) as u64;
+/// The number of bytes of an edge of a box.
+const EDGE_LEN: usize = 4;
 
 /// A tree that is being written. Its leaves are written when they are added.
 #[derive(Default)]
@@ -40,47 +50,52 @@ impl TreeBuilder {
         writer.write(leaf)
     }
 
-    /// Writes the nodes of the tree.
-    pub(crate) fn finish(self, writer: &mut ContainerWriter) -> Result<()> {
+    /// Writes the starts of leaves and the nodes of the tree.
+    pub(crate) fn finish(mut self, writer: &mut ContainerWriter) -> Result<()> {
+        self.starts.push(writer.section_len());
         writer.begin_section()?;
-        let mut bytes = Vec::with_capacity(self.extents.len() * LEAF_LEN as usize);
-        for (extent, start) in self.extents.iter().zip(&self.starts) {
-            bytes.extend_from_slice(&extent.to_bytes());
-            bytes.extend_from_slice(&start.to_le_bytes());
+        for start in &self.starts {
+            writer.write(&start.to_le_bytes())?;
         }
+        writer.begin_section()?;
         let mut level = self.extents;
-        loop {
-            writer.write(&bytes)?;
+        while !level.is_empty() {
+            for children in level.chunks(FANOUT) {
+                writer.write(&node(children))?;
+            }
             if level.len() <= FANOUT {
-                return Ok(());
+                break;
             }
             let nodes = level.chunks(FANOUT).filter_map(|children| {
                 let children = children.iter().copied();
                 children.reduce(|all, next| all.and(&next))
             });
             level = nodes.collect();
-            bytes.clear();
-            for extent in &level {
-                bytes.extend_from_slice(&extent.to_bytes());
-            }
         }
+        Ok(())
     }
 }
 
-/// The number of bytes of the entry of a node that is no leaf: its box.
-const NODE_LEN: u64 = Extent::LEN as u64;
-/// The number of bytes of the entry of a leaf: its box, and the start of its bytes.
-const LEAF_LEN: u64 = NODE_LEN + 8;
+/// The bytes of a node.
+fn node(children: &[Extent]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(NODE_LEN as usize);
+    for edge in 0..4 {
+        let edges = children
+            .iter()
+            .filter_map(|child| child.edges().get(edge).copied());
+        let edges = edges.chain(std::iter::repeat(0)).take(FANOUT);
+        edges.for_each(|edge| bytes.extend_from_slice(&edge.to_le_bytes()));
+    }
+    bytes
+}
 
-/// A level of a tree.
+/// A level of the nodes of a tree.
 #[derive(Debug)]
 struct Level {
-    /// The place of its entries in the section.
+    /// The place of its first node in the section.
     start: u64,
-    /// The number of its nodes.
-    count: u64,
-    /// The number of bytes of an entry.
-    entry_len: u64,
+    /// The number of children of its nodes.
+    children: u64,
 }
 
 /// A tree of a file.
@@ -88,89 +103,122 @@ struct Level {
 pub(crate) struct Tree {
     /// The number of its first section.
     section: usize,
-    /// The levels. The first has the leaves.
+    /// The levels. The children of the first are the leaves, and the last is that of the root.
     levels: Vec<Level>,
 }
 
-/// A place in a tree: a level, counted from the leaves, and a number in the level.
+/// The place of a node: its level, and its number in the level.
 type Node = (usize, u64);
 
 /// The children of a node.
 struct Children<'c> {
     level: usize,
-    /// The number of the first child in its level.
+    /// The number of the first child.
     first: u64,
-    entries: &'c [u8],
+    count: usize,
+    /// Southern, western, northern and eastern edges.
+    edges: &'c [EdgeRow; 4],
 }
 
-impl Children<'_> {
+/// An edge of each child.
+type EdgeRow = [[u8; EDGE_LEN]; FANOUT];
+
+impl<'c> Children<'c> {
     /// The children whose box meets another box: their numbers, from 0, and their boxes.
     #[inline]
-    fn meeting(&self, extent: &Extent) -> impl Iterator<Item = (u8, Extent)> {
-        let mut extents = [Extent::from_edges([0; 4]); FANOUT];
-        let mut met = 0u32;
-        let mut look_at = |child: usize, slot: &mut Extent, entry: &[u8]| {
-            if let Some(bytes) = entry.first_chunk() {
-                *slot = Extent::from_bytes(bytes);
-                met |= u32::from(slot.meets(extent)) << child;
-            }
-        };
-        let slots = extents.iter_mut().enumerate();
-        // The lengths are known when this is compiled.
-        match self.level {
-            0 => slots
-                .zip(self.entries.chunks_exact(LEAF_LEN as usize))
-                .for_each(|((child, slot), entry)| look_at(child, slot, entry)),
-            _ => slots
-                .zip(self.entries.chunks_exact(NODE_LEN as usize))
-                .for_each(|((child, slot), entry)| look_at(child, slot, entry)),
-        }
+    fn meeting(&self, extent: &Extent) -> impl Iterator<Item = (u8, Extent)> + use<'c> {
+        let [south, west, north, east] = extent.edges();
+        let [souths, wests, norths, easts] = self.edges;
+        let mut apart = [0; FANOUT];
+        mark(&mut apart, souths, |edge| edge > north);
+        mark(&mut apart, wests, |edge| edge > east);
+        mark(&mut apart, norths, |edge| edge < south);
+        mark(&mut apart, easts, |edge| edge < west);
+        let apart = apart.iter().fold(0, |all, bit| all | bit);
+        let mut met = !apart & ((1 << self.count) - 1);
         std::iter::from_fn(move || {
             let child = met.trailing_zeros();
-            let extent = extents.get(child as usize).copied()?;
-            met &= met - 1;
-            Some((child as u8, extent))
+            met &= met.wrapping_sub(1);
+            let edge = |row: &EdgeRow| {
+                row.get(child as usize)
+                    .map(|edge| i32::from_le_bytes(*edge))
+            };
+            let edges = [edge(souths)?, edge(wests)?, edge(norths)?, edge(easts)?];
+            Some((child as u8, Extent::from_edges(edges)))
         })
+    }
+}
+
+/// Sets the bit of each child whose edge is apart. Without branches, several edges are compared at once.
+#[inline]
+fn mark(apart: &mut [u32; FANOUT], row: &EdgeRow, is_apart: impl Fn(i32) -> bool) {
+    const BITS: [u32; FANOUT] = {
+        let (mut bits, mut child) = ([0; FANOUT], 0);
+        while child < FANOUT {
+            bits[child] = 1 << child;
+            child += 1;
+        }
+        bits
+    };
+    for ((apart, bit), edge) in apart.iter_mut().zip(BITS).zip(row) {
+        let mask = 0u32.wrapping_sub(u32::from(is_apart(i32::from_le_bytes(*edge))));
+        *apart |= bit & mask;
+    }
+}
+
+/// Up to [`FANOUT`] children or items by the lower bound of their distance. They are sorted by insertion: there are few.
+#[derive(Default)]
+pub(super) struct NearestFirst {
+    sorted: [(f64, u8); FANOUT],
+    count: usize,
+}
+
+impl NearestFirst {
+    /// Adds a child unless its bound is above the limit.
+    #[inline]
+    pub(super) fn add(&mut self, bound: f64, child: u8, limit: f64) {
+        if bound > limit {
+            return;
+        }
+        let mut at = self.count;
+        while let Some(before) = at.checked_sub(1)
+            && let Some((other, of_other)) = self.sorted.get(before).copied()
+            && other > bound
+        {
+            if let Some(slot) = self.sorted.get_mut(at) {
+                *slot = (other, of_other);
+            }
+            at = before;
+        }
+        if let Some(slot) = self.sorted.get_mut(at) {
+            *slot = (bound, child);
+        }
+        self.count = FANOUT.min(self.count + 1);
+    }
+
+    /// The bounds and the numbers of the children.
+    #[inline]
+    pub(super) fn iter(&self) -> impl Iterator<Item = (f64, u8)> {
+        self.sorted.iter().take(self.count).copied()
     }
 }
 
 impl Tree {
     /// The tree whose first section has the given number.
     pub(crate) fn open(container: &Container, section: usize) -> Result<Self> {
-        let len = container.section_len(section + 1);
-        // The number of leaves is the largest whose levels are not longer than the section.
-        let levels_of = |leaves: u64| {
-            let (mut levels, mut start, mut count) = (Vec::new(), 0, leaves);
-            while count > 0 {
-                let entry_len = if levels.is_empty() {
-                    LEAF_LEN
-                } else {
-                    NODE_LEN
-                };
-                levels.push(Level {
-                    start,
-                    count,
-                    entry_len,
-                });
-                start += count * entry_len;
-                if count <= FANOUT as u64 {
-                    break;
-                }
-                count = count.div_ceil(FANOUT as u64);
-            }
-            (levels, start)
-        };
-        let (mut low, mut high) = (0, len / LEAF_LEN);
-        while low < high {
-            let middle = (low + high).div_ceil(2);
-            match levels_of(middle).1 <= len {
-                true => low = middle,
-                false => high = middle - 1,
-            }
+        let damaged = || container.damaged("a tree");
+        let starts = container.section_len(section + STARTS) / START_LEN;
+        let mut children = starts.checked_sub(1).ok_or_else(damaged)?;
+        let (mut levels, mut start) = (Vec::new(), 0);
+        while children > 0 {
+            levels.push(Level { start, children });
+            let nodes = children.div_ceil(FANOUT as u64);
+            start += nodes * NODE_LEN;
+            children = if nodes > 1 { nodes } else { 0 };
         }
-        match levels_of(low) {
-            (levels, end) if end == len => Ok(Self { section, levels }),
-            _ => Err(container.damaged("a tree")),
+        match container.section_len(section + NODES) == start {
+            true => Ok(Self { section, levels }),
+            false => Err(damaged()),
         }
     }
 
@@ -187,49 +235,37 @@ impl Tree {
     /// The bytes of a leaf.
     #[inline]
     pub(crate) fn leaf<'c>(&self, container: &'c Container, number: u64) -> Result<&'c [u8]> {
-        let start_of = |number: u64| -> Result<u64> {
-            if self
-                .levels
-                .first()
-                .is_none_or(|leaves| number >= leaves.count)
-            {
-                return Ok(container.section_len(self.section));
-            }
-            let at = number * LEAF_LEN + NODE_LEN;
-            let bytes = container.bytes(self.section + 1, at, 8)?;
-            Ok(bytes.try_into().map_or(0, u64::from_le_bytes))
+        let at = number * START_LEN;
+        let bytes = container.bytes(self.section + STARTS, at, 2 * START_LEN)?;
+        let [start, end] = match bytes.as_chunks() {
+            ([start, end], []) => [start, end].map(|bytes| u64::from_le_bytes(*bytes)),
+            _ => [0; 2],
         };
-        let (start, end) = (start_of(number)?, start_of(number + 1)?);
         let len = end.checked_sub(start);
         let len = len.ok_or_else(|| container.damaged("the place of a leaf"))?;
         container.bytes(self.section, start, len)
     }
 
-    /// The children of a node; of `None`, the nodes of the highest level.
+    /// The children of a node; of `None`, those of the root. Without leaves, there is none.
     #[inline]
     fn children<'c>(
         &self,
         container: &'c Container,
-        parent: Option<Node>,
+        node: Option<Node>,
     ) -> Result<Option<Children<'c>>> {
-        let (level, first) = match parent {
-            Some((level, number)) => (level - 1, number * FANOUT as u64),
-            None => (self.levels.len().saturating_sub(1), 0),
-        };
-        let Some(Level {
-            start,
-            count,
-            entry_len,
-        }) = self.levels.get(level)
-        else {
+        let (level, number) = node.unwrap_or((self.levels.len().saturating_sub(1), 0));
+        let Some(Level { start, children }) = self.levels.get(level) else {
             return Ok(None);
         };
-        let count = (count - first).min(FANOUT as u64);
-        let (at, len) = (start + first * entry_len, count * entry_len);
+        let first = number * FANOUT as u64;
+        let at = start + number * NODE_LEN;
+        let bytes = container.bytes(self.section + NODES, at, NODE_LEN)?;
+        let edges = bytes.as_chunks().0.as_chunks().0.first_chunk();
         Ok(Some(Children {
             level,
             first,
-            entries: container.bytes(self.section + 1, at, len)?,
+            count: children.saturating_sub(first).min(FANOUT as u64) as usize,
+            edges: edges.ok_or_else(|| container.damaged("a node"))?,
         }))
     }
 
@@ -249,37 +285,28 @@ impl Tree {
         &self,
         container: &Container,
         metric: &Metric,
-        parent: Option<Node>,
+        node: Option<Node>,
         limit: &mut f64,
         visit: &mut impl FnMut(u64, &mut f64) -> Result<()>,
     ) -> Result<()> {
-        let Some(children) = self.children(container, parent)? else {
+        let Some(children) = self.children(container, node)? else {
             return Ok(());
         };
         let reach = metric.reach(*limit);
-        let (mut found, mut count) = ([(0.0, 0); FANOUT], 0);
+        let mut found = NearestFirst::default();
         for (child, extent) in children.meeting(&reach) {
-            let bound = metric.bound(&extent);
-            if bound <= *limit {
-                // Sorted by insertion: there are few.
-                let before = found.iter().take(count);
-                let at = before.filter(|(other, _)| *other <= bound).count();
-                if let Some(behind) = found.get_mut(at..=count) {
-                    behind.rotate_right(1);
-                }
-                if let Some(slot) = found.get_mut(at) {
-                    *slot = (bound, child);
-                }
-                count += 1;
-            }
+            found.add(metric.bound(&extent), child, *limit);
         }
-        for (bound, child) in found.into_iter().take(count) {
+        for (bound, child) in found.iter() {
             if bound > *limit {
                 break;
             }
             match (children.level, children.first + u64::from(child)) {
                 (0, leaf) => visit(leaf, limit)?,
-                node => self.near_in(container, metric, Some(node), limit, visit)?,
+                (level, child) => {
+                    let child = Some((level - 1, child));
+                    self.near_in(container, metric, child, limit, visit)?;
+                }
             }
         }
         Ok(())
@@ -299,16 +326,18 @@ impl Tree {
         &self,
         container: &Container,
         extent: &Extent,
-        parent: Option<Node>,
+        node: Option<Node>,
         visit: &mut impl FnMut(u64) -> Result<()>,
     ) -> Result<()> {
-        let Some(children) = self.children(container, parent)? else {
+        let Some(children) = self.children(container, node)? else {
             return Ok(());
         };
         for (child, _) in children.meeting(extent) {
             match (children.level, children.first + u64::from(child)) {
                 (0, leaf) => visit(leaf)?,
-                node => self.meeting_in(container, extent, Some(node), visit)?,
+                (level, child) => {
+                    self.meeting_in(container, extent, Some((level - 1, child)), visit)?;
+                }
             }
         }
         Ok(())

@@ -6,6 +6,7 @@ use super::house_numbers::{HouseNumbers, addresses_of};
 use super::item::RowItem;
 use super::layout::{CURVE_BITS, Layer, layer_of};
 use super::leaf::{LEAF_ITEMS, LeafEncoder};
+use super::pack::groups;
 use super::tree::TreeBuilder;
 use crate::error::{Error, FormatError, Result};
 use crate::geometry::Extent;
@@ -101,10 +102,18 @@ fn encode(
     Ok(encoded)
 }
 
-fn leaves(items: &[RowItem<'_>]) -> Vec<(Vec<u8>, Extent)> {
+fn leaves(rows: &[RowItem<'_>]) -> Vec<(Vec<u8>, Extent)> {
     let mut encoder = LeafEncoder::new();
-    let leaves = items.chunks(LEAF_ITEMS);
-    leaves.filter_map(|items| encoder.encode(items)).collect()
+    let with_extent = |row| Some((row, RowItem::item(row).extent()?));
+    let items: Vec<(&RowItem<'_>, Extent)> = rows.iter().filter_map(with_extent).collect();
+    let extents: Vec<Extent> = items.iter().map(|(_, extent)| *extent).collect();
+    let leaves = groups(&extents).into_iter().filter_map(|group| {
+        let items = group
+            .iter()
+            .filter_map(|number| items.get(*number).copied());
+        encoder.encode(&items.collect::<Vec<_>>())
+    });
+    leaves.collect()
 }
 
 /// The sections of an index, which are written one after another.

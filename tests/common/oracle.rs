@@ -147,7 +147,7 @@ pub fn as_opl_shows(object: &Object) -> Object {
 }
 
 /// Reports a missing oracle. The test must return if the result is false.
-fn available(found: bool, reason: &str) -> bool {
+pub fn available(found: bool, reason: &str) -> bool {
     if !found {
         let required = std::env::var("PBFHOGG_REQUIRE_ORACLES").is_ok_and(|value| value == "1");
         assert!(!required, "PBFHOGG_REQUIRE_ORACLES=1, but {reason}");

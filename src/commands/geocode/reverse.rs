@@ -53,7 +53,10 @@ pub(super) fn languages_of(parameters: &Parameters, header: Option<&str>) -> Que
             }
         }
     }
-    QueryOptions { languages }
+    QueryOptions {
+        languages,
+        has_boxes: true,
+    }
 }
 
 /// The form of an answer.
@@ -121,7 +124,8 @@ struct Subject<'a> {
 impl<'a> Subject<'a> {
     fn object(object: &NearObject, types: [&'static str; 3], rank: u8, name: &'a str) -> Self {
         let [category, sort, address_type] = types;
-        let [south, west, north, east] = object.extent.edges();
+        // The service asks for boxes.
+        let [south, west, north, east] = object.extent.map_or([0; 4], |extent| extent.edges());
         Self {
             kind: object.kind,
             id: object.id,
@@ -194,7 +198,7 @@ impl<'a> Subject<'a> {
             kind: area.object_kind,
             id: area.id,
             distance_m: 0.0,
-            extent: area.extent,
+            extent: Some(area.extent),
         };
         let types = ["boundary", "administrative", address_type];
         (zoom >= least_zoom).then(|| Self::object(&object, types, rank, area.name))

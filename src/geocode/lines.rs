@@ -1,0 +1,90 @@
+//! The lines of items in leaves.
+//!
+//! A line is the number of its points, the first point, and the others: as differences of two bytes a coordinate where
+//! all of them fit, which is where neighbours are less than 360 m apart, and else as they are. A search reads most of
+//! them, so that they are quick to read rather than as short as they could be.
+
+use super::item::{BROKEN, Lines};
+use crate::error::FormatError;
+use crate::geometry::Point;
+use crate::pbf::wire::{Varints, put_varint};
+
+/// Appends lines.
+pub(super) fn put_lines(out: &mut Vec<u8>, lines: Lines<'_>) {
+    let lines = lines.iter();
+    put_varint(out, lines.len() as u64);
+    for line in lines {
+        let steps = || line.iter().zip(line.iter().skip(1)).map(step);
+        let is_wide = steps().any(|step| step.is_none());
+        put_varint(out, (line.len() as u64) << 1 | u64::from(is_wide));
+        let wide = line.iter().take(if is_wide { line.len() } else { 1 });
+        for point in wide {
+            out.extend_from_slice(&point.lat_e7.to_le_bytes());
+            out.extend_from_slice(&point.lon_e7.to_le_bytes());
+        }
+        if !is_wide {
+            let numbers = steps().flatten().flatten();
+            numbers.for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
+        }
+    }
+}
+
+/// The differences between two points; `None` if they do not fit.
+fn step((from, to): (&Point, &Point)) -> Option<[i16; 2]> {
+    let difference = |from: i32, to: i32| i16::try_from(i64::from(to) - i64::from(from)).ok();
+    let lat = difference(from.lat_e7, to.lat_e7)?;
+    Some([lat, difference(from.lon_e7, to.lon_e7)?])
+}
+
+/// Calls `visit` with each point of each line, and whether it is the first of its line.
+#[inline]
+pub(super) fn for_each_point(
+    bytes: &[u8],
+    mut visit: impl FnMut(Point, bool),
+) -> Result<(), FormatError> {
+    let mut values = Varints::new(bytes);
+    let lines = values.read()?;
+    let mut rest = values.rest();
+    for _ in 0..lines {
+        let mut values = Varints::new(rest);
+        let number = values.read()?;
+        let points = usize::try_from(number >> 1).map_err(|_| BROKEN)?;
+        let (wide, steps) = match (points, number & 1 == 1) {
+            (0, _) => (0, 0),
+            (_, true) => (points, 0),
+            (_, false) => (1, points - 1),
+        };
+        let take = |bytes, count: usize, len| {
+            let len = count.checked_mul(len).ok_or(BROKEN)?;
+            <[u8]>::split_at_checked(bytes, len).ok_or(BROKEN)
+        };
+        let (wide, behind) = take(values.rest(), wide, 8)?;
+        let (steps, behind) = take(behind, steps, 4)?;
+        rest = behind;
+        let (mut last, mut is_first) = (
+            Point {
+                lat_e7: 0,
+                lon_e7: 0,
+            },
+            true,
+        );
+        for bytes in wide.as_chunks::<8>().0 {
+            let both = u64::from_le_bytes(*bytes);
+            last = Point {
+                lat_e7: both as i32,
+                lon_e7: (both >> 32) as i32,
+            };
+            visit(last, is_first);
+            is_first = false;
+        }
+        for bytes in steps.as_chunks::<4>().0 {
+            let both = u32::from_le_bytes(*bytes);
+            last = Point {
+                lat_e7: last.lat_e7.wrapping_add((both as i16).into()),
+                lon_e7: last.lon_e7.wrapping_add(((both >> 16) as i16).into()),
+            };
+            visit(last, false);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,89 @@
+//! Packing objects into leaves whose boxes overlap little.
+
+use super::leaf::LEAF_ITEMS;
+use crate::geometry::{Extent, Point};
+
+/// The number of 1e-7 degrees of a radian.
+const RADIAN_E7: f64 = 1e7 * 180.0 / std::f64::consts::PI;
+
+/// An object that is being packed: the middle of its box, and its number.
+type Middle = (Point, u32);
+
+/// Cuts objects with the given boxes into groups of up to [`LEAF_ITEMS`] neighbours, and returns the numbers of the
+/// objects of each. Neighbouring groups follow each other.
+///
+/// The objects are halved by a line through the longer side of what they cover until few are left. A search visits half
+/// as many of these groups as of pieces of a Hilbert curve, whose boxes overlap.
+pub(super) fn groups(extents: &[Extent]) -> Vec<Vec<usize>> {
+    let middle = |extent: &Extent| {
+        let [south, west, north, east] = extent.edges();
+        Point {
+            lat_e7: south.midpoint(north),
+            lon_e7: west.midpoint(east),
+        }
+    };
+    let mut middles: Vec<Middle> = extents.iter().map(middle).zip(0..).collect();
+    let mut groups = Vec::with_capacity(extents.len().div_ceil(LEAF_ITEMS));
+    cut(&mut middles, &mut groups);
+    groups
+}
+
+fn cut(middles: &mut [Middle], groups: &mut Vec<Vec<usize>>) {
+    if middles.len() <= LEAF_ITEMS {
+        let mut group: Vec<usize> = middles.iter().map(|(_, number)| *number as usize).collect();
+        group.sort_unstable();
+        groups.extend((!group.is_empty()).then_some(group));
+        return;
+    }
+    let Some(extent) = Extent::of(middles.iter().map(|(middle, _)| middle)) else {
+        return;
+    };
+    let [south, west, north, east] = extent.edges().map(f64::from);
+    let narrow = ((south + north) / 2.0 / RADIAN_E7).cos();
+    let is_tall = north - south > (east - west) * narrow;
+    // All groups but those at the end of a half are full.
+    let half = middles.len().div_ceil(LEAF_ITEMS) / 2 * LEAF_ITEMS;
+    middles.select_nth_unstable_by_key(half, |(middle, number)| match is_tall {
+        true => (middle.lat_e7, middle.lon_e7, *number),
+        false => (middle.lon_e7, middle.lat_e7, *number),
+    });
+    let (low, high) = middles.split_at_mut(half);
+    cut(low, groups);
+    cut(high, groups);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_object_is_in_one_group_and_groups_hardly_overlap() {
+        let extents: Vec<Extent> = (0..50 * 50)
+            .map(|at| {
+                Extent::at(Point {
+                    lat_e7: 100 * (at % 50),
+                    lon_e7: 100 * (at / 50),
+                })
+            })
+            .collect();
+        let groups = groups(&extents);
+        assert_eq!(groups.len(), extents.len().div_ceil(LEAF_ITEMS));
+        let mut seen: Vec<usize> = groups.concat();
+        seen.sort_unstable();
+        assert!(seen.into_iter().eq(0..extents.len()));
+        let boxes: Vec<Extent> = groups
+            .iter()
+            .filter_map(|group| {
+                let extents = group.iter().map(|number| extents[*number]);
+                extents.reduce(|all, next| all.and(&next))
+            })
+            .collect();
+        let overlaps = boxes.iter().enumerate().flat_map(|(at, one)| {
+            let others = boxes.iter().skip(at + 1);
+            others.filter(move |other| other.meets(one))
+        });
+        // A line that cuts a row of points leaves some of the row on each side.
+        assert!(overlaps.count() < 2 * groups.len(), "{}", groups.len());
+        assert!(super::groups(&[]).is_empty());
+    }
+}
