@@ -292,7 +292,7 @@ fn each_house_of_a_synthetic_world_is_found_from_its_own_location() {
     let directory = tempfile::tempdir().unwrap();
     let input = world(
         directory.path(),
-        if is_long() { "3000000" } else { "60000" },
+        if is_long() { "1000000" } else { "60000" },
     );
     let index = GeocodeIndex::open(&built(&input, directory.path())).unwrap();
     let all = things(&input);
