@@ -116,22 +116,29 @@ fn main() {
         false,
     );
 
-    // Once for the memory, once for the clock.
-    let mut times = Vec::with_capacity(places.len());
-    for _ in 0..2 {
-        times.clear();
-        for place in &places {
-            let start = Instant::now();
-            let answer = index.reverse(*place, &query).unwrap();
-            times.push(start.elapsed());
-            std::hint::black_box(answer);
-        }
-    }
-    times.sort();
-    let at = |part: f64| micros(times[((times.len() - 1) as f64 * part) as usize]);
-    is_short |= report("median", at(0.5), 10.0, "µs", false);
-    is_short |= report("99th percentile", at(0.99), 100.0, "µs", false);
-    println!("{:>22}: {:>10.1} µs", "99.9th percentile", at(0.999));
+    // Once for the memory, and five times for the clock: the machine is not the same in each second.
+    let mut passes: Vec<Vec<Duration>> = (0..6)
+        .map(|_| {
+            let mut times = Vec::with_capacity(places.len());
+            for place in &places {
+                let start = Instant::now();
+                let answer = index.reverse(*place, &query).unwrap();
+                times.push(start.elapsed());
+                std::hint::black_box(answer);
+            }
+            times.sort();
+            times
+        })
+        .skip(1)
+        .collect();
+    let at = |times: &Vec<Duration>, part: f64| {
+        micros(times[((times.len() - 1) as f64 * part) as usize])
+    };
+    passes.sort_by(|one, other| at(one, 0.5).total_cmp(&at(other, 0.5)));
+    let times = &passes[passes.len() / 2];
+    is_short |= report("median", at(times, 0.5), 10.0, "µs", false);
+    is_short |= report("99th percentile", at(times, 0.99), 100.0, "µs", false);
+    println!("{:>22}: {:>10.1} µs", "99.9th percentile", at(times, 0.999));
 
     let mut text = String::new();
     for place in &places {
@@ -139,7 +146,7 @@ fn main() {
         let _ = writeln!(text, "{} {}", degrees[0], degrees[1]);
     }
     let batch = geocode::Options::new(&index_path).is_json(true).jobs(2);
-    let mut rates: Vec<f64> = (0..3)
+    let mut rates: Vec<f64> = (0..7)
         .map(|_| {
             let start = Instant::now();
             geocode::run(&batch, text.as_bytes(), std::io::sink()).unwrap();
@@ -147,6 +154,6 @@ fn main() {
         })
         .collect();
     rates.sort_by(f64::total_cmp);
-    is_short |= report("two threads, JSON", rates[1], 200_000.0, "places/s", true);
+    is_short |= report("two threads, JSON", rates[3], 200_000.0, "places/s", true);
     std::process::exit(i32::from(is_short));
 }

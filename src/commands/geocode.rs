@@ -10,16 +10,20 @@ use crate::geocode::{Answer, GeocodeIndex, QueryOptions};
 use crate::geometry::{Extent, point_of_text};
 use crate::osm::Location;
 use rayon::prelude::*;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::borrow::Cow;
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 #[cfg(feature = "serve")]
 pub use serve::{ServeOptions, serve};
 
 /// The maximum number of lines that are read before they are answered.
-const LINES: usize = 1 << 16;
+const LINES: u64 = 1 << 16;
 /// The number of lines that a thread answers at a time.
-const CHUNK: usize = 1 << 10;
+const CHUNK: usize = 1 << 8;
+/// The number of bytes of an answer that are expected.
+const ANSWER_LEN: usize = 1 << 10;
 /// The number of bytes that are read at a time.
 const BUFFER_LEN: usize = 1 << 20;
 /// The maximum number of bytes of a line.
@@ -69,12 +73,12 @@ setters!(Options {
 /// The text is none of these, or the place is not on the earth. The message says so.
 pub fn parse_place(text: &str) -> Result<Location, String> {
     let text = text.trim();
-    let (lat, lon) = if text.starts_with('{') {
+    let (lat, lon): (Cow<'_, str>, Cow<'_, str>) = if text.starts_with('{') {
         let object: serde_json::Value =
             serde_json::from_str(text).map_err(|error| format!("no JSON object: {error}"))?;
         let member = |name: &str| match object.get(name) {
-            Some(serde_json::Value::String(text)) => Ok(text.clone()),
-            Some(serde_json::Value::Number(number)) => Ok(number.to_string()),
+            Some(serde_json::Value::String(text)) => Ok(Cow::Owned(text.clone())),
+            Some(serde_json::Value::Number(number)) => Ok(Cow::Owned(number.to_string())),
             _ => Err(format!("the JSON object has no member {name}")),
         };
         (member("lat")?, member("lon")?)
@@ -82,7 +86,7 @@ pub fn parse_place(text: &str) -> Result<Location, String> {
         let is_separator = |char: char| char.is_whitespace() || char == ',' || char == ';';
         let mut parts = text.split(is_separator).filter(|part| !part.is_empty());
         match (parts.next(), parts.next()) {
-            (Some(lat), Some(lon)) => (lat.to_owned(), lon.to_owned()),
+            (Some(lat), Some(lon)) => (lat.into(), lon.into()),
             _ => return Err("expected a latitude and a longitude, such as 49.41 8.69".into()),
         }
     };
@@ -99,22 +103,21 @@ pub fn parse_place(text: &str) -> Result<Location, String> {
 pub fn at(options: &Options, place: Location) -> Result<String> {
     let index = GeocodeIndex::open(&options.index)?;
     let mut line = Vec::new();
-    put_answer(&mut line, options, &index.reverse(place, &options.query)?)?;
+    put_answer(&mut line, options, &index.reverse(place, &options.query)?);
     String::from_utf8(line).map_err(|error| Error::Internal(error.to_string()))
 }
 
 /// Appends an answer without the end of its line.
-fn put_answer(line: &mut Vec<u8>, options: &Options, answer: &Answer<'_>) -> Result<()> {
+fn put_answer(line: &mut Vec<u8>, options: &Options, answer: &Answer<'_>) {
     if options.is_json {
-        return serde_json::to_writer(line, answer)
-            .map_err(|error| Error::Internal(error.to_string()));
+        answer.put_json(line);
+        return;
     }
     let label = match answer.label.as_str() {
         "" => "nothing is known here",
         label => label,
     };
     line.extend_from_slice(label.as_bytes());
-    Ok(())
 }
 
 /// Answers the questions about places that are read from `input`, one a line, in order. A line that is no place gets an
@@ -123,23 +126,25 @@ fn put_answer(line: &mut Vec<u8>, options: &Options, answer: &Answer<'_>) -> Res
 /// # Errors
 ///
 /// The index cannot be opened or is damaged, or the input or the output fails.
-pub fn run(options: &Options, input: impl Read, mut output: impl Write) -> Result<()> {
+pub fn run(options: &Options, input: impl Read, output: impl Write) -> Result<()> {
     let index = GeocodeIndex::open(&options.index)?;
     let threads = rayon::ThreadPoolBuilder::new().num_threads(options.jobs);
     let threads = threads.build();
     let threads =
         threads.map_err(|error| Error::Usage(format!("cannot start threads: {error}")))?;
-    let mut lines = Lines {
-        input: BufReader::with_capacity(BUFFER_LEN, input),
+    let mut input = Input {
+        reader: BufReader::with_capacity(BUFFER_LEN, input),
         left: options.limit.unwrap_or(u64::MAX),
     };
+    let mut output = BufWriter::with_capacity(BUFFER_LEN, output);
     loop {
-        let texts = lines.take()?;
-        if texts.is_empty() {
+        let lines = input.take()?;
+        if lines.ends.is_empty() {
             return Ok(());
         }
-        let answers = threads.install(|| answers_to(options, &index, &texts))?;
-        let written = output.write_all(&answers).and_then(|()| output.flush());
+        let answers = threads.install(|| answers_to(options, &index, &lines))?;
+        let written = answers.iter().try_for_each(|line| output.write_all(line));
+        let written = written.and_then(|()| output.flush());
         written.map_err(|error| Error::io(Path::new("-"), "cannot write", error))?;
     }
 }
@@ -147,48 +152,68 @@ pub fn run(options: &Options, input: impl Read, mut output: impl Write) -> Resul
 /// A line of the input: the position of its place on a curve, its number, and its place.
 type Question = (Option<u64>, usize, Result<Location, String>);
 
-/// The answers to lines, in their order, each with the end of its line. Neighbours are looked up one after another: they
-/// are in the same part of the index, which is then in the cache of the processor.
-fn answers_to(options: &Options, index: &GeocodeIndex, texts: &[Vec<u8>]) -> Result<Vec<u8>> {
-    let question = |(number, text): (usize, &Vec<u8>)| -> Question {
-        let text = std::str::from_utf8(text).map_err(|_| "not UTF-8".to_owned());
+/// The answers to lines, in the order of these.
+struct Answers {
+    chunks: Vec<Vec<u8>>,
+    /// The chunk of each answer, and where in the chunk it is.
+    places: Vec<(usize, Range<usize>)>,
+}
+
+impl Answers {
+    /// The answers, each with the end of its line.
+    fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let answer = |(chunk, range): &(usize, Range<usize>)| {
+            let chunk = self.chunks.get(*chunk)?;
+            chunk.get(range.clone())
+        };
+        self.places.iter().filter_map(answer)
+    }
+}
+
+/// Answers lines. Neighbours are looked up one after another: they are in the same part of the index, which is then in the
+/// cache of the processor.
+fn answers_to(options: &Options, index: &GeocodeIndex, lines: &Lines) -> Result<Answers> {
+    let question = |number: usize| -> Question {
+        let text = std::str::from_utf8(lines.get(number)).map_err(|_| "not UTF-8".to_owned());
         let place = text.and_then(parse_place);
         let point = place.as_ref().ok().map(|place| Extent::at((*place).into()));
         (point.map(|point| point.curve_position(32)), number, place)
     };
-    let mut questions: Vec<Question> = texts.par_iter().enumerate().map(question).collect();
+    let numbers = (0..lines.ends.len()).into_par_iter();
+    let mut questions: Vec<Question> = numbers.map(question).collect();
     questions.par_sort_unstable_by_key(|(position, number, _)| (*position, *number));
-    let chunks: Result<Vec<(Vec<u8>, Vec<usize>)>> = questions
-        .par_chunks(CHUNK)
-        .map(|questions| {
-            let (mut lines, mut ends) = (Vec::new(), Vec::new());
-            for (_, _, place) in questions {
-                match place {
-                    Ok(place) => {
-                        let answer = index.reverse(*place, &options.query)?;
-                        put_answer(&mut lines, options, &answer)?;
-                    }
-                    Err(error) => put_error(&mut lines, options, error),
+    let answer = |questions: &[Question]| -> Result<(Vec<u8>, Vec<usize>)> {
+        let mut chunk = Vec::with_capacity(questions.len() * ANSWER_LEN);
+        let mut ends = Vec::with_capacity(questions.len());
+        for (_, _, place) in questions {
+            match place {
+                Ok(place) => {
+                    let answer = index.reverse(*place, &options.query)?;
+                    put_answer(&mut chunk, options, &answer);
                 }
-                lines.push(b'\n');
-                ends.push(lines.len());
+                Err(error) => put_error(&mut chunk, options, error),
             }
-            Ok((lines, ends))
-        })
-        .collect();
-    let chunks = chunks?;
-    let mut in_order: Vec<&[u8]> = vec![&[]; texts.len()];
-    for (questions, (lines, ends)) in questions.chunks(CHUNK).zip(&chunks) {
+            chunk.push(b'\n');
+            ends.push(chunk.len());
+        }
+        Ok((chunk, ends))
+    };
+    let answered: Result<Vec<_>> = questions.par_chunks(CHUNK).map(answer).collect();
+    let mut answers = Answers {
+        chunks: Vec::new(),
+        places: vec![(0, 0..0); questions.len()],
+    };
+    for (questions, (chunk, ends)) in questions.chunks(CHUNK).zip(answered?) {
         let mut start = 0;
         for ((_, number, _), end) in questions.iter().zip(ends) {
-            let line = lines.get(start..*end);
-            if let Some((slot, line)) = in_order.get_mut(*number).zip(line) {
-                *slot = line;
+            if let Some(place) = answers.places.get_mut(*number) {
+                *place = (answers.chunks.len(), start..end);
             }
-            start = *end;
+            start = end;
         }
+        answers.chunks.push(chunk);
     }
-    Ok(in_order.concat())
+    Ok(answers)
 }
 
 /// Appends the answer to a line that is no place.
@@ -200,36 +225,86 @@ fn put_error(line: &mut Vec<u8>, options: &Options, error: &str) {
     line.extend_from_slice(text.as_bytes());
 }
 
-/// The lines of an input.
-struct Lines<R> {
-    input: BufReader<R>,
+/// An input of lines.
+struct Input<R> {
+    reader: BufReader<R>,
     /// The number of lines that may still be taken.
     left: u64,
 }
 
-impl<R: Read> Lines<R> {
+/// Lines, one after the other.
+#[derive(Default)]
+struct Lines {
+    text: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Lines {
+    /// A line, with its end.
+    fn get(&self, number: usize) -> &[u8] {
+        let end = |number: usize| self.ends.get(number).copied();
+        let start = number.checked_sub(1).and_then(end).unwrap_or(0);
+        let range = start..end(number).unwrap_or(start);
+        self.text.get(range).unwrap_or_default()
+    }
+
+    /// The number of bytes of the line that has not ended yet.
+    fn unfinished(&self) -> usize {
+        self.text.len() - self.ends.last().copied().unwrap_or(0)
+    }
+
+    /// The number of bytes of the longest line.
+    fn longest(&self) -> usize {
+        let lens = (0..self.ends.len()).map(|number| self.get(number).len());
+        lens.max().unwrap_or(0).max(self.unfinished())
+    }
+
+    /// Adds text up to the end of its last line, and at most `limit` lines; text without a line end is added as it is.
+    /// Returns the number of bytes that were added.
+    fn add(&mut self, text: &[u8], limit: u64) -> usize {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let ends = memchr::memchr_iter(b'\n', text).map(|end| end + 1);
+        let before = self.text.len();
+        self.ends.extend(ends.take(limit).map(|end| before + end));
+        let added = match self.ends.last() {
+            Some(end) if *end > before => end - before,
+            _ => text.len(),
+        };
+        self.text
+            .extend_from_slice(text.get(..added).unwrap_or_default());
+        added
+    }
+}
+
+impl<R: Read> Input<R> {
     /// The next lines: those that were read, without waiting for more if there are some.
-    fn take(&mut self) -> Result<Vec<Vec<u8>>> {
-        let failed = |error| Error::io(Path::new("-"), "cannot read", error);
-        let mut lines: Vec<Vec<u8>> = Vec::new();
-        while lines.len() < LINES && self.left > 0 {
-            let mut line = Vec::new();
-            let mut limited = self.input.by_ref().take(MAX_LINE as u64);
-            let read = limited.read_until(b'\n', &mut line).map_err(failed)?;
-            if read == 0 {
+    fn take(&mut self) -> Result<Lines> {
+        let mut lines = Lines::default();
+        let limit = self.left.min(LINES);
+        while (lines.ends.len() as u64) < limit {
+            let text = self.reader.fill_buf();
+            let text = text.map_err(|error| Error::io(Path::new("-"), "cannot read", error))?;
+            if text.is_empty() {
+                if lines.unfinished() > 0 {
+                    lines.ends.push(lines.text.len());
+                }
                 break;
             }
-            if !line.ends_with(b"\n") && read == MAX_LINE {
-                let cause = format!("a line is longer than {MAX_LINE} bytes");
-                return Err(Error::file(Path::new("-"), cause));
+            let added = lines.add(text, limit - lines.ends.len() as u64);
+            self.reader.consume(added);
+            if lines.unfinished() > MAX_LINE {
+                break;
             }
-            lines.push(line);
-            self.left -= 1;
             // An interactive user wants the answer to each line.
-            if self.input.buffer().is_empty() {
+            if self.reader.buffer().is_empty() && lines.unfinished() == 0 {
                 break;
             }
         }
+        if lines.longest() > MAX_LINE {
+            let cause = format!("a line is longer than {MAX_LINE} bytes");
+            return Err(Error::file(Path::new("-"), cause));
+        }
+        self.left -= lines.ends.len() as u64;
         Ok(lines)
     }
 }

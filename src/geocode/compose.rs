@@ -134,18 +134,33 @@ impl<'i> Parts<'i> {
 pub(super) fn label(address: &Address<'_>, nearest: &Nearest<'_>) -> String {
     let road = nearest.road.as_ref().and_then(|road| road.reference);
     let street = address.street.or(address.place).or(road);
-    let join = |parts: [Option<&str>; 2]| {
-        let parts: Vec<&str> = parts.into_iter().flatten().collect();
-        parts.join(" ")
-    };
+    // Each part in two words at most. A part that repeats the one before is left out.
     let parts = [
-        join([street, address.house_number.as_deref()]),
-        address.suburb.unwrap_or_default().to_owned(),
-        join([address.postcode, address.city]),
-        address.state.unwrap_or_default().to_owned(),
-        address.country.unwrap_or_default().to_owned(),
+        [street, address.house_number.as_deref()],
+        [address.suburb, None],
+        [address.postcode, address.city],
+        [address.state, None],
+        [address.country, None],
     ];
-    let mut label: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    label.dedup();
-    label.join(", ")
+    let mut label = String::with_capacity(128);
+    let mut last = 0..0;
+    for part in parts {
+        let before = label.len();
+        if before > 0 {
+            label.push_str(", ");
+        }
+        let start = label.len();
+        for (number, word) in part.into_iter().flatten().enumerate() {
+            if number > 0 {
+                label.push(' ');
+            }
+            label.push_str(word);
+        }
+        if label.len() == start || label.get(start..) == label.get(last.clone()) {
+            label.truncate(before);
+        } else {
+            last = start..label.len();
+        }
+    }
+    label
 }

@@ -5,7 +5,7 @@ use super::container::Container;
 use super::layout::{AREA_SECTION, Layer, SECTION_COUNT};
 use super::leaf::{Leaf, LeafItem};
 use super::metric::Metric;
-use super::tree::{NearestFirst, Tree};
+use super::tree::Tree;
 use super::write::part_places;
 use crate::error::{Error, FormatError, Result};
 use crate::geometry::{Extent, Point};
@@ -18,7 +18,7 @@ use std::path::Path;
 /// The name of the manifest in the directory of an index.
 pub(crate) const MANIFEST: &str = "manifest.json";
 /// The version of the format.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 /// Facts about an index, as its directory has them in `manifest.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -179,17 +179,8 @@ impl GeocodeIndex {
                 let bytes = tree.leaf(&self.container, leaf)?;
                 let mut visited = || {
                     let leaf = Leaf::parse(bytes)?;
-                    let reach = metric.reach(*limit);
-                    let mut near = NearestFirst::default();
-                    for (number, extent) in leaf.boxes() {
-                        if extent.meets(&reach) {
-                            near.add(metric.bound(&extent), number, *limit);
-                        }
-                    }
-                    for (bound, number) in near.iter() {
-                        if bound > *limit {
-                            break;
-                        }
+                    let mut ranking = leaf.ranking(&metric);
+                    while let Some(number) = ranking.next(*limit) {
                         let item = leaf.item(number)?;
                         let squared = item.distance(&metric, place)?;
                         let found = Found {

@@ -8,6 +8,7 @@
 use super::item::{BROKEN, KEYS, ORIGIN, RowItem, Shape, head, put_head};
 use super::lines::{for_each_point, put_lines};
 use super::metric::{Metric, crosses_ray, segment_distance};
+use super::ranking::{RANKED, Ranking};
 use crate::error::FormatError;
 use crate::geometry::{Edge, Extent, Point};
 use crate::osm::ObjectKind;
@@ -21,7 +22,7 @@ const HEAD_LEN: usize = 4 + 4 + 4 + 4;
 /// The number of bytes of the box of an item: south, west, north and east in units from the corner of the leaf.
 const UNITS_LEN: usize = 4;
 /// The maximum number of items of a leaf.
-pub(super) const LEAF_ITEMS: usize = 16;
+pub(super) const LEAF_ITEMS: usize = RANKED;
 
 /// Numbers of two bytes, or of four where the largest needs them.
 #[derive(Debug, Clone, Copy)]
@@ -269,6 +270,38 @@ impl<'c> Leaf<'c> {
         let units = self.units;
         let boxes = (0..).zip(self.boxes);
         boxes.map(move |(number, in_units)| (number, units.extent(*in_units)))
+    }
+
+    /// The items by their distances.
+    #[inline]
+    pub(super) fn ranking(&self, metric: &Metric) -> Ranking {
+        let Units { base, shift } = self.units;
+        let [lat, lon] = [base.lat_e7, base.lon_e7].map(f64::from);
+        let unit = (1u64 << shift) as f64;
+        // Rows of edges are converted several at once.
+        let mut in_units = [[0u8; RANKED]; 4];
+        for (number, of_box) in self.boxes.iter().take(RANKED).enumerate() {
+            for (row, edge) in in_units.iter_mut().zip(of_box) {
+                if let Some(slot) = row.get_mut(number) {
+                    *slot = *edge;
+                }
+            }
+        }
+        let [south, west, north, east] = in_units;
+        let row = |from: f64, in_units: [u8; RANKED]| {
+            let mut edges = [0.0; RANKED];
+            for (edge, units) in edges.iter_mut().zip(in_units) {
+                *edge = from + f64::from(units) * unit;
+            }
+            edges
+        };
+        let edges = [
+            row(lat, south),
+            row(lon, west),
+            row(lat + unit, north),
+            row(lon + unit, east),
+        ];
+        Ranking::of(metric, self.boxes.len(), &edges)
     }
 
     /// An item.

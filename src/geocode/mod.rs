@@ -12,6 +12,7 @@ mod house_numbers;
 mod index;
 mod interpolation;
 mod item;
+mod json;
 mod layout;
 mod leaf;
 mod lines;
@@ -19,6 +20,7 @@ mod map;
 mod metric;
 mod pack;
 mod query;
+mod ranking;
 mod tree;
 mod write;
 

@@ -1,33 +1,39 @@
 //! Trees of boxes over leaves.
 //!
-//! Neighbouring leaves follow each other, and a node of the tree has up to 16 of them below it. A tree has three
-//! sections: the leaves; the start of each leaf and the end of the last; and the nodes, beginning with those above leaves
-//! and ending with the root. A node has the boxes of its children: all southern edges, then all western, northern and
-//! eastern ones, so that a search compares several boxes at once.
+//! Neighbouring leaves follow each other, and a node of the tree has up to 16 of them below it. A tree has two sections:
+//! the leaves; and their number and the nodes, beginning with those above leaves and ending with the root. A node has the boxes of its
+//! children: all southern edges, then all western, northern and eastern ones, so that a search compares several boxes at
+//! once. A node above leaves also says where they are: the start of the first, and the end of each from there on.
 
 use super::container::{Container, ContainerWriter};
 use super::metric::Metric;
+use super::ranking::{RANKED, Ranking};
 use crate::error::Result;
 use crate::geometry::Extent;
 
 /// The maximum number of children of a node.
-const FANOUT: usize = 16;
+const FANOUT: usize = RANKED;
 /// The number of sections of a tree.
-pub(crate) const SECTIONS: usize = 3;
-/// The sections with the starts of leaves and with the nodes, from the first.
-const STARTS: usize = 1;
-const NODES: usize = 2;
-/// The number of bytes of the start of a leaf.
-const START_LEN: u64 = 8;
-/// The number of bytes of a node.
-const NODE_LEN: u64 = (4 * FANOUT * EDGE_LEN) as u64;
+pub(crate) const SECTIONS: usize = 2;
+/// The section with the nodes, from the first.
+const NODES: usize = 1;
+/// The number of bytes of the number of leaves.
+const COUNT_LEN: u64 = 8;
+/// The number of bytes of the boxes of a node, which are all that a node above nodes has.
+const BOXES_LEN: u64 = (4 * FANOUT * EDGE_LEN) as u64;
+/// The number of bytes of the places of leaves in a node above them.
+const PLACES_LEN: u64 = (START_LEN + FANOUT * END_LEN) as u64;
+/// The number of bytes of the start of the first leaf.
+const START_LEN: usize = 8;
+/// The number of bytes of the end of a leaf.
+const END_LEN: usize = 4;
 /// The number of bytes of an edge of a box.
 const EDGE_LEN: usize = 4;
 
 /// A tree that is being written. Its leaves are written when they are added.
 #[derive(Default)]
 pub(crate) struct TreeBuilder {
-    starts: Vec<u64>,
+    ends: Vec<u64>,
     extents: Vec<Extent>,
 }
 
@@ -45,40 +51,40 @@ impl TreeBuilder {
         extent: Extent,
         writer: &mut ContainerWriter,
     ) -> Result<()> {
-        self.starts.push(writer.section_len());
         self.extents.push(extent);
-        writer.write(leaf)
+        writer.write(leaf)?;
+        self.ends.push(writer.section_len());
+        Ok(())
     }
 
-    /// Writes the starts of leaves and the nodes of the tree.
-    pub(crate) fn finish(mut self, writer: &mut ContainerWriter) -> Result<()> {
-        self.starts.push(writer.section_len());
+    /// Writes the nodes of the tree.
+    pub(crate) fn finish(self, writer: &mut ContainerWriter) -> Result<()> {
         writer.begin_section()?;
-        for start in &self.starts {
-            writer.write(&start.to_le_bytes())?;
+        writer.write(&(self.ends.len() as u64).to_le_bytes())?;
+        let mut start = 0;
+        for (children, ends) in self.extents.chunks(FANOUT).zip(self.ends.chunks(FANOUT)) {
+            writer.write(&boxes(children))?;
+            writer.write(&places(start, ends))?;
+            start = ends.last().copied().unwrap_or(start);
         }
-        writer.begin_section()?;
         let mut level = self.extents;
-        while !level.is_empty() {
-            for children in level.chunks(FANOUT) {
-                writer.write(&node(children))?;
-            }
-            if level.len() <= FANOUT {
-                break;
-            }
+        while level.len() > FANOUT {
             let nodes = level.chunks(FANOUT).filter_map(|children| {
                 let children = children.iter().copied();
                 children.reduce(|all, next| all.and(&next))
             });
             level = nodes.collect();
+            for children in level.chunks(FANOUT) {
+                writer.write(&boxes(children))?;
+            }
         }
         Ok(())
     }
 }
 
-/// The bytes of a node.
-fn node(children: &[Extent]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(NODE_LEN as usize);
+/// The boxes of a node.
+fn boxes(children: &[Extent]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(BOXES_LEN as usize);
     for edge in 0..4 {
         let edges = children
             .iter()
@@ -89,11 +95,37 @@ fn node(children: &[Extent]) -> Vec<u8> {
     bytes
 }
 
+/// The places of leaves in a node above them.
+fn places(start: u64, ends: &[u64]) -> Vec<u8> {
+    let mut bytes = start.to_le_bytes().to_vec();
+    for end in ends {
+        bytes.extend_from_slice(&u32::try_from(end - start).unwrap_or(u32::MAX).to_le_bytes());
+    }
+    bytes.resize(PLACES_LEN as usize, 0);
+    bytes
+}
+
+/// The place of a leaf in the places of a node. `number` is below [`FANOUT`].
+#[inline]
+fn place_of(places: &[u8], number: usize) -> Option<[u64; 2]> {
+    let (start, ends) = places.split_first_chunk::<START_LEN>()?;
+    let ends = ends.as_chunks::<END_LEN>().0;
+    let end = |number: usize| Some(u64::from(u32::from_le_bytes(*ends.get(number)?)));
+    let from = match number {
+        0 => 0,
+        _ => end(number - 1)?,
+    };
+    let len = end(number)?.checked_sub(from)?;
+    Some([u64::from_le_bytes(*start).checked_add(from)?, len])
+}
+
 /// A level of the nodes of a tree.
 #[derive(Debug)]
 struct Level {
     /// The place of its first node in the section.
     start: u64,
+    /// The number of bytes of its nodes.
+    node_len: u64,
     /// The number of children of its nodes.
     children: u64,
 }
@@ -124,6 +156,18 @@ struct Children<'c> {
 type EdgeRow = [[u8; EDGE_LEN]; FANOUT];
 
 impl<'c> Children<'c> {
+    /// The children by their distances.
+    #[inline]
+    fn ranking(&self, metric: &Metric) -> Ranking {
+        let mut edges = [[0.0; RANKED]; 4];
+        for (edges, row) in edges.iter_mut().zip(self.edges) {
+            for (edge, bytes) in edges.iter_mut().zip(row) {
+                *edge = f64::from(i32::from_le_bytes(*bytes));
+            }
+        }
+        Ranking::of(metric, self.count, &edges)
+    }
+
     /// The children whose box meets another box: their numbers, from 0, and their boxes.
     #[inline]
     fn meeting(&self, extent: &Extent) -> impl Iterator<Item = (u8, Extent)> + use<'c> {
@@ -166,54 +210,26 @@ fn mark(apart: &mut [u32; FANOUT], row: &EdgeRow, is_apart: impl Fn(i32) -> bool
     }
 }
 
-/// Up to [`FANOUT`] children or items by the lower bound of their distance. They are sorted by insertion: there are few.
-#[derive(Default)]
-pub(super) struct NearestFirst {
-    sorted: [(f64, u8); FANOUT],
-    count: usize,
-}
-
-impl NearestFirst {
-    /// Adds a child unless its bound is above the limit.
-    #[inline]
-    pub(super) fn add(&mut self, bound: f64, child: u8, limit: f64) {
-        if bound > limit {
-            return;
-        }
-        let mut at = self.count;
-        while let Some(before) = at.checked_sub(1)
-            && let Some((other, of_other)) = self.sorted.get(before).copied()
-            && other > bound
-        {
-            if let Some(slot) = self.sorted.get_mut(at) {
-                *slot = (other, of_other);
-            }
-            at = before;
-        }
-        if let Some(slot) = self.sorted.get_mut(at) {
-            *slot = (bound, child);
-        }
-        self.count = FANOUT.min(self.count + 1);
-    }
-
-    /// The bounds and the numbers of the children.
-    #[inline]
-    pub(super) fn iter(&self) -> impl Iterator<Item = (f64, u8)> {
-        self.sorted.iter().take(self.count).copied()
-    }
-}
-
 impl Tree {
     /// The tree whose first section has the given number.
     pub(crate) fn open(container: &Container, section: usize) -> Result<Self> {
         let damaged = || container.damaged("a tree");
-        let starts = container.section_len(section + STARTS) / START_LEN;
-        let mut children = starts.checked_sub(1).ok_or_else(damaged)?;
-        let (mut levels, mut start) = (Vec::new(), 0);
+        let count = container.bytes(section + NODES, 0, COUNT_LEN)?;
+        let count = count.first_chunk().ok_or_else(damaged)?;
+        let mut children = u64::from_le_bytes(*count);
+        if children > container.section_len(section + NODES) {
+            return Err(damaged());
+        }
+        let (mut levels, mut start) = (Vec::new(), COUNT_LEN);
         while children > 0 {
-            levels.push(Level { start, children });
+            let node_len = BOXES_LEN + if levels.is_empty() { PLACES_LEN } else { 0 };
+            levels.push(Level {
+                start,
+                node_len,
+                children,
+            });
             let nodes = children.div_ceil(FANOUT as u64);
-            start += nodes * NODE_LEN;
+            start += nodes * node_len;
             children = if nodes > 1 { nodes } else { 0 };
         }
         match container.section_len(section + NODES) == start {
@@ -235,14 +251,19 @@ impl Tree {
     /// The bytes of a leaf.
     #[inline]
     pub(crate) fn leaf<'c>(&self, container: &'c Container, number: u64) -> Result<&'c [u8]> {
-        let at = number * START_LEN;
-        let bytes = container.bytes(self.section + STARTS, at, 2 * START_LEN)?;
-        let [start, end] = match bytes.as_chunks() {
-            ([start, end], []) => [start, end].map(|bytes| u64::from_le_bytes(*bytes)),
-            _ => [0; 2],
+        let child = (number % FANOUT as u64) as usize;
+        let level = self.levels.first();
+        let place = match level.filter(|level| number < level.children) {
+            Some(level) => {
+                let at = level.start + number / FANOUT as u64 * level.node_len + BOXES_LEN;
+                place_of(
+                    container.bytes(self.section + NODES, at, PLACES_LEN)?,
+                    child,
+                )
+            }
+            None => None,
         };
-        let len = end.checked_sub(start);
-        let len = len.ok_or_else(|| container.damaged("the place of a leaf"))?;
+        let [start, len] = place.ok_or_else(|| container.damaged("the place of a leaf"))?;
         container.bytes(self.section, start, len)
     }
 
@@ -254,12 +275,17 @@ impl Tree {
         node: Option<Node>,
     ) -> Result<Option<Children<'c>>> {
         let (level, number) = node.unwrap_or((self.levels.len().saturating_sub(1), 0));
-        let Some(Level { start, children }) = self.levels.get(level) else {
+        let Some(Level {
+            start,
+            node_len,
+            children,
+        }) = self.levels.get(level)
+        else {
             return Ok(None);
         };
         let first = number * FANOUT as u64;
-        let at = start + number * NODE_LEN;
-        let bytes = container.bytes(self.section + NODES, at, NODE_LEN)?;
+        let at = start + number * node_len;
+        let bytes = container.bytes(self.section + NODES, at, BOXES_LEN)?;
         let edges = bytes.as_chunks().0.as_chunks().0.first_chunk();
         Ok(Some(Children {
             level,
@@ -292,15 +318,8 @@ impl Tree {
         let Some(children) = self.children(container, node)? else {
             return Ok(());
         };
-        let reach = metric.reach(*limit);
-        let mut found = NearestFirst::default();
-        for (child, extent) in children.meeting(&reach) {
-            found.add(metric.bound(&extent), child, *limit);
-        }
-        for (bound, child) in found.iter() {
-            if bound > *limit {
-                break;
-            }
+        let mut ranking = children.ranking(metric);
+        while let Some(child) = ranking.next(*limit) {
             match (children.level, children.first + u64::from(child)) {
                 (0, leaf) => visit(leaf, limit)?,
                 (level, child) => {
@@ -384,7 +403,7 @@ mod tests {
                 let place = point(next(1_000_000), next(1_000_000));
                 let metric = Metric::around(place);
                 let mut limit = f64::from(next(2000)).powi(2);
-                let bound = |leaf: u64| metric.bound(&extents[leaf as usize]);
+                let bound = |leaf: u64| metric.bound(extents[leaf as usize].edges().map(f64::from));
                 let mut nearest = (f64::INFINITY, 0);
                 let mut visit = |leaf, limit: &mut f64| {
                     let bytes = tree.leaf(&container, leaf)?;

@@ -285,8 +285,7 @@ impl Service {
             "/geocode" => {
                 let languages = languages_of(&parameters, language);
                 let answer = index.reverse(place_of(&parameters)?, &languages)?;
-                let json = serde_json::to_string(&answer);
-                json.map_err(|error| Error::Internal(error.to_string()))?
+                answer.json()
             }
             "/map" => map(&index, &parameters)?.to_string(),
             "/health" => health(&index)?.to_string(),

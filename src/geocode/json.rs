@@ -1,0 +1,240 @@
+//! Answers as JSON, in the form of `reference/geocode.md`.
+
+use super::answer::{
+    Address, Answer, NamedArea, NearAddress, NearObject, NearPlace, NearRoad, NearStreet, Nearest,
+    Sources,
+};
+use serde::Serialize;
+
+impl Answer<'_> {
+    /// Appends the answer as a JSON object. Members that are not there are absent.
+    pub fn put_json(&self, out: &mut Vec<u8>) {
+        object(out, |members| {
+            members.object("query", |members| {
+                members.number("lat", degrees(self.query.lat_e7()));
+                members.number("lon", degrees(self.query.lon_e7()));
+            });
+            members.text("label", &self.label);
+            members.object("address", |members| put_address(members, &self.address));
+            members.object("sources", |members| put_sources(members, &self.sources));
+            members.object("nearest", |members| put_nearest(members, &self.nearest));
+            members.list("areas", &self.areas, put_area);
+        });
+    }
+
+    /// The answer as a JSON object.
+    pub fn json(&self) -> String {
+        let mut out = Vec::new();
+        self.put_json(&mut out);
+        String::from_utf8_lossy(&out).into_owned()
+    }
+}
+
+fn put_address(members: &mut Members<'_>, address: &Address<'_>) {
+    members.part("house_number", address.house_number.as_deref());
+    members.part("street", address.street);
+    members.part("place", address.place);
+    members.part("postcode", address.postcode);
+    members.part("suburb", address.suburb);
+    members.part("city", address.city);
+    members.part("county", address.county);
+    members.part("state", address.state);
+    members.part("state_code", address.state_code);
+    members.part("country", address.country);
+    members.part("country_code", address.country_code);
+}
+
+fn put_sources(members: &mut Members<'_>, sources: &Sources) {
+    let mut source = |key, source: &Option<NearObject>| {
+        if let Some(source) = source {
+            members.object(key, |members| put_object(members, source));
+        }
+    };
+    source("house_number", &sources.house_number);
+    source("street", &sources.street);
+    source("place", &sources.place);
+    source("postcode", &sources.postcode);
+    source("suburb", &sources.suburb);
+    source("city", &sources.city);
+    source("county", &sources.county);
+    source("state", &sources.state);
+    source("country", &sources.country);
+}
+
+fn put_nearest(members: &mut Members<'_>, nearest: &Nearest<'_>) {
+    fn near<T>(
+        members: &mut Members<'_>,
+        key: &'static str,
+        near: Option<&T>,
+        put: fn(&mut Members<'_>, &T),
+    ) {
+        if let Some(near) = near {
+            members.object(key, |members| put(members, near));
+        }
+    }
+    near(
+        members,
+        "address",
+        nearest.address.as_ref(),
+        put_near_address,
+    );
+    near(members, "street", nearest.street.as_ref(), put_street);
+    near(members, "road", nearest.road.as_ref(), put_road);
+    let interpolation = nearest.interpolation.as_ref();
+    near(members, "interpolation", interpolation, put_near_address);
+    near(members, "place", nearest.place.as_ref(), put_place);
+}
+
+fn put_object(members: &mut Members<'_>, object: &NearObject) {
+    members.text("type", object.kind.name());
+    members.number("id", object.id);
+    let metres = (object.distance_m * 100.0).round() / 100.0;
+    members.number("distance_m", metres);
+}
+
+fn put_near_address(members: &mut Members<'_>, near: &NearAddress<'_>) {
+    put_object(members, &near.object);
+    members.part("house_number", near.house_number.as_deref());
+    members.part("street", near.street);
+    members.part("place", near.place);
+}
+
+fn put_street(members: &mut Members<'_>, near: &NearStreet<'_>) {
+    put_object(members, &near.object);
+    members.text("name", near.name);
+}
+
+fn put_road(members: &mut Members<'_>, near: &NearRoad<'_>) {
+    put_object(members, &near.object);
+    members.text("highway", near.highway);
+    members.part("ref", near.reference);
+}
+
+fn put_place(members: &mut Members<'_>, near: &NearPlace<'_>) {
+    put_object(members, &near.object);
+    members.text("place", near.place);
+    members.text("name", near.name);
+}
+
+fn put_area(members: &mut Members<'_>, area: &NamedArea<'_>) {
+    members.text("type", area.object_kind.name());
+    members.number("id", area.id);
+    members.number("admin_level", area.admin_level);
+    members.text("name", area.name);
+    members.text("kind", area.kind);
+}
+
+fn degrees(e7: i32) -> f64 {
+    f64::from(e7) / 1e7
+}
+
+fn object(out: &mut Vec<u8>, put: impl FnOnce(&mut Members<'_>)) {
+    out.push(b'{');
+    put(&mut Members {
+        out,
+        is_first: true,
+    });
+    out.push(b'}');
+}
+
+/// The members of an object that is being written.
+struct Members<'o> {
+    out: &'o mut Vec<u8>,
+    is_first: bool,
+}
+
+impl Members<'_> {
+    #[inline]
+    fn key(&mut self, key: &'static str) {
+        if !std::mem::take(&mut self.is_first) {
+            self.out.push(b',');
+        }
+        self.out.push(b'"');
+        self.out.extend_from_slice(key.as_bytes());
+        self.out.extend_from_slice(b"\":");
+    }
+
+    fn object(&mut self, key: &'static str, put: impl FnOnce(&mut Members<'_>)) {
+        self.key(key);
+        object(self.out, put);
+    }
+
+    fn list<T>(&mut self, key: &'static str, items: &[T], put: fn(&mut Members<'_>, &T)) {
+        self.key(key);
+        self.out.push(b'[');
+        for (number, item) in items.iter().enumerate() {
+            if number > 0 {
+                self.out.push(b',');
+            }
+            object(self.out, |members| put(members, item));
+        }
+        self.out.push(b']');
+    }
+
+    fn part(&mut self, key: &'static str, text: Option<&str>) {
+        if let Some(text) = text {
+            self.text(key, text);
+        }
+    }
+
+    #[inline]
+    fn text(&mut self, key: &'static str, text: &str) {
+        self.key(key);
+        // Without an early exit, many bytes are compared at once.
+        let is_plain = text.bytes().fold(true, |is_plain, byte| {
+            is_plain & (byte >= b' ') & (byte != b'"') & (byte != b'\\')
+        });
+        if is_plain {
+            self.out.push(b'"');
+            self.out.extend_from_slice(text.as_bytes());
+            self.out.push(b'"');
+        } else {
+            self.value(text);
+        }
+    }
+
+    fn number(&mut self, key: &'static str, number: impl Serialize) {
+        self.key(key);
+        self.value(&number);
+    }
+
+    fn value(&mut self, value: &(impl Serialize + ?Sized)) {
+        // Texts and numbers are always JSON, and a vector takes all bytes.
+        let written = serde_json::to_writer(&mut *self.out, value);
+        debug_assert!(written.is_ok());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn members_are_those_of_a_parser() {
+        let mut out = Vec::new();
+        let texts = [
+            "plain",
+            "",
+            "Weg \"7\"",
+            "a\\b",
+            "tab\tnew\nline\u{1}",
+            "Straße 東京",
+        ];
+        object(&mut out, |members| {
+            members.object("empty", |_| ());
+            members.list("none", &[], put_area);
+            members.part("absent", None);
+            members.list("texts", &texts, |members, text| members.text("text", text));
+            members.number("level", None::<u8>);
+            members.number("id", i64::MIN);
+            members.number("metres", 12.5);
+        });
+        let parsed: Value = serde_json::from_slice(&out).unwrap();
+        let texts: Vec<Value> = texts.map(|text| json!({"text": text})).into();
+        let expected = json!({
+            "empty": {}, "none": [], "texts": texts, "level": null, "id": i64::MIN, "metres": 12.5,
+        });
+        assert_eq!(parsed, expected);
+    }
+}

@@ -1,0 +1,111 @@
+//! Visiting boxes in the order of their distances.
+
+use super::metric::Metric;
+
+/// The maximum number of boxes that are ranked together.
+pub(super) const RANKED: usize = 16;
+/// The bits of a key that are the number of a box.
+const NUMBER: i32 = RANKED as i32 - 1;
+
+/// The numbers of boxes.
+const NUMBERS: [i32; RANKED] = {
+    let (mut numbers, mut number) = ([0; RANKED], 0);
+    while number < RANKED {
+        numbers[number] = number as i32;
+        number += 1;
+    }
+    numbers
+};
+
+/// The southern, western, northern and eastern edges of boxes in 1e-7 degree.
+pub(super) type EdgeRows = [[f64; RANKED]; 4];
+
+/// Boxes by the lower bounds of their distances.
+///
+/// A key is the bound as a floating-point number of 32 bits, rounded down, whose lowest bits are the number of the box.
+/// Such keys order as integers do, since no bound is negative. The next box is the smallest key above the one before.
+/// Loops over all boxes without branches, several of them at once, are faster than sorting.
+pub(super) struct Ranking {
+    keys: [i32; RANKED],
+    last: i32,
+}
+
+impl Ranking {
+    /// Ranks the first `count` boxes.
+    #[inline(always)]
+    pub(super) fn of(metric: &Metric, count: usize, edges: &EdgeRows) -> Self {
+        // More than what rounding to 32 bits may add.
+        const LESS: f64 = 1.0 - 1e-6;
+        let [souths, wests, norths, easts] = edges;
+        let mut bounds = [0f32; RANKED];
+        let meridians = wests.iter().zip(easts);
+        let parallels = souths.iter().zip(norths);
+        for ((bound, (south, north)), (west, east)) in
+            bounds.iter_mut().zip(parallels).zip(meridians)
+        {
+            *bound = (metric.bound([*south, *west, *north, *east]) * LESS) as f32;
+        }
+        let count = count.min(RANKED) as i32;
+        let mut keys = NUMBERS;
+        for (key, bound) in keys.iter_mut().zip(bounds) {
+            let number = *key;
+            let ranked = bound.to_bits() as i32 & !NUMBER | number;
+            *key = if number < count { ranked } else { i32::MAX };
+        }
+        Self { keys, last: -1 }
+    }
+
+    /// The number of the next box, if its bound is not above a limit.
+    #[inline]
+    pub(super) fn next(&mut self, limit: f64) -> Option<u8> {
+        // Four keys at once.
+        let mut least = [i32::MAX; 4];
+        for keys in self.keys.as_chunks::<4>().0 {
+            for (least, key) in least.iter_mut().zip(keys) {
+                let key = if *key > self.last { *key } else { i32::MAX };
+                *least = if key < *least { key } else { *least };
+            }
+        }
+        let next = least.into_iter().fold(i32::MAX, i32::min);
+        let bound = f32::from_bits((next & !NUMBER) as u32);
+        self.last = next;
+        // `i32::MAX` is not a number, and not up to any limit.
+        (f64::from(bound) <= limit).then_some((next & NUMBER) as u8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::{Extent, Point};
+
+    #[test]
+    fn boxes_come_in_order_and_up_to_a_limit() {
+        let place = Point {
+            lat_e7: 500_000_000,
+            lon_e7: 80_000_000,
+        };
+        let metric = Metric::around(place);
+        let far = |number: usize| {
+            let east = place.lon_e7 + [700, 0, 20_000, 300_000, 3000][number % 5];
+            Extent::from_edges([place.lat_e7, east, place.lat_e7, east]).edges()
+        };
+        let order = |count, limit| {
+            let mut rows = [[0.0; RANKED]; 4];
+            for number in 0..RANKED {
+                for (row, edge) in rows.iter_mut().zip(far(number)) {
+                    row[number] = f64::from(edge);
+                }
+            }
+            let mut ranking = Ranking::of(&metric, count, &rows);
+            std::iter::from_fn(|| ranking.next(limit)).collect::<Vec<u8>>()
+        };
+        assert_eq!(order(5, f64::INFINITY), [1, 0, 4, 2, 3]);
+        assert_eq!(order(5, 150f64.powi(2)), [1, 0, 4, 2]);
+        assert_eq!(order(2, f64::INFINITY), [1, 0]);
+        assert!(order(0, f64::INFINITY).is_empty());
+        // Boxes with the same bound come in the order of their numbers.
+        let all = order(16, f64::INFINITY);
+        assert_eq!(all, [1, 6, 11, 0, 5, 10, 15, 4, 9, 14, 2, 7, 12, 3, 8, 13]);
+    }
+}
