@@ -56,6 +56,8 @@ pub mod pbf;
 #[doc(hidden)]
 pub mod region_file;
 #[doc(hidden)]
+pub mod replication;
+#[doc(hidden)]
 pub mod runtime;
 
 pub use engine::{ElementWriter, Format, HeaderOption, HeaderOptions, OutputOptions};

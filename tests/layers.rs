@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The layers, from the lowest to the highest. `reference/pipeline.md` has a diagram of them.
-const LAYERS: [&str; 15] = [
+const LAYERS: [&str; 16] = [
     "error",
     "osm",
     "pbf",
@@ -15,6 +15,7 @@ const LAYERS: [&str; 15] = [
     "geometry",
     "area",
     "geocode",
+    "replication",
     "formats",
     "region_file",
     "engine",

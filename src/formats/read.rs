@@ -7,7 +7,6 @@ use super::{opl, xml};
 use crate::error::{Error, Result};
 use crate::file::binary_kind;
 use crate::io::Input;
-use crate::osm::parse_timestamp;
 use crate::runtime::{Context, parallel_classify_phase};
 use std::path::Path;
 
@@ -122,15 +121,9 @@ fn sidecar(path: &Path) -> Option<Replication> {
     let name = path.file_name()?.to_str()?;
     let (stem, _) = name.split_once(".osc")?;
     let text = std::fs::read_to_string(path.with_file_name(format!("{stem}.state.txt"))).ok()?;
-    let value = |key: &str| {
-        let mut lines = text.lines().filter_map(|line| line.split_once('='));
-        lines
-            .find(|(name, _)| name.trim() == key)
-            .map(|(_, value)| value.trim())
-    };
+    let (sequence, timestamp) = crate::replication::numbers(&text);
     Some(Replication {
-        sequence: value("sequenceNumber").and_then(|number| number.parse().ok()),
-        // State files are Java properties, which escape the colons in the time.
-        timestamp: value("timestamp").and_then(|time| parse_timestamp(&time.replace('\\', ""))),
+        sequence,
+        timestamp,
     })
 }

@@ -1,0 +1,219 @@
+//! Fetching a file whatever happens on the way: pauses, attempts, and going on where a connection broke.
+
+use super::transport::{Fault, Part, Transport};
+use std::io::Read;
+use std::time::Duration;
+
+/// The number of attempts in a row that bring nothing before a file is given up.
+const ATTEMPTS: u32 = 5;
+/// The longest pause that a server may ask for.
+const LONGEST_PAUSE: Duration = Duration::from_secs(120);
+/// The number of bytes that are read at a time.
+const READ_LEN: usize = 1 << 16;
+
+/// Fetches files by a transport.
+pub struct Fetcher<'t> {
+    transport: &'t dyn Transport,
+    /// Waits before another attempt. Fails if the user wants to end.
+    pause: &'t (dyn Fn(Duration) -> Result<(), Fault> + Sync),
+    /// The pause after the first attempt. Each one is twice as long as the one before.
+    first_pause: Duration,
+}
+
+impl<'t> Fetcher<'t> {
+    /// Fetches by `transport`. `pause` waits, and fails if the user wants to end.
+    pub fn new(
+        transport: &'t dyn Transport,
+        pause: &'t (dyn Fn(Duration) -> Result<(), Fault> + Sync),
+        first_pause: Duration,
+    ) -> Self {
+        Self {
+            transport,
+            pause,
+            first_pause,
+        }
+    }
+
+    /// The bytes of the file at a URL, `limit` at most.
+    ///
+    /// # Errors
+    ///
+    /// The file is missing or refused, is longer than `limit`, or some attempts in a row brought nothing.
+    pub fn fetch(&self, url: &str, limit: u64) -> Result<Vec<u8>, Fault> {
+        let mut bytes = Vec::new();
+        let mut failures = 0;
+        loop {
+            let before = bytes.len();
+            let fault = match self.read_on(url, limit, &mut bytes) {
+                Ok(()) => return Ok(bytes),
+                Err(fault) => fault,
+            };
+            // A connection that brought something was worth its while.
+            failures = if bytes.len() > before {
+                1
+            } else {
+                failures + 1
+            };
+            let pause = match &fault {
+                Fault::Missing | Fault::Refused(_) | Fault::Lasting(_) => return Err(fault),
+                _ if failures >= ATTEMPTS => return Err(fault),
+                Fault::Busy(Some(pause)) => (*pause).min(LONGEST_PAUSE),
+                _ => self.pause_after(failures),
+            };
+            (self.pause)(pause)?;
+        }
+    }
+
+    fn pause_after(&self, failures: u32) -> Duration {
+        self.first_pause * 2u32.pow(failures.saturating_sub(1))
+    }
+
+    /// Waits after some failures of another sort.
+    pub(super) fn rest(&self, failures: u32) -> Result<(), Fault> {
+        (self.pause)(self.pause_after(failures))
+    }
+
+    /// Opens the file behind the bytes that are there, and reads on to its end.
+    fn read_on(&self, url: &str, limit: u64, bytes: &mut Vec<u8>) -> Result<(), Fault> {
+        let Part {
+            start,
+            len,
+            bytes: mut part,
+        } = self.transport.open(url, bytes.len() as u64)?;
+        // A server that gives whole files only begins anew.
+        if start != bytes.len() as u64 {
+            bytes.clear();
+            if start > 0 {
+                let cause = "the server gave another part of the file than the one asked for";
+                return Err(Fault::Passing(cause.into()));
+            }
+        }
+        let end = len.map(|len| start + len);
+        if end.is_some_and(|end| end > limit) {
+            return Err(too_long(limit));
+        }
+        let mut buffer = vec![0; READ_LEN];
+        loop {
+            let read = part.read(&mut buffer);
+            let read = read.map_err(|error| Fault::Passing(error.to_string()))?;
+            bytes.extend_from_slice(buffer.get(..read).unwrap_or_default());
+            if bytes.len() as u64 > limit {
+                return Err(too_long(limit));
+            }
+            if read == 0 {
+                break;
+            }
+        }
+        match end.filter(|end| *end != bytes.len() as u64) {
+            None => Ok(()),
+            Some(end) => {
+                let cause = format!("the connection broke after {} of {end} bytes", bytes.len());
+                Err(Fault::Passing(cause))
+            }
+        }
+    }
+}
+
+fn too_long(limit: u64) -> Fault {
+    Fault::Lasting(format!("the file is longer than {limit} bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::VecDeque;
+    use std::sync::Mutex;
+
+    const FILE: &[u8] = b"a file of forty bytes, which comes in part";
+
+    /// An answer of a server: the first byte and the number of bytes that it gives, or a fault.
+    type Step = Result<(usize, usize), Fault>;
+
+    struct Steps(Mutex<VecDeque<Step>>);
+
+    impl Transport for Steps {
+        fn open(&self, _: &str, start: u64) -> Result<Part, Fault> {
+            let step = self.0.lock().unwrap().pop_front();
+            let (first, count) = step.expect("no more attempts than steps")?;
+            assert!(first == 0 || first as u64 == start);
+            Ok(Part {
+                start: first as u64,
+                len: Some((FILE.len() - first) as u64),
+                bytes: Box::new(&FILE[first..first + count]),
+            })
+        }
+    }
+
+    /// The result of a fetch from a server that answers so, and the pauses in milliseconds.
+    fn fetched(steps: Vec<Step>, limit: u64) -> (Result<Vec<u8>, Fault>, Vec<u128>) {
+        let transport = Steps(Mutex::new(steps.into()));
+        let pauses = Mutex::new(Vec::new());
+        let pause = |time: Duration| {
+            pauses.lock().unwrap().push(time.as_millis());
+            Ok(())
+        };
+        let fetcher = Fetcher::new(&transport, &pause, Duration::from_millis(100));
+        let result = fetcher.fetch("http://server/file", limit);
+        assert!(
+            transport.0.lock().unwrap().is_empty(),
+            "all steps are taken"
+        );
+        (result, pauses.into_inner().unwrap())
+    }
+
+    #[test]
+    fn a_broken_transfer_goes_on_where_it_broke() {
+        let whole = Ok(FILE.to_vec());
+        let passing = || Err(Fault::Passing("time-out".into()));
+        let all = FILE.len();
+        assert_eq!(fetched(vec![Ok((0, all))], 100), (whole.clone(), vec![]));
+        let steps = vec![Ok((0, 10)), passing(), Ok((10, 5)), Ok((15, all - 15))];
+        assert_eq!(fetched(steps, 100), (whole.clone(), vec![100, 200, 100]));
+        // A server without ranges.
+        let steps = vec![Ok((0, 10)), Ok((0, all))];
+        assert_eq!(fetched(steps, 100), (whole.clone(), vec![100]));
+        let busy = Err(Fault::Busy(Some(Duration::from_secs(7))));
+        assert_eq!(fetched(vec![busy, Ok((0, all))], 100), (whole, vec![7000]));
+    }
+
+    #[test]
+    fn what_does_not_pass_is_not_tried_again() {
+        let lasting = [
+            Fault::Missing,
+            Fault::Refused("status 403".into()),
+            Fault::Lasting("no".into()),
+        ];
+        for fault in lasting {
+            assert_eq!(fetched(vec![Err(fault.clone())], 100), (Err(fault), vec![]));
+        }
+        let passing = || Err(Fault::Passing("time-out".into()));
+        let (result, pauses) = fetched((0..5).map(|_| passing()).collect(), 100);
+        assert_eq!(result, Err(Fault::Passing("time-out".into())));
+        assert_eq!(pauses, [100, 200, 400, 800]);
+        let (result, _) = fetched(vec![Ok((0, FILE.len()))], 10);
+        assert_eq!(
+            result,
+            Err(Fault::Lasting("the file is longer than 10 bytes".into()))
+        );
+    }
+
+    #[test]
+    fn local_files_are_read_from_any_byte() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("state.txt");
+        std::fs::write(&path, FILE).unwrap();
+        let local = super::super::transport::LocalFiles;
+        let url = format!("file://{}", path.display());
+        let pause = |_: Duration| Ok(());
+        let fetcher = Fetcher::new(&local, &pause, Duration::ZERO);
+        assert_eq!(fetcher.fetch(&url, 100), Ok(FILE.to_vec()));
+        assert_eq!(
+            fetcher.fetch(&format!("{url}.not"), 100),
+            Err(Fault::Missing)
+        );
+        let mut rest = String::new();
+        let mut part = local.open(&url, 38).unwrap();
+        part.bytes.read_to_string(&mut rest).unwrap();
+        assert_eq!((part.start, part.len, rest.as_str()), (38, Some(4), "part"));
+    }
+}

@@ -1,0 +1,228 @@
+//! Finding the state of a server at a time.
+
+use super::State;
+use crate::error::Result;
+use std::ops::Range;
+
+/// The number of sequence numbers on each side of a missing state that are tried.
+const NEIGHBOURS: i64 = 4;
+
+/// Finds the last state of a server whose data is not newer than `target`, in seconds since 1970. `None` if all states
+/// that the server has are newer.
+///
+/// `newest` is the newest state, and `state_of` gets the state of a sequence number, `None` if the server has none. A
+/// server may have lost its oldest states; where it lost others, the result may be a state before them. About a dozen
+/// states are asked for: publishers are regular, so that a time says about which number to ask for.
+///
+/// # Errors
+///
+/// `state_of` fails.
+pub fn state_at(
+    newest: State,
+    target: i64,
+    mut state_of: impl FnMut(i64) -> Result<Option<State>>,
+) -> Result<Option<State>> {
+    if newest.timestamp <= target {
+        return Ok(Some(newest));
+    }
+    let mut search = go_back(newest, target, &mut state_of)?;
+    let mut halves = false;
+    while let Some(guess) = search.guess(target, halves) {
+        // Every other guess halves what is left, so that irregular times cannot make the search long.
+        halves = !halves;
+        match existing(guess, &search.left, &mut state_of)? {
+            Some(state) => search.narrow(state, target),
+            // What is wanted is above the guess, or was lost: then the state before it is as good.
+            None if search.lower.is_none() => search.left.start = guess + 1,
+            None => search.left.end = guess,
+        }
+    }
+    Ok(search.lower)
+}
+
+/// The states between which the wanted one lies.
+struct Search {
+    /// A state that is not too new.
+    lower: Option<State>,
+    /// A state that is too new.
+    upper: State,
+    /// The numbers that may be asked for.
+    left: Range<i64>,
+}
+
+impl Search {
+    /// Takes a state into account.
+    fn narrow(&mut self, state: State, target: i64) {
+        match state.timestamp <= target {
+            true => {
+                self.lower = Some(state);
+                self.left.start = state.sequence + 1;
+            }
+            false => {
+                self.upper = state;
+                self.left.end = state.sequence;
+            }
+        }
+    }
+
+    /// The number to ask for next; `None` if nothing is left.
+    fn guess(&self, target: i64, halves: bool) -> Option<i64> {
+        let Range { start, end } = self.left;
+        if start >= end {
+            return None;
+        }
+        let guess = match self.lower {
+            Some(lower) if !halves => {
+                let seconds = (self.upper.timestamp - lower.timestamp).max(1) as f64;
+                let part = (target - lower.timestamp) as f64 / seconds;
+                lower.sequence + (part * (self.upper.sequence - lower.sequence) as f64) as i64
+            }
+            _ => start + (end - start) / 2,
+        };
+        Some(guess.clamp(start, end - 1))
+    }
+}
+
+/// Goes back from the newest state, in steps that become longer, until a state is not too new.
+fn go_back(
+    newest: State,
+    target: i64,
+    state_of: &mut impl FnMut(i64) -> Result<Option<State>>,
+) -> Result<Search> {
+    let mut search = Search {
+        lower: None,
+        upper: newest,
+        left: 0..newest.sequence,
+    };
+    // The number nearest to the upper state at which there was none.
+    let mut missing = None;
+    let mut step = 1;
+    while search.lower.is_none() && !search.left.is_empty() {
+        let guess = (newest.sequence - step).max(0);
+        match existing(guess, &search.left, state_of)? {
+            Some(state) => {
+                search.narrow(state, target);
+                missing = missing.filter(|number| *number < state.sequence);
+            }
+            None => missing = missing.or(Some(guess)),
+        }
+        if guess == 0 {
+            break;
+        }
+        step *= 4;
+    }
+    if search.lower.is_none() {
+        search.left.start = missing.map_or(0, |number| number + 1);
+    }
+    Ok(search)
+}
+
+/// The state of a number, or of a neighbour of it among those that may be asked for; `None` if there is none.
+fn existing(
+    guess: i64,
+    left: &Range<i64>,
+    state_of: &mut impl FnMut(i64) -> Result<Option<State>>,
+) -> Result<Option<State>> {
+    let around = (1..=NEIGHBOURS).flat_map(|distance| [guess + distance, guess - distance]);
+    for number in std::iter::once(guess).chain(around) {
+        if left.contains(&number)
+            && let Some(state) = state_of(number)?
+        {
+            return Ok(Some(state));
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    /// The result of a search on a server with some states, and the number of states that it asked for.
+    fn found(states: &BTreeMap<i64, i64>, target: i64) -> (Option<State>, usize) {
+        let state = |(sequence, timestamp): (&i64, &i64)| State {
+            sequence: *sequence,
+            timestamp: *timestamp,
+        };
+        let newest = states.last_key_value().map(state).unwrap();
+        let mut asked = 0;
+        let found = state_at(newest, target, |sequence| {
+            asked += 1;
+            Ok(states.get_key_value(&sequence).map(state))
+        });
+        (found.unwrap(), asked)
+    }
+
+    /// The sequence number of the last state that is not newer than a time.
+    fn expected(states: &BTreeMap<i64, i64>, target: i64) -> Option<i64> {
+        let mut old = states.iter().rev().filter(|(_, time)| **time <= target);
+        old.next().map(|(sequence, _)| *sequence)
+    }
+
+    #[test]
+    fn the_state_at_each_time_is_found_with_few_questions() {
+        let regular: BTreeMap<i64, i64> = (0..2_000_000).map(|at| (at, 60 * at + at % 7)).collect();
+        for target in [
+            -1,
+            0,
+            59,
+            60,
+            61,
+            3_599_999,
+            59_999_999,
+            119_999_990,
+            200_000_000,
+        ] {
+            let (state, asked) = found(&regular, target);
+            assert_eq!(
+                state.map(|state| state.sequence),
+                expected(&regular, target)
+            );
+            assert!(asked < 60, "{target}: {asked}");
+        }
+        // Hours in which nothing was published, and then much at once.
+        let irregular: BTreeMap<i64, i64> = (0..100_000)
+            .map(|at| (at, 60 * at + at / 5000 * 86_400))
+            .collect();
+        for target in (0..8_000_000).step_by(77_777) {
+            let (state, asked) = found(&irregular, target);
+            assert_eq!(
+                state.map(|state| state.sequence),
+                expected(&irregular, target)
+            );
+            assert!(asked < 60, "{target}: {asked}");
+        }
+    }
+
+    #[test]
+    fn lost_states_cost_little_and_never_lead_to_newer_data() {
+        let all = (0..30_000).map(|at| (at, 3600 * at));
+        let is_lost = |at: i64| at < 12_345 || at % 11 == 3 || (20_000..20_003).contains(&at);
+        let states: BTreeMap<i64, i64> = all.filter(|(at, _)| !is_lost(*at)).collect();
+        for target in (12_000..30_001).step_by(97) {
+            let (state, asked) = found(&states, 3600 * target + 5);
+            assert_eq!(
+                state.map(|state| state.sequence),
+                expected(&states, 3600 * target + 5),
+                "{target}"
+            );
+            assert!(asked < 200, "{target}: {asked}");
+        }
+        // A gap that is longer than what is tried around it.
+        let all = (0..30_000).map(|at| (at, 3600 * at));
+        let states: BTreeMap<i64, i64> = all
+            .filter(|(at, _)| !(15_000..16_000).contains(at))
+            .collect();
+        for target in (0..30_000).step_by(89) {
+            let (state, asked) = found(&states, 3600 * target);
+            let state = state.unwrap();
+            let expected = expected(&states, 3600 * target).unwrap();
+            assert!(
+                state.sequence <= expected && expected - state.sequence <= 1000,
+                "{target}"
+            );
+            assert!(asked < 200, "{target}: {asked}");
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! A replication server: its states, its change files, and what it may do wrong.
+
+use super::cache::Cache;
+use super::fetch::Fetcher;
+use super::state::{State, path_of};
+use super::transport::Fault;
+use crate::error::{Error, Result};
+use flate2::read::MultiGzDecoder;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// The maximum number of bytes of a state file.
+const STATE_LEN: u64 = 1 << 16;
+/// The number of times that a change file is fetched that is incomplete on the server.
+const INCOMPLETE_ATTEMPTS: usize = 3;
+
+/// A replication server.
+pub struct Server<'s> {
+    /// The URL of the directory with `state.txt`, without a slash at its end.
+    base: String,
+    fetcher: Fetcher<'s>,
+    cache: Option<Cache>,
+}
+
+/// The error for a file that a server did not give.
+pub(crate) fn failed(url: &str, fault: Fault) -> Error {
+    let cause = match fault {
+        Fault::Missing => "the server has no such file".to_owned(),
+        Fault::Refused(cause) => {
+            format!(
+                "the server refuses access ({cause}); check the cookies or the token, and sign in again"
+            )
+        }
+        Fault::Busy(_) => "the server asks to come back later; try again in some minutes".into(),
+        Fault::Passing(cause) => format!("{cause}, also after several attempts; try again later"),
+        Fault::Lasting(cause) => cause,
+    };
+    Error::file(Path::new(url), cause)
+}
+
+/// Whether bytes are a page for a browser, as servers send to users who have to sign in.
+fn is_page(bytes: &[u8]) -> bool {
+    let start = bytes.trim_ascii_start();
+    start.starts_with(b"<!") || start.to_ascii_lowercase().starts_with(b"<html")
+}
+
+fn page() -> Fault {
+    Fault::Refused("it sent a page instead of the file".into())
+}
+
+impl<'s> Server<'s> {
+    /// The server at a URL.
+    pub fn new(base: &str, fetcher: Fetcher<'s>, cache: Option<Cache>) -> Self {
+        Self {
+            base: base.trim_end_matches('/').to_owned(),
+            fetcher,
+            cache,
+        }
+    }
+
+    /// The URL of the directory with `state.txt`.
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// The newest state.
+    ///
+    /// # Errors
+    ///
+    /// The server cannot be reached, refuses access, or has no state.
+    pub fn newest(&self) -> Result<State> {
+        let url = format!("{}/state.txt", self.base);
+        let state = self.fetch_state(&url);
+        state.map_err(|fault| match fault {
+            Fault::Missing => {
+                let cause =
+                    "the server has no such file: this is not the URL of a replication server";
+                Error::file(Path::new(&url), cause)
+            }
+            fault => failed(&url, fault),
+        })
+    }
+
+    /// The state of a sequence number; `None` if the server has none.
+    ///
+    /// # Errors
+    ///
+    /// The server cannot be reached, or refuses access.
+    pub fn state(&self, sequence: i64) -> Result<Option<State>> {
+        let name = format!("{}.state.txt", path_of(sequence));
+        if let Some(cache) = &self.cache
+            && let Some(bytes) = cache.get(&name)
+            && let Some(state) = State::parse(&String::from_utf8_lossy(&bytes))
+        {
+            return Ok(Some(state));
+        }
+        let url = format!("{}/{name}", self.base);
+        match self.fetch_state(&url) {
+            Ok(state) => {
+                if let Some(cache) = &self.cache {
+                    cache.put(&name, state.to_text().as_bytes())?;
+                }
+                // Some servers had copied a state to a wrong number.
+                Ok(Some(State { sequence, ..state }))
+            }
+            Err(Fault::Missing) => Ok(None),
+            Err(fault) => Err(failed(&url, fault)),
+        }
+    }
+
+    fn fetch_state(&self, url: &str) -> Result<State, Fault> {
+        let bytes = self.fetcher.fetch(url, STATE_LEN)?;
+        let state = State::parse(&String::from_utf8_lossy(&bytes));
+        state.ok_or_else(|| match is_page(&bytes) {
+            true => page(),
+            false => Fault::Lasting("this is no state file, or it is cut short".into()),
+        })
+    }
+
+    /// The change file of a sequence number, complete and compressed with gzip; `None` if the server has none.
+    ///
+    /// # Errors
+    ///
+    /// The server cannot be reached or refuses access, the file is longer than `limit` bytes, or it is damaged or
+    /// incomplete, and stays so for some attempts.
+    pub fn changes(&self, sequence: i64, limit: u64) -> Result<Option<Vec<u8>>> {
+        let name = format!("{}.osc.gz", path_of(sequence));
+        if let Some(bytes) = self.cache.as_ref().and_then(|cache| cache.get(&name))
+            && check_gzip(&bytes).is_ok()
+        {
+            return Ok(Some(bytes));
+        }
+        let url = format!("{}/{name}", self.base);
+        let mut fault = Fault::Missing;
+        for attempt in 0..INCOMPLETE_ATTEMPTS {
+            if attempt > 0 {
+                self.fetcher
+                    .rest(attempt as u32)
+                    .map_err(|fault| failed(&url, fault))?;
+            }
+            let bytes = match self.fetcher.fetch(&url, limit) {
+                Ok(bytes) => bytes,
+                Err(Fault::Missing) => return Ok(None),
+                Err(fault) => return Err(failed(&url, fault)),
+            };
+            match check_gzip(&bytes) {
+                Ok(()) => {
+                    if let Some(cache) = &self.cache {
+                        cache.put(&name, &bytes)?;
+                    }
+                    return Ok(Some(bytes));
+                }
+                Err(_) if is_page(&bytes) => return Err(failed(&url, page())),
+                Err(cause) => fault = Fault::Passing(cause),
+            }
+        }
+        Err(failed(&url, fault))
+    }
+}
+
+/// Whether bytes are a complete gzip file. The error says what is wrong.
+fn check_gzip(bytes: &[u8]) -> Result<(), String> {
+    let mut decoder = MultiGzDecoder::new(bytes);
+    match io::copy(&mut decoder.by_ref(), &mut io::sink()) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!(
+            "the change file on the server is incomplete or damaged ({error})"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::transport::LocalFiles;
+    use super::*;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use std::fs;
+    use std::io::Write;
+    use std::time::Duration;
+
+    fn gzip(text: &str) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(text.as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn files_are_checked_and_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let put = |name: &str, bytes: &[u8]| {
+            let path = directory.path().join("server").join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, bytes).unwrap();
+        };
+        let state = |sequence| State {
+            sequence,
+            timestamp: 1_000_000 + sequence * 60,
+        };
+        let whole = gzip("<osmChange/>");
+        put("state.txt", state(1003).to_text().as_bytes());
+        put("000/001/001.state.txt", state(1001).to_text().as_bytes());
+        put("000/001/001.osc.gz", &whole);
+        put("000/001/002.osc.gz", &whole[..whole.len() - 3]);
+        put("000/001/003.osc.gz", b"<!DOCTYPE html><p>sign in");
+        put("000/001/003.state.txt", b" <html>");
+        let base = format!("file://{}/", directory.path().join("server").display());
+        let cache = Cache::new(directory.path().join("cache"), &base);
+        let pause = |_: Duration| Ok(());
+        let fetcher = Fetcher::new(&LocalFiles, &pause, Duration::ZERO);
+        let server = Server::new(&base, fetcher, Some(cache));
+        assert_eq!(server.newest().unwrap(), state(1003));
+        for _ in 0..2 {
+            // The second time, both come from the cache.
+            assert_eq!(server.state(1001).unwrap(), Some(state(1001)));
+            assert_eq!(server.changes(1001, 1000).unwrap(), Some(whole.clone()));
+            fs::remove_dir_all(directory.path().join("server/000/001")).ok();
+            put("000/001/002.osc.gz", &whole[..whole.len() - 3]);
+            put("000/001/003.osc.gz", b"<!DOCTYPE html><p>sign in");
+            put("000/001/003.state.txt", b" <html>");
+        }
+        assert_eq!(server.state(1002).unwrap(), None);
+        assert_eq!(server.changes(1004, 1000).unwrap(), None);
+        let message = |result: Result<Option<Vec<u8>>>| result.unwrap_err().to_string();
+        let incomplete = message(server.changes(1002, 1000));
+        assert!(incomplete.contains("002.osc.gz: the change file on the server is incomplete"));
+        assert!(message(server.changes(1003, 1000)).contains("sign in again"));
+        assert!(
+            server
+                .state(1003)
+                .unwrap_err()
+                .to_string()
+                .contains("sign in again")
+        );
+    }
+}
