@@ -1,14 +1,22 @@
 //! Replication: the change files that a server publishes one after another, and their states.
 
 mod cache;
+#[cfg(feature = "update")]
+mod cookies;
 mod fetch;
+#[cfg(feature = "update")]
+mod http;
 mod search;
 mod server;
 mod state;
 mod transport;
 
 pub use cache::Cache;
+#[cfg(feature = "update")]
+pub use cookies::CookieJar;
 pub use fetch::Fetcher;
+#[cfg(feature = "update")]
+pub use http::{Credentials, WebFiles};
 pub use search::state_at;
 pub use server::Server;
 pub(crate) use state::numbers;

@@ -1,0 +1,218 @@
+//! Files of a web server.
+
+use super::cookies::CookieJar;
+use super::transport::{Fault, Part, Transport};
+use std::fmt;
+use std::io::ErrorKind;
+use std::time::{Duration, SystemTime};
+use ureq::http::header::{CONTENT_RANGE, COOKIE, LOCATION, RANGE, RETRY_AFTER};
+use ureq::http::{HeaderMap, HeaderName, Response, StatusCode, Uri};
+use ureq::{Agent, Body};
+
+/// The time for a connection.
+const CONNECT_TIME: Duration = Duration::from_secs(30);
+/// The time in which something has to come.
+const READ_TIME: Duration = Duration::from_secs(60);
+/// The maximum number of redirects.
+const REDIRECTS: usize = 8;
+
+/// What a server wants to see before it gives files.
+#[derive(Default)]
+pub struct Credentials {
+    /// Cookies, by host and path.
+    pub cookies: CookieJar,
+    /// A bearer token, which only the server gets to whose URL it belongs.
+    pub token: Option<(String, Uri)>,
+}
+
+/// Tokens are secrets.
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let token = if self.token.is_some() {
+            "a token"
+        } else {
+            "no token"
+        };
+        write!(f, "Credentials({:?}, {token})", self.cookies)
+    }
+}
+
+/// Files of web servers. The environment names a proxy: `https_proxy`, `http_proxy`, `all_proxy`, `no_proxy`.
+#[derive(Debug)]
+pub struct WebFiles {
+    agent: Agent,
+    credentials: Credentials,
+}
+
+impl WebFiles {
+    /// Gets files with some credentials. `read_time` is the time in which something has to come; a minute if `None`.
+    pub fn new(credentials: Credentials, read_time: Option<Duration>) -> Self {
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            // Each redirect is looked at: what is secret goes to the server that it is for.
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .user_agent(concat!("pbfhogg/", env!("CARGO_PKG_VERSION")))
+            .accept_encoding("identity")
+            .timeout_connect(Some(CONNECT_TIME))
+            .timeout_per_read(Some(read_time.unwrap_or(READ_TIME)))
+            .build();
+        Self {
+            agent: config.new_agent(),
+            credentials,
+        }
+    }
+
+    fn call(&self, uri: &Uri, start: u64) -> Result<Response<Body>, Fault> {
+        let mut request = self.agent.get(uri);
+        if start > 0 {
+            request = request.header(RANGE, format!("bytes={start}-"));
+        }
+        let (is_secure, host, path) = parts(uri);
+        if let Some(cookies) = self
+            .credentials
+            .cookies
+            .header(is_secure, host, path, now())
+        {
+            request = request.header(COOKIE, cookies);
+        }
+        if let Some((token, origin)) = &self.credentials.token
+            && (uri.scheme(), uri.authority()) == (origin.scheme(), origin.authority())
+        {
+            request = request.header("Authorization", format!("Bearer {token}"));
+        }
+        request.call().map_err(|error| fault(&error))
+    }
+
+    /// The fault of an answer that is no file.
+    fn refusal(&self, uri: &Uri, response: &Response<Body>) -> Fault {
+        let status = response.status();
+        let cause = format!("status {status}");
+        match status.as_u16() {
+            404 | 410 => Fault::Missing,
+            401 | 403 | 407 => {
+                let (is_secure, host, path) = parts(uri);
+                let expired = self
+                    .credentials
+                    .cookies
+                    .expired(is_secure, host, path, now());
+                Fault::Refused(match expired {
+                    Some(expired) => format!("{cause}; {expired}"),
+                    None => cause,
+                })
+            }
+            429 | 503 => Fault::Busy(header(response.headers(), RETRY_AFTER).and_then(pause)),
+            408 | 425 | 500.. => Fault::Passing(cause),
+            _ => Fault::Lasting(cause),
+        }
+    }
+}
+
+impl Transport for WebFiles {
+    fn open(&self, url: &str, start: u64) -> Result<Part, Fault> {
+        let mut uri: Uri = url
+            .parse()
+            .map_err(|_| Fault::Lasting("this is no URL".into()))?;
+        for _ in 0..=REDIRECTS {
+            let response = self.call(&uri, start)?;
+            let status = response.status();
+            if status.is_redirection() && status != StatusCode::NOT_MODIFIED {
+                uri = redirected(&uri, response.headers())?;
+                continue;
+            }
+            let headers = response.headers();
+            let start = match status {
+                StatusCode::OK => 0,
+                StatusCode::PARTIAL_CONTENT => header(headers, CONTENT_RANGE)
+                    .and_then(range_start)
+                    .unwrap_or(start),
+                // The file ends where the part would begin: it became shorter, or is complete.
+                StatusCode::RANGE_NOT_SATISFIABLE => {
+                    return Err(Fault::Passing("the file became shorter meanwhile".into()));
+                }
+                _ => return Err(self.refusal(&uri, &response)),
+            };
+            let body = response.into_body();
+            return Ok(Part {
+                start,
+                len: body.content_length(),
+                bytes: Box::new(body.into_reader()),
+            });
+        }
+        Err(Fault::Lasting(format!("more than {REDIRECTS} redirects")))
+    }
+}
+
+/// The number of seconds since 1970.
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs() as i64)
+}
+
+/// Whether a URL is encrypted, its host and its path.
+fn parts(uri: &Uri) -> (bool, &str, &str) {
+    (
+        uri.scheme_str() == Some("https"),
+        uri.host().unwrap_or_default(),
+        uri.path(),
+    )
+}
+
+fn header(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// The pause that `Retry-After` asks for, in seconds; `None` if it is a date.
+fn pause(text: &str) -> Option<Duration> {
+    text.trim().parse().ok().map(Duration::from_secs)
+}
+
+/// The first byte of `Content-Range: bytes 100-199/200`.
+fn range_start(text: &str) -> Option<u64> {
+    let (start, _) = text.trim().strip_prefix("bytes ")?.split_once('-')?;
+    start.parse().ok()
+}
+
+/// The URL that a redirect leads to.
+fn redirected(from: &Uri, headers: &HeaderMap) -> Result<Uri, Fault> {
+    let to = header(headers, LOCATION);
+    let to = to.ok_or_else(|| Fault::Lasting("a redirect that leads nowhere".into()))?;
+    let (scheme, authority) = (from.scheme_str().unwrap_or("http"), from.authority());
+    let authority = authority.map_or("", |authority| authority.as_str());
+    let text = match to {
+        _ if to.contains("://") => to.to_owned(),
+        _ if to.starts_with("//") => format!("{scheme}:{to}"),
+        _ if to.starts_with('/') => format!("{scheme}://{authority}{to}"),
+        _ => {
+            let directory = from
+                .path()
+                .rsplit_once('/')
+                .map_or("", |(directory, _)| directory);
+            format!("{scheme}://{authority}{directory}/{to}")
+        }
+    };
+    let uri: Uri = text
+        .parse()
+        .map_err(|_| Fault::Lasting("a redirect to what is no URL".into()))?;
+    match (scheme, uri.scheme_str()) {
+        ("https", Some("http")) => Err(Fault::Refused(
+            "a redirect from https to http, which is not followed".into(),
+        )),
+        (_, Some("http" | "https")) => Ok(uri),
+        _ => Err(Fault::Lasting("a redirect to another protocol".into())),
+    }
+}
+
+/// The fault behind an error of the client. Its text has no headers, and so no secrets.
+fn fault(error: &ureq::Error) -> Fault {
+    match error {
+        ureq::Error::Io(error) if error.kind() == ErrorKind::ConnectionRefused => {
+            Fault::Passing("the connection was refused".into())
+        }
+        ureq::Error::BadUri(_) | ureq::Error::InvalidProxyUrl | ureq::Error::Http(_) => {
+            Fault::Lasting(error.to_string())
+        }
+        ureq::Error::HostNotFound => Fault::Passing("there is no such host".into()),
+        _ => Fault::Passing(error.to_string()),
+    }
+}
