@@ -48,3 +48,4 @@ mod tags_filter;
 mod tags_filter_changes;
 mod text_formats;
 mod time_filter;
+mod update;

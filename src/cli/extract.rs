@@ -249,6 +249,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         clean: Attribute::all_of(&args.clean),
         write: args.output.write.encoding(args.output.output.as_deref())?,
         max_memory: args.max_memory,
+        refuses_empty: false,
         max_regions_per_pass: args.max_regions_per_pass.map(|most| most as usize),
     };
     let summary = extract::run(&options, &ctx)?;

@@ -34,6 +34,7 @@ mod synth;
 mod tags_count;
 mod tags_filter;
 mod time_filter;
+mod update;
 mod usage;
 mod words;
 
@@ -80,6 +81,7 @@ enum Command {
     /// In history files each version is written once. Blobs that are equal in several files are copied once.
     #[command(after_help = "Example:\n  pbfhogg merge north.osm.pbf south.osm.pbf -o both.osm.pbf")]
     Merge(sort::Args),
+    Update(update::Args),
     ApplyChanges(apply_changes::Args),
     MergeChanges(merge_changes::Args),
     Extract(extract::Args),
@@ -137,10 +139,27 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return not_parsed(&error),
     };
-    if !matches!(&cli.command, Command::Geocode(args) if args.is_service()) {
+    if !handles_signals(&cli.command) {
         signals::install();
     }
-    let answer = match &cli.command {
+    match run(&cli.command) {
+        Ok(Answer::Yes) => ExitCode::SUCCESS,
+        Ok(Answer::No) => ExitCode::from(1),
+        Err(error) => failure(&error),
+    }
+}
+
+/// Whether a command runs until a signal ends it, and says itself how.
+fn handles_signals(command: &Command) -> bool {
+    match command {
+        Command::Geocode(args) => args.is_service(),
+        Command::Update(args) => args.is_watch(),
+        _ => false,
+    }
+}
+
+fn run(command: &Command) -> Result<Answer> {
+    match command {
         Command::Inspect(args) => inspect::run(args),
         Command::Fileinfo(args) => fileinfo::run(args),
         Command::ChangesetFilter(args) => changeset_filter::run(args),
@@ -156,6 +175,7 @@ pub fn main() -> ExitCode {
         Command::Cat(args) => cat::run(args),
         Command::Sort(args) => sort::run(args, false),
         Command::Merge(args) => sort::run(args, true),
+        Command::Update(args) => update::run(args),
         Command::ApplyChanges(args) => apply_changes::run(args),
         Command::Extract(args) => extract::run(args),
         Command::Getid(args) => getid::run(args, false),
@@ -176,11 +196,6 @@ pub fn main() -> ExitCode {
         Command::Version => {
             print(concat!("pbfhogg ", env!("CARGO_PKG_VERSION"), "\n")).map(|()| Answer::Yes)
         }
-    };
-    match answer {
-        Ok(Answer::Yes) => ExitCode::SUCCESS,
-        Ok(Answer::No) => ExitCode::from(1),
-        Err(error) => failure(&error),
     }
 }
 

@@ -4,7 +4,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::io::Write;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// Makes SIGINT, SIGTERM and SIGHUP remove unfinished outputs and end the process with status 130, 143 and 129, except
 /// signals that the process ignored from its start. Makes a write beyond the file size limit fail (SIGXFSZ), instead
@@ -27,6 +28,40 @@ pub fn install() {
                     std::process::exit(128 + signal);
                 }
             });
+    }
+}
+
+/// The wish of the user that the process ends: SIGINT or SIGTERM. A second signal ends it at once.
+pub struct EndRequest(Arc<AtomicBool>);
+
+/// Makes SIGINT and SIGTERM a wish that the caller looks for.
+pub fn on_request() -> std::io::Result<EndRequest> {
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+    let wanted = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, wanted.clone())?;
+        signal_hook::flag::register(signal, wanted.clone())?;
+    }
+    Ok(EndRequest(wanted))
+}
+
+impl EndRequest {
+    /// Whether the process is to end.
+    pub fn is_wanted(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Waits for some time, or until the process is to end. Returns whether it is.
+    pub fn wait(&self, time: Duration) -> bool {
+        let end = Instant::now() + time;
+        while !self.is_wanted() {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            std::thread::sleep(left.min(Duration::from_millis(100)));
+        }
+        self.is_wanted()
     }
 }
 

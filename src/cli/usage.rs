@@ -33,6 +33,7 @@ const GROUPS: [(&str, &[(&str, &str)]); 8] = [
     (
         "Update",
         &[
+            ("update", ""),
             ("apply-changes", ""),
             ("merge-changes", ""),
             (

@@ -136,6 +136,15 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     } else {
         1
     });
+    apply(options, || read_change_files(&options.changes, ctx), ctx)
+}
+
+/// Applies the changes that `read_changes` returns, as [`run`] does with those of change files.
+pub(crate) fn apply(
+    options: &Options,
+    read_changes: impl FnOnce() -> Result<ChangeSet>,
+    ctx: &Context,
+) -> Result<Summary> {
     let file = input::open_to_copy(&options.base, &options.output.encoding(), ctx)?;
     if options.output.target.path() == options.base && input::is_text(&file) {
         let cause = "this is a text file: a PBF cannot take its place; give another output";
@@ -149,7 +158,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     }
     let mut changes = {
         let _phase = ctx.phase("read changes", 0);
-        read_change_files(&options.changes, ctx)?
+        read_changes()?
     };
     let scratch = options.output.target.scratch_directory();
     let (file, plan) = input::in_order(file, &options.output.encoding(), &scratch, ctx)?;

@@ -56,6 +56,8 @@ pub struct Options {
     pub max_memory: Option<u64>,
     /// The maximum number of regions per pass over the input; if `None`, only memory and open files limit it.
     pub max_regions_per_pass: Option<usize>,
+    /// Whether regions without any node are an error, so that nothing is written, rather than a warning.
+    pub refuses_empty: bool,
 }
 
 impl Options {
@@ -71,6 +73,7 @@ impl Options {
             write: WriteOptions::default(),
             max_memory: None,
             max_regions_per_pass: None,
+            refuses_empty: false,
         }
     }
 }
@@ -82,6 +85,7 @@ setters!(Options {
     write: WriteOptions,
     max_memory: Option<u64>,
     max_regions_per_pass: Option<usize>,
+    refuses_empty: bool,
 });
 
 /// The result of `extract`.
@@ -237,6 +241,10 @@ impl Pass<'_> {
         let Some(members) = members else {
             return Ok(None);
         };
+        if self.options.refuses_empty && members.has_no_nodes() {
+            let cause = "no node lies in the region: nothing is written";
+            return Err(Error::file(self.file.input.path(), cause));
+        }
         let targets = self.extracts.iter().zip(outputs);
         let targets = targets.map(|(extract, output)| self.target(extract, output));
         let targets = targets.collect::<Result<_>>()?;

@@ -106,10 +106,7 @@ impl Summary {
 ///   or more tags or references than 32 bits can count.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     // The output is created before the inputs are read, so that a wrong path fails at once.
-    let merged = MergedOutput {
-        output: TextOutput::compressed(options.output.clone(), options.compression)?,
-        summary: Summary::default(),
-    };
+    let merged = MergedOutput::create(options)?;
     match options.simplify {
         true => simplify(options, merged, ctx),
         false => pass_through(options, merged, ctx),
@@ -123,6 +120,29 @@ struct MergedOutput {
 }
 
 impl MergedOutput {
+    fn create(options: &Options) -> Result<Self> {
+        Ok(Self {
+            output: TextOutput::compressed(options.output.clone(), options.compression)?,
+            summary: Summary::default(),
+        })
+    }
+
+    /// Writes all changes of a set.
+    fn write(&mut self, options: &Options, changes: &ChangeSet, ctx: &Context) -> Result<()> {
+        /// The number of changes per chunk of text.
+        const CHANGES_PER_CHUNK: usize = 4096;
+        let _phase = ctx.phase("write changes", 0);
+        parallel_classify_phase(
+            ctx.jobs,
+            ctx.jobs as u64 * 4,
+            changes.changes().chunks(CHANGES_PER_CHUNK).map(Ok),
+            |_| 1,
+            || TextEncoder::new(options.compression),
+            |encoder, some| encode_changes(encoder, changes, some),
+            |encode_changes| self.add(encode_changes),
+        )
+    }
+
     fn begin(&mut self, options: &Options, replication: Replication) -> Result<()> {
         self.output.write(&OscText::prologue_of(&DocumentHeader {
             replication,
@@ -162,8 +182,6 @@ fn pass_through(options: &Options, mut merged: MergedOutput, ctx: &Context) -> R
 }
 
 fn simplify(options: &Options, mut merged: MergedOutput, ctx: &Context) -> Result<Summary> {
-    /// The number of changes per chunk of text.
-    const CHANGES_PER_CHUNK: usize = 4096;
     let changes = {
         let _phase = ctx.phase("read changes", 0);
         let same_time = match options.of_extracts {
@@ -173,17 +191,15 @@ fn simplify(options: &Options, mut merged: MergedOutput, ctx: &Context) -> Resul
         read_changes(&options.inputs, same_time, ctx)?
     };
     merged.begin(options, changes.replication().clone())?;
-    let phase = ctx.phase("write changes", 0);
-    parallel_classify_phase(
-        ctx.jobs,
-        ctx.jobs as u64 * 4,
-        changes.changes().chunks(CHANGES_PER_CHUNK).map(Ok),
-        |_| 1,
-        || TextEncoder::new(options.compression),
-        |encoder, some| encode_changes(encoder, &changes, some),
-        |encode_changes| merged.add(encode_changes),
-    )?;
-    drop(phase);
+    merged.write(options, &changes, ctx)?;
+    merged.finish()
+}
+
+/// Writes changes as one change file. The inputs of the options are not read.
+pub(crate) fn write(options: &Options, changes: &ChangeSet, ctx: &Context) -> Result<Summary> {
+    let mut merged = MergedOutput::create(options)?;
+    merged.begin(options, changes.replication().clone())?;
+    merged.write(options, changes, ctx)?;
     merged.finish()
 }
 

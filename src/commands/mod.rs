@@ -88,6 +88,7 @@ pub mod synth;
 pub mod tags_count;
 pub mod tags_filter;
 pub mod time_filter;
+pub mod update;
 
 pub use crate::engine::{HeaderOption, HeaderOptions, InheritedFields, KeptField, WriteSummary};
 pub use ids::IdSource;

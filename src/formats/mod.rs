@@ -63,10 +63,35 @@ pub(crate) fn read_changes<P: AsRef<Path>>(
 ) -> Result<ChangeSet> {
     let inputs = paths.iter().map(|path| Input::open(path.as_ref()));
     let inputs = inputs.collect::<Result<Vec<_>>>()?;
-    let mut changes = read::read_all(&inputs, TextFormat::OsmChange, ctx)?;
-    changes.note_replication(read::sidecar_state(paths));
-    changes.sort_and_keep_newest(same_time, ctx);
-    Ok(changes)
+    let mut reader = ChangeReader::default();
+    reader.add(&inputs, ctx)?;
+    Ok(reader.finish(read::sidecar_state(paths), same_time, ctx))
+}
+
+/// Reads change files in groups, as they arrive.
+#[derive(Debug, Default)]
+pub(crate) struct ChangeReader {
+    changes: ChangeSet,
+}
+
+impl ChangeReader {
+    /// Reads change files that follow those before.
+    pub(crate) fn add(&mut self, inputs: &[Input], ctx: &Context) -> Result<()> {
+        read::read_all(inputs, TextFormat::OsmChange, &mut self.changes, ctx)
+    }
+
+    /// The changes: of several changes of an object, the one that [`read_changes`] keeps. `replication` is the state after
+    /// them, as far as the change files do not say it.
+    pub(crate) fn finish(
+        mut self,
+        replication: Replication,
+        same_time: SameTime,
+        ctx: &Context,
+    ) -> ChangeSet {
+        self.changes.note_replication(replication);
+        self.changes.sort_and_keep_newest(same_time, ctx);
+        self.changes
+    }
 }
 
 /// The replication state after all given change files: the largest sequence number and the latest time in the root
@@ -90,7 +115,8 @@ pub fn read_osm_file(path: &Path) -> Result<ChangeSet> {
         _ => TextFormat::Osm,
     };
     let ctx = Context::default();
-    let mut objects = read::read_all(&[input], format, &ctx)?;
+    let mut objects = ChangeSet::default();
+    read::read_all(&[input], format, &mut objects, &ctx)?;
     objects.sort_and_keep_newest(SameTime::LastRead, &ctx);
     Ok(objects)
 }

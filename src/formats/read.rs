@@ -88,9 +88,13 @@ fn check(input: &Input, format: TextFormat) -> Result<()> {
     Err(Error::file(path, cause))
 }
 
-/// Reads all objects of some text files, in file order.
-pub(super) fn read_all(inputs: &[Input], format: TextFormat, ctx: &Context) -> Result<ChangeSet> {
-    let mut all = ChangeSet::default();
+/// Appends all objects of some text files to `all`, in file order.
+pub(super) fn read_all(
+    inputs: &[Input],
+    format: TextFormat,
+    all: &mut ChangeSet,
+    ctx: &Context,
+) -> Result<()> {
     let path = |number: usize| inputs.get(number).map_or(Path::new(""), Input::path);
     let work = |(): &mut (), number: usize, objects| Ok((number, objects));
     read_texts(
@@ -103,8 +107,7 @@ pub(super) fn read_all(inputs: &[Input], format: TextFormat, ctx: &Context) -> R
             let appended = all.append(objects);
             appended.map_err(|cause| Error::file(path(number), cause))
         },
-    )?;
-    Ok(all)
+    )
 }
 
 /// The replication state in the state files beside change files: the largest sequence number and the latest time.

@@ -1,11 +1,14 @@
 //! Files of a web server.
 
 use super::cookies::CookieJar;
-use super::transport::{Fault, Part, Transport};
+use super::transport::{Fault, LocalFiles, Part, Transport};
+use crate::error::Error;
 use std::fmt;
 use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
-use ureq::http::header::{CONTENT_RANGE, COOKIE, LOCATION, RANGE, RETRY_AFTER};
+use ureq::http::header::{AUTHORIZATION, CONTENT_RANGE, COOKIE, LOCATION, RANGE, RETRY_AFTER};
 use ureq::http::{HeaderMap, HeaderName, Response, StatusCode, Uri};
 use ureq::{Agent, Body};
 
@@ -21,8 +24,26 @@ const REDIRECTS: usize = 8;
 pub struct Credentials {
     /// Cookies, by host and path.
     pub cookies: CookieJar,
-    /// A bearer token, which only the server gets to whose URL it belongs.
-    pub token: Option<(String, Uri)>,
+    /// A bearer token for the server that is asked first, and for no other.
+    pub token: Option<String>,
+}
+
+impl Credentials {
+    /// Reads a token from a file, without the white space around it.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or has no token. The message does not quote it.
+    pub fn read_token(path: &Path) -> Result<String, Error> {
+        let text = std::fs::read_to_string(path);
+        let text = text.map_err(|error| Error::io(path, "cannot read", error))?;
+        let token = text.trim();
+        let is_token = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
+        match is_token {
+            true => Ok(token.to_owned()),
+            false => Err(Error::file(path, "this is no file with a token")),
+        }
+    }
 }
 
 /// Tokens are secrets.
@@ -42,6 +63,8 @@ impl fmt::Debug for Credentials {
 pub struct WebFiles {
     agent: Agent,
     credentials: Credentials,
+    /// The server that was asked first.
+    origin: OnceLock<Uri>,
 }
 
 impl WebFiles {
@@ -60,6 +83,7 @@ impl WebFiles {
         Self {
             agent: config.new_agent(),
             credentials,
+            origin: OnceLock::new(),
         }
     }
 
@@ -76,10 +100,11 @@ impl WebFiles {
         {
             request = request.header(COOKIE, cookies);
         }
-        if let Some((token, origin)) = &self.credentials.token
+        let origin = self.origin.get_or_init(|| uri.clone());
+        if let Some(token) = &self.credentials.token
             && (uri.scheme(), uri.authority()) == (origin.scheme(), origin.authority())
         {
-            request = request.header("Authorization", format!("Bearer {token}"));
+            request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
         request.call().map_err(|error| fault(&error))
     }
@@ -140,6 +165,28 @@ impl Transport for WebFiles {
             });
         }
         Err(Fault::Lasting(format!("more than {REDIRECTS} redirects")))
+    }
+}
+
+/// Files of web servers, and of this machine: paths, and URLs that begin with `file://`.
+#[derive(Debug)]
+pub struct AnyFiles {
+    web: WebFiles,
+}
+
+impl AnyFiles {
+    /// Gets files of web servers by `web`.
+    pub fn new(web: WebFiles) -> Self {
+        Self { web }
+    }
+}
+
+impl Transport for AnyFiles {
+    fn open(&self, url: &str, start: u64) -> Result<Part, Fault> {
+        match url.starts_with("http://") || url.starts_with("https://") {
+            true => self.web.open(url, start),
+            false => LocalFiles.open(url, start),
+        }
     }
 }
 

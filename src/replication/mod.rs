@@ -6,6 +6,7 @@ mod cookies;
 mod fetch;
 #[cfg(feature = "update")]
 mod http;
+mod ladder;
 mod search;
 mod server;
 mod state;
@@ -16,9 +17,10 @@ pub use cache::Cache;
 pub use cookies::CookieJar;
 pub use fetch::Fetcher;
 #[cfg(feature = "update")]
-pub use http::{Credentials, WebFiles};
+pub use http::{AnyFiles, Credentials, WebFiles};
+pub use ladder::{End, Ladder, Leg};
 pub use search::state_at;
-pub use server::Server;
+pub use server::{ChangeFile, Server};
 pub(crate) use state::numbers;
 pub use state::{State, path_of};
 pub use transport::{Fault, LocalFiles, Part, Transport};

@@ -22,6 +22,17 @@ pub struct Server<'s> {
     cache: Option<Cache>,
 }
 
+/// A change file, complete and compressed with gzip.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangeFile {
+    /// The sequence number.
+    pub sequence: i64,
+    /// The bytes of the file.
+    pub bytes: Vec<u8>,
+    /// The number of bytes of its text.
+    pub text_len: u64,
+}
+
 /// The error for a file that a server did not give.
 pub(crate) fn failed(url: &str, fault: Fault) -> Error {
     let cause = match fault {
@@ -61,6 +72,11 @@ impl<'s> Server<'s> {
     /// The URL of the directory with `state.txt`.
     pub fn base(&self) -> &str {
         &self.base
+    }
+
+    /// The URL of the change file of a sequence number.
+    pub fn url_of(&self, sequence: i64) -> String {
+        format!("{}/{}.osc.gz", self.base, path_of(sequence))
     }
 
     /// The newest state.
@@ -117,20 +133,25 @@ impl<'s> Server<'s> {
         })
     }
 
-    /// The change file of a sequence number, complete and compressed with gzip; `None` if the server has none.
+    /// The change file of a sequence number; `None` if the server has none.
     ///
     /// # Errors
     ///
     /// The server cannot be reached or refuses access, the file is longer than `limit` bytes, or it is damaged or
     /// incomplete, and stays so for some attempts.
-    pub fn changes(&self, sequence: i64, limit: u64) -> Result<Option<Vec<u8>>> {
+    pub fn changes(&self, sequence: i64, limit: u64) -> Result<Option<ChangeFile>> {
         let name = format!("{}.osc.gz", path_of(sequence));
+        let file = |bytes, text_len| ChangeFile {
+            sequence,
+            bytes,
+            text_len,
+        };
         if let Some(bytes) = self.cache.as_ref().and_then(|cache| cache.get(&name))
-            && check_gzip(&bytes).is_ok()
+            && let Ok(text_len) = check_gzip(&bytes)
         {
-            return Ok(Some(bytes));
+            return Ok(Some(file(bytes, text_len)));
         }
-        let url = format!("{}/{name}", self.base);
+        let url = self.url_of(sequence);
         let mut fault = Fault::Missing;
         for attempt in 0..INCOMPLETE_ATTEMPTS {
             if attempt > 0 {
@@ -144,11 +165,11 @@ impl<'s> Server<'s> {
                 Err(fault) => return Err(failed(&url, fault)),
             };
             match check_gzip(&bytes) {
-                Ok(()) => {
+                Ok(text_len) => {
                     if let Some(cache) = &self.cache {
                         cache.put(&name, &bytes)?;
                     }
-                    return Ok(Some(bytes));
+                    return Ok(Some(file(bytes, text_len)));
                 }
                 Err(_) if is_page(&bytes) => return Err(failed(&url, page())),
                 Err(cause) => fault = Fault::Passing(cause),
@@ -158,15 +179,12 @@ impl<'s> Server<'s> {
     }
 }
 
-/// Whether bytes are a complete gzip file. The error says what is wrong.
-fn check_gzip(bytes: &[u8]) -> Result<(), String> {
+/// The number of bytes of the text in a complete gzip file. The error says what is wrong with it.
+fn check_gzip(bytes: &[u8]) -> Result<u64, String> {
     let mut decoder = MultiGzDecoder::new(bytes);
-    match io::copy(&mut decoder.by_ref(), &mut io::sink()) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(format!(
-            "the change file on the server is incomplete or damaged ({error})"
-        )),
-    }
+    io::copy(&mut decoder.by_ref(), &mut io::sink()).map_err(|error| {
+        format!("the change file on the server is incomplete or damaged ({error})")
+    })
 }
 
 #[cfg(test)]
@@ -213,7 +231,8 @@ mod tests {
         for _ in 0..2 {
             // The second time, both come from the cache.
             assert_eq!(server.state(1001).unwrap(), Some(state(1001)));
-            assert_eq!(server.changes(1001, 1000).unwrap(), Some(whole.clone()));
+            let changes = server.changes(1001, 1000).unwrap().unwrap();
+            assert_eq!((&changes.bytes, changes.text_len), (&whole, 12));
             fs::remove_dir_all(directory.path().join("server/000/001")).ok();
             put("000/001/002.osc.gz", &whole[..whole.len() - 3]);
             put("000/001/003.osc.gz", b"<!DOCTYPE html><p>sign in");
@@ -221,7 +240,7 @@ mod tests {
         }
         assert_eq!(server.state(1002).unwrap(), None);
         assert_eq!(server.changes(1004, 1000).unwrap(), None);
-        let message = |result: Result<Option<Vec<u8>>>| result.unwrap_err().to_string();
+        let message = |result: Result<Option<ChangeFile>>| result.unwrap_err().to_string();
         let incomplete = message(server.changes(1002, 1000));
         assert!(incomplete.contains("002.osc.gz: the change file on the server is incomplete"));
         assert!(message(server.changes(1003, 1000)).contains("sign in again"));

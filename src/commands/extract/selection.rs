@@ -133,6 +133,11 @@ impl<'a> RegionMembers<'a> {
         }
     }
 
+    /// Whether no node lies in a region, so that nothing is kept.
+    pub(super) const fn has_no_nodes(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
     /// Removes blobs from the cache if a later phase found that further objects of them may be kept.
     fn evict_incomplete(&mut self) {
         let (added_ways, parents) = (&self.added_ways, &self.parents);

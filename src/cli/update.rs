@@ -1,0 +1,271 @@
+use super::args::{RunArgs, Stdout, WriteArgs, parse_size, parse_time};
+use super::{Answer, complain, show, signals};
+use crate::commands::update::{self, Goal, Options, Strategy, Summary};
+use crate::engine::Format;
+use crate::formats::TextFormat;
+use crate::geometry::{Shape, parse_bbox};
+use crate::region_file::read_shape;
+use crate::replication::{AnyFiles, CookieJar, Credentials, End, WebFiles};
+use crate::runtime::human_bytes;
+use crate::{Context, Error};
+use anyhow::{Result, bail};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The servers that `--server planet` stands for.
+const PLANET: [&str; 3] = [
+    "https://planet.openstreetmap.org/replication/day",
+    "https://planet.openstreetmap.org/replication/hour",
+    "https://planet.openstreetmap.org/replication/minute",
+];
+
+/// Bring a file up to date from a replication server
+///
+/// Gets the change files that the file does not have yet, and applies them at once: the file is as before or has the
+/// data of a state of the server, which its header says. The header also says which server. Exit status: 0 the file
+/// has all changes; 1 more changes are there (see --max-diff-size); 2 an error, and the file is as before.
+///
+/// A file with locations in its ways keeps them up to date. A file that is not in order is sorted.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pbfhogg update berlin.osm.pbf
+  pbfhogg update planet.osm.pbf --server planet --cache /var/cache/osm
+  pbfhogg update town.osm.pbf --clip town.geojson
+  pbfhogg update --check berlin.osm.pbf
+  pbfhogg update --diffs-only berlin.osm.pbf -o since.osc.gz")]
+pub struct Args {
+    /// The file
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Write the result to FILE rather than in place
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// URL or directory of the server, with state.txt in it; planet: the minutes, hours and days of the whole planet
+    ///
+    /// Several servers publish the same changes in steps of different length; give those with the longest steps first.
+    #[arg(long, value_name = "URL")]
+    server: Vec<String>,
+    /// Keep fetched files in DIRECTORY, so that none is fetched twice
+    #[arg(long, value_name = "DIRECTORY")]
+    cache: Option<PathBuf>,
+    /// Maximum size of the text of changes in one run
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = parse_size)]
+    max_diff_size: u64,
+    /// Maximum age of the data in days
+    #[arg(long, value_name = "DAYS", default_value = "90", value_parser = parse_days)]
+    max_age: i64,
+    /// Cut the result back to a region: a box, or a file with a polygon (GeoJSON, .poly or OSM)
+    ///
+    /// Changes of the whole planet add objects outside of an extract: without --clip, it grows from day to day.
+    #[arg(long, value_name = "REGION", allow_hyphen_values = true)]
+    clip: Option<String>,
+    /// Say how far the file is behind the server, and change nothing: exit status 1 if it is
+    #[arg(long, conflicts_with_all = ["output", "clip", "diffs_only", "watch"])]
+    check: bool,
+    /// Write the changes to the change file -o, and leave the file as it is
+    #[arg(long, requires = "output", conflicts_with_all = ["clip", "watch"])]
+    diffs_only: bool,
+    /// Stop after this sequence number
+    #[arg(long, value_name = "N")]
+    end_sequence: Option<i64>,
+    /// Stop before changes that are newer than this
+    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
+    end_date: Option<i64>,
+    /// Go on, with a pause of so many seconds after each update
+    #[arg(long, value_name = "SECONDS", conflicts_with = "output", value_parser = clap::value_parser!(u64).range(1..))]
+    watch: Option<u64>,
+    #[command(flatten)]
+    web: WebArgs,
+    #[command(flatten)]
+    write: WriteArgs,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+/// Access to web servers.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Access")]
+struct WebArgs {
+    /// A cookie jar in the Netscape format, for servers that ask to sign in
+    #[arg(long, value_name = "FILE")]
+    cookies: Option<PathBuf>,
+    /// A file with a bearer token for the server
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// The seconds in which something has to come
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 60,
+        hide_short_help = true
+    )]
+    timeout: u64,
+    /// The milliseconds before a second attempt
+    #[arg(long, value_name = "MS", default_value_t = 1000, hide = true)]
+    first_pause: u64,
+}
+
+impl Args {
+    /// Whether the command goes on until a signal ends it.
+    pub const fn is_watch(&self) -> bool {
+        self.watch.is_some()
+    }
+
+    fn goal(&self) -> Result<Goal> {
+        let output = match (&self.output, self.diffs_only) {
+            _ if self.check => return Ok(Goal::Check),
+            (None, _) => self.write.in_place(&self.file)?,
+            (Some(output), false) => self.write.output(Some(output))?,
+            (Some(output), true) => {
+                let output = self.write.output(Some(output))?;
+                return match output.format {
+                    Format::Text(text) if text.format == TextFormat::OsmChange => {
+                        Ok(Goal::Changes(output.target, text.compression))
+                    }
+                    _ => bail!("--diffs-only writes a change file: name it .osc or .osc.gz"),
+                };
+            }
+        };
+        match output.format {
+            Format::Pbf => Ok(Goal::File(output)),
+            Format::Text(_) => bail!("update writes PBF: give -o a name that ends with .osm.pbf"),
+        }
+    }
+
+    fn options(&self) -> Result<Options> {
+        let servers = match self.server.as_slice() {
+            [planet] if planet == "planet" => PLANET.map(str::to_owned).to_vec(),
+            servers => servers.to_vec(),
+        };
+        let clip = self.clip.as_deref().map(region).transpose()?;
+        let end = End {
+            sequence: self.end_sequence,
+            timestamp: self.end_date,
+        };
+        Ok(Options::new(&self.file, self.goal()?)
+            .servers(servers)
+            .cache(self.cache.clone())
+            .max_diff_size(self.max_diff_size)
+            .max_age(self.max_age)
+            .end(end)
+            .clip(clip.map(|shape| (shape, Strategy::default())))
+            .first_pause(Duration::from_millis(self.web.first_pause)))
+    }
+}
+
+/// A region: a box, or a file with a polygon.
+fn region(text: &str) -> Result<Shape> {
+    let is_box = text.split(',').count() == 4 && !Path::new(text).exists();
+    Ok(match is_box {
+        true => parse_bbox(text).map_err(Error::Usage)?,
+        false => read_shape(Path::new(text), None)?,
+    })
+}
+
+fn parse_days(text: &str) -> Result<i64, String> {
+    let days = text.strip_suffix('d').unwrap_or(text).parse::<u32>();
+    let days = days.map_err(|_| format!("'{text}' is not a number of days"))?;
+    Ok(i64::from(days) * 86_400)
+}
+
+fn parse_moment(text: &str) -> Result<i64, String> {
+    parse_time(text).map_err(|error| error.to_string())
+}
+
+impl WebArgs {
+    fn files(&self) -> Result<AnyFiles> {
+        let cookies = self.cookies.as_deref().map(CookieJar::read).transpose()?;
+        let token = self.token_file.as_deref().map(Credentials::read_token);
+        let credentials = Credentials {
+            cookies: cookies.unwrap_or_default(),
+            token: token.transpose()?,
+        };
+        let timeout = Duration::from_secs(self.timeout);
+        Ok(AnyFiles::new(WebFiles::new(credentials, Some(timeout))))
+    }
+}
+
+pub fn run(args: &Args) -> Result<Answer> {
+    let options = args.options()?;
+    let files = args.web.files()?;
+    let Some(seconds) = args.watch else {
+        let ctx = args.run.context();
+        let summary = update::run(&options, &files, &ctx)?;
+        return finish(args, &ctx, &summary);
+    };
+    let end = signals::on_request()?;
+    loop {
+        let ctx = args.run.context();
+        match update::run(&options, &files, &ctx) {
+            // The changes that are left are for the next round, which begins at once.
+            Ok(summary) => {
+                finish(args, &ctx, &summary)?;
+                if summary.is_current && end.wait(Duration::from_secs(seconds)) {
+                    return Ok(Answer::Yes);
+                }
+            }
+            Err(error) => {
+                complain(&format!("pbfhogg: error: {error}\n"));
+                if end.wait(Duration::from_secs(seconds)) {
+                    return Ok(Answer::Yes);
+                }
+            }
+        }
+        if end.is_wanted() {
+            return Ok(Answer::Yes);
+        }
+    }
+}
+
+fn finish(args: &Args, ctx: &Context, summary: &Summary) -> Result<Answer> {
+    let stdout = Stdout::Answer;
+    args.run
+        .report(ctx, summary, stdout, || report(args, summary))?;
+    Ok(Answer::yes_if(summary.is_current))
+}
+
+fn report(args: &Args, summary: &Summary) -> String {
+    let (name, after) = (args.file.display(), &summary.after);
+    let mut out = format!(
+        "{name}: up to {} (sequence {})",
+        after.timestamp, after.sequence
+    );
+    match summary.seconds_behind {
+        0 => out += ", as the server",
+        seconds => {
+            let _ = write!(out, ", {} behind the server", duration(seconds));
+        }
+    }
+    if summary.change_files > 0 {
+        let _ = write!(
+            out,
+            "; {} ({})",
+            show::counted(summary.change_files, "change file"),
+            human_bytes(summary.change_bytes)
+        );
+    }
+    if let Some(applied) = &summary.applied {
+        let _ = write!(
+            out,
+            ": {} created, {} modified, {} deleted",
+            show::number(applied.created),
+            show::number(applied.modified),
+            show::number(applied.deleted)
+        );
+    }
+    out.push('\n');
+    out
+}
+
+/// A time in its two largest units: `3 h 20 min`.
+fn duration(seconds: i64) -> String {
+    let units = [(86_400, "d"), (3600, "h"), (60, "min"), (1, "s")];
+    let mut left = seconds;
+    let parts = units.into_iter().filter_map(|(len, unit)| {
+        let count = left / len;
+        left %= len;
+        (count > 0).then(|| format!("{count} {unit}"))
+    });
+    parts.take(2).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,242 @@
+//! Getting change files, and reading them as they arrive.
+
+use crate::error::{Error, Result};
+use crate::formats::{ChangeReader, ChangeSet, Replication, SameTime};
+use crate::io::{Input, ScratchFile};
+use crate::osm::format_timestamp;
+use crate::replication::{ChangeFile, Ladder, Leg, Server, State};
+use crate::runtime::Context;
+use rayon::prelude::*;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// The number of files that are fetched at the same time.
+const CONNECTIONS: usize = 4;
+/// The maximum number of change files that are fetched before they are read.
+const GROUP: u64 = 16;
+/// The number of states before a missing one that are asked for.
+const STATES_BEFORE: i64 = 4;
+
+/// Changes, and the state after them.
+pub(super) struct Download {
+    pub changes: ChangeSet,
+    pub state: State,
+    /// The number of change files.
+    pub files: u64,
+    /// The number of their bytes.
+    pub bytes: u64,
+    /// Whether these are all change files that were wanted.
+    pub is_complete: bool,
+}
+
+/// The reason why change files of a leg were not read.
+enum Stop {
+    /// The text would be longer than the limit.
+    Limit,
+    /// The server does not have the change file.
+    Missing,
+}
+
+/// Gets change files.
+pub(super) struct Downloader<'d> {
+    ladder: &'d Ladder<'d>,
+    scratch: PathBuf,
+    /// The maximum number of bytes of text. One change file is read however long it is.
+    limit: u64,
+    connections: rayon::ThreadPool,
+    ctx: &'d Context,
+    reader: ChangeReader,
+    text_len: u64,
+    files: u64,
+    bytes: u64,
+}
+
+impl<'d> Downloader<'d> {
+    /// A downloader that keeps files that it reads on the file system of `scratch`.
+    pub(super) fn new(
+        ladder: &'d Ladder<'d>,
+        scratch: PathBuf,
+        limit: u64,
+        ctx: &'d Context,
+    ) -> Result<Self> {
+        let connections = rayon::ThreadPoolBuilder::new().num_threads(CONNECTIONS);
+        let connections = connections.build();
+        Ok(Self {
+            ladder,
+            scratch,
+            limit,
+            connections: connections.map_err(|error| Error::Internal(error.to_string()))?,
+            ctx,
+            reader: ChangeReader::default(),
+            text_len: 0,
+            files: 0,
+            bytes: 0,
+        })
+    }
+
+    /// Gets and reads the change files of some legs that begin at a state of the finest server.
+    pub(super) fn run(mut self, start: State, legs: &[Leg<'_, '_>]) -> Result<Download> {
+        let mut state = start;
+        let mut is_complete = true;
+        for (number, leg) in legs.iter().enumerate() {
+            let is_finest =
+                number + 1 == legs.len() && std::ptr::eq(leg.server, self.ladder.finest().0);
+            let (last, stop) = self.leg(leg)?;
+            if last >= leg.first {
+                state = self.state_after(leg, last, is_finest, state)?;
+            }
+            if stop.is_some() {
+                is_complete = false;
+                break;
+            }
+        }
+        let replication = Replication {
+            sequence: Some(state.sequence),
+            timestamp: Some(state.timestamp),
+        };
+        Ok(Download {
+            changes: self
+                .reader
+                .finish(replication, SameTime::LastRead, self.ctx),
+            state,
+            files: self.files,
+            bytes: self.bytes,
+            is_complete,
+        })
+    }
+
+    /// Reads change files of a leg until one stops it. Returns the number of the last one that was read; the number before
+    /// the first if there is none.
+    fn leg(&mut self, leg: &Leg<'_, '_>) -> Result<(i64, Option<Stop>)> {
+        let phase = self.ctx.phase("fetch changes", 0);
+        let mut last = leg.first - 1;
+        let mut group = 1;
+        while last < leg.end.sequence {
+            let end = leg.end.sequence.min(last + group as i64);
+            let files = self.fetch(leg.server, last + 1..=end)?;
+            let mut stop = None;
+            let mut inputs = Vec::new();
+            for file in files {
+                let Some(file) = file else {
+                    stop = Some(Stop::Missing);
+                    break;
+                };
+                if self.files > 0 && self.text_len + file.text_len > self.limit {
+                    stop = Some(Stop::Limit);
+                    break;
+                }
+                inputs.push(self.input(leg.server, &file)?);
+                last = file.sequence;
+                self.files += 1;
+                self.bytes += file.bytes.len() as u64;
+                self.text_len += file.text_len;
+                phase.advance(file.bytes.len() as u64);
+            }
+            self.reader.add(&inputs, self.ctx)?;
+            if let Some(stop) = stop {
+                if matches!(stop, Stop::Missing) {
+                    self.missing(leg, last + 1)?;
+                }
+                return Ok((last, Some(stop)));
+            }
+            // As many as are read in any case.
+            let mean = self.text_len / self.files.max(1);
+            let more = self.limit.saturating_sub(self.text_len) / mean.max(1);
+            group = more.clamp(1, GROUP);
+        }
+        Ok((last, None))
+    }
+
+    fn fetch(
+        &self,
+        server: &Server<'_>,
+        sequences: std::ops::RangeInclusive<i64>,
+    ) -> Result<Vec<Option<ChangeFile>>> {
+        // The text of a change file is longer than the file.
+        let limit = self.limit.max(1 << 30);
+        let sequences: Vec<i64> = sequences.collect();
+        self.connections.install(|| {
+            let files = sequences
+                .par_iter()
+                .map(|sequence| server.changes(*sequence, limit));
+            files.collect()
+        })
+    }
+
+    /// Says that a change file is missing, or fails if there is nothing else.
+    fn missing(&self, leg: &Leg<'_, '_>, sequence: i64) -> Result<()> {
+        let newest = leg.end.sequence;
+        let cause = format!(
+            "the server has no change file {sequence}, although it says that it has those up to {newest}"
+        );
+        if self.files == 0 {
+            return Err(Error::file(Path::new(leg.server.base()), cause));
+        }
+        self.ctx.warn(format!(
+            "{}: {cause}; the file is updated up to the one before it",
+            leg.server.base()
+        ));
+        Ok(())
+    }
+
+    /// A change file as an input.
+    fn input(&self, server: &Server<'_>, file: &ChangeFile) -> Result<Input> {
+        let scratch = ScratchFile::create(&self.scratch)?.open()?;
+        let written = (&scratch).write_all(&file.bytes);
+        written.map_err(|error| {
+            Error::io(
+                &self.scratch,
+                "cannot write a temporary file in this directory",
+                error,
+            )
+        })?;
+        Input::from_temporary(scratch, Path::new(&server.url_of(file.sequence)))
+    }
+
+    /// The state of the finest server after a change file of a leg. `before` is the state before the leg.
+    fn state_after(
+        &self,
+        leg: &Leg<'_, '_>,
+        last: i64,
+        is_finest: bool,
+        before: State,
+    ) -> Result<State> {
+        let is_end = last == leg.end.sequence;
+        if is_finest {
+            let timestamp = match is_end {
+                true => leg.end.timestamp,
+                false => timestamp_at(leg, last)?.unwrap_or(before.timestamp),
+            };
+            return Ok(State {
+                sequence: last,
+                timestamp,
+            });
+        }
+        let timestamp = match is_end {
+            true => Some(leg.end.timestamp),
+            false => timestamp_at(leg, last)?,
+        };
+        match timestamp {
+            Some(timestamp) => {
+                self.ctx.observer.debug(&format!(
+                    "{}: up to {}",
+                    leg.server.base(),
+                    format_timestamp(timestamp)
+                ));
+                self.ladder.state_at(timestamp)
+            }
+            None => Ok(before),
+        }
+    }
+}
+
+/// The time of a change file, or of one shortly before it: a server may publish a change file before its state.
+fn timestamp_at(leg: &Leg<'_, '_>, last: i64) -> Result<Option<i64>> {
+    let before = (leg.first.max(last - STATES_BEFORE)..=last).rev();
+    for sequence in before {
+        if let Some(state) = leg.server.state(sequence)? {
+            return Ok(Some(state.timestamp));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,324 @@
+//! `update`: after each run, a file is as before or has the data of one state, which its header says.
+
+use crate::common::{Arg, pbfhogg, run_fail, run_ok};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The number of days of changes.
+const DAYS: usize = 12;
+
+/// A server in a directory with the changes of some days, and the data of each day.
+struct Publisher {
+    directory: tempfile::TempDir,
+}
+
+impl Publisher {
+    fn new() -> Self {
+        let publisher = Self {
+            directory: tempfile::tempdir().unwrap(),
+        };
+        let files = publisher.path("server/000/000");
+        fs::create_dir_all(&files).unwrap();
+        let days = DAYS.to_string();
+        run_ok(&[
+            &"synth",
+            &"-q",
+            &"--elements",
+            &"4000",
+            &"--changes",
+            &days,
+            &"--changes-dir",
+            &files,
+            &"-o",
+            &publisher.data(0),
+        ]);
+        for day in 1..=DAYS {
+            let text = day.to_string();
+            run_ok(&[
+                &"synth",
+                &"-q",
+                &"--elements",
+                &"4000",
+                &"--day",
+                &text,
+                &"-o",
+                &publisher.data(day),
+            ]);
+        }
+        publisher.publish(DAYS);
+        // The state before the first change file. The newest object is older than the first day.
+        let state = "sequenceNumber=0\ntimestamp=2025-12-01T00\\:00\\:00Z\n";
+        fs::write(publisher.path("server/000/000/000.state.txt"), state).unwrap();
+        publisher
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// The data after some days.
+    fn data(&self, day: usize) -> PathBuf {
+        self.path(&format!("day{day}.osm.pbf"))
+    }
+
+    fn server(&self) -> String {
+        format!("file://{}", self.path("server").display())
+    }
+
+    /// Makes a day the newest state.
+    fn publish(&self, day: usize) {
+        let state = self.path(&format!("server/000/000/{day:03}.state.txt"));
+        fs::copy(state, self.path("server/state.txt")).unwrap();
+    }
+
+    /// A copy of the data of the first day.
+    fn copy(&self, name: &str) -> PathBuf {
+        let path = self.path(name);
+        fs::copy(self.data(0), &path).unwrap();
+        path
+    }
+
+    /// Runs `update` with a server and old data allowed. Returns the exit status and the report.
+    fn update(&self, file: &Path, more: &[&str]) -> (i32, Value) {
+        let output = pbfhogg()
+            .args([
+                "update",
+                "--json",
+                "--max-age",
+                "9999",
+                "--first-pause",
+                "1",
+            ])
+            .args(["--server", &self.server()])
+            .arg(file)
+            .args(more)
+            .output()
+            .unwrap();
+        let report = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| {
+            panic!("no report: {}", String::from_utf8_lossy(&output.stderr));
+        });
+        (output.status.code().unwrap(), report)
+    }
+
+    /// The day whose data a file has, as its header says. Its objects must be those of the day.
+    fn day_of(&self, file: &Path) -> usize {
+        let facts = run_ok(&[&"inspect", &"--json", &file]);
+        let facts: Value = serde_json::from_slice(&facts.stdout).unwrap();
+        let day = facts["replication_sequence"].as_u64().unwrap() as usize;
+        run_ok(&[&"diff", &"-q", &file, &self.data(day)]);
+        let state = fs::read_to_string(self.path(&format!("server/000/000/{day:03}.state.txt")));
+        if let (1.., Ok(state)) = (day, state) {
+            let time = facts["replication_timestamp"].as_str().unwrap();
+            assert!(state.replace('\\', "").contains(time));
+        }
+        day
+    }
+}
+
+#[test]
+fn a_file_gets_the_data_of_the_newest_state() {
+    let publisher = Publisher::new();
+    let file = publisher.copy("file.osm.pbf");
+    let (status, report) = publisher.update(&file, &["--check"]);
+    assert_eq!((status, &report["is_current"]), (1, &Value::Bool(false)));
+    assert_eq!(report["seconds_behind"], DAYS as i64 * 86_400);
+    assert_eq!(publisher.day_of(&file), 0);
+
+    publisher.publish(5);
+    let (status, report) = publisher.update(&file, &[]);
+    assert_eq!((status, &report["change_files"]), (0, &Value::from(5)));
+    assert_eq!(publisher.day_of(&file), 5);
+
+    // The header says where the rest comes from.
+    publisher.publish(DAYS);
+    run_ok(&[&"update", &"-q", &"--max-age", &"9999", &file]);
+    assert_eq!(publisher.day_of(&file), DAYS);
+    let before = fs::metadata(&file).unwrap().modified().unwrap();
+    assert_eq!(publisher.update(&file, &[]).0, 0);
+    let after = fs::metadata(&file).unwrap().modified().unwrap();
+    assert_eq!(before, after, "a file that is current is not written");
+}
+
+#[test]
+fn a_run_ends_where_it_should() {
+    let publisher = Publisher::new();
+    let file = publisher.copy("file.osm.pbf");
+    // Each run takes one change file at least.
+    for day in 1..=3 {
+        let (status, report) = publisher.update(&file, &["--max-diff-size", "1"]);
+        assert_eq!((status, &report["is_current"]), (1, &Value::Bool(false)));
+        assert_eq!(publisher.day_of(&file), day);
+    }
+    assert_eq!(publisher.update(&file, &["--end-sequence", "6"]).0, 0);
+    assert_eq!(publisher.day_of(&file), 6);
+    assert_eq!(
+        publisher
+            .update(&file, &["--end-date", "2026-01-10T12:00:00Z"])
+            .0,
+        0
+    );
+    assert_eq!(publisher.day_of(&file), 9);
+    // A change file is missing in the middle: those before it are applied.
+    fs::remove_file(publisher.path("server/000/000/011.osc.gz")).unwrap();
+    assert_eq!(publisher.update(&file, &[]).0, 1);
+    assert_eq!(publisher.day_of(&file), 10);
+    let server = publisher.server();
+    let args: [Arg; 6] = [
+        &"update",
+        &"--max-age",
+        &"9999",
+        &"--server",
+        &server,
+        &file,
+    ];
+    let message = run_fail(&args);
+    assert!(message.contains("no change file 11"), "{message}");
+    assert_eq!(publisher.day_of(&file), 10);
+}
+
+#[test]
+fn a_start_is_found_without_a_state_in_the_header() {
+    let publisher = Publisher::new();
+    let file = publisher.path("file.osm.pbf");
+    // The time is known: the newest state that is not later.
+    let time = "osmosis_replication_timestamp=2026-01-06T05:00:00Z";
+    run_ok(&[
+        &"cat",
+        &"-q",
+        &publisher.data(5),
+        &"--output-header",
+        &time,
+        &"-o",
+        &file,
+    ]);
+    let (_, report) = publisher.update(&file, &["--check"]);
+    assert_eq!(report["before"]["sequence"], 5);
+    // Nothing is known: the newest object says about when the data was published.
+    let opl = publisher.path("file.opl");
+    run_ok(&[&"cat", &"-q", &publisher.data(5), &"-o", &opl]);
+    run_ok(&[&"cat", &"-q", &"-O", &opl, &"-o", &file]);
+    assert_eq!(publisher.update(&file, &[]).0, 0);
+    assert_eq!(publisher.day_of(&file), DAYS);
+    // No metadata.
+    run_ok(&[
+        &"cat",
+        &"-q",
+        &"-O",
+        &opl,
+        &"-c",
+        &"version,timestamp,changeset,uid,user",
+        &"-o",
+        &file,
+    ]);
+    let server = publisher.server();
+    let message = run_fail(&[&"update", &"--server", &server, &file]);
+    assert!(
+        message.contains("neither the header nor the objects"),
+        "{message}"
+    );
+}
+
+#[test]
+fn changes_can_be_written_instead() {
+    let publisher = Publisher::new();
+    let file = publisher.copy("file.osm.pbf");
+    let changes = publisher.path("changes.osc.gz");
+    let changes = changes.to_str().unwrap();
+    assert_eq!(
+        publisher.update(&file, &["--diffs-only", "-o", changes]).0,
+        0
+    );
+    assert_eq!(publisher.day_of(&file), 0);
+    let applied = publisher.path("applied.osm.pbf");
+    run_ok(&[&"apply-changes", &"-q", &file, &changes, &"-o", &applied]);
+    assert_eq!(publisher.day_of(&applied), DAYS);
+}
+
+#[test]
+fn a_file_that_is_being_updated_is_left_alone() {
+    let publisher = Publisher::new();
+    let file = publisher.copy("file.osm.pbf");
+    let locked = fs::File::open(&file).unwrap();
+    locked.lock().unwrap();
+    let server = publisher.server();
+    let args: [Arg; 6] = [
+        &"update",
+        &"--max-age",
+        &"9999",
+        &"--server",
+        &server,
+        &file,
+    ];
+    let message = run_fail(&args);
+    assert!(
+        message.contains("another update of this file is running"),
+        "{message}"
+    );
+    drop(locked);
+    run_ok(&args);
+    assert_eq!(publisher.day_of(&file), DAYS);
+}
+
+#[test]
+fn old_data_and_unknown_servers_are_refused() {
+    let publisher = Publisher::new();
+    let file = publisher.copy("file.osm.pbf");
+    let message = run_fail(&[&"update", &file]);
+    assert!(message.contains("--server"), "{message}");
+    let server = publisher.server();
+    let message = run_fail(&[&"update", &"--max-age", &"1", &"--server", &server, &file]);
+    assert!(message.contains("--max-age"), "{message}");
+    let message = run_fail(&[&"update", &"--server", &publisher.path("nowhere"), &file]);
+    assert!(
+        message.contains("not the URL of a replication server"),
+        "{message}"
+    );
+    assert_eq!(publisher.day_of(&file), 0);
+}
+
+#[test]
+fn an_extract_is_cut_back_to_its_region() {
+    let publisher = Publisher::new();
+    let file = publisher.copy("file.osm.pbf");
+    let facts = run_ok(&[&"inspect", &"--json", &file]);
+    let facts: Value = serde_json::from_slice(&facts.stdout).unwrap();
+    let [west, south, east, north] =
+        [0, 1, 2, 3].map(|edge| facts["data_bbox"][edge].as_f64().unwrap());
+    let region = format!("{west},{south},{},{north}", f64::midpoint(west, east));
+    let cut = |day: usize| {
+        let path = publisher.path(&format!("cut{day}.osm.pbf"));
+        run_ok(&[
+            &"extract",
+            &"-q",
+            &"-b",
+            &region,
+            &publisher.data(day),
+            &"-o",
+            &path,
+        ]);
+        path
+    };
+    let file = cut(0);
+    assert_eq!(publisher.update(&file, &["--clip", &region]).0, 0);
+    run_ok(&[&"diff", &"-q", &file, &cut(DAYS)]);
+    // A region without data costs nobody the file.
+    let before = fs::read(publisher.data(0)).unwrap();
+    let other = publisher.copy("other.osm.pbf");
+    let server = publisher.server();
+    let message = run_fail(&[
+        &"update",
+        &"--max-age",
+        &"9999",
+        &"--server",
+        &server,
+        &other,
+        &"--clip",
+        &"100,1,101,2",
+    ]);
+    assert!(
+        message.contains("other.osm.pbf: no node lies in the region"),
+        "{message}"
+    );
+    assert_eq!(fs::read(&other).unwrap(), before);
+}
