@@ -49,3 +49,4 @@ mod tags_filter_changes;
 mod text_formats;
 mod time_filter;
 mod update;
+mod update_web;

@@ -200,7 +200,10 @@ pub fn run(args: &Args) -> Result<Answer> {
         match update::run(&options, &files, &ctx) {
             // The changes that are left are for the next round, which begins at once.
             Ok(summary) => {
-                finish(args, &ctx, &summary)?;
+                if summary.change_files > 0 {
+                    finish(args, &ctx, &summary)?;
+                }
+                ctx.observer.finished();
                 if summary.is_current && end.wait(Duration::from_secs(seconds)) {
                     return Ok(Answer::Yes);
                 }

@@ -149,3 +149,106 @@ fn state_of(server: &Server<'_>, newest: State, timestamp: i64) -> Result<State>
         Error::file(Path::new(server.base()), cause)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::fetch::Fetcher;
+    use super::super::transport::{Fault, Part, Transport};
+    use super::*;
+    use std::time::Duration;
+
+    const MINUTE: i64 = 60;
+    const HOUR: i64 = 60 * MINUTE;
+    const DAY: i64 = 24 * HOUR;
+    /// The newest minute: 9 days, 7 hours and 12 minutes.
+    const NOW: i64 = 9 * DAY + 7 * HOUR + 12 * MINUTE;
+
+    /// Servers whose first state is the time 0: `v:/STEP/state.txt`, with steps in seconds.
+    struct Steps;
+
+    impl Transport for Steps {
+        fn open(&self, url: &str, _: u64) -> Result<Part, Fault> {
+            let path = url.strip_prefix("v:/").unwrap();
+            let (step, path) = path.split_once('/').unwrap();
+            let step: i64 = step.parse().unwrap();
+            let digits: String = path.chars().filter(char::is_ascii_digit).collect();
+            let sequence = digits.parse().unwrap_or(NOW / step);
+            if sequence > NOW / step {
+                return Err(Fault::Missing);
+            }
+            let timestamp = sequence * step;
+            let text = State {
+                sequence,
+                timestamp,
+            };
+            Ok(Part {
+                start: 0,
+                len: None,
+                bytes: Box::new(std::io::Cursor::new(text.to_text())),
+            })
+        }
+    }
+
+    /// The steps of the legs from a time, with the first and the last sequence number of each.
+    fn legs_from(time: i64, end: End) -> Vec<(i64, i64, i64)> {
+        let pause = |_: Duration| Ok(());
+        let servers = [DAY, HOUR, MINUTE].map(|step| {
+            let fetcher = Fetcher::new(&Steps, &pause, Duration::ZERO);
+            Server::new(&format!("v:/{step}/"), fetcher, None)
+        });
+        let ladder = Ladder::new(servers.into()).unwrap();
+        let start = ladder.state_at(time).unwrap();
+        let legs = ladder.legs(start, end).unwrap();
+        let step = |leg: &Leg<'_, '_>| {
+            leg.server
+                .base()
+                .strip_prefix("v:/")
+                .unwrap()
+                .parse()
+                .unwrap()
+        };
+        legs.iter()
+            .map(|leg| (step(leg), leg.first, leg.end.sequence))
+            .collect()
+    }
+
+    #[test]
+    fn longer_steps_are_taken_where_they_save_downloads() {
+        let end = End::default();
+        let (hours, minutes) = (
+            (HOUR, 9 * 24 + 1, 9 * 24 + 7),
+            (MINUTE, NOW / 60 - 11, NOW / 60),
+        );
+        assert_eq!(legs_from(5 * DAY, end), [(DAY, 6, 9), hours, minutes]);
+        // A day that begins before the data is fetched again as a whole.
+        assert_eq!(
+            legs_from(5 * DAY + HOUR, end),
+            [(DAY, 6, 9), hours, minutes]
+        );
+        // Most of the only day is known.
+        let known = legs_from(8 * DAY + 20 * HOUR, end);
+        assert_eq!(known, [(HOUR, 8 * 24 + 21, 9 * 24 + 7), minutes]);
+        assert_eq!(
+            legs_from(NOW - 5 * MINUTE, end),
+            [(MINUTE, NOW / 60 - 4, NOW / 60)]
+        );
+        assert_eq!(legs_from(NOW, end), []);
+    }
+
+    #[test]
+    fn an_end_is_an_end_on_each_step() {
+        let at = |timestamp| End {
+            timestamp: Some(timestamp),
+            sequence: None,
+        };
+        let day = 7 * DAY / MINUTE;
+        assert_eq!(legs_from(5 * DAY, at(7 * DAY)), [(DAY, 6, 7)]);
+        let expected = [(DAY, 6, 7), (MINUTE, day + 1, day + 30)];
+        assert_eq!(legs_from(5 * DAY, at(7 * DAY + 30 * MINUTE + 5)), expected);
+        let sequence = End {
+            sequence: Some(day + 30),
+            timestamp: None,
+        };
+        assert_eq!(legs_from(5 * DAY, sequence), expected);
+    }
+}

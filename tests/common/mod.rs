@@ -12,8 +12,10 @@ pub mod geocode;
 pub mod objects;
 pub mod oracle;
 pub mod properties;
+pub mod publisher;
 pub mod questions;
 pub mod regions;
+pub mod web;
 
 pub use objects::*;
 use std::ffi::OsStr;

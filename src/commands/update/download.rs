@@ -29,14 +29,6 @@ pub(super) struct Download {
     pub is_complete: bool,
 }
 
-/// The reason why change files of a leg were not read.
-enum Stop {
-    /// The text would be longer than the limit.
-    Limit,
-    /// The server does not have the change file.
-    Missing,
-}
-
 /// Gets change files.
 pub(super) struct Downloader<'d> {
     ladder: &'d Ladder<'d>,
@@ -81,11 +73,11 @@ impl<'d> Downloader<'d> {
         for (number, leg) in legs.iter().enumerate() {
             let is_finest =
                 number + 1 == legs.len() && std::ptr::eq(leg.server, self.ladder.finest().0);
-            let (last, stop) = self.leg(leg)?;
+            let last = self.leg(leg)?;
             if last >= leg.first {
                 state = self.state_after(leg, last, is_finest, state)?;
             }
-            if stop.is_some() {
+            if last < leg.end.sequence {
                 is_complete = false;
                 break;
             }
@@ -105,24 +97,27 @@ impl<'d> Downloader<'d> {
         })
     }
 
-    /// Reads change files of a leg until one stops it. Returns the number of the last one that was read; the number before
-    /// the first if there is none.
-    fn leg(&mut self, leg: &Leg<'_, '_>) -> Result<(i64, Option<Stop>)> {
+    /// Reads change files of a leg, up to one that cannot be had, or is too many. Returns the number of the last one that
+    /// was read; the number before the first if there is none.
+    fn leg(&mut self, leg: &Leg<'_, '_>) -> Result<i64> {
         let phase = self.ctx.phase("fetch changes", 0);
         let mut last = leg.first - 1;
         let mut group = 1;
         while last < leg.end.sequence {
             let end = leg.end.sequence.min(last + group as i64);
-            let files = self.fetch(leg.server, last + 1..=end)?;
-            let mut stop = None;
+            let files = self.fetch(leg.server, last + 1..=end);
             let mut inputs = Vec::new();
-            for file in files {
-                let Some(file) = file else {
-                    stop = Some(Stop::Missing);
-                    break;
+            for (file, sequence) in files.into_iter().zip(last + 1..) {
+                let file = match file.and_then(|file| file.ok_or_else(|| missing(leg, sequence))) {
+                    Ok(file) => file,
+                    Err(error) if self.files == 0 => return Err(error),
+                    Err(error) => {
+                        self.ctx
+                            .warn(format!("{error}; the changes before it are applied"));
+                        break;
+                    }
                 };
                 if self.files > 0 && self.text_len + file.text_len > self.limit {
-                    stop = Some(Stop::Limit);
                     break;
                 }
                 inputs.push(self.input(leg.server, &file)?);
@@ -133,25 +128,22 @@ impl<'d> Downloader<'d> {
                 phase.advance(file.bytes.len() as u64);
             }
             self.reader.add(&inputs, self.ctx)?;
-            if let Some(stop) = stop {
-                if matches!(stop, Stop::Missing) {
-                    self.missing(leg, last + 1)?;
-                }
-                return Ok((last, Some(stop)));
+            if last < end {
+                break;
             }
             // As many as are read in any case.
             let mean = self.text_len / self.files.max(1);
             let more = self.limit.saturating_sub(self.text_len) / mean.max(1);
             group = more.clamp(1, GROUP);
         }
-        Ok((last, None))
+        Ok(last)
     }
 
     fn fetch(
         &self,
         server: &Server<'_>,
         sequences: std::ops::RangeInclusive<i64>,
-    ) -> Result<Vec<Option<ChangeFile>>> {
+    ) -> Vec<Result<Option<ChangeFile>>> {
         // The text of a change file is longer than the file.
         let limit = self.limit.max(1 << 30);
         let sequences: Vec<i64> = sequences.collect();
@@ -161,22 +153,6 @@ impl<'d> Downloader<'d> {
                 .map(|sequence| server.changes(*sequence, limit));
             files.collect()
         })
-    }
-
-    /// Says that a change file is missing, or fails if there is nothing else.
-    fn missing(&self, leg: &Leg<'_, '_>, sequence: i64) -> Result<()> {
-        let newest = leg.end.sequence;
-        let cause = format!(
-            "the server has no change file {sequence}, although it says that it has those up to {newest}"
-        );
-        if self.files == 0 {
-            return Err(Error::file(Path::new(leg.server.base()), cause));
-        }
-        self.ctx.warn(format!(
-            "{}: {cause}; the file is updated up to the one before it",
-            leg.server.base()
-        ));
-        Ok(())
     }
 
     /// A change file as an input.
@@ -228,6 +204,15 @@ impl<'d> Downloader<'d> {
             None => Ok(before),
         }
     }
+}
+
+/// The error for a change file that the server does not have.
+fn missing(leg: &Leg<'_, '_>, sequence: i64) -> Error {
+    let newest = leg.end.sequence;
+    let cause = format!(
+        "the server has no change file {sequence}, although it says that it has those up to {newest}"
+    );
+    Error::file(Path::new(leg.server.base()), cause)
 }
 
 /// The time of a change file, or of one shortly before it: a server may publish a change file before its state.

@@ -1,0 +1,126 @@
+//! A publisher of changes: a directory as a replication server has it, and the data of each day.
+
+use super::{pbfhogg, run_ok};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The number of days of changes.
+pub const DAYS: usize = 12;
+
+/// A server in a directory with the changes of some days, and the data of each day.
+pub struct Publisher {
+    directory: tempfile::TempDir,
+}
+
+impl Publisher {
+    pub fn new() -> Self {
+        let publisher = Self {
+            directory: tempfile::tempdir().unwrap(),
+        };
+        let files = publisher.path("server/000/000");
+        fs::create_dir_all(&files).unwrap();
+        let days = DAYS.to_string();
+        run_ok(&[
+            &"synth",
+            &"-q",
+            &"--elements",
+            &"4000",
+            &"--changes",
+            &days,
+            &"--changes-dir",
+            &files,
+            &"-o",
+            &publisher.data(0),
+        ]);
+        for day in 1..=DAYS {
+            let text = day.to_string();
+            run_ok(&[
+                &"synth",
+                &"-q",
+                &"--elements",
+                &"4000",
+                &"--day",
+                &text,
+                &"-o",
+                &publisher.data(day),
+            ]);
+        }
+        publisher.publish(DAYS);
+        // The state before the first change file. The newest object is older than the first day.
+        let state = "sequenceNumber=0\ntimestamp=2025-12-01T00\\:00\\:00Z\n";
+        fs::write(publisher.path("server/000/000/000.state.txt"), state).unwrap();
+        publisher
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// The data after some days.
+    pub fn data(&self, day: usize) -> PathBuf {
+        self.path(&format!("day{day}.osm.pbf"))
+    }
+
+    pub fn server(&self) -> String {
+        format!("file://{}", self.path("server").display())
+    }
+
+    /// Makes a day the newest state.
+    pub fn publish(&self, day: usize) {
+        let state = self.path(&format!("server/000/000/{day:03}.state.txt"));
+        fs::copy(state, self.path("server/state.txt")).unwrap();
+    }
+
+    /// A copy of the data of the first day.
+    pub fn copy(&self, name: &str) -> PathBuf {
+        let path = self.path(name);
+        fs::copy(self.data(0), &path).unwrap();
+        path
+    }
+
+    /// Runs `update` with a server and old data allowed. Returns the exit status and the report.
+    pub fn update(&self, file: &Path, more: &[&str]) -> (i32, Value) {
+        let mut command = update_from(&self.server(), file);
+        let output = command.arg("--json").args(more).output().unwrap();
+        let report = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| {
+            panic!("no report: {}", String::from_utf8_lossy(&output.stderr));
+        });
+        (output.status.code().unwrap(), report)
+    }
+
+    /// The day whose data a file has, as its header says. Its objects must be those of the day.
+    pub fn day_of(&self, file: &Path) -> usize {
+        let facts = run_ok(&[&"inspect", &"--json", &file]);
+        let facts: Value = serde_json::from_slice(&facts.stdout).unwrap();
+        let day = facts["replication_sequence"].as_u64().unwrap() as usize;
+        run_ok(&[&"diff", &"-q", &file, &self.data(day)]);
+        let state = fs::read_to_string(self.path(&format!("server/000/000/{day:03}.state.txt")));
+        if let (1.., Ok(state)) = (day, state) {
+            // Where the server has no state for a change file, the time of one before it is known.
+            let time = facts["replication_timestamp"].as_str().unwrap();
+            let published = state.replace('\\', "");
+            let (_, published) = published.split_once("timestamp=").unwrap();
+            assert!(time <= published.trim());
+        }
+        day
+    }
+}
+
+/// `update` of a file from a server, with old data allowed and hardly any pauses.
+pub fn update_from(server: &str, file: &Path) -> Command {
+    let mut command = pbfhogg();
+    command
+        .args([
+            "update",
+            "--no-progress",
+            "--max-age",
+            "9999",
+            "--first-pause",
+            "1",
+        ])
+        .args(["--server", server])
+        .arg(file);
+    command
+}

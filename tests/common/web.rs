@@ -1,0 +1,181 @@
+//! A web server on loopback that gives the files of a directory, and makes trouble if it is told to.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+/// A request.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The path with a slash before it. For CONNECT, it is a host and a port.
+    pub path: String,
+    /// The headers, with names in lower case.
+    pub headers: HashMap<String, String>,
+}
+
+/// What the server does instead of giving a file.
+#[derive(Debug, Clone)]
+pub enum Trouble {
+    /// Answers with a status and further headers.
+    Status(u16, String),
+    /// Closes the connection after some bytes of the file, although it announced all of them.
+    Cut(usize),
+    /// Gives a file that ends after some bytes, as if it were whole.
+    Short(usize),
+    /// Gives other bytes.
+    Instead(Vec<u8>),
+    /// Gives some bytes and then nothing for this time.
+    Stall(usize, Duration),
+    /// Closes the connection at once.
+    Close,
+    /// Gives the whole file, although a part was asked for.
+    Whole,
+}
+
+/// Decides what happens to a request; `None` for the file.
+pub type Decide = Box<dyn FnMut(&Request) -> Option<Trouble> + Send>;
+
+/// A server, which ends with the test.
+pub struct Web {
+    address: SocketAddr,
+    requests: Arc<Mutex<Vec<Request>>>,
+}
+
+impl Web {
+    /// Serves the files of a directory.
+    pub fn new(root: impl Into<PathBuf>, decide: Decide) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let requests = Arc::<Mutex<Vec<Request>>>::default();
+        let (root, decide) = (root.into(), Arc::new(Mutex::new(decide)));
+        let seen = requests.clone();
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (root, decide, seen) = (root.clone(), decide.clone(), seen.clone());
+                thread::spawn(move || {
+                    // A client may go away at any time.
+                    let _ = serve(stream, &root, &decide, &seen);
+                });
+            }
+        });
+        Self { address, requests }
+    }
+
+    /// The URL of the directory.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The requests since the last call.
+    pub fn requests(&self) -> Vec<Request> {
+        std::mem::take(&mut self.requests.lock().unwrap())
+    }
+}
+
+fn serve(
+    stream: TcpStream,
+    root: &Path,
+    decide: &Mutex<Decide>,
+    seen: &Mutex<Vec<Request>>,
+) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let (mut method, mut request) = read_request(&mut reader)?;
+    if method == "CONNECT" {
+        // A proxy: what follows is for the host that was named, and answered here.
+        seen.lock().unwrap().push(request);
+        (&stream).write_all(b"HTTP/1.1 200 connected\r\n\r\n")?;
+        (method, request) = read_request(&mut reader)?;
+    }
+    assert_eq!(method, "GET");
+    let trouble = decide.lock().unwrap()(&request);
+    seen.lock().unwrap().push(request.clone());
+    answer(stream, root, &request, trouble)
+}
+
+/// The method of a request, and the request.
+fn read_request(reader: &mut impl BufRead) -> std::io::Result<(String, Request)> {
+    let mut line = String::new();
+    reader.read_line(&mut line)?;
+    let mut words = line.split(' ').map(str::to_owned);
+    let (method, path) = (
+        words.next().unwrap_or_default(),
+        words.next().unwrap_or_default(),
+    );
+    let mut headers = HashMap::new();
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line)? <= 2 {
+            break;
+        }
+        if let Some((name, value)) = line.split_once(':') {
+            headers.insert(name.to_lowercase(), value.trim().to_owned());
+        }
+    }
+    Ok((method, Request { path, headers }))
+}
+
+fn answer(
+    mut stream: TcpStream,
+    root: &Path,
+    request: &Request,
+    trouble: Option<Trouble>,
+) -> std::io::Result<()> {
+    let head = |status: u16, len: usize, more: &str| {
+        format!("HTTP/1.1 {status} X\r\nContent-Length: {len}\r\nConnection: close\r\n{more}\r\n")
+    };
+    let file = fs::read(root.join(request.path.trim_start_matches('/')));
+    let file = match (&trouble, file) {
+        (Some(Trouble::Status(status, more)), _) => {
+            return stream.write_all(head(*status, 0, more).as_bytes());
+        }
+        (Some(Trouble::Close), _) => return Ok(()),
+        (Some(Trouble::Instead(bytes)), _) => bytes.clone(),
+        (_, Ok(file)) => file,
+        (_, Err(_)) => return stream.write_all(head(404, 0, "").as_bytes()),
+    };
+    let range = request.headers.get("range").and_then(|range| {
+        let start = range.strip_prefix("bytes=")?.strip_suffix('-')?;
+        start
+            .parse::<usize>()
+            .ok()
+            .filter(|start| *start < file.len())
+    });
+    let (status, start) = match (&trouble, range) {
+        (Some(Trouble::Whole), _) | (_, None) => (200, 0),
+        (_, Some(start)) => (206, start),
+    };
+    let range = format!(
+        "Content-Range: bytes {start}-{}/{}\r\n",
+        file.len() - 1,
+        file.len()
+    );
+    let more = if status == 206 { range.as_str() } else { "" };
+    let part = &file[start..];
+    let upto = |len: usize| &part[..len.min(part.len())];
+    match trouble {
+        Some(Trouble::Short(len)) => {
+            stream.write_all(head(status, upto(len).len(), more).as_bytes())?;
+            stream.write_all(upto(len))
+        }
+        Some(Trouble::Cut(len)) => {
+            stream.write_all(head(status, part.len(), more).as_bytes())?;
+            stream.write_all(upto(len))
+        }
+        Some(Trouble::Stall(len, time)) => {
+            stream.write_all(head(status, part.len(), more).as_bytes())?;
+            stream.write_all(upto(len))?;
+            stream.flush()?;
+            thread::sleep(time);
+            Ok(())
+        }
+        _ => {
+            stream.write_all(head(status, part.len(), more).as_bytes())?;
+            stream.write_all(part)
+        }
+    }
+}

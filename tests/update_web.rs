@@ -1,0 +1,309 @@
+//! `update` from web servers that make trouble: after each run, a file is as before or has the data of one state.
+
+use crate::common::extracts::Dice;
+use crate::common::is_long;
+use crate::common::publisher::{DAYS, Publisher, update_from};
+use crate::common::web::{Decide, Request, Trouble, Web};
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+/// A secret that no message may have.
+const SECRET: &str = "s3cr3t-value";
+
+fn never() -> Decide {
+    Box::new(|_| None)
+}
+
+/// Does the same to each request whose path ends with `end`, `times` times.
+fn trouble_with(end: &'static str, mut times: usize, trouble: Trouble) -> Decide {
+    Box::new(move |request: &Request| {
+        let is_meant = times > 0 && request.path.ends_with(end);
+        is_meant.then(|| {
+            times -= 1;
+            trouble.clone()
+        })
+    })
+}
+
+fn web(publisher: &Publisher, decide: Decide) -> Web {
+    Web::new(publisher.path("server"), decide)
+}
+
+/// Runs a command. Its messages may not have the secret.
+fn ran(command: &mut Command) -> (i32, String) {
+    let Output {
+        status,
+        stderr,
+        stdout,
+    } = command.output().unwrap();
+    let said = String::from_utf8(stderr).unwrap();
+    assert!(!said.contains(SECRET) && !String::from_utf8_lossy(&stdout).contains(SECRET));
+    (status.code().unwrap(), said)
+}
+
+#[test]
+fn trouble_that_passes_does_no_harm() {
+    let publisher = Publisher::new();
+    let status = |status| Trouble::Status(status, String::new());
+    let troubles = [
+        ("005.osc.gz", 2, status(500)),
+        ("005.osc.gz", 2, status(503)),
+        ("state.txt", 1, status(502)),
+        (
+            "005.osc.gz",
+            1,
+            Trouble::Status(429, "Retry-After: 1\r\n".into()),
+        ),
+        ("005.osc.gz", 3, Trouble::Close),
+        ("005.osc.gz", 2, Trouble::Cut(100)),
+        ("005.osc.gz", 1, Trouble::Short(100)),
+        ("005.osc.gz", 1, Trouble::Whole),
+        ("005.osc.gz", 1, Trouble::Stall(50, Duration::from_secs(3))),
+    ];
+    for (end, times, trouble) in troubles {
+        let shown = format!("{trouble:?}");
+        let web = web(&publisher, trouble_with(end, times, trouble));
+        let file = publisher.copy("file.osm.pbf");
+        let (status, said) = ran(update_from(&web.url(), &file).args(["--timeout", "1"]));
+        assert_eq!(status, 0, "{shown}: {said}");
+        assert_eq!(publisher.day_of(&file), DAYS, "{shown}");
+    }
+}
+
+#[test]
+fn a_broken_transfer_goes_on_where_it_broke() {
+    let publisher = Publisher::new();
+    let web = web(&publisher, trouble_with("005.osc.gz", 1, Trouble::Cut(100)));
+    let file = publisher.copy("file.osm.pbf");
+    assert_eq!(ran(&mut update_from(&web.url(), &file)).0, 0);
+    let ranges = web
+        .requests()
+        .into_iter()
+        .filter_map(|request| request.headers.get("range").cloned());
+    assert_eq!(ranges.collect::<Vec<_>>(), ["bytes=100-"]);
+    assert_eq!(publisher.day_of(&file), DAYS);
+}
+
+#[test]
+fn trouble_that_stays_has_a_message_of_its_own() {
+    let publisher = Publisher::new();
+    let status = |status| Trouble::Status(status, String::new());
+    let page = || Trouble::Instead(b"<!DOCTYPE html><title>Sign in</title>".to_vec());
+    let troubles = [
+        (status(401), "sign in again"),
+        (status(403), "sign in again"),
+        (page(), "sign in again"),
+        (status(500), "status 500"),
+        (status(429), "come back later"),
+        (status(418), "status 418"),
+        (Trouble::Close, "after several attempts"),
+        (Trouble::Short(100), "incomplete"),
+        (
+            Trouble::Instead(b"no gzip".to_vec()),
+            "incomplete or damaged",
+        ),
+        (status(404), "no change file 1"),
+        (
+            Trouble::Status(301, "Location: /000/000/001.osc.gz\r\n".into()),
+            "redirects",
+        ),
+        (
+            Trouble::Status(302, "Location: ftp://other/file\r\n".into()),
+            "another protocol",
+        ),
+    ];
+    for (trouble, expected) in troubles {
+        let shown = format!("{trouble:?}");
+        let web = web(&publisher, trouble_with("001.osc.gz", usize::MAX, trouble));
+        let file = publisher.copy("file.osm.pbf");
+        let before = fs::read(&file).unwrap();
+        let (status, said) = ran(&mut update_from(&web.url(), &file));
+        assert_eq!(status, 2, "{shown}: {said}");
+        assert!(
+            said.contains(expected) && said.lines().count() == 1,
+            "{shown}: {said}"
+        );
+        assert_eq!(fs::read(&file).unwrap(), before, "{shown}");
+    }
+}
+
+#[test]
+fn secrets_go_to_the_server_that_they_are_for() {
+    let publisher = Publisher::new();
+    let other = web(&publisher, never());
+    let elsewhere = other.url();
+    let web = web(
+        &publisher,
+        Box::new(move |request| {
+            let location = format!("Location: {elsewhere}{}\r\n", request.path);
+            let has = |name: &str, value: &str| {
+                request
+                    .headers
+                    .get(name)
+                    .is_some_and(|text| text.contains(value))
+            };
+            let is_known = has("authorization", SECRET) && has("cookie", "session=");
+            match (is_known, request.path.ends_with("005.osc.gz")) {
+                (false, _) => Some(Trouble::Status(403, String::new())),
+                (true, true) => Some(Trouble::Status(302, location)),
+                (true, false) => None,
+            }
+        }),
+    );
+    let [token, jar] = ["token", "cookies.txt"].map(|name| publisher.path(name));
+    fs::write(&token, format!("{SECRET}\n")).unwrap();
+    fs::write(
+        &jar,
+        format!("127.0.0.1\tFALSE\t/\tFALSE\t0\tsession\t{SECRET}\n"),
+    )
+    .unwrap();
+    let file = publisher.copy("file.osm.pbf");
+    assert_eq!(ran(&mut update_from(&web.url(), &file)).0, 2);
+    let mut update = update_from(&web.url(), &file);
+    let update = update
+        .arg("--cookies")
+        .arg(&jar)
+        .arg("--token-file")
+        .arg(&token);
+    let (status, said) = ran(update.arg("--verbose"));
+    assert_eq!(status, 0, "{said}");
+    assert_eq!(publisher.day_of(&file), DAYS);
+    let [request] = &other.requests()[..] else {
+        panic!("one request is redirected");
+    };
+    assert_eq!(request.headers.get("authorization"), None);
+    // Expired cookies are not sent, and the message says so.
+    fs::write(
+        &jar,
+        format!("127.0.0.1\tFALSE\t/\tFALSE\t1000\tsession\t{SECRET}\n"),
+    )
+    .unwrap();
+    let mut update = update_from(&web.url(), &file);
+    let update = update
+        .arg("--cookies")
+        .arg(&jar)
+        .arg("--token-file")
+        .arg(&token);
+    let (status, said) = ran(update);
+    assert_eq!(status, 2);
+    assert!(
+        said.contains("the cookie session expired at 1970-01-01T00:16:40Z"),
+        "{said}"
+    );
+    // No file of cookies or of a token is quoted.
+    fs::write(&jar, SECRET).unwrap();
+    let (_, said) = ran(update_from(&web.url(), &file).arg("--cookies").arg(&jar));
+    assert!(said.contains("line 1 is no cookie"), "{said}");
+}
+
+#[test]
+fn a_proxy_of_the_environment_is_asked() {
+    let publisher = Publisher::new();
+    let proxy = web(&publisher, never());
+    let file = publisher.copy("file.osm.pbf");
+    let mut update = update_from("http://nowhere.example", &file);
+    let (status, said) = ran(update.env("http_proxy", proxy.url()));
+    assert_eq!(status, 0, "{said}");
+    assert_eq!(publisher.day_of(&file), DAYS);
+    let asked = proxy.requests().into_iter().map(|request| request.path);
+    assert!(asked.into_iter().any(|path| path == "nowhere.example:80"));
+}
+
+#[test]
+fn nothing_is_fetched_twice_with_a_cache() {
+    let publisher = Publisher::new();
+    let web = web(&publisher, never());
+    let cache = publisher.path("cache");
+    for expected in [DAYS, 0] {
+        let file = publisher.copy("file.osm.pbf");
+        let mut update = update_from(&web.url(), &file);
+        assert_eq!(ran(update.arg("--cache").arg(&cache)).0, 0);
+        assert_eq!(publisher.day_of(&file), DAYS);
+        let changes = web
+            .requests()
+            .into_iter()
+            .filter(|request| request.path.ends_with(".osc.gz"));
+        assert_eq!(changes.count(), expected);
+    }
+}
+
+/// What a random server does to a request.
+fn random_trouble(dice: &mut Dice) -> Option<Trouble> {
+    let len = dice.below(1000) as usize;
+    Some(match dice.below(30) {
+        0 => Trouble::Status(500, String::new()),
+        1 => Trouble::Status(404, String::new()),
+        2 => Trouble::Status(403, String::new()),
+        3 => Trouble::Status(429, "Retry-After: 0\r\n".into()),
+        4 => Trouble::Cut(len),
+        5 => Trouble::Short(len),
+        6 => Trouble::Close,
+        7 => Trouble::Whole,
+        8 => Trouble::Instead(b"<html>".to_vec()),
+        9 => Trouble::Instead(vec![0x1f, 0x8b, 8, 0]),
+        10 => Trouble::Stall(len, Duration::from_millis(30)),
+        _ => return None,
+    })
+}
+
+/// The names in a directory, but for the cache.
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.filter(|name| name != "cache").collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn whatever_happens_a_file_has_the_data_of_a_state() {
+    let publisher = Publisher::new();
+    let mut dice = Dice(26);
+    let mut troubles = Dice(62);
+    let web = web(&publisher, Box::new(move |_| random_trouble(&mut troubles)));
+    let file = publisher.copy("file.osm.pbf");
+    let litter = names(publisher.path("server").parent().unwrap());
+    let (mut ends, mut kills) = ([0; 3], 0);
+    for run in 0..if is_long() { 500 } else { 60 } {
+        let before = publisher.day_of(&file);
+        if before == DAYS {
+            publisher.copy("file.osm.pbf");
+        }
+        let mut update = update_from(&web.url(), &file);
+        update.args([
+            "--quiet",
+            "--end-sequence",
+            &(1 + dice.below(DAYS as i64)).to_string(),
+        ]);
+        if dice.below(2) == 0 {
+            update.arg("--cache").arg(publisher.path("cache"));
+        }
+        let mut child = update.stderr(Stdio::null()).spawn().unwrap();
+        if dice.below(3) == 0 {
+            thread::sleep(Duration::from_millis(dice.below(60) as u64));
+            let _ = child.kill();
+        }
+        let status = child.wait().unwrap();
+        match (status.code(), status.signal()) {
+            (Some(code @ 0..=2), _) => ends[code as usize] += 1,
+            (None, Some(_)) => kills += 1,
+            end => panic!("run {run}: {end:?}"),
+        }
+        let after = publisher.day_of(&file);
+        assert!(after >= before || before == DAYS, "run {run}");
+        assert!(
+            status.code() != Some(2) || after == before || before == DAYS,
+            "run {run}"
+        );
+        assert_eq!(
+            names(publisher.path("server").parent().unwrap()),
+            litter,
+            "run {run}"
+        );
+    }
+    assert!(ends[0] > 0 && ends[2] > 0 && kills > 0, "{ends:?} {kills}");
+}
