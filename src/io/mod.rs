@@ -10,6 +10,7 @@ mod output_directory;
 mod size_hint;
 mod stream_output;
 pub(crate) mod system;
+mod temporary;
 mod unfinished;
 
 pub(crate) use backends::{Backend, check_space, open_backend};

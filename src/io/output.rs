@@ -1,7 +1,7 @@
 //! Output files. A file appears under its name only when it is complete and flushed to disk.
 
 use super::system::Call;
-use super::{system, unfinished};
+use super::{system, temporary, unfinished};
 use crate::error::{Error, Result};
 use crate::runtime::Context;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, openat};
@@ -306,7 +306,7 @@ fn real_path(path: &Path) -> PathBuf {
 }
 
 /// The directory that contains `path`; `.` for a bare file name.
-fn directory_of(path: &Path) -> &Path {
+pub(super) fn directory_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -319,6 +319,9 @@ fn begin_file(path: &Path) -> Result<(Pending, File)> {
     let directory = directory_of(&real_path);
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     let failed = |error| Error::io(path, "cannot create", error);
+    if real_path.exists() {
+        temporary::remove_remnants(&real_path);
+    }
     match openat(CWD, directory, flags, Mode::from_raw_mode(0o666)) {
         Ok(fd) if Path::new("/proc/self/fd").is_dir() => {
             let file = File::from(fd);
@@ -329,17 +332,8 @@ fn begin_file(path: &Path) -> Result<(Pending, File)> {
             Err(failed(error.into()))
         }
         _ => {
-            let name = real_path
-                .file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned();
-            let temp = tempfile::Builder::new()
-                .prefix(&format!(".{name}."))
-                .suffix(".tmp")
-                .permissions(Permissions::from_mode(0o666))
-                .tempfile_in(directory)
-                .map_err(failed)?;
+            temporary::remove_remnants(&real_path);
+            let temp = temporary::create(&real_path).map_err(failed)?;
             unfinished::add(temp.path());
             let second = temp.as_file().try_clone().map_err(failed)?;
             Ok((Pending::Named { temp, real_path }, second))
@@ -376,9 +370,10 @@ fn put_in_place(file: &File, path: &Path, overwrite: bool) -> io::Result<()> {
         return directory.sync();
     }
     // `linkat` cannot replace a file, but `rename` can: give the file a temporary name first.
+    temporary::lock(file);
     loop {
         let count = COUNTER.fetch_add(1, Ordering::Relaxed);
-        let between = path.with_file_name(format!(".pbfhogg.{}-{count}.tmp", std::process::id()));
+        let between = temporary::name(path, count);
         unfinished::add(&between);
         let done = unfinished::end(&between, || {
             link(&between)?;
@@ -387,7 +382,10 @@ fn put_in_place(file: &File, path: &Path, overwrite: bool) -> io::Result<()> {
             })
         });
         match done {
-            Ok(()) => return directory.sync(),
+            Ok(()) => {
+                temporary::unlock(file);
+                return directory.sync();
+            }
             // A killed process with the same process id left a file of this name: try the next name.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
