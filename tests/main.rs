@@ -50,3 +50,4 @@ mod text_formats;
 mod time_filter;
 mod update;
 mod update_web;
+mod update_year;

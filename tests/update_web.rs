@@ -1,14 +1,9 @@
-//! `update` from web servers that make trouble: after each run, a file is as before or has the data of one state.
+//! `update` from web servers that make trouble, and what it says about it.
 
-use crate::common::extracts::Dice;
-use crate::common::is_long;
 use crate::common::publisher::{DAYS, Publisher, update_from};
-use crate::common::web::{Decide, Request, Trouble, Web};
+use crate::common::web::{Decide, Request, Trouble, Web, directory};
 use std::fs;
-use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
-use std::thread;
+use std::process::{Command, Output};
 use std::time::Duration;
 
 /// A secret that no message may have.
@@ -30,7 +25,7 @@ fn trouble_with(end: &'static str, mut times: usize, trouble: Trouble) -> Decide
 }
 
 fn web(publisher: &Publisher, decide: Decide) -> Web {
-    Web::new(publisher.path("server"), decide)
+    Web::new(directory(publisher.path("server")), decide)
 }
 
 /// Runs a command. Its messages may not have the secret.
@@ -229,81 +224,4 @@ fn nothing_is_fetched_twice_with_a_cache() {
             .filter(|request| request.path.ends_with(".osc.gz"));
         assert_eq!(changes.count(), expected);
     }
-}
-
-/// What a random server does to a request.
-fn random_trouble(dice: &mut Dice) -> Option<Trouble> {
-    let len = dice.below(1000) as usize;
-    Some(match dice.below(30) {
-        0 => Trouble::Status(500, String::new()),
-        1 => Trouble::Status(404, String::new()),
-        2 => Trouble::Status(403, String::new()),
-        3 => Trouble::Status(429, "Retry-After: 0\r\n".into()),
-        4 => Trouble::Cut(len),
-        5 => Trouble::Short(len),
-        6 => Trouble::Close,
-        7 => Trouble::Whole,
-        8 => Trouble::Instead(b"<html>".to_vec()),
-        9 => Trouble::Instead(vec![0x1f, 0x8b, 8, 0]),
-        10 => Trouble::Stall(len, Duration::from_millis(30)),
-        _ => return None,
-    })
-}
-
-/// The names in a directory, but for the cache.
-fn names(directory: &Path) -> Vec<String> {
-    let entries = fs::read_dir(directory).unwrap();
-    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let mut names: Vec<String> = names.filter(|name| name != "cache").collect();
-    names.sort();
-    names
-}
-
-#[test]
-fn whatever_happens_a_file_has_the_data_of_a_state() {
-    let publisher = Publisher::new();
-    let mut dice = Dice(26);
-    let mut troubles = Dice(62);
-    let web = web(&publisher, Box::new(move |_| random_trouble(&mut troubles)));
-    let file = publisher.copy("file.osm.pbf");
-    let litter = names(publisher.path("server").parent().unwrap());
-    let (mut ends, mut kills) = ([0; 3], 0);
-    for run in 0..if is_long() { 500 } else { 60 } {
-        let before = publisher.day_of(&file);
-        if before == DAYS {
-            publisher.copy("file.osm.pbf");
-        }
-        let mut update = update_from(&web.url(), &file);
-        update.args([
-            "--quiet",
-            "--end-sequence",
-            &(1 + dice.below(DAYS as i64)).to_string(),
-        ]);
-        if dice.below(2) == 0 {
-            update.arg("--cache").arg(publisher.path("cache"));
-        }
-        let mut child = update.stderr(Stdio::null()).spawn().unwrap();
-        if dice.below(3) == 0 {
-            thread::sleep(Duration::from_millis(dice.below(60) as u64));
-            let _ = child.kill();
-        }
-        let status = child.wait().unwrap();
-        match (status.code(), status.signal()) {
-            (Some(code @ 0..=2), _) => ends[code as usize] += 1,
-            (None, Some(_)) => kills += 1,
-            end => panic!("run {run}: {end:?}"),
-        }
-        let after = publisher.day_of(&file);
-        assert!(after >= before || before == DAYS, "run {run}");
-        assert!(
-            status.code() != Some(2) || after == before || before == DAYS,
-            "run {run}"
-        );
-        assert_eq!(
-            names(publisher.path("server").parent().unwrap()),
-            litter,
-            "run {run}"
-        );
-    }
-    assert!(ends[0] > 0 && ends[2] > 0 && kills > 0, "{ends:?} {kills}");
 }

@@ -16,6 +16,7 @@ pub mod publisher;
 pub mod questions;
 pub mod regions;
 pub mod web;
+pub mod year;
 
 pub use objects::*;
 use std::ffi::OsStr;

@@ -1,10 +1,10 @@
-//! A web server on loopback that gives the files of a directory, and makes trouble if it is told to.
+//! A web server on loopback that gives files, and makes trouble if it is told to.
 
 use std::collections::HashMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -40,6 +40,14 @@ pub enum Trouble {
 /// Decides what happens to a request; `None` for the file.
 pub type Decide = Box<dyn FnMut(&Request) -> Option<Trouble> + Send>;
 
+/// The file of a path, which begins with a slash.
+pub type Files = Arc<dyn Fn(&str) -> Option<Vec<u8>> + Send + Sync>;
+
+/// The files of a directory.
+pub fn directory(root: PathBuf) -> Files {
+    Arc::new(move |path| fs::read(root.join(path.trim_start_matches('/'))).ok())
+}
+
 /// A server, which ends with the test.
 pub struct Web {
     address: SocketAddr,
@@ -47,26 +55,26 @@ pub struct Web {
 }
 
 impl Web {
-    /// Serves the files of a directory.
-    pub fn new(root: impl Into<PathBuf>, decide: Decide) -> Self {
+    /// Serves files.
+    pub fn new(files: Files, decide: Decide) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let requests = Arc::<Mutex<Vec<Request>>>::default();
-        let (root, decide) = (root.into(), Arc::new(Mutex::new(decide)));
+        let decide = Arc::new(Mutex::new(decide));
         let seen = requests.clone();
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (root, decide, seen) = (root.clone(), decide.clone(), seen.clone());
+                let (files, decide, seen) = (files.clone(), decide.clone(), seen.clone());
                 thread::spawn(move || {
                     // A client may go away at any time.
-                    let _ = serve(stream, &root, &decide, &seen);
+                    let _ = serve(stream, &files, &decide, &seen);
                 });
             }
         });
         Self { address, requests }
     }
 
-    /// The URL of the directory.
+    /// The URL.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -79,7 +87,7 @@ impl Web {
 
 fn serve(
     stream: TcpStream,
-    root: &Path,
+    files: &Files,
     decide: &Mutex<Decide>,
     seen: &Mutex<Vec<Request>>,
 ) -> std::io::Result<()> {
@@ -91,10 +99,14 @@ fn serve(
         (&stream).write_all(b"HTTP/1.1 200 connected\r\n\r\n")?;
         (method, request) = read_request(&mut reader)?;
     }
+    if method.is_empty() {
+        // The client has gone away.
+        return Ok(());
+    }
     assert_eq!(method, "GET");
     let trouble = decide.lock().unwrap()(&request);
     seen.lock().unwrap().push(request.clone());
-    answer(stream, root, &request, trouble)
+    answer(stream, files, &request, trouble)
 }
 
 /// The method of a request, and the request.
@@ -121,22 +133,22 @@ fn read_request(reader: &mut impl BufRead) -> std::io::Result<(String, Request)>
 
 fn answer(
     mut stream: TcpStream,
-    root: &Path,
+    files: &Files,
     request: &Request,
     trouble: Option<Trouble>,
 ) -> std::io::Result<()> {
     let head = |status: u16, len: usize, more: &str| {
         format!("HTTP/1.1 {status} X\r\nContent-Length: {len}\r\nConnection: close\r\n{more}\r\n")
     };
-    let file = fs::read(root.join(request.path.trim_start_matches('/')));
+    let file = files(&request.path);
     let file = match (&trouble, file) {
         (Some(Trouble::Status(status, more)), _) => {
             return stream.write_all(head(*status, 0, more).as_bytes());
         }
         (Some(Trouble::Close), _) => return Ok(()),
         (Some(Trouble::Instead(bytes)), _) => bytes.clone(),
-        (_, Ok(file)) => file,
-        (_, Err(_)) => return stream.write_all(head(404, 0, "").as_bytes()),
+        (_, Some(file)) => file,
+        (_, None) => return stream.write_all(head(404, 0, "").as_bytes()),
     };
     let range = request.headers.get("range").and_then(|range| {
         let start = range.strip_prefix("bytes=")?.strip_suffix('-')?;

@@ -1,0 +1,179 @@
+//! `update` of files from a server of a year of changes in three steps: whatever happens, a file has the data of a state.
+
+use crate::common::extracts::Dice;
+use crate::common::publisher::update_from;
+use crate::common::web::{Decide, Trouble, Web};
+use crate::common::year::{DAY, DAYS, HOUR, MINUTE, Year, minute_before, time_of, time_text};
+use crate::common::{is_long, run_ok};
+use serde_json::Value;
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// A random trouble; none for most numbers of a `count`.
+fn random_trouble(dice: &mut Dice, count: i64) -> Option<Trouble> {
+    let len = dice.below(1000) as usize;
+    Some(match dice.below(count) {
+        0 => Trouble::Status(500, String::new()),
+        1 => Trouble::Status(404, String::new()),
+        2 => Trouble::Status(403, String::new()),
+        3 => Trouble::Status(429, "Retry-After: 0\r\n".into()),
+        4 => Trouble::Cut(len),
+        5 => Trouble::Short(len),
+        6 => Trouble::Close,
+        7 => Trouble::Whole,
+        8 => Trouble::Instead(b"<html>".to_vec()),
+        9 => Trouble::Instead(vec![0x1f, 0x8b, 8, 0]),
+        10 => Trouble::Stall(len, Duration::from_millis(30)),
+        _ => return None,
+    })
+}
+
+fn serve(year: &Arc<Year>, decide: Decide) -> Web {
+    let files = year.clone();
+    Web::new(Arc::new(move |path| files.file(path)), decide)
+}
+
+/// The fields of a header that stand for a minute.
+fn header(server: &Web, minute: i64) -> Vec<String> {
+    vec![
+        format!("osmosis_replication_base_url={}/minute", server.url()),
+        format!("osmosis_replication_sequence_number={minute}"),
+        format!(
+            "osmosis_replication_timestamp={}",
+            time_text(time_of(minute, MINUTE))
+        ),
+    ]
+}
+
+/// The minute that the header of a file says, with a time that is not later. A new file may have only the time.
+fn minute_of(file: &Path, new: i64) -> i64 {
+    let facts = run_ok(&[&"inspect", &"--json", &file]);
+    let facts: Value = serde_json::from_slice(&facts.stdout).unwrap();
+    let minute = facts["replication_sequence"].as_i64().unwrap_or(new);
+    // Where the state of the last minute could not be had, the time is that of one before it.
+    let latest = time_text(time_of(minute, MINUTE));
+    assert!(facts["replication_timestamp"].as_str().unwrap() <= latest.as_str());
+    minute
+}
+
+/// Runs an update that gets from day to minute, or from minute to minute.
+fn update(web: &Web, file: &Path, steps: &[&str]) -> Command {
+    let url = |step: &str| format!("{}/{step}", web.url());
+    let mut update = update_from(&url(steps[0]), file);
+    for step in &steps[1..] {
+        update.args(["--server", &url(step)]);
+    }
+    update
+}
+
+/// The names in a directory.
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+const STEPS: [&str; 3] = ["day", "hour", "minute"];
+
+#[test]
+fn whatever_happens_a_file_has_the_data_of_a_state() {
+    let year = Arc::new(Year::new(20_000));
+    let mut dice = Dice(26);
+    let mut troubles = Dice(62);
+    // One of so many requests has trouble, times eleven.
+    let rarity = Arc::new(AtomicI64::new(30));
+    let count = rarity.clone();
+    let decide = move |_: &_| random_trouble(&mut troubles, count.load(Ordering::Relaxed));
+    let web = serve(&year, Box::new(decide));
+    let place = year.path("place");
+    fs::create_dir(&place).unwrap();
+    let (file, cache) = (place.join("file.osm.pbf"), year.path("cache"));
+    let (mut ends, mut kills, mut between) = ([0; 3], 0, 0);
+    let mut before = None;
+    for run in 0..if is_long() { 500 } else { 50 } {
+        // A new file from time to time, and at the end of the year.
+        let start = before.filter(|minute| *minute < DAYS * DAY / MINUTE && dice.below(12) > 0);
+        let start = start.unwrap_or_else(|| {
+            let minute = minute_before(dice.below(DAYS * DAY));
+            let header = header(&web, minute);
+            // Some headers have nothing but the time.
+            let known = if dice.below(3) == 0 {
+                &header[2..]
+            } else {
+                &header
+            };
+            let _ = fs::remove_file(&file);
+            year.write(time_of(minute, MINUTE), known, &file);
+            minute
+        });
+        // The server goes on for some minutes or some weeks.
+        let span = [2 * HOUR, DAY, 3 * DAY, 40 * DAY][dice.below(4) as usize];
+        year.publish(time_of(start, MINUTE) + dice.below(span));
+        let has_steps = span > 3 * HOUR || dice.below(2) == 0;
+        rarity.store(
+            [30, 200, 2000, 6000][dice.below(4) as usize],
+            Ordering::Relaxed,
+        );
+        let steps = if has_steps { &STEPS[..] } else { &STEPS[2..] };
+        let mut update = update(&web, &file, steps);
+        update.arg("--quiet");
+        match dice.below(4) {
+            0 => update.args(["--max-diff-size", &dice.below(30_000).to_string()]),
+            1 => update.args([
+                "--end-date",
+                &time_text(time_of(start, MINUTE) + dice.below(span)),
+            ]),
+            2 => update.arg("--cache").arg(&cache),
+            _ => &mut update,
+        };
+        let mut child = update.stderr(Stdio::null()).spawn().unwrap();
+        if dice.below(3) == 0 {
+            thread::sleep(Duration::from_millis(
+                dice.below(if has_steps { 150 } else { 20 }) as u64,
+            ));
+            let _ = child.kill();
+        }
+        let status = child.wait().unwrap();
+        let run = format!(
+            "run {run} from minute {start} to {}: {status}",
+            year.newest()
+        );
+        match (status.code(), status.signal()) {
+            (Some(code @ 0..=2), _) => ends[code as usize] += 1,
+            (None, Some(_)) => kills += 1,
+            _ => panic!("{run}"),
+        }
+        let after = minute_of(&file, start);
+        assert!(after >= start, "{run}");
+        assert!(status.code() != Some(2) || after == start, "{run}");
+        if status.code().is_some() && after > start {
+            // Just before it replaces the file, a killed process leaves a second name, which the next update removes.
+            assert_eq!(names(&place), ["file.osm.pbf"], "{run}");
+        }
+        if !year.is_data_of(&file, time_of(after, MINUTE)) {
+            // A run that ended with the changes of an hour or a day: it ends some seconds after the minute.
+            let end = (time_of(after, MINUTE) / HOUR + 1) * HOUR;
+            assert!(
+                end - time_of(after, MINUTE) < 2 * MINUTE,
+                "{run}: minute {after}"
+            );
+            assert!(year.is_data_of(&file, end), "{run}: minute {after}");
+            between += 1;
+        }
+        before = Some(after);
+    }
+    println!("{ends:?} by exit status, {kills} killed, {between} between two minutes");
+    assert!(
+        ends.iter().all(|count| *count > 0) && kills > 0,
+        "{ends:?} {kills}"
+    );
+}
