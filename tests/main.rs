@@ -49,5 +49,6 @@ mod tags_filter_changes;
 mod text_formats;
 mod time_filter;
 mod update;
+mod update_peer;
 mod update_web;
 mod update_year;

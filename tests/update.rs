@@ -1,9 +1,11 @@
 //! `update`: after each run, a file is as before or has the data of one state, which its header says.
 
-use crate::common::publisher::{DAYS, Publisher};
+use crate::common::publisher::{DAYS, Publisher, update_from};
 use crate::common::{Arg, run_fail, run_ok};
 use serde_json::Value;
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 
 #[test]
 fn a_file_gets_the_data_of_the_newest_state() {
@@ -41,6 +43,10 @@ fn a_run_ends_where_it_should() {
     }
     assert_eq!(publisher.update(&file, &["--end-sequence", "6"]).0, 0);
     assert_eq!(publisher.day_of(&file), 6);
+    // A state is missing, although its change file is there.
+    fs::remove_file(publisher.path("server/000/000/007.state.txt")).unwrap();
+    assert_eq!(publisher.update(&file, &["--end-sequence", "7"]).0, 0);
+    assert_eq!(publisher.day_of(&file), 7);
     assert_eq!(
         publisher
             .update(&file, &["--end-date", "2026-01-10T12:00:00Z"])
@@ -106,6 +112,50 @@ fn a_start_is_found_without_a_state_in_the_header() {
         message.contains("neither the header nor the objects"),
         "{message}"
     );
+}
+
+#[test]
+fn a_watch_goes_on_until_it_is_ended() {
+    let publisher = Publisher::new();
+    let file = publisher.copy("file.osm.pbf");
+    publisher.publish(2);
+    let mut watch = update_from(&publisher.server(), &file);
+    let watch = watch.args(["--watch", "1"]).stdout(Stdio::piped());
+    let mut child = watch.spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    for day in [2, 5, DAYS] {
+        publisher.publish(day);
+        // One line an update. Nothing is said of a round that finds nothing new.
+        let line = lines.next().unwrap().unwrap();
+        assert!(line.contains(&format!("(sequence {day})")), "{line}");
+        assert_eq!(publisher.day_of(&file), day);
+    }
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").arg(&pid).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(lines.count(), 0);
+    // What cannot work at all ends it at once.
+    let mut wrong = update_from(&publisher.path("nowhere").display().to_string(), &file);
+    assert_eq!(
+        wrong.args(["--watch", "1"]).output().unwrap().status.code(),
+        Some(2)
+    );
+}
+
+#[test]
+fn history_files_are_refused() {
+    let publisher = Publisher::new();
+    let file = publisher.path("history.osm.pbf");
+    let opl = publisher.path("history.opl");
+    fs::write(
+        &opl,
+        "n1 v1 dV t2025-12-01T00:00:00Z x1 y1\nn1 v2 dD t2025-12-02T00:00:00Z\n",
+    )
+    .unwrap();
+    run_ok(&[&"cat", &"-q", &opl, &"-o", &file]);
+    let server = publisher.server();
+    let message = run_fail(&[&"update", &"--server", &server, &file]);
+    assert!(message.contains("history file"), "{message}");
 }
 
 #[test]

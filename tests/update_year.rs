@@ -3,9 +3,10 @@
 use crate::common::extracts::Dice;
 use crate::common::publisher::update_from;
 use crate::common::web::{Decide, Trouble, Web};
-use crate::common::year::{DAY, DAYS, HOUR, MINUTE, Year, minute_before, time_of, time_text};
-use crate::common::{is_long, run_ok};
+use crate::common::year::{DAY, DAYS, HOUR, MINUTE, Year, newest_before, time_of, time_text};
+use crate::common::{Kind, Object, decode, is_long, run_ok};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -103,7 +104,7 @@ fn whatever_happens_a_file_has_the_data_of_a_state() {
         // A new file from time to time, and at the end of the year.
         let start = before.filter(|minute| *minute < DAYS * DAY / MINUTE && dice.below(12) > 0);
         let start = start.unwrap_or_else(|| {
-            let minute = minute_before(dice.below(DAYS * DAY));
+            let minute = newest_before(dice.below(DAYS * DAY), MINUTE);
             let header = header(&web, minute);
             // Some headers have nothing but the time.
             let known = if dice.below(3) == 0 {
@@ -145,7 +146,7 @@ fn whatever_happens_a_file_has_the_data_of_a_state() {
         let status = child.wait().unwrap();
         let run = format!(
             "run {run} from minute {start} to {}: {status}",
-            year.newest()
+            year.newest(MINUTE)
         );
         match (status.code(), status.signal()) {
             (Some(code @ 0..=2), _) => ends[code as usize] += 1,
@@ -176,4 +177,60 @@ fn whatever_happens_a_file_has_the_data_of_a_state() {
         ends.iter().all(|count| *count > 0) && kills > 0,
         "{ends:?} {kills}"
     );
+}
+
+/// The kinds, ids and versions of the objects of a file.
+fn versions(file: &Path) -> BTreeSet<(Kind, i64, i64)> {
+    let objects = decode::objects(file);
+    let version = |object: Object| (object.kind, object.id, object.version.unwrap_or(0));
+    objects.into_iter().map(version).collect()
+}
+
+#[test]
+fn an_extract_with_clip_is_that_of_the_whole() {
+    let year = Arc::new(Year::new(60_000));
+    let web = serve(&year, Box::new(|_| None));
+    let [whole, file, expected] =
+        ["whole.osm.pbf", "file.osm.pbf", "extract.osm.pbf"].map(|name| year.path(name));
+    let region = "-10.1,39.9,-9.95,40.2";
+    let extract = |day: i64, output: &Path| {
+        year.write(day * DAY, &header(&web, day * DAY / MINUTE), &whole);
+        run_ok(&[
+            &"extract", &"-q", &"-O", &"-b", &region, &whole, &"-o", &output,
+        ]);
+    };
+    extract(0, &file);
+    let mut missing = BTreeSet::new();
+    let last = if is_long() { 60 } else { 15 };
+    for day in 1..=last {
+        year.publish(day * DAY);
+        let mut update = update(&web, &file, &["day"]);
+        let output = update.args(["--clip", region]).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        extract(day, &expected);
+        let (ours, whole) = (versions(&file), versions(&expected));
+        let more: Vec<_> = ours.difference(&whole).collect();
+        assert_eq!(more, [] as [&(Kind, i64, i64); 0], "day {day}");
+        // Changes have no object that comes into the region because a node or a member does, and is not changed itself.
+        for (kind, id, version) in whole.difference(&ours) {
+            let is_new = missing.insert((*kind, *id, *version));
+            assert!(
+                !is_new || !year.changes((*kind, *id), (day - 1) * DAY..day * DAY),
+                "day {day}: {kind:?} {id}"
+            );
+        }
+        let [len, of_whole] = [&file, &expected].map(|file| fs::metadata(file).unwrap().len());
+        assert!(
+            len < of_whole + of_whole / 50,
+            "day {day}: {len} bytes rather than {of_whole}"
+        );
+        if day == last {
+            println!(
+                "{} objects, {} missing, {len} bytes rather than {of_whole}",
+                whole.len(),
+                missing.len()
+            );
+            assert!(missing.len() * 1000 < whole.len());
+        }
+    }
 }

@@ -194,28 +194,33 @@ pub fn run(args: &Args) -> Result<Answer> {
         let summary = update::run(&options, &files, &ctx)?;
         return finish(args, &ctx, &summary);
     };
+    watch(args, &options, &files, Duration::from_secs(seconds))
+}
+
+/// Updates the file again and again, until a signal ends it. An error in the first round is final: what is wrong from the
+/// start does not become right. Later errors may pass.
+fn watch(args: &Args, options: &Options, files: &AnyFiles, pause: Duration) -> Result<Answer> {
     let end = signals::on_request()?;
+    let mut is_first = true;
     loop {
         let ctx = args.run.context();
-        match update::run(&options, &files, &ctx) {
-            // The changes that are left are for the next round, which begins at once.
+        let is_done = match update::run(options, files, &ctx) {
             Ok(summary) => {
                 if summary.change_files > 0 {
                     finish(args, &ctx, &summary)?;
                 }
                 ctx.observer.finished();
-                if summary.is_current && end.wait(Duration::from_secs(seconds)) {
-                    return Ok(Answer::Yes);
-                }
+                // The changes that are left are for the next round, which begins at once.
+                summary.is_current
             }
+            Err(error) if is_first => return Err(error.into()),
             Err(error) => {
                 complain(&format!("pbfhogg: error: {error}\n"));
-                if end.wait(Duration::from_secs(seconds)) {
-                    return Ok(Answer::Yes);
-                }
+                true
             }
-        }
-        if end.is_wanted() {
+        };
+        is_first = false;
+        if end.is_wanted() || is_done && end.wait(pause) {
             return Ok(Answer::Yes);
         }
     }

@@ -127,11 +127,14 @@ impl<'s> Ladder<'s> {
             last = state_of(server, last, timestamp)?;
         }
         if let Some(sequence) = end.sequence.filter(|end| *end < last.sequence) {
-            let state = server.state(sequence)?;
-            last = state.ok_or_else(|| {
+            let timestamp = server.time_of(sequence)?.ok_or_else(|| {
                 let cause = format!("the server has no state with the sequence number {sequence}");
                 Error::file(Path::new(server.base()), cause)
             })?;
+            last = State {
+                sequence,
+                timestamp,
+            };
         }
         Ok(last)
     }

@@ -9,6 +9,8 @@ use flate2::read::MultiGzDecoder;
 use std::io::{self, Read};
 use std::path::Path;
 
+/// The number of states before a missing one that are asked for.
+const STATES_BEFORE: i64 = 4;
 /// The maximum number of bytes of a state file.
 const STATE_LEN: u64 = 1 << 16;
 /// The number of times that a change file is fetched that is incomplete on the server.
@@ -122,6 +124,21 @@ impl<'s> Server<'s> {
             Err(Fault::Missing) => Ok(None),
             Err(fault) => Err(failed(&url, fault)),
         }
+    }
+
+    /// The time of a sequence number. If the server has no state for it, that of the nearest number before it, as long as
+    /// that is near: a server may publish a change file before its state. `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// The server cannot be reached, or refuses access.
+    pub fn time_of(&self, sequence: i64) -> Result<Option<i64>> {
+        for near in (0.max(sequence - STATES_BEFORE)..=sequence).rev() {
+            if let Some(state) = self.state(near)? {
+                return Ok(Some(state.timestamp));
+            }
+        }
+        Ok(None)
     }
 
     fn fetch_state(&self, url: &str) -> Result<State, Fault> {

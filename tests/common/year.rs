@@ -91,9 +91,9 @@ impl Year {
         self.directory.path().join(name)
     }
 
-    /// The sequence number of the newest minute.
-    pub fn newest(&self) -> i64 {
-        minute_before(self.now.load(Ordering::Relaxed))
+    /// The newest sequence number of a step.
+    pub fn newest(&self, step: i64) -> i64 {
+        newest_before(self.now.load(Ordering::Relaxed), step)
     }
 
     /// Publishes all changes up to a time after the start.
@@ -105,7 +105,7 @@ impl Year {
     pub fn file(&self, path: &str) -> Option<Vec<u8>> {
         let (name, file) = path.trim_start_matches('/').split_once('/')?;
         let (_, step) = STEPS.into_iter().find(|(step, _)| *step == name)?;
-        let newest = newest_before(self.now.load(Ordering::Relaxed), step);
+        let newest = self.newest(step);
         let digits: String = file.chars().filter(char::is_ascii_digit).collect();
         let sequence = digits.parse().unwrap_or(newest);
         if sequence > newest {
@@ -117,6 +117,12 @@ impl Year {
             true => Some(self.change_file(times)),
             false => Some(state(sequence, times.end).into_bytes()),
         }
+    }
+
+    /// Whether an object changes in some time after the start.
+    pub fn changes(&self, key: Key, times: std::ops::Range<i64>) -> bool {
+        let mut changes = self.changes.iter();
+        changes.any(|change| change.key == key && times.contains(&change.time))
     }
 
     /// The last version of each object that changed in some time.
@@ -182,12 +188,8 @@ pub fn time_of(sequence: i64, step: i64) -> i64 {
     sequence * step + late
 }
 
-/// The last minute whose state is not newer than a time.
-pub fn minute_before(time: i64) -> i64 {
-    newest_before(time, MINUTE)
-}
-
-fn newest_before(time: i64, step: i64) -> i64 {
+/// The last sequence number of a step whose state is not newer than a time after the start.
+pub fn newest_before(time: i64, step: i64) -> i64 {
     let sequence = time / step;
     match time_of(sequence, step) > time {
         true => sequence - 1,

@@ -14,8 +14,6 @@ use std::path::{Path, PathBuf};
 const CONNECTIONS: usize = 4;
 /// The maximum number of change files that are fetched before they are read.
 const GROUP: u64 = 16;
-/// The number of states before a missing one that are asked for.
-const STATES_BEFORE: i64 = 4;
 
 /// Changes, and the state after them.
 pub(super) struct Download {
@@ -177,21 +175,17 @@ impl<'d> Downloader<'d> {
         is_finest: bool,
         before: State,
     ) -> Result<State> {
-        let is_end = last == leg.end.sequence;
+        let timestamp = match last == leg.end.sequence {
+            true => Some(leg.end.timestamp),
+            false => leg.server.time_of(last)?,
+        };
+        let timestamp = timestamp.map(|time| time.max(before.timestamp));
         if is_finest {
-            let timestamp = match is_end {
-                true => leg.end.timestamp,
-                false => timestamp_at(leg, last)?.unwrap_or(before.timestamp),
-            };
             return Ok(State {
                 sequence: last,
-                timestamp,
+                timestamp: timestamp.unwrap_or(before.timestamp),
             });
         }
-        let timestamp = match is_end {
-            true => Some(leg.end.timestamp),
-            false => timestamp_at(leg, last)?,
-        };
         match timestamp {
             Some(timestamp) => {
                 self.ctx.observer.debug(&format!(
@@ -213,15 +207,4 @@ fn missing(leg: &Leg<'_, '_>, sequence: i64) -> Error {
         "the server has no change file {sequence}, although it says that it has those up to {newest}"
     );
     Error::file(Path::new(leg.server.base()), cause)
-}
-
-/// The time of a change file, or of one shortly before it: a server may publish a change file before its state.
-fn timestamp_at(leg: &Leg<'_, '_>, last: i64) -> Result<Option<i64>> {
-    let before = (leg.first.max(last - STATES_BEFORE)..=last).rev();
-    for sequence in before {
-        if let Some(state) = leg.server.state(sequence)? {
-            return Ok(Some(state.timestamp));
-        }
-    }
-    Ok(None)
 }

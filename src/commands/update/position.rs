@@ -52,6 +52,11 @@ pub(super) struct Position {
 impl Position {
     pub(super) fn of(path: &Path, ctx: &Context) -> Result<Self> {
         let header = PbfFile::open(path, ctx)?.header;
+        if header.has(feature::HISTORY) {
+            let cause = "this is a history file, which update cannot bring up to date; `pbfhogg apply-changes -H` adds \
+                         the versions of change files";
+            return Err(Error::file(path, cause));
+        }
         Ok(Self {
             has_locations: header.has(feature::LOCATIONS),
             url: header.replication_url,
