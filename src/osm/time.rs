@@ -23,12 +23,12 @@ pub fn parse_timestamp(text: &str) -> Option<i64> {
 ///
 /// - an ISO 8601 time, in UTC if the offset is missing;
 /// - a day (also as eight digits), a month or a year, which stands for its first second in UTC;
-/// - seconds since 1970, with nine digits or more.
+/// - seconds since 1970, with nine digits or more, up to the end of the year 9999.
 pub fn parse_moment(text: &str) -> Option<i64> {
     let text = text.trim();
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let rest = match (is_number, text.len()) {
-        (true, 9..) => return text.parse().ok(),
+        (true, 9..) => return text.parse().ok().filter(|seconds| *seconds <= last_second()),
         (true, 8) => "T00:00:00Z",
         (_, 4) => "-01-01T00:00:00Z",
         (_, 7) => "-01T00:00:00Z",
@@ -45,19 +45,27 @@ pub fn parse_period(text: &str) -> Option<RangeInclusive<i64>> {
     let text = text.trim();
     let start = parse_moment(text)?;
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
-    let month = |year: i64, month: i64| parse_moment(&format!("{year:04}-{month:02}"));
+    // The month after the last one that can be written begins when time ends.
+    let month = |year: i64, month: i64| {
+        parse_moment(&format!("{year:04}-{month:02}")).unwrap_or(last_second() + 1)
+    };
     let end = match (is_number, text.len()) {
-        (_, 4) => month(text.parse::<i64>().ok()? + 1, 1)?,
+        (_, 4) => month(text.parse::<i64>().ok()? + 1, 1),
         (false, 7) => {
             let (year, number) = text.split_once('-')?;
             let (year, number) = (year.parse::<i64>().ok()?, number.parse::<i64>().ok()?);
-            month(year + number / 12, number % 12 + 1)?
+            month(year + number / 12, number % 12 + 1)
         }
         (false, 10) | (true, 8) => start + 86_400,
         (false, 16) => start + 60,
         _ => start + 1,
     };
     Some(start..=end - 1)
+}
+
+/// The last second that a [`Timestamp`] represents, in the year 9999.
+fn last_second() -> i64 {
+    Timestamp::MAX.as_second()
 }
 
 #[cfg(test)]
@@ -131,5 +139,16 @@ mod tests {
             assert_eq!(parse_period(text), Some(expected), "{text}");
         }
         assert_eq!(parse_period("2016-13"), None);
+    }
+
+    #[test]
+    fn time_ends_with_the_year_9999() {
+        for text in ["9999", "9999-12"] {
+            assert_eq!(parse_period(text).unwrap().end(), &last_second(), "{text}");
+        }
+        let last = last_second();
+        assert_eq!(parse_period(&last.to_string()), Some(last..=last));
+        assert_eq!(parse_period(&(last + 1).to_string()), None);
+        assert_eq!(parse_period(&format!("00{}", i64::MAX)), None);
     }
 }
