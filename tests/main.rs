@@ -40,6 +40,7 @@ mod renumber;
 mod repack;
 mod round_trips;
 mod safety;
+mod segments;
 mod soak;
 mod sort;
 mod surface;

@@ -68,7 +68,7 @@ fn stdout(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn check_all(path: &Path) {
+pub fn check_all(path: &Path) {
     let expected = ids_of(path);
     if osmium() {
         let opl = stdout(

@@ -212,11 +212,12 @@ fn left_out(out: &mut String, found: u64, listed: usize) {
 fn index_text(out: &mut String, path: &str, index: &IndexCheck) {
     let _ = writeln!(
         out,
-        "{path}: {}; {} in the table of contents, {} of them with a hash of their content; {} with an index of their own",
+        "{path}: {}; {} in the table of contents, {} of them with a hash of their content; {} with an index of their own; {} with segments",
         show::counted(index.blobs, "blob"),
         show::number(index.in_table),
         show::number(index.hashed),
         show::number(index.with_blob_index),
+        show::number(index.with_segments),
     );
     for finding in &index.listed {
         let _ = match finding.blob {

@@ -140,7 +140,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
             |reader, scratch, entry: &BlobEntry| {
                 let prefilter =
                     |strings: &StringTable<'_>| counter.cannot_match(strings).then_some(());
-                reader.decode_unless_decided(entry, Some(prefilter), |payload| {
+                reader.decode_unless_decided(entry, Some(prefilter), |payload, _| {
                     let block = Block::parse(payload)?;
                     counter.count(&block, scratch, &table)
                 })?;

@@ -95,7 +95,7 @@ impl<'a> Scan<'a> {
                         (prefilter(strings) == BlobDecision::Drop).then_some(None)
                     }
                 });
-                reader.decode_unless_decided(entry, is_dropped, |payload| {
+                reader.decode_unless_decided(entry, is_dropped, |payload, _| {
                     let block = match with_strings {
                         true => Block::parse(payload)?,
                         false => Block::parse_bare(payload)?,

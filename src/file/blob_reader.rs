@@ -3,8 +3,8 @@
 use crate::error::{Error, FormatError, Result};
 use crate::io::Input;
 use crate::pbf::{
-    Blob, BlobEntry, BlobFlags, BlobHeader, BlobKind, Decompressor, Encoding, FRAME_PREFIX_LEN,
-    StringTable, scan_payload, stale_index, verify_entry,
+    Blob, BlobEntry, BlobFlags, BlobHeader, BlobKind, BlobSegments, Decompressor, Encoding,
+    FRAME_PREFIX_LEN, Segmented, StringTable, scan_payload, stale_index, verify_entry,
 };
 use crate::runtime::{Context, Stats};
 use std::sync::Arc;
@@ -18,15 +18,6 @@ pub struct BlobReader {
     frame: Vec<u8>,
     decompressor: Decompressor,
     prefilters: PrefilterRecord,
-}
-
-/// The result of a prefilter, which sees only the strings of a block.
-#[derive(Debug)]
-pub(crate) enum Prefiltered<'a, T> {
-    /// The decision of the prefilter.
-    Decided(T),
-    /// The whole payload, because the strings were not enough for a decision.
-    Payload(&'a [u8]),
 }
 
 /// Counts how often prefilters came to a decision.
@@ -114,44 +105,19 @@ impl BlobReader {
         let bad = |source| input.blob_error(u64::from(entry.number), entry.offset, source);
         let blob = blob_in_frame(&self.frame, entry).map_err(bad)?;
         let payload = self.decompressor.payload(&blob).map_err(bad)?;
-        self.stats.bytes_decoded.add(payload.len() as u64);
-        self.stats.blobs_decoded.add(1);
-        if entry.flags.has(BlobFlags::HASHED) && XxHash3_64::oneshot(payload) != entry.hash {
-            return Err(bad(stale_index("the content differs")));
-        }
-        verify_entry(payload, entry).map_err(bad)?;
+        check(payload, entry, &self.stats).map_err(bad)?;
         Ok(payload)
     }
 
-    /// The payload of a blob, as from [`payload`](Self::payload), unless `prefilter` can decide from the strings of the
-    /// block alone. In that case only the strings are decompressed. While prefilters rarely decide, they are not
-    /// called.
-    pub(crate) fn payload_unless_decided<T>(
-        &mut self,
-        entry: &BlobEntry,
-        prefilter: Option<impl FnOnce(&StringTable<'_>) -> Option<T>>,
-    ) -> Result<Prefiltered<'_, T>> {
-        let Some(prefilter) = prefilter else {
-            return self.payload(entry).map(Prefiltered::Payload);
-        };
-        if self.prefilters.should_skip() {
-            return self.payload(entry).map(Prefiltered::Payload);
-        }
+    /// As [`decompress`](Self::decompress), with the segments of the blob.
+    fn decompress_in_segments(&mut self, entry: &BlobEntry) -> Result<(&[u8], BlobSegments<'_>)> {
         let input = &self.input;
         let bad = |source| input.blob_error(u64::from(entry.number), entry.offset, source);
-        read_frame(input, &mut self.frame, entry, &self.stats)?;
         let blob = blob_in_frame(&self.frame, entry).map_err(bad)?;
-        let table = self.decompressor.string_table(&blob).map_err(bad)?;
-        let strings = table.map(StringTable::parse).transpose().map_err(bad)?;
-        let decision = strings.and_then(|strings| prefilter(&strings));
-        self.stats
-            .bytes_decoded
-            .add(table.map_or(0, <[u8]>::len) as u64);
-        self.prefilters.count(decision.is_some());
-        match decision {
-            Some(decision) => Ok(Prefiltered::Decided(decision)),
-            None => self.decompress(entry).map(Prefiltered::Payload),
-        }
+        let decompressed = self.decompressor.payload_in_segments(&blob);
+        let (payload, segments) = decompressed.map_err(bad)?;
+        check(payload, entry, &self.stats).map_err(bad)?;
+        Ok((payload, segments))
     }
 
     /// Calls `work` with the payload of a blob. Errors of `work` get the file, the number of the blob and its offset.
@@ -164,17 +130,46 @@ impl BlobReader {
         result.map_err(|error| self.error(entry, error))
     }
 
-    /// As [`decode`](Self::decode), unless `prefilter` can decide from the strings of the block alone.
+    /// As [`decode`](Self::decode). `work` also gets the segments of the blob, so that those that do not change need not
+    /// be compressed again.
+    pub(crate) fn decode_in_segments<R>(
+        &mut self,
+        entry: &BlobEntry,
+        work: impl FnOnce(&[u8], BlobSegments<'_>) -> Result<R, FormatError>,
+    ) -> Result<R> {
+        read_frame(&self.input, &mut self.frame, entry, &self.stats)?;
+        let (payload, segments) = self.decompress_in_segments(entry)?;
+        let result = work(payload, segments);
+        result.map_err(|error| self.error(entry, error))
+    }
+
+    /// As [`decode_in_segments`](Self::decode_in_segments), unless `prefilter` can decide from the strings of the block
+    /// alone. In that case only the strings are decompressed. While prefilters rarely decide, they are not called.
     pub(crate) fn decode_unless_decided<R>(
         &mut self,
         entry: &BlobEntry,
         prefilter: Option<impl FnOnce(&StringTable<'_>) -> Option<R>>,
-        work: impl FnOnce(&[u8]) -> Result<R, FormatError>,
+        work: impl FnOnce(&[u8], Option<Segmented<'_>>) -> Result<R, FormatError>,
     ) -> Result<R> {
-        let result = match self.payload_unless_decided(entry, prefilter)? {
-            Prefiltered::Decided(decision) => return Ok(decision),
-            Prefiltered::Payload(payload) => work(payload),
-        };
+        read_frame(&self.input, &mut self.frame, entry, &self.stats)?;
+        if let Some(prefilter) = prefilter
+            && !self.prefilters.should_skip()
+        {
+            let input = &self.input;
+            let bad = |source| input.blob_error(u64::from(entry.number), entry.offset, source);
+            let blob = blob_in_frame(&self.frame, entry).map_err(bad)?;
+            let table = self.decompressor.string_table(&blob).map_err(bad)?;
+            let strings = table.map(StringTable::parse).transpose().map_err(bad)?;
+            let decision = strings.and_then(|strings| prefilter(&strings));
+            let len = table.map_or(0, <[u8]>::len);
+            self.stats.bytes_decoded.add(len as u64);
+            self.prefilters.count(decision.is_some());
+            if let Some(decision) = decision {
+                return Ok(decision);
+            }
+        }
+        let (payload, segments) = self.decompress_in_segments(entry)?;
+        let result = work(payload, segments.found());
         result.map_err(|error| self.error(entry, error))
     }
 
@@ -183,6 +178,16 @@ impl BlobReader {
         self.input
             .blob_error(u64::from(entry.number), entry.offset, source)
     }
+}
+
+/// Counts a payload, and compares it with the facts in the entry of its blob.
+fn check(payload: &[u8], entry: &BlobEntry, stats: &Stats) -> Result<(), FormatError> {
+    stats.bytes_decoded.add(payload.len() as u64);
+    stats.blobs_decoded.add(1);
+    if entry.flags.has(BlobFlags::HASHED) && XxHash3_64::oneshot(payload) != entry.hash {
+        return Err(stale_index("the content differs"));
+    }
+    verify_entry(payload, entry)
 }
 
 /// Reads the frame of a blob into the start of `frame`, which is never shortened: bytes of earlier frames may follow.

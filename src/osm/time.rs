@@ -28,7 +28,12 @@ pub fn parse_moment(text: &str) -> Option<i64> {
     let text = text.trim();
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let rest = match (is_number, text.len()) {
-        (true, 9..) => return text.parse().ok().filter(|seconds| *seconds <= last_second()),
+        (true, 9..) => {
+            return text
+                .parse()
+                .ok()
+                .filter(|seconds| *seconds <= last_second());
+        }
         (true, 8) => "T00:00:00Z",
         (_, 4) => "-01-01T00:00:00Z",
         (_, 7) => "-01T00:00:00Z",

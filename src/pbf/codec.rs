@@ -3,6 +3,9 @@
 //! Whole zlib blobs are processed by libdeflate; `notes/codec.md` has the measurements behind this choice.
 
 use super::frame::{Blob, BlobKind, Encoding, MAX_PAYLOAD_LEN, encode_frame, wrong_raw_size};
+use super::segments::{
+    BlobSegments, Segment, SegmentEncoder, Segmented, ends_as_segments, inflate_segments,
+};
 use super::wire::{MAX_VARINT_LEN, read_varint};
 use crate::error::FormatError;
 use std::fmt;
@@ -89,8 +92,8 @@ impl fmt::Display for Compression {
 ///
 /// A user who asks for `zlib:6` expects a compression ratio. libdeflate reaches it at a lower and faster level
 /// (`notes/codec.md`).
-const fn libdeflate_level(level: u8) -> i32 {
-    match level {
+fn libdeflate_level(level: u8) -> libdeflater::CompressionLvl {
+    let level = match level {
         0..=2 => 1,
         3 | 4 => 2,
         5 => 3,
@@ -98,8 +101,9 @@ const fn libdeflate_level(level: u8) -> i32 {
         7 => 5,
         8 => 6,
         9 => 7,
-        other => other as i32,
-    }
+        other => i32::from(other),
+    };
+    libdeflater::CompressionLvl::new(level).unwrap_or_default()
 }
 
 /// Decompresses blobs. Each worker has its own decompressor, because a decompressor owns the state of the compression
@@ -110,6 +114,10 @@ pub struct Decompressor {
     /// Inflates the beginning of zlib data, for [`string_table`](Self::string_table).
     stream: Option<flate2::Decompress>,
     payload: Vec<u8>,
+    /// The segments of the blob that was decompressed last, if it was asked for them.
+    segments: Vec<Segment>,
+    /// A compressed segment.
+    segment: Vec<u8>,
 }
 
 impl fmt::Debug for Decompressor {
@@ -127,6 +135,8 @@ impl Default for Decompressor {
             zstd: None,
             stream: None,
             payload: Vec::new(),
+            segments: Vec::new(),
+            segment: Vec::new(),
         }
     }
 }
@@ -159,6 +169,32 @@ impl Decompressor {
 }
 
 impl Decompressor {
+    /// As [`payload`](Self::payload), with the segments of the blob.
+    pub(crate) fn payload_in_segments<'a>(
+        &'a mut self,
+        blob: &Blob<'a>,
+    ) -> Result<(&'a [u8], BlobSegments<'a>), FormatError> {
+        let len = blob.payload_len as usize;
+        if blob.encoding != Encoding::Zlib || !ends_as_segments(blob.data) {
+            return Ok((self.payload(blob)?, BlobSegments::None));
+        }
+        if self.payload.len() < len {
+            self.payload.resize(len, 0);
+        }
+        let out = self.payload.get_mut(..len).unwrap_or_default();
+        let (segment, segments) = (&mut self.segment, &mut self.segments);
+        if !inflate_segments(&mut self.zlib, blob.data, out, segment, segments) {
+            return Ok((self.payload(blob)?, BlobSegments::Wrong));
+        }
+        let payload = self.payload.get(..len).unwrap_or_default();
+        let segmented = Segmented {
+            payload,
+            data: blob.data,
+            segments: &self.segments,
+        };
+        Ok((payload, BlobSegments::Found(segmented)))
+    }
+
     /// The StringTable message of the block in `blob`; `None` if the block does not begin with one, or if it is longer
     /// than the block. zlib data is inflated up to the end of the message only.
     pub(crate) fn string_table<'a>(
@@ -260,6 +296,7 @@ fn decompress_zstd(
 pub struct Compressor {
     compression: Compression,
     zlib: Option<libdeflater::Compressor>,
+    segments: Option<SegmentEncoder>,
     zstd: Option<zstd::bulk::Compressor<'static>>,
     stored: Vec<u8>,
 }
@@ -278,6 +315,7 @@ impl Compressor {
         Self {
             compression,
             zlib: None,
+            segments: None,
             zstd: None,
             stored: Vec::new(),
         }
@@ -292,23 +330,42 @@ impl Compressor {
         payload: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), FormatError> {
-        let payload_len = u32::try_from(payload.len())
-            .ok()
-            .filter(|&len| len <= MAX_PAYLOAD_LEN)
-            .ok_or_else(|| {
-                FormatError::with(format!("a payload of {} bytes is too large", payload.len()))
-            })?;
+        let payload_len = checked_len(payload)?;
         let (encoding, data) = self.compress(payload)?;
-        encode_frame(
-            out,
-            kind,
-            indexdata,
-            &Blob {
-                encoding,
-                data,
-                payload_len,
-            },
-        )
+        let blob = Blob {
+            encoding,
+            data,
+            payload_len,
+        };
+        encode_frame(out, kind, indexdata, &blob)
+    }
+
+    /// As [`frame`](Self::frame), for a data frame. zlib data has segments if the payload is long enough, and those of
+    /// `old` whose payload has not changed are copied.
+    pub(crate) fn frame_in_segments(
+        &mut self,
+        indexdata: Option<&[u8]>,
+        payload: &[u8],
+        old: Option<Segmented<'_>>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), FormatError> {
+        if let Compression::Zlib(level) = self.compression
+            && SegmentEncoder::is_worth_it(payload)
+        {
+            let segments = self
+                .segments
+                .get_or_insert_with(|| SegmentEncoder::new(libdeflate_level(level)));
+            let payload_len = checked_len(payload)?;
+            if segments.compress(payload, old, &mut self.stored) {
+                let blob = Blob {
+                    encoding: Encoding::Zlib,
+                    data: &self.stored,
+                    payload_len,
+                };
+                return encode_frame(out, BlobKind::Data, indexdata, &blob);
+            }
+        }
+        self.frame(BlobKind::Data, indexdata, payload, out)
     }
 
     /// Compresses `payload`. Returns the data of a Blob, which is valid until the next call, and its encoding.
@@ -319,10 +376,9 @@ impl Compressor {
         match self.compression {
             Compression::None => Ok((Encoding::Raw, payload)),
             Compression::Zlib(level) => {
-                let zlib = self.zlib.get_or_insert_with(|| {
-                    let level = libdeflater::CompressionLvl::new(libdeflate_level(level));
-                    libdeflater::Compressor::new(level.unwrap_or_default())
-                });
+                let zlib = self
+                    .zlib
+                    .get_or_insert_with(|| libdeflater::Compressor::new(libdeflate_level(level)));
                 self.stored
                     .resize(zlib.zlib_compress_bound(payload.len()), 0);
                 let len = zlib
@@ -351,6 +407,16 @@ impl Compressor {
             }
         }
     }
+}
+
+/// The length of a payload. Fails if it exceeds the limit of the format.
+fn checked_len(payload: &[u8]) -> Result<u32, FormatError> {
+    u32::try_from(payload.len())
+        .ok()
+        .filter(|&len| len <= MAX_PAYLOAD_LEN)
+        .ok_or_else(|| {
+            FormatError::with(format!("a payload of {} bytes is too large", payload.len()))
+        })
 }
 
 #[cfg(test)]

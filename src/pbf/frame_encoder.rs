@@ -10,7 +10,9 @@ use super::object::Object;
 use super::outline::BlockUnits;
 use super::raw_element::RawElement;
 use super::scan::scan_payload;
+use super::segments::Segmented;
 use crate::error::{FormatError, Result};
+use crate::osm::ObjectKind;
 use twox_hash::XxHash3_64;
 
 /// A compressed frame and its entry.
@@ -107,9 +109,19 @@ impl FrameEncoder {
 
     /// Adds the payload of a whole block as a frame. Fails if the payload is damaged.
     pub fn add_payload(&mut self, payload: &[u8]) -> Result<(), FormatError> {
+        self.add_edited(payload, None)
+    }
+
+    /// As [`add_payload`](Self::add_payload), for the payload of a block that was edited. Segments of the old blob that
+    /// occur in the payload are copied.
+    pub(crate) fn add_edited(
+        &mut self,
+        payload: &[u8],
+        old: Option<Segmented<'_>>,
+    ) -> Result<(), FormatError> {
         let mut entry = BlobEntry::default();
         scan_payload(payload, &mut entry)?;
-        self.add_known(payload, entry)
+        self.add_known(payload, old, entry)
     }
 
     /// Adds the payload of a whole block as a frame with the facts of `entry`, which are not checked: kinds, number,
@@ -120,20 +132,34 @@ impl FrameEncoder {
         payload: &[u8],
         entry: &BlobEntry,
     ) -> Result<(), FormatError> {
-        if !entry.flags.has(BlobFlags::HASHED) {
-            return self.add_payload(payload);
-        }
-        self.add_known(
-            payload,
-            BlobEntry {
-                payload_len: payload.len() as u32,
-                hash: XxHash3_64::oneshot(payload),
-                ..*entry
-            },
-        )
+        self.add_edited_with_entry(payload, None, entry)
     }
 
-    fn add_known(&mut self, payload: &[u8], mut entry: BlobEntry) -> Result<(), FormatError> {
+    /// As [`add_payload_with_entry`](Self::add_payload_with_entry), for the payload of a block that was edited. Segments
+    /// of the old blob that occur in the payload are copied.
+    pub(crate) fn add_edited_with_entry(
+        &mut self,
+        payload: &[u8],
+        old: Option<Segmented<'_>>,
+        entry: &BlobEntry,
+    ) -> Result<(), FormatError> {
+        if !entry.flags.has(BlobFlags::HASHED) {
+            return self.add_edited(payload, old);
+        }
+        let entry = BlobEntry {
+            payload_len: payload.len() as u32,
+            hash: XxHash3_64::oneshot(payload),
+            ..*entry
+        };
+        self.add_known(payload, old, entry)
+    }
+
+    fn add_known(
+        &mut self,
+        payload: &[u8],
+        old: Option<Segmented<'_>>,
+        mut entry: BlobEntry,
+    ) -> Result<(), FormatError> {
         let index = if self.blob_index {
             encode_blob_index(&entry)
         } else {
@@ -141,8 +167,13 @@ impl FrameEncoder {
         };
         let index = index.as_ref().map(<[u8; _]>::as_slice);
         let mut bytes = Vec::with_capacity(payload.len() / 2 + 64);
-        self.compressor
-            .frame(BlobKind::Data, index, payload, &mut bytes)?;
+        // Nodes are in columns: a change of one of them touches every segment.
+        let has_columns = entry.kinds.contains(ObjectKind::Node);
+        let compressor = &mut self.compressor;
+        match has_columns {
+            true => compressor.frame(BlobKind::Data, index, payload, &mut bytes)?,
+            false => compressor.frame_in_segments(index, payload, old, &mut bytes)?,
+        }
         entry.frame_len = bytes.len() as u32;
         entry.header_len = frame_header_len(&bytes);
         self.frames.push(EncodedFrame { bytes, entry });

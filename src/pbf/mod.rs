@@ -9,6 +9,7 @@ mod block;
 mod block_builder;
 mod block_encoder;
 mod codec;
+mod deflate_end;
 mod dense;
 mod element;
 mod element_view;
@@ -31,6 +32,7 @@ mod raw_element;
 mod rewrite;
 mod scan;
 mod schema;
+mod segments;
 mod toc;
 mod toc_blob;
 mod verify;
@@ -69,6 +71,7 @@ pub(crate) use rewrite::{
 };
 pub use rewrite::{InfoFields, clean_block};
 pub use scan::scan_payload;
+pub(crate) use segments::{BlobSegments, Segmented};
 pub use toc::{Toc, TocFlags, encode_toc};
 pub use toc_blob::{
     TOC_TAIL_LEN, TocPointer, TocReader, encode_toc_frames, find_toc, is_toc_blob, may_be_toc_blob,

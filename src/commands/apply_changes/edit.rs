@@ -7,10 +7,10 @@ use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobReader, WriteOptions};
 use crate::formats::{Batch, Change, ChangeSet};
 use crate::index::IdSet;
-use crate::osm::{ObjectKind, TypeThenId, id_from_rank};
+use crate::osm::{KindSet, ObjectKind, TypeThenId, id_from_rank};
 use crate::pbf::{
     BlobEntry, BlobFlags, Block, BlockUnits, EncodedFrame, FrameEncoder, Object, ObjectBody,
-    Relocated, SourceStrings, TARGET_ELEMENTS, VersionInfo, relocate_ways,
+    Relocated, Segmented, SourceStrings, TARGET_ELEMENTS, VersionInfo, relocate_ways,
 };
 use crate::pbf::{Edit as Step, EditScript, SpliceOptions, splice_block};
 
@@ -141,9 +141,10 @@ impl<'a> Editor<'a> {
             }
             ApplyStep::Edit(entry, range) => {
                 let changes = self.slice(range);
-                reader.decode(entry, |payload| {
+                reader.decode_in_segments(entry, |payload, segments| {
                     let (edit, relocated) = self.edit(entry);
-                    let (outcome, tally) = edit.run(payload, changes, relocated)?;
+                    let (outcome, tally) =
+                        edit.run(payload, segments.found(), changes, relocated)?;
                     Ok((Applied::Blobs(vec![outcome]), tally))
                 })
             }
@@ -285,6 +286,7 @@ impl Edit<'_> {
     fn run(
         mut self,
         payload: &[u8],
+        segments: Option<Segmented<'_>>,
         changes: &[Change],
         relocated: &mut Vec<u8>,
     ) -> Result<(BlobOutcome, Tally), FormatError> {
@@ -311,8 +313,17 @@ impl Edit<'_> {
             drop_locations: strips,
             new_locations: self.rules.locations.is_some(),
         };
-        if !grown && splice_block(payload, &script.edits, &objects, options, self.spliced)? {
-            self.encoder.add_payload(self.spliced)?;
+        if script.edits.is_unchanged() && !strips {
+            // New locations change none of the facts in the entry of a blob of ways.
+            let is_ways = self.entry.kinds == KindSet::from_iter([ObjectKind::Way]);
+            match is_ways {
+                true => self
+                    .encoder
+                    .add_edited_with_entry(payload, segments, self.entry)?,
+                false => self.encoder.add_edited(payload, segments)?,
+            }
+        } else if !grown && splice_block(payload, &script.edits, &objects, options, self.spliced)? {
+            self.encoder.add_edited(self.spliced, segments)?;
         } else {
             // The objects are spread evenly over the blocks: a small last block would stay small.
             let blocks = count.div_ceil(TARGET_ELEMENTS);
@@ -383,6 +394,11 @@ impl Edit<'_> {
             Some(omitted) if omitted.may_omit(self.entry) => omitted.omitted_in(block)?,
             _ => IdSet::default(),
         };
+        let is_in_order = self.entry.flags.has(BlobFlags::STRICT);
+        if changes.is_empty() && no_longer_needed.is_empty() && is_in_order {
+            script.edits.keep_many(self.entry.count as usize);
+            return Ok(script);
+        }
         let mut changes = changes.iter().peekable();
         let mut keys = block.keys();
         let mut last: Option<TypeThenId> = None;

@@ -2,7 +2,9 @@
 
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPass, BlobPlan, FrameHead, PbfFile};
-use crate::pbf::{BlobEntry, BlobFlags, Toc, decode_blob_index, feature, scan_payload};
+use crate::pbf::{
+    BlobEntry, BlobFlags, BlobSegments, Toc, decode_blob_index, feature, scan_payload,
+};
 use crate::runtime::Context;
 use serde::Serialize;
 
@@ -17,6 +19,8 @@ pub struct IndexCheck {
     pub hashed: u64,
     /// The number of undamaged blobs with an index in the BlobHeader.
     pub with_blob_index: u64,
+    /// The number of undamaged blobs whose zlib data has segments, which edits copy if nothing in them changes.
+    pub with_segments: u64,
     /// The number of blobs that cannot be decoded.
     pub damaged: u64,
     /// The number of differences between blobs and the indexes that describe them.
@@ -50,6 +54,16 @@ struct BlobResult {
     found: Result<BlobEntry, (BlobEntry, FormatError)>,
     /// The entry according to the index in the BlobHeader; `None` if there is no index that can be read.
     indexed: Option<BlobEntry>,
+    segments: Segments,
+}
+
+/// Whether a blob has segments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Segments {
+    None,
+    Found,
+    /// The data ends as segments do, but they do not inflate independently.
+    Wrong,
 }
 
 /// Decodes every blob and compares it with the table of contents and the index in its BlobHeader.
@@ -65,15 +79,24 @@ pub(super) fn check_index(file: &PbfFile, max_listed: usize, ctx: &Context) -> R
                 let indexed = indexdata
                     .and_then(|bytes| decode_blob_index(&bytes, &mut indexed))
                     .map(|()| indexed);
-                let mut found = entry;
-                let scanned = match reader.payload(&entry) {
-                    Ok(payload) => scan_payload(payload, &mut found),
+                let (mut found, mut segments) = (entry, Segments::None);
+                let scanned = reader.decode_in_segments(&entry, |payload, of_blob| {
+                    segments = match of_blob {
+                        BlobSegments::None => Segments::None,
+                        BlobSegments::Found(_) => Segments::Found,
+                        BlobSegments::Wrong => Segments::Wrong,
+                    };
+                    scan_payload(payload, &mut found)
+                });
+                let scanned = match scanned {
+                    Ok(()) => Ok(()),
                     Err(Error::Blob { source, .. }) => Err(source),
                     Err(error) => return Err(error),
                 };
                 Ok(BlobResult {
                     found: scanned.map(|()| found).map_err(|error| (entry, error)),
                     indexed,
+                    segments,
                 })
             },
             |result| {
@@ -124,6 +147,14 @@ impl<'f> IndexComparison<'f> {
                 return;
             }
         };
+        match result.segments {
+            Segments::None => {}
+            Segments::Found => self.check.with_segments += 1,
+            Segments::Wrong => self.differs(
+                &found,
+                "its segments cannot be inflated independently, so that each edit compresses the whole blob again",
+            ),
+        }
         if let Some(indexed) = result.indexed {
             self.check.with_blob_index += 1;
             self.compare(&indexed, &found, "its own index");

@@ -7,8 +7,8 @@ use crate::error::{FormatError, Result};
 use crate::file::{BlobReader, WriteOptions, completed_entry};
 use crate::pbf::{
     BlobEntry, BlobFlags, Block, BlockBuilder, EditScript, EncodedFrame, FrameEncoder,
-    MAX_PAYLOAD_LEN, SourceStrings, SpliceOptions, StringTable, TARGET_ELEMENTS, TARGET_PAYLOAD,
-    put_kept_messages, splice_block,
+    MAX_PAYLOAD_LEN, Segmented, SourceStrings, SpliceOptions, StringTable, TARGET_ELEMENTS,
+    TARGET_PAYLOAD, put_kept_messages, splice_block,
 };
 
 /// The outcomes of a blob, each with the index of its output; and the return value of the selecting closure, if it was
@@ -63,22 +63,22 @@ impl<'a> FilterWorker<'a> {
         let cache = self.pass.cache.filter(|_| item.copied_to.is_empty());
         let cached = cache.and_then(|cache| cache.take(entry));
         let filtered = match &cached {
-            Some(payload) => self.filter_payload(item, payload, false, select),
+            Some(payload) => self.filter_payload(item, (payload, None), false, select),
             None => {
-                return reader.decode_unless_decided(entry, prefilter, |payload| {
-                    self.filter_payload(item, payload, true, select)
+                return reader.decode_unless_decided(entry, prefilter, |payload, segments| {
+                    self.filter_payload(item, (payload, segments), true, select)
                 });
             }
         };
         filtered.map_err(|error| reader.error(entry, error))
     }
 
-    /// Returns the outcomes of a blob from its payload. `is_whole` is false for a payload from the cache, which lacks
-    /// the objects that no output keeps.
+    /// Returns the outcomes of a blob from its payload, and its segments if it has some. `is_whole` is false for a
+    /// payload from the cache, which lacks the objects that no output keeps.
     fn filter_payload<T>(
         &mut self,
         item: &FilterItem,
-        payload: &[u8],
+        (payload, segments): (&[u8], Option<Segmented<'_>>),
         is_whole: bool,
         select: impl Fn(&BlobEntry, &Block<'_>, &mut Selection) -> Result<T, FormatError>,
     ) -> Result<Filtered<T>, FormatError> {
@@ -123,6 +123,7 @@ impl<'a> FilterWorker<'a> {
         };
         let source = Source {
             payload,
+            segments,
             block,
             is_whole,
             selection,
@@ -156,6 +157,8 @@ fn split_outputs(
 /// A block, and the selection of its objects.
 struct Source<'a> {
     payload: &'a [u8],
+    /// The segments of the blob, if it has some.
+    segments: Option<Segmented<'a>>,
     block: Block<'a>,
     /// Whether the payload contains all objects of the blob.
     is_whole: bool,
@@ -205,7 +208,7 @@ impl Rewriter {
         for output in outputs {
             match self.spliced(source, &output)? {
                 true => {
-                    self.encoder.add_payload(&self.spliced)?;
+                    self.encoder.add_edited(&self.spliced, source.segments)?;
                     let frames = self.encoder.finish()?;
                     outcomes.push((output.output, BlobOutcome::Frames(frames)));
                 }

@@ -47,9 +47,14 @@ impl EditScript {
 
     /// Keeps the next object.
     pub fn keep(&mut self) {
+        self.keep_many(1);
+    }
+
+    /// Keeps the given number of objects.
+    pub(crate) fn keep_many(&mut self, more: usize) {
         match self.0.last_mut() {
-            Some(Edit::Keep(count)) => *count += 1,
-            _ => self.0.push(Edit::Keep(1)),
+            Some(Edit::Keep(count)) => *count += more,
+            _ => self.0.push(Edit::Keep(more)),
         }
     }
 
