@@ -372,7 +372,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     })
 }
 
-/// Collects the requested statistics from all objects. In the same pass, completes the entries of blobs whose content
+/// Collects the requested statistics from all objects that they concern. In the same pass, completes the entries of blobs whose content
 /// is not fully known from an index.
 fn take_census(file: &PbfFile, asked: Statistics, ctx: &Context) -> Result<(BlobPlan, Census)> {
     let plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
@@ -386,6 +386,9 @@ fn take_census(file: &PbfFile, asked: Statistics, ctx: &Context) -> Result<(Blob
             || (),
             |reader, (), mut entry| {
                 let mut census = Census::default();
+                if known(&entry) && !asked.concerns(&entry) {
+                    return Ok((entry, census));
+                }
                 reader.decode(&entry.clone(), |payload| {
                     let block = Block::parse(payload)?;
                     if !known(&entry) {

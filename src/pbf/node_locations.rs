@@ -64,6 +64,20 @@ impl Block<'_> {
         })
     }
 
+    /// Calls `visit` with the id of each node that is not deleted, its latitude and longitude in the units of the block,
+    /// and whether it has tags.
+    pub(crate) fn for_each_stored_location(
+        &self,
+        mut visit: impl FnMut(i64, (i64, i64), bool),
+    ) -> Result<(), FormatError> {
+        self.walk_stored_nodes::<true>(|id, stored, tags, _| {
+            if let Some(stored) = stored {
+                visit(id, stored, !matches!(tags, NodeTags::None));
+            }
+            Ok(())
+        })
+    }
+
     /// Calls `visit` with each node: its id, its location as in [`for_each_node`](Self::for_each_node), and its tags and
     /// metadata, `None` if it has no tags. Without `needs_info`, the metadata is empty. Fails if a tag refers to a string
     /// that the block does not have.
@@ -143,20 +157,36 @@ impl Block<'_> {
             NodeInfo<'_, '_>,
         ) -> Result<(), FormatError>,
     ) -> Result<(), FormatError> {
+        self.walk_stored_nodes::<TAGS>(|id, stored, tags, info| {
+            let location = stored.and_then(|(lat, lon)| self.units.location(lat, lon));
+            visit(id, location, tags, info)
+        })
+    }
+
+    /// As [`walk_nodes`](Self::walk_nodes), with the latitude and the longitude in the units of the block; `None` for a
+    /// deleted node.
+    #[inline(always)]
+    fn walk_stored_nodes<const TAGS: bool>(
+        &self,
+        mut visit: impl FnMut(
+            i64,
+            Option<(i64, i64)>,
+            NodeTags<'_>,
+            NodeInfo<'_, '_>,
+        ) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
         for message in self.messages() {
             match message {
                 BlockMessage::Dense(dense) => self.walk_dense::<TAGS>(dense, &mut visit)?,
                 BlockMessage::Single(ObjectKind::Node, bytes) => {
                     let node = NodeMessage::parse(bytes)?;
-                    let location = match node.info.visible {
-                        Some(false) => None,
-                        _ => self.units.location(node.lat, node.lon),
-                    };
+                    let is_visible = node.info.visible != Some(false);
+                    let stored = is_visible.then_some((node.lat, node.lon));
                     let tags = match node.keys.is_empty() {
                         true => NodeTags::None,
                         false => NodeTags::Message(&node),
                     };
-                    visit(node.id, location, tags, NodeInfo::Message(node.info))?;
+                    visit(node.id, stored, tags, NodeInfo::Message(node.info))?;
                 }
                 BlockMessage::Single(..) => {}
             }
@@ -170,7 +200,7 @@ impl Block<'_> {
         dense: &DenseNodes<'_>,
         visit: &mut impl FnMut(
             i64,
-            Option<Location>,
+            Option<(i64, i64)>,
             NodeTags<'_>,
             NodeInfo<'_, '_>,
         ) -> Result<(), FormatError>,
@@ -192,10 +222,7 @@ impl Block<'_> {
             let [ids, lats, lons] = &columns;
             for ((&id, &lat), &lon) in ids.iter().zip(lats).zip(lons).take(count) {
                 let is_visible = visible.is_done() || visible.read()? != 0;
-                let location = match is_visible {
-                    true => self.units.location(lat, lon),
-                    false => None,
-                };
+                let stored = is_visible.then_some((lat, lon));
                 let tags = match TAGS {
                     true => match next_tag_run(&mut tags)? {
                         [] => NodeTags::None,
@@ -203,7 +230,7 @@ impl Block<'_> {
                     },
                     false => NodeTags::None,
                 };
-                visit(id, location, tags, NodeInfo::Dense(&mut infos, index))?;
+                visit(id, stored, tags, NodeInfo::Dense(&mut infos, index))?;
                 index += 1;
             }
         }

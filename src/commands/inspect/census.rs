@@ -4,9 +4,10 @@ use super::anomalies::{Anomalies, note_blob, note_object};
 use super::coordinates::{NodeStatistics, WayLocations};
 use super::extended::Extended;
 use crate::error::FormatError;
+use crate::osm::ObjectKind;
 use crate::pbf::{BlobEntry, Block};
 
-/// The choice of statistics. Each of them requires a visit to every object.
+/// The choice of statistics. Each of them requires a visit to every object of some kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Statistics {
     /// Whether to collect statistics of metadata and sizes.
@@ -23,6 +24,14 @@ impl Statistics {
     /// Whether any statistics are requested.
     pub const fn any(self) -> bool {
         self.extended || self.nodes || self.locations || self.anomalies
+    }
+
+    /// Whether a blob has to be decoded. `entry` must describe the blob completely.
+    pub(super) fn concerns(self, entry: &BlobEntry) -> bool {
+        self.extended
+            || self.anomalies
+            || self.nodes && entry.kinds.contains(ObjectKind::Node)
+            || self.locations && entry.kinds.contains(ObjectKind::Way)
     }
 }
 
@@ -47,12 +56,12 @@ impl Census {
         if asked.extended {
             self.extended.add(entry, block)?;
         }
-        let one_by_one = asked.nodes || asked.locations || asked.anomalies;
+        if asked.nodes {
+            self.nodes.add_block(block)?;
+        }
+        let one_by_one = asked.locations || asked.anomalies;
         let mut objects = block.cursor();
         while one_by_one && let Some(object) = objects.next()? {
-            if asked.nodes {
-                self.nodes.add(&object, block)?;
-            }
             if asked.locations {
                 self.locations.add(&object)?;
             }

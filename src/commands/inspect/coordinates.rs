@@ -1,7 +1,7 @@
 //! Statistics of the coordinates of nodes, and of the coordinates in ways.
 
 use crate::error::FormatError;
-use crate::osm::{Bbox, Degrees, NANO_PER_DECIMICRO, ObjectKind, floor_e7, id_from_rank};
+use crate::osm::{Bbox, Degrees, NANO_PER_DECIMICRO, ObjectKind, floor_e7};
 use crate::pbf::{Block, RawElement};
 use serde::Serialize;
 
@@ -50,31 +50,27 @@ pub struct NodeStatistics {
 }
 
 impl NodeStatistics {
-    pub(super) fn add(
-        &mut self,
-        object: &RawElement<'_>,
-        block: &Block<'_>,
-    ) -> Result<(), FormatError> {
-        let Some((lat, lon)) = object.location()? else {
-            return Ok(());
-        };
-        if object.info()?.visible == Some(false) {
-            return Ok(());
-        }
-        let (lat, lon) = (block.units.nano_lat(lat), block.units.nano_lon(lon));
-        self.nodes += 1;
-        self.tagged += u64::from(object.view().any_tag(|_, _| true)?);
-        self.at_zero += u64::from((lat, lon) == (0, 0));
-        let is_finer = lat % NANO_PER_DECIMICRO != 0 || lon % NANO_PER_DECIMICRO != 0;
-        self.finer_than_e7 += u64::from(is_finer);
-        if is_outside(lat, lon) {
-            self.outside += 1;
-            return Ok(());
-        }
-        self.sum = (self.sum.0 + i128::from(lat), self.sum.1 + i128::from(lon));
-        let id = id_from_rank(object.key.1);
-        self.add_edges([(lon, id), (lat, id), (-lon, id), (-lat, id)]);
-        Ok(())
+    /// Adds the nodes of a block.
+    pub(super) fn add_block(&mut self, block: &Block<'_>) -> Result<(), FormatError> {
+        let units = &block.units;
+        let lengths = [units.granularity, units.lat_offset, units.lon_offset];
+        let may_be_finer = lengths.iter().any(|len| len % NANO_PER_DECIMICRO != 0);
+        block.for_each_stored_location(|id, (lat, lon), is_tagged| {
+            let (lat, lon) = (units.nano_lat(lat), units.nano_lon(lon));
+            self.nodes += 1;
+            self.tagged += u64::from(is_tagged);
+            self.at_zero += u64::from((lat, lon) == (0, 0));
+            if may_be_finer {
+                let is_finer = lat % NANO_PER_DECIMICRO != 0 || lon % NANO_PER_DECIMICRO != 0;
+                self.finer_than_e7 += u64::from(is_finer);
+            }
+            if is_outside(lat, lon) {
+                self.outside += 1;
+                return;
+            }
+            self.sum = (self.sum.0 + i128::from(lat), self.sum.1 + i128::from(lon));
+            self.add_edges([(lon, id), (lat, id), (-lon, id), (-lat, id)]);
+        })
     }
 
     /// Extends the bounding box of the nodes by `found`: its west, south, east and north edge in nanodegrees, each with
