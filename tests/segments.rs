@@ -38,7 +38,7 @@ fn segments(file: &[u8], frame: &Frame) -> Vec<Vec<u8>> {
     let first = zlib
         + body[zlib..]
             .windows(2)
-            .position(|two| two == [0x78, 0x9c])
+            .position(|two| two == [0x78, 0x5e])
             .unwrap()
         + 2;
     let (mut segments, mut payload, mut rest) = (Vec::new(), Vec::new(), &body[first..]);

@@ -1,10 +1,11 @@
 //! `renumber`: gives objects ids without gaps, and changes references accordingly.
 //!
-//! Nodes in canonical order are numbered by their positions while they are written. Ways and relations are read twice:
-//! first for their ids and their references to objects that are not in the file, then to be written. The new id of an
-//! object follows from the rank of the old id in the set of all old ids. Ids are replaced in the encoded blocks, which
-//! are not built anew.
+//! Nodes and ways in canonical order are numbered by their positions while they are written. Relations, and all objects
+//! of files in another order, are read twice: first for their ids and their references to objects that are not in the
+//! file, then to be written. The new id of an object follows from the rank of the old id in the set of all old ids. Ids
+//! are replaced in the encoded blocks, which are not built anew.
 
+mod in_order;
 mod index_files;
 mod new_ids;
 mod numbering;
@@ -18,12 +19,12 @@ use crate::file::{BlobPlan, PbfFile, PlanNeeds, Written};
 use crate::index::IdSet;
 use crate::io::SizeHint;
 use crate::osm::{KindSet, ObjectKind};
-use crate::pbf::{BlobEntry, BlobFlags, Block, HeaderBlock, feature, patch_ids, stale_index};
+use crate::pbf::{Block, HeaderBlock, feature, patch_ids};
 use crate::runtime::Context;
 pub use index_files::{IdPair, show_index};
-use new_ids::{Ids, NumberedNodes};
+use new_ids::Ids;
 use numbering::Numbering;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -100,8 +101,8 @@ pub struct Summary {
 /// Gives objects ids without gaps, and changes references accordingly.
 ///
 /// Reads one file, which may be unsorted or a history file. If the nodes are known to be in canonical order, and there
-/// is no map of earlier runs, nodes are read once. Otherwise nodes are read twice, as ways and relations always are:
-/// first for ids and references, then to be written. Writes one PBF file. With [`Options::directory`], reads the map of
+/// is no map of earlier runs, nodes are read once, and so are ways that are. Otherwise they are read twice, as relations
+/// always are: first for ids and references, then to be written. Writes one PBF file. With [`Options::directory`], reads the map of
 /// ids of earlier runs first, and writes the map before the output gets its name.
 ///
 /// # Memory
@@ -118,8 +119,7 @@ pub struct Summary {
 ///   records other first ids than [`Options::start`].
 /// - New ids, counted from the first, exceed 64 bits.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
-    // Nodes are numbered while they are written; ways and relations are read first.
-    ctx.expect_phases(5);
+    ctx.expect_phases(4);
     let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
     let numberings = index_files::read(options.directory.as_deref(), options.start)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
@@ -135,15 +135,16 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         orphans: Orphaned::default(),
         ctx,
     };
-    if let Some(nodes) = renumbering.take_nodes_in_order() {
-        renumbering.write_nodes(nodes, &mut sink)?;
-    } else {
-        renumbering.number(ObjectKind::Node)?;
+    let mut ambiguous = 0;
+    for kind in [ObjectKind::Node, ObjectKind::Way] {
+        match renumbering.take_in_order(kind) {
+            Some(blobs) => ambiguous += renumbering.write_in_order(kind, blobs, &mut sink)?,
+            None => renumbering.number(kind)?,
+        }
     }
-    renumbering.number(ObjectKind::Way)?;
     renumbering.number(ObjectKind::Relation)?;
     let orphans = renumbering.number_orphans()?;
-    let ambiguous = renumbering.write_rest(&mut sink)?;
+    ambiguous += renumbering.write_rest(&mut sink)?;
     let numberings = renumbering.numberings;
     // The map is written before the output gets its name: a map with ids that no file has is harmless, but every id of
     // the output must be in the map.
@@ -185,82 +186,6 @@ struct Renumbering<'f> {
 }
 
 impl<'f> Renumbering<'f> {
-    /// Removes the blobs of nodes from the plan and returns them; `None` unless all nodes are at the start of the file
-    /// and known to be in order, and the map has no node ids yet. The new id of each node then follows from the node's
-    /// position alone, so that the blobs are read only once.
-    fn take_nodes_in_order(&mut self) -> Option<Vec<BlobEntry>> {
-        let kind = KindSet::of(ObjectKind::Node);
-        let entries = &mut self.plan.entries;
-        let nodes = entries
-            .iter()
-            .take_while(|entry| entry.kinds == kind)
-            .count();
-        let (nodes, rest) = entries.split_at(nodes);
-        let has = |entry: &BlobEntry, flag| entry.flags.has(flag);
-        let is_known =
-            |entry: &BlobEntry| has(entry, BlobFlags::STRICT) && has(entry, BlobFlags::HASHED);
-        let is_fit = self.options.kinds.contains(ObjectKind::Node)
-            && self.numberings[ObjectKind::Node as usize].len() == 0
-            && nodes.iter().all(is_known)
-            && nodes.is_sorted_by(|one, next| one.last_key() < next.first_key())
-            && !rest
-                .iter()
-                .any(|entry| entry.kinds.contains(ObjectKind::Node));
-        if !is_fit || nodes.is_empty() {
-            return None;
-        }
-        let (nodes, rest) = (nodes.to_vec(), rest.to_vec());
-        *entries = rest;
-        Some(nodes)
-    }
-
-    /// Numbers nodes by their positions, and writes them.
-    fn write_nodes(&mut self, nodes: Vec<BlobEntry>, sink: &mut Sink) -> Result<()> {
-        let numbering = &mut self.numberings[ObjectKind::Node as usize];
-        let mut first = 0;
-        let starts: FxHashMap<u64, u64> = nodes
-            .iter()
-            .map(|entry| {
-                let start = first;
-                first += u64::from(entry.count);
-                (entry.offset, start)
-            })
-            .collect();
-        numbering.check(first)?;
-        let rewrite = Rewrite {
-            name: "renumber nodes",
-            file: self.file,
-            entries: nodes,
-            write: self.options.output.encoding(),
-        };
-        let (mut set, known) = (IdSet::default(), &*numbering);
-        rewrite.run(
-            sink,
-            self.ctx,
-            Vec::new,
-            |patched, entry, payload, encoder| {
-                let start = starts.get(&entry.offset).copied().unwrap_or_default();
-                let mut ids = NumberedNodes::new(known, start, entry);
-                patched.clear();
-                patch_ids(payload, &mut ids, patched)?;
-                if !ids.agree_with(entry) {
-                    return Err(stale_index("ids or their order differ"));
-                }
-                let last = (start + u64::from(entry.count)).saturating_sub(1);
-                let entry = BlobEntry {
-                    min_id: known.counted(start),
-                    max_id: known.counted(last),
-                    ..*entry
-                };
-                encoder.add_payload_with_entry(patched, &entry)?;
-                Ok((Rewritten::Yes, ids.into_old()))
-            },
-            |old| set.extend(old),
-        )?;
-        numbering.add_all(set);
-        Ok(())
-    }
-
     /// Numbers the objects of one kind, and collects the references of these objects to objects that are not in the
     /// file. Nodes have to be numbered before ways, and ways before relations, so that references can be looked up.
     fn number(&mut self, kind: ObjectKind) -> Result<()> {

@@ -349,23 +349,37 @@ impl Compressor {
         old: Option<Segmented<'_>>,
         out: &mut Vec<u8>,
     ) -> Result<(), FormatError> {
-        if let Compression::Zlib(level) = self.compression
-            && SegmentEncoder::is_worth_it(payload)
-        {
-            let segments = self
-                .segments
-                .get_or_insert_with(|| SegmentEncoder::new(libdeflate_level(level)));
-            let payload_len = checked_len(payload)?;
-            if segments.compress(payload, old, &mut self.stored) {
-                let blob = Blob {
-                    encoding: Encoding::Zlib,
-                    data: &self.stored,
-                    payload_len,
-                };
-                return encode_frame(out, BlobKind::Data, indexdata, &blob);
-            }
+        let payload_len = checked_len(payload)?;
+        if let Some(data) = self.compress_in_segments(payload, old) {
+            let blob = Blob {
+                encoding: Encoding::Zlib,
+                data,
+                payload_len,
+            };
+            return encode_frame(out, BlobKind::Data, indexdata, &blob);
         }
         self.frame(BlobKind::Data, indexdata, payload, out)
+    }
+
+    /// Compresses `payload` in segments. Returns the data of a zlib Blob, which is valid until the next call; `None` if
+    /// the compression is not zlib, or the payload is too short for segments.
+    pub(crate) fn compress_in_segments(
+        &mut self,
+        payload: &[u8],
+        old: Option<Segmented<'_>>,
+    ) -> Option<&[u8]> {
+        let Compression::Zlib(level) = self.compression else {
+            return None;
+        };
+        if !SegmentEncoder::is_worth_it(payload) {
+            return None;
+        }
+        let segments = self
+            .segments
+            .get_or_insert_with(|| SegmentEncoder::new(libdeflate_level(level)));
+        segments
+            .compress(payload, old, &mut self.stored)
+            .then_some(self.stored.as_slice())
     }
 
     /// Compresses `payload`. Returns the data of a Blob, which is valid until the next call, and its encoding.

@@ -71,7 +71,7 @@ pub(crate) use rewrite::{
 };
 pub use rewrite::{InfoFields, clean_block};
 pub use scan::scan_payload;
-pub(crate) use segments::{BlobSegments, Segmented};
+pub(crate) use segments::{BlobSegments, Segmented, ends_as_segments};
 pub use toc::{Toc, TocFlags, encode_toc};
 pub use toc_blob::{
     TOC_TAIL_LEN, TocPointer, TocReader, encode_toc_frames, find_toc, is_toc_blob, may_be_toc_blob,

@@ -19,8 +19,8 @@ const MIN_SEGMENT_LEN: usize = SEGMENT_LEN / 4;
 const MARKER: [u8; 9] = [0, 0, 0xff, 0xff, 0, 0, 0, 0xff, 0xff];
 /// The empty stored block behind the last segment.
 const END: [u8; 5] = [1, 0, 0, 0xff, 0xff];
-/// The first bytes of zlib data: a window of 32 kB, and no statement about the level.
-const ZLIB_HEADER: [u8; 2] = [0x78, 0x9c];
+/// The length of the header of zlib data.
+const HEADER_LEN: usize = 2;
 const CHECKSUM_LEN: usize = 4;
 
 /// A segment: its range of the payload and its range of the zlib data.
@@ -60,10 +60,24 @@ impl<'a> BlobSegments<'a> {
 }
 
 /// Whether zlib data ends as segments do.
-pub(super) fn ends_as_segments(data: &[u8]) -> bool {
+pub(crate) fn ends_as_segments(data: &[u8]) -> bool {
     let body = data.split_last_chunk::<CHECKSUM_LEN>();
     let body = body.and_then(|(body, _)| body.strip_suffix(&END));
-    body.is_some_and(|body| body.starts_with(&ZLIB_HEADER) && body.ends_with(&MARKER))
+    body.is_some_and(|body| has_header(body) && body.ends_with(&MARKER))
+}
+
+/// Whether zlib data begins with a header that declares deflate and no dictionary.
+fn has_header(data: &[u8]) -> bool {
+    const DEFLATE: u8 = 8;
+    const DICTIONARY: u8 = 1 << 5;
+    match data.first_chunk::<HEADER_LEN>() {
+        Some(&[method, flags]) => {
+            method & 15 == DEFLATE
+                && flags & DICTIONARY == 0
+                && u16::from_be_bytes([method, flags]).is_multiple_of(31)
+        }
+        None => false,
+    }
 }
 
 /// Inflates zlib data segment by segment into `out`, whose length is that of the payload, and lists the segments in
@@ -89,7 +103,7 @@ pub(super) fn inflate_segments(
     if !ends_as_segments(data) {
         return false;
     }
-    let (mut at, mut done) = (ZLIB_HEADER.len(), 0);
+    let (mut at, mut done) = (HEADER_LEN, 0);
     for marker in memmem::find_iter(body, &MARKER) {
         let end = marker + MARKER.len();
         // A marker within another marker.
@@ -115,6 +129,8 @@ pub(super) fn inflate_segments(
 /// Compresses payloads in segments.
 pub(super) struct SegmentEncoder {
     zlib: libdeflater::Compressor,
+    /// The header that libdeflate writes at this level.
+    header: [u8; HEADER_LEN],
     end_finder: EndFinder,
     /// New segments as libdeflate made them, one after the other.
     deflated: Vec<u8>,
@@ -132,8 +148,15 @@ enum Source<'a> {
 impl SegmentEncoder {
     /// An encoder with a level of libdeflate.
     pub(super) fn new(level: CompressionLvl) -> Self {
+        let mut zlib = libdeflater::Compressor::new(level);
+        let mut empty = [0; 64];
+        let header = match zlib.zlib_compress(b"", &mut empty) {
+            Ok(HEADER_LEN..) => [empty[0], empty[1]],
+            _ => [0x78, 0x9c],
+        };
         Self {
-            zlib: libdeflater::Compressor::new(level),
+            zlib,
+            header,
             end_finder: EndFinder::default(),
             deflated: Vec::new(),
             ends: Vec::new(),
@@ -173,7 +196,7 @@ impl SegmentEncoder {
         self.find_ends(&sources)?;
 
         out.clear();
-        out.extend_from_slice(&ZLIB_HEADER);
+        out.extend_from_slice(&self.header);
         let mut ends = self.ends.iter();
         for source in sources {
             match source {

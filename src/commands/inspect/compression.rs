@@ -3,7 +3,7 @@
 use crate::engine::input;
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, BlobReader, PbfFile};
-use crate::pbf::{Blob, Compression, Compressor, Encoding};
+use crate::pbf::{Blob, Compression, Compressor, Encoding, ends_as_segments};
 use crate::runtime::Context;
 use serde::Serialize;
 use std::fmt;
@@ -86,7 +86,13 @@ pub(super) fn sample(
             known.payload_bytes += payload_bytes;
             continue;
         }
-        let level = level(encoding, flags, bytes, reader.payload(entry)?);
+        let in_segments = encoding == Encoding::Zlib && ends_as_segments(blob.data);
+        let payload = reader.payload(entry)?;
+        let level = match encoding {
+            Encoding::Raw | Encoding::Lz4 => Ok(None),
+            Encoding::Zlib => zlib_level(flags, bytes, payload, in_segments).map(Some),
+            Encoding::Zstd => zstd_level(bytes, payload),
+        };
         let found = CompressionSummary {
             kind: encoding.name(),
             level: level.map_err(|error| reader.error(entry, error))?,
@@ -111,23 +117,14 @@ fn zlib_flags(blob: &Blob<'_>) -> u8 {
     flags.map_or(0, |flags| flags >> 6)
 }
 
-/// The levels that may have produced a blob of `len` bytes from `payload`.
-fn level(
-    encoding: Encoding,
+/// The zlib levels at which this program compresses `payload` to exactly `len` bytes, in segments or as a whole;
+/// otherwise the levels at which zlib sets `flags`.
+fn zlib_level(
     flags: u8,
     len: usize,
     payload: &[u8],
-) -> Result<Option<LevelGuess>, FormatError> {
-    match encoding {
-        Encoding::Raw | Encoding::Lz4 => Ok(None),
-        Encoding::Zlib => zlib_level(flags, len, payload).map(Some),
-        Encoding::Zstd => zstd_level(len, payload),
-    }
-}
-
-/// The zlib levels at which this program compresses `payload` to exactly `len` bytes; otherwise the levels at which zlib
-/// sets `flags`.
-fn zlib_level(flags: u8, len: usize, payload: &[u8]) -> Result<LevelGuess, FormatError> {
+    in_segments: bool,
+) -> Result<LevelGuess, FormatError> {
     // The level of this program is that of zlib with the same ratio. libdeflate, which compresses, sets `flags` by
     // its own level.
     let (own, others) = match flags {
@@ -138,7 +135,18 @@ fn zlib_level(flags: u8, len: usize, payload: &[u8]) -> Result<LevelGuess, Forma
     };
     let mut exact: Option<LevelGuess> = None;
     for level in own {
-        if compressed_len(Compression::Zlib(level), payload)? == len {
+        let mut compressor = Compressor::new(Compression::Zlib(level));
+        let segmented = match in_segments {
+            true => compressor
+                .compress_in_segments(payload, None)
+                .map(<[u8]>::len),
+            false => None,
+        };
+        let found = match segmented {
+            Some(found) => found,
+            None => compressor.compress(payload)?.1.len(),
+        };
+        if found == len {
             exact
                 .get_or_insert(LevelGuess {
                     min: level,
@@ -156,7 +164,8 @@ fn zlib_level(flags: u8, len: usize, payload: &[u8]) -> Result<LevelGuess, Forma
 fn zstd_level(len: usize, payload: &[u8]) -> Result<Option<LevelGuess>, FormatError> {
     let mut closest: Option<(usize, u8)> = None;
     for level in 1..=MAX_TRIED {
-        let found = compressed_len(Compression::Zstd(level), payload)?;
+        let mut compressor = Compressor::new(Compression::Zstd(level));
+        let found = compressor.compress(payload)?.1.len();
         let distance = found.abs_diff(len);
         if closest.is_none_or(|(least, _)| distance < least) {
             closest = Some((distance, level));
@@ -169,10 +178,4 @@ fn zstd_level(len: usize, payload: &[u8]) -> Result<Option<LevelGuess>, FormatEr
         min: level,
         max: if level == MAX_TRIED { MAX_ZSTD } else { level },
     }))
-}
-
-/// The length of `payload` when it is compressed, in bytes.
-fn compressed_len(compression: Compression, payload: &[u8]) -> Result<usize, FormatError> {
-    let mut compressor = Compressor::new(compression);
-    compressor.compress(payload).map(|(_, data)| data.len())
 }

@@ -1,29 +1,37 @@
-//! The two sources of new ids for [`patch_ids`](crate::pbf::patch_ids): for nodes in order, and for all other blobs.
+//! The two sources of new ids for [`patch_ids`](crate::pbf::patch_ids): for objects in order, and for all other blobs.
 
 use super::numbering::{NumberWalk, Numbering};
 use crate::osm::{KindSet, ObjectKind, id_rank};
 use crate::pbf::{BlobEntry, NewIds};
 
-/// Gives consecutive new ids to the nodes of a blob in canonical order, and records the old ids.
-pub(super) struct NumberedNodes<'n> {
+/// Gives consecutive new ids to the objects of a blob in canonical order, and records the old ids.
+pub(super) struct CountedObjects<'n> {
     numbering: &'n Numbering,
-    /// The number of the next node.
+    /// The number of the next object.
     next: u64,
-    /// The old ids of the nodes.
+    /// The old ids of the objects.
     old: Vec<i64>,
+    /// The new ids of the references that are not replaced yet, in the order of the objects; `None` if references stay.
+    references: Option<&'n [i64]>,
 }
 
-impl<'n> NumberedNodes<'n> {
-    /// The new ids for the nodes of a blob. `first` is the number of the blob's first node, counted from 0.
-    pub(super) fn new(numbering: &'n Numbering, first: u64, entry: &BlobEntry) -> Self {
+impl<'n> CountedObjects<'n> {
+    /// The new ids for the objects of a blob. `first` is the number of the blob's first object, counted from 0.
+    pub(super) fn new(
+        numbering: &'n Numbering,
+        first: u64,
+        entry: &BlobEntry,
+        references: Option<&'n [i64]>,
+    ) -> Self {
         Self {
             numbering,
             next: first,
             old: Vec::with_capacity(entry.count as usize),
+            references,
         }
     }
 
-    /// The old ids of the nodes.
+    /// The old ids of the objects.
     pub(super) fn into_old(self) -> Vec<i64> {
         self.old
     }
@@ -40,7 +48,7 @@ impl<'n> NumberedNodes<'n> {
     }
 }
 
-impl NewIds for NumberedNodes<'_> {
+impl NewIds for CountedObjects<'_> {
     fn objects(&mut self, _: ObjectKind, ids: &mut [i64]) {
         self.old.extend_from_slice(ids);
         for id in ids {
@@ -49,7 +57,16 @@ impl NewIds for NumberedNodes<'_> {
         }
     }
 
-    fn references(&mut self, _: ObjectKind, _: &mut [i64]) {}
+    fn references(&mut self, _: ObjectKind, ids: &mut [i64]) {
+        let Some((new, rest)) = self
+            .references
+            .and_then(|all| all.split_at_checked(ids.len()))
+        else {
+            return;
+        };
+        ids.copy_from_slice(new);
+        self.references = Some(rest);
+    }
 }
 
 /// Gives new ids to objects and references of some kinds by looking up the old ids.

@@ -1,0 +1,247 @@
+//! Numbering objects by their positions while they are written: nodes and ways that are known to be in order.
+
+use super::new_ids::CountedObjects;
+use super::numbering::Numbering;
+use super::{Orphans, Renumbering};
+use crate::engine::sink::{BlobOutcome, Sink};
+use crate::error::{FormatError, Result};
+use crate::file::{BlobPass, WriteOptions};
+use crate::index::IdSet;
+use crate::osm::{KindSet, ObjectKind};
+use crate::pbf::{BlobEntry, BlobFlags, Block, EncodedFrame, FrameEncoder, patch_ids, stale_index};
+use crate::runtime::{Turn, Turns};
+use rustc_hash::FxHashMap;
+
+impl Renumbering<'_> {
+    /// Removes the blobs of a kind from the plan and returns them; `None` unless they are the next ones to be written,
+    /// all objects of the kind are known to be in order, and the map has no id of the kind yet. The new id of each
+    /// object then follows from the position of the object alone, so that the blobs are read only once.
+    pub(super) fn take_in_order(&mut self, kind: ObjectKind) -> Option<Vec<BlobEntry>> {
+        let entries = &mut self.plan.entries;
+        let is_kind = |entry: &&BlobEntry| entry.kinds == KindSet::of(kind);
+        let count = entries.iter().take_while(is_kind).count();
+        let (blobs, rest) = entries.split_at(count);
+        let has = |entry: &BlobEntry, flag| entry.flags.has(flag);
+        let is_known =
+            |entry: &BlobEntry| has(entry, BlobFlags::STRICT) && has(entry, BlobFlags::HASHED);
+        let is_fit = self.options.kinds.contains(kind)
+            && self.numberings[kind as usize].len() == 0
+            && blobs.iter().all(is_known)
+            && blobs.is_sorted_by(|one, next| one.last_key() < next.first_key())
+            && !rest.iter().any(|entry| entry.kinds.contains(kind));
+        if !is_fit || blobs.is_empty() {
+            return None;
+        }
+        let (blobs, rest) = (blobs.to_vec(), rest.to_vec());
+        *entries = rest;
+        Some(blobs)
+    }
+
+    /// Numbers nodes or ways by their positions, and writes them. Numbers the nodes that ways refer to and that are not
+    /// in the file by the order of the references. Returns the number of references for
+    /// [`Summary::ambiguous`](super::Summary::ambiguous).
+    pub(super) fn write_in_order(
+        &mut self,
+        kind: ObjectKind,
+        blobs: Vec<BlobEntry>,
+        sink: &mut Sink,
+    ) -> Result<u64> {
+        let numbering = &self.numberings[kind as usize];
+        let mut first = 0;
+        let positions = (0..).zip(blobs).map(|(number, entry)| {
+            let start = first;
+            first += u64::from(entry.count);
+            (entry, (number, start))
+        });
+        let items: Vec<_> = positions.collect();
+        numbering.check(first)?;
+        let nodes = &self.numberings[ObjectKind::Node as usize];
+        let pass = OrderedPass {
+            numbering,
+            nodes,
+            replaces_nodes: kind == ObjectKind::Way
+                && self.options.kinds.contains(ObjectKind::Node),
+            assigns: self.options.orphans == Orphans::Assign,
+            missing: Turns::new(MissingNodes::new(nodes)),
+        };
+        let write = self.options.output.encoding();
+        let name = match kind {
+            ObjectKind::Node => "renumber nodes",
+            ObjectKind::Way | ObjectKind::Relation => "renumber ways",
+        };
+        let (mut set, mut ambiguous) = (IdSet::default(), 0);
+        let input = &self.file.input;
+        BlobPass::new(name, input, self.ctx).holding(4).run(
+            items,
+            || Worker::new(write),
+            |reader, worker, (entry, (number, start))| {
+                let turn = pass.turn(number);
+                reader.decode(&entry, |payload| {
+                    pass.renumber(worker, &entry, payload, start, turn)
+                })
+            },
+            |(frames, old, more)| {
+                set.extend(old);
+                ambiguous += more;
+                sink.add(input, BlobOutcome::Frames(frames))
+            },
+        )?;
+        let missing = pass.missing.into_inner().in_order.into_iter();
+        self.orphans.add(missing.map(|id| (ObjectKind::Node, id)));
+        self.numberings[kind as usize].add_all(set);
+        Ok(ambiguous)
+    }
+}
+
+/// A pass over the blobs of a kind.
+struct OrderedPass<'n> {
+    /// The numbering of the kind.
+    numbering: &'n Numbering,
+    nodes: &'n Numbering,
+    /// Whether references to nodes get new ids.
+    replaces_nodes: bool,
+    /// Whether nodes that are not in the file get new ids, too.
+    assigns: bool,
+    missing: Turns<MissingNodes>,
+}
+
+/// The state of a thread of the pass.
+struct Worker {
+    encoder: FrameEncoder,
+    patched: Vec<u8>,
+    references: References,
+}
+
+impl Worker {
+    fn new(write: WriteOptions) -> Self {
+        Self {
+            encoder: FrameEncoder::new(write.compression, write.blob_index),
+            patched: Vec::new(),
+            references: References::default(),
+        }
+    }
+}
+
+impl OrderedPass<'_> {
+    /// The turn of a blob to give numbers to missing nodes; `None` if they get none.
+    fn turn(&self, number: u64) -> Option<Turn<'_, MissingNodes>> {
+        (self.replaces_nodes && self.assigns).then(|| self.missing.turn(number))
+    }
+
+    /// Encodes a blob with new ids. `start` is the number of its first object. Returns the frames, the old ids of the
+    /// objects, and the number of ambiguous references.
+    fn renumber(
+        &self,
+        worker: &mut Worker,
+        entry: &BlobEntry,
+        payload: &[u8],
+        start: u64,
+        turn: Option<Turn<'_, MissingNodes>>,
+    ) -> Result<(Vec<EncodedFrame>, Vec<i64>, u64), FormatError> {
+        let (references, nodes) = (&mut worker.references, self.nodes);
+        if self.replaces_nodes {
+            references.look_up(payload, nodes)?;
+        }
+        let ambiguous = match turn {
+            Some(turn) => {
+                // The error of the blob that failed is the first, and so the one that is reported.
+                let failed = FormatError::new("a blob before this one is damaged");
+                turn.take(|missing| references.number(missing, nodes))
+                    .ok_or(failed)?;
+                0
+            }
+            None => references.ambiguous(nodes),
+        };
+        let new = self.replaces_nodes.then_some(references.ids.as_slice());
+        let mut ids = CountedObjects::new(self.numbering, start, entry, new);
+        worker.patched.clear();
+        patch_ids(payload, &mut ids, &mut worker.patched)?;
+        if !ids.agree_with(entry) {
+            return Err(stale_index("ids or their order differ"));
+        }
+        let last = (start + u64::from(entry.count)).saturating_sub(1);
+        let entry = BlobEntry {
+            min_id: self.numbering.counted(start),
+            max_id: self.numbering.counted(last),
+            ..*entry
+        };
+        worker
+            .encoder
+            .add_payload_with_entry(&worker.patched, &entry)?;
+        Ok((worker.encoder.finish()?, ids.into_old(), ambiguous))
+    }
+}
+
+/// The nodes that ways refer to and that are not in the file.
+#[derive(Debug, Default)]
+struct MissingNodes {
+    /// The number of the first of these nodes.
+    first: u64,
+    /// The old ids, in the order of the first references to them.
+    in_order: Vec<i64>,
+    /// The index in `in_order` of each id.
+    indices: FxHashMap<i64, u64>,
+}
+
+impl MissingNodes {
+    /// No nodes. Their numbers follow those of `known`.
+    fn new(known: &Numbering) -> Self {
+        Self {
+            first: known.len(),
+            ..Self::default()
+        }
+    }
+
+    /// The number of a node.
+    fn number(&mut self, id: i64) -> u64 {
+        let next = self.in_order.len() as u64;
+        let index = *self.indices.entry(id).or_insert(next);
+        if index == next {
+            self.in_order.push(id);
+        }
+        self.first + index
+    }
+}
+
+/// The references of the ways of a block to nodes.
+#[derive(Default)]
+struct References {
+    /// The new ids, in the order of the ways; the old ids of nodes without a number.
+    ids: Vec<i64>,
+    /// The index in `ids` of each reference to a node without a number.
+    unknown: Vec<usize>,
+    ways: Vec<(i64, usize)>,
+}
+
+impl References {
+    /// Replaces the contents by the references of a block, and looks up their new ids.
+    fn look_up(&mut self, payload: &[u8], nodes: &Numbering) -> Result<(), FormatError> {
+        self.ids.clear();
+        self.ways.clear();
+        self.unknown.clear();
+        Block::parse_bare(payload)?.collect_refs(&mut self.ids, &mut self.ways)?;
+        let mut walk = nodes.walk();
+        for (index, id) in self.ids.iter_mut().enumerate() {
+            match walk.new_id(*id) {
+                Some(new) => *id = new,
+                None => self.unknown.push(index),
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives numbers to the nodes without one.
+    fn number(&mut self, missing: &mut MissingNodes, nodes: &Numbering) {
+        for index in &self.unknown {
+            if let Some(id) = self.ids.get_mut(*index) {
+                *id = nodes.counted(missing.number(*id));
+            }
+        }
+    }
+
+    /// The number of nodes without a number whose old id, which they keep, is now the id of another node.
+    fn ambiguous(&self, nodes: &Numbering) -> u64 {
+        let kept = self.unknown.iter().filter_map(|index| self.ids.get(*index));
+        kept.filter(|id| nodes.is_new_id(**id)).count() as u64
+    }
+}

@@ -1,0 +1,140 @@
+//! A small part of the work of a parallel phase that is done in the order of the items.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// A value that workers change one after the other, in the order of their items.
+///
+/// The items have numbers without gaps from 0, and workers claim them in this order. So the item whose turn it is always
+/// belongs to a worker, and no worker waits for ever.
+#[derive(Debug)]
+pub(crate) struct Turns<T> {
+    state: Mutex<State<T>>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct State<T> {
+    /// The number of the item whose turn it is.
+    next: u64,
+    /// The lowest number of an item that failed before its turn.
+    failed: Option<u64>,
+    value: T,
+}
+
+impl<T> Turns<T> {
+    /// The turns of a phase that begins with `value`.
+    pub(crate) const fn new(value: T) -> Self {
+        Self {
+            state: Mutex::new(State {
+                next: 0,
+                failed: None,
+                value,
+            }),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// The turn of an item. If it is dropped without being taken, the items behind it get none.
+    pub(crate) const fn turn(&self, number: u64) -> Turn<'_, T> {
+        Turn {
+            turns: self,
+            number,
+            is_taken: false,
+        }
+    }
+
+    /// The value after all turns.
+    pub(crate) fn into_inner(self) -> T {
+        let state = self.state.into_inner();
+        state.unwrap_or_else(PoisonError::into_inner).value
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The turn of an item.
+#[derive(Debug)]
+pub(crate) struct Turn<'t, T> {
+    turns: &'t Turns<T>,
+    number: u64,
+    is_taken: bool,
+}
+
+impl<T> Turn<'_, T> {
+    /// Waits for the turn, and changes the value. Returns `None` if an item before this one failed.
+    pub(crate) fn take<R>(mut self, change: impl FnOnce(&mut T) -> R) -> Option<R> {
+        let mut state = self.turns.lock();
+        while state.next != self.number {
+            if state.failed.is_some_and(|failed| failed < self.number) {
+                return None;
+            }
+            let waited = self.turns.changed.wait(state);
+            state = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+        let result = change(&mut state.value);
+        state.next += 1;
+        self.is_taken = true;
+        drop(state);
+        self.turns.changed.notify_all();
+        Some(result)
+    }
+}
+
+impl<T> Drop for Turn<'_, T> {
+    fn drop(&mut self) {
+        if !self.is_taken {
+            let mut state = self.turns.lock();
+            let failed = state.failed.unwrap_or(self.number);
+            state.failed = Some(failed.min(self.number));
+            drop(state);
+            self.turns.changed.notify_all();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// Runs 100 items on four threads, of which `fails` fails. Returns the numbers of those that got their turn.
+    fn run(fails: Option<u64>) -> Vec<u64> {
+        let (turns, claimed) = (Turns::new(Vec::new()), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    loop {
+                        let number = claimed.fetch_add(1, Ordering::SeqCst);
+                        if number >= 100 {
+                            return;
+                        }
+                        let turn = turns.turn(number);
+                        if number % 3 == 0 {
+                            std::thread::yield_now();
+                        }
+                        if Some(number) != fails {
+                            let taken = turn.take(|taken| taken.push(number));
+                            let is_behind = fails.is_some_and(|fails| number > fails);
+                            assert_eq!(taken.is_none(), is_behind);
+                        }
+                    }
+                });
+            }
+        });
+        turns.into_inner()
+    }
+
+    #[test]
+    fn items_have_their_turn_in_order() {
+        assert_eq!(run(None), (0..100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn items_behind_one_that_failed_have_no_turn() {
+        for fails in [0, 1, 57, 99] {
+            assert_eq!(run(Some(fails)), (0..fails).collect::<Vec<_>>());
+        }
+    }
+}
