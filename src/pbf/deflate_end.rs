@@ -29,41 +29,37 @@ pub(super) struct DeflateEnd {
 }
 
 /// Entries of the tables. An entry has the number of bits that it skips, with extra bits, in its lowest six bits, then
-/// [`STOP`], then the offset of the table for the next code, and the length of its code above [`CODE_SHIFT`].
+/// [`STOP`], then whether the next code is that of a distance, and the length of its code above [`CODE_SHIFT`].
 mod entry {
     use super::{END_OF_BLOCK, INDEX_BITS, TABLE};
 
-    /// The bits that the next code has to be decoded slowly for: the end of a block, and codes that are too long.
-    /// Such an entry skips nothing and leads to its own table.
-    pub const STOP: u32 = 1 << 6;
-    pub const SKIPPED: u32 = 63;
-    const NEXT_SHIFT: u32 = 8;
-    const CODE_SHIFT: u32 = 24;
-    /// The offset of the table of distances, which follows that of literals.
-    pub const DISTANCES: u32 = TABLE as u32;
-    /// The most bits that entries skip. Two distances and the literals between them, or the reverse, are 57 bits.
+    /// Marks an entry for codes that are decoded bit by bit: the end of a block, and codes that are too long. Such an
+    /// entry skips nothing and leads to its own table.
+    pub const STOP: u16 = 1 << 6;
+    /// Leads to the table of distances. As an entry it skips nothing.
+    pub const DISTANCE: u16 = 1 << 7;
+    const SKIPPED: u16 = 63;
+    const CODE_SHIFT: u32 = 8;
+    /// The maximum numbers of bits that entries skip. Two distances and the literals between them have 57 bits.
     const MOST_OF_LITERALS: u32 = 13;
     const MOST_OF_DISTANCE: u32 = 22;
 
-    pub const fn next_table(entry: u32) -> u32 {
-        entry >> NEXT_SHIFT & 0xffff
+    /// The number of bits that an entry skips.
+    pub const fn skipped(entry: u16) -> u32 {
+        (entry & SKIPPED) as u32
     }
 
-    const fn code_len(entry: u32) -> u32 {
-        entry >> CODE_SHIFT
+    /// The offset of the table for the next code. That of distances follows that of literals.
+    pub const fn next_table(entry: u16) -> usize {
+        (entry & DISTANCE) as usize * (TABLE / DISTANCE as usize)
     }
 
-    const fn make(skipped: u32, next: u32, code_len: u32) -> u32 {
-        skipped | next << NEXT_SHIFT | code_len << CODE_SHIFT
+    const fn code_len(entry: u16) -> u32 {
+        entry as u32 >> CODE_SHIFT
     }
 
-    /// An entry that leads to the table of distances.
-    pub const fn after_length() -> u32 {
-        make(0, DISTANCES, 0)
-    }
-
-    pub const fn stop(table: u32) -> u32 {
-        STOP | table << NEXT_SHIFT
+    const fn make(skipped: u32, next: u16, code_len: u32) -> u16 {
+        skipped as u16 | next | (code_len << CODE_SHIFT) as u16
     }
 
     /// The number of extra bits of a symbol for a length or a literal. Lengths: 257 to 264 and 285 have none.
@@ -79,30 +75,29 @@ mod entry {
         (symbol as u32 / 2).saturating_sub(1)
     }
 
-    pub fn literal(symbol: usize, len: u32) -> u32 {
+    pub fn literal(symbol: usize, len: u32) -> u16 {
         let skipped = len + literal_extra(symbol);
         match symbol {
-            END_OF_BLOCK => stop(0),
-            _ if skipped > MOST_OF_LITERALS => stop(0),
+            END_OF_BLOCK => STOP,
+            _ if skipped > MOST_OF_LITERALS => STOP,
             0..END_OF_BLOCK => make(skipped, 0, len),
-            _ => make(skipped, DISTANCES, len),
+            _ => make(skipped, DISTANCE, len),
         }
     }
 
-    pub fn distance(symbol: usize, len: u32) -> u32 {
+    pub fn distance(symbol: usize, len: u32) -> u16 {
         match len + distance_extra(symbol) {
-            skipped if skipped > MOST_OF_DISTANCE => stop(DISTANCES),
+            skipped if skipped > MOST_OF_DISTANCE => STOP | DISTANCE,
             skipped => make(skipped, 0, len),
         }
     }
 
     /// The entry of `first` and of the code after it; `None` if an index does not hold both.
-    pub fn join(first: u32, second: u32) -> Option<u32> {
-        let skipped = (first & SKIPPED) + (second & SKIPPED);
-        let fits = (first & SKIPPED) + code_len(second) <= INDEX_BITS;
-        let is_literal = first & STOP == 0 && next_table(first) == 0;
-        (is_literal && fits && second & STOP == 0 && skipped <= MOST_OF_LITERALS)
-            .then(|| make(skipped, next_table(second), 0))
+    pub fn join(first: u16, second: u16) -> Option<u16> {
+        let bits = skipped(first) + skipped(second);
+        let fits = skipped(first) + code_len(second) <= INDEX_BITS;
+        let are_known = (first | second) & STOP == 0 && first & DISTANCE == 0;
+        (are_known && fits && bits <= MOST_OF_LITERALS).then(|| make(bits, second & DISTANCE, 0))
     }
 }
 
@@ -137,7 +132,7 @@ impl Code {
     }
 
     /// Writes the entries of all codes that are not longer than the index of a table, whose length is a power of two.
-    fn fill(&self, table: &mut [u32], entry: impl Fn(usize, u32) -> u32) -> Option<()> {
+    fn fill(&self, table: &mut [u16], entry: impl Fn(usize, u32) -> u16) -> Option<()> {
         let (mut code, mut start) = (0u32, 0);
         for len in 1..=table.len().trailing_zeros().min(MAX_CODE as u32) {
             code <<= 1;
@@ -178,10 +173,10 @@ struct Tables {
     distances: Code,
     lengths: Code,
     /// Entries of single literals and lengths.
-    singles: Box<[u32; TABLE]>,
+    singles: Box<[u16; TABLE]>,
     /// Entries of runs of literals, with the length behind them, and of distances.
-    table: Box<[u32; 2 * TABLE]>,
-    length_table: [u32; LENGTH_TABLE],
+    table: Box<[u16; 2 * TABLE]>,
+    length_table: [u16; LENGTH_TABLE],
 }
 
 impl Default for Tables {
@@ -221,7 +216,7 @@ impl Tables {
         // The length of a code is at most 7 bits. An incomplete code leaves zeros.
         self.length_table.fill(0);
         self.lengths.fill(&mut self.length_table, |symbol, len| {
-            len | (symbol as u32) << 8
+            len as u16 | (symbol as u16) << 8
         })?;
         let mut lengths = [0u8; LITERAL_SYMBOLS + DISTANCE_SYMBOLS + 138];
         let mut at = 0;
@@ -252,16 +247,16 @@ impl Tables {
     /// Makes the table from the codes.
     fn build(&mut self) -> Option<()> {
         let (literals, distances) = self.table.split_at_mut(TABLE);
-        distances.fill(entry::stop(entry::DISTANCES));
+        distances.fill(entry::STOP | entry::DISTANCE);
         self.distances.fill(distances, entry::distance)?;
-        self.singles.fill(entry::stop(0));
+        self.singles.fill(entry::STOP);
         self.literals.fill(&mut self.singles[..], entry::literal)?;
         for (index, joined) in literals.iter_mut().enumerate() {
             *joined = self.singles[index];
             // Bits above the index are zeros, and codes that have them do not fit.
             while let Some(longer) = entry::join(
                 *joined,
-                self.singles[index >> (*joined & entry::SKIPPED).min(INDEX_BITS)],
+                self.singles[index >> entry::skipped(*joined).min(INDEX_BITS)],
             ) {
                 *joined = longer;
             }
@@ -319,7 +314,7 @@ struct Lane<'t, 'd> {
     /// The index of the stream.
     number: usize,
     /// The entry of the last code. It says which table is the next.
-    entry: u32,
+    entry: u16,
     /// The index of the first bit of the block.
     block: usize,
     is_last_block: bool,
@@ -391,10 +386,10 @@ impl<'t, 'd> Lane<'t, 'd> {
     fn advance(&mut self) {
         let mut buffer = self.bits.peek();
         for _ in 0..3 {
-            let index = entry::next_table(self.entry) as usize + buffer as usize % TABLE;
+            let index = entry::next_table(self.entry) | (buffer as usize % TABLE);
             self.entry = self.tables.table[index % (2 * TABLE)];
-            buffer >>= self.entry & entry::SKIPPED;
-            self.bits.position += (self.entry & entry::SKIPPED) as usize;
+            buffer >>= entry::skipped(self.entry);
+            self.bits.position += entry::skipped(self.entry) as usize;
         }
         if self.bits.position > self.bits.data.len() * 8 {
             self.entry = entry::STOP;
@@ -411,7 +406,7 @@ impl<'t, 'd> Lane<'t, 'd> {
             return None;
         }
         let buffer = self.bits.peek();
-        if entry::next_table(self.entry) == entry::DISTANCES {
+        if self.entry & entry::DISTANCE != 0 {
             let (symbol, len) = self.tables.distances.decode(buffer)?;
             self.bits.position += (len + entry::distance_extra(symbol)) as usize;
             self.entry = 0;
@@ -422,7 +417,7 @@ impl<'t, 'd> Lane<'t, 'd> {
         self.entry = match symbol {
             END_OF_BLOCK if self.next_block(ends)? => return self.fill(queue, ends),
             0..=END_OF_BLOCK => 0,
-            _ => entry::after_length(),
+            _ => entry::DISTANCE,
         };
         Some(false)
     }

@@ -132,7 +132,8 @@ pub(super) struct SegmentEncoder {
     /// The header that libdeflate writes at this level.
     header: [u8; HEADER_LEN],
     end_finder: EndFinder,
-    /// New segments as libdeflate made them, one after the other.
+    /// New segments as libdeflate made them, one after the other. It is never shortened: bytes of earlier ones may
+    /// follow.
     deflated: Vec<u8>,
     ends: Vec<DeflateEnd>,
 }
@@ -143,6 +144,16 @@ enum Source<'a> {
     Old(&'a [u8]),
     /// A range of [`SegmentEncoder::deflated`].
     New(Range<usize>),
+}
+
+impl Source<'_> {
+    /// The end of the range of new data; 0 for an old segment.
+    const fn new_end(&self) -> usize {
+        match self {
+            Self::Old(_) => 0,
+            Self::New(range) => range.end,
+        }
+    }
 }
 
 impl SegmentEncoder {
@@ -186,7 +197,6 @@ impl SegmentEncoder {
         out: &mut Vec<u8>,
     ) -> Option<()> {
         let (mut sources, mut done) = (Vec::new(), 0);
-        self.deflated.clear();
         for (at, segment, data) in old.map(|old| kept(payload, old)).unwrap_or_default() {
             self.deflate(payload.get(done..at)?, &mut sources)?;
             sources.push(Source::Old(data));
@@ -215,16 +225,16 @@ impl SegmentEncoder {
     fn deflate(&mut self, part: &[u8], sources: &mut Vec<Source<'_>>) -> Option<()> {
         let count = (part.len() + SEGMENT_LEN / 2) / SEGMENT_LEN;
         let len = part.len().div_ceil(count.max(1)).max(1);
+        let mut start = sources.iter().map(Source::new_end).max().unwrap_or(0);
         for segment in part.chunks(len) {
-            let start = self.deflated.len();
-            let bound = self.zlib.deflate_compress_bound(segment.len());
-            self.deflated.resize(start + bound, 0);
-            let len = self
-                .zlib
-                .deflate_compress(segment, self.deflated.get_mut(start..)?)
-                .ok()?;
-            self.deflated.truncate(start + len);
-            sources.push(Source::New(start..start + len));
+            let most = start + self.zlib.deflate_compress_bound(segment.len());
+            if self.deflated.len() < most {
+                self.deflated.resize(most, 0);
+            }
+            let out = self.deflated.get_mut(start..)?;
+            let end = start + self.zlib.deflate_compress(segment, out).ok()?;
+            sources.push(Source::New(start..end));
+            start = end;
         }
         Some(())
     }
