@@ -4,7 +4,7 @@
 
 use super::frame::{Blob, BlobKind, Encoding, MAX_PAYLOAD_LEN, encode_frame, wrong_raw_size};
 use super::segments::{
-    BlobSegments, Segment, SegmentEncoder, Segmented, ends_as_segments, inflate_segments,
+    BlobSegments, PROBE_LEN, Segment, SegmentEncoder, SegmentInflater, Segmented, ends_as_segments,
 };
 use super::wire::{MAX_VARINT_LEN, read_varint};
 use crate::error::FormatError;
@@ -116,8 +116,7 @@ pub struct Decompressor {
     payload: Vec<u8>,
     /// The segments of the blob that was decompressed last, if it was asked for them.
     segments: Vec<Segment>,
-    /// A compressed segment.
-    segment: Vec<u8>,
+    inflater: Option<SegmentInflater>,
 }
 
 impl fmt::Debug for Decompressor {
@@ -136,7 +135,7 @@ impl Default for Decompressor {
             stream: None,
             payload: Vec::new(),
             segments: Vec::new(),
-            segment: Vec::new(),
+            inflater: None,
         }
     }
 }
@@ -178,12 +177,12 @@ impl Decompressor {
         if blob.encoding != Encoding::Zlib || !ends_as_segments(blob.data) {
             return Ok((self.payload(blob)?, BlobSegments::None));
         }
-        if self.payload.len() < len {
-            self.payload.resize(len, 0);
+        if self.payload.len() < len + PROBE_LEN {
+            self.payload.resize(len + PROBE_LEN, 0);
         }
-        let out = self.payload.get_mut(..len).unwrap_or_default();
-        let (segment, segments) = (&mut self.segment, &mut self.segments);
-        if !inflate_segments(&mut self.zlib, blob.data, out, segment, segments) {
+        let out = (self.payload.as_mut_slice(), len);
+        let inflater = self.inflater.get_or_insert_default();
+        if !inflater.inflate(&mut self.zlib, blob.data, out, &mut self.segments) {
             return Ok((self.payload(blob)?, BlobSegments::Wrong));
         }
         let payload = self.payload.get(..len).unwrap_or_default();

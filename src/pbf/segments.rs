@@ -7,6 +7,7 @@
 use super::deflate_end::{DeflateEnd, EndFinder};
 use libdeflater::CompressionLvl;
 use memchr::memmem;
+use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 
 /// The length of the payload of a segment in bytes. Shorter ones take more space: on blobs of ways 0.9 % with 64 kB, 2 %
@@ -22,6 +23,10 @@ const END: [u8; 5] = [1, 0, 0, 0xff, 0xff];
 /// The length of the header of zlib data.
 const HEADER_LEN: usize = 2;
 const CHECKSUM_LEN: usize = 4;
+/// The maximum length of the content of the stored block with which [`SegmentInflater`] tries segments.
+pub(super) const PROBE_LEN: usize = 512;
+/// The length of the header of a stored block that begins with a byte.
+const STORED_HEADER_LEN: usize = 5;
 
 /// A segment: its range of the payload and its range of the zlib data.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,50 +85,100 @@ fn has_header(data: &[u8]) -> bool {
     }
 }
 
-/// Inflates zlib data segment by segment into `out`, whose length is that of the payload, and lists the segments in
-/// `segments`. Returns `false` if the data has no segments, or wrong ones. The content of `out` and `segments` is
-/// unspecified then, and the data may still be valid as a whole.
+/// Inflates segments independently.
 ///
-/// If the result is `true`, each segment has been inflated independently, and the checksum of the data is that of
-/// `out`.
-pub(super) fn inflate_segments(
-    zlib: &mut libdeflater::Decompressor,
-    data: &[u8],
-    out: &mut [u8],
-    scratch: &mut Vec<u8>,
-    segments: &mut Vec<Segment>,
-) -> bool {
-    segments.clear();
-    let Some((body, checksum)) = data.split_last_chunk::<CHECKSUM_LEN>() else {
-        return false;
-    };
-    let Some(body) = body.strip_suffix(&END) else {
-        return false;
-    };
-    if !ends_as_segments(data) {
-        return false;
+/// A stored block with unpredictable content is put behind each segment. It comes out at the end only if the segment is
+/// a sequence of whole blocks, none of which is marked as the last: only then can the segment be copied.
+#[derive(Debug)]
+pub(super) struct SegmentInflater {
+    /// The stored block, and the end of the data.
+    probe: Vec<u8>,
+    /// A segment and the probe.
+    input: Vec<u8>,
+}
+
+impl Default for SegmentInflater {
+    fn default() -> Self {
+        let random = RandomState::new();
+        let content: Vec<u8> = (0..PROBE_LEN as u64 / 8)
+            .flat_map(|number| random.hash_one(number).to_le_bytes())
+            .collect();
+        // Each run has a block of another length. The upper bits of the first byte have no meaning.
+        let [padding, len, ..] = random.hash_one(()).to_le_bytes();
+        let len = PROBE_LEN / 2 + usize::from(len) % (PROBE_LEN / 2);
+        let [low, high] = (len as u16).to_le_bytes();
+        let mut probe = vec![padding << 3, low, high, !low, !high];
+        probe.extend_from_slice(content.get(..len).unwrap_or_default());
+        probe.extend_from_slice(&END);
+        Self {
+            probe,
+            input: Vec::new(),
+        }
     }
-    let (mut at, mut done) = (HEADER_LEN, 0);
-    for marker in memmem::find_iter(body, &MARKER) {
-        let end = marker + MARKER.len();
-        // A marker within another marker.
-        let Some(segment) = body.get(at..end).filter(|segment| !segment.is_empty()) else {
-            continue;
-        };
-        scratch.clear();
-        scratch.extend_from_slice(segment);
-        scratch.extend_from_slice(&END);
-        let Ok(len) = zlib.deflate_decompress(scratch, out.get_mut(done..).unwrap_or_default())
-        else {
+}
+
+impl SegmentInflater {
+    /// Inflates zlib data segment by segment, and lists the segments in `segments`. `out` gets the payload, which must
+    /// have `payload_len` bytes, and needs [`PROBE_LEN`] more. Returns `false` if the data has no segments, or wrong
+    /// ones. The content of `out` and `segments` is unspecified then, and the data may still be valid as a whole.
+    ///
+    /// If the result is `true`, each segment has been inflated independently, and the checksum of the data is that of
+    /// the payload.
+    pub(super) fn inflate(
+        &mut self,
+        zlib: &mut libdeflater::Decompressor,
+        data: &[u8],
+        (out, payload_len): (&mut [u8], usize),
+        segments: &mut Vec<Segment>,
+    ) -> bool {
+        segments.clear();
+        if !ends_as_segments(data) {
+            return false;
+        }
+        let Some((body, checksum)) = data.split_last_chunk::<CHECKSUM_LEN>() else {
             return false;
         };
-        segments.push(Segment {
-            payload: done..done + len,
-            data: at..end,
-        });
-        (at, done) = (end, done + len);
+        let body = body.strip_suffix(&END).unwrap_or_default();
+        let (mut at, mut done) = (HEADER_LEN, 0);
+        for marker in memmem::find_iter(body, &MARKER) {
+            let end = marker + MARKER.len();
+            // A marker within another marker.
+            let Some(segment) = body.get(at..end).filter(|segment| !segment.is_empty()) else {
+                continue;
+            };
+            let rest = out.get_mut(done..).unwrap_or_default();
+            let Some(len) = self.inflate_one(zlib, segment, rest) else {
+                return false;
+            };
+            segments.push(Segment {
+                payload: done..done + len,
+                data: at..end,
+            });
+            (at, done) = (end, done + len);
+        }
+        let payload = out.get(..payload_len).unwrap_or_default();
+        let sum = libdeflater::adler32(payload).to_be_bytes();
+        at == body.len() && done == payload_len && *checksum == sum
     }
-    at == body.len() && done == out.len() && *checksum == libdeflater::adler32(out).to_be_bytes()
+
+    /// Inflates a segment to the start of `out`, and returns the length of its payload. `None` if it is no sequence of
+    /// whole blocks.
+    fn inflate_one(
+        &mut self,
+        zlib: &mut libdeflater::Decompressor,
+        segment: &[u8],
+        out: &mut [u8],
+    ) -> Option<usize> {
+        self.input.clear();
+        self.input.extend_from_slice(segment);
+        self.input.extend_from_slice(&self.probe);
+        let len = zlib.deflate_decompress(&self.input, out).ok()?;
+        let content = self
+            .probe
+            .get(STORED_HEADER_LEN..self.probe.len() - END.len())?;
+        let payload = out.get(..len)?.strip_suffix(content)?;
+        Some(payload.len())
+    }
 }
 
 /// Compresses payloads in segments.
@@ -391,7 +446,11 @@ mod tests {
         }
 
         fn inflate(&mut self, data: &[u8], out: &mut [u8], segments: &mut Vec<Segment>) -> bool {
-            inflate_segments(&mut self.zlib, data, out, &mut Vec::new(), segments)
+            let mut room = vec![0; out.len() + PROBE_LEN];
+            let inflater = &mut SegmentInflater::default();
+            let is_found = inflater.inflate(&mut self.zlib, data, (&mut room, out.len()), segments);
+            out.copy_from_slice(&room[..out.len()]);
+            is_found
         }
     }
 
@@ -533,5 +592,32 @@ mod tests {
         );
         assert!(!codec.inflate(&stream, &mut out, &mut found));
         assert_eq!(segments.len(), 6);
+    }
+
+    /// Segments that inflate, but that are not whole blocks: copied, they would end a blob in the middle.
+    #[test]
+    fn segments_that_are_marked_as_the_last_or_take_what_follows_are_not_found() {
+        let mut codec = Codec::new();
+        let payload = b"abcdefgh";
+        let stored = |flags: u8, len: u16| {
+            let [low, high] = len.to_le_bytes();
+            [&[flags, low, high, !low, !high], &payload[..]].concat()
+        };
+        for (block, is_found) in [
+            (stored(0, 8), true),
+            (stored(1, 8), false),
+            // The marker and the end of the data become content.
+            (stored(1, 8 + 10 + 5), false),
+            (stored(0, 8 + 10), false),
+        ] {
+            let mut data = vec![0x78, 0x9c];
+            data.extend(block);
+            data.push(0);
+            data.extend(MARKER);
+            data.extend(END);
+            data.extend(libdeflater::adler32(payload).to_be_bytes());
+            let found = codec.inflate(&data, &mut [0; 8], &mut Vec::new());
+            assert_eq!(found, is_found, "{data:?}");
+        }
     }
 }
