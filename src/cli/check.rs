@@ -14,7 +14,8 @@ use std::path::PathBuf;
 /// ids and the nodes of ways are checked. Exit status 1 if there is a problem.
 ///
 /// --index decodes every blob and compares it with the table of contents and the index in its header. A blob that the
-/// disk damaged differs from its content hash.
+/// disk damaged differs from its content hash. It also counts the blobs whose compressed data is in segments, of which
+/// an edit copies those that do not change.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg check planet.osm.pbf
