@@ -13,8 +13,8 @@ use std::path::Path;
 const STATES_BEFORE: i64 = 4;
 /// The maximum number of bytes of a state file.
 const STATE_LEN: u64 = 1 << 16;
-/// The number of times that a change file is fetched that is incomplete on the server.
-const INCOMPLETE_ATTEMPTS: usize = 3;
+/// The number of times that a file is fetched that is incomplete on the server.
+const INCOMPLETE_ATTEMPTS: u32 = 3;
 
 /// A replication server.
 pub struct Server<'s> {
@@ -142,12 +142,36 @@ impl<'s> Server<'s> {
     }
 
     fn fetch_state(&self, url: &str) -> Result<State, Fault> {
-        let bytes = self.fetcher.fetch(url, STATE_LEN)?;
-        let state = State::parse(&String::from_utf8_lossy(&bytes));
-        state.ok_or_else(|| match is_page(&bytes) {
-            true => page(),
-            false => Fault::Lasting("this is no state file, or it is cut short".into()),
-        })
+        let read = |bytes: &[u8]| {
+            let state = State::parse(&String::from_utf8_lossy(bytes));
+            state.ok_or_else(|| "this is no state file, or it is cut short".into())
+        };
+        Ok(self.fetch_complete(url, STATE_LEN, read)?.1)
+    }
+
+    /// A file, and the result of `check` for its bytes. A file that `check` refuses is fetched again after a pause: a server
+    /// may be writing it.
+    fn fetch_complete<T>(
+        &self,
+        url: &str,
+        limit: u64,
+        check: impl Fn(&[u8]) -> Result<T, String>,
+    ) -> Result<(Vec<u8>, T), Fault> {
+        let mut failures = 0;
+        loop {
+            let bytes = self.fetcher.fetch(url, limit)?;
+            match check(&bytes) {
+                Ok(checked) => return Ok((bytes, checked)),
+                Err(_) if is_page(&bytes) => return Err(page()),
+                Err(cause) => {
+                    failures += 1;
+                    if failures == INCOMPLETE_ATTEMPTS {
+                        return Err(Fault::Passing(cause));
+                    }
+                    self.fetcher.rest(failures)?;
+                }
+            }
+        }
     }
 
     /// The change file of a sequence number; `None` if the server has none.
@@ -169,30 +193,16 @@ impl<'s> Server<'s> {
             return Ok(Some(file(bytes, text_len)));
         }
         let url = self.url_of(sequence);
-        let mut fault = Fault::Missing;
-        for attempt in 0..INCOMPLETE_ATTEMPTS {
-            if attempt > 0 {
-                self.fetcher
-                    .rest(attempt as u32)
-                    .map_err(|fault| failed(&url, fault))?;
-            }
-            let bytes = match self.fetcher.fetch(&url, limit) {
-                Ok(bytes) => bytes,
-                Err(Fault::Missing) => return Ok(None),
-                Err(fault) => return Err(failed(&url, fault)),
-            };
-            match check_gzip(&bytes) {
-                Ok(text_len) => {
-                    if let Some(cache) = &self.cache {
-                        cache.put(&name, &bytes)?;
-                    }
-                    return Ok(Some(file(bytes, text_len)));
+        match self.fetch_complete(&url, limit, check_gzip) {
+            Ok((bytes, text_len)) => {
+                if let Some(cache) = &self.cache {
+                    cache.put(&name, &bytes)?;
                 }
-                Err(_) if is_page(&bytes) => return Err(failed(&url, page())),
-                Err(cause) => fault = Fault::Passing(cause),
+                Ok(Some(file(bytes, text_len)))
             }
+            Err(Fault::Missing) => Ok(None),
+            Err(fault) => Err(failed(&url, fault)),
         }
-        Err(failed(&url, fault))
     }
 }
 
@@ -221,6 +231,25 @@ mod tests {
     }
 
     #[test]
+    fn a_state_that_is_being_written_is_read_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("state.txt");
+        let whole = State {
+            sequence: 4,
+            timestamp: 0,
+        };
+        fs::write(&path, "").unwrap();
+        let base = format!("file://{}", directory.path().display());
+        let pause = |_: Duration| {
+            fs::write(&path, whole.to_text()).unwrap();
+            Ok(())
+        };
+        let fetcher = Fetcher::new(&LocalFiles, &pause, Duration::ZERO);
+        let server = Server::new(&base, fetcher, None);
+        assert_eq!(server.newest().unwrap(), whole);
+    }
+
+    #[test]
     fn files_are_checked_and_kept() {
         let directory = tempfile::tempdir().unwrap();
         let put = |name: &str, bytes: &[u8]| {
@@ -245,6 +274,9 @@ mod tests {
         let fetcher = Fetcher::new(&LocalFiles, &pause, Duration::ZERO);
         let server = Server::new(&base, fetcher, Some(cache));
         assert_eq!(server.newest().unwrap(), state(1003));
+        put("000/001/000.state.txt", b"sequenceNumber=1000\n");
+        let message = server.state(1000).unwrap_err().to_string();
+        assert!(message.contains("cut short"), "{message}");
         for _ in 0..2 {
             // The second time, both come from the cache.
             assert_eq!(server.state(1001).unwrap(), Some(state(1001)));

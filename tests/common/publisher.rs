@@ -70,7 +70,10 @@ impl Publisher {
     /// Makes a day the newest state.
     pub fn publish(&self, day: usize) {
         let state = self.path(&format!("server/000/000/{day:03}.state.txt"));
-        fs::copy(state, self.path("server/state.txt")).unwrap();
+        // A reader sees one state or the other.
+        let new = self.path("server/state.txt.new");
+        fs::copy(state, &new).unwrap();
+        fs::rename(new, self.path("server/state.txt")).unwrap();
     }
 
     /// A copy of the data of the first day.
