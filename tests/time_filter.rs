@@ -302,6 +302,34 @@ fn a_file_without_history_is_cut_by_the_times_of_its_objects() {
     let stats: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(stats).unwrap()).unwrap();
     assert_eq!(stats["blobs_copied"], 1, "{stats}");
+    // With a table of contents, blobs that are wholly older are copied without decoding them, and those that are wholly
+    // newer are passed over.
+    let (indexed, stats) = (
+        dir.path().join("indexed.osm.pbf"),
+        dir.path().join("stats.json"),
+    );
+    run_ok(&[&"cat", &plain, &"-o", &indexed]);
+    for (time, blobs_decoded, count) in [
+        ("2020-09-13T12:26:39Z", 0, 0),
+        ("2020-09-13T12:26:40Z", 1, 8999),
+        ("2020-09-13T12:28:20Z", 1, 17_999),
+        ("2020-09-13T12:30:00Z", 0, objects.len()),
+    ] {
+        run_ok(&[
+            &"time-filter",
+            &"-O",
+            &indexed,
+            &time,
+            &"-o",
+            &output,
+            &"--stats",
+            &stats,
+        ]);
+        assert!(decode::objects(&output) == objects[..count], "{time}");
+        let text = std::fs::read_to_string(&stats).unwrap();
+        let found: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(found["blobs_decoded"], blobs_decoded, "{time}: {found}");
+    }
     // The default time is now, which is later than all timestamps.
     run_ok(&[&"time-filter", &"-O", &plain, &"-o", &output]);
     assert!(decode::objects(&output) == objects);

@@ -138,7 +138,7 @@ impl Eq for ScratchSummary {}
 ///
 /// # Memory
 ///
-/// 32 MB, 20 MB per job, 216 bytes per blob, 24 bytes for each 65,536 ids up to the largest id, and the locations:
+/// 32 MB, 20 MB per job, 384 bytes per blob, 24 bytes for each 65,536 ids up to the largest id, and the locations:
 ///
 /// - sparse: 8 bytes per node, and between 1 bit and 2 bytes for its id;
 /// - dense: 4 kB for each 512 neighbouring ids that include a node, and at most 2 kB for each 65,536;

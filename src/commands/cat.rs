@@ -186,7 +186,9 @@ fn write_clean(file: &PbfFile, options: &Options, sink: &mut Sink, ctx: &Context
             // anew.
             let is_same = entry.flags.has(BlobFlags::SORTED);
             match options.kinds == KindSet::ALL {
-                true if is_same => encoder.add_payload_with_entry(cleaned, entry)?,
+                true if is_same => {
+                    encoder.add_payload_with_entry(cleaned, &entry.without(options.clean))?;
+                }
                 true => encoder.add_payload(cleaned)?,
                 false => take_kinds(cleaned, options.kinds, encoder)?,
             }

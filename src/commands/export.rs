@@ -168,7 +168,7 @@ pub type Report<'r> = dyn FnMut(&Problem) -> Result<()> + 'r;
 ///
 /// # Memory
 ///
-/// 32 MB, 20 MB per job, 216 bytes per blob, about 5 bytes for each node of a member way of an area (10 bytes with
+/// 32 MB, 20 MB per job, 384 bytes per blob, about 5 bytes for each node of a member way of an area (10 bytes with
 /// `report`), 8 bytes for each such way, and, unless the ways have locations, what
 /// [`add_locations_to_ways`](super::add_locations_to_ways::run) takes for locations.
 ///

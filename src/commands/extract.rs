@@ -119,7 +119,7 @@ pub struct Extracted {
 ///
 /// # Memory
 ///
-/// 24 MB, 16 MB per job, 144 bytes per blob, and for the regions of one pass:
+/// 24 MB, 16 MB per job, 256 bytes per blob, and for the regions of one pass:
 ///
 /// - the cache of partial blobs: 96 MB, or an eighth of the limit if that is less;
 /// - about 150 bytes per edge of the regions;

@@ -19,7 +19,7 @@ use crate::engine::input;
 use crate::error::Result;
 use crate::file::{BlobPass, BlobPlan, BlobReader, IndexKind, PbfFile, PlanNeeds};
 use crate::osm::{Bbox, ObjectKind, format_timestamp, id_rank};
-use crate::pbf::{BlobEntry, BlobFlags, Block, feature, scan_payload};
+use crate::pbf::{BlobEntry, BlobFlags, Block, feature, scan_counts};
 use crate::runtime::Context;
 use census::Census;
 use serde::Serialize;
@@ -302,8 +302,9 @@ fn index_of(file: &PbfFile) -> Result<IndexKind> {
 /// Reports the content of a file, which may be unsorted or a history file.
 ///
 /// Reads the header and the table of contents of one file, in two or three reads. Without a table of contents, reads
-/// all BlobHeaders, and decodes the blobs without an index. Blobs of several kinds are always decoded. All blobs are
-/// decoded if [`Options::statistics`] requests any statistics. Some blobs are also read for [`Options::compression`] and
+/// all BlobHeaders, and decodes the blobs without an index. Blobs of several kinds are always decoded, and so are the
+/// blobs with objects that [`Options::statistics`] concerns. [`Statistics::extended`] concerns no blob whose entry in the
+/// table of contents has statistics. Some blobs are also read for [`Options::compression`] and
 /// [`Options::list_blobs`]. Writes nothing.
 ///
 /// # Memory
@@ -372,31 +373,28 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     })
 }
 
-/// Collects the requested statistics from all objects that they concern. In the same pass, completes the entries of blobs whose content
-/// is not fully known from an index.
+/// Collects the requested statistics. Decodes the blobs whose entries do not have the answers. In the same pass, completes
+/// the entries of blobs whose content is not fully known from an index.
 fn take_census(file: &PbfFile, asked: Statistics, ctx: &Context) -> Result<(BlobPlan, Census)> {
     let plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
-    let known = |entry: &BlobEntry| entry.flags.has(BlobFlags::SCANNED);
     let mut census = Census::default();
+    // Threads would take longer to start than the answers to find.
+    if plan.entries.iter().all(|entry| asked.is_answered(entry)) {
+        for entry in &plan.entries {
+            census.merge(asked.answers(entry));
+        }
+        census.finish(plan.is_sorted() == Some(false));
+        return Ok((plan, census));
+    }
     let mut entries = Vec::with_capacity(plan.entries.len());
     BlobPass::new("look at objects", &file.input, ctx)
         .holding(2)
         .run(
             plan.entries,
             || (),
-            |reader, (), mut entry| {
-                let mut census = Census::default();
-                if known(&entry) && !asked.concerns(&entry) {
-                    return Ok((entry, census));
-                }
-                reader.decode(&entry.clone(), |payload| {
-                    let block = Block::parse(payload)?;
-                    if !known(&entry) {
-                        scan_payload(payload, &mut entry)?;
-                    }
-                    census.add_block(asked, &entry, &block)
-                })?;
-                Ok((entry, census))
+            |reader, (), entry| match asked.is_answered(&entry) {
+                true => Ok((entry, asked.answers(&entry))),
+                false => look_at_objects(reader, entry, asked),
             },
             |(entry, found)| {
                 entries.push(entry);
@@ -407,6 +405,29 @@ fn take_census(file: &PbfFile, asked: Statistics, ctx: &Context) -> Result<(Blob
     let plan = BlobPlan { entries };
     census.finish(plan.is_sorted() == Some(false));
     Ok((plan, census))
+}
+
+/// Collects the requested statistics of a blob from its objects. Returns its complete entry, too.
+fn look_at_objects(
+    reader: &mut BlobReader,
+    mut entry: BlobEntry,
+    asked: Statistics,
+) -> Result<(BlobEntry, Census)> {
+    let mut census = Census::default();
+    let known = entry;
+    reader.decode(&known, |payload| {
+        if asked.extended || !known.flags.has(BlobFlags::SCANNED) {
+            let (counts, repeated) = scan_counts(payload, &mut entry)?;
+            if asked.extended {
+                census.extended.add(&entry, &counts, repeated);
+            }
+        }
+        match asked.visits(&entry) {
+            true => census.add_block(asked, &entry, &Block::parse(payload)?),
+            false => Ok(()),
+        }
+    })?;
+    Ok((entry, census))
 }
 
 /// The number of objects of a kind, and the first and the last id of these objects in canonical order.

@@ -18,8 +18,8 @@
 //! The base memory of a command is the sum of:
 //!
 //! - about 5 MB for the program;
-//! - 72 bytes per blob of an input for the plan, and as much again if the input has a table of contents;
-//! - 72 bytes per blob of an output, and up to 60 more while the output's table of contents is encoded;
+//! - 128 bytes per blob of an input for the plan, and as much again if the input has a table of contents;
+//! - 128 bytes per blob of an output, and up to 90 more while the output's table of contents is encoded;
 //! - 8 MB, and 4 MB per job, for blobs in flight;
 //! - up to 12 MB for chunks on their way to the disk, if there is an output;
 //! - per job one frame, one payload and, if blobs are encoded, one block under construction: together less than 5 MB

@@ -75,6 +75,31 @@ impl When {
     }
 }
 
+impl When {
+    /// The decision about a blob by its entry. `has_single_versions` is whether none of its objects has another version,
+    /// in the blob or in the next one.
+    fn decide(self, entry: &BlobEntry, has_single_versions: bool) -> BlobDecision {
+        let Some(statistics) = entry.statistics else {
+            return BlobDecision::Visit;
+        };
+        // A version without a timestamp has the time 0.
+        let first = match statistics.with_timestamp == entry.count {
+            true => i64::from(statistics.first_timestamp),
+            false => 0,
+        };
+        let last = i64::from(statistics.last_timestamp);
+        let (none, all) = match self {
+            Self::At(time) => (first > time, last <= time && statistics.deleted == 0),
+            Self::Between(start, end) => (first >= end, last < end && start < i64::MAX),
+        };
+        match (none, all && has_single_versions) {
+            (true, _) => BlobDecision::Drop,
+            (false, true) => BlobDecision::Copy,
+            (false, false) => BlobDecision::Visit,
+        }
+    }
+}
+
 /// A version of an object.
 #[derive(Debug, Clone, Copy)]
 struct Version {
@@ -86,7 +111,8 @@ struct Version {
 
 /// Writes the versions of objects that were valid at a time or in a period.
 ///
-/// Reads one file, a history file or current data, and decodes every blob. A file that is not in canonical order is
+/// Reads one file, a history file or current data. A blob is decoded unless the statistics in its entry tell that all or
+/// none of its versions are wanted. A file that is not in canonical order is
 /// first sorted into a temporary file in the directory of the output. Writes one PBF file: current data for
 /// [`When::At`], a history file for [`When::Between`]. With [`Options::locations_on_ways`], the snapshot goes to a
 /// temporary file in the directory of the output first.
@@ -172,7 +198,11 @@ fn filter(options: &Options, ctx: &Context) -> Result<WriteSummary> {
     let select = |entry: &BlobEntry, block: &Block<'_>, selection: &mut Selection| {
         select_versions(block, options.when, selection, || continued.next(entry))
     };
-    write_selected(job, |_| BlobDecision::Visit, select, |()| (), ctx)
+    let decide = |entry: &BlobEntry| {
+        let is_single = entry.flags.has(BlobFlags::STRICT) && !continued.has_next(entry);
+        options.when.decide(entry, is_single)
+    };
+    write_selected(job, decide, select, |()| (), ctx)
 }
 
 fn header(file: &PbfFile, options: &Options) -> HeaderBlock {
@@ -252,6 +282,11 @@ impl<'f> Continued<'f> {
             ctx,
             next: continued.map(|(one, next)| (one.offset, *next)).collect(),
         }
+    }
+
+    /// Whether the last object in the blob of `entry` may have further versions in the next blob.
+    fn has_next(&self, entry: &BlobEntry) -> bool {
+        self.next.contains_key(&entry.offset)
     }
 
     /// The first version in the blob after the blob of `entry`; `None` unless that version may belong to the last

@@ -332,24 +332,41 @@ impl InfoCursor<'_> {
     }
 }
 
-/// The largest string id in `keys_vals`. Fails if a key has no value, or if there are tags for more than `nodes` nodes.
-pub(super) fn check_tags(mut keys_vals: Varints<'_>, nodes: usize) -> Result<u64, FormatError> {
-    let (mut largest, mut ended, mut is_open) = (0, 0, false);
+/// Facts about the tags of dense nodes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct TagFacts {
+    /// The largest string id.
+    pub largest_string: u64,
+    /// The number of nodes with tags.
+    pub tagged: u64,
+    /// The number of tags.
+    pub tags: u64,
+}
+
+/// Facts about the tags in `keys_vals`. Fails if a key has no value, or if there are tags for more than `nodes` nodes.
+pub(super) fn check_tags(
+    mut keys_vals: Varints<'_>,
+    nodes: usize,
+) -> Result<TagFacts, FormatError> {
+    let (mut facts, mut ended, mut is_open) = (TagFacts::default(), 0, false);
     while !keys_vals.is_done() {
         let key = keys_vals.read()?;
-        is_open = key != 0;
-        if !is_open {
+        if key == 0 {
             ended += 1;
+            is_open = false;
             continue;
         }
         if keys_vals.is_done() {
             return Err(key_without_value());
         }
-        largest = largest.max(key).max(keys_vals.read()?);
+        facts.tagged += u64::from(!is_open);
+        facts.tags += 1;
+        is_open = true;
+        facts.largest_string = facts.largest_string.max(key).max(keys_vals.read()?);
     }
     // Some writers omit the last 0.
     match ended + usize::from(is_open) <= nodes {
-        true => Ok(largest),
+        true => Ok(facts),
         false => Err(tags_of_nobody()),
     }
 }

@@ -1,5 +1,7 @@
 //! Entries of data blobs: facts about their contents that are known without decoding them.
 
+use super::rewrite::InfoFields;
+use super::statistics::ObjectStatistics;
 use crate::osm::{Bbox, KindSet, TypeThenId, id_rank};
 
 /// Facts about the contents of a blob, one bit each.
@@ -76,6 +78,8 @@ pub struct BlobEntry {
     pub kinds: KindSet,
     /// Facts about the contents.
     pub flags: BlobFlags,
+    /// Statistics of the objects; `None` if they are not known, as for a blob of several kinds.
+    pub statistics: Option<ObjectStatistics>,
 }
 
 impl Default for BlobEntry {
@@ -93,6 +97,7 @@ impl Default for BlobEntry {
             header_len: 0,
             kinds: KindSet::EMPTY,
             flags: BlobFlags::default(),
+            statistics: None,
         }
     }
 }
@@ -126,6 +131,15 @@ impl BlobEntry {
     /// Whether the kinds of the objects are all that is known about the blob's contents.
     pub(crate) fn has_kinds_only(&self) -> bool {
         !self.flags.has(BlobFlags::SCANNED) && !self.kinds.is_empty() && self.count == 0
+    }
+
+    /// The entry of the same blob whose objects have lost some attributes other than `visible`.
+    pub(crate) fn without(&self, removed: InfoFields) -> Self {
+        let statistics = self.statistics.map(|found| found.without(removed));
+        Self {
+            statistics,
+            ..*self
+        }
     }
 
     /// Describes the first contradiction between this entry and `found`, the entry computed from the decoded blob, in
@@ -185,6 +199,10 @@ impl BlobEntry {
         for (flag, what) in flags {
             differ(scanned && differs(flag), what);
         }
+        differ(
+            self.statistics.is_some() && self.statistics != found.statistics,
+            "the statistics of the objects differ",
+        );
         differ(
             self.flags.has(BlobFlags::HASHED) && self.hash != found.hash,
             "the content differs",

@@ -14,6 +14,8 @@ pub(super) struct IdFacts {
     last_version: i64,
     sorted: bool,
     strict: bool,
+    /// The number of objects that directly follow an object of the same kind and id.
+    repeated: u64,
 }
 
 /// The number of ids of one kind, and their range as ranks in canonical order.
@@ -37,6 +39,7 @@ impl Default for IdFacts {
             last_version: 0,
             sorted: true,
             strict: true,
+            repeated: 0,
         }
     }
 }
@@ -50,6 +53,7 @@ impl IdFacts {
             Some(last) if last > key => (self.sorted, self.strict) = (false, false),
             Some(last) if last == key => {
                 self.strict = false;
+                self.repeated += 1;
                 self.sorted &= self.last_version <= version;
             }
             _ => {}
@@ -89,6 +93,11 @@ impl IdFacts {
         ids.count += count;
         ids.min = ids.min.min(min);
         ids.max = ids.max.max(max);
+    }
+
+    /// The number of objects that directly follow an object of the same kind and id.
+    pub(super) const fn repeated(&self) -> u64 {
+        self.repeated
     }
 
     /// Sets the kinds, the number of objects, the id range and the order flags of `entry`.

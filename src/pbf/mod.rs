@@ -26,13 +26,13 @@ mod message_list;
 mod messages;
 mod node_locations;
 mod object;
-mod object_counts;
 mod outline;
 mod raw_element;
 mod rewrite;
 mod scan;
 mod schema;
 mod segments;
+mod statistics;
 mod toc;
 mod toc_blob;
 mod verify;
@@ -70,8 +70,11 @@ pub(crate) use rewrite::{
     put_kept_block, put_kept_messages, relocate_ways, splice_block,
 };
 pub use rewrite::{InfoFields, clean_block};
+pub(crate) use scan::scan_counts;
 pub use scan::scan_payload;
 pub(crate) use segments::{BlobSegments, Segmented, ends_as_segments};
+pub(crate) use statistics::ObjectCounts;
+pub use statistics::ObjectStatistics;
 pub use toc::{Toc, TocFlags, encode_toc};
 pub use toc_blob::{
     TOC_TAIL_LEN, TocPointer, TocReader, encode_toc_frames, find_toc, is_toc_blob, may_be_toc_blob,

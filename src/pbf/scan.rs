@@ -6,6 +6,7 @@ use super::id_facts::IdFacts;
 use super::messages::{NodeMessage, OnlyId, RawInfo};
 use super::outline::{BlockOutline, BlockUnits, Message, check_string_count, string_out_of_range};
 use super::schema::{object, relation, string_table, way};
+use super::statistics::{ObjectCounts, ObjectStatistics};
 use super::wire::{Field, Fields, Value};
 use crate::error::FormatError;
 use crate::osm::{Bbox, ObjectKind, ceil_e7, floor_e7};
@@ -15,35 +16,46 @@ use twox_hash::XxHash3_64;
 /// Fills in the facts of `entry` about the contents of a blob from its payload, and marks the entry as verified. Its
 /// offset, its lengths in the file and its `number` are not changed. Fails if the payload is damaged.
 pub fn scan_payload(payload: &[u8], entry: &mut BlobEntry) -> Result<(), FormatError> {
+    scan_counts(payload, entry).map(|_| ())
+}
+
+/// As [`scan_payload`]. Returns the counts for nodes, ways and relations, in this order, and the number of objects that
+/// directly follow another version of the same object.
+pub(crate) fn scan_counts(
+    payload: &[u8],
+    entry: &mut BlobEntry,
+) -> Result<([ObjectCounts; 3], u64), FormatError> {
     let block = BlockOutline::parse(payload)?;
-    let mut scan = Scan::new(block.units, count_strings(block.string_table)?);
+    let mut scan = Scan::new(block.units, Strings::parse(block.string_table)?);
     for group in &block.groups {
         group.try_for_each(|message| scan.message(message))?;
     }
-    scan.finish(entry);
+    let counts = scan.finish(entry);
     entry.payload_len = payload.len() as u32;
     entry.hash = XxHash3_64::oneshot(payload);
     entry.flags.set(BlobFlags::HASHED, true);
-    Ok(())
+    Ok(counts)
 }
 
 struct Scan {
     units: BlockUnits,
-    /// The number of strings in the block.
-    strings: u64,
+    strings: Strings,
     ids: IdFacts,
     bounds: Bounds,
     flags: BlobFlags,
+    /// The counts for nodes, ways and relations.
+    counts: [ObjectCounts; 3],
 }
 
 impl Scan {
-    fn new(units: BlockUnits, strings: u64) -> Self {
+    fn new(units: BlockUnits, strings: Strings) -> Self {
         Self {
             units,
             strings,
             ids: IdFacts::default(),
             bounds: Bounds::default(),
             flags: BlobFlags::default(),
+            counts: Default::default(),
         }
     }
 
@@ -63,7 +75,8 @@ impl Scan {
 
     /// Adds an object that has a message of its own, in a single walk over its fields.
     fn object(&mut self, kind: ObjectKind, message: &[u8]) -> Result<(), FormatError> {
-        let (mut largest_string, mut columns, mut version) = (0u64, Columns::default(), 0);
+        let (mut largest_string, mut columns, mut info) =
+            (0u64, Columns::default(), RawInfo::default());
         let mut id = OnlyId::default();
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next()? {
@@ -83,9 +96,8 @@ impl Scan {
                 }
                 relation::TYPES if kind == ObjectKind::Relation => drop(columns.kinds.add(&field)?),
                 object::INFO => {
-                    let info = RawInfo::parse(field.bytes()?)?;
+                    info = RawInfo::parse(field.bytes()?)?;
                     largest_string = largest_string.max(u64::from(info.user_sid));
-                    version = info.version;
                     if info.visible == Some(false) {
                         self.flags.set(BlobFlags::DELETED, true);
                     }
@@ -102,32 +114,25 @@ impl Scan {
             }
         }
         columns.check(kind)?;
-        self.check_string(largest_string)?;
-        self.ids.add(kind, id.get()?, version);
+        self.strings.check(largest_string)?;
+        let has_name = self.strings.is_name(info.user_sid.into());
+        let references = columns.refs.values + columns.members.values;
+        self.counts[kind as usize].add_object(&info, has_name, [columns.keys.values, references]);
+        self.ids.add(kind, id.get()?, info.version);
         Ok(())
     }
 
-    fn check_string(&self, index: u64) -> Result<(), FormatError> {
-        // Index 0 means "no string" even in a block without strings.
-        if index < self.strings || index == 0 {
-            Ok(())
-        } else {
-            Err(string_out_of_range(index, self.strings))
-        }
-    }
-
     fn dense(&mut self, dense: &DenseNodes<'_>) -> Result<(), FormatError> {
-        self.check_string(check_tags(dense.keys_vals.values(), dense.len())?)?;
+        let tags = check_tags(dense.keys_vals.values(), dense.len())?;
+        self.strings.check(tags.largest_string)?;
         if dense.is_empty() {
             return Ok(());
         }
         self.flags.set(BlobFlags::DENSE, true);
         self.bounds.dense(dense, &self.units)?;
-        let [least, most] = extremes(dense.info.user_sids.values())?;
-        if !dense.info.user_sids.is_empty() {
-            // As `u64`, a negative index is larger than any valid one.
-            self.check_string((least as u64).max(most as u64))?;
-        }
+        let counts = &mut self.counts[ObjectKind::Node as usize];
+        counts.add_dense(dense, &tags)?;
+        counts.with_user += self.strings.count_names(dense.info.user_sids.values())?;
         if dense.info.visible.as_bytes().contains(&0) {
             self.flags.set(BlobFlags::DELETED, true);
         }
@@ -144,24 +149,96 @@ impl Scan {
         Ok(())
     }
 
-    /// Stores the facts in `entry` and marks the entry as verified.
-    fn finish(self, entry: &mut BlobEntry) {
+    /// Stores the facts in `entry` and marks the entry as verified. Returns the counts for nodes, ways and relations,
+    /// and the number of objects that directly follow another version of the same object.
+    fn finish(mut self, entry: &mut BlobEntry) -> ([ObjectCounts; 3], u64) {
         entry.flags = self.flags;
         entry.flags.set(BlobFlags::SCANNED, true);
         entry.flags.set(BlobFlags::VERIFIED, true);
         self.ids.fill(entry);
         entry.bbox = self.bounds.0;
+        let fits = |time: i64| time.checked_mul(self.units.date_granularity).is_some();
+        let mut fit = true;
+        for (first, last) in self
+            .counts
+            .iter_mut()
+            .filter_map(|counts| counts.times.as_mut())
+        {
+            fit &= fits(*first) && fits(*last);
+            (*first, *last) = (self.units.seconds(*first), self.units.seconds(*last));
+        }
+        let repeated = self.ids.repeated();
+        let kind = entry.kinds.single();
+        let counts = kind.map(|kind| &self.counts[kind as usize]).filter(|_| fit);
+        entry.statistics = counts.and_then(|counts| ObjectStatistics::new(counts, repeated));
+        (self.counts, repeated)
     }
 }
 
-fn count_strings(table: &[u8]) -> Result<u64, FormatError> {
-    let mut count = 0;
-    let mut fields = Fields::new(table);
-    while let Some(field) = fields.next().map_err(|error| error.within("StringTable"))? {
-        count += usize::from(field.number == string_table::S);
+/// The number of strings in a block, and those that are empty.
+#[derive(Debug)]
+struct Strings {
+    count: u64,
+    /// The indices of empty strings other than index 0, ascending.
+    empty: Vec<u32>,
+}
+
+impl Strings {
+    fn parse(table: &[u8]) -> Result<Self, FormatError> {
+        let (mut count, mut empty) = (0, Vec::new());
+        let mut fields = Fields::new(table);
+        while let Some(field) = fields.next().map_err(|error| error.within("StringTable"))? {
+            if field.number == string_table::S {
+                if count > 0 && matches!(field.value, Value::Bytes([])) {
+                    empty.push(count as u32);
+                }
+                count += 1;
+            }
+        }
+        check_string_count(count)?;
+        Ok(Self {
+            count: count as u64,
+            empty,
+        })
     }
-    check_string_count(count)?;
-    Ok(count as u64)
+
+    /// Fails if there is no string with this index.
+    fn check(&self, index: u64) -> Result<(), FormatError> {
+        // Index 0 means "no string" even in a block without strings.
+        if index < self.count || index == 0 {
+            Ok(())
+        } else {
+            Err(string_out_of_range(index, self.count))
+        }
+    }
+
+    /// Whether the string with a valid index has at least one character. Index 0 means "no string".
+    fn is_name(&self, index: u64) -> bool {
+        let is_empty = |index: u32| self.empty.binary_search(&index).is_ok();
+        index != 0 && !u32::try_from(index).is_ok_and(is_empty)
+    }
+
+    /// The number of indices of strings that have at least one character in a delta-coded column. Fails if an index is
+    /// out of range.
+    fn count_names(&self, deltas: Varints<'_>) -> Result<u64, FormatError> {
+        let (mut largest, mut count) = (0, 0);
+        let mut overflows = deltas.for_each_sum(|index, times| {
+            // As `u64`, a negative index is larger than any valid one.
+            largest = largest.max(index as u64);
+            count += u64::from(index != 0) * times as u64;
+        })?;
+        self.check(largest)?;
+        if !self.empty.is_empty() {
+            count = 0;
+            overflows |= deltas.for_each_sum(|index, times| {
+                count += u64::from(self.is_name(index as u64)) * times as u64;
+            })?;
+        }
+        match overflows {
+            true => Err(OVERFLOW),
+            false => Ok(count),
+        }
+    }
 }
 
 /// A column of an object: the number of its values, and the largest value.
@@ -297,15 +374,10 @@ impl Bounds {
 }
 
 /// The smallest and the largest value of a delta-coded column. Fails if a value does not fit 64 bits.
-fn extremes(mut deltas: Varints<'_>) -> Result<[i64; 2], FormatError> {
-    let (mut value, mut min, mut max, mut overflows) = (0i64, i64::MAX, i64::MIN, false);
-    while !deltas.is_done() {
-        let (next, overflow) = value.overflowing_add(deltas.read_sint()?);
-        value = next;
-        overflows |= overflow;
-        min = min.min(value);
-        max = max.max(value);
-    }
+fn extremes(deltas: Varints<'_>) -> Result<[i64; 2], FormatError> {
+    let (mut min, mut max) = (i64::MAX, i64::MIN);
+    let overflows =
+        deltas.for_each_sum(|value, _| (min, max) = (min.min(value), max.max(value)))?;
     match overflows {
         true => Err(OVERFLOW),
         false => Ok([min, max]),

@@ -2,11 +2,16 @@
 //!
 //! The module `toc_blob` encodes the table as the last blobs of a file and finds it there.
 
+mod columns;
+mod statistics;
+
 use super::entry::{BlobEntry, BlobFlags};
-use super::wire::{put_sint, put_varint, zigzag_decode};
+use super::wire::put_varint;
 use crate::error::FormatError;
 use crate::osm::{Bbox, KindSet};
 use crate::pbf::wire::Varints;
+use columns::{Column, Columns, FIXED64, TOO_SHORT, deltas, put_column};
+use statistics::StatisticsColumns;
 
 /// The first bytes of a table of contents and of a pointer to one.
 pub(super) const MAGIC: &[u8; 4] = b"HOGG";
@@ -71,14 +76,24 @@ mod column {
     pub const LON_SPAN: u64 = 13;
     pub const FLAGS: u64 = 14;
     pub const HASH: u64 = 15;
+    /// 1 for an entry with statistics, which have values in the columns below, and 0 for one without.
+    pub const STATISTICS: u64 = 16;
+    pub const FIRST_TIMESTAMP: u64 = 17;
+    pub const LAST_TIMESTAMP: u64 = 18;
+    pub const WITH_VERSION: u64 = 19;
+    pub const WITH_TIMESTAMP: u64 = 20;
+    pub const WITH_CHANGESET: u64 = 21;
+    pub const WITH_UID: u64 = 22;
+    pub const WITH_USER: u64 = 23;
+    pub const DELETED: u64 = 24;
+    pub const FURTHER_VERSIONS: u64 = 25;
+    pub const TAGGED: u64 = 26;
+    pub const TAGS: u64 = 27;
+    pub const REFERENCES: u64 = 28;
+    pub const MOST_REFERENCES: u64 = 29;
+    /// The last column that is known.
+    pub const LAST: u64 = MOST_REFERENCES;
 }
-
-/// Column coding: one zigzag varint for each value.
-const PLAIN: u8 = 0;
-/// Column coding: a zigzag varint and the number of times that the value repeats, as a varint.
-const RUNS: u8 = 1;
-/// Column coding: eight little-endian bytes for each value.
-const FIXED64: u8 = 2;
 
 /// Encodes a table. `data_start` is the offset of the first data frame.
 pub fn encode_toc(toc: &Toc, data_start: u64) -> Vec<u8> {
@@ -112,6 +127,7 @@ pub fn encode_toc(toc: &Toc, data_start: u64) -> Vec<u8> {
     put_id_columns(&mut out, entries);
     put_box_columns(&mut out, entries);
     put_hash_column(&mut out, entries);
+    statistics::put_columns(&mut out, entries);
     let crc = crc32c::crc32c(&out);
     out.extend_from_slice(&crc.to_le_bytes());
     out
@@ -181,48 +197,6 @@ fn put_hash_column(out: &mut Vec<u8>, entries: &[BlobEntry]) {
     }
 }
 
-fn deltas(values: impl Iterator<Item = i64> + Clone) -> impl Iterator<Item = i64> + Clone {
-    let mut last = 0;
-    values.map(move |value| {
-        let delta = value - last;
-        last = value;
-        delta
-    })
-}
-
-/// Appends a column: its number, its length in bytes, its coding and its values. The values are coded as runs if that
-/// is shorter.
-fn put_column(out: &mut Vec<u8>, number: u64, values: impl Iterator<Item = i64> + Clone) {
-    let (mut plain, mut runs) = (vec![PLAIN], vec![RUNS]);
-    let mut run: Option<(i64, u64)> = None;
-    let put_run = |runs: &mut Vec<u8>, (value, len): (i64, u64)| {
-        put_sint(runs, value);
-        put_varint(runs, len);
-    };
-    for value in values {
-        put_sint(&mut plain, value);
-        run = match run {
-            Some((last, len)) if last == value => Some((last, len + 1)),
-            Some(ended) => {
-                put_run(&mut runs, ended);
-                Some((value, 1))
-            }
-            None => Some((value, 1)),
-        };
-    }
-    if let Some(ended) = run {
-        put_run(&mut runs, ended);
-    }
-    let shorter = if runs.len() < plain.len() {
-        runs
-    } else {
-        plain
-    };
-    put_varint(out, number);
-    put_varint(out, shorter.len() as u64);
-    out.extend_from_slice(&shorter);
-}
-
 impl Toc {
     /// Decodes the table of a file whose data frames begin at offset `data_start`, and which has `actual_len` bytes.
     ///
@@ -261,100 +235,57 @@ impl Toc {
         let count = count
             .and_then(|count| usize::try_from(count).ok())
             .ok_or_else(damaged)?;
-        let columns = Columns::parse(fields, count)?;
+        let columns = Columns::parse(fields)?;
         toc.entries = columns.entries(count, data_start)?;
         Ok(toc)
     }
 }
 
-/// The decoded columns of a table, as pairs of column number and values.
-#[derive(Default)]
-struct Columns(Vec<(u64, Vec<i64>)>);
-
-impl Columns {
-    fn parse(mut fields: Varints<'_>, count: usize) -> Result<Self, FormatError> {
-        let mut columns = Self::default();
-        let mut rest = fields.rest();
-        while !rest.is_empty() {
-            fields = Varints::new(rest);
-            let number = fields.read()?;
-            let len = usize::try_from(fields.read()?).unwrap_or(usize::MAX);
-            let (column, behind) = fields
-                .rest()
-                .split_at_checked(len)
-                .ok_or(FormatError::new("a column is cut off"))?;
-            if columns.0.iter().any(|(found, _)| *found == number) {
-                return Err(FormatError::new("a column occurs twice"));
-            }
-            if (column::BLOBS..=column::HASH).contains(&number) {
-                columns.0.push((number, decode_column(column, count)?));
-            }
-            rest = behind;
-        }
-        Ok(columns)
-    }
-
-    /// Removes a column and iterates over its values, which are summed up if `delta_coded`. A missing column has no
-    /// values.
-    fn take(&mut self, number: u64, delta_coded: bool) -> impl Iterator<Item = i64> + use<> {
-        let index = self.0.iter().position(|(found, _)| *found == number);
-        let values = index
-            .map(|index| self.0.swap_remove(index).1)
-            .unwrap_or_default();
-        let mut last = 0i64;
-        values.into_iter().map(move |value| {
-            last = if delta_coded {
-                last.wrapping_add(value)
-            } else {
-                value
-            };
-            last
-        })
-    }
-
-    fn entries(mut self, count: usize, data_start: u64) -> Result<Vec<BlobEntry>, FormatError> {
-        let short = || FormatError::new("a column is too short");
+impl Columns<'_> {
+    fn entries(&self, count: usize, data_start: u64) -> Result<Vec<BlobEntry>, FormatError> {
         let range = || FormatError::new("a value is out of range");
-        let mut frame_lens = self.take(column::FRAME_LEN, true);
-        let mut header_lens = self.take(column::HEADER_LEN, true);
-        let mut payload_lens = self.take(column::PAYLOAD_LEN, true);
-        let mut kinds = self.take(column::KINDS, true);
-        let mut counts = self.take(column::COUNT, true);
-        let mut flags = self.take(column::FLAGS, true);
-        if self.take(column::BLOBS, false).any(|blobs| blobs != 1) {
-            return Err(FormatError::new(
-                "its entries stand for several blobs, as an early version wrote them",
-            ));
-        }
-        let mut gaps = self.take(column::OFFSET_GAP, false);
-        let mut mins = self.take(column::MIN_ID, false);
-        let mut spans = self.take(column::ID_SPAN, false);
-        let mut boxes = Boxes::new(&mut self);
-        let mut hashes = self.take(column::HASH, false);
-        let mut entries = Vec::new();
+        let get = |number, delta_coded| self.get(number, delta_coded);
+        refuse_several_blobs(get(column::BLOBS, false))?;
+        let mut frame_lens = get(column::FRAME_LEN, true);
+        let mut header_lens = get(column::HEADER_LEN, true);
+        let mut payload_lens = get(column::PAYLOAD_LEN, true);
+        let mut kinds = get(column::KINDS, true);
+        let mut counts = get(column::COUNT, true);
+        let mut flags = get(column::FLAGS, true);
+        let mut gaps = get(column::OFFSET_GAP, false);
+        let mut mins = get(column::MIN_ID, false);
+        let mut spans = get(column::ID_SPAN, false);
+        let mut boxes = Boxes::new(self);
+        let mut hashes = get(column::HASH, false);
+        let mut statistics = StatisticsColumns::new(self);
+        // A length takes a byte at least, unless it is that of the frame before.
+        let mut entries = Vec::with_capacity(count.min(frame_lens.len()));
         let (mut end, mut number, mut last_id) = (data_start, 1u32, 0i64);
         for _ in 0..count {
-            let gap = u64::try_from(gaps.next().unwrap_or(0)).map_err(|_| range())?;
-            let min_id = mins.next().ok_or_else(short)?.wrapping_add(last_id);
-            let flags = BlobFlags::from_bits(narrow(flags.next())?);
-            let hash = match (hashes.next(), flags.has(BlobFlags::HASHED)) {
+            let gap = u64::try_from(gaps.next()?.unwrap_or(0)).map_err(|_| range())?;
+            let min_id = mins.number::<i64>()?.wrapping_add(last_id);
+            let flags = BlobFlags::from_bits(flags.number()?);
+            let hash = match (hashes.next()?, flags.has(BlobFlags::HASHED)) {
                 (Some(hash), true) => hash as u64,
-                (None, true) => return Err(short()),
+                (None, true) => return Err(TOO_SHORT),
                 (_, false) => 0,
             };
+            let count = counts.number()?;
+            let kinds = KindSet::from_bits(kinds.number()?).ok_or_else(range)?;
             let entry = BlobEntry {
                 offset: end.checked_add(gap).ok_or_else(range)?,
                 min_id,
-                max_id: spans.next().ok_or_else(short)?.wrapping_add(min_id),
+                max_id: spans.number::<i64>()?.wrapping_add(min_id),
                 hash,
-                bbox: boxes.next().ok_or_else(range)?,
-                frame_len: narrow(frame_lens.next())?,
-                payload_len: narrow(payload_lens.next())?,
-                count: narrow(counts.next())?,
+                bbox: boxes.next()?,
+                frame_len: frame_lens.number()?,
+                payload_len: payload_lens.number()?,
+                count,
                 number,
-                header_len: narrow(header_lens.next())?,
-                kinds: KindSet::from_bits(narrow(kinds.next())?).ok_or_else(range)?,
+                header_len: header_lens.number()?,
+                kinds,
                 flags,
+                statistics: statistics.next(count, kinds)?,
             };
             end = entry
                 .offset
@@ -364,95 +295,62 @@ impl Columns {
             last_id = entry.max_id;
             entries.push(entry);
         }
+        let plain = [frame_lens, header_lens, payload_lens, counts, gaps];
+        plain.iter().try_for_each(Column::end)?;
+        [mins, spans, hashes].iter().try_for_each(Column::end)?;
         Ok(entries)
     }
 }
 
-fn narrow<T: TryFrom<i64>>(value: Option<i64>) -> Result<T, FormatError> {
-    let value = value.ok_or(FormatError::new("a column is too short"))?;
-    T::try_from(value).map_err(|_| FormatError::new("a value is out of range"))
-}
-
-/// Decodes a column of at most `count` values.
-fn decode_column(column: &[u8], count: usize) -> Result<Vec<i64>, FormatError> {
-    let (coding, bytes) = column
-        .split_first()
-        .ok_or(FormatError::new("a column is empty"))?;
-    let too_long = FormatError::new("a column is too long");
-    let mut values = Vec::new();
-    let mut varints = Varints::new(bytes);
-    match *coding {
-        PLAIN => {
-            while !varints.is_done() {
-                values.push(varints.read_sint()?);
-            }
-        }
-        RUNS => {
-            while !varints.is_done() {
-                let value = zigzag_decode(varints.read()?);
-                let len = usize::try_from(varints.read()?).unwrap_or(usize::MAX);
-                if len > count.saturating_sub(values.len()) {
-                    return Err(too_long);
-                }
-                values.resize(values.len() + len, value);
-            }
-        }
-        FIXED64 => {
-            let words = bytes
-                .chunks_exact(8)
-                .filter_map(|word| word.try_into().ok());
-            values.extend(words.map(i64::from_le_bytes));
-        }
-        other => {
-            return Err(FormatError::with(format!(
-                "column coding {other} is not known"
-            )));
+/// Fails if an entry stands for several blobs.
+fn refuse_several_blobs(mut blobs: Column<'_>) -> Result<(), FormatError> {
+    while let Some(blobs) = blobs.next()? {
+        if blobs != 1 {
+            return Err(FormatError::new(
+                "its entries stand for several blobs, as an early version wrote them",
+            ));
         }
     }
-    if values.len() > count {
-        Err(too_long)
-    } else {
-        Ok(values)
-    }
+    Ok(())
 }
 
 /// Iterates over the four columns of bounding boxes together.
-struct Boxes<I> {
-    lat_spans: I,
-    souths: I,
-    wests: I,
-    lon_spans: I,
+struct Boxes<'a> {
+    lat_spans: Column<'a>,
+    souths: Column<'a>,
+    wests: Column<'a>,
+    lon_spans: Column<'a>,
 }
 
-impl Boxes<std::vec::IntoIter<i64>> {
-    fn new(columns: &mut Columns) -> Self {
-        let mut take = |number, delta| columns.take(number, delta).collect::<Vec<_>>().into_iter();
+impl<'a> Boxes<'a> {
+    fn new(columns: &Columns<'a>) -> Self {
         Self {
-            lat_spans: take(column::LAT_SPAN, false),
-            souths: take(column::SOUTH, true),
-            wests: take(column::WEST, true),
-            lon_spans: take(column::LON_SPAN, false),
+            lat_spans: columns.get(column::LAT_SPAN, false),
+            souths: columns.get(column::SOUTH, true),
+            wests: columns.get(column::WEST, true),
+            lon_spans: columns.get(column::LON_SPAN, false),
         }
     }
 
-    /// The bounding box of the next entry; `None` if the columns are damaged.
-    fn next(&mut self) -> Option<Bbox> {
-        match self.lat_spans.next() {
-            None | Some(-1) => Some(Bbox::EMPTY),
-            Some(lat_span) => {
-                let (south, west) = (self.souths.next()?, self.wests.next()?);
-                let lon_span = self.lon_spans.next()?;
-                if lat_span < 0 || lon_span < 0 {
-                    return None;
-                }
-                Some(Bbox {
-                    min_lat_e7: i32::try_from(south).ok()?,
-                    max_lat_e7: i32::try_from(south.checked_add(lat_span)?).ok()?,
-                    min_lon_e7: i32::try_from(west).ok()?,
-                    max_lon_e7: i32::try_from(west.checked_add(lon_span)?).ok()?,
-                })
-            }
-        }
+    /// The bounding box of the next entry.
+    fn next(&mut self) -> Result<Bbox, FormatError> {
+        let height = match self.lat_spans.next()? {
+            None | Some(-1) => return Ok(Bbox::EMPTY),
+            Some(height) => height,
+        };
+        let (south, west) = (self.souths.number()?, self.wests.number()?);
+        let width = self.lon_spans.number::<i64>()?;
+        let end = |start: i32, len: i64| {
+            let end = i64::from(start).checked_add(len).filter(|_| len >= 0);
+            end.and_then(|end| i32::try_from(end).ok())
+                .ok_or(FormatError::new("a box is inside out or too large"))
+        };
+        Ok(Bbox {
+            min_lat_e7: south,
+            max_lat_e7: end(south, height)?,
+            min_lon_e7: west,
+            max_lon_e7: end(west, width)?,
+        })
     }
 }
 
@@ -460,6 +358,7 @@ impl Boxes<std::vec::IntoIter<i64>> {
 pub(super) mod tests {
     use super::*;
     use crate::osm::ObjectKind;
+    use crate::pbf::ObjectStatistics;
 
     pub(in crate::pbf) fn table(blobs: u32) -> Toc {
         let mut offset = 1000u64;
@@ -482,6 +381,22 @@ pub(super) mod tests {
                     max_lon_e7: 1_800_000_000,
                 },
                 flags: BlobFlags::from_bits(1 | 2 | 8 | 32 | 64),
+                // Each third blob has none.
+                statistics: (index % 3 != 2).then_some(ObjectStatistics {
+                    first_timestamp: 1_000_000_000 + index * 7919,
+                    last_timestamp: 1_700_000_000 - index * 7919,
+                    with_version: 8000,
+                    with_timestamp: 7999,
+                    with_changeset: 0,
+                    with_uid: index,
+                    with_user: 8000 - index,
+                    deleted: 1,
+                    further_versions: 2,
+                    tagged: index,
+                    tags: index * 3,
+                    references: 0,
+                    most_references: 0,
+                }),
             };
             offset = entry.end();
             entry

@@ -39,7 +39,7 @@ struct ShardCursor<'a> {
     /// The blocks that follow the current one.
     blocks: std::slice::Iter<'a, (Source, Block<'a>)>,
     /// The current block, and its objects behind `head`; `None` before the first block and after each.
-    current: Option<(Source, &'a Block<'a>, RawElements<'a>)>,
+    current: Option<(&'a Source, &'a Block<'a>, RawElements<'a>)>,
     /// The key of the last object that was read.
     last: Option<TypeThenId>,
     /// The first key of the shard; `None` if there is no lower limit.
@@ -53,14 +53,14 @@ struct ShardCursor<'a> {
 
 impl<'a> ShardCursor<'a> {
     /// Moves `head` to the next object of the shard that is of a wanted kind. Fails if the objects are not in order.
-    fn next(&mut self) -> Result<(), (Option<Source>, FormatError)> {
+    fn next(&mut self) -> Result<(), (Option<&'a Source>, FormatError)> {
         self.head = None;
         loop {
             let Some((source, block, cursor)) = &mut self.current else {
                 let Some((source, block)) = self.blocks.next() else {
                     return Ok(());
                 };
-                self.current = Some((*source, block, block.cursor()));
+                self.current = Some((source, block, block.cursor()));
                 continue;
             };
             let fail = |error| (Some(*source), error);
@@ -134,8 +134,8 @@ impl<'f> Comparison<'f> {
         for side in &mut sides {
             side.sort_by_key(|(source, _)| source.entry.offset);
         }
-        let failed = |(source, error): (Option<Source>, FormatError)| match source {
-            Some(source) => self.sources.error(&source, error),
+        let failed = |(source, error): (Option<&Source>, FormatError)| match source {
+            Some(source) => self.sources.error(source, error),
             None => Error::Internal(error.to_string()),
         };
         self.side_by_side(&sides, &shard).map_err(failed)
@@ -177,7 +177,7 @@ impl<'f> Comparison<'f> {
         &self,
         sides: &'a [Vec<(Source, Block<'a>)>; 2],
         shard: &Shard,
-    ) -> Result<Found, (Option<Source>, FormatError)> {
+    ) -> Result<Found, (Option<&'a Source>, FormatError)> {
         let [mut old, mut new] = sides.each_ref().map(|blocks| ShardCursor {
             blocks: blocks.iter(),
             current: None,
@@ -192,7 +192,7 @@ impl<'f> Comparison<'f> {
         let mut pair = Pair::new(self);
         loop {
             let at =
-                |stream: &ShardCursor<'_>| stream.current.as_ref().map(|(source, _, _)| *source);
+                |stream: &ShardCursor<'a>| stream.current.as_ref().map(|(source, _, _)| *source);
             let source = at(&old).or_else(|| at(&new));
             let fail = |error| (source, error);
             let order = match (&old.head, &new.head) {

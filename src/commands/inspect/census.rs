@@ -1,13 +1,14 @@
-//! Statistics that require a visit to every object.
+//! Statistics of the objects of a file.
 
 use super::anomalies::{Anomalies, note_blob, note_object};
 use super::coordinates::{NodeStatistics, WayLocations};
 use super::extended::Extended;
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
-use crate::pbf::{BlobEntry, Block};
+use crate::pbf::{BlobEntry, BlobFlags, Block};
 
-/// The choice of statistics. Each of them requires a visit to every object of some kinds.
+/// The choice of statistics. Each of them requires a visit to every object of some kinds, but for the extended statistics,
+/// which the table of contents may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Statistics {
     /// Whether to collect statistics of metadata and sizes.
@@ -26,12 +27,27 @@ impl Statistics {
         self.extended || self.nodes || self.locations || self.anomalies
     }
 
-    /// Whether a blob has to be decoded. `entry` must describe the blob completely.
-    pub(super) fn concerns(self, entry: &BlobEntry) -> bool {
-        self.extended
-            || self.anomalies
+    /// Whether objects of a blob have to be visited one by one. `entry` must describe the blob completely.
+    pub(super) fn visits(self, entry: &BlobEntry) -> bool {
+        self.anomalies
             || self.nodes && entry.kinds.contains(ObjectKind::Node)
             || self.locations && entry.kinds.contains(ObjectKind::Way)
+    }
+
+    /// Whether the entry of a blob has all that is requested of the blob.
+    pub(super) fn is_answered(self, entry: &BlobEntry) -> bool {
+        entry.flags.has(BlobFlags::SCANNED)
+            && !self.visits(entry)
+            && (!self.extended || entry.statistics.is_some())
+    }
+
+    /// The requested statistics of a blob whose entry has all of them.
+    pub(super) fn answers(self, entry: &BlobEntry) -> Census {
+        let mut census = Census::default();
+        if self.extended {
+            census.extended.add_entry(entry);
+        }
+        census
     }
 }
 
@@ -45,7 +61,7 @@ pub(super) struct Census {
 }
 
 impl Census {
-    /// Adds the objects of a blob to the requested statistics. `entry` must describe the blob completely, as an entry
+    /// Adds the objects of a blob to the requested statistics other than the extended ones. `entry` must describe the blob completely, as an entry
     /// with [`BlobFlags::SCANNED`](crate::pbf::BlobFlags::SCANNED) does.
     pub(super) fn add_block(
         &mut self,
@@ -53,9 +69,6 @@ impl Census {
         entry: &BlobEntry,
         block: &Block<'_>,
     ) -> Result<(), FormatError> {
-        if asked.extended {
-            self.extended.add(entry, block)?;
-        }
         if asked.nodes {
             self.nodes.add_block(block)?;
         }

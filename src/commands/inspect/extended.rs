@@ -1,8 +1,7 @@
 //! Statistics of the metadata and the sizes of objects.
 
-use crate::error::FormatError;
 use crate::osm::{ObjectKind, TypeThenId, format_timestamp};
-use crate::pbf::{BlobEntry, BlobFlags, Block};
+use crate::pbf::{BlobEntry, BlobFlags, ObjectCounts};
 use serde::Serialize;
 
 /// A count for each kind of objects.
@@ -85,10 +84,19 @@ pub struct Extended {
 }
 
 impl Extended {
-    /// Adds the objects of a block.
-    pub(super) fn add(&mut self, entry: &BlobEntry, block: &Block<'_>) -> Result<(), FormatError> {
-        let by_kind = block.object_counts()?;
-        let [_, ways, relations] = &by_kind;
+    /// Adds the objects of a blob whose entry has statistics.
+    pub(super) fn add_entry(&mut self, entry: &BlobEntry) {
+        if let (Some(kind), Some(statistics)) = (entry.kinds.single(), &entry.statistics) {
+            let mut counts = [ObjectCounts::default(); 3];
+            counts[kind as usize] = statistics.counts(entry.count);
+            self.add(entry, &counts, statistics.further_versions.into());
+        }
+    }
+
+    /// Adds the objects of a blob: the counts for nodes, ways and relations, and the number of objects that directly
+    /// follow another version of the same object.
+    pub(super) fn add(&mut self, entry: &BlobEntry, by_kind: &[ObjectCounts; 3], repeated: u64) {
+        let [_, ways, relations] = by_kind;
         self.refs += ways.references;
         self.most_refs = self.most_refs.max(ways.most_references);
         self.members += relations.references;
@@ -104,19 +112,13 @@ impl Extended {
             self.with_user += facts.with_user;
             self.deleted += facts.deleted;
             if let Some((first, last)) = facts.times {
-                self.add_times(block.units.seconds(first));
-                self.add_times(block.units.seconds(last));
+                self.add_times(first);
+                self.add_times(last);
             }
         }
         let ends = entry.first_key().zip(entry.last_key());
         self.ends = ends.filter(|_| entry.flags.has(BlobFlags::SORTED));
-        if entry.flags.has(BlobFlags::STRICT) {
-            return Ok(());
-        }
-        let mut last = None;
-        block.for_each_id(|kind, id| {
-            self.versions_in_a_row += u64::from(last.replace((kind, id)) == Some((kind, id)));
-        })
+        self.versions_in_a_row += repeated;
     }
 
     fn add_times(&mut self, seconds: i64) {

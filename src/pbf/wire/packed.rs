@@ -81,6 +81,9 @@ pub fn check_varints(run: &[u8]) -> Result<(), FormatError> {
     Ok(())
 }
 
+/// The error for a run that ends within eight bytes of a number.
+const TRUNCATED_FIXED: FormatError = FormatError::new("a number of eight bytes is cut off");
+
 /// Reads the values of a packed run in order.
 #[derive(Debug, Clone, Copy)]
 pub struct Varints<'a> {
@@ -127,6 +130,34 @@ impl<'a> Varints<'a> {
             *value = sum;
         }
         Ok(sum)
+    }
+
+    /// Reads eight little-endian bytes as a number; an error at the end of the run.
+    #[inline]
+    pub fn read_fixed64(&mut self) -> Result<i64, FormatError> {
+        let word = word_at(self.run, self.pos).ok_or(TRUNCATED_FIXED)?;
+        self.pos += 8;
+        Ok(word as i64)
+    }
+
+    /// Calls `f` with each sum of the zigzag-coded values so far, and with the number of times that it occurs in a row at
+    /// least. Returns whether a sum exceeded 64 bits; sums wrap around. The values that were read before are ignored.
+    #[inline]
+    pub fn for_each_sum(mut self, mut f: impl FnMut(i64, usize)) -> Result<bool, FormatError> {
+        let (mut sum, mut overflows) = (0i64, false);
+        while !self.is_done() {
+            // Neighbours in a column of metadata are often equal.
+            if word_at(self.run, self.pos) == Some(0) {
+                self.pos += 8;
+                f(sum, 8);
+                continue;
+            }
+            let (next, overflow) = sum.overflowing_add(zigzag_decode(self.read_branchless()?));
+            sum = next;
+            overflows |= overflow;
+            f(sum, 1);
+        }
+        Ok(overflows)
     }
 
     /// Reads `count` zigzag-coded values and returns their sum, which wraps around. The end of the run is an error.

@@ -1,0 +1,188 @@
+//! The columns of a table of contents: their codings, and reading their values one by one.
+
+use super::column;
+use crate::error::FormatError;
+use crate::pbf::wire::{Varints, put_sint, put_varint};
+
+/// Column coding: one zigzag varint for each value.
+const PLAIN: u8 = 0;
+/// Column coding: a zigzag varint and the number of times that the value repeats, as a varint.
+const RUNS: u8 = 1;
+/// Column coding: eight little-endian bytes for each value.
+pub(super) const FIXED64: u8 = 2;
+
+/// The difference of each value to the one before; of the first value, to 0.
+pub(super) fn deltas(
+    values: impl Iterator<Item = i64> + Clone,
+) -> impl Iterator<Item = i64> + Clone {
+    let mut last = 0;
+    values.map(move |value| {
+        let delta = value - last;
+        last = value;
+        delta
+    })
+}
+
+/// Appends a column: its number, its length in bytes, its coding and its values. The values are coded as runs if that
+/// is shorter.
+pub(super) fn put_column(
+    out: &mut Vec<u8>,
+    number: u64,
+    values: impl Iterator<Item = i64> + Clone,
+) {
+    let (mut plain, mut runs) = (vec![PLAIN], vec![RUNS]);
+    let mut run: Option<(i64, u64)> = None;
+    let put_run = |runs: &mut Vec<u8>, (value, len): (i64, u64)| {
+        put_sint(runs, value);
+        put_varint(runs, len);
+    };
+    for value in values {
+        put_sint(&mut plain, value);
+        run = match run {
+            Some((last, len)) if last == value => Some((last, len + 1)),
+            Some(ended) => {
+                put_run(&mut runs, ended);
+                Some((value, 1))
+            }
+            None => Some((value, 1)),
+        };
+    }
+    if let Some(ended) = run {
+        put_run(&mut runs, ended);
+    }
+    let shorter = if runs.len() < plain.len() {
+        runs
+    } else {
+        plain
+    };
+    put_varint(out, number);
+    put_varint(out, shorter.len() as u64);
+    out.extend_from_slice(&shorter);
+}
+
+/// The error for a column that ends before the entries do.
+pub(super) const TOO_SHORT: FormatError = FormatError::new("a column is too short");
+
+/// The columns of a table, by their numbers.
+#[derive(Default)]
+pub(super) struct Columns<'a>(Vec<(u64, Column<'a>)>);
+
+impl<'a> Columns<'a> {
+    pub(super) fn parse(mut fields: Varints<'a>) -> Result<Self, FormatError> {
+        let mut columns = Self::default();
+        let mut rest = fields.rest();
+        while !rest.is_empty() {
+            fields = Varints::new(rest);
+            let number = fields.read()?;
+            let len = usize::try_from(fields.read()?).unwrap_or(usize::MAX);
+            let (column, behind) = fields
+                .rest()
+                .split_at_checked(len)
+                .ok_or(FormatError::new("a column is cut off"))?;
+            if columns.0.iter().any(|(found, _)| *found == number) {
+                return Err(FormatError::new("a column occurs twice"));
+            }
+            if (column::BLOBS..=column::LAST).contains(&number) {
+                columns.0.push((number, Column::parse(column)?));
+            }
+            rest = behind;
+        }
+        Ok(columns)
+    }
+
+    /// A column, whose values are summed up if it is `delta_coded`. A missing column has no values.
+    pub(super) fn get(&self, number: u64, delta_coded: bool) -> Column<'a> {
+        let column = self.0.iter().find(|(found, _)| *found == number);
+        Column {
+            delta_coded,
+            ..column.map_or(Column::default(), |(_, column)| *column)
+        }
+    }
+}
+
+/// Reads the values of a column in order, without holding them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Column<'a> {
+    coding: u8,
+    bytes: Varints<'a>,
+    /// The number of times that `value` repeats.
+    repeats: u64,
+    value: i64,
+    delta_coded: bool,
+    sum: i64,
+}
+
+impl Default for Column<'_> {
+    /// A column without values.
+    fn default() -> Self {
+        Self {
+            coding: PLAIN,
+            bytes: Varints::new(&[]),
+            repeats: 0,
+            value: 0,
+            delta_coded: false,
+            sum: 0,
+        }
+    }
+}
+
+impl<'a> Column<'a> {
+    pub(super) fn parse(column: &'a [u8]) -> Result<Self, FormatError> {
+        let (coding, bytes) = column
+            .split_first()
+            .ok_or(FormatError::new("a column is empty"))?;
+        match *coding {
+            PLAIN | RUNS | FIXED64 => Ok(Self {
+                coding: *coding,
+                bytes: Varints::new(bytes),
+                ..Self::default()
+            }),
+            other => Err(FormatError::with(format!(
+                "column coding {other} is not known"
+            ))),
+        }
+    }
+
+    /// The number of bytes of the values.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.rest().len()
+    }
+
+    /// The next value; `None` at the end of the column.
+    pub(super) fn next(&mut self) -> Result<Option<i64>, FormatError> {
+        if self.repeats > 0 {
+            self.repeats -= 1;
+        } else if self.bytes.is_done() {
+            return Ok(None);
+        } else if self.coding == FIXED64 {
+            self.value = self.bytes.read_fixed64()?;
+        } else {
+            self.value = self.bytes.read_sint()?;
+            if self.coding == RUNS {
+                let len = self.bytes.read()?;
+                self.repeats = len
+                    .checked_sub(1)
+                    .ok_or(FormatError::new("a run is empty"))?;
+            }
+        }
+        if !self.delta_coded {
+            return Ok(Some(self.value));
+        }
+        self.sum = self.sum.wrapping_add(self.value);
+        Ok(Some(self.sum))
+    }
+
+    /// The next value, as a number of type `T`. Fails at the end of the column.
+    pub(super) fn number<T: TryFrom<i64>>(&mut self) -> Result<T, FormatError> {
+        let value = self.next()?.ok_or(TOO_SHORT)?;
+        T::try_from(value).map_err(|_| FormatError::new("a value is out of range"))
+    }
+
+    /// Fails unless all values were read.
+    pub(super) fn end(&self) -> Result<(), FormatError> {
+        match self.repeats == 0 && self.bytes.is_done() {
+            true => Ok(()),
+            false => Err(FormatError::new("a column is too long")),
+        }
+    }
+}
