@@ -369,6 +369,51 @@ fn many_new_objects_are_cut_into_blobs_of_ordinary_size() {
     assert!(common::is_canonical(&decode::objects(&output)));
 }
 
+/// More new objects than a blob holds, of which the last ones would have room in a blob that they do not follow.
+#[test]
+fn many_new_objects_stay_in_order_beside_blobs_with_room() {
+    let dir = tempfile::tempdir().unwrap();
+    for (first, created) in [
+        (51, 9000),
+        (51, 20_000),
+        (500, 17_500),
+        (91, 8),
+        (301, 9_000),
+    ] {
+        // The ids 10 to 490 are taken: those from 300 to 390 are a gap of a million ids further on.
+        let far = 1_000_000;
+        let nodes = |ids: std::ops::Range<i64>, more: i64| {
+            let ids = ids.map(|id| id * 10 + more);
+            ids.map(|id| node(id, id, id, &[])).collect::<Vec<_>>()
+        };
+        let blocks = [nodes(1..10, 0), nodes(20..30, 0), nodes(40..50, far)];
+        let all: Vec<i64> = blocks.iter().flatten().map(|node| node.id).collect();
+        let blocks: Vec<_> = blocks
+            .iter()
+            .map(|objects| craft::block(objects, &Shape::USUAL))
+            .collect();
+        let [plain, base, output] =
+            ["plain.osm.pbf", "base.osm.pbf", "out.osm.pbf"].map(|name| dir.path().join(name));
+        std::fs::write(&plain, craft::plain_file(&blocks)).unwrap();
+        run_ok(&[&"cat", &"-O", &plain, &"-o", &base]);
+        for start in [first * 10 + 1, first * 10 + 1 + 2 * far] {
+            let ids = start..start + created;
+            let create = |id| format!("<node id='{id}' version='1' lat='1' lon='1'/>");
+            let body: String = ids.clone().map(create).collect();
+            let changes = change_file(dir.path(), "day.osc", &format!("<create>{body}</create>"));
+            run_ok(&[&"apply-changes", &"-O", &base, &changes, &"-o", &output]);
+            let found: Vec<i64> = decode::objects(&output)
+                .iter()
+                .map(|object| object.id)
+                .collect();
+            let mut expected: Vec<i64> = all.iter().copied().chain(ids).collect();
+            expected.sort_unstable();
+            expected.dedup();
+            assert!(found == expected, "{created} from {start}");
+        }
+    }
+}
+
 #[test]
 fn metadata_columns_that_the_base_lacks_are_added_for_what_brings_them() {
     let dir = tempfile::tempdir().unwrap();

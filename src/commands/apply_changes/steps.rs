@@ -122,8 +122,9 @@ pub(super) fn plan_steps(
         let gap_end = slots
             .get(index)
             .map_or(changes.changes().len(), |slot| slot.changes.start);
-        for part in by_kind(changes, next_change..gap_end.max(next_change)) {
-            if !attach(&mut slots, index, &part, changes) {
+        let gap = next_change..gap_end.max(next_change);
+        for part in by_kind(changes, gap.clone()) {
+            if !attach(&mut slots, index, &part, &gap, changes) {
                 inserts.push((index, part));
             }
         }
@@ -263,9 +264,16 @@ fn join_small(steps: Vec<ApplyStep>, fullness: &Fullness) -> Vec<ApplyStep> {
     joined
 }
 
-/// Assigns the changes `part` of a gap, all of one kind, to the blob before or after the gap, and returns `true` if one
-/// of them has room. Changes that are all deletions are not assigned. `behind` is the index of the slot after the gap.
-fn attach(slots: &mut [Slot], behind: usize, part: &Range<usize>, changes: &ChangeSet) -> bool {
+/// Assigns the changes `part` of `gap`, all of one kind, to the blob before or after the gap, and returns `true` if one of
+/// them has room and no other change lies between. Changes that are all deletions are not assigned. `behind` is the index
+/// of the slot after the gap.
+fn attach(
+    slots: &mut [Slot],
+    behind: usize,
+    part: &Range<usize>,
+    gap: &Range<usize>,
+    changes: &ChangeSet,
+) -> bool {
     let inserted = changes.changes().get(part.clone()).unwrap_or_default();
     let new = inserted
         .iter()
@@ -275,10 +283,11 @@ fn attach(slots: &mut [Slot], behind: usize, part: &Range<usize>, changes: &Chan
         return false;
     };
     let (before, after) = slots.split_at_mut(behind);
-    // The changes of a blob are one range: only adjacent changes can be added.
+    // The changes of a blob are one range: only adjacent changes can be added. A part of the gap that was not added to a
+    // blob becomes new blobs, which lie between the blob and the parts on the other side.
     if let Some(slot) = before.last_mut()
         && slot.has_room(slot.last, kind, new)
-        && (slot.changes.is_empty() || slot.changes.end == part.start)
+        && (slot.changes.is_empty() && part.start == gap.start || slot.changes.end == part.start)
     {
         let start = if slot.changes.is_empty() {
             part.start
@@ -290,6 +299,7 @@ fn attach(slots: &mut [Slot], behind: usize, part: &Range<usize>, changes: &Chan
     }
     if let Some(slot) = after.first_mut()
         && slot.has_room(slot.first, kind, new)
+        && part.end == gap.end
         && (slot.changes.is_empty() || slot.changes.start == part.end)
     {
         let end = if slot.changes.is_empty() {
