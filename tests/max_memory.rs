@@ -1,7 +1,8 @@
 //! `--max-memory`: the peak memory of every command with this option stays below the limit, on sorted, shuffled and
 //! hostile input.
 
-use crate::common::craft::{self, Shape};
+use crate::common::answers::ask;
+use crate::common::craft::{self, Message, Shape};
 use crate::common::{Arg, Kind, Object, node, relation, run_fail, run_ok, way, world};
 use std::path::{Path, PathBuf};
 
@@ -154,5 +155,82 @@ fn a_region_that_needs_more_is_refused() {
         &output,
     ]);
     assert!(message.contains("--max-memory 72.0 MB leaves"), "{message}");
+    assert!(!output.exists());
+}
+
+/// Valid blocks of millions of small things, as only a generator makes them: nodes that are not in order, and
+/// references of ways and relations to objects that are not in the file.
+#[test]
+fn a_block_of_millions_of_small_things_takes_bounded_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let [input, output, stats] =
+        ["in.osm.pbf", "out.osm.pbf", "stats.json"].map(|name| dir.path().join(name));
+    let write = |group: Message| {
+        let block = Message::new()
+            .message(1, Message::new().bytes(1, b""))
+            .message(2, group);
+        std::fs::write(&input, craft::plain_file(&[block.to_bytes()])).unwrap();
+    };
+    let peak = |args: &[Arg]| {
+        let said = ask(&[args, &[&"-j", &"1", &"--stats", &stats, &input]].concat());
+        let text = std::fs::read(&stats).unwrap();
+        let report: serde_json::Value = serde_json::from_slice(&text).unwrap();
+        (report["peak_memory_bytes"].as_u64().unwrap(), said.stdout)
+    };
+    let count = 2_000_000i64;
+    let ids: Vec<i64> = (0..count).map(|at| (at + count / 2) % count + 1).collect();
+    let zeros = vec![0; ids.len()];
+    let nodes = Message::new()
+        .packed_deltas(1, &ids)
+        .packed_deltas(8, &zeros)
+        .packed_deltas(9, &zeros);
+    write(Message::new().message(2, nodes));
+    let (found, _) = peak(&[&"sort", &"-q", &"-o", &output]);
+    assert!(found < 150_000_000, "sort: {found}");
+    // 120 bytes for each of the references would be 480 MB.
+    let count = 4_000_000;
+    let refs = Message::new()
+        .varint(1, 7)
+        .packed_deltas(8, &vec![1; count]);
+    write(Message::new().message(3, refs));
+    let (found, said) = peak(&[&"check", &"--refs", &"--json"]);
+    assert!(found < 100_000_000, "check --refs: {found}");
+    let report: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(report["missing"]["nodes_in_ways"], count, "{report}");
+    let ids: Vec<i64> = (1..=count as i64).collect();
+    let members = Message::new()
+        .varint(1, 7)
+        .packed_uint(8, &vec![0; count])
+        .packed_deltas(9, &ids)
+        .packed_uint(10, &vec![0; count]);
+    write(Message::new().message(4, members));
+    let (found, said) = peak(&[&"check", &"-r", &"--json", &"--max-errors", &"3"]);
+    assert!(found < 150_000_000, "check -r: {found}");
+    let report: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(report["missing"]["nodes_in_relations"], count, "{report}");
+    assert_eq!(report["listed_refs"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn a_block_of_too_many_dense_messages_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let [input, output] = ["in.osm.pbf", "out.osm.pbf"].map(|name| dir.path().join(name));
+    let dense = Message::new()
+        .packed_sint(1, &[1])
+        .packed_sint(8, &[0])
+        .packed_sint(9, &[0]);
+    let mut group = Message::new();
+    for _ in 0..=1 << 18 {
+        group = group.message(2, dense.clone());
+    }
+    let block = Message::new()
+        .message(1, Message::new().bytes(1, b""))
+        .message(2, group);
+    std::fs::write(&input, craft::plain_file(&[block.to_bytes()])).unwrap();
+    let message = run_fail(&[&"getid", &input, &"n1", &"-o", &output]);
+    assert!(
+        message.contains("more than 262,144 DenseNodes messages"),
+        "{message}"
+    );
     assert!(!output.exists());
 }

@@ -137,15 +137,16 @@ impl Missing {
         counts.into_iter().flatten().sum()
     }
 
-    fn count(&mut self, dangling: &Dangling) {
+    /// Counts `more` references of objects of `in_kind` to missing objects of `kind`.
+    fn count(&mut self, kind: ObjectKind, in_kind: ObjectKind, more: u64) {
         use ObjectKind::{Node, Relation, Way};
-        let counter = match (dangling.kind, dangling.in_kind) {
+        let counter = match (kind, in_kind) {
             (Node, Way) => &mut self.nodes_in_ways,
             (Node, _) => &mut self.nodes_in_relations,
             (Way, _) => &mut self.ways_in_relations,
             (Relation, _) => &mut self.relations_in_relations,
         };
-        *counter = Some(counter.unwrap_or(0) + 1);
+        *counter = Some(counter.unwrap_or(0) + more);
     }
 }
 
@@ -266,8 +267,9 @@ struct Check<'a> {
     ids: BTreeMap<(usize, Position), IdViolation>,
     /// The missing nodes and ways that are members of relations, so that each is counted once; indexed by kind.
     missing_members: [IdSet; 2],
-    /// The references of relations to relations, which are looked up when the ids of all relations are known.
-    nested: Vec<Dangling>,
+    /// The blobs of the plan with relations that refer to relations, which are looked up when the ids of all relations
+    /// are known.
+    nested: Vec<usize>,
     summary: Summary,
 }
 
@@ -297,6 +299,7 @@ impl Check<'_> {
             checks_ids: self.options.ids && self.options.kinds.contains(kind),
             collects: self.needs_set(kind),
             refs: self.checks_refs_of(kind),
+            max_listed: self.options.max_listed,
             full: self.options.full,
         };
         let (mut blobs, mut counted) = (Vec::new(), 0);
@@ -345,7 +348,33 @@ impl Check<'_> {
             )?;
         self.sets = others;
         self.sets[kind as usize] = own;
-        Ok(())
+        self.nested_refs(check, ctx)
+    }
+
+    /// Checks the references of relations to relations, now that the ids of all relations are known.
+    fn nested_refs(&mut self, check: KindCheck, ctx: &Context) -> Result<()> {
+        let blobs = std::mem::take(&mut self.nested);
+        if blobs.is_empty() {
+            return Ok(());
+        }
+        let (file, plan) = (self.file, self.plan);
+        let blobs = blobs
+            .into_iter()
+            .filter_map(|index| plan.entries.get(index));
+        let relations = std::mem::take(&mut self.sets[ObjectKind::Relation as usize]);
+        BlobPass::new("check relations", &file.input, ctx)
+            .holding(2)
+            .run(
+                blobs.collect(),
+                || (),
+                |reader, (), entry| {
+                    reader.decode(entry, |payload| check.nested_refs(payload, &relations))
+                },
+                |found| {
+                    self.take_dangling(ObjectKind::Relation, found);
+                    Ok(())
+                },
+            )
     }
 
     fn counter(&mut self, kind: ObjectKind) -> &mut u64 {
@@ -358,29 +387,51 @@ impl Check<'_> {
     }
 
     /// Adds the findings of a worker in one blob.
-    fn take(&mut self, kind: ObjectKind, found: Found) {
+    fn take(&mut self, kind: ObjectKind, mut found: Found) {
         *self.counter(kind) += found.count;
         if let Some(ends) = self.ends.get_mut(found.index) {
             *ends = ends.or(found.ends);
         }
-        for (position, violation) in found.violations {
+        for (position, violation) in std::mem::take(&mut found.violations) {
             self.violation((found.index, position), violation);
         }
-        for dangling in found.dangling {
+        for (is_duplicate, count) in [false, true].into_iter().zip(found.more_violations) {
+            *self.violations(is_duplicate) += count;
+        }
+        self.nested.extend(found.has_nested.then_some(found.index));
+        self.take_dangling(kind, found);
+    }
+
+    /// Adds the references to missing objects that a worker found in one blob with objects of `in_kind`.
+    fn take_dangling(&mut self, in_kind: ObjectKind, found: Found) {
+        let more = found.more_members.iter();
+        for dangling in found.dangling.into_iter().chain(more) {
             self.dangling(dangling);
         }
-        self.nested.extend(found.nested);
+        // Of relations, only those to relations are counted without listing them.
+        let kind = match in_kind {
+            ObjectKind::Way => ObjectKind::Node,
+            _ => ObjectKind::Relation,
+        };
+        if found.more_dangling > 0 {
+            let missing = self.summary.missing.get_or_insert_default();
+            missing.count(kind, in_kind, found.more_dangling);
+        }
+    }
+
+    /// The number of ids that occur again, or that are out of order.
+    fn violations(&mut self, are_duplicates: bool) -> &mut u64 {
+        let counter = match are_duplicates {
+            true => &mut self.summary.duplicates,
+            false => &mut self.summary.out_of_order,
+        };
+        counter.get_or_insert(0)
     }
 
     /// Counts a violation. Keeps it for the list if it is among the first [`Options::max_listed`] violations in file
     /// order.
     fn violation(&mut self, position: (usize, Position), violation: IdViolation) {
-        let counter = if violation.duplicate {
-            &mut self.summary.duplicates
-        } else {
-            &mut self.summary.out_of_order
-        };
-        *counter = Some(counter.unwrap_or(0) + 1);
+        *self.violations(violation.duplicate) += 1;
         // Violations are not found in file order, but the first in file order are listed.
         self.ids.insert(position, violation);
         if self.ids.len() > self.options.max_listed {
@@ -405,7 +456,7 @@ impl Check<'_> {
         self.summary
             .missing
             .get_or_insert_default()
-            .count(&dangling);
+            .count(dangling.kind, dangling.in_kind, 1);
         if self.summary.listed_refs.len() < self.options.max_listed {
             self.summary.listed_refs.push(dangling);
         }
@@ -420,12 +471,6 @@ impl Check<'_> {
                 // Without order, an id may also occur again far away: only adjacent duplicates were found.
                 self.summary.duplicates = None;
                 self.summary.duplicates_in_a_row = Some(found);
-            }
-        }
-        let relations = std::mem::take(&mut self.sets[ObjectKind::Relation as usize]);
-        for dangling in std::mem::take(&mut self.nested) {
-            if !relations.contains(dangling.id) {
-                self.dangling(dangling);
             }
         }
         self.summary.listed_ids = self.ids.into_values().collect();

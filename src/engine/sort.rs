@@ -5,6 +5,7 @@
 //! from the blobs that overlap it.
 
 mod merge;
+mod portions;
 
 use crate::engine::headers::merged_header;
 use crate::engine::shards::{MergeStep, Source, Sources, plan_steps, without_equals};

@@ -123,6 +123,33 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
+    /// Calls `visit` with the references of all ways, about `most` at a time: the node references, and for each way its
+    /// id and the number of references up to its last one. The references of a long way may be visited in parts.
+    pub(crate) fn for_refs(
+        &self,
+        most: usize,
+        mut visit: impl FnMut(&[i64], &[(i64, usize)]),
+    ) -> Result<(), FormatError> {
+        let (mut refs, mut ways) = (Vec::new(), Vec::new());
+        for message in self.messages() {
+            if let BlockMessage::Single(ObjectKind::Way, bytes) = message {
+                let way = WayRefs::parse(bytes)?;
+                let mut values = Delta::new(&way.refs);
+                while !values.is_done() {
+                    values.push_some(most.saturating_sub(refs.len()).max(1), &mut refs)?;
+                    ways.push((way.id, refs.len()));
+                    if refs.len() >= most {
+                        visit(&refs, &ways);
+                        refs.clear();
+                        ways.clear();
+                    }
+                }
+            }
+        }
+        visit(&refs, &ways);
+        Ok(())
+    }
+
     /// Calls `visit` with each member of each relation: the id of the relation, then the kind and the id of the member.
     pub(crate) fn for_each_member(
         &self,

@@ -197,6 +197,22 @@ impl<'a> Delta<'a> {
         Ok(())
     }
 
+    /// Appends the next values to `values`, at most `most`.
+    #[inline]
+    pub(crate) fn push_some(
+        &mut self,
+        most: usize,
+        values: &mut Vec<i64>,
+    ) -> Result<(), FormatError> {
+        for _ in 0..most {
+            if self.is_done() {
+                break;
+            }
+            values.push(self.read()?);
+        }
+        Ok(())
+    }
+
     /// Skips `count` values; all of an absent column.
     fn skip(&mut self, count: usize) -> Result<(), FormatError> {
         if !self.is_done() {

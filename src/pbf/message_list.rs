@@ -48,6 +48,9 @@ const DENSE: u32 = 3;
 /// The maximum length in bytes of the groups together: what 30 bits express.
 const MAX_LEN: usize = 1 << 30;
 
+/// The maximum number of DenseNodes messages that have nodes. They are held as some 300 bytes each. Writers make one.
+const MAX_DENSE: usize = 1 << 18;
+
 impl<'a> MessageList<'a> {
     /// An empty list for groups that lie within `bytes`. Fails if `bytes` is longer than 1 GiB.
     pub(super) fn new(bytes: &'a [u8]) -> Result<Self, FormatError> {
@@ -90,6 +93,12 @@ impl<'a> MessageList<'a> {
         if dense.is_empty() {
             // Fails if the message has tags although it has no nodes.
             return dense.raw_nodes().next().map(drop);
+        }
+        if self.dense.len() == MAX_DENSE {
+            return Err(FormatError::new(
+                "a block has more than 262,144 DenseNodes messages, which would take too much memory; \
+                 write the file anew with another program, such as `osmium cat`",
+            ));
         }
         self.positions.push(Position {
             start: self.dense.len() as u32,

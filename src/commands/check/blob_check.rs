@@ -24,12 +24,59 @@ pub(super) struct Found {
     pub count: u64,
     /// The ids of the kind in block order, if they are collected.
     pub ids: Vec<i64>,
+    /// The first violations, at most [`KindCheck::max_listed`].
     pub violations: Vec<(Position, IdViolation)>,
-    /// References to nodes and ways that are not in the file.
+    /// The number of further violations: ids out of order, and ids that occur again.
+    pub more_violations: [u64; 2],
+    /// The first references to missing objects, at most [`KindCheck::max_listed`]. Of the references of relations to the
+    /// same node or way, only the first.
     pub dangling: Vec<Dangling>,
-    /// All references of relations to relations, missing or not.
-    pub nested: Vec<Dangling>,
+    /// The number of further references to missing objects, other than those to members that count once.
+    pub more_dangling: u64,
+    /// Further members that are missing, and that count once.
+    pub more_members: Members,
+    /// Whether a relation refers to a relation.
+    pub has_nested: bool,
 }
+
+/// Missing nodes and ways that are members of relations, in a few bytes each.
+#[derive(Default)]
+pub(super) struct Members {
+    /// The ids of nodes, and of ways.
+    ids: [Vec<i64>; 2],
+    /// The relations by their ids, and the numbers of nodes and of ways up to the last one of each.
+    relations: Vec<(i64, [usize; 2])>,
+}
+
+impl Members {
+    fn push(&mut self, relation: i64, kind: ObjectKind, id: i64) {
+        self.ids[kind as usize].push(id);
+        let ends = self.ids.each_ref().map(Vec::len);
+        match self.relations.last_mut() {
+            Some((last, found)) if *last == relation => *found = ends,
+            _ => self.relations.push((relation, ends)),
+        }
+    }
+
+    /// The members, by relation, nodes before ways.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Dangling> {
+        let starts = std::iter::once([0; 2]).chain(self.relations.iter().map(|(_, ends)| *ends));
+        let relations = self.relations.iter().zip(starts);
+        relations.flat_map(move |((relation, ends), starts)| {
+            [ObjectKind::Node, ObjectKind::Way]
+                .into_iter()
+                .flat_map(move |kind| {
+                    let index = kind as usize;
+                    let ids = self.ids[index].get(starts[index]..ends[index]);
+                    let ids = ids.unwrap_or_default().iter();
+                    ids.map(move |id| member(*relation, kind, *id))
+                })
+        })
+    }
+}
+
+/// The number of references that are looked up at a time.
+const REFS_AT_A_TIME: usize = 1 << 16;
 
 /// The rule for the order of two adjacent objects.
 #[derive(Clone, Copy)]
@@ -65,6 +112,8 @@ pub(super) struct KindCheck {
     pub collects: bool,
     /// Whether the references are checked.
     pub refs: bool,
+    /// The maximum number of violations and of missing objects that are listed. Others are only counted.
+    pub max_listed: usize,
     /// Whether repeated ids are found with a set of all ids: then adjacent objects with the same id are not reported.
     pub full: bool,
 }
@@ -145,7 +194,10 @@ impl KindCheck {
                     duplicate,
                 };
                 let position = (self.kind, found.count - 1, duplicate);
-                found.violations.push((position, violation));
+                match found.violations.len() < self.max_listed {
+                    true => found.violations.push((position, violation)),
+                    false => found.more_violations[usize::from(duplicate)] += 1,
+                }
             }
             let (first, first_version) = found.ends.map_or((key, version), |ends| (ends.0, ends.2));
             found.ends = Some((first, key, first_version, version));
@@ -154,8 +206,7 @@ impl KindCheck {
         Ok(found)
     }
 
-    /// Looks up the references of ways or of relations in `sets`. References of relations to relations are only
-    /// collected.
+    /// Looks up the references of ways, or those of relations to nodes and ways, in `sets`.
     fn refs(
         &self,
         block: &Block<'_>,
@@ -165,19 +216,33 @@ impl KindCheck {
         if self.kind == ObjectKind::Way {
             return self.node_refs(block, &sets[ObjectKind::Node as usize], found);
         }
+        // Each missing node or way counts once, however many relations it is a member of.
+        let mut missing: [IdSet; 2] = Default::default();
         block.for_each_member(|relation, kind, id| {
-            let member = Dangling {
-                kind,
-                id,
-                in_kind: ObjectKind::Relation,
-                in_id: relation,
-            };
             if kind == ObjectKind::Relation {
-                found.nested.push(member);
-            } else if !sets[kind as usize].contains(id) {
-                found.dangling.push(member);
+                found.has_nested = true;
+            } else if !sets[kind as usize].contains(id) && missing[kind as usize].insert(id) {
+                match found.dangling.len() < self.max_listed {
+                    true => found.dangling.push(member(relation, kind, id)),
+                    false => found.more_members.push(relation, kind, id),
+                }
             }
         })
+    }
+
+    /// Looks up the references of relations to relations in `relations`.
+    pub(super) fn nested_refs(
+        &self,
+        payload: &[u8],
+        relations: &IdSet,
+    ) -> Result<Found, FormatError> {
+        let (block, mut found) = (Block::parse_bare(payload)?, Found::default());
+        block.for_each_member(|relation, kind, id| {
+            if kind == ObjectKind::Relation && !relations.contains(id) {
+                self.add_dangling(member(relation, kind, id), &mut found);
+            }
+        })?;
+        Ok(found)
     }
 
     /// Looks up the nodes of ways, many at a time.
@@ -187,19 +252,36 @@ impl KindCheck {
         nodes: &IdSet,
         found: &mut Found,
     ) -> Result<(), FormatError> {
-        let (mut refs, mut ways) = (Vec::new(), Vec::new());
-        block.collect_refs(&mut refs, &mut ways)?;
-        nodes.for_each_absent(&refs, |index| {
-            let way = ways.partition_point(|(_, end)| *end <= index);
-            if let (Some(&id), Some(&(in_id, _))) = (refs.get(index), ways.get(way)) {
-                found.dangling.push(Dangling {
-                    kind: ObjectKind::Node,
-                    id,
-                    in_kind: ObjectKind::Way,
-                    in_id,
-                });
-            }
-        });
-        Ok(())
+        block.for_refs(REFS_AT_A_TIME, |refs, ways| {
+            nodes.for_each_absent(refs, |index| {
+                let way = ways.partition_point(|(_, end)| *end <= index);
+                if let (Some(&id), Some(&(in_id, _))) = (refs.get(index), ways.get(way)) {
+                    let dangling = Dangling {
+                        kind: ObjectKind::Node,
+                        id,
+                        in_kind: ObjectKind::Way,
+                        in_id,
+                    };
+                    self.add_dangling(dangling, found);
+                }
+            });
+        })
+    }
+
+    fn add_dangling(&self, dangling: Dangling, found: &mut Found) {
+        match found.dangling.len() < self.max_listed {
+            true => found.dangling.push(dangling),
+            false => found.more_dangling += 1,
+        }
+    }
+}
+
+/// A reference of a relation.
+const fn member(relation: i64, kind: ObjectKind, id: i64) -> Dangling {
+    Dangling {
+        kind,
+        id,
+        in_kind: ObjectKind::Relation,
+        in_id: relation,
     }
 }

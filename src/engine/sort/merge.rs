@@ -1,6 +1,7 @@
 //! Merges the objects of overlapping blobs.
 
 use super::KeptVersions;
+use super::portions::Portions;
 use crate::engine::shards::{MergeStep, Shard, Source, Sources, plan_steps};
 use crate::error::{Error, FormatError, Result};
 use crate::io::{Input, system};
@@ -20,28 +21,23 @@ use std::sync::Arc;
 enum Stream<'a> {
     /// The block is in order.
     InOrder(Box<RawElements<'a>>),
-    /// The block was not in order, and its objects were sorted by key and version.
-    Sorted(std::vec::IntoIter<RawElement<'a>>),
+    /// The block is not in order. Its objects are sorted by key and version.
+    Sorted(Portions<'a>),
 }
 
 impl<'a> Stream<'a> {
-    fn new(block: &'a Block<'a>, source: &Source) -> Result<Self, FormatError> {
-        let mut cursor = block.cursor();
-        if source.entry.flags.has(BlobFlags::SORTED) {
-            return Ok(Self::InOrder(Box::new(cursor)));
+    /// The objects of a block. Those before `from` may be left out.
+    fn new(block: &'a Block<'a>, source: &Source, from: Option<TypeThenId>) -> Self {
+        match source.entry.flags.has(BlobFlags::SORTED) {
+            true => Self::InOrder(Box::new(block.cursor())),
+            false => Self::Sorted(Portions::new(block, from)),
         }
-        let mut objects = Vec::new();
-        while let Some(object) = cursor.next()? {
-            objects.push(object);
-        }
-        objects.sort_by_key(|object| (object.key, object.version));
-        Ok(Self::Sorted(objects.into_iter()))
     }
 
     fn next(&mut self) -> Result<Option<RawElement<'a>>, FormatError> {
         match self {
             Self::InOrder(cursor) => cursor.next(),
-            Self::Sorted(objects) => Ok(objects.next()),
+            Self::Sorted(portions) => portions.next(),
         }
     }
 
@@ -108,7 +104,7 @@ impl<'a> Merged<'a> {
         };
         for (index, (block, source)) in blocks.iter().zip(merged.sources).enumerate() {
             let failed = |error| (index, error);
-            let mut stream = Stream::new(block, source).map_err(failed)?;
+            let mut stream = Stream::new(block, source, shard.from);
             let head = stream.first(shard.from).map_err(failed)?;
             (merged.heap).extend(head.as_ref().map(|head| head_key(head, source, index)));
             merged.heads.push(head);
