@@ -3,6 +3,7 @@
 
 use super::blob_pass::BlobPass;
 use super::blob_reader::BlobReader;
+use super::header_prefetch::HeaderPrefetch;
 use super::header_walker::FrameHead;
 use super::pbf_file::PbfFile;
 use crate::error::{Error, Result};
@@ -177,7 +178,17 @@ impl BlobPlan {
                 false => PlanItem::Scan(entry),
             }
         };
-        Box::new(file.frames().map(move |head| head.map(item_of)))
+        let is_walk = |head: Result<FrameHead>| {
+            head.is_ok_and(|head| matches!(item_of(head), PlanItem::Known(_)))
+        };
+        // Where blobs are decoded, they are read anyway.
+        let reads_headers_only = file.frames().next().is_some_and(is_walk);
+        let ahead = reads_headers_only
+            .then(|| HeaderPrefetch::start(&file.input, file.data_start..file.data_end));
+        Box::new(file.frames().map(move |head| {
+            let _held = &ahead;
+            head.map(item_of)
+        }))
     }
 
     /// The kinds of objects in the file, as far as the entries record them.

@@ -9,6 +9,7 @@ mod blob_plan;
 mod blob_reader;
 mod element_reader;
 mod file_toc;
+mod header_prefetch;
 mod header_walker;
 mod kind_search;
 mod pbf_file;

@@ -160,6 +160,11 @@ impl Input {
         &self.0.file
     }
 
+    /// Whether reads bypass the page cache.
+    pub(crate) fn is_direct(&self) -> bool {
+        self.0.direct.is_some()
+    }
+
     /// Whether two inputs are clones that share one open file.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)

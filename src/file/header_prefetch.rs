@@ -1,0 +1,138 @@
+//! Reading the headers of frames into the page cache ahead of a walk over them.
+//!
+//! Each header says where the next one is, so a walk waits for the disk once a frame. Several threads that walk from
+//! other places of the file at the same time make that many reads wait together. What they find is not used: the walk
+//! itself reads every header, then from the page cache.
+
+use super::header_walker::HeaderWalker;
+use crate::io::Input;
+use crate::pbf::{BlobHeader, BlobKind, FRAME_PREFIX_LEN};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{Builder, JoinHandle};
+
+/// The number of threads. Each has one read in flight.
+const THREADS: u64 = 16;
+/// The minimum length of a file, in bytes, whose headers are read ahead.
+const MIN_LEN: u64 = 256 << 20;
+/// The number of bytes in which a thread looks for its first frame. Most frames are far shorter.
+const SEARCH_LEN: u64 = 4 << 20;
+/// The number of bytes that are searched at a time.
+const CHUNK_LEN: usize = 256 << 10;
+/// The bytes of a BlobHeader up to its length, which nearly all writers begin it with.
+const DATA_TYPE: &[u8] = b"\x0a\x07OSMData";
+
+/// Threads that read headers ahead, until this value is dropped.
+#[derive(Debug)]
+pub(super) struct HeaderPrefetch {
+    is_over: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl HeaderPrefetch {
+    /// Reads the headers of the frames in a range of bytes. Does nothing for short ranges, and for an input that
+    /// bypasses the page cache.
+    pub(super) fn start(input: &Input, range: Range<u64>) -> Self {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let len = range.end.saturating_sub(range.start);
+        let parts = match len >= MIN_LEN && !input.is_direct() {
+            // The walk itself reads the first part.
+            true => 1..THREADS,
+            false => 0..0,
+        };
+        let part = |part: u64| range.start + len / THREADS * part;
+        let threads = parts.map_while(|index| {
+            let (input, is_over) = (input.clone(), Arc::clone(&is_over));
+            let part = part(index)..part(index + 1);
+            let read = move || read_headers(&input, part, &is_over);
+            // Without threads, the walk takes longer.
+            Builder::new().spawn(read).ok()
+        });
+        let threads = threads.collect();
+        Self { is_over, threads }
+    }
+}
+
+impl Drop for HeaderPrefetch {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            drop(thread.join());
+        }
+    }
+}
+
+/// Reads the headers of the frames that begin in a range of bytes, until `is_over`. Errors end the reading: the walk
+/// finds them, too.
+fn read_headers(input: &Input, part: Range<u64>, is_over: &AtomicBool) {
+    if let Some(start) = find_frame(input, part.start) {
+        let mut heads = HeaderWalker::new(input, start..part.end);
+        while !is_over.load(Ordering::Relaxed) && heads.next().is_some_and(|head| head.is_ok()) {}
+    }
+}
+
+/// The offset of the first data frame at `from` or behind it. `None` if there is none nearby, or if the input cannot be
+/// read. What looks like a frame is one if another frame follows it.
+fn find_frame(input: &Input, from: u64) -> Option<u64> {
+    let mut chunk = vec![0; CHUNK_LEN + FRAME_PREFIX_LEN + DATA_TYPE.len()];
+    for start in (from..from + SEARCH_LEN).step_by(CHUNK_LEN) {
+        let found = input.read_at(&mut chunk, start).ok()?;
+        let bytes = chunk.get(..found)?;
+        let places = bytes.windows(DATA_TYPE.len()).enumerate();
+        let places = places.filter(|(_, window)| *window == DATA_TYPE);
+        for (place, _) in places.filter(|(place, _)| *place >= FRAME_PREFIX_LEN) {
+            let offset = start + (place - FRAME_PREFIX_LEN) as u64;
+            let is_frame = |offset: &u64| frame_end(input, *offset);
+            if let Some(end) = is_frame(&offset)
+                && (end == input.len() || is_frame(&end).is_some())
+            {
+                return Some(offset);
+            }
+        }
+        if found < chunk.len() {
+            return None;
+        }
+    }
+    None
+}
+
+/// The end of the data frame at `offset`; `None` if there is none.
+fn frame_end(input: &Input, offset: u64) -> Option<u64> {
+    let mut head = [0; 96];
+    let found = input.read_at(&mut head, offset).ok()?;
+    let (prefix, rest) = head.get(..found)?.split_first_chunk::<FRAME_PREFIX_LEN>()?;
+    let len = BlobHeader::len_from_prefix(*prefix).ok()? as usize;
+    let header = BlobHeader::parse(rest.get(..len)?).ok()?;
+    let end = offset + (FRAME_PREFIX_LEN + len) as u64 + u64::from(header.blob_len);
+    (header.kind == BlobKind::Data && end <= input.len()).then_some(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::PbfFile;
+    use crate::runtime::Context;
+    use std::path::Path;
+
+    #[test]
+    fn a_frame_is_found_from_anywhere_in_the_one_before() {
+        let malta = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/malta.osm.pbf");
+        if !malta.exists() {
+            return;
+        }
+        let file = PbfFile::open(&malta, &Context::new(1)).unwrap();
+        let heads: Vec<u64> = file
+            .frames()
+            .map(|head| head.unwrap().entry.offset)
+            .collect();
+        for pair in heads.windows(2) {
+            for from in [pair[0] + 1, (pair[0] + pair[1]) / 2, pair[1] - 1, pair[1]] {
+                let found = find_frame(&file.input, from);
+                assert_eq!(found, Some(pair[1]), "from {from}");
+            }
+        }
+        assert_eq!(find_frame(&file.input, heads[heads.len() - 1] + 1), None);
+        assert_eq!(find_frame(&file.input, file.input.len() + 5), None);
+    }
+}
