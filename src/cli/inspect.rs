@@ -35,7 +35,7 @@ pub struct Args {
     /// Print nothing; exit status 0 if the file has a table of contents, else 1
     #[arg(long, conflicts_with_all = ["get", "show"])]
     indexed: bool,
-    /// Times, metadata, numbers of tags, refs and members; decodes what the table of contents does not have
+    /// Print times, metadata, numbers of tags, refs and members; without a table of contents, every object is decoded
     #[arg(short, long)]
     extended: bool,
     /// List the blobs; with a number the first N of them

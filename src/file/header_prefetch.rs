@@ -12,8 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, JoinHandle};
 
-/// The number of threads. Each has one read in flight.
-const THREADS: u64 = 16;
+/// The number of parts of a file. The walk itself reads the first one, and a thread each of the others, with one read in
+/// flight.
+const PARTS: u64 = 16;
 /// The minimum length of a file, in bytes, whose headers are read ahead.
 const MIN_LEN: u64 = 256 << 20;
 /// The number of bytes in which a thread looks for its first frame. Most frames are far shorter.
@@ -37,11 +38,10 @@ impl HeaderPrefetch {
         let is_over = Arc::new(AtomicBool::new(false));
         let len = range.end.saturating_sub(range.start);
         let parts = match len >= MIN_LEN && !input.is_direct() {
-            // The walk itself reads the first part.
-            true => 1..THREADS,
+            true => 1..PARTS,
             false => 0..0,
         };
-        let part = |part: u64| range.start + len / THREADS * part;
+        let part = |part: u64| range.start + len / PARTS * part;
         let threads = parts.map_while(|index| {
             let (input, is_over) = (input.clone(), Arc::clone(&is_over));
             let part = part(index)..part(index + 1);
