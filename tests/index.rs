@@ -568,7 +568,7 @@ fn a_table_cannot_take_more_memory_than_the_file_has_bytes() {
         start: start as u64,
         file_len,
     };
-    let mut file = header_frame(&header, Some(pointer), start).unwrap();
+    let mut file = header_frame(&header, Some(pointer), None, start).unwrap();
     (0..40).for_each(|_| file.extend_from_slice(&frame));
     std::fs::write(&path, file).unwrap();
     run_ok(&[&"inspect", &"-j", &"1", &path, &"--stats", &stats]);

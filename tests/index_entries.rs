@@ -4,13 +4,14 @@
 use crate::common::answers::ask;
 use crate::common::craft::{self, Shape};
 use crate::common::every::{READERS, run_with};
+use crate::common::oracle::real_files;
 use crate::common::{Arg, Kind, Object, node, relation, run_fail, run_ok, way};
 use pbfhogg::Context;
-use pbfhogg::file::PbfFile;
+use pbfhogg::file::{BlobPlan, PbfFile, PlanNeeds};
 use pbfhogg::osm::{KindSet, ObjectKind};
 use pbfhogg::pbf::{
-    BlobEntry, BlobFlags, Toc, TocPointer, encode_blob_index, encode_toc, encode_toc_frames,
-    header_frame,
+    BlobEntry, BlobFlags, Toc, TocPointer, TocSummary, encode_blob_index, encode_toc,
+    encode_toc_frames, header_frame,
 };
 use std::path::{Path, PathBuf};
 
@@ -38,19 +39,39 @@ fn file_of(blocks: &[Vec<Object>]) -> Vec<u8> {
     craft::file(header, &blocks.collect::<Vec<_>>())
 }
 
-/// Writes a file with a table of contents whose entries are changed by `lie`.
+/// Writes a file with a table of contents whose entries are changed by `lie`, and without the summary of the table.
 fn with_table(plain: &Path, path: &Path, lie: impl Fn(&mut [BlobEntry])) {
+    with_table_and_summary(plain, path, lie, |_| None);
+}
+
+/// Writes a file with a table of contents whose entries are changed by `lie`, and the summary that `summarize` makes of
+/// them.
+fn with_table_and_summary(
+    plain: &Path,
+    path: &Path,
+    lie: impl Fn(&mut [BlobEntry]),
+    summarize: impl Fn(BlobPlan) -> Option<TocSummary>,
+) {
     run_ok(&[&"cat", &"-O", &plain, &"-o", &path]);
     let file = PbfFile::open(path, &Context::new(1)).unwrap();
     let mut toc: Toc = file.toc.clone().unwrap();
+    let mut plan = BlobPlan::open(&file, PlanNeeds::Order, &Context::new(1)).unwrap();
     lie(&mut toc.entries);
+    plan.entries.clone_from(&toc.entries);
+    let summary = summarize(plan);
     let start = toc.data_end;
     let frames = encode_toc_frames(&encode_toc(&toc, file.data_start), start).unwrap();
     let pointer = TocPointer::At {
         start,
         file_len: start + frames.len() as u64,
     };
-    let mut bytes = header_frame(&file.header, Some(pointer), file.data_start as usize).unwrap();
+    let mut bytes = header_frame(
+        &file.header,
+        Some(pointer),
+        summary.as_ref(),
+        file.data_start as usize,
+    )
+    .unwrap();
     let data = std::fs::read(path).unwrap();
     bytes.extend(&data[file.data_start as usize..start as usize]);
     bytes.extend(frames);
@@ -334,4 +355,120 @@ fn check_index_finds_every_lie_and_every_rotten_bit() {
             assert!(said.stdout.contains(&place), "byte {byte}: {said:?}");
         }
     }
+}
+
+/// The report of `inspect -e` as JSON, by the summary in the header and by the whole table of contents.
+fn reports(path: &Path) -> [serde_json::Value; 2] {
+    let by_summary = run_ok(&[&"inspect", &"-e", &"--json", &path]);
+    let by_table = run_ok(&[&"inspect", &"-e", &"--json", &"--id-ranges", &path]);
+    [by_summary, by_table].map(|report| {
+        let mut report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
+        report.as_object_mut().unwrap().remove("id_ranges");
+        report
+    })
+}
+
+/// The number of bytes that `inspect` with `options` reads of a file.
+fn bytes_read(options: &[Arg], path: &Path, dir: &Path) -> u64 {
+    let stats = dir.join("stats.json");
+    run_ok(&[options, &[&"--stats", &stats, &path]].concat());
+    let stats: serde_json::Value = serde_json::from_slice(&std::fs::read(&stats).unwrap()).unwrap();
+    stats["bytes_read"].as_u64().unwrap()
+}
+
+#[test]
+fn the_summary_in_the_header_says_what_the_table_of_contents_says() {
+    let bench = Bench::new();
+    let input = bench.path("in.osm.pbf");
+    let mut files: Vec<PathBuf> = real_files();
+    files.push(bench.path("plain.osm.pbf"));
+    // Unsorted, versions that go on in the next blob, blobs of several kinds, no blobs.
+    let mut unsorted = blocks();
+    unsorted.swap(0, 1);
+    let version = |number: i64| Object {
+        version: Some(number),
+        ..node(150, 1, 1, &[])
+    };
+    let versions = vec![vec![version(1)], vec![version(2)], vec![version(3)]];
+    let mixed = vec![blocks().concat()];
+    for (number, blocks) in (0..).zip([unsorted, versions, mixed, vec![]]) {
+        let path = bench.path(&format!("awkward-{number}.osm.pbf"));
+        std::fs::write(&path, file_of(&blocks)).unwrap();
+        files.push(path);
+    }
+    for plain in files {
+        run_ok(&[&"cat", &"-O", &plain, &"-o", &input]);
+        let [by_summary, by_table] = reports(&input);
+        assert_eq!(by_summary, by_table, "{}", plain.display());
+        let said = ask(&[&"check", &"--index", &input]);
+        assert_eq!(said.status, 0, "{}: {said:?}", plain.display());
+    }
+}
+
+#[test]
+fn a_question_about_the_whole_file_reads_no_table() {
+    let bench = Bench::new();
+    let input = bench.path("in.osm.pbf");
+    with_table(&bench.path("plain.osm.pbf"), &input, |_| ());
+    let without = bytes_read(&[&"inspect", &"-e", &"--json"], &input, bench.dir.path());
+    with_table_and_summary(
+        &bench.path("plain.osm.pbf"),
+        &input,
+        |_| (),
+        |plan| plan.summary(),
+    );
+    let with = bytes_read(&[&"inspect", &"-e", &"--json"], &input, bench.dir.path());
+    assert!(with < without, "{with}, {without}");
+    let said = ask(&[&"inspect", &"--indexed", &input]);
+    assert!(said.stdout.contains("table of contents"), "{said:?}");
+}
+
+#[test]
+fn a_summary_that_does_not_fit_the_file_is_not_used() {
+    let bench = Bench::new();
+    let (plain, input) = (bench.path("plain.osm.pbf"), bench.path("in.osm.pbf"));
+    let objects = |path: &Path| {
+        let said = ask(&[&"inspect", &"--get", &"objects", &path]);
+        (said.stdout.trim().to_owned(), said.stderr)
+    };
+    run_ok(&[&"cat", &plain, &"-o", &input]);
+    let (right, _) = objects(&plain);
+    // Data was appended.
+    let mut bytes = std::fs::read(&input).unwrap();
+    let frame = craft::frame(
+        "OSMData",
+        &craft::zlib_blob(&craft::block(&blocks()[0], &Shape::USUAL)),
+    );
+    let more = bytes.len();
+    bytes.extend(&frame);
+    std::fs::write(&input, &bytes).unwrap();
+    let (found, said) = objects(&input);
+    assert!(found != right && said.contains("stale"), "{found}: {said}");
+    // The end of the file is not a table of contents.
+    bytes.truncate(more);
+    bytes[more - 30] ^= 1;
+    std::fs::write(&input, &bytes).unwrap();
+    let (found, said) = objects(&input);
+    assert!(
+        found == right && said.contains("not used"),
+        "{found}: {said}"
+    );
+}
+
+#[test]
+fn check_index_finds_a_false_summary() {
+    let bench = Bench::new();
+    let (plain, input) = (bench.path("plain.osm.pbf"), bench.path("in.osm.pbf"));
+    let false_summary = |mut plan: BlobPlan| {
+        plan.entries[1].statistics.as_mut().unwrap().tagged += 1;
+        plan.summary()
+    };
+    with_table_and_summary(&plain, &input, |_| (), false_summary);
+    let said = ask(&[&"check", &"--index", &input]);
+    assert_eq!(said.status, 1, "{said:?}");
+    assert!(
+        said.stdout
+            .contains("the summary of the table of contents differs"),
+        "{said:?}"
+    );
 }

@@ -4,6 +4,7 @@ mod anomalies;
 mod blobs;
 mod census;
 mod compression;
+mod contents;
 mod coordinates;
 mod extended;
 pub mod show;
@@ -18,10 +19,11 @@ pub use extended::{ByKind, Extended};
 use crate::engine::input;
 use crate::error::Result;
 use crate::file::{BlobPass, BlobPlan, BlobReader, IndexKind, PbfFile, PlanNeeds};
-use crate::osm::{Bbox, ObjectKind, format_timestamp, id_rank};
+use crate::osm::{Bbox, ObjectKind, format_timestamp};
 use crate::pbf::{BlobEntry, BlobFlags, Block, feature, scan_counts};
 use crate::runtime::Context;
 use census::Census;
+use contents::Contents;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -51,6 +53,18 @@ impl Options {
             id_ranges: false,
             compression: false,
         }
+    }
+}
+
+impl Options {
+    /// Whether the report has facts that the summary of a table of contents does not have.
+    const fn concern_single_blobs(&self) -> bool {
+        let asked = self.statistics;
+        asked.nodes
+            || asked.locations
+            || asked.anomalies
+            || self.id_ranges
+            || self.list_blobs.is_some()
     }
 }
 
@@ -283,12 +297,12 @@ fn put_keys(value: &serde_json::Value, prefix: &str, keys: &mut Vec<String>) {
     }
 }
 
-/// Finds out which kind of index a file has. A table of contents is found when the file is opened. Without a table of
-/// contents, BlobHeaders are read as well.
+/// Finds out which kind of index a file has. A table of contents is found when the file is opened; if the header has its
+/// summary, only the end of the table is read. Without a table of contents, BlobHeaders are read as well.
 ///
 /// Fails if the file cannot be opened or read.
 pub fn index_kind(options: &Options, ctx: &Context) -> Result<IndexKind> {
-    index_of(&input::open(&options.input, ctx)?)
+    index_of(&input::open_for_summary(&options.input, ctx)?)
 }
 
 fn index_of(file: &PbfFile) -> Result<IndexKind> {
@@ -301,7 +315,8 @@ fn index_of(file: &PbfFile) -> Result<IndexKind> {
 
 /// Reports the content of a file, which may be unsorted or a history file.
 ///
-/// Reads the header and the table of contents of one file, in two or three reads. Without a table of contents, reads
+/// Reads the header of one file and the end of its table of contents, in two reads. The whole table is read for questions
+/// about single blobs, and if the header has no summary of it. Without a table of contents, reads
 /// all BlobHeaders, and decodes the blobs without an index. Blobs of several kinds are always decoded, and so are the
 /// blobs with objects that [`Options::statistics`] concerns. [`Statistics::extended`] concerns no blob whose entry in the
 /// table of contents has statistics. Some blobs are also read for [`Options::compression`] and
@@ -315,21 +330,52 @@ fn index_of(file: &PbfFile) -> Result<IndexKind> {
 ///
 /// - The input cannot be opened or read, or is damaged ([details](crate::commands#errors)).
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
-    let file = input::open(&options.input, ctx)?;
-    let asked = options.statistics;
-    ctx.expect_phases(u64::from(asked.any()));
-    let (plan, census) = if asked.any() {
-        take_census(&file, asked, ctx)?
-    } else {
-        let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
-        (plan, Census::default())
+    let by_blobs = options.concern_single_blobs();
+    let file = match by_blobs {
+        false => input::open_for_summary(&options.input, ctx)?,
+        true => input::open(&options.input, ctx)?,
     };
-    let boxes = plan.entries.iter().map(|entry| &entry.bbox);
-    let bbox = boxes.fold(Bbox::EMPTY, |bbox, next| bbox.union(next));
-    let tallies = count_by_kind(&file, &plan, ctx)?;
-    let index = index_of(&file)?;
-    let [nodes, ways, relations] = tallies.each_ref().map(|tally| tally.count);
+    match file.summary.as_deref().filter(|_| !by_blobs) {
+        Some(summary) => {
+            let contents = Contents::of_summary(summary);
+            let census = Census {
+                extended: Extended::of_summary(summary),
+                ..Census::default()
+            };
+            let sample = || compression::entries_at(&file, &summary.sample);
+            report(options, &file, contents, census, sample, ctx)
+        }
+        None => {
+            let (plan, census) = look_at_blobs(&file, options.statistics, ctx)?;
+            let contents = Contents::of_plan(&file, &plan, ctx)?;
+            let sample = || Ok(compression::sample_of(&plan.entries));
+            let found = report(options, &file, contents, census, sample, ctx)?;
+            Ok(Summary {
+                id_ranges: options.id_ranges.then(|| blobs::id_ranges(&plan)),
+                blob_list: options
+                    .list_blobs
+                    .map(|most| blobs::list(&file, &plan, most, ctx))
+                    .transpose()?,
+                ..found
+            })
+        }
+    }
+}
+
+/// The report without lists of single blobs. `sample` returns the entries of the blobs whose compression is looked at.
+fn report(
+    options: &Options,
+    file: &PbfFile,
+    contents: Contents,
+    census: Census,
+    sample: impl FnOnce() -> Result<Vec<BlobEntry>>,
+    ctx: &Context,
+) -> Result<Summary> {
+    let asked = options.statistics;
+    let index = index_of(file)?;
+    let [nodes, ways, relations] = contents.tallies.each_ref().map(|tally| tally.count);
     let header = &file.header;
+    let bbox = contents.bbox;
     Ok(Summary {
         path: options.input.display().to_string(),
         bytes: file.input.original_len().unwrap_or(file.input.len()),
@@ -344,33 +390,43 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         replication_url: header.replication_url.clone(),
         index: index.name(),
         indexed: index == IndexKind::TableOfContents,
-        blobs: plan.entries.len() as u64,
-        payload_bytes: blobs::payload_bytes(&plan.entries),
-        objects: plan.count(),
+        blobs: contents.blobs,
+        payload_bytes: contents.payload_bytes,
+        objects: contents.objects,
         nodes,
         ways,
         relations,
-        kinds: blobs::by_kind(&plan),
+        kinds: contents.kinds,
         declared_sorted: header.has(feature::SORTED),
-        sorted: plan.is_sorted(),
-        history: header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED),
-        locations_on_ways: header.has(feature::LOCATIONS) || plan.any(BlobFlags::LOCATIONS),
-        edge_ids: tallies.map(|tally| tally.edges),
+        sorted: contents.sorted,
+        history: header.has(feature::HISTORY) || contents.has_deleted,
+        locations_on_ways: header.has(feature::LOCATIONS) || contents.has_locations,
+        edge_ids: contents.tallies.map(|tally| tally.edges),
         extended: asked.extended.then_some(census.extended),
         node_statistics: asked.nodes.then_some(census.nodes),
         way_locations: asked.locations.then_some(census.locations),
         anomalies: asked.anomalies.then_some(census.anomalies),
-        id_ranges: options.id_ranges.then(|| blobs::id_ranges(&plan)),
-        compression: options
-            .compression
-            .then(|| compression::sample(&file, &plan, ctx))
-            .transpose()?
-            .flatten(),
-        blob_list: options
-            .list_blobs
-            .map(|most| blobs::list(&file, &plan, most, ctx))
-            .transpose()?,
+        compression: match options.compression && !input::is_text(file) {
+            true => Some(compression::look_at(file, sample()?, ctx)?),
+            false => None,
+        },
+        id_ranges: None,
+        blob_list: None,
     })
+}
+
+/// Finds out what the blobs of a file have, and collects the requested statistics.
+fn look_at_blobs(file: &PbfFile, asked: Statistics, ctx: &Context) -> Result<(BlobPlan, Census)> {
+    match asked.any() {
+        true => {
+            ctx.expect_phases(1);
+            take_census(file, asked, ctx)
+        }
+        false => {
+            let plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
+            Ok((plan, Census::default()))
+        }
+    }
 }
 
 /// Collects the requested statistics. Decodes the blobs whose entries do not have the answers. In the same pass, completes
@@ -428,44 +484,4 @@ fn look_at_objects(
         }
     })?;
     Ok((entry, census))
-}
-
-/// The number of objects of a kind, and the first and the last id of these objects in canonical order.
-#[derive(Debug, Clone, Copy, Default)]
-struct Tally {
-    count: u64,
-    edges: Option<(i64, i64)>,
-}
-
-impl Tally {
-    fn add(&mut self, count: u64, first: i64, last: i64) {
-        self.count += count;
-        let (min, max) = self.edges.unwrap_or((first, last));
-        self.edges = Some((
-            std::cmp::min_by_key(min, first, |id| id_rank(*id)),
-            std::cmp::max_by_key(max, last, |id| id_rank(*id)),
-        ));
-    }
-}
-
-/// Counts nodes, ways and relations. A blob of several kinds is decoded, and its objects are counted one by one.
-fn count_by_kind(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<[Tally; 3]> {
-    let mut tallies = [Tally::default(); 3];
-    let mut reader = BlobReader::new(&file.input, ctx);
-    for entry in &plan.entries {
-        match entry.kinds.single() {
-            Some(kind) => {
-                tallies[kind as usize].add(entry.count.into(), entry.min_id, entry.max_id);
-            }
-            None if entry.kinds.is_empty() => {}
-            None => {
-                let payload = reader.payload(entry)?;
-                let counted = Block::parse_bare(payload).and_then(|block| {
-                    block.for_each_id(|kind, id| tallies[kind as usize].add(1, id, id))
-                });
-                counted.map_err(|error| reader.error(entry, error))?;
-            }
-        }
-    }
-    Ok(tallies)
 }

@@ -6,7 +6,7 @@ use crate::engine::OutputOptions;
 use crate::engine::sink::{BlobOutcome, Sink};
 use crate::engine::sort::{Dedupe, SortJob, sort_files};
 use crate::error::{Error, FormatError, Result};
-use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions};
+use crate::file::{BlobPlan, PbfFile, PlanNeeds, TocNeeds, WriteOptions};
 use crate::formats::{Batch, ChangeSet, DocumentHeader, TextFormat, read_start, read_texts};
 use crate::io::{Input, OutputTarget, ScratchFile, SizeHint};
 use crate::osm::Bbox;
@@ -17,6 +17,16 @@ use std::path::Path;
 /// Opens an input whose blobs are not copied to an output. A text input becomes a temporary PBF compressed with lz4.
 pub(crate) fn open(path: &Path, ctx: &Context) -> Result<PbfFile> {
     open_in(path, Compression::Lz4, ctx)
+}
+
+/// Opens an input for questions about the whole file, which the summary of its table of contents may answer. The table is
+/// read only if the file has no summary.
+pub(crate) fn open_for_summary(path: &Path, ctx: &Context) -> Result<PbfFile> {
+    let (input, format) = open_any(path, ctx)?;
+    match format {
+        None => PbfFile::read(input, TocNeeds::Summary, ctx),
+        Some(format) => converted(input, format, Compression::Lz4, ctx),
+    }
 }
 
 /// Opens an input whose blobs may be copied to an output. A text input becomes a temporary PBF with the compression of

@@ -8,7 +8,7 @@ use super::header_walker::FrameHead;
 use super::pbf_file::PbfFile;
 use crate::error::{Error, Result};
 use crate::osm::{KindSet, TypeThenId};
-use crate::pbf::{BlobEntry, BlobFlags, decode_blob_index, feature, scan_payload};
+use crate::pbf::{BlobEntry, BlobFlags, TocSummary, decode_blob_index, feature, scan_payload};
 use crate::runtime::{Context, Disorder, WorkItem};
 
 /// The kind of index that a file has.
@@ -27,7 +27,7 @@ impl IndexKind {
     /// Determines which index a file has. Without a table of contents, BlobHeaders are read up to the first one without
     /// an index.
     pub fn of(file: &PbfFile) -> Result<Self> {
-        if file.toc.is_some() {
+        if file.toc.is_some() || file.summary.is_some() {
             return Ok(Self::TableOfContents);
         }
         let mut blobs = 0;
@@ -256,6 +256,12 @@ impl BlobPlan {
             return Err(Error::file(file.input.path(), cause));
         }
         self.check_order(file, ctx)
+    }
+
+    /// The summary of a table of contents with these entries; `None` unless each blob has objects of one kind only, and
+    /// every fact about it is known.
+    pub fn summary(&self) -> Option<TocSummary> {
+        TocSummary::of(&self.entries, self.is_sorted())
     }
 
     /// Whether all objects are in canonical order; `None` if the entries do not show it, since a blob was not scanned

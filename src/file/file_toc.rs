@@ -6,7 +6,7 @@ use crate::error::{Error, FormatError, Result};
 use crate::io::FIRST_READ;
 use crate::pbf::{
     BlobEntry, BlobHeader, BlobKind, FRAME_PREFIX_LEN, MAX_BLOB_HEADER_LEN, MAX_BLOB_LEN,
-    MAX_PAYLOAD_LEN, Toc, TocReader, find_toc, is_toc_blob, may_be_toc_blob,
+    MAX_PAYLOAD_LEN, TOC_TAIL_LEN, Toc, TocReader, find_toc, is_toc_blob, may_be_toc_blob,
 };
 use crate::runtime::{Context, human_bytes};
 
@@ -66,6 +66,18 @@ impl PbfFile {
             }
         }
         Ok(())
+    }
+
+    /// Whether the file has `file_len` bytes and ends with a table of contents from offset `start` on, as its last bytes
+    /// say.
+    pub(super) fn ends_with_toc_from(&self, start: u64, file_len: u64) -> Result<bool> {
+        let mut tail = [0; TOC_TAIL_LEN];
+        let offset = file_len.saturating_sub(TOC_TAIL_LEN as u64);
+        if self.input.len() != file_len || offset < self.data_start {
+            return Ok(false);
+        }
+        self.input.read_all_at(&mut tail, offset)?;
+        Ok(find_toc(&tail) == Some(start))
     }
 
     /// Reads the table of contents from offset `start` to the end of the file. The inner result is an error if the

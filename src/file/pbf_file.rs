@@ -5,6 +5,7 @@ use crate::error::{Error, FormatError, Result};
 use crate::io::Input;
 use crate::pbf::{
     Blob, BlobHeader, BlobKind, Decompressor, FRAME_PREFIX_LEN, HeaderBlock, Toc, TocPointer,
+    TocSummary,
 };
 use crate::runtime::Context;
 use std::path::Path;
@@ -17,8 +18,11 @@ pub struct PbfFile {
     pub input: Input,
     /// The decoded header blob.
     pub header: HeaderBlock,
-    /// The table of contents; `None` if the file has none, or none that fits the file.
+    /// The table of contents; `None` if the file has none, or none that fits the file. Also `None` if the table was
+    /// not read, but only its [`summary`](Self::summary).
     pub toc: Option<Toc>,
+    /// The summary of the table of contents in the header; `None` if there is none, or the table is not used.
+    pub(crate) summary: Option<Box<TocSummary>>,
     /// The reason why the file's table of contents is not used; `None` if the table is used or the file has none.
     pub toc_problem: Option<String>,
     /// Offset in bytes of the first data frame.
@@ -26,6 +30,15 @@ pub struct PbfFile {
     /// Offset in bytes of the end of the last data frame, where the table of contents begins; the length of the file if
     /// that offset is unknown.
     pub data_end: u64,
+}
+
+/// The part of a table of contents that is needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TocNeeds {
+    /// The entries of all blobs.
+    Entries,
+    /// The summary of the table. If the header has none, the table is read.
+    Summary,
 }
 
 impl PbfFile {
@@ -38,7 +51,12 @@ impl PbfFile {
 
     /// Reads header and table of contents as [`open`](Self::open) does, from an input that is open already.
     pub fn of_input(input: Input, ctx: &Context) -> Result<Self> {
-        let file = Self::read_header(input, ctx)?;
+        Self::read(input, TocNeeds::Entries, ctx)
+    }
+
+    /// Reads the header of a file, and of its table of contents what is needed.
+    pub(crate) fn read(input: Input, needs: TocNeeds, ctx: &Context) -> Result<Self> {
+        let file = Self::read_header(input, needs, ctx)?;
         if let Some(problem) = &file.toc_problem {
             let path = file.input.path().display();
             ctx.warn(format!("{path}: {problem}; it is not used"));
@@ -51,33 +69,45 @@ impl PbfFile {
         HeaderWalker::new(&self.input, self.data_start..self.data_end)
     }
 
-    fn read_header(input: Input, ctx: &Context) -> Result<Self> {
+    fn read_header(input: Input, needs: TocNeeds, ctx: &Context) -> Result<Self> {
         if input.is_empty() {
             return Err(Error::file(input.path(), "the file is empty"));
         }
         let frame = read_header_frame(&input)?;
         ctx.stats.bytes_read.add(frame.len() as u64);
         let bad = |source| input.blob_error(0, 0, source);
-        let (header, toc) = parse_header_frame(&frame).map_err(bad)?;
+        let payload = header_payload(&frame).map_err(bad)?;
+        let (header, about_toc) = HeaderBlock::parse(&payload).map_err(bad)?;
         let mut file = Self {
             input,
             header,
             toc: None,
+            summary: None,
             toc_problem: None,
             data_start: frame.len() as u64,
             data_end: 0,
         };
         file.data_end = file.input.len();
-        match toc
-            .as_deref()
-            .map(|bytes| (TocPointer::parse(bytes), bytes))
-        {
-            None => {}
-            Some((None, table)) => file.use_toc_of_header(table)?,
-            Some((Some(TocPointer::At { start, file_len }), _)) => {
-                file.use_toc_at(start, file_len, ctx)?;
+        let Some(bytes) = about_toc.toc else {
+            return Ok(file);
+        };
+        match TocPointer::parse(bytes) {
+            None => file.use_toc_of_header(bytes)?,
+            Some(TocPointer::AtEnd) => file.use_toc_of_stream(ctx)?,
+            Some(pointer @ TocPointer::At { start, file_len }) => {
+                let summary = about_toc.summary;
+                let summary = summary.and_then(|bytes| TocSummary::parse(bytes, pointer));
+                let is_enough = summary.is_some()
+                    && needs == TocNeeds::Summary
+                    && file.ends_with_toc_from(start, file_len)?;
+                if is_enough {
+                    file.data_end = start;
+                } else {
+                    file.use_toc_at(start, file_len, ctx)?;
+                }
+                let is_used = is_enough || file.toc.is_some();
+                file.summary = summary.filter(|_| is_used).map(Box::new);
             }
-            Some((Some(TocPointer::AtEnd), _)) => file.use_toc_of_stream(ctx)?,
         }
         Ok(file)
     }
@@ -178,12 +208,10 @@ fn header_frame_len(frame: &[u8]) -> Result<usize, FormatError> {
     Ok(FRAME_PREFIX_LEN + header_bytes.len() + header.blob_len as usize)
 }
 
-/// Decodes the header blob in `frame`. Also returns the bytes of the header field for the table of contents, if the
-/// header has that field.
-fn parse_header_frame(frame: &[u8]) -> Result<(HeaderBlock, Option<Vec<u8>>), FormatError> {
+/// The HeaderBlock message of the header blob in `frame`.
+fn header_payload(frame: &[u8]) -> Result<Vec<u8>, FormatError> {
     let start = FRAME_PREFIX_LEN + blob_header_bytes(frame)?.len();
     let blob = Blob::parse(frame.get(start..).unwrap_or_default())?;
     let mut decompressor = Decompressor::default();
-    let (header, toc) = HeaderBlock::parse(decompressor.payload(&blob)?)?;
-    Ok((header, toc.map(<[u8]>::to_vec)))
+    Ok(decompressor.payload(&blob)?.to_vec())
 }

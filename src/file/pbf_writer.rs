@@ -1,5 +1,6 @@
 //! Writing PBF files: frames and copied blobs in order, and a table of contents after them.
 
+use super::blob_plan::BlobPlan;
 use super::blob_reader::BlobReader;
 use crate::error::{Error, FormatError, Result};
 use crate::io::{
@@ -8,8 +9,9 @@ use crate::io::{
 use crate::osm::{Bbox, ObjectKind, TypeThenId};
 use crate::pbf::{
     BlobEntry, BlobFlags, BlobKind, Compression, EncodedFrame, HeaderBlock, InfoFields, Toc,
-    TocFlags, TocPointer, encode_blob_header, encode_blob_index, encode_toc, encode_toc_frames,
-    feature, header_frame, plain_header_len, reserved_header_len, stream_header_frame,
+    TocFlags, TocPointer, TocSummary, encode_blob_header, encode_blob_index, encode_toc,
+    encode_toc_frames, feature, header_frame, plain_header_len, reserved_header_len,
+    stream_header_frame,
 };
 use crate::runtime::{Context, Pass};
 use serde::Serialize;
@@ -390,16 +392,16 @@ impl PbfWriter {
         self.verify_copies()?;
         self.declare_features();
         self.written.sorted = self.order.verdict() == Some(true);
-        let toc = match self.options.toc {
-            true => Some(self.write_toc()?),
-            false => None,
+        let (toc, summary) = match self.options.toc {
+            true => self.write_toc()?,
+            false => (None, None),
         };
         self.written.indexed = self.options.toc;
         self.written.bytes = self.position;
         let start = if self.is_stream {
             Vec::new()
         } else {
-            let frame = header_frame(&self.header, toc, self.header_len);
+            let frame = header_frame(&self.header, toc, summary.as_ref(), self.header_len);
             frame.map_err(|error| self.failed(&error))?
         };
         self.backend.finish(&start, self.position)?;
@@ -486,9 +488,13 @@ impl PbfWriter {
         self.header.set_bbox(is_known.then_some(around));
     }
 
-    /// Appends the table of contents. Returns the position of the table, and the length of the file with it.
-    fn write_toc(&mut self) -> Result<TocPointer> {
+    /// Appends the table of contents. Returns the pointer to it, and its summary.
+    fn write_toc(&mut self) -> Result<(Option<TocPointer>, Option<TocSummary>)> {
         let start = self.position;
+        let plan = BlobPlan {
+            entries: std::mem::take(&mut self.entries),
+        };
+        let summary = plan.summary();
         let toc = Toc {
             data_end: start,
             flags: TocFlags {
@@ -496,15 +502,16 @@ impl PbfWriter {
                 history: self.header.has(feature::HISTORY),
                 locations: self.header.has(feature::LOCATIONS),
             },
-            entries: std::mem::take(&mut self.entries),
+            entries: plan.entries,
         };
         let table = encode_toc(&toc, self.header_len as u64);
         let frames = encode_toc_frames(&table, start).map_err(|error| self.failed(&error))?;
         self.backend.write(&frames)?;
         self.position += frames.len() as u64;
-        Ok(TocPointer::At {
+        let pointer = TocPointer::At {
             start,
             file_len: self.position,
-        })
+        };
+        Ok((Some(pointer), summary))
     }
 }

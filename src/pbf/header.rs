@@ -33,6 +33,17 @@ pub const REQUIRED_FEATURES_KNOWN: [&str; 3] =
 pub(super) const TOC_FIELD: u32 = 1001;
 /// The field with the zeros that pad the header to its reserved length.
 pub(super) const PADDING_FIELD: u32 = 1002;
+/// The field with the summary of the table of contents.
+pub(super) const SUMMARY_FIELD: u32 = 1003;
+
+/// The fields of a HeaderBlock about the table of contents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TocFields<'a> {
+    /// The table itself (version 1), or the pointer to it (version 2).
+    pub toc: Option<&'a [u8]>,
+    /// The summary of the table.
+    pub summary: Option<&'a [u8]>,
+}
 
 /// A HeaderBlock. Fields that this crate does not know are kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -75,12 +86,11 @@ pub(crate) struct TextFacts {
 }
 
 impl HeaderBlock {
-    /// Reads a HeaderBlock. Also returns the content of the field of the table of contents: an encoded table or a
-    /// pointer.
+    /// Reads a HeaderBlock, and finds its fields about the table of contents.
     ///
     /// Fails on a required feature that this crate does not know.
-    pub fn parse(message: &[u8]) -> Result<(Self, Option<&[u8]>), FormatError> {
-        let (mut header, mut toc) = (Self::default(), None);
+    pub fn parse(message: &[u8]) -> Result<(Self, TocFields<'_>), FormatError> {
+        let (mut header, mut about_toc) = (Self::default(), TocFields::default());
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next().map_err(|error| error.within("HeaderBlock"))? {
             match field.number {
@@ -104,13 +114,14 @@ impl HeaderBlock {
                 header_block::REPLICATION_BASE_URL => {
                     header.replication_url = Some(field.text()?.to_owned())
                 }
-                TOC_FIELD => toc = Some(field.bytes()?),
+                TOC_FIELD => about_toc.toc = Some(field.bytes()?),
+                SUMMARY_FIELD => about_toc.summary = Some(field.bytes()?),
                 PADDING_FIELD => {}
                 _ => header.unknown.extend_from_slice(field.raw),
             }
         }
         header.check_required_features()?;
-        Ok((header, toc))
+        Ok((header, about_toc))
     }
 
     fn check_required_features(&self) -> Result<(), FormatError> {
@@ -272,10 +283,12 @@ mod tests {
         header.encode(&mut message);
         put_bytes_field(&mut message, TOC_FIELD, b"table");
         put_bytes_field(&mut message, PADDING_FIELD, &[0; 9]);
-        assert_eq!(
-            HeaderBlock::parse(&message).unwrap(),
-            (header, Some(&b"table"[..]))
-        );
+        put_bytes_field(&mut message, SUMMARY_FIELD, b"sum");
+        let about_toc = TocFields {
+            toc: Some(b"table"),
+            summary: Some(b"sum"),
+        };
+        assert_eq!(HeaderBlock::parse(&message).unwrap(), (header, about_toc));
     }
 
     #[test]

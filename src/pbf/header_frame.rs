@@ -2,15 +2,16 @@
 //! written at the end, when the contents of the file are known. In a stream, the header frame is written first.
 
 use super::frame::{Blob, BlobKind, Encoding, encode_frame};
-use super::header::{HeaderBlock, PADDING_FIELD, TOC_FIELD};
+use super::header::{HeaderBlock, PADDING_FIELD, SUMMARY_FIELD, TOC_FIELD};
 use super::toc_blob::TocPointer;
+use super::toc_summary::TocSummary;
 use super::wire::{put_bytes_field, put_bytes_head, varint_len};
 use super::zlib_stored::{zlib_stored, zlib_stored_len};
 use crate::error::FormatError;
 
-/// The number of bytes reserved for additions to the header until it is written: features, and the pointer to the table
-/// of contents.
-const ROOM: usize = 256;
+/// The number of bytes reserved for additions to the header until it is written: features, the pointer to the table of
+/// contents, and its summary.
+const ROOM: usize = 1024;
 /// The limit for the length of header blobs in bytes: GraphHopper accepts the header blob only if its BlobHeader has 13
 /// or 14 bytes, which is so below this length.
 const SHORT_BLOB_LEN: usize = 1 << 14;
@@ -39,10 +40,12 @@ pub fn reserved_header_len(header: &HeaderBlock, alike: Option<u64>) -> usize {
 }
 
 /// The header frame with the pointer `toc` to the table of contents, padded to exactly `frame_len` bytes, the result of
-/// [`reserved_header_len`]. Fails if the header is too long.
+/// [`reserved_header_len`]. The summary of the table is left out if there is no room for it. Fails if the header is too
+/// long.
 pub fn header_frame(
     header: &HeaderBlock,
     toc: Option<TocPointer>,
+    summary: Option<&TocSummary>,
     frame_len: usize,
 ) -> Result<Vec<u8>, FormatError> {
     let too_long = || FormatError::new("the header does not fit the room reserved for it");
@@ -52,10 +55,20 @@ pub fn header_frame(
     if let Some(toc) = toc {
         put_bytes_field(&mut payload, TOC_FIELD, &toc.encode());
     }
-    let room = payload_len.checked_sub(payload.len());
     // A padding field takes at least three bytes.
-    let room = room.filter(|&room| room == 0 || room >= 3);
-    put_padding(&mut payload, room.ok_or_else(too_long)?);
+    let room_behind = |payload: &[u8]| {
+        let room = payload_len.checked_sub(payload.len());
+        room.filter(|&room| room == 0 || room >= 3)
+    };
+    if let (Some(toc), Some(summary)) = (toc, summary) {
+        let len = payload.len();
+        put_bytes_field(&mut payload, SUMMARY_FIELD, &summary.encode(toc));
+        if room_behind(&payload).is_none() {
+            payload.truncate(len);
+        }
+    }
+    let room = room_behind(&payload).ok_or_else(too_long)?;
+    put_padding(&mut payload, room);
     stored_frame(&payload, frame_len)
 }
 
@@ -130,12 +143,17 @@ mod tests {
     use super::super::wire::Fields;
     use super::*;
 
-    fn read_back(frame: &[u8]) -> (HeaderBlock, Option<TocPointer>, usize) {
+    /// The header, the pointer in it, whether it has the summary of that table, and the length of the BlobHeader.
+    fn read_back(frame: &[u8]) -> (HeaderBlock, Option<TocPointer>, bool, usize) {
         let len = BlobHeader::len_from_prefix(frame[..4].try_into().unwrap()).unwrap() as usize;
         let blob = Blob::parse(&frame[4 + len..]).unwrap();
         let mut decompressor = Decompressor::default();
-        let (header, toc) = HeaderBlock::parse(decompressor.payload(&blob).unwrap()).unwrap();
-        (header, toc.and_then(TocPointer::parse), len)
+        let payload = decompressor.payload(&blob).unwrap();
+        let (header, about_toc) = HeaderBlock::parse(payload).unwrap();
+        let pointer = about_toc.toc.and_then(TocPointer::parse);
+        let summary = about_toc.summary.zip(pointer);
+        let summary = summary.map(|(bytes, pointer)| TocSummary::parse(bytes, pointer).unwrap());
+        (header, pointer, summary.is_some(), len)
     }
 
     #[test]
@@ -152,11 +170,17 @@ mod tests {
                 assert_eq!(len as u64 % 4096, alike % 4096);
             }
             header.set_required(feature::HISTORY, true);
-            for toc in [None, Some(pointer)] {
-                let frame = header_frame(&header, toc, len).unwrap();
+            let summary = TocSummary::default();
+            for (toc, summary) in [
+                (None, None),
+                (Some(pointer), None),
+                (Some(pointer), Some(&summary)),
+            ] {
+                let frame = header_frame(&header, toc, summary, len).unwrap();
                 assert_eq!(frame.len(), len);
-                let (found, found_toc, blob_header_len) = read_back(&frame);
+                let (found, found_toc, has_summary, blob_header_len) = read_back(&frame);
                 assert_eq!((&found, found_toc), (&header, toc));
+                assert_eq!(has_summary, summary.is_some());
                 assert!((13..=14).contains(&blob_header_len));
             }
             header.set_required(feature::HISTORY, false);
@@ -168,8 +192,30 @@ mod tests {
         let mut header = HeaderBlock::default();
         header.writing_program = Some("x".repeat(15_000));
         let len = reserved_header_len(&header, Some(4000));
-        let frame = header_frame(&header, None, len).unwrap();
-        assert!((13..=14).contains(&read_back(&frame).2));
+        let frame = header_frame(&header, None, None, len).unwrap();
+        assert!((13..=14).contains(&read_back(&frame).3));
+    }
+
+    #[test]
+    fn a_summary_without_room_is_left_out() {
+        let pointer = Some(TocPointer::At {
+            start: 77,
+            file_len: 99,
+        });
+        let summary = TocSummary::default();
+        let (mut with, mut without) = (0, 0);
+        for more in ROOM - 70..ROOM - 30 {
+            let mut header = HeaderBlock::default();
+            let len = reserved_header_len(&header, None);
+            header.source = Some("x".repeat(more));
+            let Ok(frame) = header_frame(&header, pointer, Some(&summary), len) else {
+                continue;
+            };
+            let (found, found_pointer, has_summary, _) = read_back(&frame);
+            assert_eq!((found, found_pointer), (header, pointer));
+            *if has_summary { &mut with } else { &mut without } += 1;
+        }
+        assert!(with > 0 && without > 0, "{with}, {without}");
     }
 
     #[test]

@@ -35,6 +35,7 @@ mod segments;
 mod statistics;
 mod toc;
 mod toc_blob;
+mod toc_summary;
 mod verify;
 pub mod wire;
 mod zlib_stored;
@@ -54,7 +55,7 @@ pub use frame::{
 };
 pub use frame_encoder::{EncodedFrame, FrameEncoder};
 pub(crate) use header::TextFacts;
-pub use header::{HeaderBlock, REQUIRED_FEATURES_KNOWN, feature};
+pub use header::{HeaderBlock, REQUIRED_FEATURES_KNOWN, TocFields, feature};
 pub use header_frame::{header_frame, reserved_header_len, stream_header_frame};
 pub use intern::{Interner, SourceStrings};
 pub(crate) use keys::{ElementKeys, VersionInfo};
@@ -79,3 +80,5 @@ pub use toc::{Toc, TocFlags, encode_toc};
 pub use toc_blob::{
     TOC_TAIL_LEN, TocPointer, TocReader, encode_toc_frames, find_toc, is_toc_blob, may_be_toc_blob,
 };
+pub use toc_summary::TocSummary;
+pub(crate) use toc_summary::{KindTotals, sample_indices};

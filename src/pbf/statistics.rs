@@ -87,6 +87,28 @@ impl ObjectCounts {
         Ok(())
     }
 
+    /// Adds the counts of other objects.
+    pub(super) fn add(&mut self, other: &Self) {
+        let sums = [
+            (&mut self.objects, other.objects),
+            (&mut self.with_version, other.with_version),
+            (&mut self.with_timestamp, other.with_timestamp),
+            (&mut self.with_changeset, other.with_changeset),
+            (&mut self.with_uid, other.with_uid),
+            (&mut self.with_user, other.with_user),
+            (&mut self.deleted, other.deleted),
+            (&mut self.tagged, other.tagged),
+            (&mut self.tags, other.tags),
+            (&mut self.references, other.references),
+        ];
+        sums.into_iter().for_each(|(sum, more)| *sum += more);
+        self.most_references = self.most_references.max(other.most_references);
+        if let Some((first, last)) = other.times {
+            self.add_time(first);
+            self.add_time(last);
+        }
+    }
+
     fn add_time(&mut self, time: i64) {
         let (first, last) = self.times.unwrap_or((time, time));
         self.times = Some((first.min(time), last.max(time)));

@@ -141,10 +141,10 @@ fn frames() -> Vec<Vec<u8>> {
 
 /// A header that can be parsed is unchanged after it is encoded and parsed again.
 fn header(bytes: &[u8]) {
-    let Ok((header, table)) = HeaderBlock::parse(bytes) else {
+    let Ok((header, about_toc)) = HeaderBlock::parse(bytes) else {
         return;
     };
-    if let Some(table) = table {
+    if let Some(table) = about_toc.toc {
         let _ = Toc::parse(table, 100, 1 << 40);
     }
     let mut written = Vec::new();

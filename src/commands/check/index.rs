@@ -253,6 +253,12 @@ impl<'f> IndexComparison<'f> {
                 "the table of contents: the header disagrees on whether ways have locations",
             ),
             (
+                self.file.summary.is_some()
+                    && self.check.damaged == 0
+                    && self.file.summary.as_deref() != plan.summary().as_ref(),
+                "the header: the summary of the table of contents differs from the blobs",
+            ),
+            (
                 plan.any(BlobFlags::DELETED) && !flags.history,
                 "the table of contents: there are deleted versions",
             ),

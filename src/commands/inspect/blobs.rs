@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::file::{BlobPlan, BlobReader, PbfFile};
 use crate::osm::{ObjectKind, TypeThenId, id_rank};
-use crate::pbf::{Blob, BlobEntry, BlobFlags};
+use crate::pbf::{Blob, BlobEntry, BlobFlags, KindTotals};
 use crate::runtime::Context;
 use serde::Serialize;
 
@@ -70,6 +70,21 @@ pub struct KindSummary {
     pub min_id: Option<i64>,
     /// The last id in canonical order; `None` for blobs of several kinds.
     pub max_id: Option<i64>,
+}
+
+impl KindSummary {
+    /// The summary of the blobs of a kind that has some.
+    pub(super) const fn of_totals(kind: ObjectKind, totals: &KindTotals) -> Self {
+        Self {
+            kind: kind.name(),
+            blobs: totals.blobs,
+            bytes: totals.bytes,
+            payload_bytes: Some(totals.payload_bytes),
+            objects: totals.counts.objects,
+            min_id: Some(totals.ids.0),
+            max_id: Some(totals.ids.1),
+        }
+    }
 }
 
 /// The first blobs of the file, at most `most`.

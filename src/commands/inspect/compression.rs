@@ -1,15 +1,13 @@
 //! How the blobs of a file are compressed. A Blob records the format, but not the level, which is guessed.
 
-use crate::engine::input;
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPlan, BlobReader, PbfFile};
-use crate::pbf::{Blob, Compression, Compressor, Encoding, ends_as_segments};
+use crate::file::{BlobReader, HeaderWalker, PbfFile};
+use crate::pbf::{
+    Blob, BlobEntry, Compression, Compressor, Encoding, ends_as_segments, sample_indices,
+};
 use crate::runtime::Context;
 use serde::Serialize;
 use std::fmt;
-
-/// The largest number of blobs in a sample.
-const SAMPLE: usize = 16;
 
 /// The highest zstd level that is tried. Higher levels take seconds.
 const MAX_TRIED: u8 = 12;
@@ -60,19 +58,32 @@ pub struct CompressionSummary {
     pub payload_bytes: u64,
 }
 
-/// Looks at up to 16 blobs, spread evenly over the file. `None` for a text input.
-pub(super) fn sample(
+/// The entries of a sample of the blobs, spread evenly over the file.
+pub(super) fn sample_of(entries: &[BlobEntry]) -> Vec<BlobEntry> {
+    let indices = sample_indices(entries.len());
+    indices
+        .filter_map(|index| entries.get(index).copied())
+        .collect()
+}
+
+/// The entries of the blobs at `offsets`, without facts about their contents.
+pub(super) fn entries_at(file: &PbfFile, offsets: &[u64]) -> Result<Vec<BlobEntry>> {
+    let heads = offsets.iter().filter_map(|offset| {
+        let mut frames = HeaderWalker::new(&file.input, *offset..file.data_end);
+        frames.next()
+    });
+    heads.map(|head| Ok(head?.entry)).collect()
+}
+
+/// Looks at the compression of a sample of blobs.
+pub(super) fn look_at(
     file: &PbfFile,
-    plan: &BlobPlan,
+    sample: Vec<BlobEntry>,
     ctx: &Context,
-) -> Result<Option<SampledCompression>> {
-    if input::is_text(file) {
-        return Ok(None);
-    }
+) -> Result<SampledCompression> {
     let mut reader = BlobReader::new(&file.input, ctx);
-    let step = plan.entries.len().div_ceil(SAMPLE).max(1);
     let (mut sampled_blobs, mut kinds) = (0, Vec::<(Encoding, u8, CompressionSummary)>::new());
-    for entry in plan.entries.iter().step_by(step) {
+    for entry in &sample {
         let blob = reader.blob(entry)?;
         let (encoding, flags) = (blob.encoding, zlib_flags(&blob));
         let (bytes, payload_bytes) = (blob.data.len(), u64::from(blob.payload_len));
@@ -104,10 +115,10 @@ pub(super) fn sample(
     }
     let mut kinds: Vec<_> = kinds.into_iter().map(|(.., kind)| kind).collect();
     kinds.sort_by_key(|kind| std::cmp::Reverse(kind.blobs));
-    Ok(Some(SampledCompression {
+    Ok(SampledCompression {
         sampled_blobs,
         kinds,
-    }))
+    })
 }
 
 /// The bits of a zlib stream in which compressors note whether they were fast (0) or thorough (3); 0 for another

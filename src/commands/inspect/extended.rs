@@ -1,7 +1,7 @@
 //! Statistics of the metadata and the sizes of objects.
 
 use crate::osm::{ObjectKind, TypeThenId, format_timestamp};
-use crate::pbf::{BlobEntry, BlobFlags, ObjectCounts};
+use crate::pbf::{BlobEntry, BlobFlags, ObjectCounts, TocSummary};
 use serde::Serialize;
 
 /// A count for each kind of objects.
@@ -84,6 +84,17 @@ pub struct Extended {
 }
 
 impl Extended {
+    /// The statistics of a whole file.
+    pub(super) fn of_summary(summary: &TocSummary) -> Self {
+        let mut extended = Self {
+            versions_in_a_row: summary.further_versions,
+            ..Self::default()
+        };
+        extended.add_counts(&summary.kinds.map(|totals| totals.counts));
+        extended.finish(summary.sorted == Some(false));
+        extended
+    }
+
     /// Adds the objects of a blob whose entry has statistics.
     pub(super) fn add_entry(&mut self, entry: &BlobEntry) {
         if let (Some(kind), Some(statistics)) = (entry.kinds.single(), &entry.statistics) {
@@ -96,6 +107,13 @@ impl Extended {
     /// Adds the objects of a blob: the counts for nodes, ways and relations, and the number of objects that directly
     /// follow another version of the same object.
     pub(super) fn add(&mut self, entry: &BlobEntry, by_kind: &[ObjectCounts; 3], repeated: u64) {
+        self.add_counts(by_kind);
+        let ends = entry.first_key().zip(entry.last_key());
+        self.ends = ends.filter(|_| entry.flags.has(BlobFlags::SORTED));
+        self.versions_in_a_row += repeated;
+    }
+
+    fn add_counts(&mut self, by_kind: &[ObjectCounts; 3]) {
         let [_, ways, relations] = by_kind;
         self.refs += ways.references;
         self.most_refs = self.most_refs.max(ways.most_references);
@@ -116,9 +134,6 @@ impl Extended {
                 self.add_times(last);
             }
         }
-        let ends = entry.first_key().zip(entry.last_key());
-        self.ends = ends.filter(|_| entry.flags.has(BlobFlags::SORTED));
-        self.versions_in_a_row += repeated;
     }
 
     fn add_times(&mut self, seconds: i64) {

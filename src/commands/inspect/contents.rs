@@ -1,0 +1,111 @@
+//! The part of the report that is about the blobs and objects of the whole file.
+
+use super::blobs::{self, KindSummary};
+use crate::error::Result;
+use crate::file::{BlobPlan, BlobReader, PbfFile};
+use crate::osm::{Bbox, ObjectKind, id_rank};
+use crate::pbf::{BlobFlags, Block, TocSummary};
+use crate::runtime::Context;
+
+/// The blobs and objects of a file.
+pub(super) struct Contents {
+    /// The number of data blobs.
+    pub blobs: u64,
+    /// The length of all uncompressed payloads, in bytes; `None` unless the length is known for every blob.
+    pub payload_bytes: Option<u64>,
+    /// The number of objects.
+    pub objects: u64,
+    /// The objects of each kind, including those in blobs of several kinds.
+    pub tallies: [Tally; 3],
+    /// The blobs by the kind of their objects.
+    pub kinds: Vec<KindSummary>,
+    /// The box around all blobs whose box is known.
+    pub bbox: Bbox,
+    /// Whether the objects are in canonical order; `None` if that is not known.
+    pub sorted: Option<bool>,
+    /// Whether a blob is known to have deleted versions.
+    pub has_deleted: bool,
+    /// Whether a blob is known to have ways with locations.
+    pub has_locations: bool,
+}
+
+impl Contents {
+    /// The contents by a summary, which has all facts.
+    pub(super) fn of_summary(summary: &TocSummary) -> Self {
+        let kinds = ObjectKind::ALL.into_iter().zip(&summary.kinds);
+        let kinds: Vec<_> = kinds
+            .filter(|(_, totals)| totals.blobs > 0)
+            .map(|(kind, totals)| KindSummary::of_totals(kind, totals))
+            .collect();
+        Self {
+            blobs: summary.blobs(),
+            payload_bytes: kinds.iter().map(|kind| kind.payload_bytes).sum(),
+            objects: kinds.iter().map(|kind| kind.objects).sum(),
+            tallies: summary.kinds.each_ref().map(|totals| Tally {
+                count: totals.counts.objects,
+                edges: (totals.blobs > 0).then_some(totals.ids),
+            }),
+            kinds,
+            bbox: summary.bbox,
+            sorted: summary.sorted,
+            has_deleted: summary.has_deleted,
+            has_locations: summary.has_locations,
+        }
+    }
+
+    /// The contents by the entries of all blobs. Decodes blobs of several kinds.
+    pub(super) fn of_plan(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<Self> {
+        let boxes = plan.entries.iter().map(|entry| &entry.bbox);
+        Ok(Self {
+            blobs: plan.entries.len() as u64,
+            payload_bytes: blobs::payload_bytes(&plan.entries),
+            objects: plan.count(),
+            tallies: count_by_kind(file, plan, ctx)?,
+            kinds: blobs::by_kind(plan),
+            bbox: boxes.fold(Bbox::EMPTY, |bbox, next| bbox.union(next)),
+            sorted: plan.is_sorted(),
+            has_deleted: plan.any(BlobFlags::DELETED),
+            has_locations: plan.any(BlobFlags::LOCATIONS),
+        })
+    }
+}
+
+/// The number of objects of a kind, and the first and the last id of these objects in canonical order.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Tally {
+    pub count: u64,
+    pub edges: Option<(i64, i64)>,
+}
+
+impl Tally {
+    fn add(&mut self, count: u64, first: i64, last: i64) {
+        self.count += count;
+        let (min, max) = self.edges.unwrap_or((first, last));
+        self.edges = Some((
+            std::cmp::min_by_key(min, first, |id| id_rank(*id)),
+            std::cmp::max_by_key(max, last, |id| id_rank(*id)),
+        ));
+    }
+}
+
+/// Counts nodes, ways and relations. A blob of several kinds is decoded, and its objects are counted one by one.
+fn count_by_kind(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<[Tally; 3]> {
+    let mut tallies = [Tally::default(); 3];
+    let mut reader = BlobReader::new(&file.input, ctx);
+    for entry in &plan.entries {
+        match entry.kinds.single() {
+            Some(kind) => {
+                tallies[kind as usize].add(entry.count.into(), entry.min_id, entry.max_id);
+            }
+            None if entry.kinds.is_empty() => {}
+            None => {
+                let payload = reader.payload(entry)?;
+                let counted = Block::parse_bare(payload).and_then(|block| {
+                    block.for_each_id(|kind, id| tallies[kind as usize].add(1, id, id))
+                });
+                counted.map_err(|error| reader.error(entry, error))?;
+            }
+        }
+    }
+    Ok(tallies)
+}
