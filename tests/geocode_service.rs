@@ -1,13 +1,14 @@
 //! `geocode --serve`: the HTTP service and its page.
 
-use crate::common::oracle::{available, shared_data};
+use crate::common::browser::Browser;
+use crate::common::oracle::shared_data;
 use crate::common::{is_long, pbfhogg, run_ok};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -360,121 +361,6 @@ fn fifty_connections_at_once_get_their_answers_while_the_index_is_rebuilt() {
     assert!(service.stop().success() && second.stop().success());
 }
 
-/// A browser that is told what to do over a pipe.
-struct Browser {
-    child: Child,
-    commands: std::fs::File,
-    answers: BufReader<std::fs::File>,
-    session: Value,
-    last: u64,
-    _directory: tempfile::TempDir,
-}
-
-impl Browser {
-    /// Starts Chromium; `None` if it is not there.
-    fn start() -> Option<Self> {
-        let programs = ["chromium", "chromium-browser", "google-chrome"];
-        let runs = |program: &&str| {
-            let version = Command::new(program).arg("--version").output();
-            version.is_ok_and(|output| output.status.success())
-        };
-        let program = programs.into_iter().find(|program| runs(program));
-        if !available(program.is_some(), "there is no Chromium") {
-            return None;
-        }
-        let program = program?;
-        let directory = tempfile::tempdir().unwrap();
-        let path = |name: &str| directory.path().join(name).display().to_string();
-        let (commands, answers) = (path("commands"), path("answers"));
-        let made = Command::new("mkfifo").args([&commands, &answers]).status();
-        assert!(made.unwrap().success());
-        let child = Command::new("sh")
-            .args([
-                "-c",
-                "exec \"$0\" \"$@\" 3<\"$COMMANDS\" 4>\"$ANSWERS\"",
-                program,
-            ])
-            .args([
-                "--headless=new",
-                "--no-sandbox",
-                "--disable-gpu",
-                "--hide-scrollbars",
-            ])
-            .args(["--remote-debugging-pipe", "--window-size=1200,800"])
-            .arg(format!("--user-data-dir={}", path("profile")))
-            .env("COMMANDS", &commands)
-            .env("ANSWERS", &answers)
-            .stderr(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        let commands = std::fs::OpenOptions::new().write(true).open(commands);
-        Some(Self {
-            child,
-            commands: commands.unwrap(),
-            answers: BufReader::new(std::fs::File::open(answers).unwrap()),
-            session: Value::Null,
-            last: 0,
-            _directory: directory,
-        })
-    }
-
-    fn tell(&mut self, method: &str, parameters: Value) -> Value {
-        self.last += 1;
-        let mut command = json!({"id": self.last, "method": method, "params": parameters});
-        if self.session.is_string() {
-            command["sessionId"] = self.session.clone();
-        }
-        self.commands
-            .write_all(format!("{command}\0").as_bytes())
-            .unwrap();
-        loop {
-            let mut answer = Vec::new();
-            self.answers.read_until(0, &mut answer).unwrap();
-            answer.pop();
-            let mut answer: Value = serde_json::from_slice(&answer).unwrap();
-            if answer["id"] == self.last {
-                assert_eq!(answer.get("error"), None, "{method}");
-                return answer["result"].take();
-            }
-        }
-    }
-
-    fn open(&mut self, url: &str) {
-        let target = self.tell("Target.createTarget", json!({"url": url}));
-        let attach = json!({"targetId": target["targetId"], "flatten": true});
-        self.session = self.tell("Target.attachToTarget", attach)["sessionId"].clone();
-    }
-
-    fn evaluate(&mut self, script: &str) -> Value {
-        let result = self.tell("Runtime.evaluate", json!({"expression": script}));
-        result["result"]["value"].clone()
-    }
-
-    /// Waits until a script is true.
-    fn wait_for(&mut self, script: &str) {
-        let start = Instant::now();
-        while self.evaluate(script) != true {
-            assert!(start.elapsed() < Duration::from_secs(30), "{script}");
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    }
-
-    fn click(&mut self, x: f64, y: f64) {
-        for kind in ["mousePressed", "mouseReleased"] {
-            let event = json!({"type": kind, "x": x, "y": y, "button": "left", "clickCount": 1});
-            self.tell("Input.dispatchMouseEvent", event);
-        }
-    }
-}
-
-impl Drop for Browser {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// Set `PBFHOGG_PICTURES=DIRECTORY` to keep a picture of the page.
 #[test]
 fn the_page_answers_a_click_in_a_browser() {
@@ -515,23 +401,7 @@ fn the_page_answers_a_click_in_a_browser() {
     assert_eq!(source, "https://www.openstreetmap.org/node/2615551270");
     let place = browser.evaluate("form.place.value");
     assert!(place.as_str().unwrap().starts_with("35.8989"), "{place}");
-    if let Some(directory) = std::env::var_os("PBFHOGG_PICTURES") {
-        let picture = browser.tell("Page.captureScreenshot", json!({"format": "png"}));
-        let path = Path::new(&directory).join("geocode-page.png");
-        let decoded = Command::new("base64")
-            .arg("-d")
-            .stdin(Stdio::piped())
-            .stdout(std::fs::File::create(path).unwrap())
-            .spawn();
-        let mut decoded = decoded.unwrap();
-        decoded
-            .stdin
-            .take()
-            .unwrap()
-            .write_all(picture["data"].as_str().unwrap().as_bytes())
-            .unwrap();
-        assert!(decoded.wait().unwrap().success());
-    }
+    browser.keep_picture("geocode-page.png");
     // Nothing is loaded from anywhere else.
     let loaded = browser.evaluate("performance.getEntriesByType('resource').every(entry => entry.name.startsWith(location.origin))");
     assert_eq!(loaded, true);

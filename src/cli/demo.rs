@@ -1,7 +1,8 @@
 use super::{Answer, print, show};
-use crate::commands::{apply_changes, cat, inspect, synth};
+use crate::commands::{apply_changes, cat, diff, inspect, synth};
 use crate::engine::OutputOptions;
 use crate::file::WriteOptions;
+use crate::io::OutputTarget;
 use crate::pbf::Element;
 use crate::{Context, ElementReader};
 use anyhow::{Result, bail};
@@ -13,10 +14,10 @@ const DAYS: u32 = 3;
 
 /// Show the daily job on generated data
 ///
-/// A file is indexed, change files are applied to it, and the result is checked. Without arguments a world and three
-/// days of changes are generated; their outcome is known, and the result is compared with it object by object. With
-/// arguments your own files are used; they are only read. All files are written to a temporary directory, which is
-/// kept if the result is of your files.
+/// A file is indexed, change files are applied to it, the result is checked, and what changed is drawn on a page for a
+/// browser. Without arguments a world and three days of changes are generated; their outcome is known, and the result
+/// is compared with it object by object. With arguments your own files are used; they are only read. All files are
+/// written to a temporary directory, which is kept if the result is of your files.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg demo
@@ -56,14 +57,19 @@ pub fn run(args: &Args) -> Result<Answer> {
     let indexed = job.index(&base)?;
     let updated = job.apply(&indexed, &changes)?;
     let is_good = job.check(&updated, args.base.is_none())?;
+    let page = job.draw(&indexed, &updated)?;
+    print(&format!(
+        "\nWhat changed, to look at in a browser: file://{}\n",
+        page.display()
+    ))?;
     if args.base.is_some() {
         let kept = folder.keep();
         print(&format!(
-            "\nThe result is {}\n",
+            "The result is {}\n",
             kept.join("updated.osm.pbf").display()
         ))?;
     } else {
-        print("\nNow with your own files: pbfhogg demo BASE.osm.pbf CHANGE.osc.gz\n")?;
+        print("Now with your own files: pbfhogg demo BASE.osm.pbf CHANGE.osc.gz\n")?;
     }
     if !is_good {
         bail!("the result is not what it should be");
@@ -162,6 +168,29 @@ impl Job {
         Ok(output)
     }
 
+    /// Draws what changed from the indexed file to the updated one. Returns the path of the page, which is kept.
+    fn draw(&self, indexed: &Path, updated: &Path) -> Result<PathBuf> {
+        let started = Instant::now();
+        let path = new_page()?;
+        let page = OutputTarget::File {
+            path: path.clone(),
+            overwrite: true,
+        };
+        let summary = diff::page::write(&diff::Options::new(indexed, updated), page, &self.ctx)?;
+        let total = summary.total();
+        step(
+            "drew",
+            started,
+            &format!(
+                "{} changed, {} are the same; {} blobs are equal and were not compared",
+                show::counted(total.left + total.right + total.different, "object"),
+                show::number(total.same),
+                show::number(summary.blobs_equal)
+            ),
+        )?;
+        Ok(path)
+    }
+
     /// Whether the updated file is sorted and has an index. If `outcome_known`, its objects must also be those of the
     /// synthetic world after the last day of changes.
     fn check(&self, updated: &Path, outcome_known: bool) -> Result<bool> {
@@ -197,6 +226,20 @@ impl Job {
         step("checked", started, &text)?;
         Ok(good)
     }
+}
+
+/// A new file for a page, which stays when the program ends.
+fn new_page() -> crate::Result<PathBuf> {
+    let failed = |error| crate::Error::io(&std::env::temp_dir(), "cannot make a file there", error);
+    let page = tempfile::Builder::new()
+        .prefix("pbfhogg-demo-")
+        .suffix(".html")
+        .tempfile();
+    let (_, path) = page
+        .map_err(failed)?
+        .keep()
+        .map_err(|error| failed(error.error))?;
+    Ok(path)
 }
 
 /// A hash of the ids, versions, locations, references and tags of all objects of a file. The order of the objects does

@@ -2,7 +2,7 @@ use super::args::{FormatKind, FormatSpec, KindArgs, RunArgs, Stdout, names_chang
 use super::conventions::Conventions;
 use super::{Answer, complain, show};
 use crate::Context;
-use crate::commands::diff::{self, Counts, Deletions, Equality, Format, Summary};
+use crate::commands::diff::{self, Counts, Deletions, Equality, Format, Summary, page};
 use crate::commands::{HeaderOptions, InheritedFields, cat};
 use crate::engine::OutputOptions;
 use crate::formats::TextFormat;
@@ -15,14 +15,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 ///
 /// Prints a line for each object: - only in OLD, + only in NEW, * in both and different, a space if equal. Locations,
 /// tags, nodes and members are compared, and the metadata with --metadata; a change file contains all differences. Exit
-/// status 1 if the files differ, but 0 for a change file, unless --exit-code is given. A change file gets the
+/// status 1 if the files differ, but 0 for a change file or a page, unless --exit-code is given. A change file gets the
 /// replication sequence, time and URL of NEW, which apply-changes copies.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg diff -c old.osm.pbf new.osm.pbf
   pbfhogg diff -c -v --metadata old.osm.pbf new.osm.pbf
   pbfhogg diff -q old.osm.pbf new.osm.pbf && echo the same
-  pbfhogg diff --format osc old.osm.pbf new.osm.pbf -o changes.osc.gz")]
+  pbfhogg diff --format osc old.osm.pbf new.osm.pbf -o changes.osc.gz
+  pbfhogg diff --html changes.html old.osm.pbf new.osm.pbf")]
 pub struct Args {
     /// The old file
     #[arg(value_name = "OLD")]
@@ -46,6 +47,10 @@ pub struct Args {
     /// Replace the output file if it exists
     #[arg(short = 'O', long)]
     overwrite: bool,
+    /// Write a page with pictures to FILE: where objects changed, when, by whom, and which keys. Differences are written
+    /// only to a file, with -o
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// Leave out objects that are the same in both files
     #[arg(short = 'c', long)]
     suppress_common: bool,
@@ -67,7 +72,7 @@ pub struct Args {
     /// Read all blobs, also those whose hashes are equal
     #[arg(long)]
     verify: bool,
-    /// With a change file, too: exit status 1 where the files differ
+    /// With a change file or a page, too: exit status 1 where the files differ
     #[arg(long)]
     exit_code: bool,
     /// In a change file: deleted objects get the next version
@@ -98,7 +103,7 @@ pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
     let is_osc = matches!(format, Format::Osc(_));
     let to_stdout = args.output == Path::new("-");
     // Only counts are reported, so the differences are not written.
-    let silent = to_stdout && (args.run.json || (args.run.quiet && !is_osc));
+    let silent = to_stdout && (args.run.json || args.html.is_some() || (args.run.quiet && !is_osc));
     let shows_metadata = matches!(format, Format::Objects { .. });
     let target = text_target(&args.output, args.overwrite);
     let is_strict = conventions.diffs_in_pairs && !derive_changes;
@@ -117,7 +122,10 @@ pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
         verify: args.verify,
         output: (!silent).then_some((format, target)),
     };
-    let summary = diff::run(&options, &ctx)?;
+    let summary = match &args.html {
+        Some(path) => page::write(&options, text_target(path, args.overwrite), &ctx)?,
+        None => diff::run(&options, &ctx)?,
+    };
     warn(&summary, is_osc, &ctx);
     if args.summary {
         complain(&text(&summary));
@@ -128,9 +136,10 @@ pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
     };
     args.run.report(&ctx, &summary, stdout, || {
         let total = summary.total();
-        format!("{}: {}\n", args.output.display(), counts(&total))
+        let written = args.html.as_ref().unwrap_or(&args.output);
+        format!("{}: {}\n", written.display(), counts(&total))
     })?;
-    let is_derived = is_osc && !args.exit_code;
+    let is_derived = (is_osc || args.html.is_some()) && !args.exit_code;
     Ok(Answer::yes_if(is_derived || summary.total().is_same()))
 }
 

@@ -1,11 +1,13 @@
-use super::args::RunArgs;
+use super::args::{RunArgs, text_target};
 use super::{Answer, inspect_views, print, show, show_object, tags_count, usage};
 use crate::cli::args::Stdout;
+use crate::commands::inspect::page::{self, PageOptions};
 use crate::commands::inspect::{self, KindSummary, Statistics, Summary};
 use crate::file::IndexKind;
+use crate::runtime::Context;
 use anyhow::{Result, bail};
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Show what is in a file
 ///
@@ -18,6 +20,7 @@ use std::path::PathBuf;
   pbfhogg inspect -e --nodes --anomalies berlin.osm.pbf
   pbfhogg inspect --show n17,w42 berlin.osm.pbf
   pbfhogg inspect tags berlin.osm.pbf 'highway=*'
+  pbfhogg inspect --html berlin.html berlin.osm.pbf
   pbfhogg inspect --json berlin.osm.pbf
   pbfhogg inspect --indexed berlin.osm.pbf || pbfhogg cat berlin.osm.pbf -o indexed.osm.pbf
   pbfhogg inspect --get osmosis_replication_sequence_number planet.osm.pbf
@@ -53,6 +56,12 @@ pub struct Args {
     /// List what is unusual in a file
     #[arg(long)]
     anomalies: bool,
+    /// Write a page with pictures to FILE: where the nodes are, when objects were edited, frequent keys, the layout
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["indexed", "get", "show"])]
+    html: Option<PathBuf>,
+    /// Replace the page if it exists
+    #[arg(short = 'O', long, requires = "html")]
+    overwrite: bool,
     /// Show objects as the file stores them: n17, or several: n17,w42
     #[arg(long, value_name = "ID", conflicts_with = "get")]
     show: Vec<String>,
@@ -77,6 +86,9 @@ pub fn run(args: &Args) -> Result<Answer> {
         return show_object::run_with(&input, &args.show, &args.run);
     }
     let ctx = args.run.context();
+    if let Some(path) = &args.html {
+        return write_page(args, input, path, &ctx);
+    }
     let needs = |starts: &[&str]| {
         let key = args.get.as_deref().unwrap_or_default();
         starts.iter().any(|start| key.starts_with(start))
@@ -89,6 +101,7 @@ pub fn run(args: &Args) -> Result<Answer> {
             nodes: args.nodes || needs(&["node_statistics"]),
             locations: args.locations || needs(&["way_locations"]),
             anomalies: args.anomalies || needs(&["anomalies"]),
+            charts: false,
         },
         list_blobs: args
             .blocks
@@ -117,6 +130,16 @@ pub fn run(args: &Args) -> Result<Answer> {
     }
     args.run.report(&ctx, &summary, Stdout::Answer, || {
         report(&summary) + &inspect_views::text(&summary)
+    })
+}
+
+/// Writes the page, and reports where.
+fn write_page(args: &Args, input: PathBuf, path: &Path, ctx: &Context) -> Result<Answer> {
+    let output = text_target(path, args.overwrite);
+    let stdout = Stdout::from(&output);
+    let summary = page::write(&PageOptions::new(input, output), ctx)?;
+    args.run.report(ctx, &summary, stdout, || {
+        format!("{} is written: open it in a browser\n", path.display())
     })
 }
 

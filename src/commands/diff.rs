@@ -3,18 +3,23 @@
 //! Pairs of blobs with equal content hashes are not read. The other blobs are cut into shards, which are ranges of
 //! ids. A worker walks the objects of a shard in both files side by side.
 
+mod charts;
 mod compare;
 mod order;
+pub mod page;
 mod show;
 
 use crate::engine::headers::generator;
 use crate::engine::shards::{MergeStep, Source, Sources, are_equal, plan_steps};
 use crate::error::{Error, Result};
 use crate::formats::{DocumentHeader, OscText, TextOptions, TextOutput};
+pub use crate::geometry::CellCounts;
 use crate::io::OutputTarget;
 use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::{BlobEntry, feature};
 use crate::runtime::{Context, Pass, WorkItem};
+use charts::ChangeCharts;
+pub use charts::{Charts, Edits, NameCount, Names, Times};
 use compare::Comparison;
 use order::{Side, in_order};
 use serde::Serialize;
@@ -217,20 +222,19 @@ impl Summary {
 /// - The header of an input declares a history file, and the output is a change file.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(1);
+    Ok(compare_files(options, false, ctx)?.0)
+}
+
+/// Compares two files and writes their differences. If `has_charts`, also makes charts of them.
+fn compare_files(
+    options: &Options,
+    has_charts: bool,
+    ctx: &Context,
+) -> Result<(Summary, Option<Charts>)> {
     let sides = [&options.old, &options.new].map(|path| in_order(path, ctx));
     let [old, new] = sides;
     let sides = [old?, new?];
-    let history = sides
-        .iter()
-        .any(|side| side.file.header.has(feature::HISTORY));
-    if history && matches!(options.output, Some((Format::Osc(_), _))) {
-        let side = sides
-            .iter()
-            .find(|side| side.file.header.has(feature::HISTORY));
-        let path = side.map_or(&options.old, |side| &side.path);
-        let cause = "this is a history file; a change file can only be derived from current data (see time-filter)";
-        return Err(Error::file(path, cause));
-    }
+    let history = is_history(options, &sides)?;
     let mut output = match &options.output {
         None => None,
         Some((_, target)) => Some(TextOutput::create(target.clone())?),
@@ -249,6 +253,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     }
     let mut summary = Summary::default();
     let steps = plan(options, &sides, &mut summary, ctx);
+    let mut charts = has_charts.then(ChangeCharts::default);
     let inputs = sides.each_ref().map(|side| &side.file.input);
     Pass::new("compare", ctx)
         .with_budget(ctx.byte_budget() * 4)
@@ -256,11 +261,14 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
             steps.into_iter().map(Decoded).collect(),
             || {
                 let by_version = history || options.by_version;
-                Comparison::new(Sources::new(&inputs, ctx), options, by_version)
+                Comparison::new(Sources::new(&inputs, ctx), options, by_version, has_charts)
             },
             |comparison, Decoded(step)| comparison.step(step),
             |found| {
                 summary.add(&found.summary);
+                if let (Some(charts), Some(more)) = (&mut charts, found.charts) {
+                    charts.merge(*more);
+                }
                 put(&found.text)
             },
         )?;
@@ -268,7 +276,25 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         put(OscText::EPILOGUE)?;
     }
     output.map(TextOutput::finish).transpose()?;
-    Ok(summary)
+    let charts = charts
+        .map(|charts| charts.finish(&sides, ctx))
+        .transpose()?;
+    Ok((summary, charts))
+}
+
+/// Whether one of the files is a history file, by its header. Fails if so, and the output is a change file.
+fn is_history(options: &Options, sides: &[Side; 2]) -> Result<bool> {
+    let mut histories = sides
+        .iter()
+        .filter(|side| side.file.header.has(feature::HISTORY));
+    match (histories.next(), &options.output) {
+        (None, _) => Ok(false),
+        (Some(side), Some((Format::Osc(_), _))) => {
+            let cause = "this is a history file; a change file can only be derived from current data (see time-filter)";
+            Err(Error::file(&side.path, cause))
+        }
+        (Some(_), _) => Ok(true),
+    }
 }
 
 /// A merge step whose blobs are all decoded, also the blob of a [`MergeStep::Copy`], and so occupy memory.

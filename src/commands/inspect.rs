@@ -3,15 +3,20 @@
 mod anomalies;
 mod blobs;
 mod census;
+mod charts;
 mod compression;
 mod contents;
 mod coordinates;
 mod extended;
+pub mod page;
 pub mod show;
 
+pub use crate::geometry::CellCounts;
 pub use anomalies::{Anomalies, Anomaly};
 pub use blobs::{BlobLine, IdRange, KindSummary};
 pub use census::Statistics;
+pub(crate) use charts::boxes;
+pub use charts::{Charts, Months, Part};
 pub use compression::{CompressionSummary, LevelGuess, SampledCompression};
 pub use coordinates::{NodeStatistics, WayLocations};
 pub use extended::{ByKind, Extended};
@@ -19,13 +24,16 @@ pub use extended::{ByKind, Extended};
 use crate::engine::input;
 use crate::error::Result;
 use crate::file::{BlobPass, BlobPlan, BlobReader, IndexKind, PbfFile, PlanNeeds};
+use crate::geometry::FINEST_LEVEL;
 use crate::osm::{Bbox, ObjectKind, format_timestamp};
 use crate::pbf::{BlobEntry, BlobFlags, Block, feature, scan_counts};
 use crate::runtime::Context;
 use census::Census;
+use charts::ObjectCharts;
 use contents::Contents;
 use serde::Serialize;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The options of `inspect`.
 #[derive(Debug, Clone)]
@@ -63,6 +71,7 @@ impl Options {
         asked.nodes
             || asked.locations
             || asked.anomalies
+            || asked.charts
             || self.id_ranges
             || self.list_blobs.is_some()
     }
@@ -139,6 +148,9 @@ pub struct Summary {
     /// Statistics of the coordinates in ways; `None` if not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub way_locations: Option<WayLocations>,
+    /// The numbers behind the pictures of a file; `None` if not requested. Not serialized.
+    #[serde(skip)]
+    pub charts: Option<Charts>,
     /// Unusual objects and blobs; `None` if not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub anomalies: Option<Anomalies>,
@@ -348,9 +360,14 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         None => {
             let (plan, census) = look_at_blobs(&file, options.statistics, ctx)?;
             let contents = Contents::of_plan(&file, &plan, ctx)?;
+            let charts = options
+                .statistics
+                .charts
+                .then(|| census.charts.finish(&plan));
             let sample = || Ok(compression::sample_of(&plan.entries));
             let found = report(options, &file, contents, census, sample, ctx)?;
             Ok(Summary {
+                charts,
                 id_ranges: options.id_ranges.then(|| blobs::id_ranges(&plan)),
                 blob_list: options
                     .list_blobs
@@ -410,6 +427,7 @@ fn report(
             true => Some(compression::look_at(file, sample()?, ctx)?),
             false => None,
         },
+        charts: None,
         id_ranges: None,
         blob_list: None,
     })
@@ -443,6 +461,7 @@ fn take_census(file: &PbfFile, asked: Statistics, ctx: &Context) -> Result<(Blob
         return Ok((plan, census));
     }
     let mut entries = Vec::with_capacity(plan.entries.len());
+    let level = AtomicU32::new(FINEST_LEVEL);
     BlobPass::new("look at objects", &file.input, ctx)
         .holding(2)
         .run(
@@ -450,11 +469,12 @@ fn take_census(file: &PbfFile, asked: Statistics, ctx: &Context) -> Result<(Blob
             || (),
             |reader, (), entry| match asked.is_answered(&entry) {
                 true => Ok((entry, asked.answers(&entry))),
-                false => look_at_objects(reader, entry, asked),
+                false => look_at_objects(reader, entry, asked, level.load(Ordering::Relaxed)),
             },
             |(entry, found)| {
                 entries.push(entry);
                 census.merge(found);
+                level.store(census.charts.density.level(), Ordering::Relaxed);
                 Ok(())
             },
         )?;
@@ -463,13 +483,18 @@ fn take_census(file: &PbfFile, asked: Statistics, ctx: &Context) -> Result<(Blob
     Ok((plan, census))
 }
 
-/// Collects the requested statistics of a blob from its objects. Returns its complete entry, too.
+/// Collects the requested statistics of a blob from its objects. Nodes are counted by cells of the level `level`. Returns
+/// the complete entry of the blob, too.
 fn look_at_objects(
     reader: &mut BlobReader,
     mut entry: BlobEntry,
     asked: Statistics,
+    level: u32,
 ) -> Result<(BlobEntry, Census)> {
-    let mut census = Census::default();
+    let mut census = Census {
+        charts: ObjectCharts::at_level(level),
+        ..Census::default()
+    };
     let known = entry;
     reader.decode(&known, |payload| {
         if asked.extended || !known.flags.has(BlobFlags::SCANNED) {

@@ -80,6 +80,7 @@ mod ids;
 pub mod inspect;
 pub mod locations_index;
 pub mod merge_changes;
+mod pages;
 mod random;
 pub mod renumber;
 pub mod repack;

@@ -4,6 +4,7 @@
 mod area_index;
 mod check;
 mod degrees;
+mod density;
 mod edge;
 mod extent;
 mod nesting;
@@ -18,6 +19,8 @@ pub(crate) use degrees::{
     at_vertex, for_message, point_of_degrees, point_of_e7, point_of_text, ring,
 };
 pub use degrees::{bbox_of_degrees, parse_bbox, parse_corners};
+pub use density::CellCounts;
+pub(crate) use density::{Density, FINEST_LEVEL};
 pub(crate) use edge::{Edge, EdgeRelation, HalfUnitPoint, doubled_area};
 pub use extent::Extent;
 pub(crate) use nesting::with_holes;

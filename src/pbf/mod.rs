@@ -81,4 +81,4 @@ pub use toc_blob::{
     TOC_TAIL_LEN, TocPointer, TocReader, encode_toc_frames, find_toc, is_toc_blob, may_be_toc_blob,
 };
 pub use toc_summary::TocSummary;
-pub(crate) use toc_summary::{KindTotals, sample_indices};
+pub(crate) use toc_summary::{KindTotals, SAMPLE_BLOBS, sample_indices};

@@ -47,9 +47,9 @@ pub(crate) struct KindTotals {
     pub counts: ObjectCounts,
 }
 
-/// The indices of at most [`SAMPLE_BLOBS`] of `blobs` blobs, spread evenly.
-pub(crate) fn sample_indices(blobs: usize) -> impl Iterator<Item = usize> {
-    let step = blobs.div_ceil(SAMPLE_BLOBS).max(1);
+/// The indices of at most `most` of `blobs` blobs, spread evenly.
+pub(crate) fn sample_indices(blobs: usize, most: usize) -> impl Iterator<Item = usize> {
+    let step = blobs.div_ceil(most).max(1);
     (0..blobs).step_by(step)
 }
 
@@ -95,7 +95,8 @@ impl TocSummary {
             summary.kinds[kind as usize].add(entry, &statistics.counts(entry.count));
         }
         let offset = |index| entries.get(index).map(|entry: &BlobEntry| entry.offset);
-        summary.sample = sample_indices(entries.len()).filter_map(offset).collect();
+        let sample = sample_indices(entries.len(), SAMPLE_BLOBS);
+        summary.sample = sample.filter_map(offset).collect();
         Some(summary)
     }
 

@@ -3,6 +3,7 @@
 pub mod answers;
 pub mod areas;
 pub mod bad_files;
+pub mod browser;
 pub mod comparison;
 pub mod craft;
 pub mod decode;
@@ -88,7 +89,7 @@ pub fn world(dir: &Path, elements: &str) -> PathBuf {
     path
 }
 
-fn run(args: &[Arg]) -> Output {
+pub fn run(args: &[Arg]) -> Output {
     let mut command = pbfhogg();
     command.args(args.iter().map(|arg| arg.as_ref()));
     command.output().expect("the tool starts")

@@ -1,5 +1,6 @@
 //! Walks the objects of a shard in both files side by side.
 
+use super::charts::ChangeCharts;
 use super::show::{Report, SignedText, put_details, put_line};
 use super::{Equality, Format, Options, Summary};
 use crate::engine::shards::{MergeStep, Shard, Source, Sources};
@@ -14,6 +15,8 @@ use std::cmp::Ordering;
 pub(super) struct Found {
     pub summary: Summary,
     pub text: String,
+    /// `None` if no charts are made.
+    pub charts: Option<Box<ChangeCharts>>,
 }
 
 /// Compares the objects of merge steps. Each worker has its own `Comparison`.
@@ -25,6 +28,7 @@ pub(super) struct Comparison<'f> {
     verify: bool,
     /// Whether objects are matched by version as well as by id, as in history files.
     history: bool,
+    has_charts: bool,
 }
 
 /// An object of one of the files, and the block that contains it.
@@ -90,7 +94,12 @@ impl<'a> ShardCursor<'a> {
 }
 
 impl<'f> Comparison<'f> {
-    pub(super) fn new(sources: Sources, options: &'f Options, history: bool) -> Self {
+    pub(super) fn new(
+        sources: Sources,
+        options: &'f Options,
+        history: bool,
+        has_charts: bool,
+    ) -> Self {
         let format = options.output.as_ref().map(|(format, _)| format);
         Self {
             sources,
@@ -106,6 +115,7 @@ impl<'f> Comparison<'f> {
             kinds: options.kinds,
             verify: options.verify,
             history,
+            has_charts,
         }
     }
 
@@ -260,7 +270,10 @@ impl<'c, 'a> Pair<'c, 'a> {
             old: Side::default(),
             new: Side::default(),
             blocks: None,
-            found: Found::default(),
+            found: Found {
+                charts: comparison.has_charts.then(Box::default),
+                ..Found::default()
+            },
             osc: OscText::default(),
             text: match comparison.format {
                 Some(Format::Objects { text, .. }) => Some(SignedText::new(text)),
@@ -289,6 +302,9 @@ impl<'c, 'a> Pair<'c, 'a> {
             Report::Left => &mut counts.left,
             Report::Right => &mut counts.right,
         } += 1;
+        if self.found.charts.is_some() && report != Report::Same {
+            self.add_to_charts(report, old, new)?;
+        }
         match self.comparison.format {
             None => Ok(()),
             Some(Format::Text { common, details }) => {
@@ -319,6 +335,24 @@ impl<'c, 'a> Pair<'c, 'a> {
             }
             Some(Format::Osc(_)) => self.put_change(report, old, new),
         }
+    }
+
+    fn add_to_charts(
+        &mut self,
+        report: Report,
+        old: Option<Head<'a>>,
+        new: Option<Head<'a>>,
+    ) -> Result<(), FormatError> {
+        // A pair that differs is filled already.
+        match report {
+            Report::Left => old.map_or(Ok(()), |old| self.old.fill(old))?,
+            Report::Right => new.map_or(Ok(()), |new| self.new.fill(new))?,
+            Report::Same | Report::Different => {}
+        }
+        if let Some(charts) = &mut self.found.charts {
+            charts.add(report, &self.old, &self.new);
+        }
+        Ok(())
     }
 
     /// Whether two objects are equal. If not, `self.old` and `self.new` hold them afterwards.
@@ -467,7 +501,7 @@ impl Equality {
 }
 
 /// Whether two lists have the same tags, in any order.
-fn same_tags(old: &[(&str, &str)], new: &[(&str, &str)]) -> bool {
+pub(super) fn same_tags(old: &[(&str, &str)], new: &[(&str, &str)]) -> bool {
     let sorted = |tags: &[_]| {
         let mut tags = tags.to_vec();
         tags.sort_unstable();

@@ -1,6 +1,7 @@
 //! Statistics of the objects of a file.
 
 use super::anomalies::{Anomalies, note_blob, note_object};
+use super::charts::ObjectCharts;
 use super::coordinates::{NodeStatistics, WayLocations};
 use super::extended::Extended;
 use crate::error::FormatError;
@@ -19,17 +20,20 @@ pub struct Statistics {
     pub locations: bool,
     /// Whether to find unusual objects and blobs.
     pub anomalies: bool,
+    /// Whether to collect the numbers behind the pictures of a file.
+    pub charts: bool,
 }
 
 impl Statistics {
     /// Whether any statistics are requested.
     pub const fn any(self) -> bool {
-        self.extended || self.nodes || self.locations || self.anomalies
+        self.extended || self.nodes || self.locations || self.anomalies || self.charts
     }
 
     /// Whether objects of a blob have to be visited one by one. `entry` must describe the blob completely.
     pub(super) fn visits(self, entry: &BlobEntry) -> bool {
         self.anomalies
+            || self.charts
             || self.nodes && entry.kinds.contains(ObjectKind::Node)
             || self.locations && entry.kinds.contains(ObjectKind::Way)
     }
@@ -58,6 +62,7 @@ pub(super) struct Census {
     pub nodes: NodeStatistics,
     pub locations: WayLocations,
     pub anomalies: Anomalies,
+    pub charts: ObjectCharts,
 }
 
 impl Census {
@@ -72,11 +77,14 @@ impl Census {
         if asked.nodes {
             self.nodes.add_block(block)?;
         }
-        let one_by_one = asked.locations || asked.anomalies;
+        let one_by_one = asked.locations || asked.anomalies || asked.charts;
         let mut objects = block.cursor();
         while one_by_one && let Some(object) = objects.next()? {
             if asked.locations {
                 self.locations.add(&object)?;
+            }
+            if asked.charts {
+                self.charts.add(&object, block)?;
             }
             if asked.anomalies {
                 note_object(&mut self.anomalies, &object, block, entry.number)?;
@@ -93,6 +101,7 @@ impl Census {
         self.extended.merge(&other.extended);
         self.nodes.merge(&other.nodes);
         self.locations.merge(&other.locations);
+        self.charts.merge(&other.charts);
         for (what, anomaly) in other.anomalies {
             match self.anomalies.get_mut(what) {
                 Some(known) => known.count += anomaly.count,

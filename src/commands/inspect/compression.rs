@@ -3,7 +3,8 @@
 use crate::error::{FormatError, Result};
 use crate::file::{BlobReader, HeaderWalker, PbfFile};
 use crate::pbf::{
-    Blob, BlobEntry, Compression, Compressor, Encoding, ends_as_segments, sample_indices,
+    Blob, BlobEntry, Compression, Compressor, Encoding, SAMPLE_BLOBS, ends_as_segments,
+    sample_indices,
 };
 use crate::runtime::Context;
 use serde::Serialize;
@@ -60,7 +61,7 @@ pub struct CompressionSummary {
 
 /// The entries of a sample of the blobs, spread evenly over the file.
 pub(super) fn sample_of(entries: &[BlobEntry]) -> Vec<BlobEntry> {
-    let indices = sample_indices(entries.len());
+    let indices = sample_indices(entries.len(), SAMPLE_BLOBS);
     indices
         .filter_map(|index| entries.get(index).copied())
         .collect()

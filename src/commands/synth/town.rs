@@ -163,7 +163,7 @@ impl Town {
             name,
             made: Default::default(),
             next_id: ObjectKind::ALL.map(|kind| World::id_base(kind, number)),
-            corner_e7: World::corner_e7(number),
+            corner_e7: world.corner_e7(number),
             block_e7: (14_000, 20_000),
         };
         town.build();

@@ -75,9 +75,14 @@ impl World {
         base + per_kind(NODE_IDS_PER_TOWN_AND_DAY, kind) * before
     }
 
-    /// The latitude and longitude of the south-western corner of a town, in 1e-7 degree. Each row has 150 towns.
-    pub(super) const fn corner_e7(town: u64) -> (i32, i32) {
-        let (row, column) = (town / 150, town % 150);
+    /// The latitude and longitude of the south-western corner of a town, in 1e-7 degree. A small world is a square of
+    /// towns; otherwise each row has 150 towns.
+    pub(super) const fn corner_e7(&self, town: u64) -> (i32, i32) {
+        let columns = match self.towns {
+            0..150 => (self.towns * 2 / 3).isqrt() + 1,
+            _ => 150,
+        };
+        let (row, column) = (town / columns, town % columns);
         // The latitudes repeat after 800 rows: from town 120,000 on, towns lie on top of the first towns.
         (
             400_000_000 + (row % 800) as i32 * 350_000,

@@ -1,0 +1,442 @@
+//! The numbers behind the pictures of what changed between two files.
+
+use super::compare::Side;
+use super::order;
+use super::show::Report;
+use crate::commands::inspect::boxes;
+use crate::error::{FormatError, Result};
+use crate::file::BlobPass;
+use crate::geometry::{CellCounts, Density};
+use crate::osm::{Location, NANO_PER_DECIMICRO, ObjectKind, TypeThenId, format_timestamp, id_rank};
+use crate::pbf::{Block, Object, ObjectBody};
+use crate::runtime::Context;
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap};
+
+/// The largest number of ways of which a node is looked up. Further ways have no place.
+const MAX_PLACED_WAYS: usize = 4_000_000;
+/// The largest number of keys, and of users, that are told apart.
+const MAX_NAMES: usize = 200_000;
+/// The hours since 1970 that are told apart: those of 230 years.
+const HOURS: std::ops::Range<i64> = 0..230 * 366 * 24;
+/// The number of keys and users on a page.
+const LISTED: usize = 25;
+
+/// What happened to an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Change {
+    Created,
+    Modified,
+    Deleted,
+}
+
+/// The numbers behind the pictures of what changed. Lists of three numbers are of created, modified and deleted objects.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Charts {
+    /// The nodes and ways that changed, by cells; a way is where the node in its middle is.
+    pub places: CellCounts,
+    /// The ways that changed and have no place: they have no nodes, or their nodes are not in the file.
+    pub ways_without_place: [u64; 3],
+    /// The boxes of at most 2,000 blobs of the new file: west, south, east and north in 1e-7 degree.
+    pub boxes: Vec<[i32; 4]>,
+    /// What was modified.
+    pub edits: Edits,
+    /// When the new versions were made.
+    pub times: Times,
+    /// The keys of the objects that changed.
+    pub keys: Names,
+    /// The users who made the new versions.
+    pub users: Names,
+}
+
+/// What was modified. An object may count several times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[non_exhaustive]
+pub struct Edits {
+    /// Nodes with another location.
+    pub moved: u64,
+    /// Objects with other tags.
+    pub retagged: u64,
+    /// Ways with other nodes.
+    pub nodes_of_ways: u64,
+    /// Relations with other members.
+    pub members: u64,
+    /// Objects of which nothing but metadata differs.
+    pub metadata_only: u64,
+}
+
+/// The new versions of created and modified objects by time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Times {
+    /// "hour", "day" or "month".
+    pub unit: &'static str,
+    /// The first time, such as `2026-11`, `2026-11-24` or `2026-11-24T13`; `None` if no new version has a timestamp.
+    pub first: Option<String>,
+    /// The number of created and modified objects, for each time from the first to the last one.
+    pub counts: Vec<[u64; 2]>,
+}
+
+/// The names that most changed objects have.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[non_exhaustive]
+pub struct Names {
+    /// The number of distinct names. Names beyond 200,000 are not counted.
+    pub distinct: u64,
+    /// The first of them, by the number of objects.
+    pub top: Vec<NameCount>,
+}
+
+/// The number of changed objects with a key, or of a user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct NameCount {
+    /// The key or the user.
+    pub key: String,
+    /// The number of objects that changed.
+    pub count: u64,
+    /// The number of created objects.
+    pub created: u64,
+    /// The number of modified objects. For a key: whose value was changed, added or removed.
+    pub modified: u64,
+    /// The number of deleted objects.
+    pub deleted: u64,
+}
+
+/// What a part of the comparison, or all of it, adds to the charts.
+#[derive(Debug, Default)]
+pub(super) struct ChangeCharts {
+    places: Density<3>,
+    /// A node of each way that changed, and what happened to the way: in the new file for ways that it has, else in the
+    /// old one.
+    nodes: [Vec<(i64, Change)>; 2],
+    ways_without_place: [u64; 3],
+    edits: Edits,
+    /// The number of created and modified objects by hours since 1970.
+    hours: BTreeMap<i64, [u64; 2]>,
+    keys: HashMap<String, [u64; 3]>,
+    users: HashMap<String, [u64; 3]>,
+}
+
+impl ChangeCharts {
+    /// Adds a pair of objects that differ, or an object that only one file has.
+    pub(super) fn add(&mut self, report: Report, old: &Side<'_>, new: &Side<'_>) {
+        let change = match report {
+            Report::Same => return,
+            Report::Right => Change::Created,
+            Report::Left => Change::Deleted,
+            Report::Different if !new.object.info.visible => Change::Deleted,
+            Report::Different => Change::Modified,
+        };
+        let shown = match change {
+            Change::Deleted => old,
+            Change::Created | Change::Modified => new,
+        };
+        self.add_place(change, shown);
+        if change == Change::Modified {
+            self.edits.add(old, new);
+        }
+        let info = &new.object.info;
+        let hour = info.timestamp.map(|time| time.div_euclid(3600));
+        if change != Change::Deleted
+            && let Some(hour) = hour.filter(|hour| HOURS.contains(hour))
+        {
+            let hour = self.hours.entry(hour).or_default();
+            hour[usize::from(change == Change::Modified)] += 1;
+        }
+        if report != Report::Left
+            && let Some(user) = info.user
+        {
+            count(&mut self.users, user, change);
+        }
+        self.add_keys(change, &shown.object, &old.object);
+    }
+
+    fn add_place(&mut self, change: Change, side: &Side<'_>) {
+        match &side.object.body {
+            ObjectBody::Node { .. } => {
+                if let Some((lat, lon)) = side.nano_location {
+                    let e7 = |nano: i64| nano.div_euclid(NANO_PER_DECIMICRO);
+                    self.add_location(change, (e7(lat), e7(lon)));
+                }
+            }
+            ObjectBody::Way { refs, locations } => {
+                let middle = refs.len() / 2;
+                let located = locations.get(middle).copied().flatten();
+                let nodes = &mut self.nodes[usize::from(change == Change::Deleted)];
+                match (located, refs.get(middle)) {
+                    (Some(location), _) => self.add_location(change, e7(location)),
+                    (None, Some(node)) if nodes.len() < MAX_PLACED_WAYS => {
+                        nodes.push((*node, change));
+                    }
+                    _ => self.ways_without_place[change as usize] += 1,
+                }
+            }
+            ObjectBody::Relation { .. } => {}
+        }
+    }
+
+    /// Adds an object at a location in units of 1e-7 degree, if that is on earth.
+    fn add_location(&mut self, change: Change, (lat, lon): (i64, i64)) {
+        if lat.abs() <= 900_000_000 && lon.abs() <= 1_800_000_000 {
+            self.places.add(lat, lon, change as usize);
+        }
+    }
+
+    /// Counts the keys of a created or deleted object, and those keys of a modified object that have another value than
+    /// in `old`.
+    fn add_keys(&mut self, change: Change, object: &Object<'_>, old: &Object<'_>) {
+        let is_modified = change == Change::Modified;
+        for (key, value) in object.tags.iter() {
+            if !is_modified || !old.tags.contains(&(*key, *value)) {
+                count(&mut self.keys, key, change);
+            }
+        }
+        if is_modified {
+            let is_gone = |key: &str| !object.tags.iter().any(|(other, _)| *other == key);
+            for (key, _) in old.tags.iter().filter(|(key, _)| is_gone(key)) {
+                count(&mut self.keys, key, change);
+            }
+        }
+    }
+
+    pub(super) fn merge(&mut self, other: Self) {
+        self.places.merge(&other.places);
+        for (all, more) in self.nodes.iter_mut().zip(other.nodes) {
+            let room = MAX_PLACED_WAYS.saturating_sub(all.len());
+            for (_, change) in more.iter().skip(room) {
+                self.ways_without_place[*change as usize] += 1;
+            }
+            all.extend(more.into_iter().take(room));
+        }
+        let sums = self.ways_without_place.iter_mut();
+        sums.zip(other.ways_without_place)
+            .for_each(|(sum, more)| *sum += more);
+        self.edits.merge(other.edits);
+        for (hour, [created, modified]) in other.hours {
+            let sums = self.hours.entry(hour).or_default();
+            sums[0] += created;
+            sums[1] += modified;
+        }
+        for (names, more) in [(&mut self.keys, other.keys), (&mut self.users, other.users)] {
+            for (name, counts) in more {
+                if names.len() < MAX_NAMES || names.contains_key(&name) {
+                    let sums = names.entry(name).or_default();
+                    sums.iter_mut()
+                        .zip(counts)
+                        .for_each(|(sum, more)| *sum += more);
+                }
+            }
+        }
+    }
+
+    /// Finds the places of ways in both files, and makes the charts.
+    pub(super) fn finish(mut self, sides: &[order::Side; 2], ctx: &Context) -> Result<Charts> {
+        let [of_new, of_old] = std::mem::take(&mut self.nodes);
+        let [old, new] = sides;
+        for (nodes, side) in [(of_new, new), (of_old, old)] {
+            self.find_nodes(nodes, side, ctx)?;
+        }
+        Ok(Charts {
+            places: self.places.counts(),
+            ways_without_place: self.ways_without_place,
+            boxes: boxes(&new.plan).0,
+            edits: self.edits,
+            times: Times::of(&self.hours),
+            keys: Names::of(self.keys),
+            users: Names::of(self.users),
+        })
+    }
+
+    /// Adds ways where their nodes are. Reads the blobs that may have these nodes.
+    fn find_nodes(
+        &mut self,
+        mut nodes: Vec<(i64, Change)>,
+        side: &order::Side,
+        ctx: &Context,
+    ) -> Result<()> {
+        nodes.sort_unstable_by_key(|(id, _)| id_rank(*id));
+        let key = |(id, _): &(i64, Change)| (ObjectKind::Node, id_rank(*id));
+        let within = |first: TypeThenId, last: TypeThenId| {
+            let start = nodes.partition_point(|node| key(node) < first);
+            let end = nodes.partition_point(|node| key(node) <= last);
+            nodes.get(start..end).unwrap_or_default()
+        };
+        let wanted = side.plan.entries.iter().filter_map(|entry| {
+            let holds_nodes = entry.kinds.contains(ObjectKind::Node);
+            let (first, last) = entry.first_key().zip(entry.last_key())?;
+            let has_wanted = holds_nodes && !within(first, last).is_empty();
+            has_wanted.then_some(*entry)
+        });
+        let blobs: Vec<_> = wanted.collect();
+        let mut placed = [0; 3];
+        BlobPass::new("find places", &side.file.input, ctx)
+            .holding(2)
+            .run(
+                blobs,
+                || (),
+                |reader, (), entry| {
+                    let ends = entry.first_key().zip(entry.last_key());
+                    let nodes = ends.map_or(&[][..], |(first, last)| within(first, last));
+                    let mut found = Vec::new();
+                    reader.decode(&entry, |payload| {
+                        places_of(nodes, &Block::parse(payload)?, &mut found)
+                    })?;
+                    Ok(found)
+                },
+                |found| {
+                    for (change, place) in found {
+                        self.add_location(change, place);
+                        placed[change as usize] += 1;
+                    }
+                    Ok(())
+                },
+            )?;
+        let mut ways = [0u64; 3];
+        nodes
+            .iter()
+            .for_each(|(_, change)| ways[*change as usize] += 1);
+        for (without, (ways, placed)) in self
+            .ways_without_place
+            .iter_mut()
+            .zip(ways.into_iter().zip(placed))
+        {
+            *without += ways.saturating_sub(placed);
+        }
+        Ok(())
+    }
+}
+
+/// The places of the nodes of a block that are among `nodes`, which are in canonical order.
+fn places_of(
+    nodes: &[(i64, Change)],
+    block: &Block<'_>,
+    found: &mut Vec<(Change, (i64, i64))>,
+) -> Result<(), FormatError> {
+    let units = block.units();
+    block.for_each_stored_location(|id, (lat, lon), _| {
+        let rank = id_rank(id);
+        let start = nodes.partition_point(|(other, _)| id_rank(*other) < rank);
+        let of_node = nodes.iter().skip(start);
+        for (_, change) in of_node.take_while(|(other, _)| *other == id) {
+            let e7 = |nano: i64| nano.div_euclid(NANO_PER_DECIMICRO);
+            found.push((*change, (e7(units.nano_lat(lat)), e7(units.nano_lon(lon)))));
+        }
+    })
+}
+
+/// A location in units of 1e-7 degree: latitude and longitude.
+fn e7(location: Location) -> (i64, i64) {
+    (location.lat_e7().into(), location.lon_e7().into())
+}
+
+/// Counts an object with a name, unless there are too many names.
+fn count(names: &mut HashMap<String, [u64; 3]>, name: &str, change: Change) {
+    if let Some(counts) = names.get_mut(name) {
+        counts[change as usize] += 1;
+    } else if names.len() < MAX_NAMES {
+        let mut counts = [0; 3];
+        counts[change as usize] = 1;
+        names.insert(name.to_owned(), counts);
+    }
+}
+
+impl Edits {
+    fn add(&mut self, old: &Side<'_>, new: &Side<'_>) {
+        let is_moved = old.nano_location != new.nano_location;
+        let (old, new) = (&old.object, &new.object);
+        let is_retagged = !super::compare::same_tags(&old.tags, &new.tags);
+        let (other_nodes, other_members) = match (&old.body, &new.body) {
+            (ObjectBody::Way { refs: one, .. }, ObjectBody::Way { refs: two, .. }) => {
+                (one != two, false)
+            }
+            (ObjectBody::Relation { members: one }, ObjectBody::Relation { members: two }) => {
+                (false, one != two)
+            }
+            _ => (false, false),
+        };
+        let only_metadata = !(is_moved || is_retagged || other_nodes || other_members);
+        for (count, is_so) in [
+            (&mut self.moved, is_moved),
+            (&mut self.retagged, is_retagged),
+            (&mut self.nodes_of_ways, other_nodes),
+            (&mut self.members, other_members),
+            (&mut self.metadata_only, only_metadata),
+        ] {
+            *count += u64::from(is_so);
+        }
+    }
+
+    const fn merge(&mut self, other: Self) {
+        self.moved += other.moved;
+        self.retagged += other.retagged;
+        self.nodes_of_ways += other.nodes_of_ways;
+        self.members += other.members;
+        self.metadata_only += other.metadata_only;
+    }
+}
+
+impl Times {
+    /// Groups hours by the unit that gives a chart of at most a few hundred columns.
+    fn of(hours: &BTreeMap<i64, [u64; 2]>) -> Self {
+        let span = match (hours.keys().next(), hours.keys().next_back()) {
+            (Some(first), Some(last)) => last - first,
+            _ => 0,
+        };
+        // The number of characters of a time of the unit.
+        let (unit, len) = match span {
+            ..=96 => ("hour", "2026-11-24T13".len()),
+            97..=9600 => ("day", "2026-11-24".len()),
+            _ => ("month", "2026-11".len()),
+        };
+        let name = |hour: i64| {
+            let mut text = format_timestamp(hour * 3600);
+            text.truncate(len);
+            text
+        };
+        let mut times = Self {
+            unit,
+            first: None,
+            counts: Vec::new(),
+        };
+        let (mut last, mut next) = (String::new(), None);
+        for (hour, counts) in hours {
+            // Each time between the last one and this one has a column, too.
+            for between in next.unwrap_or(*hour)..=*hour {
+                let time = name(between);
+                if time != last {
+                    times.counts.push([0; 2]);
+                    times.first.get_or_insert_with(|| time.clone());
+                    last = time;
+                }
+            }
+            if let Some(sums) = times.counts.last_mut() {
+                sums.iter_mut()
+                    .zip(counts)
+                    .for_each(|(sum, more)| *sum += more);
+            }
+            next = Some(hour + 1);
+        }
+        times
+    }
+}
+
+impl Names {
+    fn of(names: HashMap<String, [u64; 3]>) -> Self {
+        let distinct = names.len() as u64;
+        let counts = names
+            .into_iter()
+            .map(|(key, [created, modified, deleted])| NameCount {
+                key,
+                count: created + modified + deleted,
+                created,
+                modified,
+                deleted,
+            });
+        let mut top: Vec<_> = counts.collect();
+        top.sort_unstable_by(|a, b| b.count.cmp(&a.count).then_with(|| a.key.cmp(&b.key)));
+        top.truncate(LISTED);
+        Self { distinct, top }
+    }
+}

@@ -1,0 +1,49 @@
+//! `diff --html`: what changed between two files, on one page.
+
+use super::{Charts, Options, Summary, compare_files};
+use crate::commands::pages;
+use crate::error::Result;
+use crate::io::OutputTarget;
+use crate::runtime::Context;
+use serde::Serialize;
+
+const PAGE: &str = include_str!("page.html");
+
+/// The data of the page.
+#[derive(Serialize)]
+struct Data {
+    old: String,
+    new: String,
+    summary: Summary,
+    charts: Option<Charts>,
+    program: &'static str,
+}
+
+/// Compares two files, and shows on a page of HTML what changed: where, when, by whom, and which keys. The page has its
+/// data as JSON in it, and uses nothing else. [`Options::output`] is written, too.
+///
+/// Reads both files as [`run`](super::run) does, and once more the blobs with a node of each way that changed. Returns
+/// the counts.
+///
+/// # Memory
+///
+/// As [`run`](super::run), 16 bytes for each way that changed (at most 128 MB), and up to 400,000 keys and users.
+///
+/// # Errors
+///
+/// - As [`run`](super::run).
+/// - The page exists and must not be overwritten, or cannot be written.
+pub fn write(options: &Options, page: OutputTarget, ctx: &Context) -> Result<Summary> {
+    page.check()?;
+    ctx.expect_phases(3);
+    let (summary, charts) = compare_files(options, true, ctx)?;
+    let data = Data {
+        old: options.old.display().to_string(),
+        new: options.new.display().to_string(),
+        summary,
+        charts,
+        program: pages::PROGRAM,
+    };
+    pages::write(PAGE, &data, page)?;
+    Ok(summary)
+}

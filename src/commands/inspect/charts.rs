@@ -1,0 +1,234 @@
+//! The numbers behind the pictures of a file: where its nodes are, when its objects were edited, and how its blobs are
+//! laid out.
+
+use crate::error::FormatError;
+use crate::file::BlobPlan;
+use crate::geometry::{CellCounts, Density};
+use crate::osm::{Bbox, NANO_PER_DECIMICRO, ObjectKind};
+use crate::pbf::{BlobEntry, Block, RawElement, sample_indices};
+use serde::Serialize;
+use std::sync::OnceLock;
+
+/// The largest number of boxes in [`Charts::boxes`].
+const MAX_BOXES: usize = 2_000;
+/// The largest number of parts in [`Charts::layout`].
+const MAX_PARTS: usize = 240;
+/// The years of which edits are counted by month.
+const YEARS: std::ops::Range<u32> = 1970..2200;
+
+/// The numbers behind the pictures of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Charts {
+    /// Where the nodes are: the number of nodes by cells.
+    pub density: CellCounts,
+    /// The boxes of at most 2,000 blobs with nodes, spread evenly over the file: west, south, east and north in 1e-7
+    /// degree.
+    pub boxes: Vec<[i32; 4]>,
+    /// The number of blobs with a box.
+    pub blobs_with_box: u64,
+    /// The edits by month.
+    pub months: Months,
+    /// At most 240 parts of the file, from its beginning to its end.
+    pub layout: Vec<Part>,
+}
+
+/// The versions of objects by the month of their timestamps.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Months {
+    /// The first month with an object, such as `2006-03`; `None` if no object has a timestamp of 1970 to 2199.
+    pub first: Option<String>,
+    /// For each month from the first to the last one with an object: the number of nodes, ways and relations.
+    pub counts: Vec<[u64; 3]>,
+}
+
+/// Consecutive blobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[non_exhaustive]
+pub struct Part {
+    /// The number of blobs.
+    pub blobs: u64,
+    /// The length of the blobs in the file, in bytes.
+    pub bytes: u64,
+    /// The length of their uncompressed payloads, in bytes.
+    pub payload_bytes: u64,
+    /// The number of objects.
+    pub objects: u64,
+    /// The length of blobs with nodes only, with ways only, with relations only, and of other blobs, in bytes.
+    pub bytes_by_kind: [u64; 4],
+}
+
+/// What the objects of a blob, or of all blobs together, add to the charts.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ObjectCharts {
+    pub density: Density<1>,
+    /// The number of nodes, ways and relations by months since the first of [`YEARS`].
+    months: Vec<[u64; 3]>,
+}
+
+impl ObjectCharts {
+    /// No objects. Nodes are counted by cells of the given level.
+    pub(super) fn at_level(level: u32) -> Self {
+        Self {
+            density: Density::at_level(level),
+            months: Vec::new(),
+        }
+    }
+
+    pub(super) fn add(
+        &mut self,
+        object: &RawElement<'_>,
+        block: &Block<'_>,
+    ) -> Result<(), FormatError> {
+        let info = object.info()?;
+        let kind = object.key.0;
+        if info.timestamp != 0 {
+            let seconds = block.units.seconds(info.timestamp);
+            if let Some(month) = month_of(seconds) {
+                if self.months.len() <= month {
+                    self.months.resize(month + 1, [0; 3]);
+                }
+                if let Some(counts) = self.months.get_mut(month) {
+                    counts[kind as usize] += 1;
+                }
+            }
+        }
+        if kind == ObjectKind::Node
+            && info.visible != Some(false)
+            && let Some((lat, lon)) = object.location()?
+        {
+            let (lat, lon) = (block.units.nano_lat(lat), block.units.nano_lon(lon));
+            if !super::coordinates::is_outside(lat, lon) {
+                let e7 = |nano: i64| nano.div_euclid(NANO_PER_DECIMICRO);
+                self.density.add(e7(lat), e7(lon), 0);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.density.merge(&other.density);
+        if self.months.len() < other.months.len() {
+            self.months.resize(other.months.len(), [0; 3]);
+        }
+        for (sum, more) in self.months.iter_mut().zip(&other.months) {
+            sum.iter_mut()
+                .zip(more)
+                .for_each(|(sum, more)| *sum += more);
+        }
+    }
+
+    /// The charts of a file whose objects these are.
+    pub(super) fn finish(&self, plan: &BlobPlan) -> Charts {
+        let entries = &plan.entries;
+        let (boxes, blobs_with_box) = boxes(plan);
+        Charts {
+            density: self.density.counts(),
+            boxes,
+            blobs_with_box,
+            months: self.months(),
+            layout: entries
+                .chunks(entries.len().div_ceil(MAX_PARTS).max(1))
+                .map(Part::of)
+                .collect(),
+        }
+    }
+
+    fn months(&self) -> Months {
+        let first = self.months.iter().position(|counts| *counts != [0; 3]);
+        let name = |month: usize| {
+            let year = YEARS.start as usize + month / 12;
+            format!("{year}-{:02}", month % 12 + 1)
+        };
+        Months {
+            first: first.map(name),
+            counts: self
+                .months
+                .get(first.unwrap_or(0)..)
+                .unwrap_or_default()
+                .to_vec(),
+        }
+    }
+}
+
+impl Part {
+    fn of(entries: &[BlobEntry]) -> Self {
+        let mut part = Self::default();
+        for entry in entries {
+            let bytes = u64::from(entry.frame_len);
+            part.blobs += 1;
+            part.bytes += bytes;
+            part.payload_bytes += u64::from(entry.payload_len);
+            part.objects += u64::from(entry.count);
+            part.bytes_by_kind[entry.kinds.single().map_or(3, |kind| kind as usize)] += bytes;
+        }
+        part
+    }
+}
+
+/// The boxes of at most 2,000 blobs, spread evenly, and the number of blobs that have one.
+pub(crate) fn boxes(plan: &BlobPlan) -> (Vec<[i32; 4]>, u64) {
+    let all = plan.entries.iter().map(|entry| entry.bbox);
+    let all: Vec<_> = all.filter(|bbox| !bbox.is_empty()).collect();
+    let sampled = sample_indices(all.len(), MAX_BOXES).filter_map(|index| all.get(index));
+    (sampled.map(Bbox::edges_e7).collect(), all.len() as u64)
+}
+
+/// The number of months from the first of [`YEARS`] to a time in seconds since 1970; `None` outside of these years.
+fn month_of(seconds: i64) -> Option<usize> {
+    static MONTHS: OnceLock<Vec<u16>> = OnceLock::new();
+    let months = MONTHS.get_or_init(months_by_day);
+    let day = usize::try_from(seconds.div_euclid(86_400)).ok()?;
+    months.get(day).map(|month| usize::from(*month))
+}
+
+/// The month of each day of [`YEARS`].
+fn months_by_day() -> Vec<u16> {
+    let mut days = Vec::new();
+    for year in YEARS {
+        let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+        let lengths = [
+            31,
+            28 + usize::from(is_leap),
+            31,
+            30,
+            31,
+            30,
+            31,
+            31,
+            30,
+            31,
+            30,
+            31,
+        ];
+        for (month, days_of_month) in (0..).zip(lengths) {
+            let index = (year - YEARS.start) as u16 * 12 + month;
+            days.extend(std::iter::repeat_n(index, days_of_month));
+        }
+    }
+    days
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::osm::parse_timestamp;
+
+    #[test]
+    fn a_time_is_in_its_month() {
+        for (time, month) in [
+            ("1970-01-01T00:00:00Z", Some(0)),
+            ("1970-01-31T23:59:59Z", Some(0)),
+            ("1970-02-01T00:00:00Z", Some(1)),
+            ("2000-02-29T12:00:00Z", Some(361)),
+            ("2026-11-24T00:00:00Z", Some(56 * 12 + 10)),
+            ("2199-12-31T23:59:59Z", Some(230 * 12 - 1)),
+            ("2200-01-01T00:00:00Z", None),
+        ] {
+            assert_eq!(month_of(parse_timestamp(time).unwrap()), month, "{time}");
+        }
+        assert_eq!(month_of(-1), None);
+        assert_eq!(month_of(i64::MAX), None);
+    }
+}

@@ -1,0 +1,135 @@
+//! `inspect --html`: a file on one page, which needs nothing else.
+
+use super::{Options, Statistics, Summary};
+use crate::commands::{pages, tags_count};
+use crate::error::{Error, Result};
+use crate::io::OutputTarget;
+use crate::osm::{KindSet, ObjectKind};
+use crate::runtime::Context;
+use serde::Serialize;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+const PAGE: &str = include_str!("page.html");
+/// The number of keys on the page.
+const KEYS: usize = 30;
+/// The memory of the counts of keys, in bytes.
+const KEY_MEMORY: u64 = 256 << 20;
+
+/// The options of [`write`](fn@write).
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct PageOptions {
+    /// The input file. Standard input cannot be read twice, and is refused.
+    pub input: PathBuf,
+    /// The destination of the page.
+    pub output: OutputTarget,
+}
+
+impl PageOptions {
+    /// The options with the given required values.
+    pub fn new(input: impl Into<PathBuf>, output: OutputTarget) -> Self {
+        Self {
+            input: input.into(),
+            output,
+        }
+    }
+}
+
+/// The data of the page.
+#[derive(Serialize)]
+struct Data<'a> {
+    file: &'a Summary,
+    charts: &'a Option<super::Charts>,
+    keys: Keys,
+    program: &'static str,
+}
+
+#[derive(Serialize)]
+struct Keys {
+    /// The number of distinct keys.
+    distinct: u64,
+    /// The keys that most objects have.
+    top: Vec<KeyCount>,
+}
+
+/// The number of objects that have a key.
+#[derive(Serialize)]
+struct KeyCount {
+    key: String,
+    count: u64,
+    nodes: u64,
+    ways: u64,
+    relations: u64,
+}
+
+impl KeyCount {
+    fn new((key, [nodes, ways, relations]): (String, [u64; 3])) -> Self {
+        Self {
+            key,
+            count: nodes + ways + relations,
+            nodes,
+            ways,
+            relations,
+        }
+    }
+}
+
+/// Reports a file on a page of HTML with pictures: where its nodes are, when objects were edited, the most frequent keys,
+/// its layout, and everything that [`run`](super::run) reports with extended statistics and anomalies. The page has its
+/// data as JSON in it, and uses nothing else.
+///
+/// Reads every blob twice, and without an index four times. The input may be unsorted or a history file.
+///
+/// # Memory
+///
+/// The [base memory](crate::commands#memory), 256 MB for counts of keys and what they come to (each key once), and about
+/// 10 MB for the page.
+///
+/// # Errors
+///
+/// - The input is standard input, cannot be opened or read, or is damaged ([details](crate::commands#errors)).
+/// - The output exists and must not be overwritten, or cannot be written.
+pub fn write(options: &PageOptions, ctx: &Context) -> Result<Summary> {
+    if options.input == Path::new("-") {
+        let cause = "a page is made from a file that is read twice, not from standard input";
+        return Err(Error::Usage(cause.into()));
+    }
+    options.output.check()?;
+    let statistics = Statistics {
+        extended: true,
+        anomalies: true,
+        charts: true,
+        ..Statistics::default()
+    };
+    let questions = Options::new(&options.input)
+        .statistics(statistics)
+        .compression(true);
+    let summary = super::run(&questions, ctx)?;
+    let data = Data {
+        file: &summary,
+        charts: &summary.charts,
+        keys: count_keys(&options.input, ctx)?,
+        program: pages::PROGRAM,
+    };
+    pages::write(PAGE, &data, options.output.clone())?;
+    Ok(summary)
+}
+
+/// Counts the objects of each kind that have a key.
+fn count_keys(input: &Path, ctx: &Context) -> Result<Keys> {
+    let mut counts = HashMap::<String, [u64; 3]>::new();
+    for kind in ObjectKind::ALL {
+        let options = tags_count::Options::new(input)
+            .kinds(KindSet::of(kind))
+            .max_memory(KEY_MEMORY);
+        for tag in tags_count::run(&options, ctx)?.tags {
+            counts.entry(tag.key).or_default()[kind as usize] = tag.count;
+        }
+    }
+    let distinct = counts.len() as u64;
+    let mut top: Vec<_> = counts.into_iter().map(KeyCount::new).collect();
+    top.sort_unstable_by(|a, b| b.count.cmp(&a.count).then_with(|| a.key.cmp(&b.key)));
+    top.truncate(KEYS);
+    Ok(Keys { distinct, top })
+}

@@ -1,0 +1,34 @@
+//! Pages with pictures: one file of HTML, which has its data, style and script in it and loads nothing.
+
+use crate::error::{Error, Result};
+use crate::io::{Output, OutputTarget, system};
+use serde::Serialize;
+
+/// The parts that all pages share. A page has their names where they belong.
+const PARTS: [(&str, &str); 2] = [
+    ("{{STYLE}}", include_str!("pages/style.css")),
+    ("{{SCRIPT}}", include_str!("pages/common.js")),
+];
+const DATA: &str = "{{DATA}}";
+
+/// The program that makes the page.
+pub(crate) const PROGRAM: &str = concat!("pbfhogg ", env!("CARGO_PKG_VERSION"));
+
+/// Writes a page: `template` with the shared parts and `data`, which its script reads.
+///
+/// Fails if the output exists and must not be overwritten, or cannot be written.
+pub(crate) fn write(template: &str, data: &impl Serialize, target: OutputTarget) -> Result<()> {
+    let path = target.path().to_owned();
+    let json = serde_json::to_string(data)
+        .map_err(|error| Error::file(&path, format!("the page cannot be made: {error}")))?;
+    let mut page = template.to_owned();
+    for (name, part) in PARTS {
+        page = page.replacen(name, part, 1);
+    }
+    // `</script>` in a text would end the data.
+    page = page.replacen(DATA, &json.replace('<', "\\u003c"), 1);
+    let (output, file) = Output::create(target)?;
+    system::write(&file, page.as_bytes())
+        .map_err(|error| Error::io(&path, "cannot write", error))?;
+    output.commit()
+}

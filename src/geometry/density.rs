@@ -1,0 +1,200 @@
+//! Counts points by the cells of a grid, which gets coarser as the points spread.
+
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+/// The finest level: cells of 360 / 2^24 degrees, 2.4 m of a meridian.
+pub(crate) const FINEST_LEVEL: u32 = 24;
+/// The largest number of cells with points.
+const MAX_CELLS: usize = 40_000;
+/// 360 degrees in units of 1e-7 degree.
+const AROUND: u64 = 3_600_000_000;
+
+/// The number of points of `N` sorts in each cell of a grid. A cell of level `n` has an edge of 360 / 2^n degrees; column 0 begins at
+/// longitude -180, row 0 at latitude -90.
+///
+/// The level is the finest one, at most [`FINEST_LEVEL`], at which not more than 40,000 cells have points. So it does
+/// not depend on the order of the points, or on how parts of them were counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Density<const N: usize> {
+    level: u32,
+    /// The number of points by cell: the column in the upper half, the row in the lower one.
+    cells: FxHashMap<u64, [u64; N]>,
+}
+
+/// The cells of a grid that have points. Column 0 begins at longitude -180, row 0 at latitude -90.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[non_exhaustive]
+pub struct CellCounts {
+    /// The edge of a cell is 360 / 2^`level` degrees. The level is the finest one, at most 24, at which not more than
+    /// 40,000 cells have points.
+    pub level: u32,
+    /// The column, the row, and the number of points of each sort, for each cell that has points, by column and row.
+    pub cells: Vec<Vec<u64>>,
+}
+
+impl<const N: usize> Default for Density<N> {
+    fn default() -> Self {
+        Self::at_level(FINEST_LEVEL)
+    }
+}
+
+impl<const N: usize> Density<N> {
+    /// No points, counted at a level that is not coarser than the level of all points together will be.
+    pub(crate) fn at_level(level: u32) -> Self {
+        Self {
+            level,
+            cells: FxHashMap::default(),
+        }
+    }
+
+    pub(crate) const fn level(&self) -> u32 {
+        self.level
+    }
+
+    /// Adds a point of a sort, in units of 1e-7 degree, which must be on earth.
+    pub(crate) fn add(&mut self, lat_e7: i64, lon_e7: i64, sort: usize) {
+        let index = |along: i64| {
+            let cell = ((along.max(0) as u64) << FINEST_LEVEL) / AROUND;
+            cell.min((1 << FINEST_LEVEL) - 1) >> (FINEST_LEVEL - self.level)
+        };
+        let half = AROUND as i64 / 2;
+        let (column, row) = (index(lon_e7 + half), index(lat_e7 + half / 2));
+        self.add_to(
+            column << 32 | row,
+            &std::array::from_fn(|of| u64::from(of == sort)),
+        );
+    }
+
+    fn add_to(&mut self, cell: u64, points: &[u64; N]) {
+        put(&mut self.cells, cell, points);
+        while self.cells.len() > MAX_CELLS && self.level > 0 {
+            self.coarsen();
+        }
+    }
+
+    /// Joins every four cells.
+    fn coarsen(&mut self) {
+        self.level -= 1;
+        for (cell, points) in std::mem::take(&mut self.cells) {
+            put(&mut self.cells, parent(cell, 1), &points);
+        }
+    }
+
+    /// Adds the points that were counted in another grid.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        while self.level > other.level {
+            self.coarsen();
+        }
+        for (cell, points) in &other.cells {
+            // The level may change with each cell.
+            self.add_to(parent(*cell, other.level - self.level), points);
+        }
+    }
+
+    /// The cells that have points.
+    pub(crate) fn counts(&self) -> CellCounts {
+        let cells = self.cells.iter();
+        let row = u64::from(u32::MAX);
+        let mut cells: Vec<_> = cells
+            .map(|(cell, points)| [&[cell >> 32, cell & row][..], points].concat())
+            .collect();
+        cells.sort_unstable();
+        CellCounts {
+            level: self.level,
+            cells,
+        }
+    }
+}
+
+/// Adds numbers of points to those of a cell.
+fn put<const N: usize>(cells: &mut FxHashMap<u64, [u64; N]>, cell: u64, points: &[u64; N]) {
+    let sums = cells.entry(cell).or_insert([0; N]);
+    sums.iter_mut()
+        .zip(points)
+        .for_each(|(sum, more)| *sum += more);
+}
+
+/// The cell of a level that is coarser by `levels` which contains `cell`.
+const fn parent(cell: u64, levels: u32) -> u64 {
+    let (column, row) = (cell >> 32, cell & u32::MAX as u64);
+    (column >> levels) << 32 | row >> levels
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Points that are spread over a square of the given width, and some at the ends of the world.
+    fn points(count: u64, width: u64) -> Vec<(i64, i64)> {
+        let mut state = 1u64;
+        let mut next = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) % width
+        };
+        let spread = (0..count).map(|_| (next() as i64, next() as i64));
+        let ends = [(900_000_000, 1_800_000_000), (-900_000_000, -1_800_000_000)];
+        spread.chain(ends).collect()
+    }
+
+    #[test]
+    fn every_point_is_in_its_cell_at_the_finest_level_that_fits() {
+        for (count, width) in [(10, 1_000), (100_000, 1_000_000), (90_000, 800_000_000)] {
+            let points = points(count, width);
+            let mut whole = Density::<1>::default();
+            points
+                .iter()
+                .for_each(|(lat, lon)| whole.add(*lat, *lon, 0));
+            let cells = whole.counts().cells;
+            assert_eq!(
+                cells.iter().map(|cell| cell[2]).sum::<u64>(),
+                points.len() as u64
+            );
+            assert!(cells.len() <= MAX_CELLS);
+            let cells_at = |level: u32| {
+                let cell = |value: i64, half: u64| {
+                    let along = (value + half as i64) as u64;
+                    let cell = (u128::from(along) << 24) / u128::from(AROUND);
+                    (cell as u64).min((1 << 24) - 1) >> (24 - level)
+                };
+                let mut counts = std::collections::BTreeMap::<[u64; 2], u64>::new();
+                for (lat, lon) in &points {
+                    *counts
+                        .entry([cell(*lon, AROUND / 2), cell(*lat, AROUND / 4)])
+                        .or_default() += 1;
+                }
+                counts
+            };
+            let expected = cells_at(whole.level());
+            let expected = expected
+                .iter()
+                .map(|([column, row], count)| vec![*column, *row, *count]);
+            assert_eq!(cells, expected.collect::<Vec<_>>());
+            assert!(whole.level() == FINEST_LEVEL || cells_at(whole.level() + 1).len() > MAX_CELLS);
+        }
+    }
+
+    #[test]
+    fn parts_in_any_order_and_at_any_level_give_the_same() {
+        let points = points(120_000, 50_000_000);
+        let mut whole = Density::<1>::default();
+        points
+            .iter()
+            .for_each(|(lat, lon)| whole.add(*lat, *lon, 0));
+        for backwards in [false, true] {
+            let mut chunks: Vec<_> = points.chunks(7_000).collect();
+            if backwards {
+                chunks.reverse();
+            }
+            let mut sum = Density::<1>::default();
+            for chunk in chunks {
+                let mut part = Density::<1>::at_level(sum.level());
+                chunk.iter().for_each(|(lat, lon)| part.add(*lat, *lon, 0));
+                sum.merge(&part);
+            }
+            assert_eq!(sum, whole);
+        }
+    }
+}
