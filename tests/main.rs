@@ -33,6 +33,7 @@ mod merge_changes;
 mod osmium_parity;
 mod other_readers;
 mod output;
+mod packaging;
 mod pages;
 mod properties;
 mod real_files;

@@ -1,5 +1,5 @@
 use super::conventions::Conventions;
-use super::{Answer, print, usage};
+use super::{Answer, man, print, usage};
 use anyhow::{Result, bail};
 use std::io::{IsTerminal, Write as _};
 use std::process::Command;
@@ -52,9 +52,7 @@ pub fn run(args: &Args, program: clap::Command) -> Result<Answer> {
 /// Shows the manual page of a command by the program `man`. Returns `false` if there is no such program.
 fn shows_page(command: &clap::Command) -> Result<bool> {
     let mut page = tempfile::NamedTempFile::new()?;
-    let mut text = Vec::new();
-    clap_mangen::Man::new(command.clone()).render(&mut text)?;
-    page.write_all(&text)?;
+    page.write_all(&man::page(command)?)?;
     let shown = Command::new("man").arg("-l").arg(page.path()).status();
     Ok(shown.is_ok_and(|status| status.success()))
 }

@@ -7,6 +7,7 @@ mod args;
 mod cat;
 mod changeset_filter;
 mod check;
+mod completions;
 mod conventions;
 mod degrade;
 mod demo;
@@ -22,6 +23,7 @@ mod help;
 mod inspect;
 mod inspect_views;
 mod locations_index;
+mod man;
 mod merge_changes;
 mod progress;
 mod renumber;
@@ -104,6 +106,8 @@ enum Command {
     CreateLocationsIndex(locations_index::CreateArgs),
     QueryLocationsIndex(locations_index::QueryArgs),
     Help(help::Args),
+    Completions(completions::Args),
+    Man(man::Args),
     /// Print the version
     #[command(hide = true)]
     Version,
@@ -166,6 +170,8 @@ fn run(command: &Command) -> Result<Answer> {
         Command::CreateLocationsIndex(args) => locations_index::create(args),
         Command::QueryLocationsIndex(args) => locations_index::query(args),
         Command::Help(args) => help::run(args, Cli::command()),
+        Command::Completions(args) => completions::run(args, Cli::command()),
+        Command::Man(args) => man::run(args, Cli::command()),
         Command::TagsCount(args) => tags_count::run(args),
         Command::Show(args) => show_object::run(args),
         Command::Check(args) => check::run(args, false),

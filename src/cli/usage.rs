@@ -26,7 +26,10 @@ const GROUPS: [(&str, &[(&str, &str)]); 8] = [
             ("getid", ""),
             ("removeid", "Everything but objects with certain ids"),
             ("getparents", ""),
-            ("time-filter", ""),
+            (
+                "time-filter",
+                "The state at a time, or the versions of a period, from a history",
+            ),
             ("changeset-filter", ""),
         ],
     ),
@@ -50,7 +53,10 @@ const GROUPS: [(&str, &[(&str, &str)]); 8] = [
             ("sort", ""),
             ("renumber", ""),
             ("repack", ""),
-            ("export", ""),
+            (
+                "export",
+                "Turn objects into features: GeoJSON, GeoParquet, WKT, tables",
+            ),
             ("add-locations-to-ways", ""),
             ("create-locations-index", ""),
             ("query-locations-index", ""),
@@ -60,7 +66,7 @@ const GROUPS: [(&str, &[(&str, &str)]); 8] = [
         "Ask what is at a place",
         &[("build-geocode-index", ""), ("geocode", "")],
     ),
-    ("Help", &[("help", "")]),
+    ("Help", &[("help", ""), ("completions", ""), ("man", "")]),
     ("Make data", &[("demo", ""), ("synth", ""), ("degrade", "")]),
 ];
 

@@ -1,0 +1,32 @@
+//! Completions for shells.
+
+use super::conventions::Conventions;
+use super::{Answer, print};
+use anyhow::Result;
+use clap_complete::Shell;
+
+/// Print completions for a shell
+///
+/// The shell then completes commands, options and their values by the tab key.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pbfhogg completions bash > ~/.local/share/bash-completion/completions/pbfhogg
+  pbfhogg completions zsh > ~/.zfunc/_pbfhogg
+  pbfhogg completions fish > ~/.config/fish/completions/pbfhogg.fish")]
+pub struct Args {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    shell: Shell,
+}
+
+pub fn run(args: &Args, mut program: clap::Command) -> Result<Answer> {
+    let mut script = Vec::new();
+    clap_complete::generate(
+        args.shell,
+        &mut program,
+        Conventions::current().name,
+        &mut script,
+    );
+    print(&String::from_utf8_lossy(&script))?;
+    Ok(Answer::Yes)
+}

@@ -1,0 +1,83 @@
+//! Manual pages, made from the help of the commands.
+
+use super::Answer;
+use crate::io::{Output, OutputTarget, system};
+use anyhow::{Context as _, Result};
+use clap::builder::Resettable;
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, roman};
+use std::fs::DirBuilder;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Write the manual pages of all commands
+///
+/// A page is written for each command: `pbfhogg.1`, `pbfhogg-cat.1` and so on. Directories are made if they are missing.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  pbfhogg man -o ~/.local/share/man/man1 && man pbfhogg-extract")]
+pub struct Args {
+    /// The directory of the pages
+    #[arg(short = 'o', long, value_name = "DIR")]
+    output: PathBuf,
+    /// Replace pages that exist
+    #[arg(short = 'O', long)]
+    overwrite: bool,
+}
+
+pub fn run(args: &Args, program: clap::Command) -> Result<Answer> {
+    let mut program = program;
+    program.build();
+    DirBuilder::new()
+        .recursive(true)
+        .create(&args.output)
+        .map_err(|error| crate::Error::io(&args.output, "cannot create", error))?;
+    write_pages(&program, args)?;
+    Ok(Answer::Yes)
+}
+
+/// Writes the pages of a command and of all commands below it.
+fn write_pages(command: &clap::Command, args: &Args) -> Result<()> {
+    let name = command
+        .get_display_name()
+        .unwrap_or_else(|| command.get_name());
+    let path = args.output.join(format!("{name}.1"));
+    write_page(command, &path, args.overwrite)?;
+    let below = command.get_subcommands();
+    below
+        .filter(|command| !command.is_hide_set())
+        .try_for_each(|command| write_pages(command, args))
+}
+
+fn write_page(command: &clap::Command, path: &Path, overwrite: bool) -> Result<()> {
+    let text = page(command).context("a manual page cannot be made")?;
+    let (output, file) = Output::create(OutputTarget::File {
+        path: path.to_owned(),
+        overwrite,
+    })?;
+    system::write(&file, &text).map_err(|error| crate::Error::io(path, "cannot write", error))?;
+    Ok(output.commit()?)
+}
+
+/// The manual page of a command. The text after the help of its options becomes sections of their own.
+pub fn page(command: &clap::Command) -> io::Result<Vec<u8>> {
+    let after = command.get_after_help().map(ToString::to_string);
+    let mut text = Vec::new();
+    Man::new(command.clone().after_help(Resettable::Reset)).render(&mut text)?;
+    for part in after.unwrap_or_default().split("\n\n") {
+        let (title, lines) = match part.split_once(":\n") {
+            Some(("Example" | "Examples", lines)) => ("EXAMPLES", lines),
+            _ => ("NOTES", part),
+        };
+        if lines.is_empty() {
+            continue;
+        }
+        let mut section = Roff::default();
+        section.control("SH", [title]).control("nf", []);
+        for line in lines.lines() {
+            section.text([roman(line.strip_prefix("  ").unwrap_or(line))]);
+        }
+        section.control("fi", []).to_writer(&mut text)?;
+    }
+    Ok(text)
+}
