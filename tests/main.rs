@@ -11,6 +11,7 @@ mod dependencies;
 mod derive_changes;
 mod diff;
 mod diff_awkward;
+mod documents;
 mod export;
 mod extract;
 mod extract_awkward;

@@ -1,0 +1,273 @@
+//! The commands in documents, which are run, and their output, which is compared.
+//!
+//! A block of the language `console` has commands, which begin with `$ ` and go on in lines that begin with `> `, and
+//! behind each command what it prints. In the expected
+//! output, `[..]` stands for any part of a line. The commands of a document run one after the other in one directory.
+//! `PBFHOGG_WRITE_DOCUMENTS=1` writes what was printed into the documents.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A command of a document, and the output that it is expected to have.
+struct Step {
+    command: String,
+    expected: Vec<String>,
+}
+
+/// A part of a document: text, or the steps of a block.
+enum Part {
+    Text(String),
+    Steps(Vec<Step>),
+}
+
+fn parts(document: &str) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mut lines = document.lines();
+    let mut text = String::new();
+    while let Some(line) = lines.next() {
+        text += line;
+        text.push('\n');
+        if line != "```console" {
+            continue;
+        }
+        parts.push(Part::Text(std::mem::take(&mut text)));
+        let mut steps: Vec<Step> = Vec::new();
+        for line in lines.by_ref().take_while(|line| *line != "```") {
+            if let Some(command) = line.strip_prefix("$ ") {
+                steps.push(Step {
+                    command: command.to_owned(),
+                    expected: Vec::new(),
+                });
+                continue;
+            }
+            let step = steps.last_mut().expect("a block begins with a command");
+            match line.strip_prefix("> ") {
+                Some(more) if step.expected.is_empty() => step.command += &format!("\n{more}"),
+                _ => step.expected.push(line.to_owned()),
+            }
+        }
+        parts.push(Part::Steps(steps));
+        text = "```\n".to_owned();
+    }
+    parts.push(Part::Text(text));
+    parts
+}
+
+/// Runs a command, and returns the lines that it prints to standard output and standard error.
+fn run(command: &str, directory: &Path) -> Vec<String> {
+    let program = Path::new(env!("CARGO_BIN_EXE_pbfhogg"));
+    let path = std::env::var("PATH").unwrap();
+    let output = Command::new("bash")
+        .args(["-c", &format!("{{ {command}\n}} 2>&1")])
+        .current_dir(directory)
+        .env(
+            "PATH",
+            format!("{}:{path}", program.parent().unwrap().display()),
+        )
+        .env("COLUMNS", "100")
+        .env("LC_ALL", "C.UTF-8")
+        .env("TZ", "UTC")
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines()
+        .map(|line| line.trim_end().to_owned())
+        .collect()
+}
+
+/// Whether a line is as expected. `[..]` stands for any text.
+fn fits(expected: &str, line: &str) -> bool {
+    let mut parts = expected.split("[..]");
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = line.strip_prefix(first) else {
+        return false;
+    };
+    let mut last = None;
+    for part in parts {
+        last = Some(part);
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    match last {
+        None => rest.is_empty(),
+        Some(last) => last.is_empty() || rest.is_empty() || line.ends_with(last),
+    }
+}
+
+/// Runs the commands of a document. Returns the document with what they printed, and what differed.
+fn check(document: &str) -> (String, Vec<String>) {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut written, mut differences) = (String::new(), Vec::new());
+    for part in parts(document) {
+        let steps = match part {
+            Part::Text(text) => {
+                written += &text;
+                continue;
+            }
+            Part::Steps(steps) => steps,
+        };
+        for step in steps {
+            let lines = run(&step.command, directory.path());
+            let is_same = lines.len() == step.expected.len()
+                && step
+                    .expected
+                    .iter()
+                    .zip(&lines)
+                    .all(|(expected, line)| fits(expected, line));
+            if !is_same {
+                differences.push(format!(
+                    "$ {}\nexpected:\n{}\nprinted:\n{}\n",
+                    step.command,
+                    step.expected.join("\n"),
+                    lines.join("\n")
+                ));
+            }
+            written += &format!("$ {}\n", step.command.replace('\n', "\n> "));
+            for (index, line) in lines.iter().enumerate() {
+                let expected = step.expected.get(index);
+                let kept = expected.filter(|expected| fits(expected, line));
+                written += kept.unwrap_or(line);
+                written.push('\n');
+            }
+        }
+    }
+    (written, differences)
+}
+
+fn document(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("reference")
+        .join(name)
+}
+
+/// Whether documents are written instead of compared.
+fn is_written() -> bool {
+    std::env::var_os("PBFHOGG_WRITE_DOCUMENTS").is_some()
+}
+
+fn holds(name: &str) {
+    let path = document(name);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (written, differences) = check(&text);
+    match is_written() {
+        true => std::fs::write(path, written).unwrap(),
+        false => assert!(
+            differences.is_empty(),
+            "{name}:\n{}",
+            differences.join("\n")
+        ),
+    }
+}
+
+/// The names of the commands in the order of the help, each with the group that it begins, if it does.
+fn commands(directory: &Path) -> Vec<(Option<String>, String)> {
+    let mut group = None;
+    let mut commands = Vec::new();
+    for line in run("pbfhogg help", directory) {
+        let is_command = line.starts_with("  ") && !line.starts_with("   ");
+        if line.starts_with("Options:") {
+            break;
+        } else if let Some(name) = line.strip_suffix(':') {
+            group = Some(name.to_owned());
+        } else if is_command && let Some((name, _)) = line.trim_start().split_once("  ") {
+            commands.push((group.take(), name.to_owned()));
+        }
+    }
+    commands
+}
+
+/// The paragraphs of a help text, each option with all of its paragraphs.
+fn items(help: &str) -> Vec<String> {
+    let mut items: Vec<String> = Vec::new();
+    for paragraph in help.trim_end().split("\n\n") {
+        match items.last_mut() {
+            // The texts of options are indented more than anything else.
+            Some(item) if paragraph.starts_with("          ") => {
+                *item += "\n\n";
+                *item += paragraph;
+            }
+            _ => items.push(paragraph.to_owned()),
+        }
+    }
+    items
+}
+
+#[test]
+fn the_reference_of_commands_is_their_help() {
+    let directory = tempfile::tempdir().unwrap();
+    let commands = commands(directory.path());
+    assert!(commands.len() > 25, "{commands:?}");
+    let helps = commands.iter().map(|(_, name)| {
+        let help = run(&format!("pbfhogg help {name}"), directory.path()).join("\n");
+        items(&help.replace("Common options:\n", "Common options: see the end.\n\n"))
+    });
+    let helps: Vec<Vec<String>> = helps.collect();
+    // Options that many commands have are listed once.
+    let is_common = |part: &String| {
+        let count = helps.iter().filter(|help| help.contains(part)).count();
+        part.trim_start().starts_with('-') && count >= 8
+    };
+    let mut common: Vec<String> = Vec::new();
+    let mut text = "# Commands\n\nWhat `pbfhogg help COMMAND` prints, but for [options](#options-of-many-commands) that many \
+        commands have.\n[cli.md](cli.md) explains the commands, and what they have in common.\n"
+        .to_owned();
+    for ((group, name), help) in commands.iter().zip(&helps) {
+        if let Some(group) = group {
+            text += &format!("\n## {group}\n");
+        }
+        let (own, shared): (Vec<_>, Vec<_>) =
+            help.iter().cloned().partition(|part| !is_common(part));
+        let unseen = shared.into_iter().filter(|part| !common.contains(part));
+        common = common
+            .iter()
+            .cloned()
+            .chain(unseen.collect::<Vec<_>>())
+            .collect();
+        let own = own
+            .join("\n\n")
+            .replace("Common options:\n", "Common options: see the end.\n");
+        text += &format!("\n### {name}\n\n```text\n{own}\n```\n");
+    }
+    text += &format!(
+        "\n## Options of many commands\n\nEach of these is an option of at least eight commands: `pbfhogg help COMMAND` says \
+         whether of one.\n\n```text\n{}\n```\n",
+        common.join("\n\n")
+    );
+    let path = document("commands.md");
+    match is_written() {
+        true => std::fs::write(path, text).unwrap(),
+        false => assert!(
+            std::fs::read_to_string(path).unwrap() == text,
+            "reference/commands.md is not what the help says: PBFHOGG_WRITE_DOCUMENTS=1 writes it"
+        ),
+    }
+}
+
+#[test]
+fn the_commands_of_the_guide_print_what_it_says() {
+    holds("guide.md");
+}
+
+#[test]
+fn the_commands_of_the_cookbook_print_what_it_says() {
+    holds("cookbook.md");
+}
+
+#[test]
+fn a_part_of_a_line_may_be_left_out() {
+    for (expected, line, is_fit) in [
+        ("a", "a", true),
+        ("a", "ab", false),
+        ("a[..]", "ab", true),
+        ("[..]b", "ab", true),
+        ("[..]b", "abc", false),
+        ("a[..]c", "abc", true),
+        ("a[..]c", "abcd", false),
+        ("a[..]b[..]c", "a1b2c", true),
+        ("a[..]b[..]c", "a1c", false),
+    ] {
+        assert_eq!(fits(expected, line), is_fit, "{expected}, {line}");
+    }
+}
