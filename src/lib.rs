@@ -28,7 +28,27 @@
 //! times in seconds since 1970. A function that reads or writes fails with an [`Error`] that names the cause and, where
 //! they are known, the file, the blob and the offset of the blob.
 //!
-//! The default feature `cli` is the program. Without it (`default-features = false`) the library has fewer dependencies.
+//! Writing is as short:
+//!
+//! ```
+//! use pbfhogg::{ElementWriter, Location, Object};
+//!
+//! # let directory = tempfile::tempdir().unwrap();
+//! # let path = directory.path().join("cafe.osm.pbf");
+//! let mut writer = ElementWriter::create(&path)?;
+//! writer.write(&Object::node(1, Location::from_degrees(52.5, 13.4), &[("amenity", "cafe")]))?;
+//! assert_eq!(writer.finish()?.objects, Some(1));
+//! # Ok::<(), pbfhogg::Error>(())
+//! ```
+//!
+//! # Features
+//!
+//! All are on by default; `default-features = false` leaves them out, and with them more than half of the dependencies.
+//!
+//! - `cli`: the program. It needs all others.
+//! - `parquet`: [`commands::export`] to GeoParquet and to tables.
+//! - `serve`: the HTTP service of the reverse geocoder.
+//! - `update`: [`commands::update`] from web servers. Without it, servers in directories can be used.
 
 #[doc(hidden)]
 pub mod area;
@@ -78,3 +98,7 @@ pub use runtime::{
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct ReadmeExamples;
+
+#[cfg(doctest)]
+#[doc = include_str!("../reference/library.md")]
+struct LibraryGuideExamples;

@@ -133,3 +133,32 @@ fn the_readme_says_what_each_dependency_is_for() {
         }
     }
 }
+
+#[test]
+fn the_library_alone_needs_no_crate_of_the_program() {
+    let tree = Command::new(env!("CARGO"))
+        .args(["tree", "--locked", "-e", "normal", "--prefix", "none"])
+        .args(["--no-default-features", "--manifest-path"])
+        .arg(&manifests()[0])
+        .output()
+        .unwrap();
+    assert!(tree.status.success(), "{tree:?}");
+    let tree = String::from_utf8(tree.stdout).unwrap();
+    let names: Vec<_> = tree
+        .lines()
+        .filter_map(|line| line.split(' ').next())
+        .collect();
+    assert!(names.contains(&"libdeflater"), "{tree}");
+    for name in [
+        "anyhow",
+        "clap",
+        "hyper",
+        "indicatif",
+        "parquet",
+        "signal-hook",
+        "tokio",
+        "ureq",
+    ] {
+        assert!(!names.contains(&name), "{name}");
+    }
+}

@@ -1,7 +1,8 @@
 //! The commands as library functions.
 //!
 //! Each command is a module with a struct `Options` and a function `run`, which returns a summary of the run. The
-//! submodules [`inspect::show`] and [`tags_filter::changes`] are commands of this form, too.
+//! submodules [`inspect::show`] and [`tags_filter::changes`] are commands of this form, too. [`inspect::page`] and
+//! [`diff::page`] draw on a page of HTML what `run` reports.
 //!
 //! # Inputs and outputs
 //!

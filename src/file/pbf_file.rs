@@ -18,10 +18,10 @@ pub struct PbfFile {
     pub input: Input,
     /// The decoded header blob.
     pub header: HeaderBlock,
-    /// The table of contents; `None` if the file has none, or none that fits the file. Also `None` if the table was
-    /// not read, but only its [`summary`](Self::summary).
+    /// The table of contents; `None` if the file has none, or none that fits the file.
     pub toc: Option<Toc>,
-    /// The summary of the table of contents in the header; `None` if there is none, or the table is not used.
+    /// The summary of the table of contents in the header; `None` if there is none, or the table is not used. If the file
+    /// was opened for it, `toc` is `None`.
     pub(crate) summary: Option<Box<TocSummary>>,
     /// The reason why the file's table of contents is not used; `None` if the table is used or the file has none.
     pub toc_problem: Option<String>,
