@@ -45,6 +45,7 @@ pub use block::Block;
 pub(crate) use block_builder::{BlockBuilder, EncodedBlock};
 pub use block_encoder::{BlockEncoder, TARGET_ELEMENTS, TARGET_PAYLOAD};
 pub use codec::{Compression, Compressor, Decompressor};
+pub(crate) use dense::Delta;
 pub use dense::{DenseNodes, DenseNodesIter};
 pub use element::{Element, Info, Member, Members, Node, Refs, Relation, Tags, Way};
 pub use entry::{BlobEntry, BlobFlags};

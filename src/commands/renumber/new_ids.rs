@@ -1,8 +1,10 @@
 //! The two sources of new ids for [`patch_ids`](crate::pbf::patch_ids): for objects in order, and for all other blobs.
 
 use super::numbering::{NumberWalk, Numbering};
+use crate::error::FormatError;
 use crate::osm::{KindSet, ObjectKind, id_rank};
-use crate::pbf::{BlobEntry, NewIds};
+use crate::pbf::wire::Packed;
+use crate::pbf::{BlobEntry, Delta, NewIds};
 
 /// Gives consecutive new ids to the objects of a blob in canonical order, and records the old ids.
 pub(super) struct CountedObjects<'n> {
@@ -66,6 +68,21 @@ impl NewIds for CountedObjects<'_> {
         };
         ids.copy_from_slice(new);
         self.references = Some(rest);
+    }
+
+    /// The old ids are not decoded again if the new ones are known.
+    fn nodes_of_way(&mut self, refs: &Packed<'_>, ids: &mut Vec<i64>) -> Result<(), FormatError> {
+        let known = self
+            .references
+            .and_then(|all| all.split_at_checked(refs.count()));
+        match known {
+            Some((new, rest)) => {
+                ids.extend_from_slice(new);
+                self.references = Some(rest);
+                Ok(())
+            }
+            None => Delta::new(refs).push_all(ids),
+        }
     }
 }
 

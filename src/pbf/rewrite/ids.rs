@@ -15,6 +15,13 @@ pub(crate) trait NewIds {
 
     /// Replaces the ids of objects of one kind that a way or relation refers to.
     fn references(&mut self, kind: ObjectKind, ids: &mut [i64]);
+
+    /// Appends the new ids of the nodes of a way, whose old ids are `refs`, to `ids`, which is empty.
+    fn nodes_of_way(&mut self, refs: &Packed<'_>, ids: &mut Vec<i64>) -> Result<(), FormatError> {
+        Delta::new(refs).push_all(ids)?;
+        self.references(ObjectKind::Node, ids);
+        Ok(())
+    }
 }
 
 /// Appends the block in `payload` with the ids that `new` gives to its objects and references.
@@ -154,9 +161,8 @@ fn patch_way(
 ) -> Result<(), FormatError> {
     let way = WayRefs::parse(message)?;
     scratch.ids.clear();
-    Delta::new(&way.refs).push_all(&mut scratch.ids)?;
-    new.references(ObjectKind::Node, &mut scratch.ids);
-    let id = new_id(new, ObjectKind::Way, object_id(message, ObjectKind::Way)?);
+    new.nodes_of_way(&way.refs, &mut scratch.ids)?;
+    let id = new_id(new, ObjectKind::Way, way.id);
     replace(
         message,
         &[object::ID, way::REFS],
