@@ -63,7 +63,10 @@ fn write_page(command: &clap::Command, path: &Path, overwrite: bool) -> Result<(
 pub fn page(command: &clap::Command) -> io::Result<Vec<u8>> {
     let after = command.get_after_help().map(ToString::to_string);
     let mut text = Vec::new();
-    Man::new(command.clone().after_help(Resettable::Reset)).render(&mut text)?;
+    Man::new(command.clone().after_help(Resettable::Reset))
+        .source(concat!("pbfhogg ", env!("CARGO_PKG_VERSION")))
+        .manual("pbfhogg")
+        .render(&mut text)?;
     for part in after.unwrap_or_default().split("\n\n") {
         let (title, lines) = match part.split_once(":\n") {
             Some(("Example" | "Examples", lines)) => ("EXAMPLES", lines),

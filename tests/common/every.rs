@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 
 /// Commands that read all of `{in}`, or all objects of a kind. `{other}` is a valid file with some of the same ids,
 /// `{day}` a change file, `{out}` the output.
-pub const READERS: [&str; 26] = [
+pub const READERS: [&str; 28] = [
     "cat -c version {in} -o {out}",
     "cat -f opl {in} -o {out}",
     "sort {in} {other} -o {out}",
     "merge {in} {other} -o {out}",
     "apply-changes {in} {day} -o {out}",
     "diff -q {in} {other}",
+    "diff --html {out} {in} {other}",
     "derive-changes {in} {other} -o {out}",
     "add-locations-to-ways -i sparse {in} -o {out}",
     "add-locations-to-ways -n -i external {in} -o {out}",
@@ -33,6 +34,7 @@ pub const READERS: [&str; 26] = [
     "time-filter {in} 2026-01-01T00:00:00Z -o {out}",
     "check -r {in}",
     "inspect -e {in}",
+    "inspect --html {out} {in}",
     "inspect tags {in}",
 ];
 
