@@ -1,4 +1,4 @@
-//! What a package has beside the program: manual pages and completions.
+//! The manual pages and completions that a package has beside the program.
 
 use crate::common::{run_fail, run_ok};
 use std::process::Command;
@@ -58,7 +58,7 @@ fn each_command_has_a_manual_page_with_its_examples() {
     assert!(whole.contains("pbfhogg\\-apply\\-changes(1)"), "{whole}");
     // Hidden commands have none.
     assert!(!pages.join("pbfhogg-check-refs.1").exists());
-    // What is there is not replaced unasked.
+    // A page that exists is not replaced unasked.
     let message = run_fail(&[&"man", &"-o", &pages]);
     assert!(message.contains("--overwrite"), "{message}");
     run_ok(&[&"man", &"-O", &"-o", &pages]);

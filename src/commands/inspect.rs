@@ -15,7 +15,6 @@ pub use crate::geometry::CellCounts;
 pub use anomalies::{Anomalies, Anomaly};
 pub use blobs::{BlobLine, IdRange, KindSummary};
 pub use census::Statistics;
-pub(crate) use charts::boxes;
 pub use charts::{Charts, Months, Part};
 pub use compression::{CompressionSummary, LevelGuess, SampledCompression};
 pub use coordinates::{NodeStatistics, WayLocations};
@@ -31,6 +30,7 @@ use crate::runtime::Context;
 use census::Census;
 use charts::ObjectCharts;
 use contents::Contents;
+use extended::ExtendedCounts;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -351,7 +351,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         Some(summary) => {
             let contents = Contents::of_summary(summary);
             let census = Census {
-                extended: Extended::of_summary(summary),
+                extended: ExtendedCounts::of_summary(summary),
                 ..Census::default()
             };
             let sample = || compression::entries_at(&file, &summary.sample);
@@ -419,7 +419,9 @@ fn report(
         history: header.has(feature::HISTORY) || contents.has_deleted,
         locations_on_ways: header.has(feature::LOCATIONS) || contents.has_locations,
         edge_ids: contents.tallies.map(|tally| tally.edges),
-        extended: asked.extended.then_some(census.extended),
+        extended: asked
+            .extended
+            .then(|| census.extended.statistics(contents.sorted == Some(false))),
         node_statistics: asked.nodes.then_some(census.nodes),
         way_locations: asked.locations.then_some(census.locations),
         anomalies: asked.anomalies.then_some(census.anomalies),
@@ -457,7 +459,7 @@ fn take_census(file: &PbfFile, asked: Statistics, ctx: &Context) -> Result<(Blob
         for entry in &plan.entries {
             census.merge(asked.answers(entry));
         }
-        census.finish(plan.is_sorted() == Some(false));
+        census.finish();
         return Ok((plan, census));
     }
     let mut entries = Vec::with_capacity(plan.entries.len());
@@ -479,7 +481,7 @@ fn take_census(file: &PbfFile, asked: Statistics, ctx: &Context) -> Result<(Blob
             },
         )?;
     let plan = BlobPlan { entries };
-    census.finish(plan.is_sorted() == Some(false));
+    census.finish();
     Ok((plan, census))
 }
 
@@ -500,7 +502,7 @@ fn look_at_objects(
         if asked.extended || !known.flags.has(BlobFlags::SCANNED) {
             let (counts, repeated) = scan_counts(payload, &mut entry)?;
             if asked.extended {
-                census.extended.add(&entry, &counts, repeated);
+                census.extended = ExtendedCounts::of_blob(&entry, counts, repeated);
             }
         }
         match asked.visits(&entry) {

@@ -1,7 +1,10 @@
 //! Pages with pictures: one file of HTML, which has its data, style and script in it and loads nothing.
 
 use crate::error::{Error, Result};
+use crate::file::BlobPlan;
 use crate::io::{Output, OutputTarget, system};
+use crate::osm::Bbox;
+use crate::pbf::sample_indices;
 use serde::Serialize;
 
 /// The parts that all pages share. A page has their names where they belong.
@@ -10,6 +13,9 @@ const PARTS: [(&str, &str); 2] = [
     ("{{SCRIPT}}", include_str!("pages/common.js")),
 ];
 const DATA: &str = "{{DATA}}";
+
+/// The largest number of boxes of blobs on a map.
+const MAX_BOXES: usize = 2_000;
 
 /// The program that makes the page.
 pub(crate) const PROGRAM: &str = concat!("pbfhogg ", env!("CARGO_PKG_VERSION"));
@@ -31,4 +37,12 @@ pub(crate) fn write(template: &str, data: &impl Serialize, target: OutputTarget)
     system::write(&file, page.as_bytes())
         .map_err(|error| Error::io(&path, "cannot write", error))?;
     output.commit()
+}
+
+/// The boxes of at most 2,000 blobs, spread evenly, and the number of blobs that have one.
+pub(crate) fn boxes(plan: &BlobPlan) -> (Vec<[i32; 4]>, u64) {
+    let all = plan.entries.iter().map(|entry| entry.bbox);
+    let all: Vec<_> = all.filter(|bbox| !bbox.is_empty()).collect();
+    let sampled = sample_indices(all.len(), MAX_BOXES).filter_map(|index| all.get(index));
+    (sampled.map(Bbox::edges_e7).collect(), all.len() as u64)
 }

@@ -88,7 +88,7 @@ impl ObjectCounts {
     }
 
     /// Adds the counts of other objects.
-    pub(super) fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         let sums = [
             (&mut self.objects, other.objects),
             (&mut self.with_version, other.with_version),

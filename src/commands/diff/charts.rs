@@ -3,11 +3,11 @@
 use super::compare::Side;
 use super::order;
 use super::show::Report;
-use crate::commands::inspect::boxes;
+use crate::commands::pages;
 use crate::error::{FormatError, Result};
 use crate::file::BlobPass;
 use crate::geometry::{CellCounts, Density};
-use crate::osm::{Location, NANO_PER_DECIMICRO, ObjectKind, TypeThenId, format_timestamp, id_rank};
+use crate::osm::{Location, ObjectKind, TypeThenId, floor_e7, format_timestamp, id_rank};
 use crate::pbf::{Block, Object, ObjectBody};
 use crate::runtime::Context;
 use serde::Serialize;
@@ -22,7 +22,7 @@ const HOURS: std::ops::Range<i64> = 0..230 * 366 * 24;
 /// The number of keys and users on a page.
 const LISTED: usize = 25;
 
-/// What happened to an object.
+/// The change of an object from the old to the new file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Change {
     Created,
@@ -40,7 +40,7 @@ pub struct Charts {
     pub ways_without_place: [u64; 3],
     /// The boxes of at most 2,000 blobs of the new file: west, south, east and north in 1e-7 degree.
     pub boxes: Vec<[i32; 4]>,
-    /// What was modified.
+    /// The properties that differ between the versions of modified objects.
     pub edits: Edits,
     /// When the new versions were made.
     pub times: Times,
@@ -50,7 +50,7 @@ pub struct Charts {
     pub users: Names,
 }
 
-/// What was modified. An object may count several times.
+/// The numbers of modified objects by the property that differs. An object may count several times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct Edits {
@@ -104,7 +104,7 @@ pub struct NameCount {
     pub deleted: u64,
 }
 
-/// What a part of the comparison, or all of it, adds to the charts.
+/// The charts' numbers of a part of the comparison, or of all parts so far.
 #[derive(Debug, Default)]
 pub(super) struct ChangeCharts {
     places: Density<3>,
@@ -157,8 +157,7 @@ impl ChangeCharts {
         match &side.object.body {
             ObjectBody::Node { .. } => {
                 if let Some((lat, lon)) = side.nano_location {
-                    let e7 = |nano: i64| nano.div_euclid(NANO_PER_DECIMICRO);
-                    self.add_location(change, (e7(lat), e7(lon)));
+                    self.add_location(change, (floor_e7(lat), floor_e7(lon)));
                 }
             }
             ObjectBody::Way { refs, locations } => {
@@ -241,7 +240,7 @@ impl ChangeCharts {
         Ok(Charts {
             places: self.places.counts(),
             ways_without_place: self.ways_without_place,
-            boxes: boxes(&new.plan).0,
+            boxes: pages::boxes(&new.plan).0,
             edits: self.edits,
             times: Times::of(&self.hours),
             keys: Names::of(self.keys),
@@ -320,8 +319,8 @@ fn places_of(
         let start = nodes.partition_point(|(other, _)| id_rank(*other) < rank);
         let of_node = nodes.iter().skip(start);
         for (_, change) in of_node.take_while(|(other, _)| *other == id) {
-            let e7 = |nano: i64| nano.div_euclid(NANO_PER_DECIMICRO);
-            found.push((*change, (e7(units.nano_lat(lat)), e7(units.nano_lon(lon)))));
+            let place = (units.nano_lat(lat), units.nano_lon(lon));
+            found.push((*change, (floor_e7(place.0), floor_e7(place.1))));
         }
     })
 }

@@ -3,7 +3,7 @@
 use super::anomalies::{Anomalies, note_blob, note_object};
 use super::charts::ObjectCharts;
 use super::coordinates::{NodeStatistics, WayLocations};
-use super::extended::Extended;
+use super::extended::ExtendedCounts;
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
 use crate::pbf::{BlobEntry, BlobFlags, Block};
@@ -47,18 +47,20 @@ impl Statistics {
 
     /// The requested statistics of a blob whose entry has all of them.
     pub(super) fn answers(self, entry: &BlobEntry) -> Census {
-        let mut census = Census::default();
-        if self.extended {
-            census.extended.add_entry(entry);
+        Census {
+            extended: match self.extended {
+                true => ExtendedCounts::of_entry(entry),
+                false => ExtendedCounts::default(),
+            },
+            ..Census::default()
         }
-        census
     }
 }
 
 /// The statistics of a blob, or of all blobs of a file together. Statistics that are not requested stay empty.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Census {
-    pub extended: Extended,
+    pub extended: ExtendedCounts,
     pub nodes: NodeStatistics,
     pub locations: WayLocations,
     pub anomalies: Anomalies,
@@ -110,9 +112,8 @@ impl Census {
         }
     }
 
-    /// Computes the values that depend on all blobs. `is_unsorted` is whether the file is known to be unsorted.
-    pub(super) fn finish(&mut self, is_unsorted: bool) {
-        self.extended.finish(is_unsorted);
+    /// Computes the values that depend on all blobs.
+    pub(super) fn finish(&mut self) {
         self.nodes.finish();
     }
 }

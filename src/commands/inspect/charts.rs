@@ -1,20 +1,20 @@
 //! The numbers behind the pictures of a file: where its nodes are, when its objects were edited, and how its blobs are
 //! laid out.
 
+use crate::commands::pages;
 use crate::error::FormatError;
 use crate::file::BlobPlan;
 use crate::geometry::{CellCounts, Density};
-use crate::osm::{Bbox, NANO_PER_DECIMICRO, ObjectKind};
-use crate::pbf::{BlobEntry, Block, RawElement, sample_indices};
+use crate::osm::{ObjectKind, floor_e7};
+use crate::pbf::{BlobEntry, Block, RawElement};
+use jiff::civil::date;
 use serde::Serialize;
 use std::sync::OnceLock;
 
-/// The largest number of boxes in [`Charts::boxes`].
-const MAX_BOXES: usize = 2_000;
 /// The largest number of parts in [`Charts::layout`].
 const MAX_PARTS: usize = 240;
 /// The years of which edits are counted by month.
-const YEARS: std::ops::Range<u32> = 1970..2200;
+const YEARS: std::ops::Range<i16> = 1970..2200;
 
 /// The numbers behind the pictures of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -59,7 +59,7 @@ pub struct Part {
     pub bytes_by_kind: [u64; 4],
 }
 
-/// What the objects of a blob, or of all blobs together, add to the charts.
+/// The charts' numbers of the objects of a blob, or of all blobs so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ObjectCharts {
     pub density: Density<1>,
@@ -100,8 +100,7 @@ impl ObjectCharts {
         {
             let (lat, lon) = (block.units.nano_lat(lat), block.units.nano_lon(lon));
             if !super::coordinates::is_outside(lat, lon) {
-                let e7 = |nano: i64| nano.div_euclid(NANO_PER_DECIMICRO);
-                self.density.add(e7(lat), e7(lon), 0);
+                self.density.add(floor_e7(lat), floor_e7(lon), 0);
             }
         }
         Ok(())
@@ -122,7 +121,7 @@ impl ObjectCharts {
     /// The charts of a file whose objects these are.
     pub(super) fn finish(&self, plan: &BlobPlan) -> Charts {
         let entries = &plan.entries;
-        let (boxes, blobs_with_box) = boxes(plan);
+        let (boxes, blobs_with_box) = pages::boxes(plan);
         Charts {
             density: self.density.counts(),
             boxes,
@@ -167,14 +166,6 @@ impl Part {
     }
 }
 
-/// The boxes of at most 2,000 blobs, spread evenly, and the number of blobs that have one.
-pub(crate) fn boxes(plan: &BlobPlan) -> (Vec<[i32; 4]>, u64) {
-    let all = plan.entries.iter().map(|entry| entry.bbox);
-    let all: Vec<_> = all.filter(|bbox| !bbox.is_empty()).collect();
-    let sampled = sample_indices(all.len(), MAX_BOXES).filter_map(|index| all.get(index));
-    (sampled.map(Bbox::edges_e7).collect(), all.len() as u64)
-}
-
 /// The number of months from the first of [`YEARS`] to a time in seconds since 1970; `None` outside of these years.
 fn month_of(seconds: i64) -> Option<usize> {
     static MONTHS: OnceLock<Vec<u16>> = OnceLock::new();
@@ -187,24 +178,10 @@ fn month_of(seconds: i64) -> Option<usize> {
 fn months_by_day() -> Vec<u16> {
     let mut days = Vec::new();
     for year in YEARS {
-        let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-        let lengths = [
-            31,
-            28 + usize::from(is_leap),
-            31,
-            30,
-            31,
-            30,
-            31,
-            31,
-            30,
-            31,
-            30,
-            31,
-        ];
-        for (month, days_of_month) in (0..).zip(lengths) {
-            let index = (year - YEARS.start) as u16 * 12 + month;
-            days.extend(std::iter::repeat_n(index, days_of_month));
+        for month in 1..=12 {
+            let index = (year - YEARS.start) as u16 * 12 + (month - 1) as u16;
+            let days_of_month = date(year, month, 1).days_in_month();
+            days.extend(std::iter::repeat_n(index, days_of_month as usize));
         }
     }
     days

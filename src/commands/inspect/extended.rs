@@ -1,6 +1,6 @@
 //! Statistics of the metadata and the sizes of objects.
 
-use crate::osm::{ObjectKind, TypeThenId, format_timestamp};
+use crate::osm::{TypeThenId, format_timestamp};
 use crate::pbf::{BlobEntry, BlobFlags, ObjectCounts, TocSummary};
 use serde::Serialize;
 
@@ -16,20 +16,6 @@ pub struct ByKind {
 }
 
 impl ByKind {
-    pub(super) fn add(&mut self, kind: ObjectKind, more: u64) {
-        match kind {
-            ObjectKind::Node => self.nodes += more,
-            ObjectKind::Way => self.ways += more,
-            ObjectKind::Relation => self.relations += more,
-        }
-    }
-
-    pub(super) fn merge(&mut self, other: &Self) {
-        self.nodes += other.nodes;
-        self.ways += other.ways;
-        self.relations += other.relations;
-    }
-
     /// The sum over all kinds.
     pub const fn total(&self) -> u64 {
         self.nodes + self.ways + self.relations
@@ -75,107 +61,100 @@ pub struct Extended {
     /// The same number as `further_versions`, but also counted for an unsorted file.
     #[serde(skip)]
     pub(super) versions_in_a_row: u64,
-    /// The earliest and the latest timestamp, in seconds since 1970.
-    #[serde(skip)]
-    times: Option<(i64, i64)>,
+}
+
+/// The counts behind the statistics, of the objects of a blob or of all blobs so far.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ExtendedCounts {
+    /// The counts of nodes, ways and relations.
+    by_kind: [ObjectCounts; 3],
+    /// The number of objects that directly follow another version of the same object.
+    further_versions: u64,
     /// The first and the last key of the last blob whose objects are in order.
-    #[serde(skip)]
     ends: Option<(TypeThenId, TypeThenId)>,
 }
 
-impl Extended {
-    /// The statistics of a whole file.
+impl ExtendedCounts {
+    /// The counts of a whole file.
     pub(super) fn of_summary(summary: &TocSummary) -> Self {
-        let mut extended = Self {
-            versions_in_a_row: summary.further_versions,
-            ..Self::default()
-        };
-        extended.add_counts(&summary.kinds.map(|totals| totals.counts));
-        extended.finish(summary.sorted == Some(false));
-        extended
-    }
-
-    /// Adds the objects of a blob whose entry has statistics.
-    pub(super) fn add_entry(&mut self, entry: &BlobEntry) {
-        if let (Some(kind), Some(statistics)) = (entry.kinds.single(), &entry.statistics) {
-            let mut counts = [ObjectCounts::default(); 3];
-            counts[kind as usize] = statistics.counts(entry.count);
-            self.add(entry, &counts, statistics.further_versions.into());
+        Self {
+            by_kind: summary.kinds.map(|totals| totals.counts),
+            further_versions: summary.further_versions,
+            ends: None,
         }
     }
 
-    /// Adds the objects of a blob: the counts for nodes, ways and relations, and the number of objects that directly
-    /// follow another version of the same object.
-    pub(super) fn add(&mut self, entry: &BlobEntry, by_kind: &[ObjectCounts; 3], repeated: u64) {
-        self.add_counts(by_kind);
-        let ends = entry.first_key().zip(entry.last_key());
-        self.ends = ends.filter(|_| entry.flags.has(BlobFlags::SORTED));
-        self.versions_in_a_row += repeated;
-    }
-
-    fn add_counts(&mut self, by_kind: &[ObjectCounts; 3]) {
-        let [_, ways, relations] = by_kind;
-        self.refs += ways.references;
-        self.most_refs = self.most_refs.max(ways.most_references);
-        self.members += relations.references;
-        self.most_members = self.most_members.max(relations.most_references);
-        for (kind, facts) in ObjectKind::ALL.into_iter().zip(by_kind) {
-            self.objects.add(kind, facts.objects);
-            self.tags.add(kind, facts.tags);
-            self.tagged.add(kind, facts.tagged);
-            self.with_version += facts.with_version;
-            self.with_timestamp += facts.with_timestamp;
-            self.with_changeset += facts.with_changeset;
-            self.with_uid += facts.with_uid;
-            self.with_user += facts.with_user;
-            self.deleted += facts.deleted;
-            if let Some((first, last)) = facts.times {
-                self.add_times(first);
-                self.add_times(last);
+    /// The counts of a blob whose entry has statistics; no counts for an entry without.
+    pub(super) fn of_entry(entry: &BlobEntry) -> Self {
+        match (entry.kinds.single(), &entry.statistics) {
+            (Some(kind), Some(statistics)) => {
+                let mut by_kind = [ObjectCounts::default(); 3];
+                by_kind[kind as usize] = statistics.counts(entry.count);
+                Self::of_blob(entry, by_kind, statistics.further_versions.into())
             }
+            _ => Self::default(),
         }
     }
 
-    fn add_times(&mut self, seconds: i64) {
-        let (first, last) = self.times.unwrap_or((seconds, seconds));
-        self.times = Some((first.min(seconds), last.max(seconds)));
+    /// The counts of a blob: of its nodes, ways and relations, and of the objects that directly follow another version
+    /// of the same object.
+    pub(super) fn of_blob(
+        entry: &BlobEntry,
+        by_kind: [ObjectCounts; 3],
+        further_versions: u64,
+    ) -> Self {
+        let ends = entry.first_key().zip(entry.last_key());
+        Self {
+            by_kind,
+            further_versions,
+            ends: ends.filter(|_| entry.flags.has(BlobFlags::SORTED)),
+        }
     }
 
-    /// Adds the statistics of the next blob in file order.
-    pub(super) fn merge(&mut self, other: &Self) {
-        if let Some((first, last)) = other.times {
-            self.add_times(first);
-            self.add_times(last);
-        }
+    /// Adds the counts of the next blob in file order.
+    pub(super) fn merge(&mut self, next: &Self) {
         let goes_on = self
             .ends
-            .zip(other.ends)
+            .zip(next.ends)
             .is_some_and(|(one, two)| one.1 == two.0);
-        self.versions_in_a_row += u64::from(goes_on);
-        self.ends = other.ends.or(self.ends);
-        let sums = [
-            (&mut self.with_version, other.with_version),
-            (&mut self.with_timestamp, other.with_timestamp),
-            (&mut self.with_changeset, other.with_changeset),
-            (&mut self.with_uid, other.with_uid),
-            (&mut self.with_user, other.with_user),
-            (&mut self.deleted, other.deleted),
-            (&mut self.versions_in_a_row, other.versions_in_a_row),
-            (&mut self.refs, other.refs),
-            (&mut self.members, other.members),
-        ];
-        sums.into_iter().for_each(|(sum, more)| *sum += more);
-        self.objects.merge(&other.objects);
-        self.tagged.merge(&other.tagged);
-        self.tags.merge(&other.tags);
-        self.most_refs = self.most_refs.max(other.most_refs);
-        self.most_members = self.most_members.max(other.most_members);
+        self.further_versions += next.further_versions + u64::from(goes_on);
+        self.ends = next.ends.or(self.ends);
+        for (counts, more) in self.by_kind.iter_mut().zip(&next.by_kind) {
+            counts.add(more);
+        }
     }
 
-    /// Computes the fields that depend on all blobs. `is_unsorted` is whether the file is known to be unsorted.
-    pub(super) fn finish(&mut self, is_unsorted: bool) {
-        self.further_versions = (!is_unsorted).then_some(self.versions_in_a_row);
-        self.first_timestamp = self.times.map(|(first, _)| format_timestamp(first));
-        self.last_timestamp = self.times.map(|(_, last)| format_timestamp(last));
+    /// The statistics of a file with these counts. `is_unsorted` is whether the file is known to be unsorted.
+    pub(super) fn statistics(&self, is_unsorted: bool) -> Extended {
+        let mut all = ObjectCounts::default();
+        self.by_kind.iter().for_each(|counts| all.add(counts));
+        let by_kind = |count: fn(&ObjectCounts) -> u64| {
+            let [nodes, ways, relations] = self.by_kind.each_ref().map(count);
+            ByKind {
+                nodes,
+                ways,
+                relations,
+            }
+        };
+        let [_, ways, relations] = &self.by_kind;
+        Extended {
+            objects: by_kind(|counts| counts.objects),
+            first_timestamp: all.times.map(|(first, _)| format_timestamp(first)),
+            last_timestamp: all.times.map(|(_, last)| format_timestamp(last)),
+            with_version: all.with_version,
+            with_timestamp: all.with_timestamp,
+            with_changeset: all.with_changeset,
+            with_uid: all.with_uid,
+            with_user: all.with_user,
+            deleted: all.deleted,
+            further_versions: (!is_unsorted).then_some(self.further_versions),
+            tagged: by_kind(|counts| counts.tagged),
+            tags: by_kind(|counts| counts.tags),
+            refs: ways.references,
+            most_refs: ways.most_references,
+            members: relations.references,
+            most_members: relations.most_references,
+            versions_in_a_row: self.further_versions,
+        }
     }
 }
