@@ -17,7 +17,7 @@ const DAYS: u32 = 3;
 /// A file is indexed, change files are applied to it, the result is checked, and what changed is drawn on a page for a
 /// browser. Without arguments a world and three days of changes are generated; their outcome is known, and the result
 /// is compared with it object by object. With arguments your own files are used; they are only read. All files are
-/// written to a temporary directory, which is kept if the result is of your files.
+/// written to a temporary directory. The page stays there, and the result of your own files, too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg demo

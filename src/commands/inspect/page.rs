@@ -92,7 +92,7 @@ impl KeyCount {
 /// - The output exists and must not be overwritten, or cannot be written.
 pub fn write(options: &PageOptions, ctx: &Context) -> Result<Summary> {
     if options.input == Path::new("-") {
-        let cause = "a page is made from a file that is read twice, not from standard input";
+        let cause = "a page needs its input twice: give a file instead of standard input";
         return Err(Error::Usage(cause.into()));
     }
     options.output.check()?;
