@@ -179,17 +179,18 @@ fn write_clean(file: &PbfFile, options: &Options, sink: &mut Sink, ctx: &Context
         sink,
         ctx,
         Vec::new,
-        |cleaned, entry, payload, encoder| {
+        |cleaned, blob, encoder| {
             cleaned.clear();
-            clean_block(payload, options.clean, cleaned)?;
+            clean_block(blob.payload, options.clean, cleaned)?;
             // A blob whose versions are out of order may become sorted when they are removed: its entry must be made
             // anew.
-            let is_same = entry.flags.has(BlobFlags::SORTED);
+            let is_same = blob.entry.flags.has(BlobFlags::SORTED);
             match options.kinds == KindSet::ALL {
                 true if is_same => {
-                    encoder.add_payload_with_entry(cleaned, &entry.without(options.clean))?;
+                    let entry = blob.entry.without(options.clean);
+                    encoder.add_edited_with_entry(cleaned, blob.columns, &entry)?;
                 }
-                true => encoder.add_payload(cleaned)?,
+                true => encoder.add_edited(cleaned, blob.columns)?,
                 false => take_kinds(cleaned, options.kinds, encoder)?,
             }
             Ok((Rewritten::Yes, ()))

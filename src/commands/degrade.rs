@@ -150,7 +150,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         &mut sink,
         ctx,
         || (),
-        |(), entry, payload, encoder| {
+        |(), blob, encoder| {
+            let entry = blob.entry;
             let positions = drops.in_blob(entry);
             dropped.fetch_add(positions.len() as u64, Ordering::Relaxed);
             let has_locations = entry.flags.has(BlobFlags::LOCATIONS) && defects.strip_locations;
@@ -163,7 +164,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
                 drops_locations: has_locations,
                 is_shuffled,
             };
-            change.apply(entry, payload, encoder)?;
+            change.apply(entry, blob.payload, encoder)?;
             Ok((Rewritten::Yes, ()))
         },
         |()| (),

@@ -266,13 +266,13 @@ impl<'f> Renumbering<'f> {
             sink,
             self.ctx,
             Vec::new,
-            |patched, entry, payload, encoder| {
+            |patched, blob, encoder| {
                 patched.clear();
                 let mut ids = Ids::new(numberings, kinds);
-                patch_ids(payload, &mut ids, patched)?;
-                match ids.entry(entry) {
-                    Some(entry) => encoder.add_payload_with_entry(patched, &entry)?,
-                    None => encoder.add_payload(patched)?,
+                patch_ids(blob.payload, &mut ids, patched)?;
+                match ids.entry(blob.entry) {
+                    Some(entry) => encoder.add_edited_with_entry(patched, blob.columns, &entry)?,
+                    None => encoder.add_edited(patched, blob.columns)?,
                 }
                 Ok((Rewritten::Yes, ids.ambiguous))
             },

@@ -3,7 +3,7 @@
 use super::sink::{BlobOutcome, Sink};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPass, PbfFile, WriteOptions, completed_entry};
-use crate::pbf::{BlobEntry, FrameEncoder};
+use crate::pbf::{BlobEntry, FrameEncoder, Segmented};
 use crate::runtime::Context;
 
 /// The decision about a blob that was decoded.
@@ -15,6 +15,14 @@ pub(crate) enum Rewritten {
     Yes,
 }
 
+/// A blob that was decoded.
+pub(crate) struct DecodedBlob<'b> {
+    pub entry: &'b BlobEntry,
+    pub payload: &'b [u8],
+    /// The compressed columns of a blob of nodes, if they can be copied.
+    pub columns: Option<Segmented<'b>>,
+}
+
 /// A pass that rewrites a file: its name, the blobs, and the options.
 pub(crate) struct Rewrite<'f> {
     pub name: &'static str,
@@ -24,7 +32,7 @@ pub(crate) struct Rewrite<'f> {
 }
 
 impl<'f> Rewrite<'f> {
-    /// Calls `rewrite` with the payload of each blob and an encoder, and passes the outcomes to the sink in the order
+    /// Calls `rewrite` with each blob and an encoder, and passes the outcomes to the sink in the order
     /// of the entries. The second value that `rewrite` returns is passed to `note`, in the same order. `init` creates
     /// the scratch value of a worker.
     pub(crate) fn run<S, T: Send>(
@@ -34,8 +42,7 @@ impl<'f> Rewrite<'f> {
         init: impl Fn() -> S + Sync,
         rewrite: impl Fn(
             &mut S,
-            &BlobEntry,
-            &[u8],
+            &DecodedBlob<'_>,
             &mut FrameEncoder,
         ) -> Result<(Rewritten, T), FormatError>
         + Sync,
@@ -49,8 +56,13 @@ impl<'f> Rewrite<'f> {
                 (encoder, init())
             },
             |reader, (encoder, scratch), entry| {
-                reader.decode(&entry, |payload| {
-                    let (rewritten, noted) = rewrite(scratch, &entry, payload, encoder)?;
+                reader.decode_in_columns(&entry, |payload, columns| {
+                    let blob = DecodedBlob {
+                        entry: &entry,
+                        payload,
+                        columns,
+                    };
+                    let (rewritten, noted) = rewrite(scratch, &blob, encoder)?;
                     let outcome = match rewritten {
                         Rewritten::No => BlobOutcome::Copy(completed_entry(entry, payload)?),
                         Rewritten::Yes => BlobOutcome::Frames(encoder.finish()?),

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, FormatError, Result};
 use crate::io::Input;
+use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::{
     Blob, BlobEntry, BlobFlags, BlobHeader, BlobKind, BlobSegments, Decompressor, Encoding,
     FRAME_PREFIX_LEN, Segmented, StringTable, scan_payload, stale_index, verify_entry,
@@ -141,6 +142,21 @@ impl BlobReader {
         let (payload, segments) = self.decompress_in_segments(entry)?;
         let result = work(payload, segments);
         result.map_err(|error| self.error(entry, error))
+    }
+
+    /// As [`decode`](Self::decode). `work` also gets the segments of a blob of nodes, each of which is a column, for edits
+    /// that leave most columns as they are.
+    pub(crate) fn decode_in_columns<R>(
+        &mut self,
+        entry: &BlobEntry,
+        work: impl FnOnce(&[u8], Option<Segmented<'_>>) -> Result<R, FormatError>,
+    ) -> Result<R> {
+        match entry.kinds == KindSet::of(ObjectKind::Node) {
+            true => {
+                self.decode_in_segments(entry, |payload, segments| work(payload, segments.found()))
+            }
+            false => self.decode(entry, |payload| work(payload, None)),
+        }
     }
 
     /// As [`decode_in_segments`](Self::decode_in_segments), unless `prefilter` can decide from the strings of the block

@@ -370,9 +370,6 @@ impl Compressor {
         let Compression::Zlib(level) = self.compression else {
             return None;
         };
-        if !SegmentEncoder::is_worth_it(payload) {
-            return None;
-        }
         let segments = self
             .segments
             .get_or_insert_with(|| SegmentEncoder::new(libdeflate_level(level)));

@@ -149,6 +149,23 @@ impl Code {
         Some(())
     }
 
+    /// The number of zeros at the end of the code of a symbol; `None` if the code is all zeros, or if the symbol has no
+    /// code.
+    fn trailing_zeros(&self, symbol: usize) -> Option<u32> {
+        let index = self.symbols.iter().position(|&of| of as usize == symbol)?;
+        let (mut code, mut first) = (0, 0);
+        for count in self.counts.get(1..)? {
+            let count = usize::from(*count);
+            if index < first + count {
+                code += index - first;
+                return (code > 0).then_some(code.trailing_zeros());
+            }
+            first += count;
+            code = (code + count) << 1;
+        }
+        None
+    }
+
     /// The symbol with whose code `bits` begin, and the length of the code.
     fn decode(&self, bits: u64) -> Option<(usize, u32)> {
         let (mut code, mut first, mut index) = (0i32, 0i32, 0i32);
@@ -199,8 +216,7 @@ impl Tables {
         lengths[144..256].fill(9);
         lengths[256..280].fill(7);
         self.literals.set(&lengths)?;
-        self.distances.set(&[5; 30])?;
-        self.build()
+        self.distances.set(&[5; 30])
     }
 
     /// Reads the codes of a block.
@@ -240,8 +256,7 @@ impl Tables {
         }
         self.literals.set(lengths.get(..literals)?)?;
         self.distances
-            .set(lengths.get(literals..literals + distances)?)?;
-        self.build()
+            .set(lengths.get(literals..literals + distances)?)
     }
 
     /// Makes the table from the codes.
@@ -270,10 +285,11 @@ impl Tables {
 pub(super) struct EndFinder([Tables; 2]);
 
 impl EndFinder {
-    /// Appends the ends of the streams with which each of `streams` begins to `ends`. `None` if one of them is damaged
-    /// or incomplete.
+    /// Appends the ends of `streams`, each of which ends in its last byte, to `ends`. `None` if one of them is damaged or
+    /// incomplete.
     ///
-    /// Two streams are walked at a time: each code has to wait for the one before it.
+    /// The last block is not walked over: its last code is known, and zeros fill its last byte. Two streams are walked
+    /// at a time, since each code has to wait for the one before it.
     pub(super) fn find(&mut self, streams: &[&[u8]], ends: &mut Vec<DeflateEnd>) -> Option<()> {
         let start = ends.len();
         let unknown = DeflateEnd {
@@ -377,6 +393,13 @@ impl<'t, 'd> Lane<'t, 'd> {
                 2 => self.tables.read(&mut self.bits)?,
                 _ => return None,
             }
+            if self.is_last_block
+                && let Some(zeros) = self.tables.literals.trailing_zeros(END_OF_BLOCK)
+            {
+                self.bits.position = self.bits.last_one()? + 1 + zeros as usize;
+                continue;
+            }
+            self.tables.build()?;
             return Some(false);
         }
     }
@@ -453,6 +476,12 @@ impl<'d> Bits<'d> {
             }
         };
         word >> (self.position % 8)
+    }
+
+    /// The index of the last bit that is set.
+    fn last_one(&self) -> Option<usize> {
+        let byte = self.data.iter().rposition(|byte| *byte != 0)?;
+        Some(byte * 8 + self.data[byte].ilog2() as usize)
     }
 
     fn take(&mut self, count: u32) -> Option<u32> {

@@ -4,7 +4,7 @@ use super::blob_index::encode_blob_index;
 use super::block_builder::BlockBuilder;
 use super::codec::{Compression, Compressor, Decompressor};
 use super::entry::{BlobEntry, BlobFlags};
-use super::frame::{Blob, BlobKind};
+use super::frame::Blob;
 use super::intern::SourceStrings;
 use super::object::Object;
 use super::outline::BlockUnits;
@@ -12,7 +12,6 @@ use super::raw_element::RawElement;
 use super::scan::scan_payload;
 use super::segments::Segmented;
 use crate::error::{FormatError, Result};
-use crate::osm::ObjectKind;
 use twox_hash::XxHash3_64;
 
 /// A compressed frame and its entry.
@@ -167,13 +166,8 @@ impl FrameEncoder {
         };
         let index = index.as_ref().map(<[u8; _]>::as_slice);
         let mut bytes = Vec::with_capacity(payload.len() / 2 + 64);
-        // Nodes are in columns: a change of one of them touches every segment.
-        let has_columns = entry.kinds.contains(ObjectKind::Node);
-        let compressor = &mut self.compressor;
-        match has_columns {
-            true => compressor.frame(BlobKind::Data, index, payload, &mut bytes)?,
-            false => compressor.frame_in_segments(index, payload, old, &mut bytes)?,
-        }
+        self.compressor
+            .frame_in_segments(index, payload, old, &mut bytes)?;
         entry.frame_len = bytes.len() as u32;
         entry.header_len = frame_header_len(&bytes);
         self.frames.push(EncodedFrame { bytes, entry });

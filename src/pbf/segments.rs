@@ -1,10 +1,12 @@
 //! zlib data made of segments that inflate independently (`reference/format.md`, "Segments").
 //!
-//! Each segment begins with an empty window and ends with a marker, so that a blob of which a few objects change is made
-//! of the compressed segments without changes and of new ones for the others. All of it is one zlib stream (RFC 1950),
-//! which every program reads.
+//! Each segment begins with an empty window and ends with a marker, so that a blob of which a few objects or columns
+//! change is made of the compressed segments without changes and of new ones for the others. All of it is one zlib
+//! stream (RFC 1950), which every program reads.
 
+use super::columns::{Part, Values, parts_of};
 use super::deflate_end::{DeflateEnd, EndFinder};
+use super::literal_block::LiteralEncoder;
 use libdeflater::CompressionLvl;
 use memchr::memmem;
 use std::hash::{BuildHasher, RandomState};
@@ -13,8 +15,10 @@ use std::ops::Range;
 /// The length of the payload of a segment in bytes. Shorter ones take more space: on blobs of ways 0.9 % with 64 kB, 2 %
 /// with 32 kB, 4 % with 16 kB.
 const SEGMENT_LEN: usize = 32 << 10;
-/// A segment that is shorter than this is joined with the next one.
+/// A segment of ways or relations that is shorter than this is joined with the next one.
 const MIN_SEGMENT_LEN: usize = SEGMENT_LEN / 4;
+/// The length of a payload of columns from which on it has segments.
+const MIN_COLUMNS_LEN: usize = 8 << 10;
 /// The two empty stored blocks at the end of a segment, without the header of the first, which may begin in the middle of
 /// a byte. No compressor writes two of them, and by chance they occur once in 2^72 bytes.
 const MARKER: [u8; 9] = [0, 0, 0xff, 0xff, 0, 0, 0, 0xff, 0xff];
@@ -184,12 +188,15 @@ impl SegmentInflater {
 /// Compresses payloads in segments.
 pub(super) struct SegmentEncoder {
     zlib: libdeflater::Compressor,
+    literals: LiteralEncoder,
     /// The header that libdeflate writes at this level.
     header: [u8; HEADER_LEN],
     end_finder: EndFinder,
-    /// New segments as libdeflate made them, one after the other. It is never shortened: bytes of earlier ones may
-    /// follow.
+    /// New segments as deflate streams, one after the other. It is never shortened: bytes of earlier ones may follow.
     deflated: Vec<u8>,
+    /// The columns of the payload.
+    parts: Vec<Part>,
+    /// The ends of the streams of libdeflate.
     ends: Vec<DeflateEnd>,
 }
 
@@ -197,18 +204,8 @@ pub(super) struct SegmentEncoder {
 enum Source<'a> {
     /// The zlib data of an old segment.
     Old(&'a [u8]),
-    /// A range of [`SegmentEncoder::deflated`].
-    New(Range<usize>),
-}
-
-impl Source<'_> {
-    /// The end of the range of new data; 0 for an old segment.
-    const fn new_end(&self) -> usize {
-        match self {
-            Self::Old(_) => 0,
-            Self::New(range) => range.end,
-        }
-    }
+    /// A range of [`SegmentEncoder::deflated`], and the end of the stream in it, if it is known.
+    New(Range<usize>, Option<DeflateEnd>),
 }
 
 impl SegmentEncoder {
@@ -222,52 +219,57 @@ impl SegmentEncoder {
         };
         Self {
             zlib,
+            literals: LiteralEncoder::default(),
             header,
             end_finder: EndFinder::default(),
             deflated: Vec::new(),
+            parts: Vec::new(),
             ends: Vec::new(),
         }
     }
 
-    /// Whether a payload is long enough for segments.
-    pub(super) const fn is_worth_it(payload: &[u8]) -> bool {
-        payload.len() >= 2 * SEGMENT_LEN
-    }
-
     /// Compresses a payload to `out`. Segments of `old` whose payload occurs in the new one are copied. Returns `false`
-    /// if the payload could not be compressed in segments.
+    /// if the payload is too short for segments, or could not be compressed in segments.
     pub(super) fn compress(
         &mut self,
         payload: &[u8],
         old: Option<Segmented<'_>>,
         out: &mut Vec<u8>,
     ) -> bool {
-        self.try_compress(payload, old, out).is_some()
+        if payload.len() < MIN_COLUMNS_LEN {
+            return false;
+        }
+        parts_of(payload, &mut self.parts);
+        let is_worth_it = !self.parts.is_empty() || payload.len() >= 2 * SEGMENT_LEN;
+        is_worth_it && self.compress_parts(payload, old, out).is_some()
     }
 
-    fn try_compress(
+    /// As [`compress`](Self::compress), once the columns are known.
+    fn compress_parts(
         &mut self,
         payload: &[u8],
         old: Option<Segmented<'_>>,
         out: &mut Vec<u8>,
     ) -> Option<()> {
-        let (mut sources, mut done) = (Vec::new(), 0);
-        for (at, segment, data) in old.map(|old| kept(payload, old)).unwrap_or_default() {
-            self.deflate(payload.get(done..at)?, &mut sources)?;
-            sources.push(Source::Old(data));
-            done = at + segment.payload.len();
-        }
-        self.deflate(payload.get(done..)?, &mut sources)?;
-        self.find_ends(&sources)?;
+        let sources = match self.parts.is_empty() {
+            true => self.deflate_evenly(payload, old)?,
+            false => self.deflate_columns(payload, old)?,
+        };
+        self.put(payload, sources, out)
+    }
 
+    /// Makes zlib data of segments.
+    fn put(&mut self, payload: &[u8], sources: Vec<Source<'_>>, out: &mut Vec<u8>) -> Option<()> {
+        self.find_ends(&sources)?;
         out.clear();
         out.extend_from_slice(&self.header);
         let mut ends = self.ends.iter();
         for source in sources {
             match source {
                 Source::Old(data) => out.extend_from_slice(data),
-                Source::New(range) => {
-                    put_segment(self.deflated.get(range)?, ends.next()?, out)?;
+                Source::New(range, end) => {
+                    let end = end.or_else(|| ends.next().copied())?;
+                    put_segment(self.deflated.get(range)?, &end, out)?;
                 }
             }
         }
@@ -276,29 +278,111 @@ impl SegmentEncoder {
         Some(())
     }
 
-    /// Deflates a part of a payload as segments of about equal length.
-    fn deflate(&mut self, part: &[u8], sources: &mut Vec<Source<'_>>) -> Option<()> {
-        let count = (part.len() + SEGMENT_LEN / 2) / SEGMENT_LEN;
-        let len = part.len().div_ceil(count.max(1)).max(1);
-        let mut start = sources.iter().map(Source::new_end).max().unwrap_or(0);
-        for segment in part.chunks(len) {
-            let most = start + self.zlib.deflate_compress_bound(segment.len());
-            if self.deflated.len() < most {
-                self.deflated.resize(most, 0);
+    /// Deflates a payload as segments of about equal length, but for those that are copied.
+    fn deflate_evenly<'o>(
+        &mut self,
+        payload: &[u8],
+        old: Option<Segmented<'o>>,
+    ) -> Option<Vec<Source<'o>>> {
+        let (mut sources, mut done, mut start) = (Vec::new(), 0, 0);
+        let kept = old.map(|old| kept(payload, old)).unwrap_or_default();
+        let mut add = |range: Range<usize>, sources: &mut Vec<_>| {
+            let part = payload.get(range)?;
+            let count = (part.len() + SEGMENT_LEN / 2) / SEGMENT_LEN;
+            let len = part.len().div_ceil(count.max(1)).max(1);
+            for segment in part.chunks(len) {
+                let end = self.deflate(segment, start)?;
+                sources.push(Source::New(start..end, None));
+                start = end;
             }
-            let out = self.deflated.get_mut(start..)?;
-            let end = start + self.zlib.deflate_compress(segment, out).ok()?;
-            sources.push(Source::New(start..end));
-            start = end;
+            Some(())
+        };
+        for (at, segment, data) in kept {
+            add(done..at, &mut sources)?;
+            sources.push(Source::Old(data));
+            done = at + segment.payload.len();
         }
-        Some(())
+        add(done..payload.len(), &mut sources)?;
+        Some(sources)
     }
 
-    /// Finds the ends of all new segments.
+    /// Deflates each column of a payload as a segment, but for those that are copied.
+    fn deflate_columns<'o>(
+        &mut self,
+        payload: &[u8],
+        old: Option<Segmented<'o>>,
+    ) -> Option<Vec<Source<'o>>> {
+        let parts = std::mem::take(&mut self.parts);
+        let (mut sources, mut start) = (Vec::with_capacity(parts.len()), 0);
+        let mut old_segments = old.map_or(&[][..], |old| old.segments);
+        for part in &parts {
+            let column = payload.get(part.range.clone())?;
+            let same = old.and_then(|old| {
+                let is_same = |segment: &Segment| {
+                    let range = segment.payload.clone();
+                    range.len() == column.len() && old.payload.get(range) == Some(column)
+                };
+                let index = old_segments.iter().position(is_same)?;
+                let segment = old_segments.get(index)?;
+                old_segments = old_segments.get(index + 1..)?;
+                old.data.get(segment.data.clone())
+            });
+            if let Some(data) = same {
+                sources.push(Source::Old(data));
+                continue;
+            }
+            let (end, known) = self.deflate_part(column, part.values, start)?;
+            sources.push(Source::New(start..end, known));
+            start = end;
+        }
+        self.parts = parts;
+        Some(sources)
+    }
+
+    /// Deflates a segment to [`Self::deflated`] from `start` on, and returns its end there.
+    fn deflate(&mut self, segment: &[u8], start: usize) -> Option<usize> {
+        self.make_room(segment.len(), start);
+        let out = self.deflated.get_mut(start..)?;
+        Some(start + self.zlib.deflate_compress(segment, out).ok()?)
+    }
+
+    /// As [`deflate`](Self::deflate), without matches but for runs where they are rare. The end of the stream is known
+    /// then.
+    fn deflate_part(
+        &mut self,
+        part: &[u8],
+        values: Values,
+        start: usize,
+    ) -> Option<(usize, Option<DeflateEnd>)> {
+        self.make_room(part.len(), start);
+        let out = self.deflated.get_mut(start..)?;
+        let bits = match values {
+            Values::Singular => self.literals.encode(part, out),
+            Values::Repeating => self.literals.encode_runs(part, out),
+            Values::Any => None,
+        };
+        match bits {
+            Some(bits) => {
+                let last_block = 0;
+                let end = DeflateEnd { last_block, bits };
+                Some((start + bits.div_ceil(8), Some(end)))
+            }
+            None => Some((self.deflate(part, start)?, None)),
+        }
+    }
+
+    fn make_room(&mut self, segment_len: usize, start: usize) {
+        let most = start + self.zlib.deflate_compress_bound(segment_len);
+        if self.deflated.len() < most {
+            self.deflated.resize(most, 0);
+        }
+    }
+
+    /// Finds the ends of all new segments that are not known.
     fn find_ends(&mut self, sources: &[Source<'_>]) -> Option<()> {
         let new = sources.iter().filter_map(|source| match source {
-            Source::New(range) => self.deflated.get(range.clone()),
-            Source::Old(_) => None,
+            Source::New(range, None) => self.deflated.get(range.clone()),
+            Source::New(_, Some(_)) | Source::Old(_) => None,
         });
         let new: Vec<_> = new.collect();
         self.ends.clear();
@@ -427,7 +511,10 @@ mod tests {
             old: Option<Segmented<'_>>,
         ) -> (Vec<u8>, Vec<Segment>) {
             let mut data = Vec::new();
-            assert!(self.encoder.compress(payload, old, &mut data));
+            parts_of(payload, &mut self.encoder.parts);
+            self.encoder
+                .compress_parts(payload, old, &mut data)
+                .unwrap();
             let mut whole = vec![0; payload.len()];
             assert_eq!(
                 self.zlib.zlib_decompress(&data, &mut whole).unwrap(),

@@ -3,6 +3,7 @@
 use super::new_ids::CountedObjects;
 use super::numbering::Numbering;
 use super::{Orphans, Renumbering};
+use crate::engine::rewrite::DecodedBlob;
 use crate::engine::sink::{BlobOutcome, Sink};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPass, WriteOptions};
@@ -76,8 +77,13 @@ impl Renumbering<'_> {
             || Worker::new(write),
             |reader, worker, (entry, (number, start))| {
                 let turn = pass.turn(number);
-                reader.decode(&entry, |payload| {
-                    pass.renumber(worker, &entry, payload, start, turn)
+                reader.decode_in_columns(&entry, |payload, columns| {
+                    let blob = DecodedBlob {
+                        entry: &entry,
+                        payload,
+                        columns,
+                    };
+                    pass.renumber(worker, &blob, start, turn)
                 })
             },
             |(frames, old, more)| {
@@ -133,11 +139,11 @@ impl OrderedPass<'_> {
     fn renumber(
         &self,
         worker: &mut Worker,
-        entry: &BlobEntry,
-        payload: &[u8],
+        blob: &DecodedBlob<'_>,
         start: u64,
         turn: Option<Turn<'_, MissingNodes>>,
     ) -> Result<(Vec<EncodedFrame>, Vec<i64>, u64), FormatError> {
+        let (entry, payload) = (blob.entry, blob.payload);
         let (references, nodes) = (&mut worker.references, self.nodes);
         if self.replaces_nodes {
             references.look_up(payload, nodes)?;
@@ -167,7 +173,7 @@ impl OrderedPass<'_> {
         };
         worker
             .encoder
-            .add_payload_with_entry(&worker.patched, &entry)?;
+            .add_edited_with_entry(&worker.patched, blob.columns, &entry)?;
         Ok((worker.encoder.finish()?, ids.into_old(), ambiguous))
     }
 }
