@@ -355,7 +355,8 @@ impl SegmentEncoder {
         start: usize,
     ) -> Option<(usize, Option<DeflateEnd>)> {
         self.make_room(part.len(), start);
-        let out = self.deflated.get_mut(start..)?;
+        // A block of literals that is not shorter than the part is of no use.
+        let out = self.deflated.get_mut(start..start + part.len())?;
         let bits = match values {
             Values::Singular => self.literals.encode(part, out),
             Values::Repeating => self.literals.encode_runs(part, out),
@@ -471,6 +472,7 @@ impl Search<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pbf::wire::put_bytes_field;
 
     /// Bytes that look like objects: repetitive, with some noise.
     fn payload(len: usize, seed: u64) -> Vec<u8> {
@@ -563,6 +565,29 @@ mod tests {
             state as u8
         };
         (0..len).map(next).collect()
+    }
+
+    #[test]
+    fn an_encoder_compresses_as_if_it_were_new() {
+        let columns = |seed: usize, len: usize| {
+            let column = noise(len + seed).split_off(seed);
+            let mut dense = Vec::new();
+            put_bytes_field(&mut dense, 1, &column);
+            put_bytes_field(&mut dense, 8, &payload(len, 9));
+            let mut group = Vec::new();
+            put_bytes_field(&mut group, 2, &dense);
+            let mut block = Vec::new();
+            put_bytes_field(&mut block, 2, &group);
+            block
+        };
+        let mut used = Codec::new();
+        used.round_trip(&columns(0, 300_000), None);
+        for len in (4_000..4_200).step_by(11) {
+            let block = columns(len, len);
+            let (expected, segments) = Codec::new().round_trip(&block, None);
+            assert_eq!(segments.len(), 2);
+            assert!(used.round_trip(&block, None).0 == expected, "{len}");
+        }
     }
 
     #[test]
