@@ -415,7 +415,7 @@ fn a_question_about_the_whole_file_reads_no_table() {
         &bench.path("plain.osm.pbf"),
         &input,
         |_| (),
-        |plan| plan.summary(),
+        |plan| plan.summary(false),
     );
     let with = bytes_read(&[&"inspect", &"-e", &"--json"], &input, bench.dir.path());
     assert!(with < without, "{with}, {without}");
@@ -461,7 +461,7 @@ fn check_index_finds_a_false_summary() {
     let (plain, input) = (bench.path("plain.osm.pbf"), bench.path("in.osm.pbf"));
     let false_summary = |mut plan: BlobPlan| {
         plan.entries[1].statistics.as_mut().unwrap().tagged += 1;
-        plan.summary()
+        plan.summary(false)
     };
     with_table_and_summary(&plain, &input, |_| (), false_summary);
     let said = ask(&[&"check", &"--index", &input]);

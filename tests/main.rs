@@ -27,6 +27,7 @@ mod index_entries;
 mod inspect_views;
 mod json_shapes;
 mod layers;
+mod layout;
 mod library;
 mod max_memory;
 mod merge;

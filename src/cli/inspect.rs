@@ -303,6 +303,9 @@ fn replication(summary: &Summary) -> Option<String> {
 }
 
 fn order(summary: &Summary) -> &'static str {
+    if summary.spatial_layout {
+        return "along a Hilbert curve (a spatial layout); `pbfhogg sort` restores the usual one";
+    }
     match (summary.sorted, summary.declared_sorted) {
         (Some(true), true) => "sorted by kind and id",
         (Some(true), false) => "sorted by kind and id, though the header does not say so",

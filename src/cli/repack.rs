@@ -9,6 +9,10 @@ use std::path::PathBuf;
 /// Objects and their order do not change. Small blobs make it faster to read few objects, large ones make a smaller
 /// file.
 ///
+/// With --layout hilbert, objects that are close to each other come together in the file, so that extract reads only
+/// the blobs around its regions. The input has to be in order, and its ways have to carry the locations of their nodes.
+/// The output is not in order of ids; sort restores that.
+///
 /// With --compression all blobs with another compression are compressed again. The level of a blob is not stored, so
 /// with a level other than the default all blobs are compressed again. Hardly any program but osmium reads lz4 and
 /// zstd, and osm-pbf-parser, osm-read, osm4gpd and DuckDB do not read none.
@@ -16,6 +20,8 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:
   pbfhogg repack --elements-per-blob 1000 berlin.osm.pbf -o for-lookups.osm.pbf
   pbfhogg repack many-small-blobs.osm.pbf -o usual.osm.pbf
+  pbfhogg add-locations-to-ways -n berlin.osm.pbf -o located.osm.pbf &&
+    pbfhogg repack --layout hilbert located.osm.pbf -o for-extracts.osm.pbf
   pbfhogg repack --compression zstd:9 planet.osm.pbf -o small.osm.pbf")]
 pub struct Args {
     /// Input file; - is standard input
@@ -25,10 +31,19 @@ pub struct Args {
     #[arg(short = 'n', long, value_name = "N", default_value_t = 8000,
           value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     elements_per_blob: u32,
+    /// Order of the objects of each kind: hilbert puts those together that are close to each other
+    #[arg(long, value_name = "LAYOUT", default_value = "unchanged")]
+    layout: Layout,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
     run: RunArgs,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Layout {
+    Unchanged,
+    Hilbert,
 }
 
 pub fn run(args: &Args) -> Result<Answer> {
@@ -37,6 +52,10 @@ pub fn run(args: &Args) -> Result<Answer> {
         input: args.input.clone(),
         output: args.output.options()?,
         elements: args.elements_per_blob as usize,
+        layout: match args.layout {
+            Layout::Unchanged => repack::Layout::Unchanged,
+            Layout::Hilbert => repack::Layout::Hilbert,
+        },
     };
     let summary = repack::run(&options, &ctx)?;
     args.run

@@ -111,7 +111,9 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         size_hint.bytes = 0;
         size_hint.copied = 0;
     }
-    let mut sink = Sink::create(&options.output, header, size_hint, ctx)?;
+    let mut output = options.output.clone();
+    output.write.has_spatial_layout = keeps_spatial_layout(&files, options);
+    let mut sink = Sink::create(&output, header, size_hint, ctx)?;
     for file in &files {
         match options.clean.is_empty() {
             true => copy(file, options, &mut sink, ctx)?,
@@ -119,6 +121,13 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         }
     }
     sink.finish()
+}
+
+/// Whether all blobs of a file with a spatial layout are copied with their entries.
+fn keeps_spatial_layout(files: &[PbfFile], options: &Options) -> bool {
+    let copies = options.kinds == KindSet::ALL && options.clean.is_empty() && !options.rescan;
+    let changes = options.output.encoding().changes_objects();
+    matches!(files, [file] if file.has_spatial_layout()) && copies && !changes
 }
 
 /// Copies the blobs of a file as soon as their entries are known. A blob without objects of wanted kinds is skipped,

@@ -135,6 +135,9 @@ pub struct Summary {
     pub declared_sorted: bool,
     /// Whether the objects are in canonical order; `None` if the index does not record it.
     pub sorted: Option<bool>,
+    /// Whether the objects of each kind are in the order of a Hilbert curve, and the table of contents has the boxes of
+    /// all blobs.
+    pub spatial_layout: bool,
     /// Whether the file is a history file: the header says so, or a blob is known to contain deleted versions.
     pub history: bool,
     /// Whether ways have the coordinates of their nodes: the header says so, or a blob is known to contain such ways.
@@ -416,6 +419,7 @@ fn report(
         kinds: contents.kinds,
         declared_sorted: header.has(feature::SORTED),
         sorted: contents.sorted,
+        spatial_layout: contents.is_spatial,
         history: header.has(feature::HISTORY) || contents.has_deleted,
         locations_on_ways: header.has(feature::LOCATIONS) || contents.has_locations,
         edge_ids: contents.tallies.map(|tally| tally.edges),

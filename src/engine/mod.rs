@@ -8,6 +8,7 @@ pub(crate) mod filter;
 pub(crate) mod geometry_pass;
 pub(crate) mod headers;
 pub(crate) mod input;
+pub(crate) mod object_row;
 pub(crate) mod output_options;
 pub(crate) mod part;
 pub(crate) mod partial_blob_cache;

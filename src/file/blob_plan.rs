@@ -259,9 +259,9 @@ impl BlobPlan {
     }
 
     /// The summary of a table of contents with these entries; `None` unless each blob has objects of one kind only, and
-    /// every fact about it is known.
-    pub fn summary(&self) -> Option<TocSummary> {
-        TocSummary::of(&self.entries, self.is_sorted())
+    /// every fact about it is known. `is_spatial` says whether the file has a spatial layout.
+    pub fn summary(&self, is_spatial: bool) -> Option<TocSummary> {
+        TocSummary::of(&self.entries, self.is_sorted(), is_spatial)
     }
 
     /// Whether all objects are in canonical order; `None` if the entries do not show it, since a blob was not scanned

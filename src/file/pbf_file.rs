@@ -42,6 +42,12 @@ pub(crate) enum TocNeeds {
 }
 
 impl PbfFile {
+    /// Whether the table of contents declares a spatial layout: the objects of each kind are in the order of a
+    /// space-filling curve, no object occurs twice, and entries have the boxes of ways and relations.
+    pub fn has_spatial_layout(&self) -> bool {
+        self.toc.as_ref().is_some_and(|toc| toc.flags.spatial)
+    }
+
     /// Opens a file and reads its header blob and its table of contents, normally in two or three reads. A table that
     /// cannot be used is ignored with a warning. Fails if the file is not a PBF file, its header blob is damaged, or
     /// the end of the file is missing according to the header.

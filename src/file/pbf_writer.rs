@@ -43,6 +43,8 @@ pub struct WriteOptions {
     pub box_of_data: bool,
     /// Whether nodes are written as DenseNodes, which are smaller than nodes of their own.
     pub dense_nodes: bool,
+    /// Whether the table of contents declares a spatial layout ([`TocFlags::spatial`]).
+    pub(crate) has_spatial_layout: bool,
 }
 
 impl WriteOptions {
@@ -112,6 +114,7 @@ impl Default for WriteOptions {
             history: BlobHistory::Keep,
             box_of_data: false,
             dense_nodes: true,
+            has_spatial_layout: false,
         }
     }
 }
@@ -494,13 +497,14 @@ impl PbfWriter {
         let plan = BlobPlan {
             entries: std::mem::take(&mut self.entries),
         };
-        let summary = plan.summary();
+        let summary = plan.summary(self.options.has_spatial_layout);
         let toc = Toc {
             data_end: start,
             flags: TocFlags {
                 sorted: self.written.sorted,
                 history: self.header.has(feature::HISTORY),
                 locations: self.header.has(feature::LOCATIONS),
+                spatial: self.options.has_spatial_layout,
             },
             entries: plan.entries,
         };

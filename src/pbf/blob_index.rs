@@ -19,10 +19,9 @@ pub fn encode_blob_index(entry: &BlobEntry) -> Option<[u8; BLOB_INDEX_LEN]> {
         return None;
     }
     let mut bytes = [0; BLOB_INDEX_LEN];
-    let bbox = if entry.bbox.is_empty() {
-        [0; 4]
-    } else {
-        edges(&entry.bbox)
+    let bbox = match kind {
+        ObjectKind::Node => edges(&entry.bbox),
+        ObjectKind::Way | ObjectKind::Relation => [0; 4],
     };
     let parts: [&[u8]; 9] = [
         &[2, kind.number()],

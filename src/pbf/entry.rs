@@ -2,7 +2,7 @@
 
 use super::rewrite::InfoFields;
 use super::statistics::ObjectStatistics;
-use crate::osm::{Bbox, KindSet, TypeThenId, id_rank};
+use crate::osm::{Bbox, KindSet, ObjectKind, TypeThenId, id_rank};
 
 /// Facts about the contents of a blob, one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -62,7 +62,9 @@ pub struct BlobEntry {
     pub max_id: i64,
     /// The xxh3 hash of the uncompressed payload; 0 without [`BlobFlags::HASHED`].
     pub hash: u64,
-    /// The bounding box of all nodes; [`Bbox::EMPTY`] if the blob has no nodes or the box is not known.
+    /// The bounding box of all nodes; [`Bbox::EMPTY`] if the blob has no nodes or the box is not known. In a file with a
+    /// spatial layout, entries of ways have the box of the locations of their nodes, and entries of relations the box
+    /// of all their members.
     pub bbox: Bbox,
     /// Length of the whole frame in bytes.
     pub frame_len: u32,
@@ -174,7 +176,8 @@ impl BlobEntry {
         let differs = |flag| self.flags.has(flag) != found.flags.has(flag);
         let scanned = self.flags.has(BlobFlags::SCANNED);
         let box_differs = match scanned {
-            true => self.bbox != found.bbox,
+            // A blob does not say where its relations are.
+            true => self.kinds.contains(ObjectKind::Node) && self.bbox != found.bbox,
             // Other programs may round coordinates between two units differently: a difference of 1e-7 degree is
             // accepted.
             false => {

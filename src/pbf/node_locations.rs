@@ -7,7 +7,7 @@ use super::message_list::BlockMessage;
 use super::messages::{NodeMessage, RawInfo, WayMessage};
 use super::wire::Varints;
 use crate::error::FormatError;
-use crate::osm::{DECIMICRO_PER_DEGREE, Location, ObjectKind};
+use crate::osm::{Bbox, DECIMICRO_PER_DEGREE, Location, ObjectKind};
 
 /// The metadata of a node, which is read if it is needed.
 enum NodeInfo<'c, 'a> {
@@ -143,6 +143,19 @@ impl Block<'_> {
             );
         }
         Ok(())
+    }
+
+    /// The box of the locations that ways carry.
+    pub(crate) fn box_of_ways(&self) -> Result<Bbox, FormatError> {
+        let mut bbox = Bbox::EMPTY;
+        self.for_each_way_location(
+            |_| true,
+            |_, _, locations| {
+                let locations = locations.unwrap_or_default().iter().flatten();
+                locations.for_each(|location| bbox.add(location.lat_e7(), location.lon_e7()));
+            },
+        )?;
+        Ok(bbox)
     }
 
     /// Calls `visit` with the id of each node, its location, its tags, and its metadata. Without `TAGS`, the tags of

@@ -119,6 +119,13 @@ impl<'a> Object<'a> {
         self.body.kind()
     }
 
+    /// Gives the object a kind. Its body becomes empty if it had another.
+    pub(crate) fn make(&mut self, kind: ObjectKind) {
+        if self.kind() != kind {
+            self.body = ObjectBody::empty(kind);
+        }
+    }
+
     /// The sort key of the object in canonical order.
     pub const fn key(&self) -> TypeThenId {
         (self.kind(), id_rank(self.id))
@@ -160,9 +167,7 @@ impl<'a> Object<'a> {
     ) -> Result<bool, FormatError> {
         let (kind, strings) = (element.key.0, &block.strings);
         self.id = id_from_rank(element.key.1);
-        if self.kind() != kind {
-            self.body = ObjectBody::empty(kind);
-        }
+        self.make(kind);
         let tags = self.tags.cleared();
         let raw_info = match (&element.form, &mut self.body) {
             (RawForm::Dense(node), ObjectBody::Node { location }) => {

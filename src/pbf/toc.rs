@@ -30,11 +30,17 @@ pub struct TocFlags {
     pub history: bool,
     /// Ways carry the coordinates of their nodes.
     pub locations: bool,
+    /// The objects of each kind are in the order of a space-filling curve, no object occurs twice, and entries have the
+    /// boxes of ways and relations, too.
+    pub spatial: bool,
 }
 
 impl TocFlags {
     const fn bits(self) -> u64 {
-        self.sorted as u64 | (self.history as u64) << 1 | (self.locations as u64) << 2
+        self.sorted as u64
+            | (self.history as u64) << 1
+            | (self.locations as u64) << 2
+            | (self.spatial as u64) << 3
     }
 
     const fn from_bits(bits: u64) -> Self {
@@ -42,6 +48,7 @@ impl TocFlags {
             sorted: bits & 1 != 0,
             history: bits & 2 != 0,
             locations: bits & 4 != 0,
+            spatial: bits & 8 != 0,
         }
     }
 }

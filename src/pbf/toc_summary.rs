@@ -6,7 +6,7 @@ use super::statistics::ObjectCounts;
 use super::toc_blob::TocPointer;
 use super::wire::{Varints, put_sint, put_varint};
 use crate::error::FormatError;
-use crate::osm::{Bbox, id_rank};
+use crate::osm::{Bbox, ObjectKind, id_rank};
 
 /// The version of the layout. Summaries of other versions are not used.
 const VERSION: u8 = 1;
@@ -26,6 +26,8 @@ pub struct TocSummary {
     pub(crate) has_deleted: bool,
     /// Whether a blob has ways that carry the coordinates of their nodes.
     pub(crate) has_locations: bool,
+    /// Whether the file has a spatial layout ([`TocFlags::spatial`](super::TocFlags::spatial)).
+    pub(crate) is_spatial: bool,
     /// The number of objects that directly follow another version of the same object.
     pub(crate) further_versions: u64,
     /// The offsets of at most [`SAMPLE_BLOBS`] blobs, spread evenly over the file.
@@ -62,6 +64,7 @@ impl Default for TocSummary {
             sorted: None,
             has_deleted: false,
             has_locations: false,
+            is_spatial: false,
             further_versions: 0,
             sample: Vec::new(),
         }
@@ -71,9 +74,14 @@ impl Default for TocSummary {
 impl TocSummary {
     /// Adds up the entries of a file, whose objects are in order if `sorted` says so. `None` unless each blob has
     /// objects of one kind only, and every fact about it is known.
-    pub(crate) fn of(entries: &[BlobEntry], sorted: Option<bool>) -> Option<Self> {
+    pub(crate) fn of(
+        entries: &[BlobEntry],
+        sorted: Option<bool>,
+        is_spatial: bool,
+    ) -> Option<Self> {
         let mut summary = Self {
             sorted,
+            is_spatial,
             ..Self::default()
         };
         let mut last = None;
@@ -83,7 +91,9 @@ impl TocSummary {
             if !entry.flags.has(BlobFlags::SCANNED) || entry.payload_len == 0 {
                 return None;
             }
-            summary.bbox = summary.bbox.union(&entry.bbox);
+            if kind == ObjectKind::Node {
+                summary.bbox = summary.bbox.union(&entry.bbox);
+            }
             summary.has_deleted |= entry.flags.has(BlobFlags::DELETED);
             summary.has_locations |= entry.flags.has(BlobFlags::LOCATIONS);
             summary.further_versions += u64::from(statistics.further_versions);
@@ -115,6 +125,7 @@ impl TocSummary {
             self.has_deleted,
             self.has_locations,
             has_box,
+            self.is_spatial,
         ];
         let bits = flags
             .iter()
@@ -158,6 +169,7 @@ impl TocSummary {
             sorted: has(0).then(|| has(1)),
             has_deleted: has(2),
             has_locations: has(3),
+            is_spatial: has(5),
             further_versions: count(fields)?,
             ..Self::default()
         };
@@ -336,7 +348,7 @@ mod tests {
             (entries(), None),
             (vec![], Some(true)),
         ] {
-            let summary = TocSummary::of(&entries, sorted).unwrap();
+            let summary = TocSummary::of(&entries, sorted, sorted.is_none()).unwrap();
             assert!(summary.sample.len() <= SAMPLE_BLOBS);
             let bytes = summary.encode(POINTER);
             assert!(bytes.len() < 600, "{}", bytes.len());
@@ -366,7 +378,7 @@ mod tests {
         for change in changes {
             let mut entries = entries();
             change(&mut entries[4]);
-            assert_eq!(TocSummary::of(&entries, None), None);
+            assert_eq!(TocSummary::of(&entries, None, false), None);
         }
     }
 
@@ -376,7 +388,7 @@ mod tests {
         for entry in &mut entries {
             (entry.min_id, entry.max_id) = (5, 5);
         }
-        let summary = TocSummary::of(&entries, None).unwrap();
+        let summary = TocSummary::of(&entries, None, false).unwrap();
         assert_eq!(summary.further_versions, 2);
     }
 }

@@ -2,8 +2,9 @@
 
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPass, BlobPlan, FrameHead, PbfFile};
+use crate::osm::{Bbox, KindSet, ObjectKind};
 use crate::pbf::{
-    BlobEntry, BlobFlags, BlobSegments, Toc, decode_blob_index, feature, scan_payload,
+    BlobEntry, BlobFlags, BlobSegments, Block, Toc, decode_blob_index, feature, scan_payload,
 };
 use crate::runtime::Context;
 use serde::Serialize;
@@ -55,6 +56,8 @@ struct BlobResult {
     /// The entry according to the index in the BlobHeader; `None` if there is no index that can be read.
     indexed: Option<BlobEntry>,
     segments: Segments,
+    /// The box of the locations that ways carry, if the table of contents has such boxes.
+    box_of_ways: Option<Bbox>,
 }
 
 /// Whether a blob has segments.
@@ -69,6 +72,7 @@ enum Segments {
 /// Decodes every blob and compares it with the table of contents and the index in its BlobHeader.
 pub(super) fn check_index(file: &PbfFile, max_listed: usize, ctx: &Context) -> Result<IndexCheck> {
     let mut comparison = IndexComparison::new(file, max_listed);
+    let has_boxes_of_ways = file.has_spatial_layout();
     BlobPass::new("check index", &file.input, ctx)
         .holding(2)
         .run_stream(
@@ -80,13 +84,18 @@ pub(super) fn check_index(file: &PbfFile, max_listed: usize, ctx: &Context) -> R
                     .and_then(|bytes| decode_blob_index(&bytes, &mut indexed))
                     .map(|()| indexed);
                 let (mut found, mut segments) = (entry, Segments::None);
+                let mut box_of_ways = None;
                 let scanned = reader.decode_in_segments(&entry, |payload, of_blob| {
                     segments = match of_blob {
                         BlobSegments::None => Segments::None,
                         BlobSegments::Found(_) => Segments::Found,
                         BlobSegments::Wrong => Segments::Wrong,
                     };
-                    scan_payload(payload, &mut found)
+                    scan_payload(payload, &mut found)?;
+                    if has_boxes_of_ways {
+                        box_of_ways = Some(Block::parse_bare(payload)?.box_of_ways()?);
+                    }
+                    Ok(())
                 });
                 let scanned = match scanned {
                     Ok(()) => Ok(()),
@@ -97,6 +106,7 @@ pub(super) fn check_index(file: &PbfFile, max_listed: usize, ctx: &Context) -> R
                     found: scanned.map(|()| found).map_err(|error| (entry, error)),
                     indexed,
                     segments,
+                    box_of_ways,
                 })
             },
             |result| {
@@ -160,7 +170,7 @@ impl<'f> IndexComparison<'f> {
             self.compare(&indexed, &found, "its own index");
         }
         if self.file.toc.is_some() {
-            self.in_table(&found);
+            self.in_table(&found, result.box_of_ways);
         }
         self.plan.entries.push(found);
     }
@@ -183,7 +193,7 @@ impl<'f> IndexComparison<'f> {
         None
     }
 
-    fn in_table(&mut self, found: &BlobEntry) {
+    fn in_table(&mut self, found: &BlobEntry, box_of_ways: Option<Bbox>) {
         let Some(entry) = self.entry_of(found) else {
             self.differs(found, "the table of contents has no entry for this blob");
             return;
@@ -191,6 +201,11 @@ impl<'f> IndexComparison<'f> {
         self.check.in_table += 1;
         self.check.hashed += u64::from(entry.flags.has(BlobFlags::HASHED));
         self.compare(entry, found, "the table of contents");
+        // Where its relations are, a blob does not say.
+        let is_false = |bbox| entry.kinds == KindSet::of(ObjectKind::Way) && entry.bbox != bbox;
+        if box_of_ways.is_some_and(is_false) {
+            self.differs(found, "the table of contents: the box of the ways differs");
+        }
     }
 
     fn compare(&mut self, indexed: &BlobEntry, found: &BlobEntry, source: &str) {
@@ -255,7 +270,7 @@ impl<'f> IndexComparison<'f> {
             (
                 self.file.summary.is_some()
                     && self.check.damaged == 0
-                    && self.file.summary.as_deref() != plan.summary().as_ref(),
+                    && self.file.summary.as_deref() != plan.summary(flags.spatial).as_ref(),
                 "the header: the summary of the table of contents differs from the blobs",
             ),
             (

@@ -1,6 +1,7 @@
 //! Finds the objects that each of many regions keeps.
 
 mod located;
+mod outside;
 mod relations;
 
 use super::strategy::Strategy;
@@ -12,11 +13,12 @@ use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile};
 use crate::geometry::AreaIndex;
 use crate::index::{EMPTY_SET, IdMap, IdSet, SetAlgebra, SetNumber, SetTable};
-use crate::osm::ObjectKind;
+use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, BlobFlags, Block, EditScript, feature};
 use crate::runtime::Context;
 use located::RegionLookup;
 pub(super) use located::count_nodes;
+use outside::Outside;
 use rustc_hash::FxHashMap;
 
 /// Ids of objects, each with the set of regions that keep the object.
@@ -32,6 +34,8 @@ pub(super) struct RegionMembers<'a> {
     /// The blobs whose bounding box may meet a region, by their offset in the file. The value lists the regions that
     /// contain the whole box; it is `None` if other regions may contain a part of the box.
     near: FxHashMap<u64, Option<Vec<u32>>>,
+    /// For a file with a spatial layout, the places outside of the regions at which there are kept objects.
+    outside: Option<Outside>,
     /// Whether a bounding box is taken to cover all nodes of a blob that was never scanned. Deleted nodes, which only
     /// history files have, lie in no box.
     boxes_cover_all_nodes: bool,
@@ -87,12 +91,14 @@ impl<'a> RegionMembers<'a> {
         after_nodes: impl FnOnce() -> Result<()>,
         ctx: &Context,
     ) -> Result<Option<Self>> {
-        let each_once = plan.has_each_object_once();
+        let is_spatial = file.has_spatial_layout();
+        let each_once = is_spatial || plan.has_each_object_once();
         let mut selection = Self {
             areas,
             sets: SetTable::default(),
             each_once,
             near: FxHashMap::default(),
+            outside: is_spatial.then(Outside::default),
             // Deleted nodes have no location. The header of a file declares whether it may contain any.
             boxes_cover_all_nodes: !file.header.has(feature::HISTORY),
             nodes: IdMap::default(),
@@ -125,6 +131,9 @@ impl<'a> RegionMembers<'a> {
         if strategy.completes_ways() {
             selection.complete_ways(&mut source)?;
         }
+        if let Some(outside) = &mut selection.outside {
+            outside.sort();
+        }
         selection.evict_incomplete();
         selection.join();
         match selection.bytes() > limits.ids {
@@ -141,9 +150,13 @@ impl<'a> RegionMembers<'a> {
     /// Removes blobs from the cache if a later phase found that further objects of them may be kept.
     fn evict_incomplete(&mut self) {
         let (added_ways, parents) = (&self.added_ways, &self.parents);
+        let outside = self.outside.as_ref();
+        let has_member = |entry: &BlobEntry| outside.is_none_or(|all| all.may_have_member(entry));
         let is_complete = |entry: &BlobEntry| match entry.kinds.single() {
             Some(ObjectKind::Node) => true,
-            Some(ObjectKind::Way) => !added_ways.may_meet(entry.min_id, entry.max_id),
+            Some(ObjectKind::Way) => {
+                !added_ways.may_meet(entry.min_id, entry.max_id) || !has_member(entry)
+            }
             Some(ObjectKind::Relation) => !parents.may_meet(entry.min_id, entry.max_id),
             None => false,
         };
@@ -165,7 +178,8 @@ impl<'a> RegionMembers<'a> {
     pub(super) fn bytes(&self) -> u64 {
         let nodes = [&self.nodes, &self.added_nodes];
         let others = [&self.ways, &self.added_ways, &self.relations];
-        nodes.into_iter().chain(others).map(IdMap::bytes).sum()
+        let ids: u64 = nodes.into_iter().chain(others).map(IdMap::bytes).sum();
+        ids + self.outside.as_ref().map_or(0, Outside::bytes)
     }
 
     /// Finds the nodes in the regions. If `hold`, caches the kept parts of blobs, which is only useful if no nodes are
@@ -258,31 +272,36 @@ impl<'a> RegionMembers<'a> {
 
     fn find_ways(&mut self, with_nodes: bool, source: &mut Source<'_>) -> Result<()> {
         let (mut ways, mut added_nodes) = (IdMap::default(), IdMap::default());
+        let mut outside = Outside::default();
         let mut room = self.room.less(self.nodes.bytes());
         let mut algebra = SetAlgebra::new(&self.sets);
         source.scan("find ways").run(
-            |entry| entry.kinds.contains(ObjectKind::Way),
+            |entry| entry.kinds.contains(ObjectKind::Way) && self.may_touch_a_region(entry),
             |entry, block| self.ways_with_nodes(entry, block, with_nodes),
-            |(found, nodes)| {
+            |(found, nodes, locations)| {
                 if room.may_grow([&ways, &added_nodes]) {
                     add_all(&mut ways, &found, &mut algebra);
                     add_all(&mut added_nodes, &nodes, &mut algebra);
+                    outside.add_nodes(locations);
                 }
             },
         )?;
         room.look([&ways, &added_nodes]);
+        if let Some(all) = &mut self.outside {
+            *all = outside;
+        }
         (self.ways, self.added_nodes, self.room) = (ways, added_nodes, room);
         Ok(())
     }
 
     /// The ways of a block with a node in a region and, if `with_nodes`, the nodes of these ways with the regions that
-    /// keep the way but do not contain the node.
+    /// keep the way but do not contain the node, and the locations of ways with such nodes.
     fn ways_with_nodes(
         &self,
         entry: &BlobEntry,
         block: &Block<'_>,
         with_nodes: bool,
-    ) -> Result<(Found, Found), FormatError> {
+    ) -> Result<(Found, Found, Vec<Location>), FormatError> {
         let mut algebra = SetAlgebra::new(&self.sets);
         let (mut refs, mut ways) = (Vec::new(), Vec::new());
         block.collect_refs(&mut refs, &mut ways)?;
@@ -290,7 +309,7 @@ impl<'a> RegionMembers<'a> {
         let mut nodes = self.nodes.walk();
         let sets: Vec<SetNumber> = refs.iter().map(|id| nodes.get(*id)).collect();
         let (mut found, mut nodes, mut start) = (Vec::new(), Vec::new(), 0);
-        let mut kept = Vec::new();
+        let (mut kept, mut partly_outside) = (Vec::new(), Vec::new());
         let count = ways.len() as u32;
         for (index, (way, end)) in (0..).zip(ways) {
             let range = start..end;
@@ -305,18 +324,23 @@ impl<'a> RegionMembers<'a> {
             found.push((way, union));
             kept.push(index);
             if with_nodes {
-                let refs = refs.get(range).unwrap_or_default();
+                let (refs, before) = (refs.get(range).unwrap_or_default(), nodes.len());
                 for (id, set) in refs.iter().zip(of_nodes) {
                     let missing = algebra.difference(union, *set);
                     if missing != EMPTY_SET {
                         nodes.push((*id, missing));
                     }
                 }
+                if nodes.len() > before {
+                    partly_outside.push(index);
+                }
             }
         }
         self.held
             .add(entry, block, found.len(), || keep_indices(&kept, count))?;
-        Ok((found, sort_and_merge(nodes, &mut algebra)))
+        let is_wanted = |index| partly_outside.binary_search(&index).is_ok();
+        let locations = self.locations_of_ways(entry, block, is_wanted)?;
+        Ok((found, sort_and_merge(nodes, &mut algebra), locations))
     }
 
     /// Adds the nodes of ways that are kept as members of completed relations. If objects may occur in several
@@ -326,10 +350,6 @@ impl<'a> RegionMembers<'a> {
         if self.added_ways.is_empty() && each_once {
             return Ok(());
         }
-        let meets = |ways: &IdMap, entry: &BlobEntry| match entry.kinds.single() {
-            Some(_) => ways.may_meet(entry.min_id, entry.max_id),
-            None => !ways.is_empty(),
-        };
         let set_of_way = |algebra: &mut SetAlgebra<'_>, id: i64| {
             let again = if each_once {
                 EMPTY_SET
@@ -339,13 +359,15 @@ impl<'a> RegionMembers<'a> {
             algebra.union(self.added_ways.get(id), again)
         };
         let mut added_nodes = std::mem::take(&mut self.added_nodes);
+        let mut outside = Vec::new();
         let mut algebra = SetAlgebra::new(&self.sets);
         source.scan("complete ways").run(
             |entry| {
                 entry.kinds.contains(ObjectKind::Way)
-                    && (meets(&self.added_ways, entry) || (!each_once && meets(&self.ways, entry)))
+                    && (meets(entry, &self.added_ways) || (!each_once && meets(entry, &self.ways)))
+                    && self.may_have_member(entry)
             },
-            |_, block| {
+            |entry, block| {
                 let mut algebra = SetAlgebra::new(&self.sets);
                 let (mut refs, mut ways) = (Vec::new(), Vec::new());
                 let is_met = |id: i64| {
@@ -364,22 +386,33 @@ impl<'a> RegionMembers<'a> {
                     }
                     start = end;
                 }
-                Ok(sort_and_merge(nodes, &mut algebra))
+                let mut kept = Vec::new();
+                if self.outside.is_some() {
+                    block.for_each_id(|_, id| kept.push(is_met(id)))?;
+                }
+                let is_kept = |index: u32| kept.get(index as usize) == Some(&true);
+                let locations = self.locations_of_ways(entry, block, is_kept)?;
+                Ok((sort_and_merge(nodes, &mut algebra), locations))
             },
-            |found| add_all(&mut added_nodes, &found, &mut algebra),
+            |(found, locations)| {
+                add_all(&mut added_nodes, &found, &mut algebra);
+                outside.extend(locations);
+            },
         )?;
         self.added_nodes = added_nodes;
+        if let Some(all) = &mut self.outside {
+            all.add_nodes(outside);
+        }
         Ok(())
     }
 
     /// Decides which outputs keep the whole blob, and whether its objects have to be visited for the other outputs.
     pub(super) fn decide(&self, entry: &BlobEntry) -> FilterItem {
-        let meets = |map: &IdMap| match entry.kinds.single() {
-            Some(_) => map.may_meet(entry.min_id, entry.max_id),
-            None => !map.is_empty(),
-        };
         let has = |kind| entry.kinds.contains(kind);
-        let added_nodes = has(ObjectKind::Node) && meets(&self.added_nodes);
+        let outside = self.outside.as_ref();
+        let added_nodes = has(ObjectKind::Node)
+            && meets(entry, &self.added_nodes)
+            && outside.is_none_or(|outside| outside.may_have_node(entry));
         if let Some(around) = self.regions_around(entry) {
             return FilterItem {
                 entry: *entry,
@@ -388,9 +421,12 @@ impl<'a> RegionMembers<'a> {
                 is_transformed: false,
             };
         }
-        let nodes = has(ObjectKind::Node) && meets(&self.nodes);
-        let ways = has(ObjectKind::Way) && meets(&self.ways);
-        let relations = has(ObjectKind::Relation) && meets(&self.relations);
+        let is_near = self.may_touch_a_region(entry);
+        let nodes = has(ObjectKind::Node) && meets(entry, &self.nodes) && (is_near || added_nodes);
+        let ways = has(ObjectKind::Way)
+            && meets(entry, &self.ways)
+            && (is_near || self.may_have_member(entry));
+        let relations = has(ObjectKind::Relation) && meets(entry, &self.relations) && is_near;
         let is_visited = nodes || ways || relations;
         let decision = match is_visited {
             true => BlobDecision::Visit,
@@ -433,6 +469,14 @@ impl<'a> RegionMembers<'a> {
     /// The cache of the kept parts of blobs.
     pub(super) const fn cache(&self) -> &PartialBlobCache {
         &self.held
+    }
+}
+
+/// Whether a blob may have an object of a map, as far as its range of ids tells.
+fn meets(entry: &BlobEntry, map: &IdMap) -> bool {
+    match entry.kinds.single() {
+        Some(_) => map.may_meet(entry.min_id, entry.max_id),
+        None => !map.is_empty(),
     }
 }
 

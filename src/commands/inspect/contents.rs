@@ -23,6 +23,8 @@ pub(super) struct Contents {
     pub bbox: Bbox,
     /// Whether the objects are in canonical order; `None` if that is not known.
     pub sorted: Option<bool>,
+    /// Whether the file has a spatial layout.
+    pub is_spatial: bool,
     /// Whether a blob is known to have deleted versions.
     pub has_deleted: bool,
     /// Whether a blob is known to have ways with locations.
@@ -48,6 +50,7 @@ impl Contents {
             kinds,
             bbox: summary.bbox,
             sorted: summary.sorted,
+            is_spatial: summary.is_spatial,
             has_deleted: summary.has_deleted,
             has_locations: summary.has_locations,
         }
@@ -55,7 +58,9 @@ impl Contents {
 
     /// The contents by the entries of all blobs. Decodes blobs of several kinds.
     pub(super) fn of_plan(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<Self> {
-        let boxes = plan.entries.iter().map(|entry| &entry.bbox);
+        let of_nodes = plan.entries.iter();
+        let of_nodes = of_nodes.filter(|entry| entry.kinds.contains(ObjectKind::Node));
+        let boxes = of_nodes.map(|entry| &entry.bbox);
         Ok(Self {
             blobs: plan.entries.len() as u64,
             payload_bytes: blobs::payload_bytes(&plan.entries),
@@ -64,6 +69,7 @@ impl Contents {
             kinds: blobs::by_kind(plan),
             bbox: boxes.fold(Bbox::EMPTY, |bbox, next| bbox.union(next)),
             sorted: plan.is_sorted(),
+            is_spatial: file.has_spatial_layout(),
             has_deleted: plan.any(BlobFlags::DELETED),
             has_locations: plan.any(BlobFlags::LOCATIONS),
         })

@@ -4,7 +4,7 @@ use super::{Found, RegionMembers, Source, add, add_all, keep_indices};
 use crate::commands::extract::strategy::{RelationTypes, Strategy};
 use crate::error::{FormatError, Result};
 use crate::index::{EMPTY_SET, IdMap, IdSet, SetAlgebra, SetNumber};
-use crate::osm::ObjectKind;
+use crate::osm::{Bbox, ObjectKind};
 use crate::pbf::{BlobEntry, Block, ElementView};
 use rustc_hash::FxHashMap;
 
@@ -20,12 +20,13 @@ impl RegionMembers<'_> {
         let mut algebra = SetAlgebra::new(&self.sets);
         let (mut direct, mut parents) = (Vec::new(), FxHashMap::<i64, Vec<i64>>::default());
         let (mut added_ways, mut added_nodes) = (Vec::new(), Vec::new());
+        let mut completed_in = Vec::new();
         let mut scan = source.scan("find relations");
         if matches!(strategy, Strategy::Smart { .. }) {
             scan = scan.with_strings();
         }
         scan.run(
-            |entry| entry.kinds.contains(ObjectKind::Relation),
+            |entry| entry.kinds.contains(ObjectKind::Relation) && self.may_touch_a_region(entry),
             |entry, block| self.relations_with_members(entry, block, strategy),
             |found: FoundRelations| {
                 add_all(&mut relations, &found.direct, &mut algebra);
@@ -35,8 +36,14 @@ impl RegionMembers<'_> {
                 }
                 added_ways.extend(found.ways);
                 added_nodes.extend(found.nodes);
+                completed_in.extend(found.completed_in);
             },
         )?;
+        if let Some(outside) = &mut self.outside {
+            completed_in
+                .iter()
+                .for_each(|bbox| outside.add_relation(bbox));
+        }
         let mut further = IdSet::default();
         // A parent gets the set of each child, and passes it on to its own parents. Sets only grow, so that cycles end.
         while let Some((child, _)) = direct.pop() {
@@ -105,6 +112,7 @@ impl RegionMembers<'_> {
                 Strategy::Simple | Strategy::CompleteWays { .. } => EMPTY_SET,
             };
             if completed != EMPTY_SET {
+                found.completed_in = Some(entry.bbox);
                 object.any_member(|kind, member| {
                     match kind {
                         ObjectKind::Node => found.nodes.push((member, completed)),
@@ -170,6 +178,8 @@ struct FoundRelations {
     ways: Found,
     /// The members of completed relations that are nodes.
     nodes: Found,
+    /// The box of the blob, if it has completed relations.
+    completed_in: Option<Bbox>,
 }
 
 /// Recognizes the relations of a block that are completed because of their tag `type`.

@@ -1,0 +1,113 @@
+//! Places outside of the regions, for files with a spatial layout: blobs that have no object there are not read.
+
+use super::RegionMembers;
+use crate::error::FormatError;
+use crate::osm::{Bbox, Location};
+use crate::pbf::{BlobEntry, Block, stale_index};
+
+/// The places outside of the regions at which there are objects that regions keep.
+#[derive(Debug, Default)]
+pub(super) struct Outside {
+    /// The locations of nodes of ways; sorted by latitude once all are there.
+    nodes: Vec<Location>,
+    /// The boxes of the blobs with relations of which further members are kept.
+    relations: Vec<Bbox>,
+}
+
+impl Outside {
+    pub(super) fn add_nodes(&mut self, locations: Vec<Location>) {
+        self.nodes.extend(locations);
+    }
+
+    /// Adds the blob of a relation of which all members are kept.
+    pub(super) fn add_relation(&mut self, bbox: &Bbox) {
+        const WORLD: Bbox = Bbox {
+            min_lat_e7: i32::MIN,
+            max_lat_e7: i32::MAX,
+            min_lon_e7: i32::MIN,
+            max_lon_e7: i32::MAX,
+        };
+        // An empty box is not known.
+        let bbox = if bbox.is_empty() { WORLD } else { *bbox };
+        if self.relations.last() != Some(&bbox) {
+            self.relations.push(bbox);
+        }
+    }
+
+    /// Prepares the places for look-ups.
+    pub(super) fn sort(&mut self) {
+        self.nodes
+            .sort_unstable_by_key(|node| (node.lat_e7(), node.lon_e7()));
+        self.nodes.dedup();
+    }
+
+    /// The memory of the places, in bytes.
+    pub(super) const fn bytes(&self) -> u64 {
+        (self.nodes.len() * size_of::<Location>()) as u64
+    }
+
+    /// Whether a blob of nodes may have one of the nodes of ways, or a member of a relation.
+    pub(super) fn may_have_node(&self, entry: &BlobEntry) -> bool {
+        let bbox = &entry.bbox;
+        let start = self
+            .nodes
+            .partition_point(|node| node.lat_e7() < bbox.min_lat_e7);
+        let above = self.nodes.get(start..).unwrap_or_default().iter();
+        let mut within = above.take_while(|node| node.lat_e7() <= bbox.max_lat_e7);
+        let lons = bbox.min_lon_e7..=bbox.max_lon_e7;
+        self.may_have_member(entry) || within.any(|node| lons.contains(&node.lon_e7()))
+    }
+
+    /// Whether a blob may have a member of a relation of which all members are kept.
+    pub(super) fn may_have_member(&self, entry: &BlobEntry) -> bool {
+        let bbox = &entry.bbox;
+        bbox.is_empty() || self.relations.iter().any(|all| all.intersects(bbox))
+    }
+}
+
+impl RegionMembers<'_> {
+    /// Whether the ways or relations of a blob may have a node in a region. Only a spatial layout can tell.
+    pub(super) fn may_touch_a_region(&self, entry: &BlobEntry) -> bool {
+        let is_known = self.outside.is_some() && entry.kinds.single().is_some();
+        !is_known || entry.bbox.is_empty() || self.areas.meets(&entry.bbox)
+    }
+
+    /// Whether a blob may have ways or nodes that are kept as members of completed relations.
+    pub(super) fn may_have_member(&self, entry: &BlobEntry) -> bool {
+        let outside = self.outside.as_ref();
+        outside.is_none_or(|outside| outside.may_have_member(entry))
+    }
+
+    /// In a file with a spatial layout, the locations of the nodes of the ways whose index `is_wanted` accepts. Fails if
+    /// a way lies outside of the box of its blob.
+    pub(super) fn locations_of_ways(
+        &self,
+        entry: &BlobEntry,
+        block: &Block<'_>,
+        is_wanted: impl Fn(u32) -> bool,
+    ) -> Result<Vec<Location>, FormatError> {
+        let (mut wanted, mut around, mut are_located) = (Vec::new(), Bbox::EMPTY, true);
+        if self.outside.is_none() {
+            return Ok(wanted);
+        }
+        block.for_each_way_location(
+            |_| true,
+            |index, _, locations| {
+                are_located &= locations.is_some();
+                let locations = locations.unwrap_or_default().iter().flatten();
+                for location in locations.clone() {
+                    around.add(location.lat_e7(), location.lon_e7());
+                }
+                if is_wanted(index as u32) {
+                    wanted.extend(locations);
+                }
+            },
+        )?;
+        let has_all = entry.bbox.is_empty() || entry.bbox.union(&around) == entry.bbox;
+        match (are_located, has_all) {
+            (true, true) => Ok(wanted),
+            (false, _) => Err(stale_index("a way has no locations")),
+            (true, false) => Err(stale_index("the box of its ways differs")),
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The boxes of relations, which follow from the places of their members.
+
+use crate::engine::scan::Scan;
+use crate::error::Result;
+use crate::file::{BlobPlan, PbfFile};
+use crate::index::{IdSet, RankSet};
+use crate::osm::{Bbox, ObjectKind};
+use crate::runtime::Context;
+use rustc_hash::FxHashMap;
+
+/// The boxes of the objects of one kind that are members of relations.
+#[derive(Default)]
+struct Boxes {
+    ids: RankSet,
+    /// The box of each id, by its rank; empty for objects that are nowhere.
+    boxes: Vec<Bbox>,
+}
+
+impl Boxes {
+    fn of(ids: IdSet) -> Self {
+        let boxes = vec![Bbox::EMPTY; ids.len() as usize];
+        let ids = ids.into();
+        Self { ids, boxes }
+    }
+
+    fn get(&self, id: i64) -> Bbox {
+        let rank = self.ids.rank(id);
+        let found = rank.and_then(|rank| self.boxes.get(rank as usize));
+        found.copied().unwrap_or(Bbox::EMPTY)
+    }
+}
+
+/// The boxes of all members of relations.
+pub(super) struct MemberBoxes {
+    nodes: Boxes,
+    ways: Boxes,
+    /// The boxes of the relations that are members of relations or have such members.
+    relations: FxHashMap<i64, Bbox>,
+    /// The relations that have a relation as a member, by the member.
+    parents: FxHashMap<i64, Vec<i64>>,
+}
+
+impl MemberBoxes {
+    /// The members of all relations of a file, whose boxes are not known yet.
+    pub(super) fn find(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<Self> {
+        let (mut nodes, mut ways) = (IdSet::default(), IdSet::default());
+        let (mut relations, mut parents) = (FxHashMap::default(), FxHashMap::default());
+        Scan::bare("read members", file, plan, ctx).run(
+            |entry| entry.kinds.contains(ObjectKind::Relation),
+            |_, block| {
+                let mut found = [Vec::new(), Vec::new()];
+                let mut nested = Vec::new();
+                block.for_each_member(|relation, kind, id| match kind {
+                    ObjectKind::Node => found[0].push(id),
+                    ObjectKind::Way => found[1].push(id),
+                    ObjectKind::Relation => nested.push((relation, id)),
+                })?;
+                Ok((found, nested))
+            },
+            |([of_nodes, of_ways], nested)| {
+                nodes.extend(of_nodes);
+                ways.extend(of_ways);
+                for (parent, child) in nested {
+                    relations.insert(parent, Bbox::EMPTY);
+                    relations.insert(child, Bbox::EMPTY);
+                    let parents: &mut Vec<i64> = parents.entry(child).or_default();
+                    parents.push(parent);
+                }
+            },
+        )?;
+        let (nodes, ways) = (Boxes::of(nodes), Boxes::of(ways));
+        Ok(Self {
+            nodes,
+            ways,
+            relations,
+            parents,
+        })
+    }
+
+    /// The ids of the nodes and ways that are members, and the boxes to be set, by the ranks of the ids.
+    pub(super) fn of_nodes_and_ways(&mut self) -> ([&RankSet; 2], [&mut [Bbox]; 2]) {
+        let (nodes, ways) = (&mut self.nodes, &mut self.ways);
+        ([&nodes.ids, &ways.ids], [&mut nodes.boxes, &mut ways.boxes])
+    }
+
+    /// The box of a member; empty if it is nowhere, or not in the file.
+    pub(super) fn get(&self, kind: ObjectKind, id: i64) -> Bbox {
+        match kind {
+            ObjectKind::Node => self.nodes.get(id),
+            ObjectKind::Way => self.ways.get(id),
+            ObjectKind::Relation => self.relations.get(&id).copied().unwrap_or(Bbox::EMPTY),
+        }
+    }
+
+    /// The box of a relation that is a member or has such members, with the boxes of all relations in it; empty for
+    /// other relations.
+    pub(super) fn of_relation(&self, id: i64) -> Bbox {
+        self.get(ObjectKind::Relation, id)
+    }
+
+    /// Finds the boxes of relations that are members, once those of nodes and ways are set.
+    pub(super) fn find_relations(
+        &mut self,
+        file: &PbfFile,
+        plan: &BlobPlan,
+        ctx: &Context,
+    ) -> Result<()> {
+        if self.relations.is_empty() {
+            return Ok(());
+        }
+        let mut boxes: FxHashMap<i64, Bbox> = FxHashMap::default();
+        Scan::bare("find nested relations", file, plan, ctx).run(
+            |entry| entry.kinds.contains(ObjectKind::Relation),
+            |_, block| {
+                let mut found: Vec<(i64, Bbox)> = Vec::new();
+                block.for_each_member(|relation, kind, id| {
+                    if kind == ObjectKind::Relation || !self.relations.contains_key(&relation) {
+                        return;
+                    }
+                    let bbox = self.get(kind, id);
+                    match found.last_mut() {
+                        Some((last, all)) if *last == relation => *all = all.union(&bbox),
+                        _ => found.push((relation, bbox)),
+                    }
+                })?;
+                Ok(found)
+            },
+            |found| boxes.extend(found),
+        )?;
+        // A relation passes its box on to those that have it as a member. Boxes only grow, so that cycles end.
+        let mut grown: Vec<i64> = boxes.keys().copied().collect();
+        self.relations.extend(boxes);
+        while let Some(child) = grown.pop() {
+            let bbox = self.of_relation(child);
+            for parent in self.parents.get(&child).into_iter().flatten() {
+                let before = self.of_relation(*parent);
+                let after = before.union(&bbox);
+                if after != before {
+                    self.relations.insert(*parent, after);
+                    grown.push(*parent);
+                }
+            }
+        }
+        Ok(())
+    }
+}

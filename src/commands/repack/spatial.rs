@@ -1,0 +1,344 @@
+//! The spatial layout: the objects of each kind in the order of a Hilbert curve, in blobs whose boxes are known.
+//!
+//! Objects become rows, which are sorted by their places. Large objects have blobs of their own, so that those of small
+//! ones stay small.
+
+use super::relation_boxes::MemberBoxes;
+use super::{Options, Summary};
+use crate::engine::input;
+use crate::engine::object_row::{put_object, read_object};
+use crate::engine::sink::{BlobOutcome, Sink};
+use crate::error::{Error, FormatError, Result};
+use crate::file::{BlobLocations, BlobPass, BlobPlan, PbfFile, PlanNeeds, WriteOptions};
+use crate::geometry::{Extent, Point};
+use crate::index::{KeyBits, RowBatch, RowLimits, RowSorter, SharedRows, SortedRows};
+use crate::io::SizeHint;
+use crate::osm::{Bbox, Location, ObjectKind, id_rank};
+use crate::pbf::{BlobEntry, Block, EncodedFrame, FrameEncoder, Object, ObjectBody, feature};
+use crate::runtime::{Context, Pass};
+
+/// The limits of memory for rows that are being sorted.
+const LIMITS: RowLimits = RowLimits {
+    run: 32 << 20,
+    memory: 64 << 20,
+};
+/// Keys of rows: a kind, a level, and a position on the curve.
+const KEY: KeyBits = KeyBits {
+    uncounted: 6,
+    below_group: CURVE_BITS,
+};
+const CURVE_BITS: u32 = 32;
+const LEVEL_BITS: u32 = 8;
+/// The longest edges of boxes of the levels, in 1e-7 degree: 1.5, 12, 93 and 750 km along a meridian. Larger objects are
+/// in the next level.
+const LEVELS: [i64; 4] = [1 << 17, 1 << 20, 1 << 23, 1 << 26];
+/// The level of objects that are nowhere: deleted nodes, and ways and relations without any node.
+const NOWHERE: u64 = 0xff;
+/// The number of blobs of a range of keys that a worker reads at once.
+const BLOBS_AT_ONCE: usize = 4;
+/// A blob of ways has a quarter of the objects of a blob of nodes, a blob of relations a sixteenth: about as many nodes.
+const PARTS_OF_A_BLOB: [usize; 3] = [1, 4, 16];
+
+/// Writes the objects of a file in a spatial layout.
+pub(super) fn write(options: &Options, ctx: &Context) -> Result<Summary> {
+    ctx.expect_phases(4);
+    let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
+    let plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
+    check(&file, &plan)?;
+    let sorter = RowSorter::new(LIMITS, KEY, &options.output.target.scratch_directory());
+    let mut boxes = MemberBoxes::find(&file, &plan, ctx)?;
+    let places = Places {
+        file: &file,
+        plan: &plan,
+        sorter: &sorter,
+        ctx,
+    };
+    places.add_nodes_and_ways(&mut boxes)?;
+    boxes.find_relations(&file, &plan, ctx)?;
+    places.add_relations(&boxes)?;
+    drop(boxes);
+    let sorted = sorter.finish()?;
+    let blobs_repacked = plan.entries.len() as u64;
+    let mut header = file.header.clone();
+    header.set_optional(feature::SORTED, false);
+    options.output.header.apply(&mut header);
+    let mut output = options.output.clone();
+    let write = output.write.for_header(&header);
+    // Without locations in ways, nothing says where the nodes of a way are.
+    let keeps_locations = write.way_locations != BlobLocations::Drop;
+    output.write.has_spatial_layout = keeps_locations;
+    let mut sink = Sink::create(&output, header, SizeHint::default(), ctx)?;
+    write_rows(&sorted, write, options, &file, &mut sink, ctx)?;
+    Ok(Summary {
+        written: sink.finish()?.written,
+        blobs_repacked,
+        ..Summary::default()
+    })
+}
+
+/// Fails if a file cannot have a spatial layout.
+fn check(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
+    let cause = if file.header.has(feature::HISTORY) {
+        "a history file cannot have a spatial layout, since the versions of an object lie at several places"
+    } else if !plan.has_each_object_once() {
+        "a spatial layout needs a file in order in which no object occurs twice: `pbfhogg sort` it first"
+    } else if plan
+        .entries
+        .iter()
+        .any(|entry| entry.kinds.contains(ObjectKind::Way))
+        && !file.header.has(feature::LOCATIONS)
+    {
+        "a spatial layout needs ways that carry the locations of their nodes: \
+         run `pbfhogg add-locations-to-ways --keep-untagged-nodes` first"
+    } else {
+        return Ok(());
+    };
+    Err(Error::file(file.input.path(), cause))
+}
+
+/// Adds the objects of a file to a sorter.
+struct Places<'p> {
+    file: &'p PbfFile,
+    plan: &'p BlobPlan,
+    sorter: &'p RowSorter,
+    ctx: &'p Context,
+}
+
+impl Places<'_> {
+    fn add_nodes_and_ways(&self, boxes: &mut MemberBoxes) -> Result<()> {
+        let is_wanted = |kind| kind != ObjectKind::Relation;
+        let (ids, mut boxes) = boxes.of_nodes_and_ways();
+        self.add(
+            "sort nodes and ways",
+            is_wanted,
+            |object| {
+                let (bbox, kind) = (box_of(object), object.kind() as usize);
+                let rank = ids.get(kind).and_then(|ids| ids.rank(object.id));
+                (bbox, rank.map(|rank| (kind, rank, bbox)))
+            },
+            |members| {
+                for (kind, rank, bbox) in members {
+                    let boxes = boxes.get_mut(kind);
+                    if let Some(known) = boxes.and_then(|boxes| boxes.get_mut(rank as usize)) {
+                        *known = bbox;
+                    }
+                }
+            },
+        )
+    }
+
+    fn add_relations(&self, boxes: &MemberBoxes) -> Result<()> {
+        let is_wanted = |kind| kind == ObjectKind::Relation;
+        self.add(
+            "sort relations",
+            is_wanted,
+            |object| {
+                let nested = boxes.of_relation(object.id);
+                let ObjectBody::Relation { members } = &object.body else {
+                    return (nested, None::<()>);
+                };
+                let boxes = members
+                    .iter()
+                    .map(|member| boxes.get(member.kind, member.id));
+                (boxes.fold(nested, |all, bbox| all.union(&bbox)), None)
+            },
+            |_| (),
+        )
+    }
+
+    /// Adds the objects of some kinds. `place` says where an object is, and what `take` gets, in file order.
+    fn add<T: Send>(
+        &self,
+        name: &'static str,
+        is_wanted: impl Fn(ObjectKind) -> bool + Sync,
+        place: impl Fn(&Object<'_>) -> (Bbox, Option<T>) + Sync,
+        mut take: impl FnMut(Vec<T>),
+    ) -> Result<()> {
+        let has_wanted = |entry: &&BlobEntry| {
+            ObjectKind::ALL
+                .iter()
+                .any(|kind| entry.kinds.contains(*kind) && is_wanted(*kind))
+        };
+        let entries = self.plan.entries.iter().filter(has_wanted).copied();
+        BlobPass::new(name, &self.file.input, self.ctx)
+            .holding(8)
+            .run(
+                entries.collect(),
+                || (),
+                |reader, (), entry| {
+                    let (batch, found) =
+                        reader.decode(&entry, |payload| rows_of(payload, &is_wanted, &place))?;
+                    self.sorter.add(batch);
+                    Ok(found)
+                },
+                |found| {
+                    take(found);
+                    self.sorter.check()
+                },
+            )
+    }
+}
+
+/// The objects of some kinds in a block as rows.
+fn rows_of<T>(
+    payload: &[u8],
+    is_wanted: impl Fn(ObjectKind) -> bool,
+    place: impl Fn(&Object<'_>) -> (Bbox, Option<T>),
+) -> Result<(RowBatch, Vec<T>), FormatError> {
+    let block = Block::parse(payload)?;
+    if !block.units.are_exact_e7() || block.units.date_granularity % 1000 != 0 {
+        return Err(FormatError::new(
+            "a spatial layout does not keep places finer than 1e-7 degree or times finer than a second",
+        ));
+    }
+    let (mut batch, mut found) = (RowBatch::default(), Vec::new());
+    let mut object = Object::node(0, None, Vec::new());
+    let (mut elements, mut last) = (block.cursor(), None);
+    while let Some(element) = elements.next()? {
+        if !is_wanted(element.key.0) {
+            continue;
+        }
+        object.fill_next(&element, &block, &mut last)?;
+        if let ObjectBody::Way { refs, locations } = &object.body
+            && refs.len() != locations.len()
+        {
+            return Err(FormatError::with(format!(
+                "way {} does not have the locations of its nodes: `pbfhogg add-locations-to-ways` adds them",
+                object.id
+            )));
+        }
+        let (bbox, noted) = place(&object);
+        found.extend(noted);
+        batch.push(key_of(object.kind(), &bbox), |row| {
+            put_row(&object, &bbox, row)
+        });
+    }
+    Ok((batch, found))
+}
+
+/// Appends a row: the rank of the id, so that objects at one place are in order; the box of a way or relation; the
+/// object.
+fn put_row(object: &Object<'_>, bbox: &Bbox, row: &mut Vec<u8>) {
+    row.extend_from_slice(&id_rank(object.id).to_be_bytes());
+    if object.kind() != ObjectKind::Node {
+        bbox.edges_e7()
+            .iter()
+            .for_each(|edge| row.extend_from_slice(&edge.to_le_bytes()));
+    }
+    put_object(object, row);
+}
+
+/// Reads a row that [`put_row`] has written. Returns the box of a way or relation, and an empty one for a node.
+fn read_row<'r>(
+    kind: ObjectKind,
+    row: &'r [u8],
+    object: &mut Object<'r>,
+) -> Result<Bbox, FormatError> {
+    let truncated = FormatError::new("a row is cut off");
+    let (_, mut rest) = row
+        .split_at_checked(size_of::<u64>())
+        .ok_or(truncated.clone())?;
+    let mut bbox = Bbox::EMPTY;
+    if kind != ObjectKind::Node {
+        let edges = rest
+            .as_chunks::<4>()
+            .0
+            .first_chunk::<4>()
+            .ok_or(truncated)?;
+        let [west, south, east, north] = edges.map(i32::from_le_bytes);
+        bbox = Bbox {
+            min_lat_e7: south,
+            max_lat_e7: north,
+            min_lon_e7: west,
+            max_lon_e7: east,
+        };
+        rest = rest.get(16..).unwrap_or_default();
+    }
+    read_object(kind, rest, object)?;
+    Ok(bbox)
+}
+
+/// The box of a node or a way; empty if it is nowhere.
+fn box_of(object: &Object<'_>) -> Bbox {
+    let mut bbox = Bbox::EMPTY;
+    let mut add = |location: &Location| bbox.add(location.lat_e7(), location.lon_e7());
+    match &object.body {
+        ObjectBody::Node { location } => location.iter().for_each(add),
+        ObjectBody::Way { locations, .. } => locations.iter().flatten().for_each(&mut add),
+        ObjectBody::Relation { .. } => {}
+    }
+    bbox
+}
+
+fn key_of(kind: ObjectKind, bbox: &Bbox) -> u64 {
+    let group = |level: u64| (u64::from(kind.number()) << LEVEL_BITS | level) << CURVE_BITS;
+    if bbox.is_empty() {
+        return group(NOWHERE);
+    }
+    let [west, south, east, north] = bbox.edges_e7();
+    let height = i64::from(north) - i64::from(south);
+    let edge = height.max(i64::from(east) - i64::from(west));
+    let level = LEVELS.iter().filter(|longest| edge > **longest).count();
+    let corner = |lat_e7, lon_e7| Point { lat_e7, lon_e7 };
+    let extent = Extent {
+        low: corner(south, west),
+        high: corner(north, east),
+    };
+    group(level as u64) | extent.curve_position(CURVE_BITS)
+}
+
+/// Writes sorted rows as blobs.
+fn write_rows(
+    sorted: &SortedRows,
+    write: WriteOptions,
+    options: &Options,
+    file: &PbfFile,
+    sink: &mut Sink,
+    ctx: &Context,
+) -> Result<()> {
+    let elements = options.elements;
+    Pass::new("write", ctx)
+        .with_budget(ctx.jobs as u64 + 1)
+        .run(
+            sorted.ranges((BLOBS_AT_ONCE * elements) as u64),
+            || FrameEncoder::new(write.compression, write.blob_index),
+            |encoder, range| {
+                let kind = ObjectKind::from_number(range.keys.start >> (CURVE_BITS + LEVEL_BITS));
+                let kind = kind.ok_or_else(|| Error::Internal("a row of unknown kind".into()))?;
+                let most = (elements / PARTS_OF_A_BLOB[kind as usize]).max(1);
+                let rows = sorted.read(&range.keys)?;
+                let frames = frames_of(kind, &rows, most, encoder);
+                frames.map_err(|error| Error::file(options.output.target.path(), error.to_string()))
+            },
+            |frames| sink.add(&file.input, BlobOutcome::Frames(frames)),
+        )
+}
+
+/// Encodes rows as blobs of about equal numbers of objects, at most `most`.
+fn frames_of(
+    kind: ObjectKind,
+    rows: &SharedRows,
+    most: usize,
+    encoder: &mut FrameEncoder,
+) -> Result<Vec<EncodedFrame>, FormatError> {
+    let mut boxes = Vec::with_capacity(rows.count());
+    let mut object = Object::node(0, None, Vec::new());
+    let blobs = rows.count().div_ceil(most).max(1);
+    let len = rows.count().div_ceil(blobs).max(1);
+    for (number, row) in rows.rows(0..rows.count()).enumerate() {
+        if number > 0 && number % len == 0 {
+            encoder.end_block()?;
+        }
+        boxes.push(read_row(kind, row, &mut object)?);
+        encoder.add(&object)?;
+    }
+    let mut frames = encoder.finish()?;
+    if kind != ObjectKind::Node {
+        let mut boxes = boxes.iter();
+        for frame in &mut frames {
+            let of_frame = boxes.by_ref().take(frame.entry.count as usize);
+            frame.entry.bbox = of_frame.fold(Bbox::EMPTY, |all, bbox| all.union(bbox));
+        }
+    }
+    Ok(frames)
+}

@@ -1,0 +1,242 @@
+//! Objects as rows of bytes that depend on no block, for sorting by something else than ids.
+
+use crate::error::FormatError;
+use crate::osm::{Location, ObjectKind};
+use crate::pbf::wire::{put_sint, put_varint, read_varint, zigzag_decode};
+use crate::pbf::{Info, Member, Object, ObjectBody};
+
+/// Marks the metadata fields that an object has.
+mod present {
+    pub(super) const VERSION: u8 = 1;
+    pub(super) const TIMESTAMP: u8 = 2;
+    pub(super) const CHANGESET: u8 = 4;
+    pub(super) const UID: u8 = 8;
+    pub(super) const USER: u8 = 16;
+    pub(super) const DELETED: u8 = 32;
+}
+
+const TRUNCATED: FormatError = FormatError::new("a row is cut off");
+
+/// Appends an object without its kind.
+pub(crate) fn put_object(object: &Object<'_>, out: &mut Vec<u8>) {
+    put_sint(out, object.id);
+    put_info(&object.info, out);
+    put_varint(out, object.tags.len() as u64);
+    for (key, value) in object.tags.iter() {
+        put_text(key, out);
+        put_text(value, out);
+    }
+    match &object.body {
+        ObjectBody::Node { location } => put_location(*location, out),
+        ObjectBody::Way { refs, locations } => {
+            put_varint(out, refs.len() as u64);
+            let mut last = 0;
+            for id in refs.iter() {
+                put_sint(out, id.wrapping_sub(last));
+                last = *id;
+            }
+            put_varint(out, locations.len() as u64);
+            locations
+                .iter()
+                .for_each(|location| put_location(*location, out));
+        }
+        ObjectBody::Relation { members } => {
+            put_varint(out, members.len() as u64);
+            for member in members.iter() {
+                out.push(member.kind.number());
+                put_sint(out, member.id);
+                put_text(member.role, out);
+            }
+        }
+    }
+}
+
+fn put_info(info: &Info<'_>, out: &mut Vec<u8>) {
+    let fields = [
+        (info.version.is_some(), present::VERSION),
+        (info.timestamp.is_some(), present::TIMESTAMP),
+        (info.changeset.is_some(), present::CHANGESET),
+        (info.uid.is_some(), present::UID),
+        (info.user.is_some(), present::USER),
+        (!info.visible, present::DELETED),
+    ];
+    let has = fields.iter().filter(|(is_there, _)| *is_there);
+    out.push(has.map(|(_, flag)| flag).sum());
+    let numbers = [
+        info.version.map(i64::from),
+        info.timestamp,
+        info.changeset,
+        info.uid.map(i64::from),
+    ];
+    numbers
+        .into_iter()
+        .flatten()
+        .for_each(|number| put_sint(out, number));
+    if let Some(user) = info.user {
+        put_text(user, out);
+    }
+}
+
+fn put_text(text: &str, out: &mut Vec<u8>) {
+    put_varint(out, text.len() as u64);
+    out.extend_from_slice(text.as_bytes());
+}
+
+fn put_location(location: Option<Location>, out: &mut Vec<u8>) {
+    let (lat, lon) = Location::stored_e7(location);
+    out.extend_from_slice(&lat.to_le_bytes());
+    out.extend_from_slice(&lon.to_le_bytes());
+}
+
+/// Replaces `object` by the object of a kind that a row has. Owned lists keep their memory.
+pub(crate) fn read_object<'r>(
+    kind: ObjectKind,
+    row: &'r [u8],
+    object: &mut Object<'r>,
+) -> Result<(), FormatError> {
+    let mut row = Row { row, at: 0 };
+    object.id = row.sint()?;
+    object.info = row.info()?;
+    let tags = object.tags.cleared();
+    for _ in 0..row.varint()? {
+        tags.push((row.text()?, row.text()?));
+    }
+    object.make(kind);
+    match &mut object.body {
+        ObjectBody::Node { location } => *location = row.location()?,
+        ObjectBody::Way { refs, locations } => {
+            let (refs, locations) = (refs.cleared(), locations.cleared());
+            let mut last = 0i64;
+            for _ in 0..row.varint()? {
+                last = last.wrapping_add(row.sint()?);
+                refs.push(last);
+            }
+            for _ in 0..row.varint()? {
+                locations.push(row.location()?);
+            }
+        }
+        ObjectBody::Relation { members } => {
+            let members = members.cleared();
+            for _ in 0..row.varint()? {
+                let kind = ObjectKind::from_number(u64::from(row.byte()?)).ok_or(TRUNCATED)?;
+                let (id, role) = (row.sint()?, row.text()?);
+                members.push(Member { kind, id, role });
+            }
+        }
+    }
+    Ok(())
+}
+
+struct Row<'r> {
+    row: &'r [u8],
+    at: usize,
+}
+
+impl<'r> Row<'r> {
+    fn take(&mut self, len: usize) -> Result<&'r [u8], FormatError> {
+        let rest = self.row.get(self.at..).ok_or(TRUNCATED)?;
+        let bytes = rest.get(..len).ok_or(TRUNCATED)?;
+        self.at += len;
+        Ok(bytes)
+    }
+
+    fn byte(&mut self) -> Result<u8, FormatError> {
+        self.take(1)?.first().copied().ok_or(TRUNCATED)
+    }
+
+    fn varint(&mut self) -> Result<u64, FormatError> {
+        read_varint(self.row, &mut self.at)
+    }
+
+    fn sint(&mut self) -> Result<i64, FormatError> {
+        self.varint().map(zigzag_decode)
+    }
+
+    fn text(&mut self) -> Result<&'r str, FormatError> {
+        let len = self.varint()? as usize;
+        std::str::from_utf8(self.take(len)?).map_err(|_| TRUNCATED)
+    }
+
+    fn location(&mut self) -> Result<Option<Location>, FormatError> {
+        let mut edge = || {
+            let bytes = self.take(size_of::<i32>())?.first_chunk();
+            bytes
+                .map(|bytes| i32::from_le_bytes(*bytes))
+                .ok_or(TRUNCATED)
+        };
+        Ok(Location::new(edge()?, edge()?))
+    }
+
+    fn info(&mut self) -> Result<Info<'r>, FormatError> {
+        let flags = self.byte()?;
+        let mut number = |flag| match flags & flag {
+            0 => Ok(None),
+            _ => self.sint().map(Some),
+        };
+        Ok(Info {
+            version: number(present::VERSION)?.map(|version| version as u32),
+            timestamp: number(present::TIMESTAMP)?,
+            changeset: number(present::CHANGESET)?,
+            uid: number(present::UID)?.map(|uid| uid as i32),
+            user: match flags & present::USER {
+                0 => None,
+                _ => Some(self.text()?),
+            },
+            visible: flags & present::DELETED == 0,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_come_back() {
+        let info = Info {
+            version: Some(7),
+            timestamp: Some(1_700_000_000),
+            changeset: Some(1 << 40),
+            uid: Some(5),
+            user: Some("ü"),
+            visible: false,
+        };
+        let place = Location::new(-900_000_000, 1_800_000_000);
+        let member = |kind, id, role| Member { kind, id, role };
+        let mut located = Object::way(i64::MAX, vec![3, -1, i64::MIN], vec![]);
+        if let ObjectBody::Way { locations, .. } = &mut located.body {
+            *locations = vec![place, None, place].into();
+        }
+        let objects = [
+            Object::node(-1, place, vec![("a", "b"), ("", "")]).with_info(info),
+            Object::node(1, None, vec![]),
+            located,
+            Object::way(2, vec![], vec![("highway", "path")]),
+            Object::relation(
+                i64::MIN,
+                vec![
+                    member(ObjectKind::Node, 1, ""),
+                    member(ObjectKind::Way, -5, "outer"),
+                    member(ObjectKind::Relation, 9, "ß"),
+                ],
+                vec![],
+            ),
+        ];
+        let mut rows = Vec::new();
+        for object in &objects {
+            let mut row = Vec::new();
+            put_object(object, &mut row);
+            rows.push((object.kind(), row));
+        }
+        // One object is used for all rows, so that what the one before it had must not stay.
+        let mut found = Object::node(0, None, vec![]);
+        for (expected, (kind, row)) in objects.iter().zip(&rows) {
+            read_object(*kind, row, &mut found).unwrap();
+            assert_eq!(&found, expected);
+            for end in 0..row.len() {
+                let mut other = Object::node(0, None, vec![]);
+                assert!(read_object(*kind, &row[..end], &mut other).is_err());
+            }
+        }
+    }
+}
