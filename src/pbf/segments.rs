@@ -17,6 +17,8 @@ use std::ops::Range;
 const SEGMENT_LEN: usize = 32 << 10;
 /// A segment of ways or relations that is shorter than this is joined with the next one.
 const MIN_SEGMENT_LEN: usize = SEGMENT_LEN / 4;
+/// The number of old segments that are compared with a column.
+const LOOK_AHEAD: usize = 64;
 /// The length of a payload of columns from which on it has segments.
 const MIN_COLUMNS_LEN: usize = 8 << 10;
 /// The two empty stored blocks at the end of a segment, without the header of the first, which may begin in the middle of
@@ -322,7 +324,7 @@ impl SegmentEncoder {
                     let range = segment.payload.clone();
                     range.len() == column.len() && old.payload.get(range) == Some(column)
                 };
-                let index = old_segments.iter().position(is_same)?;
+                let index = old_segments.iter().take(LOOK_AHEAD).position(is_same)?;
                 let segment = old_segments.get(index)?;
                 old_segments = old_segments.get(index + 1..)?;
                 old.data.get(segment.data.clone())
