@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::file::BlobPlan;
 use crate::io::{Output, OutputTarget, system};
-use crate::osm::Bbox;
+use crate::osm::{Bbox, ObjectKind};
 use crate::pbf::sample_indices;
 use serde::Serialize;
 
@@ -39,9 +39,11 @@ pub(crate) fn write(template: &str, data: &impl Serialize, target: OutputTarget)
     output.commit()
 }
 
-/// The boxes of at most 2,000 blobs, spread evenly, and the number of blobs that have one.
+/// The boxes of at most 2,000 blobs with nodes, spread evenly, and the number of blobs that have one.
 pub(crate) fn boxes(plan: &BlobPlan) -> (Vec<[i32; 4]>, u64) {
-    let all = plan.entries.iter().map(|entry| entry.bbox);
+    let of_nodes = plan.entries.iter();
+    let of_nodes = of_nodes.filter(|entry| entry.kinds.contains(ObjectKind::Node));
+    let all = of_nodes.map(|entry| entry.bbox);
     let all: Vec<_> = all.filter(|bbox| !bbox.is_empty()).collect();
     let sampled = sample_indices(all.len(), MAX_BOXES).filter_map(|index| all.get(index));
     (sampled.map(Bbox::edges_e7).collect(), all.len() as u64)
