@@ -5,6 +5,7 @@
 //! output, `[..]` stands for any part of a line. The commands of a document run one after the other in one directory.
 //! `PBFHOGG_WRITE_DOCUMENTS=1` writes what was printed into the documents.
 
+use crate::common::oracle::shared_data;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -270,4 +271,58 @@ fn a_part_of_a_line_may_be_left_out() {
     ] {
         assert_eq!(fits(expected, line), is_fit, "{expected}, {line}");
     }
+}
+
+/// The commands of this program in the blocks of a document for the shell, without comments. Those that wait for
+/// requests or ask servers are left out.
+fn shell_commands(document: &str) -> Vec<String> {
+    let mut commands = Vec::new();
+    let mut lines = document.lines();
+    while let Some(line) = lines.next() {
+        if line != "```sh" {
+            continue;
+        }
+        let block = lines.by_ref().take_while(|line| *line != "```");
+        let own = block.filter(|line| line.starts_with("pbfhogg "));
+        let own = own.filter(|line| !line.contains("--serve"));
+        commands.extend(own.map(|line| line.split(" #").next().unwrap_or(line).to_owned()));
+    }
+    commands
+}
+
+/// The commands of documents that name files of a reader, in a directory with such files.
+#[test]
+fn commands_for_the_shell_succeed() {
+    let directory = tempfile::tempdir().unwrap();
+    let dir = directory.path();
+    for (name, from) in [
+        ("berlin.osm.pbf", "monaco.osm.pbf"),
+        ("malta.osm.pbf", "malta.osm.pbf"),
+        ("liechtenstein.osm.pbf", "liechtenstein-c.osm.pbf"),
+    ] {
+        let Some(from) = shared_data(from) else {
+            return;
+        };
+        std::fs::copy(from, dir.join(name)).unwrap();
+    }
+    std::fs::write(dir.join("points.txt"), "47.141 9.5215\n").unwrap();
+    let prepare = "mkdir -p ~/.local/share/bash-completion/completions &&
+        pbfhogg tags-filter -q -R berlin.osm.pbf n/* -o nodes.osm.pbf &&
+        pbfhogg derive-changes -q nodes.osm.pbf berlin.osm.pbf -o day.osc.gz";
+    let run = |command: &str| {
+        let shell = format!("export HOME=\"$PWD\"; set -e; {command}\necho done");
+        let lines = run(&shell, dir);
+        let last = lines.last().map(String::as_str);
+        assert_eq!(last, Some("done"), "{command}:\n{}", lines.join("\n"));
+    };
+    run(prepare);
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let mut count = 0;
+    for path in [readme, document("analytics.md"), document("geocode.md")] {
+        for command in shell_commands(&std::fs::read_to_string(path).unwrap()) {
+            run(&command);
+            count += 1;
+        }
+    }
+    assert!(count >= 12, "{count}");
 }
