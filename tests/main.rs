@@ -40,6 +40,7 @@ mod pages;
 mod properties;
 mod real_files;
 mod regressions;
+mod remote;
 mod renumber;
 mod repack;
 mod round_trips;

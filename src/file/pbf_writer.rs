@@ -362,7 +362,10 @@ impl PbfWriter {
 
     fn flush_copies(&mut self) -> Result<()> {
         match self.pending.take() {
-            Some(copy) => self.backend.copy(&copy.input, copy.offset, copy.len),
+            Some(copy) => {
+                copy.input.fetch(copy.offset, copy.len)?;
+                self.backend.copy(&copy.input, copy.offset, copy.len)
+            }
             None => Ok(()),
         }
     }

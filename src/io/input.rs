@@ -1,6 +1,8 @@
-//! Input files: regular files, and streams spooled to temporary files.
+//! Input files: regular files, streams spooled to temporary files, and files of web servers.
 
 use super::direct::direct_reader;
+#[cfg(feature = "update")]
+use super::remote::{self, RemoteFile};
 use super::{direct, system};
 use crate::error::{Error, FormatError, Result};
 use crate::runtime::{Context, IoMode};
@@ -9,8 +11,8 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// A file that is read at any offset. Standard input and other streams are first copied to a temporary file. Clones
-/// share the open file.
+/// A file that is read at any offset. Standard input and other streams are first copied to a temporary file. Of a file
+/// of a web server, whose path is its URL, what is read is fetched to a temporary file. Clones share the open file.
 #[derive(Debug, Clone)]
 pub struct Input(Arc<OpenInput>);
 
@@ -18,6 +20,9 @@ pub struct Input(Arc<OpenInput>);
 struct OpenInput {
     path: PathBuf,
     file: File,
+    /// The file of a web server that `file` holds parts of.
+    #[cfg(feature = "update")]
+    remote: Option<RemoteFile>,
     /// A second descriptor of the file, opened with `O_DIRECT`; `None` if reads use the page cache.
     direct: Option<File>,
     len: u64,
@@ -52,6 +57,10 @@ impl Input {
         if path.as_os_str() == "-" {
             return Self::spool_stdin();
         }
+        #[cfg(feature = "update")]
+        if remote::is_url(path) {
+            return Self::open_url(path);
+        }
         let file = File::open(path).map_err(|error| Error::io(path, "cannot open", error))?;
         let metadata = file
             .metadata()
@@ -68,7 +77,25 @@ impl Input {
             len: metadata.len(),
             drop_behind: direct.is_none() && super::system::is_large(metadata.len()),
             file,
+            #[cfg(feature = "update")]
+            remote: None,
             direct,
+            original_len: None,
+            start: OnceLock::new(),
+        })))
+    }
+
+    /// Opens a file of a web server, and fetches its beginning.
+    #[cfg(feature = "update")]
+    fn open_url(url: &Path) -> Result<Self> {
+        let (remote, file) = RemoteFile::open(url)?;
+        Ok(Self(Arc::new(OpenInput {
+            path: url.to_owned(),
+            len: remote.len(),
+            file,
+            remote: Some(remote),
+            direct: None,
+            drop_behind: false,
             original_len: None,
             start: OnceLock::new(),
         })))
@@ -128,6 +155,8 @@ impl Input {
             path: name.to_owned(),
             len: metadata.len(),
             file,
+            #[cfg(feature = "update")]
+            remote: None,
             direct: None,
             drop_behind: false,
             original_len: None,
@@ -155,7 +184,17 @@ impl Input {
         self.len() == 0
     }
 
-    /// The open file, for kernel copies.
+    /// Fetches a range of a file of a web server, so that [`file`](Self::file) has it. Does nothing for other files.
+    pub(crate) fn fetch(&self, offset: u64, len: u64) -> Result<()> {
+        #[cfg(feature = "update")]
+        if let Some(remote) = &self.0.remote {
+            return remote.fetch(offset..offset.saturating_add(len), &self.0.file);
+        }
+        let _ = (offset, len);
+        Ok(())
+    }
+
+    /// The open file, for kernel copies. Of a file of a web server, it has the ranges that were read.
     pub fn file(&self) -> &File {
         &self.0.file
     }
@@ -173,6 +212,7 @@ impl Input {
     /// Reads up to `buffer.len()` bytes at `offset`; fewer only at the end of the file. Returns the number of bytes
     /// read.
     pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        self.fetch(offset, buffer.len() as u64)?;
         let read = match &self.0.direct {
             Some(direct) => direct::read_at(direct, buffer, offset),
             None => system::read_at(&self.0.file, buffer, offset),

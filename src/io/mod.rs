@@ -7,6 +7,8 @@ mod input;
 mod mapped_file;
 mod output;
 mod output_directory;
+#[cfg(feature = "update")]
+mod remote;
 mod size_hint;
 mod stream_output;
 pub(crate) mod system;

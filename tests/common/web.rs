@@ -35,6 +35,10 @@ pub enum Trouble {
     Close,
     /// Gives the whole file, although a part was asked for.
     Whole,
+    /// Gives a part that begins so many bytes later.
+    Other(usize),
+    /// Gives the file with an ETag.
+    Etag(&'static str),
 }
 
 /// Decides what happens to a request; `None` for the file.
@@ -151,23 +155,33 @@ fn answer(
         (_, None) => return stream.write_all(head(404, 0, "").as_bytes()),
     };
     let range = request.headers.get("range").and_then(|range| {
-        let start = range.strip_prefix("bytes=")?.strip_suffix('-')?;
-        start
+        let (start, last) = range.strip_prefix("bytes=")?.split_once('-')?;
+        let start = start
             .parse::<usize>()
             .ok()
-            .filter(|start| *start < file.len())
+            .filter(|start| *start < file.len())?;
+        let end = last
+            .parse()
+            .map_or(file.len(), |last: usize| file.len().min(last + 1));
+        Some(start..end)
     });
-    let (status, start) = match (&trouble, range) {
-        (Some(Trouble::Whole), _) | (_, None) => (200, 0),
-        (_, Some(start)) => (206, start),
+    let (status, range) = match (&trouble, range) {
+        (Some(Trouble::Whole), _) | (_, None) => (200, 0..file.len()),
+        (Some(Trouble::Other(by)), Some(range)) => (206, range.start + by..range.end + by),
+        (_, Some(range)) => (206, range),
     };
-    let range = format!(
-        "Content-Range: bytes {start}-{}/{}\r\n",
-        file.len() - 1,
+    let etag = match &trouble {
+        Some(Trouble::Etag(etag)) => format!("ETag: {etag}\r\n"),
+        _ => String::new(),
+    };
+    let range_header = format!(
+        "Content-Range: bytes {}-{}/{}\r\n{etag}",
+        range.start,
+        range.end.saturating_sub(1),
         file.len()
     );
-    let more = if status == 206 { range.as_str() } else { "" };
-    let part = &file[start..];
+    let more = if status == 206 { &range_header } else { &etag };
+    let part = &file[range.start.min(file.len())..range.end.min(file.len())];
     let upto = |len: usize| &part[..len.min(part.len())];
     match trouble {
         Some(Trouble::Short(len)) => {

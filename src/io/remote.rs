@@ -1,0 +1,425 @@
+//! Files of web servers, of which only what is read is fetched.
+//!
+//! A file without a name, as long as that of the server, holds the bytes that were fetched, at their offsets. It is
+//! sparse: it takes as much space as was fetched.
+
+use super::system;
+use crate::error::{Error, Result};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use ureq::http::header::{CONTENT_RANGE, ETAG, HeaderName, IF_MATCH, LAST_MODIFIED, RANGE};
+use ureq::http::{HeaderMap, Response};
+use ureq::{Agent, Body};
+
+/// The length of the first request in bytes.
+const FIRST: u64 = super::FIRST_READ as u64;
+/// The minimum length of a request: what follows is mostly read next.
+const MIN_REQUEST: u64 = 16 << 10;
+/// The number of bytes that are written to the file at a time.
+const CHUNK: usize = 256 << 10;
+/// The number of requests for the same bytes before giving up.
+const ATTEMPTS: u32 = 4;
+/// The pause before the second request; each further one is twice as long.
+const PAUSE: Duration = Duration::from_millis(500);
+const CONNECT_TIME: Duration = Duration::from_secs(30);
+/// The time in which something has to come, unless [`TIME_VARIABLE`] says another.
+const READ_TIME: Duration = Duration::from_secs(60);
+/// The environment variable with the time in seconds in which a server has to send something.
+const TIME_VARIABLE: &str = "PBFHOGG_HTTP_TIMEOUT";
+
+/// Whether a path is the URL of a file of a web server.
+pub(super) fn is_url(path: &Path) -> bool {
+    let text = path.to_str().unwrap_or_default();
+    text.starts_with("https://") || text.starts_with("http://")
+}
+
+/// A file of a web server.
+#[derive(Debug)]
+pub(super) struct RemoteFile {
+    url: PathBuf,
+    agent: Agent,
+    version: Version,
+    parts: Mutex<Parts>,
+    /// Tells threads that wait for parts that some are there.
+    changed: Condvar,
+}
+
+/// The parts of a file that were asked for.
+#[derive(Debug, Default)]
+struct Parts {
+    /// The parts that were fetched.
+    fetched: Ranges,
+    /// The parts that were fetched or that a thread fetches.
+    claimed: Ranges,
+    /// The reason why a part cannot be fetched. Other parts are not asked for any more.
+    failure: Option<String>,
+}
+
+/// The version of a file. A part of another version is an error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Version {
+    len: u64,
+    etag: Option<String>,
+    last_modified: Option<String>,
+}
+
+/// The reason why a request failed.
+enum Failure {
+    /// Another attempt may succeed.
+    Passing(String),
+    Lasting(String),
+}
+
+type Attempt<T> = std::result::Result<T, Failure>;
+
+impl RemoteFile {
+    /// Fetches the beginning of a file. Returns the file of the server, and the one that holds what was fetched. A
+    /// server that does not give parts sends all of it.
+    pub(super) fn open(url: &Path) -> Result<(Self, File)> {
+        let seconds = std::env::var(TIME_VARIABLE)
+            .ok()
+            .and_then(|text| text.parse().ok());
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .user_agent(concat!("pbfhogg/", env!("CARGO_PKG_VERSION")))
+            .accept_encoding("identity")
+            .timeout_connect(Some(CONNECT_TIME))
+            .timeout_per_read(Some(seconds.map_or(READ_TIME, Duration::from_secs)))
+            .build();
+        let directory = std::env::temp_dir();
+        let file = tempfile::tempfile_in(&directory).map_err(|error| {
+            Error::io(
+                &directory,
+                "cannot create a temporary file in this directory",
+                error,
+            )
+        })?;
+        let agent = config.new_agent();
+        let found = attempts(|| begin(&agent, url, &file));
+        let (version, first) = found.map_err(|cause| Error::file(url, cause))?;
+        let mut parts = Parts::default();
+        parts.fetched.add(first.clone());
+        parts.claimed.add(first);
+        file.set_len(version.len)
+            .map_err(|error| Error::io(url, "cannot reserve a temporary file for", error))?;
+        let remote = Self {
+            url: url.to_owned(),
+            agent,
+            version,
+            parts: Mutex::new(parts),
+            changed: Condvar::new(),
+        };
+        Ok((remote, file))
+    }
+
+    /// The length of the file in bytes.
+    pub(super) const fn len(&self) -> u64 {
+        self.version.len
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Parts> {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Fetches what is missing of a range to `file`. Several threads fetch at the same time, but none what another one
+    /// fetches.
+    pub(super) fn fetch(&self, range: Range<u64>, file: &File) -> Result<()> {
+        let end = range.end.min(self.len());
+        let range = range.start.min(end)..end;
+        let claimed = {
+            let mut parts = self.lock();
+            let missing = parts.claimed.missing(range.clone(), self.len());
+            missing
+                .iter()
+                .for_each(|part| parts.claimed.add(part.clone()));
+            missing
+        };
+        for part in claimed {
+            let fetched = attempts(|| self.try_fetch(part.clone(), file));
+            let mut parts = self.lock();
+            match fetched {
+                Ok(()) => parts.fetched.add(part),
+                // The parts that this thread has claimed are fetched by none.
+                Err(cause) => parts.failure = parts.failure.take().or(Some(cause)),
+            }
+            drop(parts);
+            self.changed.notify_all();
+        }
+        let is_there = |parts: &mut Parts| !parts.fetched.has(&range) && parts.failure.is_none();
+        let parts = self.changed.wait_while(self.lock(), is_there);
+        let parts = parts.unwrap_or_else(PoisonError::into_inner);
+        match &parts.failure {
+            Some(cause) if !parts.fetched.has(&range) => Err(Error::file(&self.url, cause.clone())),
+            _ => Ok(()),
+        }
+    }
+
+    fn try_fetch(&self, range: Range<u64>, file: &File) -> Attempt<()> {
+        let etag = self.version.etag.as_deref();
+        let response = call(&self.agent, &self.url, &range, etag)?;
+        let changed =
+            || Failure::Lasting("the file of the server changed while it was read".into());
+        match response.status().as_u16() {
+            206 => {}
+            412 | 416 => return Err(changed()),
+            200 => {
+                return Err(Failure::Lasting(
+                    "the server sent the whole file instead of a part".into(),
+                ));
+            }
+            _ => return Err(refusal(&response)),
+        }
+        let (part, version) = part_of(response.headers())?;
+        if version != self.version {
+            return Err(changed());
+        }
+        if part != range {
+            return Err(Failure::Lasting(format!(
+                "the server sent bytes {} to {} instead of {} to {}",
+                part.start, part.end, range.start, range.end
+            )));
+        }
+        store(response.into_body(), &range, file)
+    }
+}
+
+/// Calls `attempt` until it succeeds, or fails for good. Returns the cause if it fails.
+fn attempts<T>(attempt: impl Fn() -> Attempt<T>) -> std::result::Result<T, String> {
+    let mut pause = PAUSE;
+    let mut left = ATTEMPTS;
+    loop {
+        left -= 1;
+        match attempt() {
+            Ok(found) => return Ok(found),
+            Err(Failure::Passing(_)) if left > 0 => {
+                std::thread::sleep(pause);
+                pause *= 2;
+            }
+            Err(Failure::Passing(cause)) => return Err(format!("{cause} ({ATTEMPTS} attempts)")),
+            Err(Failure::Lasting(cause)) => return Err(cause),
+        }
+    }
+}
+
+/// Fetches the beginning of a file, and returns its range.
+fn begin(agent: &Agent, url: &Path, file: &File) -> Attempt<(Version, Range<u64>)> {
+    let response = call(agent, url, &(0..FIRST), None)?;
+    match response.status().as_u16() {
+        206 => {
+            let (part, version) = part_of(response.headers())?;
+            if part != (0..FIRST.min(version.len)) {
+                return Err(Failure::Lasting(
+                    "the server sent another part than the first".into(),
+                ));
+            }
+            store(response.into_body(), &part, file)?;
+            Ok((version, part))
+        }
+        200 => {
+            let len = response.body().content_length();
+            let len = len.ok_or(Failure::Lasting(
+                "the server does not say how long the file is".into(),
+            ))?;
+            let version = version_of(response.headers(), len);
+            store(response.into_body(), &(0..len), file)?;
+            Ok((version, 0..len))
+        }
+        416 => Ok((version_of(response.headers(), 0), 0..0)),
+        404 | 410 => Err(Failure::Lasting("the server has no such file".into())),
+        _ => Err(refusal(&response)),
+    }
+}
+
+/// Asks for a part of a file, of the version with an ETag if it is known.
+fn call(
+    agent: &Agent,
+    url: &Path,
+    range: &Range<u64>,
+    etag: Option<&str>,
+) -> Attempt<Response<Body>> {
+    let url = url.to_str().unwrap_or_default();
+    let bytes = format!("bytes={}-{}", range.start, range.end.saturating_sub(1));
+    let mut request = agent.get(url).header(RANGE, bytes);
+    // A weak ETag never matches.
+    if let Some(etag) = etag.filter(|etag| !etag.starts_with("W/")) {
+        request = request.header(IF_MATCH, etag);
+    }
+    request.call().map_err(|error| match error {
+        ureq::Error::BadUri(_) | ureq::Error::InvalidProxyUrl | ureq::Error::Http(_) => {
+            Failure::Lasting(error.to_string())
+        }
+        _ => Failure::Passing(error.to_string()),
+    })
+}
+
+/// The failure that an answer without a file is.
+fn refusal(response: &Response<Body>) -> Failure {
+    let status = response.status();
+    let cause = format!("the server answered with status {status}");
+    match status.as_u16() {
+        408 | 425 | 429 | 500.. => Failure::Passing(cause),
+        _ => Failure::Lasting(cause),
+    }
+}
+
+/// The range of a part, and the version of its file.
+fn part_of(headers: &HeaderMap) -> Attempt<(Range<u64>, Version)> {
+    let parse = |text: &str| {
+        let (part, len) = text.trim().strip_prefix("bytes ")?.split_once('/')?;
+        let (first, last) = part.split_once('-')?;
+        let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+        Some((first..last.checked_add(1)?, len.parse().ok()?))
+    };
+    let found = text_of(headers, &CONTENT_RANGE).and_then(|text| parse(&text));
+    match found {
+        Some((part, len)) if part.start <= part.end && part.end <= len => {
+            Ok((part, version_of(headers, len)))
+        }
+        _ => Err(Failure::Lasting(
+            "the server does not say which part it sends".into(),
+        )),
+    }
+}
+
+fn version_of(headers: &HeaderMap, len: u64) -> Version {
+    Version {
+        len,
+        etag: text_of(headers, &ETAG),
+        last_modified: text_of(headers, &LAST_MODIFIED),
+    }
+}
+
+fn text_of(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+    headers.get(name)?.to_str().ok().map(str::to_owned)
+}
+
+/// Writes a part to its place in a file. Fails unless all of it comes.
+fn store(body: Body, range: &Range<u64>, file: &File) -> Attempt<()> {
+    let mut part = body.into_reader().take(range.end - range.start);
+    let (mut buffer, mut at) = (vec![0; CHUNK], range.start);
+    while at < range.end {
+        let count = part
+            .read(&mut buffer)
+            .map_err(|error| Failure::Passing(format!("the transfer broke off: {error}")))?;
+        if count == 0 {
+            return Err(Failure::Passing("the transfer ended early".into()));
+        }
+        let bytes = buffer.get(..count).unwrap_or_default();
+        system::write_at(file, bytes, at).map_err(|error| {
+            Failure::Lasting(format!("cannot write to a temporary file: {error}"))
+        })?;
+        at += count as u64;
+    }
+    Ok(())
+}
+
+/// Ranges of a file: their ends by their starts. They neither overlap nor adjoin.
+#[derive(Debug, Default)]
+struct Ranges(BTreeMap<u64, u64>);
+
+impl Ranges {
+    /// Whether all of a range is there.
+    fn has(&self, range: &Range<u64>) -> bool {
+        let before = self.0.range(..=range.start).next_back();
+        range.is_empty() || before.is_some_and(|(_, end)| *end >= range.end)
+    }
+
+    /// The parts of a range that are missing. The last one is longer if it is short, as far as the bytes behind it are
+    /// missing, too. `len` is the length of the file.
+    fn missing(&self, range: Range<u64>, len: u64) -> Vec<Range<u64>> {
+        let (mut missing, mut at) = (Vec::new(), range.start);
+        let before = self.0.range(..=range.start).next_back();
+        let within = self
+            .0
+            .range(range.start + 1..range.end.max(range.start + 1));
+        for (&start, &end) in before.into_iter().chain(within) {
+            if start > at {
+                missing.push(at..start);
+            }
+            at = at.max(end);
+        }
+        if at < range.end {
+            let next = self.0.range(range.end..).next().map_or(len, |next| *next.0);
+            let end = range.end.max(at.saturating_add(MIN_REQUEST)).min(next);
+            missing.push(at..end.max(range.end));
+        }
+        missing
+    }
+
+    fn add(&mut self, range: Range<u64>) {
+        let (mut start, mut end) = (range.start, range.end);
+        if start >= end {
+            return;
+        }
+        let met: Vec<(u64, u64)> = self
+            .0
+            .range(..=end)
+            .rev()
+            .take_while(|(_, of)| **of >= start)
+            .map(|(start, end)| (*start, *end))
+            .collect();
+        for (from, to) in met {
+            self.0.remove(&from);
+            start = start.min(from);
+            end = end.max(to);
+        }
+        self.0.insert(start, end);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_fetched_once() {
+        let len = 2_000;
+        let mut state = 7u64;
+        let mut next = |below: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(11);
+            (state >> 33) % below
+        };
+        for _ in 0..200 {
+            let (mut fetched, mut expected) = (Ranges::default(), vec![false; len as usize]);
+            for _ in 0..30 {
+                let start = next(len);
+                let end = (start + next(90)).min(len);
+                for part in fetched.missing(start..end, len) {
+                    for at in part.clone() {
+                        assert!(!std::mem::replace(&mut expected[at as usize], true), "{at}");
+                    }
+                    fetched.add(part);
+                }
+                assert!((start..end).all(|at| expected[at as usize]));
+                assert!(fetched.missing(start..end, len).is_empty());
+                assert!(fetched.has(&(start..end)));
+                let ranges: Vec<_> = fetched.0.iter().collect();
+                assert!(ranges.is_sorted_by(|a, b| a.1 < b.0), "{ranges:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn short_requests_take_along_what_follows() {
+        let mut fetched = Ranges::default();
+        let len = 100_000;
+        let missing = |fetched: &Ranges, range| {
+            let parts = fetched.missing(range, len).into_iter();
+            let ends: Vec<(u64, u64)> = parts.map(|part| (part.start, part.end)).collect();
+            ends
+        };
+        assert_eq!(missing(&fetched, 10..20), [(10, 10 + MIN_REQUEST)]);
+        fetched.add(30_000..40_000);
+        assert_eq!(missing(&fetched, 29_000..29_010), [(29_000, 30_000)]);
+        assert_eq!(missing(&fetched, 99_990..99_995), [(99_990, len)]);
+        let expected = [(0, 30_000), (40_000, 90_000)];
+        assert_eq!(missing(&fetched, 0..90_000), expected);
+    }
+}
