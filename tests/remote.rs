@@ -4,7 +4,7 @@
 use crate::common::answers::name_of;
 use crate::common::oracle::shared_data;
 use crate::common::web::{Files, Request, Trouble, Web, directory};
-use crate::common::{decode, pbfhogg, run_ok};
+use crate::common::{decode, pbfhogg, run_fail, run_ok};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -189,6 +189,10 @@ fn a_server_that_lies_or_stalls_is_an_error() {
     let other = |_: &Request| Some(Trouble::Instead(vec![7; 300_000]));
     assert!(refused(dir, other).contains("malta.osm.pbf"));
     assert!(fails(dir, "http://127.0.0.1:9/malta.osm.pbf").contains("attempts"));
+    // An output is a file.
+    let web = server(dir, |_| None);
+    let url = format!("{}/malta.osm.pbf", web.url());
+    assert!(run_fail(&[&"cat", &url, &"-o", &url]).contains("the output is a URL"));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::direct::direct_reader;
 #[cfg(feature = "update")]
-use super::remote::{self, RemoteFile};
+use super::remote::RemoteFile;
 use super::{direct, system};
 use crate::error::{Error, FormatError, Result};
 use crate::runtime::{Context, IoMode};
@@ -57,8 +57,7 @@ impl Input {
         if path.as_os_str() == "-" {
             return Self::spool_stdin();
         }
-        #[cfg(feature = "update")]
-        if remote::is_url(path) {
+        if is_url(path) {
             return Self::open_url(path);
         }
         let file = File::open(path).map_err(|error| Error::io(path, "cannot open", error))?;
@@ -99,6 +98,12 @@ impl Input {
             original_len: None,
             start: OnceLock::new(),
         })))
+    }
+
+    #[cfg(not(feature = "update"))]
+    fn open_url(url: &Path) -> Result<Self> {
+        let cause = "files of web servers need the feature `update` of this library";
+        Err(Error::file(url, cause))
     }
 
     /// Spools standard input. Fails if standard input is a terminal.
@@ -266,6 +271,12 @@ impl Input {
             source,
         }
     }
+}
+
+/// Whether a path is the URL of a file of a web server.
+pub(super) fn is_url(path: &Path) -> bool {
+    let text = path.to_str().unwrap_or_default();
+    text.starts_with("https://") || text.starts_with("http://")
 }
 
 /// Distance in bytes between the range being read and the pages of a large file that are dropped from the page cache.

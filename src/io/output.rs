@@ -1,5 +1,6 @@
 //! Output files. A file appears under its name only when it is complete and flushed to disk.
 
+use super::input::is_url;
 use super::system::Call;
 use super::{system, temporary, unfinished};
 use crate::error::{Error, Result};
@@ -88,6 +89,9 @@ impl OutputTarget {
         let Self::File { path, overwrite } = self else {
             return Ok(());
         };
+        if is_url(path) {
+            return Err(Error::file(path, "the output is a URL, not a file"));
+        }
         if path.as_os_str().to_string_lossy().ends_with('/') || path.is_dir() {
             return Err(Error::file(path, "the output is a directory, not a file"));
         }

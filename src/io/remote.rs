@@ -32,12 +32,6 @@ const READ_TIME: Duration = Duration::from_secs(60);
 /// The environment variable with the time in seconds in which a server has to send something.
 const TIME_VARIABLE: &str = "PBFHOGG_HTTP_TIMEOUT";
 
-/// Whether a path is the URL of a file of a web server.
-pub(super) fn is_url(path: &Path) -> bool {
-    let text = path.to_str().unwrap_or_default();
-    text.starts_with("https://") || text.starts_with("http://")
-}
-
 /// A file of a web server.
 #[derive(Debug)]
 pub(super) struct RemoteFile {
