@@ -230,6 +230,49 @@ r5 v1\n";
 }
 
 #[test]
+fn damaged_inputs_are_errors_and_leave_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some([located, _]) = layouts("monaco.osm.pbf", dir.path()) else {
+        return;
+    };
+    let bytes = std::fs::read(&located).unwrap();
+    let [input, output] = ["damaged.osm.pbf", "out.osm.pbf"].map(|name| dir.path().join(name));
+    let mut refused = 0;
+    for part in 1..25 {
+        let mut damaged = bytes.clone();
+        let at = bytes.len() * part / 25;
+        match part % 3 {
+            0 => damaged.truncate(at),
+            _ => damaged[at] ^= 0x55,
+        }
+        std::fs::write(&input, damaged).unwrap();
+        let args = ["repack", "-O", "--layout", "hilbert"];
+        let run = pbfhogg()
+            .args(args)
+            .arg(&input)
+            .arg("-o")
+            .arg(&output)
+            .output();
+        let run = run.unwrap();
+        let message = String::from_utf8(run.stderr).unwrap();
+        match run.status.code() {
+            Some(2) => {
+                assert!(
+                    message.contains("damaged.osm.pbf") && !output.exists(),
+                    "{message}"
+                );
+                refused += 1;
+            }
+            status => {
+                assert_eq!(status, Some(0), "{message}");
+                std::fs::remove_file(&output).unwrap();
+            }
+        }
+    }
+    assert!(refused > 15, "{refused}");
+}
+
+#[test]
 fn inputs_that_cannot_have_the_layout_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let Some(input) = shared_data("malta.osm.pbf") else {

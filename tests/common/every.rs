@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 /// Commands that read all of `{in}`, or all objects of a kind. `{other}` is a valid file with some of the same ids,
 /// `{day}` a change file, `{out}` the output.
-pub const READERS: [&str; 29] = [
+pub const READERS: [&str; 28] = [
     "cat -c version {in} -o {out}",
     "cat -f opl {in} -o {out}",
     "sort {in} {other} -o {out}",
@@ -23,7 +23,6 @@ pub const READERS: [&str; 29] = [
     "renumber {in} -o {out}",
     "degrade --unsort {in} -o {out}",
     "repack -n 10 {in} -o {out}",
-    "repack --layout hilbert {in} -o {out}",
     "extract -b 0.005,0.005,0.015,0.015 {in} -o {out}",
     "extract -s smart -b 0.005,0.005,0.015,0.015 {in} -o {out}",
     "getid -r {in} n50 n150 w5 r5 -o {out}",
