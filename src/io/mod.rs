@@ -14,6 +14,8 @@ mod stream_output;
 pub(crate) mod system;
 mod temporary;
 mod unfinished;
+#[cfg(feature = "update")]
+pub(crate) mod web;
 
 pub(crate) use backends::{Backend, check_space, open_backend};
 pub(crate) use input::FIRST_READ;

@@ -3,7 +3,7 @@
 //! A file without a name, as long as that of the server, holds the bytes that were fetched, at their offsets. It is
 //! sparse: it takes as much space as was fetched.
 
-use super::system;
+use super::{system, web};
 use crate::error::{Error, Result};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -26,10 +26,7 @@ const CHUNK: usize = 256 << 10;
 const ATTEMPTS: u32 = 4;
 /// The pause before the second request; each further one is twice as long.
 const PAUSE: Duration = Duration::from_millis(500);
-const CONNECT_TIME: Duration = Duration::from_secs(30);
-/// The time in which something has to come, unless [`TIME_VARIABLE`] says another.
-const READ_TIME: Duration = Duration::from_secs(60);
-/// The environment variable with the time in seconds in which a server has to send something.
+/// The environment variable with the time in seconds in which something has to come.
 const TIME_VARIABLE: &str = "PBFHOGG_HTTP_TIMEOUT";
 
 /// A file of a web server.
@@ -78,13 +75,9 @@ impl RemoteFile {
         let seconds = std::env::var(TIME_VARIABLE)
             .ok()
             .and_then(|text| text.parse().ok());
-        let config = Agent::config_builder()
-            .http_status_as_error(false)
-            .user_agent(concat!("pbfhogg/", env!("CARGO_PKG_VERSION")))
-            .accept_encoding("identity")
-            .timeout_connect(Some(CONNECT_TIME))
-            .timeout_per_read(Some(seconds.map_or(READ_TIME, Duration::from_secs)))
-            .build();
+        let agent = web::client(seconds.map(Duration::from_secs))
+            .build()
+            .new_agent();
         let directory = std::env::temp_dir();
         let file = tempfile::tempfile_in(&directory).map_err(|error| {
             Error::io(
@@ -93,7 +86,6 @@ impl RemoteFile {
                 error,
             )
         })?;
-        let agent = config.new_agent();
         let found = attempts(|| begin(&agent, url, &file));
         let (version, first) = found.map_err(|cause| Error::file(url, cause))?;
         let mut parts = Parts::default();
@@ -243,11 +235,9 @@ fn call(
     if let Some(etag) = etag.filter(|etag| !etag.starts_with("W/")) {
         request = request.header(IF_MATCH, etag);
     }
-    request.call().map_err(|error| match error {
-        ureq::Error::BadUri(_) | ureq::Error::InvalidProxyUrl | ureq::Error::Http(_) => {
-            Failure::Lasting(error.to_string())
-        }
-        _ => Failure::Passing(error.to_string()),
+    request.call().map_err(|error| match web::cause_of(&error) {
+        (cause, true) => Failure::Passing(cause),
+        (cause, false) => Failure::Lasting(cause),
     })
 }
 
@@ -255,23 +245,17 @@ fn call(
 fn refusal(response: &Response<Body>) -> Failure {
     let status = response.status();
     let cause = format!("the server answered with status {status}");
-    match status.as_u16() {
-        408 | 425 | 429 | 500.. => Failure::Passing(cause),
-        _ => Failure::Lasting(cause),
+    match web::may_pass(status.as_u16()) {
+        true => Failure::Passing(cause),
+        false => Failure::Lasting(cause),
     }
 }
 
 /// The range of a part, and the version of its file.
 fn part_of(headers: &HeaderMap) -> Attempt<(Range<u64>, Version)> {
-    let parse = |text: &str| {
-        let (part, len) = text.trim().strip_prefix("bytes ")?.split_once('/')?;
-        let (first, last) = part.split_once('-')?;
-        let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
-        Some((first..last.checked_add(1)?, len.parse().ok()?))
-    };
-    let found = text_of(headers, &CONTENT_RANGE).and_then(|text| parse(&text));
+    let found = text_of(headers, &CONTENT_RANGE).and_then(|text| web::content_range(&text));
     match found {
-        Some((part, len)) if part.start <= part.end && part.end <= len => {
+        Some((part, Some(len))) if part.start <= part.end && part.end <= len => {
             Ok((part, version_of(headers, len)))
         }
         _ => Err(Failure::Lasting(

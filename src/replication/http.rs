@@ -3,8 +3,8 @@
 use super::cookies::CookieJar;
 use super::transport::{Fault, LocalFiles, Part, Transport};
 use crate::error::Error;
+use crate::io::web;
 use std::fmt;
-use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
@@ -12,10 +12,6 @@ use ureq::http::header::{AUTHORIZATION, CONTENT_RANGE, COOKIE, LOCATION, RANGE, 
 use ureq::http::{HeaderMap, HeaderName, Response, StatusCode, Uri};
 use ureq::{Agent, Body};
 
-/// The time for a connection.
-const CONNECT_TIME: Duration = Duration::from_secs(30);
-/// The time in which something has to come.
-const READ_TIME: Duration = Duration::from_secs(60);
 /// The maximum number of redirects.
 const REDIRECTS: usize = 8;
 
@@ -70,15 +66,10 @@ pub struct WebFiles {
 impl WebFiles {
     /// Gets files with some credentials. `read_time` is the time in which something has to come; a minute if `None`.
     pub fn new(credentials: Credentials, read_time: Option<Duration>) -> Self {
-        let config = Agent::config_builder()
-            .http_status_as_error(false)
+        let config = web::client(read_time)
             // Each redirect is looked at: what is secret goes to the server that it is for.
             .max_redirects(0)
             .max_redirects_will_error(false)
-            .user_agent(concat!("pbfhogg/", env!("CARGO_PKG_VERSION")))
-            .accept_encoding("identity")
-            .timeout_connect(Some(CONNECT_TIME))
-            .timeout_per_read(Some(read_time.unwrap_or(READ_TIME)))
             .build();
         Self {
             agent: config.new_agent(),
@@ -127,7 +118,7 @@ impl WebFiles {
                 })
             }
             429 | 503 => Fault::Busy(header(response.headers(), RETRY_AFTER).and_then(pause)),
-            408 | 425 | 500.. => Fault::Passing(cause),
+            status if web::may_pass(status) => Fault::Passing(cause),
             _ => Fault::Lasting(cause),
         }
     }
@@ -149,8 +140,8 @@ impl Transport for WebFiles {
             let start = match status {
                 StatusCode::OK => 0,
                 StatusCode::PARTIAL_CONTENT => header(headers, CONTENT_RANGE)
-                    .and_then(range_start)
-                    .unwrap_or(start),
+                    .and_then(web::content_range)
+                    .map_or(start, |(part, _)| part.start),
                 // The file ends where the part would begin: it became shorter, or is complete.
                 StatusCode::RANGE_NOT_SATISFIABLE => {
                     return Err(Fault::Passing("the file became shorter meanwhile".into()));
@@ -214,12 +205,6 @@ fn pause(text: &str) -> Option<Duration> {
     text.trim().parse().ok().map(Duration::from_secs)
 }
 
-/// The first byte of `Content-Range: bytes 100-199/200`.
-fn range_start(text: &str) -> Option<u64> {
-    let (start, _) = text.trim().strip_prefix("bytes ")?.split_once('-')?;
-    start.parse().ok()
-}
-
 /// The URL that a redirect leads to.
 fn redirected(from: &Uri, headers: &HeaderMap) -> Result<Uri, Fault> {
     let to = header(headers, LOCATION);
@@ -250,16 +235,10 @@ fn redirected(from: &Uri, headers: &HeaderMap) -> Result<Uri, Fault> {
     }
 }
 
-/// The fault behind an error of the client. Its text has no headers, and so no secrets.
+/// The fault behind an error of the client.
 fn fault(error: &ureq::Error) -> Fault {
-    match error {
-        ureq::Error::Io(error) if error.kind() == ErrorKind::ConnectionRefused => {
-            Fault::Passing("the connection was refused".into())
-        }
-        ureq::Error::BadUri(_) | ureq::Error::InvalidProxyUrl | ureq::Error::Http(_) => {
-            Fault::Lasting(error.to_string())
-        }
-        ureq::Error::HostNotFound => Fault::Passing("there is no such host".into()),
-        _ => Fault::Passing(error.to_string()),
+    match web::cause_of(error) {
+        (cause, true) => Fault::Passing(cause),
+        (cause, false) => Fault::Lasting(cause),
     }
 }
