@@ -3,12 +3,8 @@
 //! libdeflate makes whole streams only. To continue one behind its last block, one has to know where this block begins
 //! and where it ends. [`EndFinder::find`] walks over the codes of a stream without decompressing it.
 
-/// The order in which the code lengths of the code length alphabet are stored.
-const LENGTH_ORDER: [usize; 19] = [
-    16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15,
-];
-/// The symbol that ends a block.
-const END_OF_BLOCK: usize = 256;
+use super::huffman::{END_OF_BLOCK, LENGTH_ORDER};
+
 const LITERAL_SYMBOLS: usize = 288;
 const DISTANCE_SYMBOLS: usize = 32;
 /// The maximum length of a code in bits.

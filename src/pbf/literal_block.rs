@@ -4,17 +4,12 @@
 //! become up to 7 % shorter, in a fifth of the time (`notes/codec.md`). The end of the block is known in bits, unlike
 //! that of a stream of libdeflate.
 
+use super::huffman::{Code, END_OF_BLOCK, LENGTH_ORDER, MAX_CODE, Tree, code_len, set_codes};
+
 /// Literals, the symbol that ends a block, and lengths.
 const SYMBOLS: usize = 286;
-const END_OF_BLOCK: usize = 256;
-/// The maximum length of a code in bits. Inflating programs look up codes of this length at once; deflate allows 15.
-const MAX_CODE: usize = 11;
 /// As [`MAX_CODE`], for the code of code lengths.
 const MAX_LENGTH_CODE: usize = 7;
-/// The order in which the code lengths of the code length alphabet are stored.
-const LENGTH_ORDER: [usize; 19] = [
-    16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15,
-];
 /// The lengths of the codes of the distances 1 and 2, the second of which is never used. Two codes of one bit are a
 /// complete code, which every program takes. The code of the first is 0.
 const DISTANCES: [u8; 2] = [1, 1];
@@ -302,23 +297,6 @@ fn put_tokens(tokens: &[u16], codes: &[Code; SYMBOLS], out: &mut BitWriter<'_>) 
     Some(())
 }
 
-/// A code with its first bit in the lowest bit, and above [`CODE_SHIFT`] its length in bits.
-type Code = u32;
-const CODE_SHIFT: u32 = 16;
-
-/// Sets the canonical codes of the given lengths.
-fn set_codes(lens: &[u8], codes: &mut [Code]) {
-    let mut next = 0u32;
-    for len in 1..=MAX_CODE as u8 {
-        next <<= 1;
-        for (code, _) in codes.iter_mut().zip(lens).filter(|(_, of)| **of == len) {
-            let reversed = next.reverse_bits() >> (u32::BITS - u32::from(len));
-            *code = reversed | u32::from(len) << CODE_SHIFT;
-            next += 1;
-        }
-    }
-}
-
 /// Writes code lengths with the symbols for repetitions: 16 repeats the length before it, 17 and 18 are zeros.
 fn run_lengths(lens: &[u8], out: &mut Vec<(u8, u8, u8)>) {
     for run in lens.chunk_by(|a, b| a == b) {
@@ -342,113 +320,6 @@ fn run_lengths(lens: &[u8], out: &mut Vec<(u8, u8, u8)>) {
     }
 }
 
-/// Huffman's algorithm, with a limit for the lengths of codes. Its memory is reused.
-#[derive(Default)]
-struct Tree {
-    /// The symbols that occur: how often each does, and which it is. The rarest comes first.
-    leaves: Vec<(u32, u16)>,
-    /// The weights of the inner nodes, in ascending order.
-    inner: Vec<u32>,
-    /// The inner node above each leaf, and above each inner node.
-    above_leaf: Vec<u16>,
-    above_inner: Vec<u16>,
-}
-
-impl Tree {
-    /// Sets the lengths of the codes of symbols, from how often they occur. `most` is the maximum length; `lens` is as
-    /// long as `counts`, and all zeros.
-    fn lengths(&mut self, counts: &[u32], most: usize, lens: &mut [u8]) {
-        self.leaves.clear();
-        let occurring = (0u16..).zip(counts).filter(|(_, count)| **count > 0);
-        self.leaves
-            .extend(occurring.map(|(symbol, &count)| (count, symbol)));
-        self.leaves.sort_unstable();
-        if self.leaves.len() < 2 {
-            // A code of one symbol is not complete. The first two symbols get codes, or this one and the first.
-            let only = self.leaves.first().map_or(1, |leaf| usize::from(leaf.1));
-            for symbol in [0, only.max(1)] {
-                if let Some(len) = lens.get_mut(symbol) {
-                    *len = 1;
-                }
-            }
-            return;
-        }
-        self.join();
-        let mut at_depth = self.count_depths(most);
-        // The rarest symbols get the longest codes.
-        let mut depth = most;
-        for &(_, symbol) in &self.leaves {
-            while at_depth.get(depth) == Some(&0) {
-                depth -= 1;
-            }
-            if let (Some(left), Some(len)) =
-                (at_depth.get_mut(depth), lens.get_mut(usize::from(symbol)))
-            {
-                *left -= 1;
-                *len = depth as u8;
-            }
-        }
-    }
-
-    /// Makes the inner nodes, each of the two lightest nodes that have none above them.
-    fn join(&mut self) {
-        self.inner.clear();
-        self.above_leaf.clear();
-        self.above_inner.clear();
-        let mut leaves = self.leaves.iter().map(|leaf| leaf.0).peekable();
-        for number in 0..self.leaves.len().saturating_sub(1) {
-            let mut weight = 0;
-            for _ in 0..2 {
-                let inner = self.inner.get(self.above_inner.len()).copied();
-                match (leaves.peek(), inner) {
-                    (Some(&leaf), inner) if inner.is_none_or(|inner| leaf <= inner) => {
-                        leaves.next();
-                        self.above_leaf.push(number as u16);
-                        weight += leaf;
-                    }
-                    (_, inner) => {
-                        self.above_inner.push(number as u16);
-                        weight += inner.unwrap_or(0);
-                    }
-                }
-            }
-            self.inner.push(weight);
-        }
-    }
-
-    /// The number of leaves at each depth, none of which is deeper than `most`.
-    fn count_depths(&mut self, most: usize) -> [u32; MAX_CODE + 1] {
-        let mut at_depth = [0u32; MAX_CODE + 1];
-        // The weights have been used; the depths take their place.
-        let depths = &mut self.inner;
-        if let Some(root) = depths.last_mut() {
-            *root = 0;
-        }
-        for number in (0..self.above_inner.len()).rev() {
-            depths[number] = depths[usize::from(self.above_inner[number])] + 1;
-        }
-        for above in &self.above_leaf {
-            let depth = depths[usize::from(*above)] as usize + 1;
-            at_depth[depth.min(most)] += 1;
-        }
-        // Leaves that were lifted take more codes than there are. For each of them, a leaf goes one deeper, and takes
-        // one from the deepest along as its sibling.
-        let total = |at_depth: &[u32; MAX_CODE + 1]| -> u32 {
-            (1..=most)
-                .map(|depth| at_depth[depth] << (most - depth))
-                .sum()
-        };
-        for _ in (1 << most)..total(&at_depth) {
-            if let Some(depth) = (1..most).rev().find(|depth| at_depth[*depth] > 0) {
-                at_depth[depth] -= 1;
-                at_depth[depth + 1] += 2;
-                at_depth[most] -= 1;
-            }
-        }
-        at_depth
-    }
-}
-
 /// Writes bits to the start of `out`. After each [`flush`](Self::flush), 57 bits fit.
 struct BitWriter<'o> {
     out: &'o mut [u8],
@@ -466,7 +337,7 @@ impl BitWriter<'_> {
 
     #[inline(always)]
     fn put_code(&mut self, code: Code) {
-        self.put(u64::from(code as u16), code >> CODE_SHIFT);
+        self.put(u64::from(code as u16), code_len(code));
     }
 
     /// `None` if `out` is too short.
@@ -520,7 +391,7 @@ mod tests {
         let mut ends = Vec::new();
         EndFinder::default().find(&[&out], &mut ends).unwrap();
         assert_eq!((ends[0].last_block, ends[0].bits), (0, bits));
-        // What is too short is not written.
+        // A buffer that is too short gets no block.
         let mut short = vec![0; out.len() - 1];
         assert_eq!(encoder.encode(bytes, &mut short), None);
         Some(bits)
@@ -548,32 +419,6 @@ mod tests {
             .flatten()
             .collect();
         assert!(round_trip(&fibonacci, &mut encoder).is_some());
-    }
-
-    #[test]
-    fn codes_are_complete_and_as_short_as_possible() {
-        let lengths = |counts: &[u32], most| {
-            let mut lens = vec![0; counts.len()];
-            Tree::default().lengths(counts, most, &mut lens);
-            lens
-        };
-        assert_eq!(lengths(&[5, 0, 1, 1, 3], 11), [1, 0, 3, 3, 2]);
-        assert_eq!(lengths(&[1, 1, 1, 1], 11), [2, 2, 2, 2]);
-        assert_eq!(lengths(&[0, 7], 11), [1, 1]);
-        assert_eq!(lengths(&[7, 0], 11), [1, 1]);
-        let mut next = noise(3);
-        for most in [7, 11] {
-            for symbols in [2, 3, 19, 100] {
-                for _ in 0..50 {
-                    let counts: Vec<u32> = (0..symbols)
-                        .map(|_| 1 + (next() % (1 << (next() % 30))) as u32 % 10_000_000)
-                        .collect();
-                    let lens = lengths(&counts, most);
-                    let sum: f64 = lens.iter().map(|len| 0.5f64.powi(i32::from(*len))).sum();
-                    assert!((sum - 1.0).abs() < 1e-9, "{counts:?} {lens:?}");
-                }
-            }
-        }
     }
 
     #[test]

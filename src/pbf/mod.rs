@@ -19,6 +19,7 @@ mod frame;
 mod frame_encoder;
 mod header;
 mod header_frame;
+mod huffman;
 mod id_facts;
 mod intern;
 mod keys;

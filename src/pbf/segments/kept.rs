@@ -1,0 +1,75 @@
+//! The segments of ways and relations that an edit leaves as they are.
+
+use super::encoder::SEGMENT_LEN;
+use super::{Segment, Segmented};
+use memchr::memmem;
+
+/// A segment of ways or relations that is shorter than this is joined with the next one.
+pub(super) const MIN_SEGMENT_LEN: usize = SEGMENT_LEN / 4;
+
+/// The segments of `old` whose bytes occur in `payload`, in the same order: the offset in `payload`, the segment and its
+/// compressed bytes. Segments are left out if a new segment beside them would be too short.
+pub(super) fn kept<'a>(payload: &[u8], old: Segmented<'a>) -> Vec<(usize, &'a Segment, &'a [u8])> {
+    let (mut kept, mut done) = (Vec::new(), 0);
+    let mut search = Search {
+        payload,
+        done: 0,
+        old_done: 0,
+    };
+    for segment in old.segments {
+        let bytes = old.payload.get(segment.payload.clone());
+        let (Some(bytes), Some(data)) = (bytes, old.data.get(segment.data.clone())) else {
+            return Vec::new();
+        };
+        if bytes.len() < MIN_SEGMENT_LEN {
+            continue;
+        }
+        let Some(at) = search.find(bytes, segment.payload.start) else {
+            continue;
+        };
+        if at == done || at - done >= MIN_SEGMENT_LEN {
+            kept.push((at, segment, data));
+            done = at + bytes.len();
+        }
+    }
+    if (1..MIN_SEGMENT_LEN).contains(&(payload.len() - done)) {
+        kept.pop();
+    }
+    kept
+}
+
+/// Looks for parts of an old payload in a new one, from the first to the last.
+struct Search<'p> {
+    payload: &'p [u8],
+    /// The ends of the last part that was found.
+    done: usize,
+    old_done: usize,
+}
+
+impl Search<'_> {
+    /// The number of bytes that may be inserted between two parts.
+    const SLACK: usize = 1 << 18;
+    /// The number of bytes by which a part is looked for.
+    const NEEDLE: usize = 64;
+    /// The number of places that are compared.
+    const PLACES: usize = 8;
+
+    fn find(&mut self, part: &[u8], old_start: usize) -> Option<usize> {
+        let rest = self.payload.get(self.done..)?;
+        // Mostly nothing has been inserted or removed since the part before, or since the beginning.
+        let usual = old_start - self.old_done;
+        let at = match rest.get(usual..).is_some_and(|rest| rest.starts_with(part)) {
+            true => usual,
+            false => {
+                let within = rest.get(..rest.len().min(usual + part.len() + Self::SLACK))?;
+                let needle = part.get(..Self::NEEDLE)?;
+                memmem::find_iter(within, needle)
+                    .take(Self::PLACES)
+                    .find(|at| rest.get(*at..).is_some_and(|rest| rest.starts_with(part)))?
+            }
+        };
+        let at = self.done + at;
+        (self.done, self.old_done) = (at + part.len(), old_start + part.len());
+        Some(at)
+    }
+}
