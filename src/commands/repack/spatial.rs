@@ -10,10 +10,10 @@ use crate::engine::object_row::{put_object, read_object};
 use crate::engine::sink::{BlobOutcome, Sink};
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobLocations, BlobPass, BlobPlan, PbfFile, PlanNeeds, WriteOptions};
-use crate::geometry::{Extent, Point};
+use crate::geometry::Extent;
 use crate::index::{KeyBits, RowBatch, RowLimits, RowSorter, SharedRows, SortedRows};
 use crate::io::SizeHint;
-use crate::osm::{Bbox, Location, ObjectKind, id_rank};
+use crate::osm::{Bbox, KindSet, Location, ObjectKind, id_rank};
 use crate::pbf::{BlobEntry, Block, EncodedFrame, FrameEncoder, Object, ObjectBody, feature};
 use crate::runtime::{Context, Pass};
 
@@ -106,11 +106,11 @@ struct Places<'p> {
 
 impl Places<'_> {
     fn add_nodes_and_ways(&self, boxes: &mut MemberBoxes) -> Result<()> {
-        let is_wanted = |kind| kind != ObjectKind::Relation;
+        let kinds = KindSet::of(ObjectKind::Node).union(KindSet::of(ObjectKind::Way));
         let (ids, mut boxes) = boxes.of_nodes_and_ways();
         self.add(
             "sort nodes and ways",
-            is_wanted,
+            kinds,
             |object| {
                 let (bbox, kind) = (box_of(object), object.kind() as usize);
                 let rank = ids.get(kind).and_then(|ids| ids.rank(object.id));
@@ -128,10 +128,9 @@ impl Places<'_> {
     }
 
     fn add_relations(&self, boxes: &MemberBoxes) -> Result<()> {
-        let is_wanted = |kind| kind == ObjectKind::Relation;
         self.add(
             "sort relations",
-            is_wanted,
+            KindSet::of(ObjectKind::Relation),
             |object| {
                 let nested = boxes.of_relation(object.id);
                 let ObjectBody::Relation { members } = &object.body else {
@@ -146,19 +145,15 @@ impl Places<'_> {
         )
     }
 
-    /// Adds the objects of some kinds. `place` says where an object is, and what `take` gets, in file order.
+    /// Adds the objects of some kinds. `place` returns the box of an object, and what `take` gets, in file order.
     fn add<T: Send>(
         &self,
         name: &'static str,
-        is_wanted: impl Fn(ObjectKind) -> bool + Sync,
+        kinds: KindSet,
         place: impl Fn(&Object<'_>) -> (Bbox, Option<T>) + Sync,
         mut take: impl FnMut(Vec<T>),
     ) -> Result<()> {
-        let has_wanted = |entry: &&BlobEntry| {
-            ObjectKind::ALL
-                .iter()
-                .any(|kind| entry.kinds.contains(*kind) && is_wanted(*kind))
-        };
+        let has_wanted = |entry: &&BlobEntry| !entry.kinds.intersection(kinds).is_empty();
         let entries = self.plan.entries.iter().filter(has_wanted).copied();
         BlobPass::new(name, &self.file.input, self.ctx)
             .holding(8)
@@ -167,7 +162,7 @@ impl Places<'_> {
                 || (),
                 |reader, (), entry| {
                     let (batch, found) =
-                        reader.decode(&entry, |payload| rows_of(payload, &is_wanted, &place))?;
+                        reader.decode(&entry, |payload| rows_of(payload, kinds, &place))?;
                     self.sorter.add(batch);
                     Ok(found)
                 },
@@ -182,7 +177,7 @@ impl Places<'_> {
 /// The objects of some kinds in a block as rows.
 fn rows_of<T>(
     payload: &[u8],
-    is_wanted: impl Fn(ObjectKind) -> bool,
+    kinds: KindSet,
     place: impl Fn(&Object<'_>) -> (Bbox, Option<T>),
 ) -> Result<(RowBatch, Vec<T>), FormatError> {
     let block = Block::parse(payload)?;
@@ -195,7 +190,7 @@ fn rows_of<T>(
     let mut object = Object::node(0, None, Vec::new());
     let (mut elements, mut last) = (block.cursor(), None);
     while let Some(element) = elements.next()? {
-        if !is_wanted(element.key.0) {
+        if !kinds.contains(element.key.0) {
             continue;
         }
         object.fill_next(&element, &block, &mut last)?;
@@ -221,9 +216,7 @@ fn rows_of<T>(
 fn put_row(object: &Object<'_>, bbox: &Bbox, row: &mut Vec<u8>) {
     row.extend_from_slice(&id_rank(object.id).to_be_bytes());
     if object.kind() != ObjectKind::Node {
-        bbox.edges_e7()
-            .iter()
-            .for_each(|edge| row.extend_from_slice(&edge.to_le_bytes()));
+        row.extend_from_slice(&extent_of(bbox).to_bytes());
     }
     put_object(object, row);
 }
@@ -234,25 +227,21 @@ fn read_row<'r>(
     row: &'r [u8],
     object: &mut Object<'r>,
 ) -> Result<Bbox, FormatError> {
-    let truncated = FormatError::new("a row is cut off");
+    let truncated = || FormatError::new("a row is cut off");
     let (_, mut rest) = row
         .split_at_checked(size_of::<u64>())
-        .ok_or(truncated.clone())?;
+        .ok_or_else(truncated)?;
     let mut bbox = Bbox::EMPTY;
     if kind != ObjectKind::Node {
-        let edges = rest
-            .as_chunks::<4>()
-            .0
-            .first_chunk::<4>()
-            .ok_or(truncated)?;
-        let [west, south, east, north] = edges.map(i32::from_le_bytes);
+        let (edges, object) = rest.split_first_chunk().ok_or_else(truncated)?;
+        let [south, west, north, east] = Extent::from_bytes(edges).edges();
         bbox = Bbox {
             min_lat_e7: south,
             max_lat_e7: north,
             min_lon_e7: west,
             max_lon_e7: east,
         };
-        rest = rest.get(16..).unwrap_or_default();
+        rest = object;
     }
     read_object(kind, rest, object)?;
     Ok(bbox)
@@ -270,6 +259,12 @@ fn box_of(object: &Object<'_>) -> Bbox {
     bbox
 }
 
+fn extent_of(bbox: &Bbox) -> Extent {
+    let [west, south, east, north] = bbox.edges_e7();
+    Extent::from_edges([south, west, north, east])
+}
+
+/// The key of an object in a box: its kind, the level of its size, and the place of its middle on the curve.
 fn key_of(kind: ObjectKind, bbox: &Bbox) -> u64 {
     let group = |level: u64| (u64::from(kind.number()) << LEVEL_BITS | level) << CURVE_BITS;
     if bbox.is_empty() {
@@ -279,12 +274,7 @@ fn key_of(kind: ObjectKind, bbox: &Bbox) -> u64 {
     let height = i64::from(north) - i64::from(south);
     let edge = height.max(i64::from(east) - i64::from(west));
     let level = LEVELS.iter().filter(|longest| edge > **longest).count();
-    let corner = |lat_e7, lon_e7| Point { lat_e7, lon_e7 };
-    let extent = Extent {
-        low: corner(south, west),
-        high: corner(north, east),
-    };
-    group(level as u64) | extent.curve_position(CURVE_BITS)
+    group(level as u64) | extent_of(bbox).curve_position(CURVE_BITS)
 }
 
 /// Writes sorted rows as blobs.
