@@ -4,14 +4,15 @@ use crate::commands::repack;
 use anyhow::Result;
 use std::path::PathBuf;
 
-/// Put the objects into blobs of another size, or change the compression
+/// Put the objects into blobs of another size, order or compression
 ///
-/// Objects and their order do not change. Small blobs make it faster to read few objects, large ones make a smaller
-/// file.
+/// Small blobs make it faster to read few objects, large ones make a smaller file. Objects do not change, and their
+/// order only with --layout.
 ///
-/// With --layout hilbert, objects that are close to each other come together in the file, so that extract reads only
-/// the blobs around its regions. The input has to be in order, and its ways have to carry the locations of their nodes.
-/// The output is not in order of ids; sort restores that.
+/// With --layout hilbert, objects that are close to each other come together in the file. extract then reads only the
+/// blobs around its regions: a town takes a tenth of a second, also from a file of a web server. The input has to be in
+/// order, and its ways have to carry the locations of their nodes. The output is not in order of ids; sort restores
+/// that.
 ///
 /// With --compression all blobs with another compression are compressed again. The level of a blob is not stored, so
 /// with a level other than the default all blobs are compressed again. Hardly any program but osmium reads lz4 and

@@ -90,7 +90,8 @@ pub fn with_groups(command: clap::Command) -> clap::Command {
     }
     list.push_str(
         "`pbfhogg help COMMAND` shows all options, with examples. Called as `pbfhogg osmium COMMAND`,\n\
-         or by a link named osmium, the program follows the conventions of that tool.",
+         or by a link named osmium, the program follows the conventions of that tool.\n\
+         An input may be a URL: only the parts that a command reads are fetched.",
     );
     command
         .help_template(
