@@ -252,7 +252,7 @@ impl Columns<'_> {
     fn entries(&self, count: usize, data_start: u64) -> Result<Vec<BlobEntry>, FormatError> {
         let range = || FormatError::new("a value is out of range");
         let get = |number, delta_coded| self.get(number, delta_coded);
-        refuse_several_blobs(get(column::BLOBS, false))?;
+        refuse_several_blobs(get(column::BLOBS, false), count)?;
         let mut frame_lens = get(column::FRAME_LEN, true);
         let mut header_lens = get(column::HEADER_LEN, true);
         let mut payload_lens = get(column::PAYLOAD_LEN, true);
@@ -309,16 +309,21 @@ impl Columns<'_> {
     }
 }
 
-/// Fails if an entry stands for several blobs.
-fn refuse_several_blobs(mut blobs: Column<'_>) -> Result<(), FormatError> {
-    while let Some(blobs) = blobs.next()? {
-        if blobs != 1 {
-            return Err(FormatError::new(
-                "its entries stand for several blobs, as an early version wrote them",
-            ));
+/// Fails if one of `count` entries stands for several blobs.
+fn refuse_several_blobs(mut blobs: Column<'_>, count: usize) -> Result<(), FormatError> {
+    // A run of a few bytes can claim any number of values, so that `count` limits how many are read.
+    for _ in 0..count {
+        match blobs.next()? {
+            None => break,
+            Some(1) => {}
+            Some(_) => {
+                return Err(FormatError::new(
+                    "its entries stand for several blobs, as an early version wrote them",
+                ));
+            }
         }
     }
-    Ok(())
+    blobs.end()
 }
 
 /// Iterates over the four columns of bounding boxes together.
@@ -452,6 +457,21 @@ pub(super) mod tests {
         let read = Toc::parse(&encode_toc(&toc, 1000), 1000, 1 << 40).unwrap();
         assert_eq!(read.entries[1].hash, 0);
         assert_eq!(read.entries[2].hash, toc.entries[2].hash);
+    }
+
+    #[test]
+    fn a_run_beyond_the_entries_is_refused_at_once() {
+        let mut bytes = [MAGIC.as_slice(), &[VERSION]].concat();
+        bytes.extend_from_slice(&0u64.to_le_bytes());
+        put_varint(&mut bytes, 0);
+        put_varint(&mut bytes, 0);
+        let mut run = vec![1, 2];
+        put_varint(&mut run, u64::MAX);
+        put_varint(&mut bytes, column::BLOBS);
+        put_varint(&mut bytes, run.len() as u64);
+        bytes.extend_from_slice(&run);
+        bytes.extend_from_slice(&crc32c::crc32c(&bytes).to_le_bytes());
+        assert!(Toc::parse(&bytes, 1000, 1 << 40).is_err());
     }
 
     #[test]
