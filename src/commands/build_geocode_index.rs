@@ -273,8 +273,7 @@ impl IndexDirectory {
             overwrite: true,
         })?);
         output.write(&bytes)?;
-        output.commit()?;
-        self.files.complete();
+        self.files.complete_with(output)?;
         if let Ok(old) = old {
             // A file that cannot be removed takes space, and does no harm.
             let _ = std::fs::remove_file(self.path.join(old));

@@ -252,28 +252,32 @@ impl Output {
     /// Flushes a file to disk and gives it the path of the target. Fails if a file with that path has been created
     /// meanwhile and may not be replaced. Does nothing for a stream or a temporary file.
     pub fn commit(self) -> Result<()> {
-        let path = self.target.path().to_owned();
-        let failed = |action| move |error| Error::io(&path, action, error);
-        match self.pending {
+        self.commit_with(&[])
+    }
+
+    /// Commits as [`commit`](Self::commit) does, and completes other unfinished files in the same moment: a signal that
+    /// ends the process leaves all of them or none.
+    pub(super) fn commit_with(self, completed: &[PathBuf]) -> Result<()> {
+        let Self { target, pending } = self;
+        let failed = |action| {
+            let path = target.path();
+            move |error| Error::io(path, action, error)
+        };
+        match pending {
             Pending::Stream | Pending::Scratch(_) => Ok(()),
             Pending::Unnamed { file, real_path } => {
                 system::sync(&file).map_err(failed("cannot flush to disk"))?;
                 keep_permissions(&file, &real_path);
-                put_in_place(&file, &real_path, self.target.may_overwrite()).map_err(|error| {
-                    Error::io(
-                        self.target.path(),
-                        "cannot give the finished output its name",
-                        error,
-                    )
-                })
+                put_in_place(&file, &real_path, target.may_overwrite(), completed)
+                    .map_err(failed("cannot give the finished output its name"))
             }
             Pending::Named { temp, real_path } => {
                 system::sync(temp.as_file()).map_err(failed("cannot flush to disk"))?;
                 keep_permissions(temp.as_file(), &real_path);
                 let name = temp.path().to_owned();
-                let overwrite = self.target.may_overwrite();
+                let overwrite = target.may_overwrite();
                 let directory = Directory::of(&real_path);
-                let put_in_place = unfinished::end(&name, || {
+                let put_in_place = unfinished::end(Some(&name), completed, || {
                     system::admit(Call::Rename, 0)?;
                     let persisted = if overwrite {
                         temp.persist(&real_path)
@@ -283,13 +287,7 @@ impl Output {
                     persisted.map_err(|error| error.error)
                 });
                 let put_in_place = put_in_place.and_then(|_| directory.sync());
-                put_in_place.map_err(|error| {
-                    Error::io(
-                        self.target.path(),
-                        "cannot give the finished output its name",
-                        error,
-                    )
-                })
+                put_in_place.map_err(failed("cannot give the finished output its name"))
             }
         }
     }
@@ -362,15 +360,20 @@ fn keep_permissions(file: &File, path: &Path) {
 }
 
 /// Gives an unnamed file the name `path` and flushes the directory. An existing file is replaced atomically if
-/// `overwrite` is set, and is an error otherwise.
-fn put_in_place(file: &File, path: &Path, overwrite: bool) -> io::Result<()> {
+/// `overwrite` is set, and is an error otherwise. The unfinished files `completed` are complete from then on.
+fn put_in_place(
+    file: &File,
+    path: &Path,
+    overwrite: bool,
+    completed: &[PathBuf],
+) -> io::Result<()> {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
     let link = |name: &Path| linkat(CWD, &unnamed, CWD, name, AtFlags::SYMLINK_FOLLOW);
     system::admit(Call::Rename, 0)?;
     let directory = Directory::of(path);
     if !overwrite {
-        unfinished::undisturbed(|| link(path))?;
+        unfinished::end(None, completed, || link(path))?;
         return directory.sync();
     }
     // `linkat` cannot replace a file, but `rename` can: give the file a temporary name first.
@@ -379,7 +382,7 @@ fn put_in_place(file: &File, path: &Path, overwrite: bool) -> io::Result<()> {
         let count = COUNTER.fetch_add(1, Ordering::Relaxed);
         let between = temporary::name(path, count);
         unfinished::add(&between);
-        let done = unfinished::end(&between, || {
+        let done = unfinished::end(Some(&between), completed, || {
             link(&between)?;
             std::fs::rename(&between, path).inspect_err(|_| {
                 let _ = std::fs::remove_file(&between);

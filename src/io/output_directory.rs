@@ -1,11 +1,11 @@
 //! Directories of output files, which appear as a whole or not at all.
 
-use super::{OpenOutput, OutputTarget, unfinished};
+use super::{OpenOutput, OutputTarget, StreamOutput, unfinished};
 use crate::error::{Error, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// New files in a directory, which are removed again unless [`complete`](Self::complete) is called.
+/// New files in a directory, which are removed again unless they are kept at the end.
 #[derive(Debug)]
 pub(crate) struct OutputDirectory {
     root: PathBuf,
@@ -76,20 +76,50 @@ impl OutputDirectory {
     }
 
     /// Keeps the files. All of them must have their names.
-    pub(crate) fn complete(mut self) {
+    #[cfg(feature = "parquet")]
+    pub(crate) fn complete(self) {
         unfinished::end_all(&self.created);
-        self.created.clear();
+    }
+
+    /// Commits `last`, a file by which readers find the others, and keeps the files from that moment on. All of them must
+    /// have their names.
+    pub(crate) fn complete_with(self, last: StreamOutput) -> Result<()> {
+        last.commit_with(&self.created)?;
+        Ok(())
     }
 }
 
 impl Drop for OutputDirectory {
     fn drop(&mut self) {
-        for path in self.created.iter().rev() {
-            unfinished::end(path, || {
-                if fs::remove_file(path).is_err() {
-                    let _ = fs::remove_dir(path);
-                }
-            });
+        unfinished::abandon(&self.created);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_stay_with_the_last_of_them_only() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = temp.path().join("index");
+        for is_free in [false, true] {
+            let mut directory = OutputDirectory::create_or_extend(&root).unwrap();
+            let mut file = StreamOutput::new(directory.open("data").unwrap());
+            file.write(b"data").unwrap();
+            file.commit().unwrap();
+            let manifest = root.join("manifest");
+            let target = OutputTarget::File {
+                path: manifest.clone(),
+                overwrite: false,
+            };
+            let last = StreamOutput::new(OpenOutput::open(target).unwrap());
+            if !is_free {
+                fs::write(&manifest, "of another process").unwrap();
+            }
+            assert_eq!(directory.complete_with(last).is_ok(), is_free);
+            assert_eq!(root.join("data").exists(), is_free);
+            fs::remove_file(manifest).unwrap();
         }
     }
 }

@@ -4,7 +4,7 @@ use super::system;
 use super::{OpenOutput, Output};
 use crate::error::{Error, Result};
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The number of bytes after which the system is told to write them to the disk.
 const WRITEBACK_LEN: u64 = 8 << 20;
@@ -64,7 +64,12 @@ impl StreamOutput {
 
     /// Flushes the file to disk and gives it its name. Returns its length in bytes.
     pub(crate) fn commit(self) -> Result<u64> {
-        self.output.commit()?;
+        self.commit_with(&[])
+    }
+
+    /// Commits as [`commit`](Self::commit) does, and completes other unfinished files in the same moment.
+    pub(super) fn commit_with(self, completed: &[PathBuf]) -> Result<u64> {
+        self.output.commit_with(completed)?;
         Ok(self.len)
     }
 }

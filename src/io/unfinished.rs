@@ -1,6 +1,7 @@
 //! The paths of unfinished outputs that have a name on disk, so that an interrupted process can remove the files and
 //! empty directories.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -16,8 +17,8 @@ pub fn abandon_unfinished() {
     let names = names();
     // A directory comes before what it holds.
     for name in names.iter().rev() {
-        if std::fs::remove_file(name).is_err() {
-            let _ = std::fs::remove_dir(name);
+        if fs::remove_file(name).is_err() {
+            let _ = fs::remove_dir(name);
         }
     }
     // Never release the lock: an output that is about to get its name waits for the lock until the process exits.
@@ -29,23 +30,35 @@ pub(super) fn add(name: &Path) {
     names().push(name.to_owned());
 }
 
-/// Runs `finish`, which gives an unfinished output its final name or fails, and unregisters the output's path `name`.
-/// The list of paths is locked meanwhile, so that [`abandon_unfinished`] runs entirely before `finish` or entirely
-/// after it.
-pub(super) fn end<T>(name: &Path, finish: impl FnOnce() -> T) -> T {
+/// Runs `finish`, which gives an unfinished output its final name or fails. Unregisters `temporary`, the output's path
+/// until then, and, after a success, the paths `completed`, which are complete with this output. The list of paths is
+/// locked meanwhile, so that [`abandon_unfinished`] runs entirely before `finish` or entirely after it.
+pub(super) fn end<T, E>(
+    temporary: Option<&Path>,
+    completed: &[PathBuf],
+    finish: impl FnOnce() -> Result<T, E>,
+) -> Result<T, E> {
     let mut names = names();
     let result = finish();
-    names.retain(|noted| noted != name);
+    let is_success = result.is_ok();
+    names.retain(|noted| {
+        Some(noted.as_path()) != temporary && !(is_success && completed.contains(noted))
+    });
     result
-}
-
-/// Runs `finish` as [`end`] does, for an output whose path is not registered, or stays so.
-pub(super) fn undisturbed<T>(finish: impl FnOnce() -> T) -> T {
-    let _names = names();
-    finish()
 }
 
 /// Unregisters paths, all at once.
 pub(super) fn end_all(paths: &[PathBuf]) {
     names().retain(|noted| !paths.contains(noted));
+}
+
+/// Removes those of the files and empty directories that are still registered, the last first.
+pub(super) fn abandon(paths: &[PathBuf]) {
+    let mut names = names();
+    for path in paths.iter().rev() {
+        if names.contains(path) && fs::remove_file(path).is_err() {
+            let _ = fs::remove_dir(path);
+        }
+    }
+    names.retain(|noted| !paths.contains(noted));
 }
