@@ -281,9 +281,10 @@ fn store(body: Body, range: &Range<u64>, file: &File) -> Attempt<()> {
     let mut part = body.into_reader().take(range.end - range.start);
     let (mut buffer, mut at) = (vec![0; CHUNK], range.start);
     while at < range.end {
-        let count = part
-            .read(&mut buffer)
-            .map_err(|error| Failure::Passing(format!("the transfer broke off: {error}")))?;
+        let count = part.read(&mut buffer).map_err(|error| {
+            let cause = web::cause_of_io(&error);
+            Failure::Passing(format!("the transfer broke off: {cause}"))
+        })?;
         if count == 0 {
             return Err(Failure::Passing("the transfer ended early".into()));
         }

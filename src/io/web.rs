@@ -37,7 +37,20 @@ pub(crate) fn cause_of(error: &ureq::Error) -> (String, bool) {
             (error.to_string(), false)
         }
         ureq::Error::HostNotFound => ("there is no such host".into(), true),
+        ureq::Error::Io(error) => (cause_of_io(error), true),
+        ureq::Error::Timeout(_) => ("the server did not answer in time".into(), true),
         _ => (error.to_string(), true),
+    }
+}
+
+/// The cause of an error while a connection was open.
+pub(crate) fn cause_of_io(error: &std::io::Error) -> String {
+    match error.kind() {
+        ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted => {
+            "the server closed the connection".into()
+        }
+        ErrorKind::TimedOut => "nothing came in time".into(),
+        _ => error.to_string(),
     }
 }
 
