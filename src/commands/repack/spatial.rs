@@ -39,6 +39,15 @@ const BLOBS_AT_ONCE: usize = 4;
 /// A blob of ways has a quarter of the objects of a blob of nodes, a blob of relations a sixteenth: about as many nodes.
 const PARTS_OF_A_BLOB: [usize; 3] = [1, 4, 16];
 
+/// A blob that ends at a gap in the data has at least this part of the objects of a full one.
+const PARTS_AT_GAPS: usize = 16;
+/// A gap is longer than this many steps of the curve, each of 600 by 300 m at the equator. These fill 27 by 27 km.
+const GAP: u64 = 1 << 12;
+/// A gap is also what is longer than this many steps, and than this part of the curve along which the objects of a blob
+/// would lie.
+const MIN_GAP: u64 = 16;
+const GAPS_IN_A_BLOB: u64 = 4;
+
 /// Writes the objects of a file in a spatial layout.
 pub(super) fn write(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(4);
@@ -304,7 +313,28 @@ fn write_rows(
         )
 }
 
-/// Encodes rows as blobs of about equal numbers of objects, at most `most`.
+/// The numbers of rows in blobs, in order, given the keys of all rows: at most `most` a blob. Rows of which some are far
+/// from the others are divided there, as long as each part has `most` / [`PARTS_AT_GAPS`] rows, so that the box of a blob
+/// is not mostly empty. Others are divided evenly.
+fn blob_lens(keys: &[u64], most: usize) -> Vec<usize> {
+    let (Some(first), Some(last)) = (keys.first(), keys.last()) else {
+        return Vec::new();
+    };
+    let least = (most / PARTS_AT_GAPS).max(1);
+    let gaps = keys.windows(2).zip(1..).filter_map(|(pair, at)| {
+        let is_fit = at >= least && keys.len() - at >= least;
+        is_fit.then_some((pair.last()? - pair.first()?, at))
+    });
+    let at = match gaps.max_by_key(|(gap, _)| *gap) {
+        Some((gap, at)) if gap > GAP || gap > MIN_GAP.max((last - first) / GAPS_IN_A_BLOB) => at,
+        _ if keys.len() <= most => return vec![keys.len()],
+        _ => keys.len().div_ceil(keys.len().div_ceil(most)),
+    };
+    let (front, back) = keys.split_at(at);
+    [blob_lens(front, most), blob_lens(back, most)].concat()
+}
+
+/// Encodes rows as blobs of at most `most` objects.
 fn frames_of(
     kind: ObjectKind,
     rows: &SharedRows,
@@ -313,14 +343,17 @@ fn frames_of(
 ) -> Result<Vec<EncodedFrame>, FormatError> {
     let mut boxes = Vec::with_capacity(rows.count());
     let mut object = Object::node(0, None, Vec::new());
-    let blobs = rows.count().div_ceil(most).max(1);
-    let len = rows.count().div_ceil(blobs).max(1);
-    for (number, row) in rows.rows(0..rows.count()).enumerate() {
-        if number > 0 && number % len == 0 {
+    let keys: Vec<u64> = rows.keys().collect();
+    let mut first = 0;
+    for len in blob_lens(&keys, most) {
+        if first > 0 {
             encoder.end_block()?;
         }
-        boxes.push(read_row(kind, row, &mut object)?);
-        encoder.add(&object)?;
+        for row in rows.rows(first..first + len) {
+            boxes.push(read_row(kind, row, &mut object)?);
+            encoder.add(&object)?;
+        }
+        first += len;
     }
     let mut frames = encoder.finish()?;
     if kind != ObjectKind::Node {
@@ -331,4 +364,24 @@ fn frames_of(
         }
     }
     Ok(frames)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blobs_end_at_gaps_and_are_even_elsewhere() {
+        let even: Vec<u64> = (0..1000).map(|key| key * 7).collect();
+        assert_eq!(blob_lens(&even, 1000), [1000]);
+        assert_eq!(blob_lens(&even, 400), [334, 333, 333]);
+        // Two towns, and a house far from both, which is too small for a blob of its own.
+        let towns = (0..300).chain(1_000_000..1_000_100).chain([9_000_000]);
+        let towns: Vec<u64> = towns.collect();
+        assert_eq!(blob_lens(&towns, 400), [300, 101]);
+        assert_eq!(blob_lens(&towns, 4000), [401]);
+        assert!(blob_lens(&[], 400).is_empty());
+        let one_place = vec![5; 1001];
+        assert_eq!(blob_lens(&one_place, 400), [334, 334, 333]);
+    }
 }

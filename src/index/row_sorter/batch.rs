@@ -91,6 +91,11 @@ impl SharedRows {
         self.rows.len()
     }
 
+    /// The keys of all rows.
+    pub(crate) fn keys(&self) -> impl ExactSizeIterator<Item = u64> {
+        self.rows.iter().map(|row| row.key)
+    }
+
     /// The rows with numbers in a range.
     pub(crate) fn rows(&self, numbers: Range<usize>) -> impl ExactSizeIterator<Item = &[u8]> {
         let rows = self.rows.get(numbers).unwrap_or_default();
