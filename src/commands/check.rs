@@ -362,6 +362,7 @@ impl Check<'_> {
             .into_iter()
             .filter_map(|index| plan.entries.get(index));
         let relations = std::mem::take(&mut self.sets[ObjectKind::Relation as usize]);
+        ctx.expect_phases(1);
         BlobPass::new("check relations", &file.input, ctx)
             .holding(2)
             .run(
