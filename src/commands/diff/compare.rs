@@ -337,6 +337,8 @@ impl<'c, 'a> Pair<'c, 'a> {
         }
     }
 
+    /// Adds a difference to the charts. Out of line, since nearly all objects are the same in both files.
+    #[cold]
     fn add_to_charts(
         &mut self,
         report: Report,
