@@ -4,6 +4,8 @@ mod memory;
 mod selection;
 mod strategy;
 
+pub use crate::geometry::{Shape, ShapeError, parse_bbox};
+pub use crate::region_file::{ShapeFileKind, read_shape};
 pub use strategy::{RelationTypes, Strategy};
 
 use crate::engine::filter::{FilterJob, FilterOutput, write_outputs};
@@ -12,7 +14,7 @@ use crate::engine::sink::WriteSummary;
 use crate::engine::{Format, input};
 use crate::error::{Error, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions};
-use crate::geometry::{AreaIndex, Shape};
+use crate::geometry::AreaIndex;
 use crate::io::{OpenOutput, OutputTarget};
 use crate::osm::Bbox;
 use crate::pbf::{BlobEntry, HeaderBlock, InfoFields};
@@ -33,6 +35,18 @@ pub struct Extract {
     pub format: Format,
     /// Fields to set in the header of the output.
     pub header: HeaderOptions,
+}
+
+impl Extract {
+    /// A region whose objects become a PBF file.
+    pub fn new(shape: Shape, output: OutputTarget) -> Self {
+        Self {
+            shape,
+            output,
+            format: Format::Pbf,
+            header: HeaderOptions::default(),
+        }
+    }
 }
 
 /// The options of `extract`.
@@ -136,19 +150,46 @@ pub struct Extracted {
 ///   any is written.
 /// - There is no region.
 /// - [`Options::max_memory`] is less than 24 MB, or the ids of a single region take more than it leaves for them.
+///
+/// # Examples
+///
+/// ```
+/// use pbfhogg::commands::extract::{self, Extract, Shape, parse_bbox};
+/// use pbfhogg::{Context, OutputOptions};
+/// # use pbfhogg::commands::synth;
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let at = |name: &str| directory.path().join(name);
+/// # let world = at("world.osm.pbf");
+/// # let ctx = Context::default();
+/// # synth::run(&synth::Options::new(20_000, OutputOptions::file(&world)), &ctx)?;
+/// // The objects around a town, with ways that cross the edge as a whole.
+/// let town = parse_bbox("-10.01,39.99,-9.99,40.01").expect("a box");
+/// let output = OutputOptions::file(at("town.osm.pbf")).target;
+/// let region = Extract::new(Shape::of_bbox(&town), output);
+/// let summary = extract::run(&extract::Options::new(&world, vec![region]), &ctx)?;
+/// assert!(summary.extracts[0].kept.written.objects > Some(0));
+/// # Ok::<(), pbfhogg::Error>(())
+/// ```
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     if options.extracts.is_empty() {
         return Err(Error::Usage("no region was given".into()));
     }
-    // The phases: find nodes, find ways, find relations, complete ways, write objects.
-    ctx.expect_phases(5);
+    ctx.expect_phases(PHASES);
     let file = input::open_to_copy(&options.input, &options.write, ctx)?;
+    cut(&file, options, ctx)
+}
+
+/// The number of phases: find nodes, find ways, find relations, complete ways, write objects.
+pub(crate) const PHASES: u64 = 5;
+
+/// Cuts regions out of an open file, as [`run`] does with the file at [`Options::input`], in [`PHASES`] phases.
+pub(crate) fn cut(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Summary> {
     let mut outputs = options.extracts.iter().map(|extract| &extract.output);
     outputs.try_for_each(OutputTarget::check)?;
-    let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
-    plan.check_current(&file, ctx)?;
+    let plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
+    plan.check_current(file, ctx)?;
     let areas = areas_of(&options.extracts);
-    let budget = Budget::estimate(options, &areas, &file, &plan, ctx)?;
+    let budget = Budget::estimate(options, &areas, file, &plan, ctx)?;
     budget.check(options)?;
     let mut passes = budget.passes();
     budget.report(&passes, ctx);
@@ -160,7 +201,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     while let Some(range) = passes.pop() {
         let pass = Pass {
             options,
-            file: &file,
+            file,
             extracts: options.extracts.get(range.clone()).unwrap_or_default(),
             budget: &budget,
         };

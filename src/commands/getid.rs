@@ -107,6 +107,25 @@ fn first_ids<S: Serializer>(ids: &IdSets, serializer: S) -> Result<S::Ok, S::Err
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)).
 /// - [`Options::invert`] is set with [`Options::add_referenced`] or [`Options::add_parents`].
 /// - A file of ids cannot be read, or contains something other than ids and comments.
+///
+/// # Examples
+///
+/// ```
+/// use pbfhogg::commands::{IdSource, getid};
+/// use pbfhogg::{Context, ObjectId, ObjectKind, OutputOptions};
+/// # use pbfhogg::commands::synth;
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let at = |name: &str| directory.path().join(name);
+/// # let world = at("world.osm.pbf");
+/// # let ctx = Context::default();
+/// # synth::run(&synth::Options::new(20_000, OutputOptions::file(&world)), &ctx)?;
+/// // A way and its nodes.
+/// let way = ObjectId::parse("w1", ObjectKind::Node).expect("an id");
+/// let output = OutputOptions::file(at("way.osm.pbf"));
+/// let options = getid::Options::new(&world, IdSource::new(vec![way]), output).add_referenced(true);
+/// assert!(getid::run(&options, &ctx)?.missing.is_empty());
+/// # Ok::<(), pbfhogg::Error>(())
+/// ```
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     if options.invert && (options.add_referenced || options.add_parents) {
         let cause = "--add-referenced and --add-parents cannot be combined with --invert: they add to the objects \

@@ -50,6 +50,23 @@ setters!(Options { dedupe: Dedupe });
 /// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, its file system
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)).
 /// - There is no input.
+///
+/// # Examples
+///
+/// ```
+/// use pbfhogg::commands::sort::{self, Dedupe};
+/// use pbfhogg::{Context, OutputOptions};
+/// # use pbfhogg::commands::synth;
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let at = |name: &str| directory.path().join(name);
+/// # let world = at("world.osm.pbf");
+/// # let ctx = Context::default();
+/// # synth::run(&synth::Options::new(20_000, OutputOptions::file(&world)), &ctx)?;
+/// // Two files become one, in order; objects that are in both are written once.
+/// let options = sort::Options::new(vec![world.clone(), world], OutputOptions::file(at("one.osm.pbf")));
+/// sort::run(&options.dedupe(Dedupe::HighestVersion), &ctx)?;
+/// # Ok::<(), pbfhogg::Error>(())
+/// ```
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let job = SortJob {
         output: options.output.clone(),

@@ -2,6 +2,8 @@
 
 pub mod changes;
 
+pub use crate::osm::ObjectExpression;
+
 use crate::engine::block_matcher::BlockMatcher;
 use crate::engine::filter::{BlobDecision, FilterJob, select_by_id, write_selected};
 use crate::engine::references::{each_once, referenced};
@@ -12,7 +14,7 @@ use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds};
 use crate::index::{IdSet, IdSets};
 use crate::io::OpenOutput;
-use crate::osm::{KindSet, ObjectExpression, ObjectFilter, ObjectId, ObjectKind};
+use crate::osm::{KindSet, ObjectFilter, ObjectId, ObjectKind};
 use crate::pbf::{BlobEntry, Block, StringTable};
 use crate::runtime::Context;
 use serde::Serialize;
@@ -90,6 +92,25 @@ pub struct Summary {
 ///
 /// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, its file system
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)).
+///
+/// # Examples
+///
+/// ```
+/// use pbfhogg::commands::tags_filter::{self, ObjectExpression};
+/// use pbfhogg::{Context, OutputOptions};
+/// # use pbfhogg::commands::synth;
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let at = |name: &str| directory.path().join(name);
+/// # let world = at("world.osm.pbf");
+/// # let ctx = Context::default();
+/// # synth::run(&synth::Options::new(20_000, OutputOptions::file(&world)), &ctx)?;
+/// // Residential streets and their nodes.
+/// let streets = ObjectExpression::parse("w/highway=residential").expect("an expression");
+/// let output = OutputOptions::file(at("streets.osm.pbf"));
+/// let summary = tags_filter::run(&tags_filter::Options::new(&world, vec![streets], output), &ctx)?;
+/// assert!(summary.written.objects > Some(0));
+/// # Ok::<(), pbfhogg::Error>(())
+/// ```
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(if options.omit_referenced { 1 } else { 4 });
     let filter = Filter {

@@ -127,6 +127,23 @@ struct Version {
 /// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, its file system
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)).
 /// - [`Options::locations_on_ways`] is set, and [`Options::when`] is not a single time.
+///
+/// # Examples
+///
+/// ```
+/// use pbfhogg::commands::time_filter::{self, When};
+/// use pbfhogg::{Context, OutputOptions};
+/// # use pbfhogg::commands::synth;
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let at = |name: &str| directory.path().join(name);
+/// # let world = at("world.osm.pbf");
+/// # let ctx = Context::default();
+/// # synth::run(&synth::Options::new(20_000, OutputOptions::file(&world)), &ctx)?;
+/// // The data as it was on 1 January 2020.
+/// let output = OutputOptions::file(at("before.osm.pbf"));
+/// time_filter::run(&time_filter::Options::new(&world, When::At(1_577_836_800), output), &ctx)?;
+/// # Ok::<(), pbfhogg::Error>(())
+/// ```
 pub fn run(options: &Options, ctx: &Context) -> Result<WriteSummary> {
     match (options.locations_on_ways, options.when) {
         (false, _) => filter(options, ctx),

@@ -6,17 +6,16 @@ mod position;
 use crate::commands::{apply_changes, extract, merge_changes};
 use crate::engine::{HeaderOption, OutputOptions};
 use crate::error::{Error, Result};
-use crate::file::Written;
+use crate::file::{PbfFile, Written};
 use crate::formats::TextCompression;
 use crate::geometry::Shape;
-use crate::io::{OutputTarget, ScratchFile};
+use crate::io::{Input, OutputTarget, ScratchFile};
 use crate::osm::format_timestamp;
 use crate::replication::{Cache, End, Fault, Fetcher, Ladder, Server, State, Transport};
 use crate::runtime::Context;
 use download::{Download, Downloader};
 use position::{Lock, Position};
 use serde::Serialize;
-use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
@@ -330,21 +329,19 @@ fn clip(
             "a clipped file that is not temporary".into(),
         ));
     };
-    let file = scratch.open()?;
-    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let whole = Input::from_temporary(scratch.open()?, &options.file)?;
+    let whole = PbfFile::of_input(whole, ctx)?;
     let region = extract::Extract {
         shape: shape.clone(),
         output: output.target,
         format: output.format,
         header: output.header,
     };
-    let cut = extract::Options::new(path, vec![region]);
+    let cut = extract::Options::new(&options.file, vec![region]);
     let cut = cut.strategy(strategy.clone()).write(output.write);
+    ctx.expect_phases(extract::PHASES);
     // A wrong region must not cost the user the file.
-    let summary = extract::run(&cut.refuses_empty(true), ctx).map_err(|error| match error {
-        Error::File { cause, .. } => Error::file(&options.file, cause),
-        error => error,
-    })?;
+    let summary = extract::cut(&whole, &cut.refuses_empty(true), ctx)?;
     let extracted = summary.extracts.into_iter().next();
     let extracted = extracted.ok_or_else(|| Error::Internal("an extract without region".into()))?;
     Ok(extracted.kept.written)
