@@ -79,6 +79,7 @@ pub mod region_file;
 pub mod replication;
 #[doc(hidden)]
 pub mod runtime;
+mod system;
 
 pub use engine::{ElementWriter, Format, HeaderOption, HeaderOptions, OutputOptions};
 pub use error::{Error, FormatError, Result};

@@ -4,10 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The layers, from the lowest to the highest. `reference/pipeline.md` has a diagram of them.
-const LAYERS: [&str; 16] = [
+const LAYERS: [&str; 17] = [
     "error",
     "osm",
     "pbf",
+    "system",
     "runtime",
     "io",
     "file",

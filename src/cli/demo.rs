@@ -59,8 +59,8 @@ pub fn run(args: &Args) -> Result<Answer> {
     let is_good = job.check(&updated, args.base.is_none())?;
     let page = job.draw(&indexed, &updated)?;
     print(&format!(
-        "\nWhat changed, to look at in a browser: file://{}\n",
-        page.display()
+        "\nWhat changed, to look at in a browser: {}\n",
+        file_url(&page)
     ))?;
     if args.base.is_some() {
         let kept = folder.keep();
@@ -75,6 +75,15 @@ pub fn run(args: &Args) -> Result<Answer> {
         bail!("the result is not what it should be");
     }
     Ok(Answer::Yes)
+}
+
+/// The URL of a file with an absolute path.
+fn file_url(path: &Path) -> String {
+    let path = path.display();
+    match cfg!(windows) {
+        true => format!("file:///{}", path.to_string().replace('\\', "/")),
+        false => format!("file://{path}"),
+    }
 }
 
 /// The steps of the demonstration, which write their files to one folder.

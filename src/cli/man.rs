@@ -1,7 +1,8 @@
 //! Manual pages, made from the help of the commands.
 
 use super::Answer;
-use crate::io::{Output, OutputTarget, system};
+use crate::io::{Output, OutputTarget};
+use crate::system;
 use anyhow::{Context as _, Result};
 use clap::builder::Resettable;
 use clap_mangen::Man;

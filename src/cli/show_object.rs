@@ -10,7 +10,6 @@ use crate::osm::{ObjectId, ObjectKind, parse_object_ids};
 use anyhow::{Result, bail};
 use std::fmt::Write;
 use std::io::IsTerminal;
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
@@ -137,9 +136,12 @@ struct Pager {
 }
 
 impl Pager {
-    /// Starts the program in the environment variable PAGER, or else less. Returns `None` if it cannot be started, or if
-    /// PAGER is empty.
+    /// Starts the program in the environment variable PAGER, or else less. Returns `None` if it cannot be started, if
+    /// PAGER is empty, or if the system has no paths for open pipes.
     fn start() -> Option<Self> {
+        if cfg!(windows) {
+            return None;
+        }
         let program = std::env::var("PAGER").unwrap_or_else(|_| "less".into());
         let mut words = program.split_whitespace();
         let mut command = Command::new(words.next()?);
@@ -155,7 +157,13 @@ impl Pager {
 
     /// The pipe to the program.
     fn target(&self) -> OutputTarget {
-        let descriptor = self.input.as_ref().map_or(1, AsRawFd::as_raw_fd);
+        #[cfg(unix)]
+        let descriptor = self
+            .input
+            .as_ref()
+            .map_or(1, std::os::fd::AsRawFd::as_raw_fd);
+        #[cfg(windows)]
+        let descriptor = 1;
         OutputTarget::File {
             path: format!("/dev/fd/{descriptor}").into(),
             overwrite: false,

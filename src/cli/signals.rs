@@ -1,7 +1,6 @@
 //! Ends the process on SIGINT, SIGTERM and SIGHUP, without leaving temporary files behind.
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
-use signal_hook::iterator::Signals;
+use signal_hook::consts::{SIGINT, SIGTERM};
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,25 +9,54 @@ use std::time::{Duration, Instant};
 /// Makes SIGINT, SIGTERM and SIGHUP remove unfinished outputs and end the process with status 130, 143 and 129, except
 /// signals that the process ignored from its start. Makes a write beyond the file size limit fail (SIGXFSZ), instead
 /// of ending the process.
+#[cfg(unix)]
 pub fn install() {
+    use signal_hook::consts::SIGHUP;
+    use signal_hook::iterator::Signals;
     // If the system refuses, the signals keep their default effect: the process ends, and a temporary file may
     // remain on a file system without `O_TMPFILE`.
-    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
-    let wanted: Vec<i32> = [SIGINT, SIGTERM, SIGHUP]
-        .into_iter()
-        .filter(|signal| !is_ignored(*signal))
-        .collect();
+    fail_beyond_file_size_limit();
+    let wanted: Vec<i32> = match crate::system::ignored_signals() {
+        Some(ignored) => [SIGINT, SIGTERM, SIGHUP]
+            .into_iter()
+            .filter(|signal| ignored & (1 << (signal - 1)) == 0)
+            .collect(),
+        // `nohup` may have set SIGHUP to be ignored, which has to stay.
+        None => vec![SIGINT, SIGTERM],
+    };
     if let Ok(mut signals) = Signals::new(wanted) {
-        let _ = std::thread::Builder::new()
-            .name("signals".into())
-            .spawn(move || {
-                if let Some(signal) = signals.forever().next() {
-                    crate::io::abandon_unfinished();
-                    say_goodbye();
-                    std::process::exit(128 + signal);
-                }
-            });
+        end_after(move || signals.forever().next());
     }
+}
+
+/// Makes an interruption (Ctrl-C) remove unfinished outputs and end the process.
+#[cfg(windows)]
+pub fn install() {
+    if let Ok(request) = on_request() {
+        end_after(move || {
+            while !request.wait(Duration::from_secs(3600)) {}
+            Some(SIGINT)
+        });
+    }
+}
+
+/// Starts a thread that waits for a signal, removes unfinished outputs and ends the process.
+fn end_after(mut wait: impl FnMut() -> Option<i32> + Send + 'static) {
+    let _ = std::thread::Builder::new()
+        .name("signals".into())
+        .spawn(move || {
+            if let Some(signal) = wait() {
+                crate::io::abandon_unfinished();
+                say_goodbye();
+                std::process::exit(128 + signal);
+            }
+        });
+}
+
+/// Makes a write beyond the file size limit fail (SIGXFSZ), instead of ending the process.
+fn fail_beyond_file_size_limit() {
+    #[cfg(unix)]
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
 }
 
 /// The wish of the user that the process ends: SIGINT or SIGTERM. A second signal ends it at once.
@@ -36,7 +64,7 @@ pub struct EndRequest(Arc<AtomicBool>);
 
 /// Makes SIGINT and SIGTERM a wish that the caller looks for.
 pub fn on_request() -> std::io::Result<EndRequest> {
-    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+    fail_beyond_file_size_limit();
     let wanted = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, wanted.clone())?;
@@ -73,14 +101,4 @@ fn say_goodbye() {
         let _ = said.send(());
     });
     let _ = wait.recv_timeout(Duration::from_millis(200));
-}
-
-/// Whether the process was started with a signal ignored, as by `nohup` or in the background of a shell.
-fn is_ignored(signal: i32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status
-        .lines()
-        .find_map(|line| line.strip_prefix("SigIgn:"))
-        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.is_some_and(|mask| mask & (1 << (signal - 1)) != 0)
 }

@@ -4,6 +4,8 @@
 mod reverse;
 #[cfg(feature = "serve")]
 mod serve;
+#[cfg(feature = "serve")]
+mod service_signals;
 
 use crate::error::{Error, Result};
 use crate::geocode::{Answer, GeocodeIndex, QueryOptions};

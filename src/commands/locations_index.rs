@@ -12,10 +12,10 @@ use crate::io::{Output, OutputTarget};
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::Object;
 use crate::runtime::Context;
+use crate::system;
 use serde::Serialize;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// The length of an entry in bytes.
@@ -163,7 +163,7 @@ impl IndexWriter {
 
     fn write_run(&mut self) -> io::Result<()> {
         let (start, bytes) = &mut self.run;
-        self.file.write_all_at(bytes, *start * ENTRY)?;
+        system::write_at(&self.file, bytes, *start * ENTRY)?;
         bytes.clear();
         Ok(())
     }
@@ -174,7 +174,7 @@ impl IndexWriter {
         while self.len < len {
             let count = (len - self.len).min(PORTION as u64);
             let bytes = portion.get(..(count * ENTRY) as usize).unwrap_or_default();
-            self.file.write_all_at(bytes, self.len * ENTRY)?;
+            system::write_at(&self.file, bytes, self.len * ENTRY)?;
             self.len += count;
         }
         Ok(())
@@ -212,7 +212,7 @@ pub fn query(index: &Path, id: u64) -> Result<Option<Location>> {
     let file = open(index, false)?;
     let mut entry = [0; ENTRY as usize];
     let start = id.checked_mul(ENTRY).unwrap_or(u64::MAX - ENTRY);
-    match file.read_exact_at(&mut entry, start) {
+    match system::read_exact_at(&file, &mut entry, start) {
         Ok(()) => Ok(location(&entry)),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
         Err(error) => Err(Error::io(index, "cannot read", error)),
@@ -242,7 +242,7 @@ pub fn dump(index: &Path, output: OutputOptions, ctx: &Context) -> Result<Writte
     let mut portion = vec![0; PORTION * ENTRY as usize];
     let (mut id, mut position) = (0, 0);
     loop {
-        let read = file.read_at(&mut portion, position);
+        let read = system::read_at(&file, &mut portion, position);
         let read = read.map_err(|error| Error::io(index, "cannot read", error))?;
         // The bytes of an incomplete entry are read again.
         let whole = read - read % ENTRY as usize;

@@ -2,9 +2,10 @@
 
 use crate::error::{Error, Result};
 use crate::file::BlobPlan;
-use crate::io::{Output, OutputTarget, system};
+use crate::io::{Output, OutputTarget};
 use crate::osm::{Bbox, ObjectKind};
 use crate::pbf::sample_indices;
+use crate::system;
 use serde::Serialize;
 
 /// The parts that all pages share. A page has their names where they belong.

@@ -9,10 +9,10 @@
 
 use super::location_store::LocationStore;
 use crate::error::{Error, FormatError, Result};
-use crate::io::system;
 use crate::osm::{Location, id_rank};
 use crate::pbf::wire::{Varints, put_sint, put_varint, zigzag_encode};
 use crate::runtime::{Context, parallel_classify_phase};
+use crate::system;
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::File;
 use std::ops::Range;

@@ -1,13 +1,11 @@
 //! Reads that bypass the page cache (`O_DIRECT`), at any offset and into any memory.
 
-use super::system;
 use crate::io::backends::{ALIGNMENT, AlignedBuffer};
 use crate::runtime::Context;
-use rustix::fs::OFlags;
+use crate::system;
 use std::cell::RefCell;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 thread_local! {
@@ -17,11 +15,7 @@ thread_local! {
 
 /// Opens a file for direct reads and tries one read. If opening or reading fails, warns and returns `None`.
 pub(super) fn direct_reader(path: &Path, ctx: &Context) -> Option<File> {
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(OFlags::DIRECT.bits() as i32)
-        .open(path);
-    let works = file.and_then(|file| {
+    let works = system::open_direct(path).and_then(|file| {
         read_at(&file, &mut [0; 16], 0)?;
         Ok(file)
     });

@@ -1,11 +1,12 @@
 //! Input files: regular files, streams spooled to temporary files, and files of web servers.
 
+use super::direct;
 use super::direct::direct_reader;
 #[cfg(feature = "update")]
 use super::remote::RemoteFile;
-use super::{direct, system};
 use crate::error::{Error, FormatError, Result};
 use crate::runtime::{Context, IoMode};
+use crate::system;
 use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -74,7 +75,7 @@ impl Input {
         Ok(Self(Arc::new(OpenInput {
             path: path.to_owned(),
             len: metadata.len(),
-            drop_behind: direct.is_none() && super::system::is_large(metadata.len()),
+            drop_behind: direct.is_none() && system::is_large(metadata.len()),
             file,
             #[cfg(feature = "update")]
             remote: None,

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::error::{Error, Result};
-use memmap2::{Advice, Mmap};
+use memmap2::Mmap;
 use std::fs::File;
 use std::path::Path;
 
@@ -23,7 +23,8 @@ impl MappedFile {
         let bytes = unsafe { Mmap::map(&file) };
         let bytes = bytes.map_err(|error| Error::io(path, "cannot map", error))?;
         // Queries read few pages in no order. That it cannot be said does not matter.
-        let _ = bytes.advise(Advice::Random);
+        #[cfg(unix)]
+        let _ = bytes.advise(memmap2::Advice::Random);
         Ok(Self { bytes })
     }
 

@@ -1,5 +1,4 @@
-//! Files: inputs that are read at any offset, outputs that appear under their name only when they are complete, and
-//! the system calls that inputs and outputs use.
+//! Files: inputs that are read at any offset, outputs that appear under their name only when they are complete.
 
 mod backends;
 mod direct;
@@ -11,7 +10,6 @@ mod output_directory;
 mod remote;
 mod size_hint;
 mod stream_output;
-pub(crate) mod system;
 mod temporary;
 mod unfinished;
 #[cfg(feature = "update")]

@@ -1,19 +1,16 @@
 //! Output files. A file appears under its name only when it is complete and flushed to disk.
 
 use super::input::is_url;
-use super::system::Call;
-use super::{system, temporary, unfinished};
+use super::{temporary, unfinished};
 use crate::error::{Error, Result};
 use crate::runtime::Context;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, openat};
-use rustix::io::Errno;
-use std::fs::{File, OpenOptions, Permissions};
+use crate::system::{self, Call};
+use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, is_separator};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use tempfile::NamedTempFile;
 
 /// An unnamed temporary file, which disappears when its last descriptor is closed, even if the process is killed.
 /// Clones share the open file.
@@ -92,7 +89,7 @@ impl OutputTarget {
         if is_url(path) {
             return Err(Error::file(path, "the output is a URL, not a file"));
         }
-        if path.as_os_str().to_string_lossy().ends_with('/') || path.is_dir() {
+        if path.as_os_str().to_string_lossy().ends_with(is_separator) || path.is_dir() {
             return Err(Error::file(path, "the output is a directory, not a file"));
         }
         if !self.is_stream() && path.symlink_metadata().is_ok() && !overwrite {
@@ -179,7 +176,7 @@ enum Pending {
         real_path: PathBuf,
     },
     Named {
-        temp: tempfile::NamedTempFile,
+        temp: NamedTempFile,
         real_path: PathBuf,
     },
 }
@@ -191,10 +188,9 @@ impl Output {
         target.check()?;
         let (pending, file) = match &target {
             OutputTarget::Stdout => {
-                let stdout = io::stdout();
-                let fd = rustix::io::dup(&stdout)
-                    .map_err(|error| Error::io(target.path(), "cannot open", error.into()))?;
-                (Pending::Stream, File::from(fd))
+                let file = system::standard_output()
+                    .map_err(|error| Error::io(target.path(), "cannot open", error))?;
+                (Pending::Stream, file)
             }
             OutputTarget::Scratch(scratch) => {
                 (Pending::Scratch(scratch.directory.clone()), scratch.open()?)
@@ -235,11 +231,7 @@ impl Output {
             Pending::Unnamed { file, .. } => file,
             Pending::Named { temp, .. } => temp.as_file(),
         };
-        let direct = OpenOptions::new()
-            .write(true)
-            .custom_flags(OFlags::DIRECT.bits() as i32)
-            .open(format!("/proc/self/fd/{}", file.as_raw_fd()));
-        direct
+        system::reopen_direct(file)
             .map_err(|error| {
                 ctx.warn(format!(
                     "{}: the file system refuses direct writes ({error}): writing through the page cache",
@@ -279,14 +271,15 @@ impl Output {
                 let directory = Directory::of(&real_path);
                 let put_in_place = unfinished::end(Some(&name), completed, || {
                     system::admit(Call::Rename, 0)?;
-                    let persisted = if overwrite {
-                        temp.persist(&real_path)
-                    } else {
-                        temp.persist_noclobber(&real_path)
-                    };
-                    persisted.map_err(|error| error.error)
+                    match overwrite {
+                        true => replace(temp, &real_path),
+                        false => {
+                            let persisted = temp.persist_noclobber(&real_path);
+                            persisted.map(|_| ()).map_err(|error| error.error)
+                        }
+                    }
                 });
-                let put_in_place = put_in_place.and_then(|_| directory.sync());
+                let put_in_place = put_in_place.and_then(|()| directory.sync());
                 put_in_place.map_err(failed("cannot give the finished output its name"))
             }
         }
@@ -318,22 +311,16 @@ pub(super) fn directory_of(path: &Path) -> &Path {
 /// Creates the file of an output: unnamed if the system supports it, otherwise a hidden temporary file.
 fn begin_file(path: &Path) -> Result<(Pending, File)> {
     let real_path = real_path(path);
-    let directory = directory_of(&real_path);
-    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     let failed = |error| Error::io(path, "cannot create", error);
     if real_path.exists() {
         temporary::remove_remnants(&real_path);
     }
-    match openat(CWD, directory, flags, Mode::from_raw_mode(0o666)) {
-        Ok(fd) if Path::new("/proc/self/fd").is_dir() => {
-            let file = File::from(fd);
+    match system::create_unnamed(directory_of(&real_path)).map_err(failed)? {
+        Some(file) => {
             let second = file.try_clone().map_err(failed)?;
             Ok((Pending::Unnamed { file, real_path }, second))
         }
-        Err(error @ (Errno::NOENT | Errno::ACCESS | Errno::ROFS | Errno::NOTDIR)) => {
-            Err(failed(error.into()))
-        }
-        _ => {
+        None => {
             temporary::remove_remnants(&real_path);
             let temp = temporary::create(&real_path).map_err(failed)?;
             unfinished::add(temp.path());
@@ -343,9 +330,21 @@ fn begin_file(path: &Path) -> Result<(Pending, File)> {
     }
 }
 
+/// Gives a temporary file the name `path`, also if a file of that name exists. Unlike `NamedTempFile::persist`, this also
+/// replaces files that are open on Windows.
+fn replace(temp: NamedTempFile, path: &Path) -> io::Result<()> {
+    let (_file, name) = temp.keep().map_err(|error| error.error)?;
+    fs::rename(&name, path).inspect_err(|_| {
+        let _ = fs::remove_file(&name);
+    })
+}
+
 /// Copies owner, group and permissions from the file at `path`, if there is one, to `file`, which will replace it.
 /// Ignores those that the process may not set.
+#[cfg(unix)]
 fn keep_permissions(file: &File, path: &Path) {
+    use std::fs::Permissions;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
     if let Ok(metadata) = path.metadata() {
         let (owner, group) = (metadata.uid(), metadata.gid());
         let mut mode = metadata.permissions().mode();
@@ -359,6 +358,10 @@ fn keep_permissions(file: &File, path: &Path) {
     }
 }
 
+/// Does nothing: a new file has the permissions of its directory.
+#[cfg(windows)]
+const fn keep_permissions(_: &File, _: &Path) {}
+
 /// Gives an unnamed file the name `path` and flushes the directory. An existing file is replaced atomically if
 /// `overwrite` is set, and is an error otherwise. The unfinished files `completed` are complete from then on.
 fn put_in_place(
@@ -368,8 +371,7 @@ fn put_in_place(
     completed: &[PathBuf],
 ) -> io::Result<()> {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
-    let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
-    let link = |name: &Path| linkat(CWD, &unnamed, CWD, name, AtFlags::SYMLINK_FOLLOW);
+    let link = |name: &Path| system::give_name(file, name);
     system::admit(Call::Rename, 0)?;
     let directory = Directory::of(path);
     if !overwrite {
@@ -384,8 +386,8 @@ fn put_in_place(
         unfinished::add(&between);
         let done = unfinished::end(Some(&between), completed, || {
             link(&between)?;
-            std::fs::rename(&between, path).inspect_err(|_| {
-                let _ = std::fs::remove_file(&between);
+            fs::rename(&between, path).inspect_err(|_| {
+                let _ = fs::remove_file(&between);
             })
         });
         match done {

@@ -3,8 +3,9 @@
 //! A file without a name, as long as that of the server, holds the bytes that were fetched, at their offsets. It is
 //! sparse: it takes as much space as was fetched.
 
-use super::{system, web};
+use super::web;
 use crate::error::{Error, Result};
+use crate::system;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;

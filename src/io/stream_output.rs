@@ -1,8 +1,8 @@
 //! Outputs that are written from their start to their end.
 
-use super::system;
 use super::{OpenOutput, Output};
 use crate::error::{Error, Result};
+use crate::system;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 

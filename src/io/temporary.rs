@@ -3,11 +3,9 @@
 //! A temporary file is locked as long as its process uses it, so that no other run takes it for a remnant.
 
 use super::output::directory_of;
-use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, Permissions};
+use std::ffi::OsString;
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
@@ -17,11 +15,12 @@ const SUFFIX: &str = ".tmp";
 
 /// How the names of the temporary files of an output begin.
 fn prefix(path: &Path) -> OsString {
-    let name = path.file_name().unwrap_or_default().as_bytes();
-    let mut prefix = OsString::from(".");
-    prefix.push(OsStr::from_bytes(&name[..name.len().min(MAX_NAME)]));
-    prefix.push(".pbfhogg-");
-    prefix
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut len = name.len().min(MAX_NAME);
+    while !name.is_char_boundary(len) {
+        len -= 1;
+    }
+    format!(".{}.pbfhogg-", name.get(..len).unwrap_or_default()).into()
 }
 
 /// A name for a temporary file of the output `path`.
@@ -35,14 +34,14 @@ pub(super) fn name(path: &Path, number: u64) -> PathBuf {
 pub(super) fn create(path: &Path) -> io::Result<NamedTempFile> {
     let prefix = prefix(path);
     loop {
-        let temp = tempfile::Builder::new()
-            .prefix(&prefix)
-            .suffix(SUFFIX)
-            .permissions(Permissions::from_mode(0o666))
-            .tempfile_in(directory_of(path))?;
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(&prefix).suffix(SUFFIX);
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let temp = builder.tempfile_in(directory_of(path))?;
         lock(temp.as_file());
         // Another run may have removed it before it was locked.
-        if temp.as_file().metadata()?.nlink() > 0 {
+        if temp.path().exists() {
             return Ok(temp);
         }
     }
@@ -66,8 +65,9 @@ pub(super) fn remove_remnants(path: &Path) {
     let prefix = prefix(path);
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let name = name.as_bytes();
-        if !name.starts_with(prefix.as_bytes()) || !name.ends_with(SUFFIX.as_bytes()) {
+        let name = name.as_encoded_bytes();
+        let begins = name.starts_with(prefix.as_encoded_bytes());
+        if !begins || !name.ends_with(SUFFIX.as_bytes()) {
             continue;
         }
         let is_unused = |file: File| file.try_lock().is_ok();

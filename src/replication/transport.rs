@@ -48,6 +48,11 @@ pub struct LocalFiles;
 impl Transport for LocalFiles {
     fn open(&self, url: &str, start: u64) -> Result<Part, Fault> {
         let path = url.strip_prefix("file://").unwrap_or(url);
+        // On Windows, `file:///C:/mirror` leads to a drive.
+        let path = path
+            .strip_prefix('/')
+            .filter(|_| cfg!(windows))
+            .unwrap_or(path);
         let opened = File::open(Path::new(path)).and_then(|mut file| {
             let len = file.metadata()?.len();
             let start = start.min(len);

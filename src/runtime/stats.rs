@@ -1,7 +1,7 @@
 //! The statistics of a run: the times of its phases, and counters. They can be serialised as JSON.
 
 use super::observer::Observer;
-use rustix::time::{ClockId, clock_gettime};
+use crate::system::{cpu_time, peak_memory};
 use serde::Serialize;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -113,7 +113,7 @@ impl Stats {
         StatsReport {
             phases,
             cpu_seconds: cpu_time().as_secs_f64(),
-            peak_memory_bytes: peak_memory_bytes(),
+            peak_memory_bytes: peak_memory(),
             bytes_read: self.bytes_read.get(),
             bytes_decoded: self.bytes_decoded.get(),
             bytes_written: self.bytes_written.get(),
@@ -126,25 +126,6 @@ impl Stats {
             blobs_rewritten: self.blobs_rewritten.get(),
         }
     }
-}
-
-/// Processor time of the whole process.
-fn cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(
-        time.tv_sec.unsigned_abs(),
-        time.tv_nsec.unsigned_abs() as u32,
-    )
-}
-
-/// The maximum resident memory of the process in bytes, which Linux reports in `/proc/self/status`.
-fn peak_memory_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
-    Some(kilobytes * 1024)
 }
 
 /// A running phase. It ends, and its times are recorded, when it is dropped.

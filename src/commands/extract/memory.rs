@@ -5,10 +5,10 @@ use super::selection::count_nodes;
 use crate::error::{Error, Result};
 use crate::file::{BlobPlan, PbfFile};
 use crate::geometry::AreaIndex;
-use crate::io::system;
 use crate::osm::{Bbox, ObjectKind};
 use crate::pbf::BlobEntry;
 use crate::runtime::{Context, human_bytes};
+use crate::system;
 
 /// The memory of the program itself, of blobs in flight and of chunks on their way to the disk, in bytes.
 const BASE_BYTES: u64 = 24 << 20;

@@ -1,6 +1,7 @@
 //! The HTTP service of the reverse geocoder.
 
 use super::reverse::{Parameters, ReverseOptions, languages_of, place_of, response};
+use super::service_signals::{ServiceSignals, Wish};
 use crate::error::{Error, Result};
 use crate::geocode::{GeocodeIndex, Manifest};
 use crate::geometry::Point;
@@ -22,7 +23,6 @@ use std::pin::pin;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Semaphore, watch};
 
 /// The page that shows a map, and answers a click.
@@ -103,10 +103,8 @@ async fn accept(address: &str, service: Arc<Service>, log: &(dyn Fn(&str) + Sync
     let listener = listener.map_err(failed(address, "cannot listen"))?;
     let local = listener.local_addr();
     let local: SocketAddr = local.map_err(failed(address, "cannot listen"))?;
-    let signal = |kind| signal(kind).map_err(failed(address, "cannot wait for signals"));
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut hangup = signal(SignalKind::hangup())?;
+    let signals = ServiceSignals::catch();
+    let mut signals = signals.map_err(failed(address, "cannot wait for signals"))?;
     let mut tick = tokio::time::interval(RELOAD_TIME);
     let (stop, stopped) = watch::channel(());
     let free = Arc::new(Semaphore::new(MAX_CONNECTIONS));
@@ -118,9 +116,10 @@ async fn accept(address: &str, service: Arc<Service>, log: &(dyn Fn(&str) + Sync
             (permit, listener.accept().await)
         };
         tokio::select! {
-            _ = terminate.recv() => break,
-            _ = interrupt.recv() => break,
-            _ = hangup.recv() => service.reload(log),
+            wish = signals.next() => match wish {
+                Wish::End => break,
+                Wish::Reload => service.reload(log),
+            },
             _ = tick.tick() => service.reload(log),
             (permit, accepted) = accepted => match accepted {
                 Ok((stream, _)) => {

@@ -2,8 +2,9 @@
 
 use crate::error::{Error, Result};
 use crate::index::{IdSet, RankCursor, RankSet};
-use crate::io::{Output, OutputTarget, system};
+use crate::io::{Output, OutputTarget};
 use crate::osm::id_rank;
+use crate::system;
 use rustc_hash::FxHashMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read};

@@ -4,13 +4,14 @@ use super::KeptVersions;
 use super::portions::Portions;
 use crate::engine::shards::{MergeStep, Shard, Source, Sources, plan_steps};
 use crate::error::{Error, FormatError, Result};
-use crate::io::{Input, system};
+use crate::io::Input;
 use crate::osm::TypeThenId;
 use crate::pbf::{
     BlobEntry, BlobFlags, Block, Compression, EncodedFrame, FrameEncoder, RawElement, RawElements,
     SourceStrings,
 };
 use crate::runtime::{Context, Pass, WorkItem};
+use crate::system;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;

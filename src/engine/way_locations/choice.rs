@@ -5,10 +5,10 @@ use super::{IndexType, LocateOptions, NodeParts};
 use crate::error::{Error, Result};
 use crate::file::{BlobReader, PbfFile};
 use crate::index::{DiskJoin, LocationStore, StoreForm};
-use crate::io::system;
 use crate::osm::id_rank;
 use crate::pbf::{BlobEntry, Block, WayNodes};
 use crate::runtime::{Context, human_bytes};
+use crate::system;
 use std::path::{Path, PathBuf};
 
 /// The memory of the program itself, of blobs in flight and of chunks on their way to the disk, in bytes.

@@ -2,13 +2,12 @@
 
 use super::batch::RowBatch;
 use crate::error::{Error, FormatError, Result};
-use crate::io::system;
 use crate::pbf::wire::{put_varint, read_varint};
+use crate::system;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// The minimum number of bytes of rows in a block but the last of a run.
@@ -109,7 +108,7 @@ impl BlockBuffer {
             }
             RunBytes::InFile(file) => {
                 self.compressed.resize(block.len as usize, 0);
-                let read = file.read_exact_at(&mut self.compressed, block.start);
+                let read = system::read_exact_at(file, &mut self.compressed, block.start);
                 let action = "cannot read a temporary file in this directory";
                 read.map_err(|error| Error::io(directory, action, error))?;
                 &self.compressed

@@ -4,7 +4,7 @@ use super::Backend;
 use super::destination::{Destination, WRITEBACK_LEN};
 use crate::error::Result;
 use crate::io::input::Input;
-use crate::io::system::Transfer;
+use crate::system::Transfer;
 
 /// Writes in the calling thread. The only backend that can write streams.
 pub(crate) struct Buffered {

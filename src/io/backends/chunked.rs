@@ -4,7 +4,7 @@ use super::Backend;
 use super::destination::Destination;
 use crate::error::Result;
 use crate::io::input::Input;
-use crate::io::system::Transfer;
+use crate::system::Transfer;
 use std::sync::Arc;
 
 /// Maximum length of a chunk in bytes. No chunk crosses a multiple of this length in the output, so that chunks are

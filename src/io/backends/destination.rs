@@ -2,11 +2,11 @@
 
 use crate::error::{Error, Result};
 use crate::io::input::Input;
-use crate::io::system;
-use crate::io::system::Transfer;
 use crate::runtime::{Context, Observer, Stats};
-use rustix::io::Errno;
+use crate::system;
+use crate::system::Transfer;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -71,6 +71,7 @@ impl Destination {
         &self.path
     }
 
+    #[cfg(target_os = "linux")]
     pub(super) const fn file(&self) -> &File {
         &self.file
     }
@@ -166,7 +167,7 @@ impl Destination {
             }
             Err(error) => {
                 // `EXDEV` concerns this input only: another input may be on the output's file system.
-                if !is(&error, Errno::XDEV) {
+                if error.kind() != ErrorKind::CrossesDevices {
                     self.clones.store(false, Ordering::Relaxed);
                 }
                 nothing
@@ -191,8 +192,13 @@ impl Destination {
                     // These errors do not disable kernel copies. If the disk is full or a limit is reached, writing in
                     // the fallback fails and reports it. After `EXDEV`, another input may be on the output's file
                     // system.
-                    let passing = [Errno::NOSPC, Errno::DQUOT, Errno::FBIG, Errno::XDEV];
-                    if !passing.into_iter().any(|errno| is(&error, errno)) {
+                    let passing = [
+                        ErrorKind::StorageFull,
+                        ErrorKind::QuotaExceeded,
+                        ErrorKind::FileTooLarge,
+                        ErrorKind::CrossesDevices,
+                    ];
+                    if !passing.contains(&error.kind()) {
                         self.kernel_copies.store(false, Ordering::Relaxed);
                     }
                     break;
@@ -217,8 +223,4 @@ impl Destination {
         }
         Ok(())
     }
-}
-
-fn is(error: &std::io::Error, errno: Errno) -> bool {
-    error.raw_os_error() == Some(errno.raw_os_error())
 }

@@ -11,6 +11,7 @@ mod chunked;
 mod destination;
 mod open;
 mod pool;
+#[cfg(target_os = "linux")]
 mod ring;
 
 pub(crate) use aligned::{ALIGNMENT, AlignedBuffer};
@@ -19,6 +20,7 @@ pub(super) use chunked::Chunked;
 pub(super) use destination::Destination;
 pub(crate) use open::{check_space, open_backend};
 pub(super) use pool::Pool;
+#[cfg(target_os = "linux")]
 pub(super) use ring::Ring;
 
 use crate::error::Result;

@@ -1,11 +1,11 @@
 //! Chooses and opens the backend of an output.
 
-use super::{Backend, Buffered, Chunked, Destination, Pool, Ring};
+use super::{Backend, Buffered, Chunked, Destination, Pool};
 use crate::error::{Error, Result};
 use crate::io::output::Output;
 use crate::io::size_hint::SizeHint;
-use crate::io::system;
 use crate::runtime::{Context, IoMode, human_bytes};
+use crate::system;
 use std::fs::File;
 use std::sync::Arc;
 
@@ -87,11 +87,24 @@ pub(crate) fn open_backend(
     }
     let destination = Arc::new(destination);
     if mode == IoMode::IoUring {
-        match Ring::start(&destination) {
-            Ok(ring) => return Ok(Box::new(Chunked::new(destination, ring))),
+        match open_ring(&destination) {
+            Ok(backend) => return Ok(backend),
             Err(reason) => ctx.warn(format!("{reason}: writing with threads instead")),
         }
     }
     let pool = Pool::start(destination.clone(), direct)?;
     Ok(Box::new(Chunked::new(destination, pool)))
+}
+
+/// Opens a backend that writes with io_uring. If the system refuses, returns the reason.
+#[cfg(target_os = "linux")]
+fn open_ring(destination: &Arc<Destination>) -> Result<Box<dyn Backend>, String> {
+    let ring = super::Ring::start(destination)?;
+    Ok(Box::new(Chunked::new(destination.clone(), ring)))
+}
+
+/// Returns why there is no such backend.
+#[cfg(not(target_os = "linux"))]
+fn open_ring(_: &Arc<Destination>) -> Result<Box<dyn Backend>, String> {
+    Err("io_uring is a part of Linux".into())
 }

@@ -4,10 +4,10 @@ use super::aligned::{ALIGNMENT, AlignedBuffer};
 use super::chunked::{Chunk, Executor, Job, Segment};
 use super::destination::Destination;
 use crate::error::{Error, Result};
-use crate::io::system;
+use crate::system;
 use crossbeam_channel::{Receiver, Sender, bounded};
-use rustix::io::Errno;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -201,7 +201,7 @@ impl Shared {
         let (blocks, tail) = bytes.split_at(aligned);
         match system::write_at(direct, blocks, offset) {
             Ok(()) => {}
-            Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {
+            Err(error) if error.kind() == ErrorKind::InvalidInput => {
                 if self.direct_works.swap(false, Ordering::Relaxed) {
                     self.destination
                         .warn("the file system refuses direct writes (EINVAL): writing through the page cache");

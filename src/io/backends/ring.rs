@@ -8,8 +8,8 @@
 use super::chunked::{CHUNK_LEN, Chunk, Executor, Job, Segment};
 use super::destination::Destination;
 use crate::error::Result;
-use crate::io::system;
-use crate::io::system::Call;
+use crate::system;
+use crate::system::Call;
 use io_uring::{IoUring, opcode, squeue, types};
 use rustix::io::Errno;
 use std::os::fd::AsRawFd;

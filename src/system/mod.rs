@@ -1,18 +1,35 @@
-//! The system calls that transfer bytes. Interrupted calls are repeated, and tests can make any of them fail.
+//! The system calls that transfer bytes, and what else the program asks of the system. Interrupted calls are repeated,
+//! and tests can make any of them fail.
+//!
+//! `linux` has the calls that other systems do not have, and `portable` what takes their place: errors of the kind
+//! `Unsupported`, after which callers read and write, and unknown values.
 
-mod clone_range;
-#[cfg(test)]
+#[cfg(all(test, unix))]
 pub(crate) mod faults;
-mod machine;
-#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(not(target_os = "linux"))]
+mod portable;
+#[cfg(all(test, unix))]
 mod tests;
 
-pub(crate) use machine::*;
+#[cfg(target_os = "linux")]
+use linux as platform;
+#[cfg(not(target_os = "linux"))]
+use portable as platform;
+
+pub(crate) use platform::{
+    available_memory, block_len, create_unnamed, free_space, give_name, memory, open_direct,
+    peak_memory, punch_hole, release, reopen_direct, shares_blocks,
+};
+
+#[cfg(all(unix, feature = "cli"))]
+pub(crate) use platform::ignored_signals;
 
 use std::fs::File;
 use std::io;
-use std::num::NonZeroU64;
-use std::os::unix::fs::FileExt;
+#[cfg(unix)]
+use std::time::Duration;
 
 /// The kind of a system call. Tests choose by kind which calls fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -30,9 +47,9 @@ pub(crate) enum Call {
 /// `len`, or less if a test has planned a short transfer. Fails if a test has planned an error.
 #[inline]
 pub(crate) fn admit(call: Call, len: usize) -> io::Result<usize> {
-    #[cfg(test)]
+    #[cfg(all(test, unix))]
     return faults::admit(call, len);
-    #[cfg(not(test))]
+    #[cfg(not(all(test, unix)))]
     {
         let _ = call;
         Ok(len)
@@ -49,16 +66,34 @@ fn retry<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     }
 }
 
+#[cfg(unix)]
+fn read_once_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, buffer, offset)
+}
+
+#[cfg(unix)]
+fn write_once_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::write_at(file, bytes, offset)
+}
+
+#[cfg(windows)]
+fn read_once_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, buffer, offset)
+}
+
+#[cfg(windows)]
+fn write_once_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_write(file, bytes, offset)
+}
+
 /// Reads at `offset` until `buffer` is full or the file ends. Returns the number of bytes read.
 pub(crate) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut done = 0;
     while let Some(rest) = buffer.get_mut(done..).filter(|rest| !rest.is_empty()) {
         let count = retry(|| {
             let len = admit(Call::Read, rest.len())?;
-            file.read_at(
-                rest.get_mut(..len).unwrap_or_default(),
-                offset + done as u64,
-            )
+            let rest = rest.get_mut(..len).unwrap_or_default();
+            read_once_at(file, rest, offset + done as u64)
         })?;
         if count == 0 {
             break;
@@ -68,9 +103,17 @@ pub(crate) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result
     Ok(done)
 }
 
+/// Fills `buffer` with the bytes at `offset`. Fails if the file ends before.
+pub(crate) fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+    match read_at(file, buffer, offset)? == buffer.len() {
+        true => Ok(()),
+        false => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}
+
 /// Writes all of `bytes` at `offset`.
 pub(crate) fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
-    write_by(bytes, |rest, done| file.write_at(rest, offset + done))
+    write_by(bytes, |rest, done| write_once_at(file, rest, offset + done))
 }
 
 /// Writes all of `bytes` to a stream.
@@ -128,10 +171,7 @@ impl Transfer {
 pub(crate) fn copy_range(source: &File, target: &File, transfer: Transfer) -> io::Result<u64> {
     retry(|| {
         let len = admit(Call::Copy, usize::try_from(transfer.len).unwrap_or(1 << 30))?;
-        let (mut from, mut to) = (transfer.from, transfer.to);
-        let copied =
-            rustix::fs::copy_file_range(source, Some(&mut from), target, Some(&mut to), len);
-        Ok(copied? as u64)
+        platform::copy_range(source, target, transfer, len)
     })
 }
 
@@ -140,27 +180,14 @@ pub(crate) fn copy_range(source: &File, target: &File, transfer: Transfer) -> io
 pub(crate) fn clone_range(source: &File, target: &File, transfer: Transfer) -> io::Result<()> {
     retry(|| {
         admit(Call::Clone, 0)?;
-        clone_range::clone_range(source, target, transfer)
+        platform::clone_range(source, target, transfer)
     })
 }
 
 /// Reserves disk space for a file of `len` bytes. The length of the file does not change.
 pub(crate) fn reserve(file: &File, len: u64) -> io::Result<()> {
     admit(Call::Reserve, 0)?;
-    Ok(rustix::fs::fallocate(
-        file,
-        rustix::fs::FallocateFlags::KEEP_SIZE,
-        0,
-        len,
-    )?)
-}
-
-/// Frees the disk space of a range, if the file system supports it. The length of the file does not change, and the
-/// range then reads as zeros. Failures are ignored.
-pub(crate) fn punch_hole(file: &File, from: u64, len: u64) {
-    use rustix::fs::FallocateFlags;
-    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-    let _ = rustix::fs::fallocate(file, flags, from, len);
+    platform::reserve(file, len)
 }
 
 /// Flushes the data and the metadata of a file to disk (`fsync`).
@@ -171,10 +198,52 @@ pub(crate) fn sync(file: &File) -> io::Result<()> {
     })
 }
 
-/// Advises the kernel that a range of a file is not needed in the page cache (`POSIX_FADV_DONTNEED`): clean pages are
-/// dropped; dirty pages are kept, and their writeback starts. Failures are ignored.
-pub(crate) fn release(file: &File, from: u64, len: u64) {
-    if let Some(len) = NonZeroU64::new(len) {
-        let _ = rustix::fs::fadvise(file, from, Some(len), rustix::fs::Advice::DontNeed);
+/// Whether a file of `bytes` bytes exceeds half of the machine's memory, so that reading or writing it would evict
+/// most of the page cache.
+pub(crate) fn is_large(bytes: u64) -> bool {
+    bytes > memory() / 2
+}
+
+/// Raises the limit of open files of the process to the hard limit, and returns the hard limit. If raising fails,
+/// returns the current limit.
+#[cfg(unix)]
+pub(crate) fn max_open_files() -> u64 {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => limit.maximum.unwrap_or(u64::MAX),
+        Err(_) => limit.current.unwrap_or(u64::MAX),
     }
+}
+
+/// The number of files that a process may have open: Windows has no limit that matters.
+#[cfg(windows)]
+pub(crate) const fn max_open_files() -> u64 {
+    u64::MAX
+}
+
+/// Processor time of the whole process.
+#[cfg(unix)]
+pub(crate) fn cpu_time() -> Duration {
+    use rustix::time::{ClockId, clock_gettime};
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    let nanoseconds = time.tv_nsec.unsigned_abs() as u32;
+    Duration::new(time.tv_sec.unsigned_abs(), nanoseconds)
+}
+
+#[cfg(windows)]
+pub(crate) use platform::cpu_time;
+
+/// A second descriptor of standard output.
+pub(crate) fn standard_output() -> io::Result<File> {
+    let stdout = io::stdout();
+    #[cfg(unix)]
+    let descriptor = std::os::fd::AsFd::as_fd(&stdout).try_clone_to_owned();
+    #[cfg(windows)]
+    let descriptor = std::os::windows::io::AsHandle::as_handle(&stdout).try_clone_to_owned();
+    descriptor.map(File::from)
 }

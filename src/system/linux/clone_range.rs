@@ -1,7 +1,7 @@
 //! The `FICLONERANGE` ioctl, which lets two files share blocks on disk (btrfs, xfs, bcachefs).
 #![allow(unsafe_code)]
 
-use super::Transfer;
+use crate::system::Transfer;
 use rustix::ioctl::{Setter, ioctl, opcode};
 use std::fs::File;
 use std::io;
@@ -19,7 +19,11 @@ struct FileCloneRange {
 /// `_IOW(0x94, 13, struct file_clone_range)`.
 const FICLONERANGE: rustix::ioctl::Opcode = opcode::write::<FileCloneRange>(0x94, 13);
 
-pub(super) fn clone_range(source: &File, target: &File, transfer: Transfer) -> io::Result<()> {
+pub(in crate::system) fn clone_range(
+    source: &File,
+    target: &File,
+    transfer: Transfer,
+) -> io::Result<()> {
     let range = FileCloneRange {
         source: i64::from(source.as_raw_fd()),
         from: transfer.from,

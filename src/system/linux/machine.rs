@@ -1,4 +1,4 @@
-//! Resources of the machine: memory, open files, and properties of its file systems.
+//! Resources of the machine and of the process: memory, and properties of file systems.
 
 use rustix::fs::{fstatfs, fstatvfs};
 use std::fs::File;
@@ -82,27 +82,6 @@ fn cgroup_available(read: impl Fn(&str) -> Option<String>) -> Option<u64> {
     Some(limit.saturating_sub(used.saturating_sub(cached("inactive_file "))))
 }
 
-/// Whether a file of `bytes` bytes exceeds half of the machine's memory, so that reading or writing it would evict
-/// most of the page cache.
-pub(crate) fn is_large(bytes: u64) -> bool {
-    bytes > memory() / 2
-}
-
-/// Raises the limit of open files of the process to the hard limit, and returns the hard limit. If raising fails,
-/// returns the current limit.
-pub(crate) fn max_open_files() -> u64 {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    let raised = Rlimit {
-        current: limit.maximum,
-        maximum: limit.maximum,
-    };
-    match setrlimit(Resource::Nofile, raised) {
-        Ok(()) => limit.maximum.unwrap_or(u64::MAX),
-        Err(_) => limit.current.unwrap_or(u64::MAX),
-    }
-}
-
 /// The block size in bytes of the file system that holds `file`; 4096 if unknown.
 pub(crate) fn block_len(file: &File) -> u64 {
     fstatvfs(file).map_or(4096, |system| system.f_bsize)
@@ -132,6 +111,27 @@ pub(crate) fn free_space(directory: &Path) -> Option<u64> {
         system.f_bavail
     };
     blocks.checked_mul(system.f_frsize)
+}
+
+/// The maximum resident memory of the process in bytes.
+pub(crate) fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
+/// The signals that the process ignored from its start, as by `nohup` or in the background of a shell: bit n - 1 for
+/// signal n. `None` if the system does not tell.
+#[cfg(feature = "cli")]
+pub(crate) fn ignored_signals() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let mask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))?;
+    u64::from_str_radix(mask.trim(), 16).ok()
 }
 
 #[cfg(test)]

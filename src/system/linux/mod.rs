@@ -1,0 +1,97 @@
+//! System calls of Linux that other systems do not have.
+
+mod clone_range;
+mod machine;
+
+pub(in crate::system) use clone_range::clone_range;
+pub(crate) use machine::*;
+
+use super::Transfer;
+use rustix::fs::{Advice, AtFlags, CWD, FallocateFlags, Mode, OFlags};
+use rustix::io::Errno;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::num::NonZeroU64;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// Copies at most `len` bytes of a transfer within the kernel. Returns the number of bytes copied.
+pub(super) fn copy_range(
+    source: &File,
+    target: &File,
+    transfer: Transfer,
+    len: usize,
+) -> io::Result<u64> {
+    let (mut from, mut to) = (transfer.from, transfer.to);
+    let copied = rustix::fs::copy_file_range(source, Some(&mut from), target, Some(&mut to), len);
+    Ok(copied? as u64)
+}
+
+/// Reserves disk space for a file of `len` bytes. The length of the file does not change.
+pub(super) fn reserve(file: &File, len: u64) -> io::Result<()> {
+    Ok(rustix::fs::fallocate(
+        file,
+        FallocateFlags::KEEP_SIZE,
+        0,
+        len,
+    )?)
+}
+
+/// Frees the disk space of a range, if the file system supports it. The length of the file does not change, and the
+/// range then reads as zeros. Failures are ignored.
+pub(crate) fn punch_hole(file: &File, from: u64, len: u64) {
+    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    let _ = rustix::fs::fallocate(file, flags, from, len);
+}
+
+/// Advises the kernel that a range of a file is not needed in the page cache (`POSIX_FADV_DONTNEED`): clean pages are
+/// dropped; dirty pages are kept, and their writeback starts. Failures are ignored.
+pub(crate) fn release(file: &File, from: u64, len: u64) {
+    if let Some(len) = NonZeroU64::new(len) {
+        let _ = rustix::fs::fadvise(file, from, Some(len), Advice::DontNeed);
+    }
+}
+
+/// Creates a file without a name in a directory (`O_TMPFILE`). `None` if the file system does not support it.
+pub(crate) fn create_unnamed(directory: &Path) -> io::Result<Option<File>> {
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    match rustix::fs::openat(CWD, directory, flags, Mode::from_raw_mode(0o666)) {
+        Ok(file) if Path::new("/proc/self/fd").is_dir() => Ok(Some(file.into())),
+        Err(error @ (Errno::NOENT | Errno::ACCESS | Errno::ROFS | Errno::NOTDIR)) => {
+            Err(error.into())
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Gives a file without a name the name `path`. Fails if there is a file with that name.
+pub(crate) fn give_name(file: &File, path: &Path) -> io::Result<()> {
+    let unnamed = descriptor_path(file);
+    Ok(rustix::fs::linkat(
+        CWD,
+        unnamed,
+        CWD,
+        path,
+        AtFlags::SYMLINK_FOLLOW,
+    )?)
+}
+
+/// Opens a file for reads that bypass the page cache (`O_DIRECT`).
+pub(crate) fn open_direct(path: &Path) -> io::Result<File> {
+    let flags = OFlags::DIRECT.bits() as i32;
+    OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
+/// Opens an open file again for writes that bypass the page cache (`O_DIRECT`).
+pub(crate) fn reopen_direct(file: &File) -> io::Result<File> {
+    let flags = OFlags::DIRECT.bits() as i32;
+    let mut options = OpenOptions::new();
+    options.write(true).custom_flags(flags);
+    options.open(descriptor_path(file))
+}
+
+/// A path that leads to an open file.
+fn descriptor_path(file: &File) -> PathBuf {
+    format!("/proc/self/fd/{}", file.as_raw_fd()).into()
+}
