@@ -33,12 +33,15 @@ const LEVEL_BITS: u32 = 8;
 /// in the next level.
 const LEVELS: [i64; 4] = [1 << 17, 1 << 20, 1 << 23, 1 << 26];
 /// The level of objects that are nowhere: deleted nodes, and ways and relations without any node.
-const NOWHERE: u64 = 0xff;
+const NOWHERE: u64 = (1 << LEVEL_BITS) - 1;
 /// The number of blobs of a range of keys that a worker reads at once.
 const BLOBS_AT_ONCE: usize = 4;
-/// A blob of ways has a quarter of the objects of a blob of nodes, a blob of relations a sixteenth: about as many nodes.
-const PARTS_OF_A_BLOB: [usize; 3] = [1, 4, 16];
+/// A blob of ways has a quarter of the objects of a blob of nodes, as ways are longer. A blob of relations has a
+/// sixty-fourth, because members are looked for in the box of the whole blob.
+const PARTS_OF_A_BLOB: [usize; 3] = [1, 4, 64];
 
+/// The rows of a blob have at most this many bytes for each object of a full blob of nodes.
+const LEN_OF_AN_OBJECT: usize = 48;
 /// A blob that ends at a gap in the data has at least this part of the objects of a full one.
 const PARTS_AT_GAPS: usize = 16;
 /// A gap is longer than this many steps of the curve, each of 600 by 300 m at the equator. These fill 27 by 27 km.
@@ -304,7 +307,16 @@ fn write_rows(
             |encoder, range| {
                 let kind = ObjectKind::from_number(range.keys.start >> (CURVE_BITS + LEVEL_BITS));
                 let kind = kind.ok_or_else(|| Error::Internal("a row of unknown kind".into()))?;
-                let most = (elements / PARTS_OF_A_BLOB[kind as usize]).max(1);
+                let level = (range.keys.start >> CURVE_BITS) & NOWHERE;
+                // Blobs of what is nowhere are always read, so that few are better.
+                let parts = match level == NOWHERE {
+                    true => 1,
+                    false => PARTS_OF_A_BLOB[kind as usize],
+                };
+                let most = Limits {
+                    objects: (elements / parts).max(1),
+                    bytes: elements * LEN_OF_AN_OBJECT,
+                };
                 let rows = sorted.read(&range.keys)?;
                 let frames = frames_of(kind, &rows, most, encoder);
                 frames.map_err(|error| Error::file(options.output.target.path(), error.to_string()))
@@ -313,39 +325,53 @@ fn write_rows(
         )
 }
 
-/// The numbers of rows in blobs, in order, given the keys of all rows: at most `most` a blob. Rows of which some are far
-/// from the others are divided there, as long as each part has `most` / [`PARTS_AT_GAPS`] rows, so that the box of a blob
-/// is not mostly empty. Others are divided evenly.
-fn blob_lens(keys: &[u64], most: usize) -> Vec<usize> {
-    let (Some(first), Some(last)) = (keys.first(), keys.last()) else {
+/// What a blob has at most.
+#[derive(Clone, Copy)]
+struct Limits {
+    objects: usize,
+    /// The bytes of the rows, unless a single row is longer.
+    bytes: usize,
+}
+
+/// The numbers of rows in blobs, in order, given the keys and the lengths of all rows. Rows of which some are far from
+/// the others are divided there, as long as each part has a part of [`PARTS_AT_GAPS`] of the objects that a blob may
+/// have, so that the box of a blob is not mostly empty. Others are divided evenly.
+fn blob_lens(rows: &[(u64, usize)], most: Limits) -> Vec<usize> {
+    let (Some((first, _)), Some((last, _))) = (rows.first(), rows.last()) else {
         return Vec::new();
     };
-    let least = (most / PARTS_AT_GAPS).max(1);
-    let gaps = keys.windows(2).zip(1..).filter_map(|(pair, at)| {
-        let is_fit = at >= least && keys.len() - at >= least;
-        is_fit.then_some((pair.last()? - pair.first()?, at))
+    let least = (most.objects / PARTS_AT_GAPS).max(1);
+    let gaps = rows.windows(2).zip(1..).filter_map(|(pair, at)| {
+        let is_fit = at >= least && rows.len() - at >= least;
+        is_fit.then_some((pair.last()?.0 - pair.first()?.0, at))
     });
+    let bytes = rows.iter().map(|(_, len)| len).sum::<usize>();
+    let blobs = rows
+        .len()
+        .div_ceil(most.objects)
+        .max(bytes.div_ceil(most.bytes));
+    let blobs = blobs.clamp(1, rows.len());
     let at = match gaps.max_by_key(|(gap, _)| *gap) {
         Some((gap, at)) if gap > GAP || gap > MIN_GAP.max((last - first) / GAPS_IN_A_BLOB) => at,
-        _ if keys.len() <= most => return vec![keys.len()],
-        _ => keys.len().div_ceil(keys.len().div_ceil(most)),
+        _ if blobs == 1 => return vec![rows.len()],
+        _ => rows.len().div_ceil(blobs),
     };
-    let (front, back) = keys.split_at(at);
+    let (front, back) = rows.split_at(at);
     [blob_lens(front, most), blob_lens(back, most)].concat()
 }
 
-/// Encodes rows as blobs of at most `most` objects.
+/// Encodes rows as blobs.
 fn frames_of(
     kind: ObjectKind,
     rows: &SharedRows,
-    most: usize,
+    most: Limits,
     encoder: &mut FrameEncoder,
 ) -> Result<Vec<EncodedFrame>, FormatError> {
     let mut boxes = Vec::with_capacity(rows.count());
     let mut object = Object::node(0, None, Vec::new());
-    let keys: Vec<u64> = rows.keys().collect();
+    let places: Vec<_> = rows.keys_and_lens().collect();
     let mut first = 0;
-    for len in blob_lens(&keys, most) {
+    for len in blob_lens(&places, most) {
         if first > 0 {
             encoder.end_block()?;
         }
@@ -372,16 +398,28 @@ mod tests {
 
     #[test]
     fn blobs_end_at_gaps_and_are_even_elsewhere() {
-        let even: Vec<u64> = (0..1000).map(|key| key * 7).collect();
-        assert_eq!(blob_lens(&even, 1000), [1000]);
-        assert_eq!(blob_lens(&even, 400), [334, 333, 333]);
+        let lens = |keys: &[u64], objects| {
+            let rows: Vec<_> = keys.iter().map(|key| (*key, 10)).collect();
+            let bytes = 5000;
+            blob_lens(&rows, Limits { objects, bytes })
+        };
+        let even: Vec<u64> = (0..500).map(|key| key * 7).collect();
+        assert_eq!(lens(&even, 1000), [500]);
+        assert_eq!(lens(&even, 200), [167, 167, 166]);
+        let twice: Vec<u64> = (0..1000).map(|key| key * 7).collect();
+        assert_eq!(lens(&twice, 1000), [500, 500]);
         // Two towns, and a house far from both, which is too small for a blob of its own.
         let towns = (0..300).chain(1_000_000..1_000_100).chain([9_000_000]);
         let towns: Vec<u64> = towns.collect();
-        assert_eq!(blob_lens(&towns, 400), [300, 101]);
-        assert_eq!(blob_lens(&towns, 4000), [401]);
-        assert!(blob_lens(&[], 400).is_empty());
-        let one_place = vec![5; 1001];
-        assert_eq!(blob_lens(&one_place, 400), [334, 334, 333]);
+        assert_eq!(lens(&towns, 400), [300, 101]);
+        assert_eq!(lens(&towns, 4000), [401]);
+        assert!(lens(&[], 400).is_empty());
+        assert_eq!(lens(&[5; 401], 200), [134, 134, 133]);
+        // A row that is longer than the limit.
+        let limits = Limits {
+            objects: 8,
+            bytes: 100,
+        };
+        assert_eq!(blob_lens(&[(1, 10), (2, 500), (3, 10)], limits), [1, 1, 1]);
     }
 }

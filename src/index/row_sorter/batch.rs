@@ -91,9 +91,9 @@ impl SharedRows {
         self.rows.len()
     }
 
-    /// The keys of all rows.
-    pub(crate) fn keys(&self) -> impl ExactSizeIterator<Item = u64> {
-        self.rows.iter().map(|row| row.key)
+    /// The keys and the lengths in bytes of all rows.
+    pub(crate) fn keys_and_lens(&self) -> impl ExactSizeIterator<Item = (u64, usize)> {
+        self.rows.iter().map(|row| (row.key, row.len as usize))
     }
 
     /// The rows with numbers in a range.
