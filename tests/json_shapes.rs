@@ -129,4 +129,12 @@ fn boxes_positions_and_missing_ids_have_the_shapes_of_the_reference() {
     );
     assert_eq!(missing["missing_count"], 2);
     run_ok(&[&"inspect", &"-q", &"--stats", &"-", &input]);
+    // Also of a command whose answer is no report.
+    let stats = dir.path().join("stats.json");
+    let count: [Arg; 4] = [&"inspect", &"--get", &"data.count.nodes", &input];
+    let shown: [Arg; 3] = [&"show", &input, &"n1"];
+    for answer in [&count[..], &shown[..]] {
+        ask(&[answer, &[&"--stats", &stats]].concat());
+        std::fs::remove_file(&stats).unwrap();
+    }
 }

@@ -120,6 +120,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     }
     let summary = inspect::run(&options, &ctx)?;
     if let Some(key) = &args.get {
+        args.run.end(&ctx, Stdout::Taken)?;
         return match summary.get(key) {
             Some(value) => print(&format!("{value}\n")).map(|()| Answer::Yes),
             None => match unknown_key(&summary, key) {

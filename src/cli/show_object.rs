@@ -125,7 +125,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         say_missing(missing.ids(), &args.run);
         missing.is_empty()
     };
-    ctx.observer.finished();
+    args.run.end(&ctx, Stdout::Taken)?;
     Ok(Answer::yes_if(is_complete))
 }
 

@@ -154,7 +154,7 @@ pub struct Extracted {
 /// # Examples
 ///
 /// ```
-/// use pbfhogg::commands::extract::{self, Extract, Shape, parse_bbox};
+/// use pbfhogg::commands::extract::{self, Extract, parse_bbox};
 /// use pbfhogg::{Context, OutputOptions};
 /// # use pbfhogg::commands::synth;
 /// # let directory = tempfile::tempdir().unwrap();
@@ -165,7 +165,7 @@ pub struct Extracted {
 /// // The objects around a town, with ways that cross the edge as a whole.
 /// let town = parse_bbox("-10.01,39.99,-9.99,40.01").expect("a box");
 /// let output = OutputOptions::file(at("town.osm.pbf")).target;
-/// let region = Extract::new(Shape::of_bbox(&town), output);
+/// let region = Extract::new(town, output);
 /// let summary = extract::run(&extract::Options::new(&world, vec![region]), &ctx)?;
 /// assert!(summary.extracts[0].kept.written.objects > Some(0));
 /// # Ok::<(), pbfhogg::Error>(())

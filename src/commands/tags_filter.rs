@@ -108,7 +108,7 @@ pub struct Summary {
 /// let streets = ObjectExpression::parse("w/highway=residential").expect("an expression");
 /// let output = OutputOptions::file(at("streets.osm.pbf"));
 /// let summary = tags_filter::run(&tags_filter::Options::new(&world, vec![streets], output), &ctx)?;
-/// assert!(summary.written.objects > Some(0));
+/// assert!(summary.matched > 0);
 /// # Ok::<(), pbfhogg::Error>(())
 /// ```
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {

@@ -21,7 +21,7 @@ use std::time::{Duration, SystemTime};
 
 pub use crate::commands::extract::Strategy;
 
-/// What becomes of the changes.
+/// The use of the changes.
 #[derive(Debug, Clone)]
 pub enum Goal {
     /// They are applied to the file. The output may have its path.
@@ -38,7 +38,7 @@ pub enum Goal {
 pub struct Options {
     /// The file.
     pub file: PathBuf,
-    /// What becomes of the changes.
+    /// The use of the changes.
     pub goal: Goal,
     /// The URLs of servers that publish the same changes, those with the longest steps first. If there is none, the server
     /// is the one in the header of the file.

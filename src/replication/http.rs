@@ -15,7 +15,7 @@ use ureq::{Agent, Body};
 /// The maximum number of redirects.
 const REDIRECTS: usize = 8;
 
-/// What a server wants to see before it gives files.
+/// The credentials that a server asks for before it gives files.
 #[derive(Default)]
 pub struct Credentials {
     /// Cookies, by host and path.

@@ -68,9 +68,8 @@ impl RunArgs {
         ctx
     }
 
-    /// Ends a run. Writes the statistics if --stats was given, and prints them to standard error if --verbose was given.
-    /// Prints the summary, as JSON with --json, else as the result of `text`, to the stream that `stdout` implies.
-    /// Always returns [`Answer::Yes`].
+    /// Ends a run, as [`end`](Self::end) does. Prints the summary, as JSON with --json, else as the result of `text`, to
+    /// the stream that `stdout` implies. Always returns [`Answer::Yes`].
     ///
     /// Fails if a write fails, and for `--stats -` if standard output has the result of the command.
     pub fn report<S: Serialize>(
@@ -80,12 +79,7 @@ impl RunArgs {
         stdout: impl Into<Stdout>,
         text: impl FnOnce() -> String,
     ) -> Result<Answer> {
-        ctx.observer.finished();
-        let report = ctx.stats.report();
-        let stdout = self.write_stats(&report, stdout.into())?;
-        if self.verbose {
-            complain(&show::stats(&report));
-        }
+        let (report, stdout) = self.end(ctx, stdout.into())?;
         let text = || text() + &show::skipped(&report);
         let json = || serde_json::to_string_pretty(summary).map(|json| json + "\n");
         match (stdout, self.json) {
@@ -97,6 +91,20 @@ impl RunArgs {
             _ => {}
         }
         Ok(Answer::Yes)
+    }
+
+    /// Ends a run without a summary. Writes the statistics if --stats was given, and prints them to standard error if
+    /// --verbose was given. Returns them, and the use of standard output from then on.
+    ///
+    /// Fails if a write fails, and for `--stats -` if standard output has the result of the command.
+    pub fn end(&self, ctx: &Context, stdout: Stdout) -> Result<(StatsReport, Stdout)> {
+        ctx.observer.finished();
+        let report = ctx.stats.report();
+        let stdout = self.write_stats(&report, stdout)?;
+        if self.verbose {
+            complain(&show::stats(&report));
+        }
+        Ok((report, stdout))
     }
 
     /// Writes the statistics if --stats was given. Returns the use of standard output from then on.

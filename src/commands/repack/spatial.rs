@@ -325,7 +325,7 @@ fn write_rows(
         )
 }
 
-/// What a blob has at most.
+/// The limits of a blob.
 #[derive(Clone, Copy)]
 struct Limits {
     objects: usize,
