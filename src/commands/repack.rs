@@ -82,7 +82,7 @@ pub struct Summary {
 ///
 /// With [`Layout::Hilbert`], writes the objects of each kind along a Hilbert curve instead. The input must be in
 /// order, without history, and its ways must carry the locations of their nodes. Blobs of ways have a quarter of
-/// [`Options::elements`] objects, blobs of relations a sixteenth. The table of contents has the boxes of all blobs.
+/// [`Options::elements`] objects, blobs of relations a sixty-fourth. The table of contents has the boxes of all blobs.
 ///
 /// # Memory
 ///

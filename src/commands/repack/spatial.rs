@@ -44,7 +44,7 @@ const PARTS_OF_A_BLOB: [usize; 3] = [1, 4, 64];
 const LEN_OF_AN_OBJECT: usize = 48;
 /// A blob that ends at a gap in the data has at least this part of the objects of a full one.
 const PARTS_AT_GAPS: usize = 16;
-/// A gap is longer than this many steps of the curve, each of 600 by 300 m at the equator. These fill 27 by 27 km.
+/// A gap is longer than this many steps of the curve, each of 600 by 300 m at the equator: the area of a square of 27 km.
 const GAP: u64 = 1 << 12;
 /// A gap is also what is longer than this many steps, and than this part of the curve along which the objects of a blob
 /// would lie.
@@ -216,7 +216,7 @@ fn rows_of<T>(
         }
         let (bbox, noted) = place(&object);
         found.extend(noted);
-        batch.push(key_of(object.kind(), &bbox), |row| {
+        batch.push(key_of(object.kind(), object.id, &bbox), |row| {
             put_row(&object, &bbox, row)
         });
     }
@@ -277,10 +277,11 @@ fn extent_of(bbox: &Bbox) -> Extent {
 }
 
 /// The key of an object in a box: its kind, the level of its size, and the place of its middle on the curve.
-fn key_of(kind: ObjectKind, bbox: &Bbox) -> u64 {
+fn key_of(kind: ObjectKind, id: i64, bbox: &Bbox) -> u64 {
     let group = |level: u64| (u64::from(kind.number()) << LEVEL_BITS | level) << CURVE_BITS;
     if bbox.is_empty() {
-        return group(NOWHERE);
+        // In the order of ids, so that not all have the same key.
+        return group(NOWHERE) | (id_rank(id) >> 4).min((1 << CURVE_BITS) - 1);
     }
     let [west, south, east, north] = bbox.edges_e7();
     let height = i64::from(north) - i64::from(south);
@@ -298,7 +299,7 @@ fn write_rows(
     sink: &mut Sink,
     ctx: &Context,
 ) -> Result<()> {
-    let elements = options.elements;
+    let elements = options.elements.max(1);
     Pass::new("write", ctx)
         .with_budget(ctx.jobs as u64 + 1)
         .run(
@@ -308,15 +309,8 @@ fn write_rows(
                 let kind = ObjectKind::from_number(range.keys.start >> (CURVE_BITS + LEVEL_BITS));
                 let kind = kind.ok_or_else(|| Error::Internal("a row of unknown kind".into()))?;
                 let level = (range.keys.start >> CURVE_BITS) & NOWHERE;
-                // Blobs of what is nowhere are always read, so that few are better.
-                let parts = match level == NOWHERE {
-                    true => 1,
-                    false => PARTS_OF_A_BLOB[kind as usize],
-                };
-                let most = Limits {
-                    objects: (elements / parts).max(1),
-                    bytes: elements * LEN_OF_AN_OBJECT,
-                };
+                let most = Limits::new(kind, level, elements);
+                encoder.set_max_objects(most.objects);
                 let rows = sorted.read(&range.keys)?;
                 let frames = frames_of(kind, &rows, most, encoder);
                 frames.map_err(|error| Error::file(options.output.target.path(), error.to_string()))
@@ -331,33 +325,65 @@ struct Limits {
     objects: usize,
     /// The bytes of the rows, unless a single row is longer.
     bytes: usize,
+    /// The number of objects that must be on each side of a gap, so that a blob ends there.
+    beside_gap: usize,
+}
+
+impl Limits {
+    /// The limits of blobs of a kind at a level, if full blobs of nodes have `elements` objects.
+    fn new(kind: ObjectKind, level: u64, elements: usize) -> Self {
+        let parts = PARTS_OF_A_BLOB[kind as usize];
+        let (objects, beside_gap) = match level == NOWHERE {
+            // Blobs of what is nowhere are always read, so that few are better.
+            true => (elements, usize::MAX),
+            false => (elements / parts, elements / parts / PARTS_AT_GAPS),
+        };
+        Self {
+            objects: objects.max(1),
+            bytes: (elements * LEN_OF_AN_OBJECT).max(1),
+            beside_gap: beside_gap.max(1),
+        }
+    }
 }
 
 /// The numbers of rows in blobs, in order, given the keys and the lengths of all rows. Rows of which some are far from
-/// the others are divided there, as long as each part has a part of [`PARTS_AT_GAPS`] of the objects that a blob may
-/// have, so that the box of a blob is not mostly empty. Others are divided evenly.
+/// the others are divided there, so that the box of a blob is not mostly empty. Others are divided evenly.
 fn blob_lens(rows: &[(u64, usize)], most: Limits) -> Vec<usize> {
-    let (Some((first, _)), Some((last, _))) = (rows.first(), rows.last()) else {
-        return Vec::new();
-    };
-    let least = (most.objects / PARTS_AT_GAPS).max(1);
+    let (mut left, mut lens) = (vec![rows], Vec::new());
+    while let Some(rows) = left.pop() {
+        match cut(rows, most) {
+            Some(at) => {
+                let (front, back) = rows.split_at(at);
+                left.extend([back, front]);
+            }
+            None if rows.is_empty() => {}
+            None => lens.push(rows.len()),
+        }
+    }
+    lens
+}
+
+/// The number of rows before the place at which rows are divided; `None` if they become one blob.
+fn cut(rows: &[(u64, usize)], most: Limits) -> Option<usize> {
+    let ((first, _), (last, _)) = (rows.first()?, rows.last()?);
+    let smaller_side = |at: usize| at.min(rows.len() - at);
     let gaps = rows.windows(2).zip(1..).filter_map(|(pair, at)| {
-        let is_fit = at >= least && rows.len() - at >= least;
-        is_fit.then_some((pair.last()?.0 - pair.first()?.0, at))
+        let gap = pair.last()?.0 - pair.first()?.0;
+        (smaller_side(at) >= most.beside_gap).then_some((gap, at))
     });
+    let widest = gaps.max_by_key(|(gap, at)| (*gap, smaller_side(*at)));
+    if let Some((gap, at)) = widest
+        && (gap > GAP || gap > MIN_GAP.max((last - first) / GAPS_IN_A_BLOB))
+    {
+        return Some(at);
+    }
     let bytes = rows.iter().map(|(_, len)| len).sum::<usize>();
     let blobs = rows
         .len()
         .div_ceil(most.objects)
         .max(bytes.div_ceil(most.bytes));
-    let blobs = blobs.clamp(1, rows.len());
-    let at = match gaps.max_by_key(|(gap, _)| *gap) {
-        Some((gap, at)) if gap > GAP || gap > MIN_GAP.max((last - first) / GAPS_IN_A_BLOB) => at,
-        _ if blobs == 1 => return vec![rows.len()],
-        _ => rows.len().div_ceil(blobs),
-    };
-    let (front, back) = rows.split_at(at);
-    [blob_lens(front, most), blob_lens(back, most)].concat()
+    let blobs = blobs.min(rows.len());
+    (blobs > 1).then(|| rows.len() * (blobs / 2) / blobs)
 }
 
 /// Encodes rows as blobs.
@@ -400,12 +426,16 @@ mod tests {
     fn blobs_end_at_gaps_and_are_even_elsewhere() {
         let lens = |keys: &[u64], objects| {
             let rows: Vec<_> = keys.iter().map(|key| (*key, 10)).collect();
-            let bytes = 5000;
-            blob_lens(&rows, Limits { objects, bytes })
+            let limits = Limits {
+                objects,
+                bytes: 5000,
+                beside_gap: objects / PARTS_AT_GAPS,
+            };
+            blob_lens(&rows, limits)
         };
         let even: Vec<u64> = (0..500).map(|key| key * 7).collect();
         assert_eq!(lens(&even, 1000), [500]);
-        assert_eq!(lens(&even, 200), [167, 167, 166]);
+        assert_eq!(lens(&even, 200), [166, 167, 167]);
         let twice: Vec<u64> = (0..1000).map(|key| key * 7).collect();
         assert_eq!(lens(&twice, 1000), [500, 500]);
         // Two towns, and a house far from both, which is too small for a blob of its own.
@@ -414,11 +444,12 @@ mod tests {
         assert_eq!(lens(&towns, 400), [300, 101]);
         assert_eq!(lens(&towns, 4000), [401]);
         assert!(lens(&[], 400).is_empty());
-        assert_eq!(lens(&[5; 401], 200), [134, 134, 133]);
+        assert_eq!(lens(&[5; 401], 200), [133, 134, 134]);
         // A row that is longer than the limit.
         let limits = Limits {
             objects: 8,
             bytes: 100,
+            beside_gap: 1,
         };
         assert_eq!(blob_lens(&[(1, 10), (2, 500), (3, 10)], limits), [1, 1, 1]);
     }
