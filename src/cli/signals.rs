@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Makes SIGINT, SIGTERM and SIGHUP remove unfinished outputs and end the process with status 130, 143 and 129, except
-/// signals that the process ignored from its start. Makes a write beyond the file size limit fail (SIGXFSZ), instead
-/// of ending the process.
+/// signals that the process ignored from its start. On macOS, which does not tell which these are, SIGHUP keeps its
+/// effect. Makes a write beyond the file size limit fail (SIGXFSZ), instead of ending the process.
 #[cfg(unix)]
 pub fn install() {
     use signal_hook::consts::SIGHUP;
@@ -21,6 +21,7 @@ pub fn install() {
             .into_iter()
             .filter(|signal| ignored & (1 << (signal - 1)) == 0)
             .collect(),
+        None if cfg!(target_os = "linux") => vec![SIGINT, SIGTERM, SIGHUP],
         // `nohup` may have set SIGHUP to be ignored, which has to stay.
         None => vec![SIGINT, SIGTERM],
     };
@@ -32,7 +33,9 @@ pub fn install() {
 /// Makes an interruption (Ctrl-C) remove unfinished outputs and end the process.
 #[cfg(windows)]
 pub fn install() {
-    if let Ok(request) = on_request() {
+    let wanted = Arc::new(AtomicBool::new(false));
+    if signal_hook::flag::register(SIGINT, wanted.clone()).is_ok() {
+        let request = EndRequest(wanted);
         end_after(move || {
             while !request.wait(Duration::from_secs(3600)) {}
             Some(SIGINT)

@@ -256,7 +256,10 @@ impl Output {
             move |error| Error::io(path, action, error)
         };
         match pending {
-            Pending::Stream | Pending::Scratch(_) => Ok(()),
+            Pending::Stream | Pending::Scratch(_) => {
+                unfinished::end_all(completed);
+                Ok(())
+            }
             Pending::Unnamed { file, real_path } => {
                 system::sync(&file).map_err(failed("cannot flush to disk"))?;
                 keep_permissions(&file, &real_path);

@@ -1,4 +1,4 @@
-//! What all requests to web servers have in common: those for parts of inputs, and those for change files.
+//! The parts that all requests to web servers share: those for parts of inputs, and those for change files.
 
 use std::io::ErrorKind;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! What takes the place of the system calls of Linux on other systems.
+//! Substitutes for the system calls of Linux on other systems.
 
 use super::Transfer;
 use std::fs::File;
@@ -71,7 +71,7 @@ pub(crate) fn available_memory() -> u64 {
 pub(crate) fn memory() -> u64 {
     static MEMORY: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
     *MEMORY.get_or_init(|| {
-        let mut command = std::process::Command::new("sysctl");
+        let mut command = std::process::Command::new("/usr/sbin/sysctl");
         let told = command.args(["-n", "hw.memsize"]).output().ok();
         let bytes = told.and_then(|told| String::from_utf8(told.stdout).ok()?.trim().parse().ok());
         bytes.unwrap_or(4 << 30)
@@ -126,6 +126,10 @@ pub(crate) fn free_space(directory: &Path) -> Option<u64> {
     #[cfg(unix)]
     {
         let system = rustix::fs::statvfs(directory).ok()?;
+        // Some file systems report zero blocks in all: their free space is unknown.
+        if system.f_blocks == 0 {
+            return None;
+        }
         system.f_bavail.checked_mul(system.f_frsize)
     }
     #[cfg(windows)]

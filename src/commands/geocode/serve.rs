@@ -1,7 +1,7 @@
 //! The HTTP service of the reverse geocoder.
 
 use super::reverse::{Parameters, ReverseOptions, languages_of, place_of, response};
-use super::service_signals::{ServiceSignals, Wish};
+use super::service_signals::{ServiceSignals, SignalRequest};
 use crate::error::{Error, Result};
 use crate::geocode::{GeocodeIndex, Manifest};
 use crate::geometry::Point;
@@ -116,9 +116,9 @@ async fn accept(address: &str, service: Arc<Service>, log: &(dyn Fn(&str) + Sync
             (permit, listener.accept().await)
         };
         tokio::select! {
-            wish = signals.next() => match wish {
-                Wish::End => break,
-                Wish::Reload => service.reload(log),
+            request = signals.next() => match request {
+                SignalRequest::End => break,
+                SignalRequest::Reload => service.reload(log),
             },
             _ = tick.tick() => service.reload(log),
             (permit, accepted) = accepted => match accepted {

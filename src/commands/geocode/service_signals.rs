@@ -2,8 +2,8 @@
 
 use std::io;
 
-/// A wish of a signal.
-pub(super) enum Wish {
+/// A request made by a signal.
+pub(super) enum SignalRequest {
     /// The service is to end.
     End,
     /// The index is to be opened again, if it was replaced.
@@ -31,11 +31,11 @@ impl ServiceSignals {
     }
 
     /// Waits for the next signal.
-    pub(super) async fn next(&mut self) -> Wish {
+    pub(super) async fn next(&mut self) -> SignalRequest {
         tokio::select! {
-            _ = self.interrupt.recv() => Wish::End,
-            _ = self.terminate.recv() => Wish::End,
-            _ = self.hangup.recv() => Wish::Reload,
+            _ = self.interrupt.recv() => SignalRequest::End,
+            _ = self.terminate.recv() => SignalRequest::End,
+            _ = self.hangup.recv() => SignalRequest::Reload,
         }
     }
 }
@@ -51,8 +51,8 @@ impl ServiceSignals {
     }
 
     /// Waits for the next signal.
-    pub(super) async fn next(&mut self) -> Wish {
+    pub(super) async fn next(&mut self) -> SignalRequest {
         self.0.recv().await;
-        Wish::End
+        SignalRequest::End
     }
 }

@@ -45,6 +45,8 @@ fn open_to_lock(path: &Path) -> io::Result<File> {
 /// Opens what is locked: a file beside the file, because a locked file cannot be read on Windows.
 #[cfg(windows)]
 fn open_to_lock(path: &Path) -> io::Result<File> {
+    // The file may have several paths.
+    let path = path.canonicalize()?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     File::create(path.with_file_name(format!(".{name}.pbfhogg-lock")))
 }
