@@ -309,7 +309,7 @@ fn write_rows(
                 let kind = ObjectKind::from_number(range.keys.start >> (CURVE_BITS + LEVEL_BITS));
                 let kind = kind.ok_or_else(|| Error::Internal("a row of unknown kind".into()))?;
                 let level = (range.keys.start >> CURVE_BITS) & NOWHERE;
-                let most = Limits::new(kind, level, elements);
+                let most = BlobLimits::new(kind, level, elements);
                 encoder.set_max_objects(most.objects);
                 let rows = sorted.read(&range.keys)?;
                 let frames = frames_of(kind, &rows, most, encoder);
@@ -321,7 +321,7 @@ fn write_rows(
 
 /// The limits of a blob.
 #[derive(Clone, Copy)]
-struct Limits {
+struct BlobLimits {
     objects: usize,
     /// The bytes of the rows, unless a single row is longer.
     bytes: usize,
@@ -329,7 +329,7 @@ struct Limits {
     beside_gap: usize,
 }
 
-impl Limits {
+impl BlobLimits {
     /// The limits of blobs of a kind at a level, if full blobs of nodes have `elements` objects.
     fn new(kind: ObjectKind, level: u64, elements: usize) -> Self {
         let parts = PARTS_OF_A_BLOB[kind as usize];
@@ -348,7 +348,7 @@ impl Limits {
 
 /// The numbers of rows in blobs, in order, given the keys and the lengths of all rows. Rows of which some are far from
 /// the others are divided there, so that the box of a blob is not mostly empty. Others are divided evenly.
-fn blob_lens(rows: &[(u64, usize)], most: Limits) -> Vec<usize> {
+fn blob_lens(rows: &[(u64, usize)], most: BlobLimits) -> Vec<usize> {
     let (mut left, mut lens) = (vec![rows], Vec::new());
     while let Some(rows) = left.pop() {
         match cut(rows, most) {
@@ -364,7 +364,7 @@ fn blob_lens(rows: &[(u64, usize)], most: Limits) -> Vec<usize> {
 }
 
 /// The number of rows before the place at which rows are divided; `None` if they become one blob.
-fn cut(rows: &[(u64, usize)], most: Limits) -> Option<usize> {
+fn cut(rows: &[(u64, usize)], most: BlobLimits) -> Option<usize> {
     let ((first, _), (last, _)) = (rows.first()?, rows.last()?);
     let smaller_side = |at: usize| at.min(rows.len() - at);
     let gaps = rows.windows(2).zip(1..).filter_map(|(pair, at)| {
@@ -390,7 +390,7 @@ fn cut(rows: &[(u64, usize)], most: Limits) -> Option<usize> {
 fn frames_of(
     kind: ObjectKind,
     rows: &SharedRows,
-    most: Limits,
+    most: BlobLimits,
     encoder: &mut FrameEncoder,
 ) -> Result<Vec<EncodedFrame>, FormatError> {
     let mut boxes = Vec::with_capacity(rows.count());
@@ -426,7 +426,7 @@ mod tests {
     fn blobs_end_at_gaps_and_are_even_elsewhere() {
         let lens = |keys: &[u64], objects| {
             let rows: Vec<_> = keys.iter().map(|key| (*key, 10)).collect();
-            let limits = Limits {
+            let limits = BlobLimits {
                 objects,
                 bytes: 5000,
                 beside_gap: objects / PARTS_AT_GAPS,
@@ -446,7 +446,7 @@ mod tests {
         assert!(lens(&[], 400).is_empty());
         assert_eq!(lens(&[5; 401], 200), [133, 134, 134]);
         // A row that is longer than the limit.
-        let limits = Limits {
+        let limits = BlobLimits {
             objects: 8,
             bytes: 100,
             beside_gap: 1,
