@@ -10,7 +10,7 @@ use pbfhogg::Context;
 use pbfhogg::file::{BlobPlan, PbfFile, PlanNeeds};
 use pbfhogg::osm::{KindSet, ObjectKind};
 use pbfhogg::pbf::{
-    BlobEntry, BlobFlags, Toc, TocPointer, TocSummary, encode_blob_index, encode_toc,
+    BlobEntry, BlobFlags, Toc, TocFlags, TocPointer, TocSummary, encode_blob_index, encode_toc,
     encode_toc_frames, header_frame,
 };
 use std::path::{Path, PathBuf};
@@ -415,7 +415,7 @@ fn a_question_about_the_whole_file_reads_no_table() {
         &bench.path("plain.osm.pbf"),
         &input,
         |_| (),
-        |plan| plan.summary(false),
+        |plan| plan.summary(TocFlags::default()),
     );
     let with = bytes_read(&[&"inspect", &"-e", &"--json"], &input, bench.dir.path());
     assert!(with < without, "{with}, {without}");
@@ -461,7 +461,7 @@ fn check_index_finds_a_false_summary() {
     let (plain, input) = (bench.path("plain.osm.pbf"), bench.path("in.osm.pbf"));
     let false_summary = |mut plan: BlobPlan| {
         plan.entries[1].statistics.as_mut().unwrap().tagged += 1;
-        plan.summary(false)
+        plan.summary(TocFlags::default())
     };
     with_table_and_summary(&plain, &input, |_| (), false_summary);
     let said = ask(&[&"check", &"--index", &input]);

@@ -22,6 +22,7 @@ mod geocode;
 mod geocode_service;
 mod geoparquet;
 mod getid;
+mod id_table;
 mod index;
 mod index_entries;
 mod inspect_views;

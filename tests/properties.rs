@@ -124,6 +124,11 @@ fn of_tables() {
 }
 
 #[test]
+fn of_id_tables() {
+    holds("id_table", 20000);
+}
+
+#[test]
 fn of_codecs() {
     holds("codec", 3000);
 }

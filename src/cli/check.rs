@@ -220,6 +220,10 @@ fn index_text(out: &mut String, path: &str, index: &IndexCheck) {
         show::number(index.with_blob_index),
         show::number(index.with_segments),
     );
+    if index.in_id_table > 0 {
+        let objects = show::counted(index.in_id_table, "object");
+        let _ = writeln!(out, "{path}: {objects} in the table of ids");
+    }
     for finding in &index.listed {
         let _ = match finding.blob {
             0 => writeln!(out, "  {}", finding.what),

@@ -202,6 +202,7 @@ fn report(summary: &Summary) -> String {
     }
     let hint = match summary.index {
         "none" => "; `pbfhogg cat` makes a file with one",
+        _ if summary.id_table => ", table of ids",
         _ => "",
     };
     line("Index", format!("{}{hint}", summary.index));

@@ -11,8 +11,8 @@ use std::path::PathBuf;
 ///
 /// With --layout hilbert, objects that are close to each other come together in the file. extract then reads only the
 /// blobs around its regions: a town takes a tenth of a second, also from a file of a web server. The input has to be in
-/// order, and its ways have to carry the locations of their nodes. The output is not in order of ids; sort restores
-/// that.
+/// order, and its ways have to carry the locations of their nodes. The output is not in order of ids, but has a table of
+/// them for getid and show; sort restores the order.
 ///
 /// With --compression all blobs with another compression are compressed again. The level of a blob is not stored, so
 /// with a level other than the default all blobs are compressed again. Hardly any program but osmium reads lz4 and

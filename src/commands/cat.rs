@@ -7,7 +7,7 @@ use crate::engine::rewrite::{Rewrite, Rewritten};
 use crate::engine::sink::{BlobOutcome, Sink, WriteSummary};
 use crate::engine::{Format, OutputOptions, copy_size_hint, input};
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds};
+use crate::file::{BlobPass, BlobPlan, PbfFile, PbfWriter, PlanNeeds};
 use crate::io::SizeHint;
 use crate::osm::KindSet;
 use crate::pbf::{
@@ -120,7 +120,21 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
             false => write_clean(file, options, &mut sink, ctx)?,
         }
     }
-    sink.finish()
+    let mut closed = sink.close()?;
+    if let (Some(writer), [file]) = (closed.for_id_table(), files.as_slice()) {
+        copy_id_table(file, writer, ctx)?;
+    }
+    closed.finish()
+}
+
+/// Copies the table of ids of a file whose blobs were all copied.
+fn copy_id_table(file: &PbfFile, writer: &mut PbfWriter, ctx: &Context) -> Result<()> {
+    match file.id_table(ctx)? {
+        Some(table) if table.fingerprint() == writer.id_fingerprint() => {
+            writer.copy_id_table(&file.input, table.range())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether all blobs of a file with a spatial layout are copied with their entries.

@@ -2,6 +2,7 @@
 //! describe their blobs.
 
 mod blob_check;
+mod id_table;
 mod index;
 
 pub use index::{Finding, IndexCheck};

@@ -3,6 +3,7 @@
 use super::ids;
 use super::ids::IdSource;
 use crate::engine::filter::{BlobDecision, FilterJob, Selection, select_by_id, write_selected};
+use crate::engine::id_search::{IdSearch, search_for};
 use crate::engine::references::{referenced, referring};
 use crate::engine::sink::WriteSummary;
 use crate::engine::{OutputOptions, Selected, input};
@@ -10,7 +11,7 @@ use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PlanNeeds};
 use crate::index::IdSets;
 use crate::io::OpenOutput;
-use crate::osm::ObjectId;
+use crate::osm::{ObjectId, ObjectKind};
 use crate::pbf::{BlobEntry, Block};
 use crate::runtime::Context;
 use serde::{Serialize, Serializer};
@@ -91,7 +92,7 @@ fn first_ids<S: Serializer>(ids: &IdSets, serializer: S) -> Result<S::Ok, S::Err
 /// Writes the objects with given ids, all versions of each, or all other objects.
 ///
 /// Reads the sources of ids, then one file, which may be unsorted or a history file: one pass over the blobs whose id
-/// range contains a wanted id. With [`Options::invert`], the other blobs are copied. With [`Options::add_referenced`],
+/// range contains a wanted id and which the table of ids names, if the file has one. With [`Options::invert`], the other blobs are copied. With [`Options::add_referenced`],
 /// earlier passes read all relations, up to twice, and the wanted ways; with [`Options::add_parents`], all ways, and all
 /// relations once more for each level of relations of relations. Writes one PBF file, in the order of the input.
 /// An id that is not in the file is not an error, but part of the summary.
@@ -155,6 +156,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     added.extend(referring.ids());
     let (header, output_options) = (file.header.clone(), &options.output);
     let job = FilterJob::with_output("get objects", &file, plan, output, header, output_options);
+    let sets = [&wanted, &added];
+    let search = search_for(&sets, &file, ctx)?;
     let rule = Rule {
         options,
         wanted: &wanted,
@@ -164,7 +167,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let mut found = IdSets::default();
     let kept = write_selected(
         job,
-        |entry| rule.decide(entry),
+        move |entry| rule.decide(entry, &search),
         |_, block, selection| rule.select(block, selection),
         |ids| found.extend(ids),
         ctx,
@@ -184,6 +187,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 }
 
 /// The rule by which objects are kept.
+#[derive(Clone, Copy)]
 struct Rule<'a> {
     options: &'a Options,
     wanted: &'a IdSets,
@@ -194,9 +198,12 @@ struct Rule<'a> {
 }
 
 impl Rule<'_> {
-    fn decide(&self, entry: &BlobEntry) -> BlobDecision {
-        let may_contain = self.wanted.may_meet(entry) || self.added.may_meet(entry);
-        match (self.options.invert, may_contain) {
+    fn decide(
+        &self,
+        entry: &BlobEntry,
+        search: &IdSearch<impl Fn(ObjectKind, i64, i64) -> bool>,
+    ) -> BlobDecision {
+        match (self.options.invert, search.may_find_in(entry)) {
             (_, true) => BlobDecision::Visit,
             (true, false) => BlobDecision::Copy,
             (false, false) => BlobDecision::Drop,

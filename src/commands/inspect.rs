@@ -138,6 +138,8 @@ pub struct Summary {
     /// Whether the objects of each kind are in the order of a Hilbert curve, and the table of contents has the boxes of
     /// all blobs.
     pub spatial_layout: bool,
+    /// Whether the file has a table of ids, which says where objects are whose ids are not in order.
+    pub id_table: bool,
     /// Whether the file is a history file: the header says so, or a blob is known to contain deleted versions.
     pub history: bool,
     /// Whether ways have the coordinates of their nodes: the header says so, or a blob is known to contain such ways.
@@ -420,6 +422,7 @@ fn report(
         declared_sorted: header.has(feature::SORTED),
         sorted: contents.sorted,
         spatial_layout: contents.is_spatial,
+        id_table: contents.has_id_table,
         history: header.has(feature::HISTORY) || contents.has_deleted,
         locations_on_ways: header.has(feature::LOCATIONS) || contents.has_locations,
         edge_ids: contents.tallies.map(|tally| tally.edges),

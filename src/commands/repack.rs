@@ -2,6 +2,7 @@
 //!
 //! Blobs that already have the requested size and compression are copied, unless the layout is spatial.
 
+mod id_table;
 mod relation_boxes;
 mod spatial;
 

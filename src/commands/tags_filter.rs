@@ -6,6 +6,7 @@ pub use crate::osm::ObjectExpression;
 
 use crate::engine::block_matcher::BlockMatcher;
 use crate::engine::filter::{BlobDecision, FilterJob, select_by_id, write_selected};
+use crate::engine::id_search::search_for;
 use crate::engine::references::{each_once, referenced};
 use crate::engine::scan::Scan;
 use crate::engine::sink::WriteSummary;
@@ -209,7 +210,9 @@ impl Filter {
             true => Selected::Untagged,
             false => Selected::Whole,
         };
-        let decision = |entry: &BlobEntry| match matched.may_meet(entry) || added.may_meet(entry) {
+        let sets = [&matched, &added];
+        let search = search_for(&sets, file, ctx)?;
+        let decision = |entry: &BlobEntry| match search.may_find_in(entry) {
             true => BlobDecision::Visit,
             false => BlobDecision::Drop,
         };

@@ -7,6 +7,7 @@ pub(crate) mod element_writer;
 pub(crate) mod filter;
 pub(crate) mod geometry_pass;
 pub(crate) mod headers;
+pub(crate) mod id_search;
 pub(crate) mod input;
 pub(crate) mod object_row;
 pub(crate) mod output_options;

@@ -1,11 +1,12 @@
 //! Follows references, direct and indirect: from relations to their members, and from ways to their nodes.
 
+use super::id_search::IdSearch;
 use super::scan::Scan;
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile};
 use crate::index::{IdSet, IdSets};
 use crate::osm::{ObjectId, ObjectKind};
-use crate::pbf::{BlobEntry, Block, ElementView};
+use crate::pbf::{Block, ElementView};
 use crate::runtime::Context;
 use rustc_hash::FxHashMap;
 
@@ -32,17 +33,14 @@ pub(crate) fn referenced(
         true => !have_nodes,
         false => more_ways.contains(way),
     };
-    let meets = |ways: &IdSet, entry: &BlobEntry| match entry.kinds.single() {
-        Some(_) => ways.may_meet(entry.min_id, entry.max_id),
-        None => !ways.is_empty(),
-    };
-    let is_met = |entry: &BlobEntry| {
-        entry.kinds.contains(ObjectKind::Way)
-            && (meets(more_ways, entry) || (!have_nodes && meets(wanted_ways, entry)))
-    };
     if !more_ways.is_empty() || (!have_nodes && !wanted_ways.is_empty()) {
+        let is_met = |kind, first, last| {
+            let meets = |ways: &IdSet| ways.may_meet(first, last);
+            kind == ObjectKind::Way && (meets(more_ways) || (!have_nodes && meets(wanted_ways)))
+        };
+        let search = IdSearch::new(file, is_met, ctx)?;
         Scan::bare("find nodes of ways", file, plan, ctx).run(
-            is_met,
+            |entry| search.may_find_in(entry),
             |_, block| nodes_of_ways(block, is_looked_at),
             |ids| nodes.extend(ids),
         )?;
@@ -183,12 +181,10 @@ fn relations(
     if more.is_empty() {
         return Ok(());
     }
+    let is_met = |kind, first, last| kind == ObjectKind::Relation && more.may_meet(first, last);
+    let search = IdSearch::new(file, is_met, ctx)?;
     Scan::bare("find members", file, plan, ctx).run(
-        |entry| {
-            let ids = (entry.min_id, entry.max_id);
-            let alone = entry.kinds.single().is_some();
-            entry.kinds.contains(ObjectKind::Relation) && (!alone || more.may_meet(ids.0, ids.1))
-        },
+        |entry| search.may_find_in(entry),
         |_, block| members(block, |relation| more.contains(relation)),
         |members| take_others(found, members.others),
     )

@@ -196,6 +196,14 @@ impl ClosedSink {
         }
     }
 
+    /// The writer of a file that is to have a table of ids after its blobs; `None` for other files and for text.
+    pub(crate) fn for_id_table(&mut self) -> Option<&mut PbfWriter> {
+        match &mut self.file {
+            ClosedFile::Pbf(writer) if writer.wants_id_table() => Some(writer),
+            _ => None,
+        }
+    }
+
     /// Completes the file, flushes it to disk and gives it its name.
     pub(crate) fn finish(self) -> Result<WriteSummary> {
         let written = match self.file {

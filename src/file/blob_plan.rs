@@ -8,7 +8,9 @@ use super::header_walker::FrameHead;
 use super::pbf_file::PbfFile;
 use crate::error::{Error, Result};
 use crate::osm::{KindSet, TypeThenId};
-use crate::pbf::{BlobEntry, BlobFlags, TocSummary, decode_blob_index, feature, scan_payload};
+use crate::pbf::{
+    BlobEntry, BlobFlags, TocFlags, TocSummary, decode_blob_index, feature, scan_payload,
+};
 use crate::runtime::{Context, Disorder, WorkItem};
 
 /// The kind of index that a file has.
@@ -259,9 +261,9 @@ impl BlobPlan {
     }
 
     /// The summary of a table of contents with these entries; `None` unless each blob has objects of one kind only, and
-    /// every fact about it is known. `is_spatial` says whether the file has a spatial layout.
-    pub fn summary(&self, is_spatial: bool) -> Option<TocSummary> {
-        TocSummary::of(&self.entries, self.is_sorted(), is_spatial)
+    /// every fact about it is known. `flags` are those of the table.
+    pub fn summary(&self, flags: TocFlags) -> Option<TocSummary> {
+        TocSummary::of(&self.entries, self.is_sorted(), flags)
     }
 
     /// Whether all objects are in canonical order; `None` if the entries do not show it, since a blob was not scanned

@@ -6,7 +6,7 @@ use crate::error::{Error, FormatError, Result};
 use crate::io::FIRST_READ;
 use crate::pbf::{
     BlobEntry, BlobHeader, BlobKind, FRAME_PREFIX_LEN, MAX_BLOB_HEADER_LEN, MAX_BLOB_LEN,
-    MAX_PAYLOAD_LEN, TOC_TAIL_LEN, Toc, TocReader, find_toc, is_toc_blob, may_be_toc_blob,
+    MAX_PAYLOAD_LEN, TOC_TAIL_LEN, Toc, TocReader, find_toc, is_toc_blob, may_be_table_blob,
 };
 use crate::runtime::{Context, human_bytes};
 
@@ -159,7 +159,7 @@ impl PbfFile {
             match BlobHeader::parse(header) {
                 Ok(parsed)
                     if parsed.kind == BlobKind::Data
-                        && may_be_toc_blob(probe.get(end..).unwrap_or_default()) =>
+                        && may_be_table_blob(probe.get(end..).unwrap_or_default()) =>
                 {
                     at += end as u64 + u64::from(parsed.blob_len);
                 }
@@ -221,14 +221,18 @@ impl PbfFile {
         self.toc_problem = Some(format!("the table of contents cannot be read: {problem}"));
     }
 
-    /// Uses `toc` if all of its entries are possible and the data that it describes ends at `data_end`. Otherwise sets
-    /// [`toc_problem`](PbfFile::toc_problem).
-    fn take_toc(&mut self, toc: Toc, data_end: u64) {
+    /// Uses `toc` if all of its entries are possible and the data that it describes ends at `start`, where the table
+    /// begins, or before a table of ids. Otherwise sets [`toc_problem`](PbfFile::toc_problem).
+    fn take_toc(&mut self, toc: Toc, start: u64) {
         let end = toc.entries.last().map_or(self.data_start, BlobEntry::end);
-        if end != data_end || toc.data_end != data_end || !toc.entries.iter().all(is_possible) {
+        let fits = match toc.flags.id_table {
+            true => end < start,
+            false => end == start,
+        };
+        if !fits || toc.data_end != end || !toc.entries.iter().all(is_possible) {
             self.toc_problem = Some("the table of contents does not fit the file".into());
         } else {
-            self.data_end = data_end;
+            self.data_end = start;
             self.toc = Some(toc);
         }
     }

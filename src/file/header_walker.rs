@@ -1,12 +1,15 @@
-//! Walks from frame to frame of a file and reads the headers only. The bodies of tables of contents are read, too.
+//! Walks from frame to frame of a file and reads the headers only. The bodies of tables about the file are read, too.
 
 use crate::error::{Error, FormatError, Result};
 use crate::io::Input;
-use crate::pbf::{BlobEntry, BlobHeader, BlobKind, FRAME_PREFIX_LEN, is_toc_blob, may_be_toc_blob};
+use crate::pbf::{
+    BlobEntry, BlobHeader, BlobKind, FRAME_PREFIX_LEN, is_table_blob, is_toc_blob,
+    may_be_table_blob,
+};
 use std::ops::Range;
 
 /// The number of bytes read per frame: enough for a BlobHeader with an index, and for the first bytes of the blob,
-/// which show whether it may be a table of contents.
+/// which show whether it may be a table about the file.
 const PROBE: usize = 96;
 
 /// The header of a data frame.
@@ -18,8 +21,8 @@ pub struct FrameHead {
     pub indexdata: Option<Vec<u8>>,
 }
 
-/// An iterator over the headers of the data frames of a file. Frames of unknown type and tables of contents are
-/// skipped. A second header frame is an error. The iterator ends after the first error.
+/// An iterator over the headers of the data frames of a file. Frames of unknown type and tables about the file
+/// are skipped. A second header frame is an error. The iterator ends after the first error.
 #[derive(Debug)]
 pub struct HeaderWalker<'f> {
     input: &'f Input,
@@ -81,9 +84,8 @@ impl<'f> HeaderWalker<'f> {
         let blob_start = probe.get(header_len..).unwrap_or_default();
         let kind = match header.kind {
             BlobKind::Data
-                if may_be_toc_blob(blob_start) && self.is_toc(header_len, &header)? =>
+                if may_be_table_blob(blob_start) && self.is_table(header_len, &header)? =>
             {
-                self.tables += 1;
                 BlobKind::Unknown
             }
             kind => kind,
@@ -117,11 +119,13 @@ impl<'f> HeaderWalker<'f> {
 }
 
 impl HeaderWalker<'_> {
-    /// Whether the blob of the current frame is a table of contents.
-    fn is_toc(&self, header_len: usize, header: &BlobHeader<'_>) -> Result<bool> {
+    /// Whether the blob of the current frame is a part of a table about the file.
+    fn is_table(&mut self, header_len: usize, header: &BlobHeader<'_>) -> Result<bool> {
         let mut body = vec![0; header.blob_len as usize];
         let found = (self.input).read_at(&mut body, self.offset + header_len as u64)?;
-        Ok(found == body.len() && is_toc_blob(&body))
+        let is_table = found == body.len() && is_table_blob(&body);
+        self.tables += u32::from(is_table && is_toc_blob(&body));
+        Ok(is_table)
     }
 }
 

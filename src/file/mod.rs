@@ -11,6 +11,7 @@ mod element_reader;
 mod file_toc;
 mod header_prefetch;
 mod header_walker;
+mod id_table;
 mod kind_search;
 mod pbf_file;
 mod pbf_writer;

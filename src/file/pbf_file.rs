@@ -27,8 +27,8 @@ pub struct PbfFile {
     pub toc_problem: Option<String>,
     /// Offset in bytes of the first data frame.
     pub data_start: u64,
-    /// Offset in bytes of the end of the last data frame, where the table of contents begins; the length of the file if
-    /// that offset is unknown.
+    /// Offset in bytes of the table of contents, before which the data frames and a table of ids are; the length of the
+    /// file if that offset is unknown.
     pub data_end: u64,
 }
 

@@ -10,11 +10,12 @@ use crate::osm::{Bbox, ObjectKind, TypeThenId};
 use crate::pbf::{
     BlobEntry, BlobFlags, BlobKind, Compression, EncodedFrame, HeaderBlock, InfoFields, Toc,
     TocFlags, TocPointer, TocSummary, encode_blob_header, encode_blob_index, encode_toc,
-    encode_toc_frames, feature, header_frame, plain_header_len, reserved_header_len,
-    stream_header_frame,
+    encode_toc_frames, feature, header_frame, id_fingerprint, plain_header_len,
+    reserved_header_len, stream_header_frame,
 };
 use crate::runtime::{Context, Pass};
 use serde::Serialize;
+use std::ops::Range;
 
 /// Options for writing a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,6 +168,7 @@ pub struct PbfWriter {
     pending: Option<PendingCopy>,
     /// The copied blobs that still have to be verified.
     unverified: Vec<(Input, BlobEntry)>,
+    has_id_table: bool,
     ctx: Context,
 }
 
@@ -257,6 +259,7 @@ impl PbfWriter {
             order: OrderSoFar::default(),
             pending: None,
             unverified: Vec::new(),
+            has_id_table: false,
             ctx: ctx.clone(),
         };
         writer.begin(&size_hint)?;
@@ -386,6 +389,35 @@ impl PbfWriter {
         self.entries.push(entry);
     }
 
+    /// Whether the file is to have a table of ids: its blobs are not in the order of ids, and it has a table of contents.
+    pub(crate) const fn wants_id_table(&self) -> bool {
+        self.options.has_spatial_layout && self.options.toc
+    }
+
+    /// The [fingerprint](id_fingerprint) of the blobs written so far.
+    pub(crate) fn id_fingerprint(&self) -> u64 {
+        id_fingerprint(&self.entries)
+    }
+
+    /// Appends frames of a table of ids. All data blobs must have been written.
+    pub(crate) fn put_id_table(&mut self, frames: &[u8]) -> Result<()> {
+        self.flush_copies()?;
+        self.backend.write(frames)?;
+        self.position += frames.len() as u64;
+        self.has_id_table = true;
+        Ok(())
+    }
+
+    /// Appends a table of ids, which is a range of an input. All data blobs must have been written.
+    pub(crate) fn copy_id_table(&mut self, input: &Input, table: Range<u64>) -> Result<()> {
+        let len = table.end - table.start;
+        self.copy_range(input, table.start, len)?;
+        self.flush_copies()?;
+        self.position += len;
+        self.has_id_table = true;
+        Ok(())
+    }
+
     /// Declares in the header a feature that readers must support.
     pub(crate) fn require(&mut self, feature: &str) {
         self.header.set_required(feature, true);
@@ -500,15 +532,20 @@ impl PbfWriter {
         let plan = BlobPlan {
             entries: std::mem::take(&mut self.entries),
         };
-        let summary = plan.summary(self.options.has_spatial_layout);
+        let flags = TocFlags {
+            sorted: self.written.sorted,
+            history: self.header.has(feature::HISTORY),
+            locations: self.header.has(feature::LOCATIONS),
+            spatial: self.options.has_spatial_layout,
+            id_table: self.has_id_table,
+        };
+        let summary = plan.summary(flags);
         let toc = Toc {
-            data_end: start,
-            flags: TocFlags {
-                sorted: self.written.sorted,
-                history: self.header.has(feature::HISTORY),
-                locations: self.header.has(feature::LOCATIONS),
-                spatial: self.options.has_spatial_layout,
-            },
+            data_end: plan
+                .entries
+                .last()
+                .map_or(self.header_len as u64, BlobEntry::end),
+            flags,
             entries: plan.entries,
         };
         let table = encode_toc(&toc, self.header_len as u64);

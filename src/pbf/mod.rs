@@ -21,6 +21,7 @@ mod header;
 mod header_frame;
 mod huffman;
 mod id_facts;
+mod id_table;
 mod intern;
 mod keys;
 mod list;
@@ -36,6 +37,7 @@ mod scan;
 mod schema;
 mod segments;
 mod statistics;
+mod strings_blob;
 mod toc;
 mod toc_blob;
 mod toc_summary;
@@ -61,6 +63,9 @@ pub use frame_encoder::{EncodedFrame, FrameEncoder};
 pub(crate) use header::TextFacts;
 pub use header::{HeaderBlock, REQUIRED_FEATURES_KNOWN, TocFields, feature};
 pub use header_frame::{header_frame, reserved_header_len, stream_header_frame};
+pub use id_table::{
+    ID_TABLE_TAIL_LEN, IdDirectory, IdRange, IdSection, IdTableBuilder, id_fingerprint,
+};
 pub use intern::{Interner, SourceStrings};
 pub(crate) use keys::{ElementKeys, VersionInfo};
 pub use outline::{BlockUnits, Group, Message, StringTable};
@@ -80,9 +85,8 @@ pub use scan::scan_payload;
 pub(crate) use segments::{BlobSegments, Segmented, ends_as_segments};
 pub(crate) use statistics::ObjectCounts;
 pub use statistics::ObjectStatistics;
+pub use strings_blob::{is_table_blob, may_be_table_blob};
 pub use toc::{Toc, TocFlags, encode_toc};
-pub use toc_blob::{
-    TOC_TAIL_LEN, TocPointer, TocReader, encode_toc_frames, find_toc, is_toc_blob, may_be_toc_blob,
-};
+pub use toc_blob::{TOC_TAIL_LEN, TocPointer, TocReader, encode_toc_frames, find_toc, is_toc_blob};
 pub use toc_summary::TocSummary;
 pub(crate) use toc_summary::{KindTotals, SAMPLE_BLOBS, sample_indices};

@@ -33,6 +33,8 @@ pub struct TocFlags {
     /// The objects of each kind are in the order of a space-filling curve, no object occurs twice, and entries have the
     /// boxes of ways and relations, too.
     pub spatial: bool,
+    /// A table of ids is stored between the last data frame and this table.
+    pub id_table: bool,
 }
 
 impl TocFlags {
@@ -41,6 +43,7 @@ impl TocFlags {
             | (self.history as u64) << 1
             | (self.locations as u64) << 2
             | (self.spatial as u64) << 3
+            | (self.id_table as u64) << 4
     }
 
     const fn from_bits(bits: u64) -> Self {
@@ -49,6 +52,7 @@ impl TocFlags {
             history: bits & 2 != 0,
             locations: bits & 4 != 0,
             spatial: bits & 8 != 0,
+            id_table: bits & 16 != 0,
         }
     }
 }
@@ -56,7 +60,7 @@ impl TocFlags {
 /// The table of contents of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Toc {
-    /// The offset at which the last data frame ends and the table begins. In version 1, whose table is in the header,
+    /// The offset at which the last data frame ends. A table of ids and this table follow. In version 1, whose table is in the header,
     /// the length of the whole file: a table with another length is stale.
     pub data_end: u64,
     /// Facts about the whole file.

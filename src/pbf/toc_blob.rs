@@ -5,13 +5,9 @@
 //! uncompressed, so that this string is at a known distance from the end of the file. `reference/format.md` has the
 //! layout.
 
-use super::codec::Decompressor;
-use super::frame::{Blob, BlobHeader, BlobKind, Encoding, FRAME_PREFIX_LEN, encode_frame};
-use super::outline::StringTable;
-use super::schema::{primitive_block, string_table};
+use super::strings_blob::{STRING_LEN, data_blob, put_strings_frame, read_strings};
 use super::toc::{MAGIC, VERSION};
-use super::wire::{Fields, put_bytes_field, put_bytes_head, varint_len};
-use super::zlib_stored::{CHECKSUM_LEN, zlib_stored};
+use super::zlib_stored::CHECKSUM_LEN;
 use crate::error::FormatError;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -27,8 +23,6 @@ const TRAILER_LEN: usize = TRAILER_TITLE.len() + POSITION_DIGITS;
 /// The number of bytes at the end of a file that [`find_toc`] needs.
 pub const TOC_TAIL_LEN: usize = TRAILER_LEN + CHECKSUM_LEN;
 
-/// The maximum number of bytes of text in a string: libosmium accepts strings of at most 1,024 bytes.
-const STRING_LEN: usize = 1000;
 /// The maximum number of bytes of text in a blob. The format recommends blobs below 16 MiB.
 const PART_LEN: usize = 12_000 * STRING_LEN;
 
@@ -102,25 +96,6 @@ pub fn encode_toc_frames(table: &[u8], start: u64) -> Result<Vec<u8>, FormatErro
         put_strings_frame(&strings, &mut frames)?;
     }
     Ok(frames)
-}
-
-/// Appends the frame of a block that has the given strings and nothing else.
-fn put_strings_frame(strings: &[&str], out: &mut Vec<u8>) -> Result<(), FormatError> {
-    let field_len = |text: &&str| 1 + varint_len(text.len() as u64) + text.len();
-    let table_len = strings.iter().map(field_len).sum();
-    let mut payload = Vec::with_capacity(table_len + 8);
-    put_bytes_head(&mut payload, primitive_block::STRINGTABLE, table_len);
-    for text in strings {
-        put_bytes_field(&mut payload, string_table::S, text.as_bytes());
-    }
-    let last_len = strings.last().map_or(0, |text| text.len());
-    let blob = Blob {
-        encoding: Encoding::Zlib,
-        // The last string must not be split between two stored blocks of zlib data, so that `find_toc` can read it.
-        data: &zlib_stored(&payload, last_len),
-        payload_len: payload.len() as u32,
-    };
-    encode_frame(out, BlobKind::Data, None, &blob)
 }
 
 /// The offset of the table of contents, read from the last [`TOC_TAIL_LEN`] bytes of a file; `None` if the file does
@@ -201,33 +176,26 @@ struct TocPart {
 impl TocPart {
     /// Decodes a Blob message; `None` if it is not a part of a table.
     fn parse(body: &[u8]) -> Result<Option<Self>, FormatError> {
-        let blob = Blob::parse(body)?;
-        // A table is stored uncompressed. Refusing compressed data limits the memory to the length of the blob.
-        if blob.encoding != Encoding::Zlib || blob.payload_len as usize > body.len() {
-            return Ok(None);
-        }
-        let mut decompressor = Decompressor::default();
-        let payload = decompressor.payload(&blob)?;
-        let Some(strings) = sole_string_table(payload)? else {
-            return Ok(None);
-        };
-        let numbers = strings.get(2).ok().and_then(part_numbers);
-        let (Some(TITLE), Some((number, of))) = (strings.get(1).ok(), numbers) else {
-            return Ok(None);
-        };
-        let mut part = Self {
-            number,
-            of,
-            text: Vec::with_capacity(payload.len()),
-            start: None,
-        };
-        for string in strings.iter().skip(3) {
-            match string.strip_prefix(TRAILER_TITLE) {
-                Some(start) => part.start = start.parse().ok(),
-                None => part.text.extend_from_slice(string.as_bytes()),
+        let part = read_strings(body, |strings| {
+            let numbers = strings.get(2).ok().and_then(part_numbers);
+            let (Some(TITLE), Some((number, of))) = (strings.get(1).ok(), numbers) else {
+                return None;
+            };
+            let mut part = Self {
+                number,
+                of,
+                text: Vec::with_capacity(body.len()),
+                start: None,
+            };
+            for string in strings.iter().skip(3) {
+                match string.strip_prefix(TRAILER_TITLE) {
+                    Some(start) => part.start = start.parse().ok(),
+                    None => part.text.extend_from_slice(string.as_bytes()),
+                }
             }
-        }
-        Ok(Some(part))
+            Some(part)
+        })?;
+        Ok(part.flatten())
     }
 }
 
@@ -244,40 +212,6 @@ fn damaged() -> FormatError {
     FormatError::new("it is damaged")
 }
 
-/// The Blob message of the first frame, and the bytes after this frame. `None` if it is incomplete or not a data frame.
-fn data_blob(frames: &[u8]) -> Option<(&[u8], &[u8])> {
-    let prefix = frames.first_chunk::<FRAME_PREFIX_LEN>()?;
-    let len = BlobHeader::len_from_prefix(*prefix).ok()? as usize;
-    let (header, rest) = frames.get(FRAME_PREFIX_LEN..)?.split_at_checked(len)?;
-    let header = BlobHeader::parse(header).ok()?;
-    if header.kind != BlobKind::Data {
-        return None;
-    }
-    rest.split_at_checked(header.blob_len as usize)
-}
-
-/// The string table of a block that has no other fields; `None` for other blocks.
-fn sole_string_table(payload: &[u8]) -> Result<Option<StringTable<'_>>, FormatError> {
-    let mut fields = Fields::new(payload);
-    let Some(table) = fields
-        .next()?
-        .filter(|field| field.number == primitive_block::STRINGTABLE)
-    else {
-        return Ok(None);
-    };
-    if fields.next()?.is_some() {
-        return Ok(None);
-    }
-    StringTable::parse(table.bytes()?).map(Some)
-}
-
-/// Whether a Blob message that begins with `start` may be a part of a table of contents. `start` must have the first 64
-/// bytes of the message; [`is_toc_blob`] checks a whole message.
-pub fn may_be_toc_blob(start: &[u8]) -> bool {
-    let title = TITLE.as_bytes();
-    start.windows(title.len()).any(|window| window == title)
-}
-
 /// Whether a whole Blob message is a part of a table of contents.
 pub fn is_toc_blob(body: &[u8]) -> bool {
     TocPart::parse(body).is_ok_and(|part| part.is_some())
@@ -286,6 +220,7 @@ pub fn is_toc_blob(body: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pbf::{is_table_blob, may_be_table_blob};
 
     fn decode(frames: &[u8], start: u64) -> Result<Vec<u8>, FormatError> {
         let mut reader = TocReader::default();
@@ -323,11 +258,11 @@ mod tests {
         let frames = encode_toc_frames(&vec![9; PART_LEN], 1 << 40).unwrap();
         let (mut rest, mut parts) = (&frames[..], 0);
         while let Some((body, behind)) = data_blob(rest) {
-            assert!(may_be_toc_blob(&body[..64]) && is_toc_blob(body));
-            let mut decompressor = Decompressor::default();
-            let payload = decompressor.payload(&Blob::parse(body).unwrap()).unwrap();
-            let strings = sole_string_table(payload).unwrap().unwrap();
-            assert!(strings.iter().all(|string| string.len() <= STRING_LEN));
+            assert!(may_be_table_blob(&body[..64]) && is_toc_blob(body) && is_table_blob(body));
+            let are_short = read_strings(body, |strings| {
+                strings.iter().all(|string| string.len() <= STRING_LEN)
+            });
+            assert_eq!(are_short.unwrap(), Some(true));
             (rest, parts) = (behind, parts + 1);
         }
         assert!(rest.is_empty() && parts == 2);

@@ -3,6 +3,7 @@
 
 use super::entry::{BlobEntry, BlobFlags};
 use super::statistics::ObjectCounts;
+use super::toc::TocFlags;
 use super::toc_blob::TocPointer;
 use super::wire::{Varints, put_sint, put_varint};
 use crate::error::FormatError;
@@ -28,6 +29,8 @@ pub struct TocSummary {
     pub(crate) has_locations: bool,
     /// Whether the file has a spatial layout ([`TocFlags::spatial`](super::TocFlags::spatial)).
     pub(crate) is_spatial: bool,
+    /// Whether the file has a table of ids ([`TocFlags::id_table`](super::TocFlags::id_table)).
+    pub(crate) has_id_table: bool,
     /// The number of objects that directly follow another version of the same object.
     pub(crate) further_versions: u64,
     /// The offsets of at most [`SAMPLE_BLOBS`] blobs, spread evenly over the file.
@@ -65,6 +68,7 @@ impl Default for TocSummary {
             has_deleted: false,
             has_locations: false,
             is_spatial: false,
+            has_id_table: false,
             further_versions: 0,
             sample: Vec::new(),
         }
@@ -72,16 +76,13 @@ impl Default for TocSummary {
 }
 
 impl TocSummary {
-    /// Adds up the entries of a file, whose objects are in order if `sorted` says so. `None` unless each blob has
-    /// objects of one kind only, and every fact about it is known.
-    pub(crate) fn of(
-        entries: &[BlobEntry],
-        sorted: Option<bool>,
-        is_spatial: bool,
-    ) -> Option<Self> {
+    /// Adds up the entries of a file, whose objects are in order if `sorted` says so, and takes the layout and the table
+    /// of ids from `flags`. `None` unless each blob has objects of one kind only, and every fact about it is known.
+    pub(crate) fn of(entries: &[BlobEntry], sorted: Option<bool>, flags: TocFlags) -> Option<Self> {
         let mut summary = Self {
             sorted,
-            is_spatial,
+            is_spatial: flags.spatial,
+            has_id_table: flags.id_table,
             ..Self::default()
         };
         let mut last = None;
@@ -126,6 +127,7 @@ impl TocSummary {
             self.has_locations,
             has_box,
             self.is_spatial,
+            self.has_id_table,
         ];
         let bits = flags
             .iter()
@@ -170,6 +172,7 @@ impl TocSummary {
             has_deleted: has(2),
             has_locations: has(3),
             is_spatial: has(5),
+            has_id_table: has(6),
             further_versions: count(fields)?,
             ..Self::default()
         };
@@ -348,7 +351,12 @@ mod tests {
             (entries(), None),
             (vec![], Some(true)),
         ] {
-            let summary = TocSummary::of(&entries, sorted, sorted.is_none()).unwrap();
+            let flags = TocFlags {
+                spatial: sorted.is_none(),
+                id_table: sorted.is_none(),
+                ..TocFlags::default()
+            };
+            let summary = TocSummary::of(&entries, sorted, flags).unwrap();
             assert!(summary.sample.len() <= SAMPLE_BLOBS);
             let bytes = summary.encode(POINTER);
             assert!(bytes.len() < 600, "{}", bytes.len());
@@ -378,7 +386,7 @@ mod tests {
         for change in changes {
             let mut entries = entries();
             change(&mut entries[4]);
-            assert_eq!(TocSummary::of(&entries, None, false), None);
+            assert_eq!(TocSummary::of(&entries, None, TocFlags::default()), None);
         }
     }
 
@@ -388,7 +396,7 @@ mod tests {
         for entry in &mut entries {
             (entry.min_id, entry.max_id) = (5, 5);
         }
-        let summary = TocSummary::of(&entries, None, false).unwrap();
+        let summary = TocSummary::of(&entries, None, TocFlags::default()).unwrap();
         assert_eq!(summary.further_versions, 2);
     }
 }

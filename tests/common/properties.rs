@@ -12,11 +12,11 @@ use pbfhogg::geometry::AreaIndex;
 use pbfhogg::osm::{ObjectExpression, ObjectFilter};
 use pbfhogg::pbf::{
     Blob, BlobEntry, BlobHeader, BlobKind, Block, Compression, Compressor, Decompressor, Element,
-    HeaderBlock, Info, InfoFields, Toc, clean_block, decode_blob_index, encode_blob_index,
-    encode_toc, scan_payload,
+    HeaderBlock, IdDirectory, IdSection, IdTableBuilder, Info, InfoFields, Toc, clean_block,
+    decode_blob_index, encode_blob_index, encode_toc, scan_payload,
 };
 use pbfhogg::region_file::{read_config, read_shape};
-use pbfhogg::{Context, ElementReader, Error};
+use pbfhogg::{Context, ElementReader, Error, ObjectKind};
 use std::cell::RefCell;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub struct Property {
 }
 
 /// Every property.
-pub const ALL: [Property; 13] = [
+pub const ALL: [Property; 14] = [
     Property {
         name: "frame",
         holds: frame,
@@ -57,6 +57,11 @@ pub const ALL: [Property; 13] = [
         name: "table",
         holds: table,
         seeds: tables,
+    },
+    Property {
+        name: "id_table",
+        holds: id_table,
+        seeds: id_tables,
     },
     Property {
         name: "codec",
@@ -293,6 +298,51 @@ fn tables() -> Vec<Vec<u8>> {
     let mut bytes = encode_toc(&table, 100);
     bytes.truncate(bytes.len() - 4);
     vec![bytes]
+}
+
+/// A directory of a table of ids that can be decoded is unchanged after it is encoded and decoded again; a valid checksum
+/// is added to the input. A section that can be decoded has ranges in order, and the blobs of each in order.
+fn id_table(bytes: &[u8]) {
+    let mut whole = bytes.to_vec();
+    whole.extend(crc32c::crc32c(bytes).to_le_bytes());
+    if let Ok(directory) = IdDirectory::decode(&whole) {
+        let again = IdDirectory::decode(&directory.encode());
+        assert_eq!(again.expect("what was written can be read"), directory);
+    }
+    let Some((last, bytes)) = bytes.split_first_chunk::<8>() else {
+        return;
+    };
+    let section = IdSection {
+        kind: ObjectKind::Node,
+        first: 0,
+        last: u64::from_le_bytes(*last),
+        frame: 0..0,
+    };
+    let mut ids = 0;
+    let read = section.decode(bytes, |range| {
+        assert!(ids <= range.first && range.first <= range.last);
+        assert!(range.blobs.is_sorted_by(|a, b| a < b));
+        ids = range.last;
+        Ok(())
+    });
+    assert!(read.is_err() || ids == section.last);
+}
+
+fn id_tables() -> Vec<Vec<u8>> {
+    let mut builder = IdTableBuilder::default();
+    for rank in 0..500 {
+        let blob = u32::from(rank % 7 == 0) * 3;
+        let added = builder.add(ObjectKind::Node, rank * rank, blob);
+        added.expect("a good section");
+    }
+    let table = builder.finish(99).expect("a good table");
+    let len = IdDirectory::frame_len(&table).expect("an end") as usize;
+    let directory = IdDirectory::read(&table[table.len() - len..]).expect("a good directory");
+    let mut bytes = directory.encode();
+    bytes.truncate(bytes.len() - 4);
+    // A range of the ids 0 to 5 in blobs 2 and 3, and one of the ids 7 to 9 in blob 1.
+    let section = [&9u64.to_le_bytes()[..], &[0, 5, 2, 2, 0], &[2, 2, 1, 1]].concat();
+    vec![bytes, section]
 }
 
 const CODECS: [(&str, u32); 3] = [("zlib", 3), ("lz4", 6), ("zstd", 7)];

@@ -1,5 +1,6 @@
 //! Checks whether all blobs of a file can be decoded, and whether its indexes describe them.
 
+use super::id_table::{IdRanges, IdsOfBlob};
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPass, BlobPlan, FrameHead, PbfFile};
 use crate::osm::{Bbox, KindSet, ObjectKind};
@@ -16,6 +17,8 @@ pub struct IndexCheck {
     pub blobs: u64,
     /// The number of undamaged blobs that the table of contents describes.
     pub in_table: u64,
+    /// The number of objects in undamaged blobs that the table of ids leads to; 0 if the file has no such table.
+    pub in_id_table: u64,
     /// The number of the blobs in `in_table` whose payload was compared with a content hash.
     pub hashed: u64,
     /// The number of undamaged blobs with an index in the BlobHeader.
@@ -58,6 +61,7 @@ struct BlobResult {
     segments: Segments,
     /// The box of the locations that ways carry, if the table of contents has such boxes.
     box_of_ways: Option<Bbox>,
+    ids: IdsOfBlob,
 }
 
 /// Whether a blob has segments.
@@ -72,6 +76,7 @@ enum Segments {
 /// Decodes every blob and compares it with the table of contents and the index in its BlobHeader.
 pub(super) fn check_index(file: &PbfFile, max_listed: usize, ctx: &Context) -> Result<IndexCheck> {
     let mut comparison = IndexComparison::new(file, max_listed);
+    let id_ranges = comparison.usable_ids(IdRanges::read(file, ctx)?);
     let has_boxes_of_ways = file.has_spatial_layout();
     BlobPass::new("check index", &file.input, ctx)
         .holding(2)
@@ -84,7 +89,7 @@ pub(super) fn check_index(file: &PbfFile, max_listed: usize, ctx: &Context) -> R
                     .and_then(|bytes| decode_blob_index(&bytes, &mut indexed))
                     .map(|()| indexed);
                 let (mut found, mut segments) = (entry, Segments::None);
-                let mut box_of_ways = None;
+                let (mut box_of_ways, mut ids) = (None, IdsOfBlob::default());
                 let scanned = reader.decode_in_segments(&entry, |payload, of_blob| {
                     segments = match of_blob {
                         BlobSegments::None => Segments::None,
@@ -94,6 +99,9 @@ pub(super) fn check_index(file: &PbfFile, max_listed: usize, ctx: &Context) -> R
                     scan_payload(payload, &mut found)?;
                     if has_boxes_of_ways {
                         box_of_ways = Some(Block::parse_bare(payload)?.box_of_ways()?);
+                    }
+                    if let Some(ranges) = &id_ranges {
+                        ids = ranges.look_up(&entry, payload)?;
                     }
                     Ok(())
                 });
@@ -107,6 +115,7 @@ pub(super) fn check_index(file: &PbfFile, max_listed: usize, ctx: &Context) -> R
                     indexed,
                     segments,
                     box_of_ways,
+                    ids,
                 })
             },
             |result| {
@@ -114,6 +123,9 @@ pub(super) fn check_index(file: &PbfFile, max_listed: usize, ctx: &Context) -> R
                 Ok(())
             },
         )?;
+    if let Some(ranges) = &id_ranges {
+        comparison.whole_id_table(ranges);
+    }
     Ok(comparison.finish())
 }
 
@@ -126,6 +138,8 @@ struct IndexComparison<'f> {
     plan: BlobPlan,
     check: IndexCheck,
     max_listed: usize,
+    /// The sum of the hashes of the pairs of ranges of ids and blobs so far.
+    sum_of_ids: u64,
 }
 
 impl<'f> IndexComparison<'f> {
@@ -139,6 +153,7 @@ impl<'f> IndexComparison<'f> {
             },
             check: IndexCheck::default(),
             max_listed,
+            sum_of_ids: 0,
         };
         if let Some(problem) = &file.toc_problem {
             comparison.differs(&BlobEntry::default(), problem);
@@ -172,6 +187,7 @@ impl<'f> IndexComparison<'f> {
         if self.file.toc.is_some() {
             self.in_table(&found, result.box_of_ways);
         }
+        self.ids_of(&found, result.ids);
         self.plan.entries.push(found);
     }
 
@@ -205,6 +221,41 @@ impl<'f> IndexComparison<'f> {
         let is_false = |bbox| entry.kinds == KindSet::of(ObjectKind::Way) && entry.bbox != bbox;
         if box_of_ways.is_some_and(is_false) {
             self.differs(found, "the table of contents: the box of the ways differs");
+        }
+    }
+
+    /// The table of ids, if the file has one that can be read.
+    fn usable_ids<'i>(
+        &mut self,
+        read: Option<Result<IdRanges<'i>, FormatError>>,
+    ) -> Option<IdRanges<'i>> {
+        match read? {
+            Ok(ranges) => Some(ranges),
+            Err(problem) => {
+                let what = format!("the table of ids cannot be read: {problem}");
+                self.differs(&BlobEntry::default(), &what);
+                None
+            }
+        }
+    }
+
+    fn ids_of(&mut self, found: &BlobEntry, ids: IdsOfBlob) {
+        self.check.in_id_table += ids.in_ranges;
+        self.sum_of_ids = self.sum_of_ids.wrapping_add(ids.sum);
+        if ids.outside > 0 {
+            let what = format!(
+                "the table of ids does not lead to {} of its objects",
+                ids.outside
+            );
+            self.differs(found, &what);
+        }
+    }
+
+    /// Compares the table of ids with the ids of all blobs, unless some blobs are damaged.
+    fn whole_id_table(&mut self, ranges: &IdRanges<'_>) {
+        if self.check.damaged == 0 && ranges.sum() != self.sum_of_ids {
+            let what = "the table of ids: it leads to other blobs than those that have the ids";
+            self.differs(&BlobEntry::default(), what);
         }
     }
 
@@ -270,7 +321,7 @@ impl<'f> IndexComparison<'f> {
             (
                 self.file.summary.is_some()
                     && self.check.damaged == 0
-                    && self.file.summary.as_deref() != plan.summary(flags.spatial).as_ref(),
+                    && self.file.summary.as_deref() != plan.summary(flags).as_ref(),
                 "the header: the summary of the table of contents differs from the blobs",
             ),
             (

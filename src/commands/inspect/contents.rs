@@ -25,6 +25,8 @@ pub(super) struct Contents {
     pub sorted: Option<bool>,
     /// Whether the file has a spatial layout.
     pub is_spatial: bool,
+    /// Whether the file has a table of ids.
+    pub has_id_table: bool,
     /// Whether a blob is known to have deleted versions.
     pub has_deleted: bool,
     /// Whether a blob is known to have ways with locations.
@@ -51,6 +53,7 @@ impl Contents {
             bbox: summary.bbox,
             sorted: summary.sorted,
             is_spatial: summary.is_spatial,
+            has_id_table: summary.has_id_table,
             has_deleted: summary.has_deleted,
             has_locations: summary.has_locations,
         }
@@ -70,6 +73,7 @@ impl Contents {
             bbox: boxes.fold(Bbox::EMPTY, |bbox, next| bbox.union(next)),
             sorted: plan.is_sorted(),
             is_spatial: file.has_spatial_layout(),
+            has_id_table: file.id_table_range().is_some(),
             has_deleted: plan.any(BlobFlags::DELETED),
             has_locations: plan.any(BlobFlags::LOCATIONS),
         })

@@ -1,5 +1,6 @@
 //! `show`: finds single objects by their ids, and returns them as they are stored.
 
+use crate::engine::id_search::search_for;
 use crate::engine::input;
 use crate::engine::scan::Scan;
 use crate::error::{FormatError, Result};
@@ -74,8 +75,8 @@ pub struct Summary {
 
 /// Finds objects by their ids.
 ///
-/// Reads one file, which may be unsorted or a history file: the blobs whose id range contains a wanted id. Writes
-/// nothing. An id that is not in the file is not an error, but part of the summary.
+/// Reads one file, which may be unsorted or a history file: the blobs whose id range contains a wanted id and
+/// which the table of ids names, if the file has one. Writes nothing. An id that is not in the file is not an error, but part of the summary.
 ///
 /// # Memory
 ///
@@ -88,9 +89,11 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let wanted: IdSets = options.ids.iter().copied().collect();
     let file = input::open(&options.input, ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;
+    let sets = [&wanted];
+    let search = search_for(&sets, &file, ctx)?;
     let mut objects = Vec::new();
     Scan::bare("find objects", &file, &plan, ctx).run(
-        |entry| entry.kinds.is_empty() || wanted.may_meet(entry),
+        |entry| entry.kinds.is_empty() || search.may_find_in(entry),
         |_, block| {
             let mut is_here = false;
             block.for_each_object(|object| {

@@ -3,6 +3,7 @@
 //! Objects become rows, which are sorted by their places. Large objects have blobs of their own, so that those of small
 //! ones stay small.
 
+use super::id_table::IdRows;
 use super::relation_boxes::MemberBoxes;
 use super::{Options, Summary};
 use crate::engine::input;
@@ -53,7 +54,7 @@ const GAPS_IN_A_BLOB: u64 = 4;
 
 /// Writes the objects of a file in a spatial layout.
 pub(super) fn write(options: &Options, ctx: &Context) -> Result<Summary> {
-    ctx.expect_phases(4);
+    ctx.expect_phases(5);
     let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
     check(&file, &plan)?;
@@ -79,10 +80,16 @@ pub(super) fn write(options: &Options, ctx: &Context) -> Result<Summary> {
     // Without locations in ways, nothing says where the nodes of a way are.
     let keeps_locations = write.way_locations != BlobLocations::Drop;
     output.write.has_spatial_layout = keeps_locations;
+    let ids = IdRows::new(&plan, &options.output.target.scratch_directory());
     let mut sink = Sink::create(&output, header, SizeHint::default(), ctx)?;
-    write_rows(&sorted, write, options, &file, &mut sink, ctx)?;
+    let first_blobs = write_rows(&sorted, write, options, &file, &ids, &mut sink, ctx)?;
+    drop(sorted);
+    let mut closed = sink.close()?;
+    if let Some(writer) = closed.for_id_table() {
+        ids.write(&first_blobs, writer, ctx)?;
+    }
     Ok(Summary {
-        written: sink.finish()?.written,
+        written: closed.finish()?.written,
         blobs_repacked,
         ..Summary::default()
     })
@@ -233,6 +240,11 @@ fn put_row(object: &Object<'_>, bbox: &Bbox, row: &mut Vec<u8>) {
     put_object(object, row);
 }
 
+/// The rank of the id of the object in a row.
+fn rank_of_row(row: &[u8]) -> Option<u64> {
+    row.first_chunk().map(|rank| u64::from_be_bytes(*rank))
+}
+
 /// Reads a row that [`put_row`] has written. Returns the box of a way or relation, and an empty one for a node.
 fn read_row<'r>(
     kind: ObjectKind,
@@ -290,33 +302,53 @@ fn key_of(kind: ObjectKind, id: i64, bbox: &Bbox) -> u64 {
     group(level as u64) | extent_of(bbox).curve_position(CURVE_BITS)
 }
 
-/// Writes sorted rows as blobs.
+/// Writes sorted rows as blobs. Returns the number of the first blob of each range of rows.
 fn write_rows(
     sorted: &SortedRows,
     write: WriteOptions,
     options: &Options,
     file: &PbfFile,
+    ids: &IdRows,
     sink: &mut Sink,
     ctx: &Context,
-) -> Result<()> {
+) -> Result<Vec<u32>> {
     let elements = options.elements.max(1);
+    let ranges = sorted.ranges((BLOBS_AT_ONCE * elements) as u64);
+    let (mut first_blobs, mut blobs) = (Vec::with_capacity(ranges.len()), 0);
     Pass::new("write", ctx)
         .with_budget(ctx.jobs as u64 + 1)
         .run(
-            sorted.ranges((BLOBS_AT_ONCE * elements) as u64),
+            ranges.into_iter().zip(0..).collect(),
             || FrameEncoder::new(write.compression, write.blob_index),
-            |encoder, range| {
+            |encoder, (range, number)| {
                 let kind = ObjectKind::from_number(range.keys.start >> (CURVE_BITS + LEVEL_BITS));
                 let kind = kind.ok_or_else(|| Error::Internal("a row of unknown kind".into()))?;
                 let level = (range.keys.start >> CURVE_BITS) & NOWHERE;
                 let most = BlobLimits::new(kind, level, elements);
                 encoder.set_max_objects(most.objects);
                 let rows = sorted.read(&range.keys)?;
-                let frames = frames_of(kind, &rows, most, encoder);
-                frames.map_err(|error| Error::file(options.output.target.path(), error.to_string()))
+                let frames = frames_of(kind, &rows, most, encoder).map_err(|error| {
+                    Error::file(options.output.target.path(), error.to_string())
+                })?;
+                if write.toc {
+                    let mut first = 0;
+                    for (blob, frame) in (0..).zip(&frames) {
+                        let last = first + frame.entry.count as usize;
+                        let ranks = rows.rows(first..last).filter_map(rank_of_row).collect();
+                        ids.add(kind, ranks, (number, blob));
+                        first = last;
+                    }
+                }
+                Ok(frames)
             },
-            |frames| sink.add(&file.input, BlobOutcome::Frames(frames)),
-        )
+            |frames| {
+                first_blobs.push(blobs);
+                blobs += frames.len() as u32;
+                sink.add(&file.input, BlobOutcome::Frames(frames))?;
+                ids.check()
+            },
+        )?;
+    Ok(first_blobs)
 }
 
 /// The limits of a blob.

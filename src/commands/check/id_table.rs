@@ -1,0 +1,168 @@
+//! Compares the blobs of a file with its table of ids.
+//!
+//! The table lists blobs by their ids, and the blobs are not in that order. So each pair of a range of ids and a blob
+//! becomes a hash. The sum of the hashes of the table must be that of the blobs.
+
+use crate::error::{FormatError, Result};
+use crate::file::PbfFile;
+use crate::osm::{ObjectKind, id_rank};
+use crate::pbf::{BlobEntry, Block};
+use crate::runtime::Context;
+use twox_hash::XxHash3_64;
+
+/// The ranges of a table of ids, and the sum of the hashes of its pairs.
+pub(super) struct IdRanges<'f> {
+    /// The entries of the table of contents. A blob has the number of its entry.
+    entries: &'f [BlobEntry],
+    /// The ranks of the first and the last id of each range, for each kind.
+    ranges: [Vec<(u64, u64)>; 3],
+    sum: u64,
+}
+
+/// The objects of a blob, compared with the ranges of the table.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct IdsOfBlob {
+    /// The number of objects whose id is in a range.
+    pub in_ranges: u64,
+    /// The number of objects whose id is in no range.
+    pub outside: u64,
+    /// The sum of the hashes of the blob's pairs.
+    pub sum: u64,
+}
+
+impl<'f> IdRanges<'f> {
+    /// Reads the table of a file; `None` if it has none. The inner result is an error if the table is damaged, the outer
+    /// one if the file cannot be read.
+    pub(super) fn read(
+        file: &'f PbfFile,
+        ctx: &Context,
+    ) -> Result<Option<Result<Self, FormatError>>> {
+        let Some((toc, range)) = file.toc.as_ref().zip(file.id_table_range()) else {
+            return Ok(None);
+        };
+        let mut found = Self {
+            entries: &toc.entries,
+            ranges: Default::default(),
+            sum: 0,
+        };
+        let table = match file.open_id_table(range, &toc.entries, ctx)? {
+            Ok(table) => table,
+            Err(problem) => return Ok(Some(Err(problem))),
+        };
+        let read = table.read_all(ctx, |section, range| {
+            for blob in range.blobs {
+                let hash = hash_of_pair(section.kind, range.first, *blob);
+                found.sum = found.sum.wrapping_add(hash);
+            }
+            let ranges = &mut found.ranges[section.kind as usize];
+            ranges.push((range.first, range.last));
+            Ok(())
+        })?;
+        Ok(Some(read.map(|()| found)))
+    }
+
+    /// The sum of the hashes of the pairs of all blobs, according to the table.
+    pub(super) const fn sum(&self) -> u64 {
+        self.sum
+    }
+
+    /// Compares the objects of a blob with the ranges.
+    pub(super) fn look_up(
+        &self,
+        entry: &BlobEntry,
+        payload: &[u8],
+    ) -> Result<IdsOfBlob, FormatError> {
+        let mut ranks: [Vec<u64>; 3] = Default::default();
+        Block::parse_bare(payload)?
+            .for_each_id(|kind, id| ranks[kind as usize].push(id_rank(id)))?;
+        let number = self
+            .entries
+            .partition_point(|other| other.offset < entry.offset) as u32;
+        let mut found = IdsOfBlob::default();
+        for ((kind, mut ranks), ranges) in ObjectKind::ALL.into_iter().zip(ranks).zip(&self.ranges)
+        {
+            ranks.sort_unstable();
+            let mut rest = ranks.as_slice();
+            while let Some(rank) = rest.first() {
+                let at = ranges.partition_point(|(_, end)| end < rank);
+                let Some((first, last)) = ranges.get(at).filter(|(first, _)| first <= rank) else {
+                    let before = ranges.get(at).map_or(u64::MAX, |(first, _)| first - 1);
+                    let count = rest.partition_point(|rank| *rank <= before);
+                    found.outside += count as u64;
+                    rest = rest.get(count..).unwrap_or_default();
+                    continue;
+                };
+                let count = rest.iter().take_while(|rank| *rank <= last).count();
+                found.in_ranges += count as u64;
+                found.sum = found.sum.wrapping_add(hash_of_pair(kind, *first, number));
+                rest = rest.get(count..).unwrap_or_default();
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// A hash of a range, which has a kind and a first id, and the number of a blob.
+fn hash_of_pair(kind: ObjectKind, first: u64, blob: u32) -> u64 {
+    let pair = u128::from(first) << 64 | u128::from(kind.number()) << 32 | u128::from(blob);
+    XxHash3_64::oneshot(&pair.to_le_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::commands::check;
+    use crate::engine::{OutputOptions, sink::Sink};
+    use crate::io::SizeHint;
+    use crate::osm::{Location, ObjectKind, id_rank};
+    use crate::pbf::{Compression, FrameEncoder, HeaderBlock, IdTableBuilder, Object};
+    use crate::runtime::Context;
+
+    /// Writes two blobs, of the nodes 1 to 100 and 101 to 200, and a table of the given nodes and their blobs. Returns
+    /// what `check --index` finds.
+    fn found_in(table: impl IntoIterator<Item = (i64, u32)>) -> Vec<String> {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, ctx) = (directory.path().join("a.osm.pbf"), Context::default());
+        let mut output = OutputOptions::file(&path);
+        output.write.has_spatial_layout = true;
+        let header = HeaderBlock::default();
+        let mut sink = Sink::create(&output, header, SizeHint::default(), &ctx).unwrap();
+        for first in [1, 101] {
+            let mut encoder = FrameEncoder::new(Compression::default(), false);
+            for id in first..first + 100 {
+                let location = Location::new(id as i32, 5);
+                let node = Object::node(id, location, Vec::new());
+                encoder.add(&node).unwrap();
+            }
+            sink.append(encoder.finish().unwrap()).unwrap();
+        }
+        let mut closed = sink.close().unwrap();
+        let writer = closed.for_id_table().unwrap();
+        let mut builder = IdTableBuilder::default();
+        for (id, blob) in table {
+            builder.add(ObjectKind::Node, id_rank(id), blob).unwrap();
+        }
+        let frames = builder.finish(writer.id_fingerprint()).unwrap();
+        writer.put_id_table(&frames).unwrap();
+        closed.finish().unwrap();
+        let report = check::run(&check::Options::new(&path).index(true), &ctx).unwrap();
+        let findings = report.index.unwrap().listed.into_iter();
+        findings.map(|finding| finding.what).collect()
+    }
+
+    #[test]
+    fn a_table_that_leads_to_other_blobs_is_found() {
+        let right = || (1..=200).map(|id| (id, u32::from(id > 100)));
+        assert!(found_in(right()).is_empty());
+        let all_in_one = found_in(right().map(|(id, _)| (id, 0)));
+        assert!(all_in_one[0].contains("other blobs"), "{all_in_one:?}");
+        let exchanged = found_in(right().map(|(id, blob)| (id, 1 - blob)));
+        assert!(exchanged[0].contains("other blobs"), "{exchanged:?}");
+        let more = found_in(right().map(|(id, blob)| (id, blob + 2 * u32::from(id == 77))));
+        assert!(more[0].contains("other blobs"), "{more:?}");
+        let missing = found_in(right().filter(|(id, _)| *id != 200));
+        assert!(
+            missing[0].contains("not lead to 1 of its objects"),
+            "{missing:?}"
+        );
+    }
+}

@@ -1,0 +1,147 @@
+//! The table of ids of a file in a spatial layout, made while its blobs are written.
+//!
+//! The ids of each blob become rows, which are sorted by the blobs of the input that have these ids: these are in order,
+//! so that a group of them has a small range of ids, whatever the ids are.
+
+use crate::error::{Error, FormatError, Result};
+use crate::file::{BlobPlan, PbfWriter};
+use crate::index::{KeyBits, RowBatch, RowLimits, RowSorter};
+use crate::osm::{ObjectKind, TypeThenId};
+use crate::pbf::wire::{Varints, put_varint};
+use crate::pbf::{BlobEntry, IdTableBuilder};
+use crate::runtime::{Context, Pass};
+use std::path::Path;
+
+/// The limits of memory for rows that are being sorted.
+const LIMITS: RowLimits = RowLimits {
+    run: 16 << 20,
+    memory: 48 << 20,
+};
+/// Keys of rows: a kind, and the number of a group of blobs of the input.
+const KEY: KeyBits = KeyBits {
+    uncounted: 0,
+    below_group: GROUP_BITS,
+};
+const GROUP_BITS: u32 = 32;
+/// The number of blobs of the input in a group.
+const BLOBS_IN_A_GROUP: usize = 8;
+/// The number of rows that a worker reads at once.
+const ROWS_AT_ONCE: u64 = 2000;
+
+/// Collects the ids of the blobs that are written.
+pub(super) struct IdRows {
+    /// The first object of each group of blobs of the input.
+    groups: Vec<TypeThenId>,
+    sorter: RowSorter,
+}
+
+/// A number for the blobs that come from one range of rows, and the number of a blob among them.
+pub(super) type BlobOfRange = (u32, u32);
+
+impl IdRows {
+    /// Collects no ids yet. `plan` has the blobs of the input, which is in order. Rows go to `scratch` if they take too
+    /// much memory.
+    pub(super) fn new(plan: &BlobPlan, scratch: &Path) -> Self {
+        let firsts: Vec<TypeThenId> = plan
+            .entries
+            .iter()
+            .filter_map(BlobEntry::first_key)
+            .collect();
+        let groups = firsts.chunks(BLOBS_IN_A_GROUP);
+        Self {
+            groups: groups.filter_map(|group| group.first().copied()).collect(),
+            sorter: RowSorter::new(LIMITS, KEY, scratch),
+        }
+    }
+
+    /// Adds the ids of a blob: their ranks, in any order.
+    pub(super) fn add(&self, kind: ObjectKind, mut ranks: Vec<u64>, blob: BlobOfRange) {
+        ranks.sort_unstable();
+        let mut batch = RowBatch::default();
+        let mut rest = ranks.as_slice();
+        while let Some(first) = rest.first() {
+            let group = self
+                .groups
+                .partition_point(|start| *start <= (kind, *first));
+            let end = self.groups.get(group).copied();
+            let len = rest.partition_point(|rank| end.is_none_or(|end| (kind, *rank) < end));
+            let (row, behind) = rest.split_at(len.max(1));
+            rest = behind;
+            let key = u64::from(kind.number()) << GROUP_BITS | group as u64;
+            batch.push(key, |bytes| put_row(row, blob, bytes));
+        }
+        self.sorter.add(batch);
+    }
+
+    /// Fails if rows could not be written to a temporary file.
+    pub(super) fn check(&self) -> Result<()> {
+        self.sorter.check()
+    }
+
+    /// Writes the table. `first_blobs` are the numbers of the first blobs of all ranges of rows.
+    pub(super) fn write(
+        self,
+        first_blobs: &[u32],
+        writer: &mut PbfWriter,
+        ctx: &Context,
+    ) -> Result<()> {
+        let sorted = self.sorter.finish()?;
+        let failed = |error: FormatError| Error::Internal(format!("the table of ids: {error}"));
+        let mut builder = IdTableBuilder::default();
+        let fingerprint = writer.id_fingerprint();
+        Pass::new("write table of ids", ctx)
+            .with_budget(ctx.jobs as u64 + 1)
+            .run(
+                sorted.ranges(ROWS_AT_ONCE),
+                || (),
+                |(), range| {
+                    let kind = ObjectKind::from_number(range.keys.start >> GROUP_BITS);
+                    let rows = sorted.read(&range.keys)?;
+                    let mut ids = Vec::new();
+                    for row in rows.rows(0..rows.count()) {
+                        read_row(row, first_blobs, &mut ids).map_err(failed)?;
+                    }
+                    ids.sort_unstable();
+                    Ok((kind, ids))
+                },
+                |(kind, ids)| {
+                    let unknown = || Error::Internal("a row of unknown kind".into());
+                    let kind = kind.ok_or_else(unknown)?;
+                    for (rank, blob) in ids {
+                        builder.add(kind, rank, blob).map_err(failed)?;
+                    }
+                    let frames = builder.take_frames();
+                    match frames.is_empty() {
+                        true => Ok(()),
+                        false => writer.put_id_table(&frames),
+                    }
+                },
+            )?;
+        writer.put_id_table(&builder.finish(fingerprint).map_err(failed)?)
+    }
+}
+
+/// Appends a row: the blob, and the ranks of its ids, ascending.
+fn put_row(ranks: &[u64], blob: BlobOfRange, row: &mut Vec<u8>) {
+    put_varint(row, blob.0.into());
+    put_varint(row, blob.1.into());
+    let mut last = 0;
+    for rank in ranks {
+        put_varint(row, rank - last);
+        last = *rank;
+    }
+}
+
+/// Reads a row that [`put_row`] has written: adds its ids, each with the number of its blob.
+fn read_row(row: &[u8], first_blobs: &[u32], ids: &mut Vec<(u64, u32)>) -> Result<(), FormatError> {
+    let mut fields = Varints::new(row);
+    let (range, number) = (fields.read()?, fields.read()?);
+    let first = first_blobs.get(range as usize);
+    let first = first.ok_or(FormatError::new("a row belongs to no blob"))?;
+    let (blob, mut rank) = (first + number as u32, 0);
+    while !fields.is_done() {
+        rank += fields.read()?;
+        ids.push((rank, blob));
+    }
+    Ok(())
+}

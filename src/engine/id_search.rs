@@ -1,0 +1,54 @@
+//! The blobs of a file that may have the objects that are looked for.
+
+use crate::error::Result;
+use crate::file::PbfFile;
+use crate::index::IdSets;
+use crate::osm::ObjectKind;
+use crate::pbf::BlobEntry;
+use crate::runtime::Context;
+
+/// Says which blobs may have some objects, by the id ranges of the blobs and by the file's table of ids, if it has one.
+pub(crate) struct IdSearch<F> {
+    is_met: F,
+    /// The offsets of the blobs that the table of ids names, ascending; `None` without a table.
+    named: Option<Vec<u64>>,
+}
+
+impl<F: Fn(ObjectKind, i64, i64) -> bool> IdSearch<F> {
+    /// A search for the objects for which `is_met` is true. `is_met` gets a kind, and the first and the last id of a range
+    /// in canonical order. It may be true for ranges that do not have such objects.
+    pub(crate) fn new(file: &PbfFile, is_met: F, ctx: &Context) -> Result<Self> {
+        let named = match file.id_table(ctx)? {
+            Some(table) => table.blobs(&is_met, ctx)?,
+            None => None,
+        };
+        Ok(Self { is_met, named })
+    }
+
+    /// Whether a blob may have some of the objects. The id range of the blob is compared only if the blob has objects of
+    /// a single kind.
+    pub(crate) fn may_find_in(&self, entry: &BlobEntry) -> bool {
+        let is_named = |offsets: &Vec<u64>| offsets.binary_search(&entry.offset).is_ok();
+        self.named.as_ref().is_none_or(is_named)
+            && match entry.kinds.single() {
+                Some(kind) => (self.is_met)(kind, entry.min_id, entry.max_id),
+                None => {
+                    let mut kinds = ObjectKind::ALL.into_iter();
+                    kinds.any(|kind| entry.kinds.contains(kind) && (self.is_met)(kind, 0, i64::MAX))
+                }
+            }
+    }
+}
+
+/// A search for the objects of some sets.
+pub(crate) fn search_for<'s>(
+    sets: &'s [&IdSets],
+    file: &PbfFile,
+    ctx: &Context,
+) -> Result<IdSearch<impl Fn(ObjectKind, i64, i64) -> bool + use<'s>>> {
+    let is_met = move |kind, first, last| {
+        let mut sets = sets.iter();
+        sets.any(|set: &&IdSets| set.of(kind).may_meet(first, last))
+    };
+    IdSearch::new(file, is_met, ctx)
+}

@@ -1,0 +1,178 @@
+//! The table of ids of an open file, which says which blobs may have an object.
+
+use super::pbf_file::PbfFile;
+use crate::error::{FormatError, Result};
+use crate::osm::{ObjectKind, id_from_rank};
+use crate::pbf::{BlobEntry, ID_TABLE_TAIL_LEN, IdDirectory, IdRange, IdSection, id_fingerprint};
+use crate::runtime::Context;
+use std::ops::Range;
+
+/// The maximum number of bytes of adjacent sections that are read at once, unless a single one is longer.
+const READ_LEN: u64 = 4 << 20;
+/// The maximum length in bytes of a directory. A table for the planet has one of less than a mebibyte.
+const MAX_DIRECTORY_LEN: u64 = 64 << 20;
+
+/// The table of ids of a file.
+#[derive(Debug)]
+pub(crate) struct IdTable<'f> {
+    file: &'f PbfFile,
+    /// The entries of the table of contents.
+    entries: &'f [BlobEntry],
+    /// The offset of the table in the file.
+    start: u64,
+    directory: IdDirectory,
+}
+
+impl PbfFile {
+    /// The range of the file that has its table of ids; `None` if it has none.
+    pub(crate) fn id_table_range(&self) -> Option<Range<u64>> {
+        let toc = self.toc.as_ref().filter(|toc| toc.flags.id_table)?;
+        Some(toc.data_end..self.data_end)
+    }
+
+    /// Opens the table of ids. `None` if the file has none, or if it cannot be used, which is a warning.
+    pub(crate) fn id_table(&self, ctx: &Context) -> Result<Option<IdTable<'_>>> {
+        let Some((toc, range)) = self.toc.as_ref().zip(self.id_table_range()) else {
+            return Ok(None);
+        };
+        let opened = self.open_id_table(range, &toc.entries, ctx)?;
+        Ok(self.usable(opened, ctx))
+    }
+
+    /// The inner result is an error if the table is damaged, the outer one if the file cannot be read.
+    pub(crate) fn open_id_table<'f>(
+        &'f self,
+        range: Range<u64>,
+        entries: &'f [BlobEntry],
+        ctx: &Context,
+    ) -> Result<Result<IdTable<'f>, FormatError>> {
+        let no_end = || FormatError::new("its end is not there");
+        let tail_len = (ID_TABLE_TAIL_LEN as u64).min(range.end - range.start);
+        let tail = self.read_table(range.end - tail_len..range.end, ctx)?;
+        let len = IdDirectory::frame_len(&tail);
+        let len = len.filter(|len| *len <= MAX_DIRECTORY_LEN.min(range.end - range.start));
+        let Some(len) = len else {
+            return Ok(Err(no_end()));
+        };
+        let frame = self.read_table(range.end - len..range.end, ctx)?;
+        let directory = match IdDirectory::read(&frame) {
+            Ok(directory) => directory,
+            Err(problem) => return Ok(Err(problem)),
+        };
+        if directory.fingerprint != id_fingerprint(entries) {
+            return Ok(Err(FormatError::new("it is the table of another file")));
+        }
+        if directory.sections_len() != range.end - range.start - len {
+            return Ok(Err(FormatError::new("its length is wrong")));
+        }
+        Ok(Ok(IdTable {
+            file: self,
+            entries,
+            start: range.start,
+            directory,
+        }))
+    }
+
+    fn read_table(&self, range: Range<u64>, ctx: &Context) -> Result<Vec<u8>> {
+        let len = range.end - range.start;
+        let mut bytes = vec![0; len as usize];
+        self.input.read_all_at(&mut bytes, range.start)?;
+        ctx.stats.bytes_read.add(len);
+        Ok(bytes)
+    }
+
+    /// What was read of a table of ids, or `None` with a warning if it is damaged.
+    fn usable<T>(&self, read: Result<T, FormatError>, ctx: &Context) -> Option<T> {
+        let warn = |problem: &FormatError| {
+            let path = self.input.path().display();
+            ctx.warn(format!(
+                "{path}: the table of ids cannot be read: {problem}; it is not used"
+            ));
+        };
+        read.inspect_err(warn).ok()
+    }
+}
+
+impl IdTable<'_> {
+    /// The number that ties the table to the blobs of its file.
+    pub(crate) const fn fingerprint(&self) -> u64 {
+        self.directory.fingerprint
+    }
+
+    /// The range of the file that has the table.
+    pub(crate) const fn range(&self) -> Range<u64> {
+        self.start..self.file.data_end
+    }
+
+    /// The offsets of the blobs that may have an object for which `is_met` is true. `is_met` gets a kind, and the first
+    /// and the last id of a range in canonical order. Reads those sections of the table that have such a range. `None` if
+    /// a section is damaged, which is a warning.
+    pub(crate) fn blobs(
+        &self,
+        is_met: impl Fn(ObjectKind, i64, i64) -> bool,
+        ctx: &Context,
+    ) -> Result<Option<Vec<u64>>> {
+        let meets = |kind, first, last| is_met(kind, id_from_rank(first), id_from_rank(last));
+        let mut offsets = Vec::new();
+        let of_section = |section: &&IdSection| meets(section.kind, section.first, section.last);
+        let sections: Vec<&IdSection> = self.directory.sections.iter().filter(of_section).collect();
+        let read = self.read(&sections, ctx, |section, range| {
+            if !meets(section.kind, range.first, range.last) {
+                return Ok(());
+            }
+            for blob in range.blobs {
+                let entry = self.entries.get(*blob as usize);
+                let entry = entry.ok_or(FormatError::new("it names a blob that does not exist"))?;
+                offsets.push(entry.offset);
+            }
+            Ok(())
+        })?;
+        offsets.sort_unstable();
+        offsets.dedup();
+        Ok(self.file.usable(read.map(|()| offsets), ctx))
+    }
+
+    /// Reads the ranges of all sections. The inner result is an error if the table is damaged, or the error of `take`; the
+    /// outer one is an error if the file cannot be read.
+    pub(crate) fn read_all(
+        &self,
+        ctx: &Context,
+        take: impl FnMut(&IdSection, IdRange<'_>) -> Result<(), FormatError>,
+    ) -> Result<Result<(), FormatError>> {
+        let sections: Vec<&IdSection> = self.directory.sections.iter().collect();
+        self.read(&sections, ctx, take)
+    }
+
+    fn read(
+        &self,
+        sections: &[&IdSection],
+        ctx: &Context,
+        mut take: impl FnMut(&IdSection, IdRange<'_>) -> Result<(), FormatError>,
+    ) -> Result<Result<(), FormatError>> {
+        let adjoin = |a: &&IdSection, b: &&IdSection| a.frame.end == b.frame.start;
+        for group in sections.chunk_by(adjoin) {
+            let mut rest = group;
+            while let Some(first) = rest.first() {
+                let fits =
+                    |section: &&&IdSection| section.frame.end - first.frame.start <= READ_LEN;
+                let count = rest.iter().take_while(fits).count().max(1);
+                let (now, later) = rest.split_at(count);
+                rest = later;
+                let end = now.last().map_or(first.frame.end, |last| last.frame.end);
+                let bytes = self.start + first.frame.start..self.start + end;
+                let frames = self.file.read_table(bytes, ctx)?;
+                let start = first.frame.start;
+                for section in now {
+                    let frame = section.frame.start - start..section.frame.end - start;
+                    let frame = frames.get(frame.start as usize..frame.end as usize);
+                    let read =
+                        section.read(frame.unwrap_or_default(), |range| take(section, range));
+                    if let Err(problem) = read {
+                        return Ok(Err(problem));
+                    }
+                }
+            }
+        }
+        Ok(Ok(()))
+    }
+}

@@ -1,0 +1,228 @@
+//! The table of ids of a file in a spatial layout: the same answers from fewer blobs.
+
+use crate::common::oracle::shared_data;
+use crate::common::{Kind, Object, answers, decode, pbfhogg, run_ok};
+use std::path::{Path, PathBuf};
+
+/// A real file whose ways have locations, in order; and the same in a spatial layout with small blobs.
+fn files(name: &str, dir: &Path) -> Option<[PathBuf; 2]> {
+    let input = shared_data(name)?;
+    let [located, spatial] = ["located.osm.pbf", "spatial.osm.pbf"].map(|name| dir.join(name));
+    let add = "add-locations-to-ways";
+    let sorted = dir.join("sorted.osm.pbf");
+    run_ok(&[&"sort", &"-O", &input, &"-o", &sorted]);
+    run_ok(&[&add, &"-O", &"-n", &sorted, &"-o", &located]);
+    lay_out(&located, &spatial);
+    Some([located, spatial])
+}
+
+fn lay_out(input: &Path, output: &Path) {
+    let layout = ["repack", "-O", "--layout", "hilbert", "-n", "1000"];
+    let mut command = pbfhogg();
+    let run = command.args(layout).arg(input).arg("-o").arg(output);
+    assert!(run.status().unwrap().success());
+}
+
+/// The id of an object as commands take it.
+fn id(object: &Object) -> String {
+    let kind = match object.kind {
+        Kind::Node => 'n',
+        Kind::Way => 'w',
+        Kind::Relation => 'r',
+    };
+    format!("{kind}{}", object.id)
+}
+
+/// The objects that `getid` writes, in order, the number of blobs that it decoded, and its messages.
+fn getid(input: &Path, args: &[&str], dir: &Path) -> (Vec<Object>, u64, String) {
+    let [output, stats] = ["got.osm.pbf", "stats.json"].map(|name| dir.join(name));
+    let mut command = pbfhogg();
+    let run = command
+        .args(["getid", "-O", "--stats"])
+        .arg(&stats)
+        .arg("-o")
+        .arg(&output)
+        .arg(input)
+        .args(args)
+        .output()
+        .unwrap();
+    let messages = String::from_utf8(run.stderr).unwrap();
+    // The status is 1 if an id is missing.
+    assert!(matches!(run.status.code(), Some(0 | 1)), "{messages}");
+    let stats: serde_json::Value = serde_json::from_slice(&std::fs::read(stats).unwrap()).unwrap();
+    let decoded = stats["blobs_decoded"].as_u64().unwrap();
+    let objects = answers::in_order(decode::objects(&output));
+    (objects, decoded, messages)
+}
+
+#[test]
+fn objects_are_found_by_their_ids_in_few_blobs() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let Some([located, spatial]) = files("malta.osm.pbf", dir) else {
+        return;
+    };
+    let objects = decode::objects(&located);
+    let blobs = decode::frames(&spatial).len() as u64 - 1;
+    let mut decoded = 0;
+    for number in 0..30 {
+        let object = &objects[number * 104_729 % objects.len()];
+        let wanted = id(object);
+        for options in [&[][..], &["-r"], &["--add-parents"]] {
+            let args = [options, &[wanted.as_str(), "n1", "w999999999999"]].concat();
+            let (found, count, _) = getid(&spatial, &args, dir);
+            let (expected, ..) = getid(&located, &args, dir);
+            assert!(found == expected && found.contains(object), "{args:?}");
+            if options.is_empty() {
+                decoded += count;
+            }
+        }
+    }
+    assert!(
+        decoded < 30 * blobs / 3,
+        "{decoded} of {blobs} blobs, 30 times"
+    );
+
+    // All others; and many ids, of which some are not there.
+    let wanted: Vec<String> = objects.iter().step_by(97).map(id).collect();
+    let list = dir.join("ids");
+    std::fs::write(&list, wanted.join("\n") + "\nn7\nr99999999999\n").unwrap();
+    let list = list.to_str().unwrap();
+    for args in [
+        &["-i", list][..],
+        &["--invert", "-i", list],
+        &["-r", "-i", list],
+        &["--invert", "n1", "w1", &wanted[0]],
+    ] {
+        let (found, ..) = getid(&spatial, args, dir);
+        let (expected, ..) = getid(&located, args, dir);
+        assert!(found == expected && !found.is_empty(), "{args:?}");
+    }
+    let show = |input: &Path| {
+        let run = pbfhogg().arg("show").arg(input).args(&wanted[..9]).output();
+        String::from_utf8(run.unwrap().stdout).unwrap()
+    };
+    let lines = |text: String| {
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(lines(show(&spatial)), lines(show(&located)));
+    for filter in ["w/highway=primary", "r/type=multipolygon", "place"] {
+        let of = |input: &Path| {
+            let output = dir.join("filtered.osm.pbf");
+            run_ok(&[&"tags-filter", &"-O", &input, &filter, &"-o", &output]);
+            answers::in_order(decode::objects(&output))
+        };
+        assert!(of(&spatial) == of(&located), "{filter}");
+    }
+}
+
+#[test]
+fn ids_of_any_size_are_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let [input, located, spatial] =
+        ["in.opl", "located.osm.pbf", "spatial.osm.pbf"].map(|name| dir.path().join(name));
+    let (max, min) = (i64::MAX, i64::MIN + 1);
+    let nodes = [0, -1, -70_000, min, 1, 2, 70_000, 1 << 40, max - 1, max];
+    let mut opl = String::new();
+    for (number, node) in nodes.iter().enumerate() {
+        opl += &format!("n{node} v1 x{number} y{number}\n");
+    }
+    opl += &format!(
+        "w-5 v1 Nn0,n{max}\nw7 v1 Nn1,n2\nw{max} v1\nr{min} v1 Mw7@\nr8 v1 Mr{min}@,w{max}@\n"
+    );
+    std::fs::write(&input, opl).unwrap();
+    run_ok(&[&"sort", &input, &"-o", &located]);
+    let again = dir.path().join("again.osm.pbf");
+    run_ok(&[&"add-locations-to-ways", &"-n", &located, &"-o", &again]);
+    lay_out(&again, &spatial);
+    run_ok(&[&"check", &"--index", &spatial]);
+    let objects = decode::objects(&again);
+    assert_eq!(objects.len(), nodes.len() + 5);
+    for object in &objects {
+        let wanted = id(object);
+        let (found, _, messages) = getid(&spatial, &["-r", "--", &wanted], dir.path());
+        assert!(found.contains(object), "{wanted}: {messages}");
+    }
+}
+
+#[test]
+fn a_damaged_table_is_not_used() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let Some([_, spatial]) = files("monaco.osm.pbf", dir) else {
+        return;
+    };
+    let bytes = std::fs::read(&spatial).unwrap();
+    let data_end = decode::frames(&spatial).last().unwrap().offset;
+    let objects = decode::objects(&spatial);
+    let wanted: Vec<&Object> = objects.iter().step_by(objects.len() / 9).collect();
+    let ids: Vec<String> = wanted.iter().map(|object| id(object)).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let (expected, ..) = getid(&spatial, &ids, dir);
+    let title = b"HOGG table of ids";
+    let at = |title: &[u8], from: usize| {
+        let found = bytes[from..]
+            .windows(title.len())
+            .position(|text| text == title);
+        from + found.unwrap()
+    };
+    let start = at(title, data_end as usize);
+    let end = at(b"HOGG table of contents", start) - 40;
+    let damaged = dir.join("damaged.osm.pbf");
+    let (mut warned, mut reported) = (0, 0);
+    for number in 0..40 {
+        let mut copy = bytes.clone();
+        copy[start + (end - start) * number / 40] ^= 1;
+        std::fs::write(&damaged, copy).unwrap();
+        let (found, _, messages) = getid(&damaged, &ids, dir);
+        assert!(found == expected, "{number}: {messages}");
+        warned += u32::from(messages.contains("the table of ids cannot be read"));
+        let check = pbfhogg().args(["check", "--index"]).arg(&damaged).output();
+        reported += u32::from(check.unwrap().status.code() == Some(1));
+        // A copy has the same objects, with the table or without it.
+        let copied = dir.join("copied.osm.pbf");
+        run_ok(&[&"cat", &"-O", &damaged, &"-o", &copied]);
+        assert!(decode::objects(&copied) == objects);
+    }
+    assert!(warned > 20 && reported == 40, "{warned} {reported}");
+}
+
+#[test]
+fn only_a_copy_of_all_blobs_keeps_the_table() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let Some([_, spatial]) = files("monaco.osm.pbf", dir) else {
+        return;
+    };
+    let has_table = |path: &Path| {
+        let run = pbfhogg().args(["inspect", "--json"]).arg(path).output();
+        let report: serde_json::Value = serde_json::from_slice(&run.unwrap().stdout).unwrap();
+        report["id_table"].as_bool().unwrap()
+    };
+    assert!(has_table(&spatial));
+    let output = dir.join("out.osm.pbf");
+    let cat = |args: &[&str]| {
+        let mut command = pbfhogg();
+        let run = command.args(["cat", "-O"]).args(args).arg(&spatial);
+        assert!(run.arg("-o").arg(&output).status().unwrap().success());
+        run_ok(&[&"check", &"--index", &output]);
+        has_table(&output)
+    };
+    assert!(cat(&[]));
+    assert!(cat(&["--compression", "zstd"]));
+    assert!(!cat(&["-t", "way"]));
+    assert!(!cat(&["--clean", "version"]));
+    assert!(!cat(&["--force"]));
+    let spatial = spatial.to_str().unwrap();
+    assert!(!cat(&[spatial]));
+
+    // A stream: its header was written before its length was known.
+    let stream = pbfhogg().args(["cat", spatial]).output().unwrap().stdout;
+    std::fs::write(&output, stream).unwrap();
+    assert!(has_table(&output));
+    let (found, ..) = getid(&output, &["n1", "w4097656"], dir);
+    let (expected, ..) = getid(Path::new(spatial), &["n1", "w4097656"], dir);
+    assert!(found == expected && !found.is_empty());
+}
