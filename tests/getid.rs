@@ -275,6 +275,34 @@ fn relations_in_circles_and_in_any_order_are_followed_to_the_end() {
 }
 
 #[test]
+fn few_levels_of_relations_are_followed_in_the_blobs_that_have_them() {
+    let dir = tempfile::tempdir().unwrap();
+    for levels in 1..8 {
+        // The last relation of a chain has the first one as a member, and each has a node of its own.
+        let link = |level: i64| {
+            let next = level % levels + 1;
+            let members = [(Kind::Relation, next * 100, ""), (Kind::Node, level, "")];
+            relation(level * 100, &members, &[])
+        };
+        let other = |id: i64| relation(id, &[(Kind::Relation, 100, ""), (Kind::Node, 9, "")], &[]);
+        let nodes = (1..10).map(|id| node(id, 1, 1, &[]));
+        let relations = (1..2000).map(|id| match id % 100 {
+            0 if id <= levels * 100 => link(id / 100),
+            _ => other(id),
+        });
+        let objects: Vec<Object> = nodes.chain(relations).collect();
+        let path = file_in_blocks(dir.path(), &objects, 20);
+        let input = Inputs::of(&path);
+        let requested = Ids::from([(Kind::Relation, 100)]);
+        let added = referenced(&objects, &requested);
+        let expected = taken(&objects, &requested, &added, false);
+        assert_eq!(expected.len() as i64, 2 * levels);
+        input.expect(&["getid", "-r", "r100"], &expected);
+        compare_with_plain_search(&input, &objects, &Ids::from([(Kind::Relation, 200)]));
+    }
+}
+
+#[test]
 fn a_long_chain_of_relations_is_followed_in_either_direction() {
     let dir = tempfile::tempdir().unwrap();
     let members = |id: i64| [(Kind::Relation, id + 1, ""), (Kind::Node, id, "")];

@@ -92,9 +92,11 @@ fn first_ids<S: Serializer>(ids: &IdSets, serializer: S) -> Result<S::Ok, S::Err
 /// Writes the objects with given ids, all versions of each, or all other objects.
 ///
 /// Reads the sources of ids, then one file, which may be unsorted or a history file: one pass over the blobs whose id
-/// range contains a wanted id and which the table of ids names, if the file has one. With [`Options::invert`], the other blobs are copied. With [`Options::add_referenced`],
-/// earlier passes read all relations, up to twice, and the wanted ways; with [`Options::add_parents`], all ways, and all
-/// relations once more for each level of relations of relations. Writes one PBF file, in the order of the input.
+/// range contains a wanted id, and which the table of ids names if the file has one. With [`Options::invert`], the other
+/// blobs are copied. With [`Options::add_referenced`], earlier passes read the wanted relations, the relations among
+/// their members and so on (or all relations twice, if many blobs may have these), and the wanted ways. With
+/// [`Options::add_parents`], they read all ways, and all relations once for each level of relations of relations. Writes
+/// one PBF file, in the order of the input.
 /// An id that is not in the file is not an error, but part of the summary.
 ///
 /// # Memory

@@ -6,7 +6,7 @@ use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile};
 use crate::index::{IdSet, IdSets};
 use crate::osm::{ObjectId, ObjectKind};
-use crate::pbf::{Block, ElementView};
+use crate::pbf::{BlobEntry, Block, ElementView};
 use crate::runtime::Context;
 use rustc_hash::FxHashMap;
 
@@ -132,27 +132,41 @@ pub(crate) fn each_once(mut ids: Vec<i64>) -> Vec<i64> {
     ids
 }
 
-/// Members of the relations of a block. Relations among the members are collected for all relations, since it is known
-/// only later which relations are reached. Nodes and ways are collected for the wanted relations only.
+/// Members of relations of a block.
 #[derive(Default)]
 struct Members {
     /// Pairs of a relation and a relation that is its member.
     nested: Vec<(i64, i64)>,
-    others: Vec<(ObjectKind, i64)>,
+    others: Vec<ObjectId>,
 }
 
-fn members(block: &Block<'_>, is_wanted: impl Fn(i64) -> bool) -> Result<Members, FormatError> {
+/// The members of the relations of a block: the nodes and ways of wanted relations, and the relations of those that
+/// `is_followed` selects.
+fn members(
+    block: &Block<'_>,
+    is_wanted: impl Fn(i64) -> bool,
+    is_followed: impl Fn(i64) -> bool,
+) -> Result<Members, FormatError> {
     let mut members = Members::default();
-    block.for_each_member(|relation, kind, id| {
-        if kind == ObjectKind::Relation {
-            members.nested.push((relation, id));
-        } else if is_wanted(relation) {
-            members.others.push((kind, id));
+    block.for_each_member(|relation, kind, id| match kind {
+        ObjectKind::Relation if is_followed(relation) => members.nested.push((relation, id)),
+        ObjectKind::Node | ObjectKind::Way if is_wanted(relation) => {
+            members.others.push(ObjectId { kind, id })
         }
+        _ => {}
     })?;
     Ok(members)
 }
 
+/// The number of levels of relations of relations that are followed one by one. Hardly any relation has more.
+const LEVELS: usize = 4;
+/// Relations are followed one by one if at most this part of the blobs of relations may have some of them.
+const PART_OF_BLOBS: usize = 8;
+
+/// Adds the members of the wanted relations, directly or through other relations, to `found`.
+///
+/// If few blobs may have the wanted relations, these blobs are read, then those with the relations among the members,
+/// and so on. Otherwise, and for what is left after some levels, all blobs of relations are read.
 fn relations(
     file: &PbfFile,
     plan: &BlobPlan,
@@ -160,21 +174,60 @@ fn relations(
     found: &mut IdSets,
     ctx: &Context,
 ) -> Result<()> {
-    let wanted = wanted.of(ObjectKind::Relation);
-    let mut nested: FxHashMap<i64, Vec<i64>> = FxHashMap::default();
-    let take_others = |found: &mut IdSets, others: Vec<(ObjectKind, i64)>| {
-        for (kind, id) in others {
-            found.insert(kind, id);
+    let mut level = wanted.of(ObjectKind::Relation).clone();
+    let mut seen = level.clone();
+    let has_relations = |entry: &&BlobEntry| entry.kinds.contains(ObjectKind::Relation);
+    let blobs = plan.entries.iter().filter(has_relations).count();
+    for _ in 0..LEVELS {
+        let is_met =
+            |kind, first, last| kind == ObjectKind::Relation && level.may_meet(first, last);
+        let search = IdSearch::new(file, is_met, ctx)?;
+        let of_level = |entry: &&BlobEntry| search.may_find_in(entry);
+        if plan.entries.iter().filter(of_level).count() > blobs / PART_OF_BLOBS {
+            break;
         }
-    };
+        let mut next = IdSet::default();
+        let is_of_level = |relation| level.contains(relation);
+        Scan::bare("find members", file, plan, ctx).run(
+            |entry| search.may_find_in(entry),
+            |_, block| members(block, is_of_level, is_of_level),
+            |members| {
+                found.extend(members.others);
+                for (_, child) in members.nested {
+                    found.insert(ObjectKind::Relation, child);
+                    if seen.insert(child) {
+                        next.insert(child);
+                    }
+                }
+            },
+        )?;
+        if next.is_empty() {
+            return Ok(());
+        }
+        drop(search);
+        level = next;
+    }
+    members_of_all(file, plan, &level, found, ctx)
+}
+
+/// Adds the members of the wanted relations, directly or through other relations, to `found`. Reads all blobs of
+/// relations, and some of them twice: it is known only after the first pass which relations are reached.
+fn members_of_all(
+    file: &PbfFile,
+    plan: &BlobPlan,
+    wanted: &IdSet,
+    found: &mut IdSets,
+    ctx: &Context,
+) -> Result<()> {
+    let mut nested: FxHashMap<i64, Vec<i64>> = FxHashMap::default();
     Scan::bare("find members", file, plan, ctx).run(
         |entry| entry.kinds.contains(ObjectKind::Relation),
-        |_, block| members(block, |relation| wanted.contains(relation)),
+        |_, block| members(block, |relation| wanted.contains(relation), |_| true),
         |members| {
             for (parent, child) in members.nested {
                 nested.entry(parent).or_default().push(child);
             }
-            take_others(found, members.others);
+            found.extend(members.others);
         },
     )?;
     let more = follow(wanted, &nested, found.of_mut(ObjectKind::Relation));
@@ -185,8 +238,8 @@ fn relations(
     let search = IdSearch::new(file, is_met, ctx)?;
     Scan::bare("find members", file, plan, ctx).run(
         |entry| search.may_find_in(entry),
-        |_, block| members(block, |relation| more.contains(relation)),
-        |members| take_others(found, members.others),
+        |_, block| members(block, |relation| more.contains(relation), |_| false),
+        |members| found.extend(members.others),
     )
 }
 
