@@ -104,16 +104,16 @@ impl IdTable<'_> {
         self.start..self.file.data_end
     }
 
-    /// The offsets of the blobs that may have an object for which `is_met` is true. `is_met` gets a kind, and the first
-    /// and the last id of a range in canonical order. Reads those sections of the table that have such a range. `None` if
-    /// a section is damaged, which is a warning.
+    /// The offsets, ascending, of the blobs that may have an object for which `is_met` is true. `is_met` gets a kind, and
+    /// the first and the last id of a range in canonical order. Reads those sections of the table that have such a range.
+    /// `None` if a section is damaged, which is a warning.
     pub(crate) fn blobs(
         &self,
         is_met: impl Fn(ObjectKind, i64, i64) -> bool,
         ctx: &Context,
     ) -> Result<Option<Vec<u64>>> {
         let meets = |kind, first, last| is_met(kind, id_from_rank(first), id_from_rank(last));
-        let mut offsets = Vec::new();
+        let mut is_named = vec![false; self.entries.len()];
         let of_section = |section: &&IdSection| meets(section.kind, section.first, section.last);
         let sections: Vec<&IdSection> = self.directory.sections.iter().filter(of_section).collect();
         let read = self.read(&sections, ctx, |section, range| {
@@ -121,14 +121,15 @@ impl IdTable<'_> {
                 return Ok(());
             }
             for blob in range.blobs {
-                let entry = self.entries.get(*blob as usize);
-                let entry = entry.ok_or(FormatError::new("it names a blob that does not exist"))?;
-                offsets.push(entry.offset);
+                let named = is_named.get_mut(*blob as usize);
+                *named.ok_or(FormatError::new("it names a blob that does not exist"))? = true;
             }
             Ok(())
         })?;
+        let named = self.entries.iter().zip(is_named);
+        let offsets = named.filter_map(|(entry, is_named)| is_named.then_some(entry.offset));
+        let mut offsets: Vec<u64> = offsets.collect();
         offsets.sort_unstable();
-        offsets.dedup();
         Ok(self.file.usable(read.map(|()| offsets), ctx))
     }
 
