@@ -436,7 +436,7 @@ mod tests {
             );
             assert!(blobs.len() <= 7);
         }
-        assert!(table.len() < objects.len() / 10, "{} bytes", table.len());
+        assert!(table.len() < objects.len() / 8, "{} bytes", table.len());
     }
 
     #[test]
