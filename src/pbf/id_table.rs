@@ -266,9 +266,13 @@ impl IdDirectory {
         let (fingerprint, rest) = rest.split_first_chunk::<8>().ok_or_else(damaged)?;
         let mut fields = Varints::new(rest);
         let (mut sections, mut last, mut start) = (Vec::new(), 0u64, 0u64);
+        let mut before = (ObjectKind::Node, 0);
         while !fields.is_done() {
             let kind = ObjectKind::from_number(fields.read()?).ok_or_else(damaged)?;
             let first = last.wrapping_add(fields.read()?);
+            if (kind, first) < before {
+                return Err(FormatError::new("its sections are out of order"));
+            }
             last = first.checked_add(fields.read()?).ok_or_else(damaged)?;
             let end = start.checked_add(fields.read()?).ok_or_else(damaged)?;
             sections.push(IdSection {
@@ -278,6 +282,7 @@ impl IdDirectory {
                 frame: start..end,
             });
             start = end;
+            before = (kind, last);
         }
         Ok(Self {
             fingerprint: u64::from_le_bytes(*fingerprint),

@@ -92,7 +92,7 @@ impl<'f> IdRanges<'f> {
                     rest = rest.get(count..).unwrap_or_default();
                     continue;
                 };
-                let count = rest.iter().take_while(|rank| *rank <= last).count();
+                let count = rest.partition_point(|rank| rank <= last).max(1);
                 found.in_ranges += count as u64;
                 found.sum = found.sum.wrapping_add(hash_of_pair(kind, *first, number));
                 rest = rest.get(count..).unwrap_or_default();
