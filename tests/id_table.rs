@@ -181,12 +181,33 @@ fn a_damaged_table_is_not_used() {
         warned += u32::from(messages.contains("the table of ids cannot be read"));
         let check = pbfhogg().args(["check", "--index"]).arg(&damaged).output();
         reported += u32::from(check.unwrap().status.code() == Some(1));
-        // A copy has the same objects, with the table or without it.
+        // A copy has the same objects, and a table only if it is sound.
         let copied = dir.join("copied.osm.pbf");
-        run_ok(&[&"cat", &"-O", &damaged, &"-o", &copied]);
-        assert!(decode::objects(&copied) == objects);
+        for option in ["--verify", "--force"] {
+            run_ok(&[&"cat", &"-O", &option, &damaged, &"-o", &copied]);
+            assert!(decode::objects(&copied) == objects);
+            run_ok(&[&"check", &"--index", &copied]);
+        }
     }
     assert!(warned > 20 && reported == 40, "{warned} {reported}");
+
+    // The user is told once, and what to do.
+    std::fs::write(&damaged, {
+        let mut copy = bytes.clone();
+        copy[(start + end) / 2] ^= 1;
+        copy
+    })
+    .unwrap();
+    let output = dir.join("filtered.osm.pbf");
+    let mut command = pbfhogg();
+    let run = command.args(["tags-filter", "-O", "-o"]).arg(&output);
+    let run = run.arg(&damaged).args(["r/type", "w/highway"]).output();
+    let messages = String::from_utf8(run.unwrap().stderr).unwrap();
+    assert_eq!(messages.matches("table of ids").count(), 1, "{messages}");
+    assert!(messages.contains("repack --layout hilbert"), "{messages}");
+    let check = pbfhogg().args(["check", "--index"]).arg(&damaged).output();
+    let report = String::from_utf8(check.unwrap().stdout).unwrap();
+    assert!(report.contains("1 difference; `pbfhogg sort`"), "{report}");
 }
 
 #[test]
@@ -214,9 +235,20 @@ fn only_a_copy_of_all_blobs_keeps_the_table() {
     assert!(cat(&["--compression", "zstd"]));
     assert!(!cat(&["-t", "way"]));
     assert!(!cat(&["--clean", "version"]));
+    assert!(!cat(&["-f", "pbf,add_metadata=false"]));
+    assert!(!cat(&["-f", "pbf,locations_on_ways=false"]));
     assert!(!cat(&["--force"]));
     let spatial = spatial.to_str().unwrap();
     assert!(!cat(&[spatial]));
+
+    // The second name leaves the locations of ways out.
+    let mut osmium = pbfhogg();
+    let run = osmium
+        .args(["osmium", "cat", "-O", spatial, "-o"])
+        .arg(&output);
+    assert!(run.status().unwrap().success());
+    run_ok(&[&"check", &"--index", &output]);
+    assert!(!has_table(&output));
 
     // A stream: its header was written before its length was known.
     let stream = pbfhogg().args(["cat", spatial]).output().unwrap().stdout;

@@ -288,6 +288,15 @@ fn inputs_that_cannot_have_the_layout_are_refused() {
     assert!(refuse(&input).contains("add-locations-to-ways"));
     let [located, spatial] = layouts("malta.osm.pbf", dir.path()).unwrap();
     assert!(refuse(&spatial).contains("sort"));
+    for form in ["pbf,add_metadata=false", "pbf,pbf_dense_nodes=false"] {
+        let layout = ["repack", "--layout", "hilbert", "-f", form];
+        let mut command = pbfhogg();
+        let run = command.args(layout).arg(&located).arg("-o").arg(&output);
+        let run = run.output().unwrap();
+        let message = String::from_utf8(run.stderr).unwrap();
+        assert!(message.contains("pbfhogg cat"), "{message}");
+        assert!(run.status.code() == Some(2) && !output.exists());
+    }
     if let Some(history) = shared_data("deleted_nodes.osh.pbf") {
         assert!(refuse(&history).contains("history"));
     }

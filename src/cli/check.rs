@@ -234,6 +234,10 @@ fn index_text(out: &mut String, path: &str, index: &IndexCheck) {
             ),
         };
     }
+    let remedy = match index.spatial_layout {
+        true => "`pbfhogg sort`, then `pbfhogg repack --layout hilbert`, make the file anew",
+        false => "`pbfhogg cat --force` makes a new index",
+    };
     let _ = match (index.damaged, index.differences) {
         (0, 0) if index.blobs == 0 => writeln!(out, "index: no blobs to compare"),
         (0, 0) if index.in_table + index.with_blob_index == 0 => {
@@ -243,7 +247,7 @@ fn index_text(out: &mut String, path: &str, index: &IndexCheck) {
         (damaged, 0) => writeln!(out, "index: {} damaged", show::counted(damaged, "blob")),
         (0, differences) => writeln!(
             out,
-            "index: {}; `pbfhogg cat --force` makes a new index",
+            "index: {}; {remedy}",
             show::counted(differences, "difference")
         ),
         (damaged, differences) => writeln!(

@@ -129,19 +129,22 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 
 /// Copies the table of ids of a file whose blobs were all copied.
 fn copy_id_table(file: &PbfFile, writer: &mut PbfWriter, ctx: &Context) -> Result<()> {
-    match file.id_table(ctx)? {
-        Some(table) if table.fingerprint() == writer.id_fingerprint() => {
-            writer.copy_id_table(&file.input, table.range())
-        }
-        _ => Ok(()),
+    let table = file.usable_id_table(ctx)?;
+    let table = table.filter(|table| table.fingerprint() == writer.id_fingerprint());
+    match table
+        .map(|table| table.sound_range(ctx))
+        .transpose()?
+        .flatten()
+    {
+        Some(range) => writer.copy_id_table(&file.input, range),
+        None => Ok(()),
     }
 }
 
 /// Whether all blobs of a file with a spatial layout are copied with their entries.
 fn keeps_spatial_layout(files: &[PbfFile], options: &Options) -> bool {
     let copies = options.kinds == KindSet::ALL && options.clean.is_empty() && !options.rescan;
-    let changes = options.output.encoding().changes_objects();
-    matches!(files, [file] if file.has_spatial_layout()) && copies && !changes
+    matches!(files, [file] if file.has_spatial_layout()) && copies
 }
 
 /// Copies the blobs of a file as soon as their entries are known. A blob without objects of wanted kinds is skipped,

@@ -83,19 +83,21 @@ pub struct Summary {
 ///
 /// With [`Layout::Hilbert`], writes the objects of each kind along a Hilbert curve instead. The input must be in
 /// order, without history, and its ways must carry the locations of their nodes. Blobs of ways have a quarter of
-/// [`Options::elements`] objects, blobs of relations a sixty-fourth. The table of contents has the boxes of all blobs.
+/// [`Options::elements`] objects, blobs of relations a sixty-fourth. The table of contents has the boxes of all blobs,
+/// and a table of ids leads from objects to blobs.
 ///
 /// # Memory
 ///
-/// The [base memory](crate::commands#memory). With [`Layout::Hilbert`] also 64 MB, 32 MB a job, and 18 bytes for each
-/// node and way that is a member of a relation. Objects are sorted in unnamed files beside the output, which take about
-/// as much space as the input.
+/// The [base memory](crate::commands#memory). With [`Layout::Hilbert`] also 128 MB, 48 MB a job, 12 bytes for each blob,
+/// and 18 bytes for each node and way that is a member of a relation. Objects and their ids are sorted in unnamed files
+/// beside the output, which take about as much space as the input, and a quarter more.
 ///
 /// # Errors
 ///
 /// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, its file system
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)).
-/// - With [`Layout::Hilbert`], the input is a history file, is not in order, or has ways without locations.
+/// - With [`Layout::Hilbert`], the input is a history file, is not in order, or has ways without locations, or the output
+///   is a PBF file whose objects have another form (without metadata, or with plain nodes).
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     if options.layout == Layout::Hilbert {
         return spatial::write(options, ctx);

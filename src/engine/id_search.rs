@@ -18,7 +18,7 @@ impl<F: Fn(ObjectKind, i64, i64) -> bool> IdSearch<F> {
     /// A search for the objects for which `is_met` is true. `is_met` gets a kind, and the first and the last id of a range
     /// in canonical order. It may be true for ranges that do not have such objects.
     pub(crate) fn new(file: &PbfFile, is_met: F, ctx: &Context) -> Result<Self> {
-        let named = match file.id_table(ctx)? {
+        let named = match file.usable_id_table(ctx)? {
             Some(table) => table.blobs(&is_met, ctx)?,
             None => None,
         };

@@ -6,7 +6,7 @@ use crate::error::{Error, FormatError, Result};
 use crate::io::FIRST_READ;
 use crate::pbf::{
     BlobEntry, BlobHeader, BlobKind, FRAME_PREFIX_LEN, MAX_BLOB_HEADER_LEN, MAX_BLOB_LEN,
-    MAX_PAYLOAD_LEN, TOC_TAIL_LEN, Toc, TocReader, find_toc, is_toc_blob, may_be_table_blob,
+    MAX_PAYLOAD_LEN, TOC_TAIL_LEN, Toc, TocReader, find_toc, is_table_blob, may_be_table_blob,
 };
 use crate::runtime::{Context, human_bytes};
 
@@ -29,8 +29,8 @@ impl PbfFile {
         Ok(())
     }
 
-    /// Removes the entries of blobs that are tables of contents of version 2. A program that knows only version 1 takes
-    /// such a table for a blob without objects and copies it.
+    /// Removes the entries of blobs that are parts of tables about another file. A program that knows only version 1 takes
+    /// them for blobs without objects and copies them.
     fn drop_copied_tocs(&mut self) -> Result<()> {
         let Some(mut toc) = self.toc.take() else {
             return Ok(());
@@ -40,7 +40,7 @@ impl PbfFile {
             let mut body = vec![0; (entry.frame_len - entry.header_len) as usize];
             let start = entry.offset + u64::from(entry.header_len);
             self.input.read_all_at(&mut body, start)?;
-            if is_toc_blob(&body) {
+            if is_table_blob(&body) {
                 tables.push(entry.offset);
             }
         }
@@ -232,7 +232,8 @@ impl PbfFile {
         if !fits || toc.data_end != end || !toc.entries.iter().all(is_possible) {
             self.toc_problem = Some("the table of contents does not fit the file".into());
         } else {
-            self.data_end = start;
+            self.id_table = toc.flags.id_table.then_some(end..start);
+            self.data_end = end;
             self.toc = Some(toc);
         }
     }

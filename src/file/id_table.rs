@@ -3,14 +3,15 @@
 use super::pbf_file::PbfFile;
 use crate::error::{FormatError, Result};
 use crate::osm::{ObjectKind, id_from_rank};
-use crate::pbf::{BlobEntry, ID_TABLE_TAIL_LEN, IdDirectory, IdRange, IdSection, id_fingerprint};
+use crate::pbf::{
+    BlobEntry, ID_TABLE_TAIL_LEN, IdDirectory, IdRange, IdSection, MAX_TABLE_FRAME_LEN,
+    id_fingerprint,
+};
 use crate::runtime::Context;
 use std::ops::Range;
 
 /// The maximum number of bytes of adjacent sections that are read at once, unless a single one is longer.
 const READ_LEN: u64 = 4 << 20;
-/// The maximum length in bytes of a directory. A table for the planet has one of less than a mebibyte.
-const MAX_DIRECTORY_LEN: u64 = 64 << 20;
 
 /// The table of ids of a file.
 #[derive(Debug)]
@@ -18,29 +19,34 @@ pub(crate) struct IdTable<'f> {
     file: &'f PbfFile,
     /// The entries of the table of contents.
     entries: &'f [BlobEntry],
-    /// The offset of the table in the file.
-    start: u64,
+    /// The range of the file that has the table.
+    range: Range<u64>,
     directory: IdDirectory,
 }
 
 impl PbfFile {
-    /// The range of the file that has its table of ids; `None` if it has none.
-    pub(crate) fn id_table_range(&self) -> Option<Range<u64>> {
-        let toc = self.toc.as_ref().filter(|toc| toc.flags.id_table)?;
-        Some(toc.data_end..self.data_end)
+    /// Opens the table of ids. `None` if the file has none, or if it cannot be used, which is a warning.
+    pub(crate) fn usable_id_table(&self, ctx: &Context) -> Result<Option<IdTable<'_>>> {
+        if self.id_table_is_damaged.get().is_some() {
+            return Ok(None);
+        }
+        let opened = self.open_id_table(ctx)?;
+        Ok(opened.and_then(|opened| self.usable(opened, ctx)))
     }
 
-    /// Opens the table of ids. `None` if the file has none, or if it cannot be used, which is a warning.
-    pub(crate) fn id_table(&self, ctx: &Context) -> Result<Option<IdTable<'_>>> {
-        let Some((toc, range)) = self.toc.as_ref().zip(self.id_table_range()) else {
+    /// Opens the table of ids; `None` if the file has none. The inner result is an error if the table is damaged, the
+    /// outer one if the file cannot be read.
+    pub(crate) fn open_id_table(
+        &self,
+        ctx: &Context,
+    ) -> Result<Option<Result<IdTable<'_>, FormatError>>> {
+        let Some((toc, range)) = self.toc.as_ref().zip(self.id_table.clone()) else {
             return Ok(None);
         };
-        let opened = self.open_id_table(range, &toc.entries, ctx)?;
-        Ok(self.usable(opened, ctx))
+        self.read_directory(range, &toc.entries, ctx).map(Some)
     }
 
-    /// The inner result is an error if the table is damaged, the outer one if the file cannot be read.
-    pub(crate) fn open_id_table<'f>(
+    fn read_directory<'f>(
         &'f self,
         range: Range<u64>,
         entries: &'f [BlobEntry],
@@ -50,7 +56,7 @@ impl PbfFile {
         let tail_len = (ID_TABLE_TAIL_LEN as u64).min(range.end - range.start);
         let tail = self.read_table(range.end - tail_len..range.end, ctx)?;
         let len = IdDirectory::frame_len(&tail);
-        let len = len.filter(|len| *len <= MAX_DIRECTORY_LEN.min(range.end - range.start));
+        let len = len.filter(|len| *len <= MAX_TABLE_FRAME_LEN.min(range.end - range.start));
         let Some(len) = len else {
             return Ok(Err(no_end()));
         };
@@ -68,7 +74,7 @@ impl PbfFile {
         Ok(Ok(IdTable {
             file: self,
             entries,
-            start: range.start,
+            range,
             directory,
         }))
     }
@@ -81,27 +87,37 @@ impl PbfFile {
         Ok(bytes)
     }
 
-    /// What was read of a table of ids, or `None` with a warning if it is damaged.
+    /// The content of `read`, or `None` if the table of ids is damaged. The first time, that is a warning.
     fn usable<T>(&self, read: Result<T, FormatError>, ctx: &Context) -> Option<T> {
         let warn = |problem: &FormatError| {
-            let path = self.input.path().display();
-            ctx.warn(format!(
-                "{path}: the table of ids cannot be read: {problem}; it is not used"
-            ));
+            if self.id_table_is_damaged.set(()).is_ok() {
+                let path = self.input.path().display();
+                ctx.warn(format!(
+                    "{path}: the table of ids cannot be read: {problem}; it is not used, and more blobs are searched \
+                     (`pbfhogg sort`, then `pbfhogg repack --layout hilbert`, make a new one)"
+                ));
+            }
         };
         read.inspect_err(warn).ok()
     }
 }
 
-impl IdTable<'_> {
+impl<'f> IdTable<'f> {
+    /// The entries of the table of contents. A blob has the number of its entry.
+    pub(crate) const fn entries(&self) -> &'f [BlobEntry] {
+        self.entries
+    }
+
     /// The number that ties the table to the blobs of its file.
     pub(crate) const fn fingerprint(&self) -> u64 {
         self.directory.fingerprint
     }
 
-    /// The range of the file that has the table.
-    pub(crate) const fn range(&self) -> Range<u64> {
-        self.start..self.file.data_end
+    /// The range of the file that has the table, if all of it can be read. `None` if a section is damaged, which is a
+    /// warning.
+    pub(crate) fn sound_range(&self, ctx: &Context) -> Result<Option<Range<u64>>> {
+        let read = self.read_all(ctx, |_, _| Ok(()))?;
+        Ok(self.file.usable(read.map(|()| self.range.clone()), ctx))
     }
 
     /// The offsets, ascending, of the blobs that may have an object for which `is_met` is true. `is_met` gets a kind, and
@@ -160,7 +176,7 @@ impl IdTable<'_> {
                 let (now, later) = rest.split_at(count);
                 rest = later;
                 let end = now.last().map_or(first.frame.end, |last| last.frame.end);
-                let bytes = self.start + first.frame.start..self.start + end;
+                let bytes = self.range.start + first.frame.start..self.range.start + end;
                 let frames = self.file.read_table(bytes, ctx)?;
                 let start = first.frame.start;
                 for section in now {

@@ -8,7 +8,9 @@ use crate::pbf::{
     TocSummary,
 };
 use crate::runtime::Context;
+use std::ops::Range;
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// An open PBF file: its header and, if it has a usable one, its table of contents.
 #[derive(Debug)]
@@ -27,9 +29,13 @@ pub struct PbfFile {
     pub toc_problem: Option<String>,
     /// Offset in bytes of the first data frame.
     pub data_start: u64,
-    /// Offset in bytes of the table of contents, before which the data frames and a table of ids are; the length of the
-    /// file if that offset is unknown.
+    /// Offset in bytes of the end of the last data frame. If the file was opened for the summary alone, the offset of the
+    /// table of contents; the length of the file if there is no table.
     pub data_end: u64,
+    /// The range of the file that has its table of ids; `None` if it has none, or if the table of contents was not read.
+    pub(crate) id_table: Option<Range<u64>>,
+    /// Is set once the table of ids was found to be damaged, so that the user is told once.
+    pub(crate) id_table_is_damaged: OnceLock<()>,
 }
 
 /// The part of a table of contents that is needed.
@@ -92,6 +98,8 @@ impl PbfFile {
             toc_problem: None,
             data_start: frame.len() as u64,
             data_end: 0,
+            id_table: None,
+            id_table_is_damaged: OnceLock::new(),
         };
         file.data_end = file.input.len();
         let Some(bytes) = about_toc.toc else {

@@ -59,7 +59,7 @@ impl WriteOptions {
     pub(crate) fn for_header(self, header: &HeaderBlock) -> Self {
         let (is_located, is_history) =
             (header.has(feature::LOCATIONS), header.has(feature::HISTORY));
-        Self {
+        let decided = Self {
             way_locations: match self.way_locations {
                 BlobLocations::DropDeclared if is_located => BlobLocations::Drop,
                 BlobLocations::DropDeclared => BlobLocations::Keep,
@@ -72,6 +72,11 @@ impl WriteOptions {
                 _ => self.without,
             },
             ..self
+        };
+        Self {
+            // The boxes and ids of a spatial layout are those of blobs that are written as they come.
+            has_spatial_layout: self.has_spatial_layout && !decided.changes_objects(),
+            ..decided
         }
     }
 }

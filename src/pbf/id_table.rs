@@ -5,6 +5,7 @@
 //! directory of the sections. `reference/format.md` has the layout.
 
 use super::entry::BlobEntry;
+use super::frame::{MAX_BLOB_HEADER_LEN, MAX_BLOB_LEN};
 use super::strings_blob::{STRING_LEN, data_blob, put_strings_frame, read_strings};
 use super::toc::MAGIC;
 use super::wire::{Varints, put_varint};
@@ -30,6 +31,9 @@ const LEN_DIGITS: usize = 10;
 const TRAILER_LEN: usize = TRAILER_TITLE.len() + LEN_DIGITS;
 /// The number of bytes at the end of a table that [`IdDirectory::frame_len`] needs.
 pub const ID_TABLE_TAIL_LEN: usize = TRAILER_LEN + CHECKSUM_LEN;
+
+/// The maximum length in bytes of a frame of a table.
+pub const MAX_TABLE_FRAME_LEN: u64 = (MAX_BLOB_LEN + MAX_BLOB_HEADER_LEN) as u64;
 
 /// A section that has this many bytes is complete. Its frame is a third longer.
 const SECTION_LEN: usize = 24 << 10;
@@ -274,7 +278,10 @@ impl IdDirectory {
                 return Err(FormatError::new("its sections are out of order"));
             }
             last = first.checked_add(fields.read()?).ok_or_else(damaged)?;
-            let end = start.checked_add(fields.read()?).ok_or_else(damaged)?;
+            let len = Some(fields.read()?).filter(|len| *len <= MAX_TABLE_FRAME_LEN);
+            let end = len
+                .and_then(|len| start.checked_add(len))
+                .ok_or_else(damaged)?;
             sections.push(IdSection {
                 kind,
                 first,
@@ -448,6 +455,15 @@ mod tests {
     fn an_empty_table_has_a_directory() {
         let table = table(&[]);
         assert_eq!(directory(&table).sections, []);
+    }
+
+    #[test]
+    fn a_frame_that_no_file_may_have_is_refused() {
+        let mut directory = directory(&table(&objects()[99_990..]));
+        directory.sections[0].frame = 0..MAX_TABLE_FRAME_LEN;
+        assert!(IdDirectory::decode(&directory.encode()).is_ok());
+        directory.sections[0].frame = 0..MAX_TABLE_FRAME_LEN + 1;
+        assert!(IdDirectory::decode(&directory.encode()).is_err());
     }
 
     #[test]

@@ -64,7 +64,8 @@ pub(crate) use header::TextFacts;
 pub use header::{HeaderBlock, REQUIRED_FEATURES_KNOWN, TocFields, feature};
 pub use header_frame::{header_frame, reserved_header_len, stream_header_frame};
 pub use id_table::{
-    ID_TABLE_TAIL_LEN, IdDirectory, IdRange, IdSection, IdTableBuilder, id_fingerprint,
+    ID_TABLE_TAIL_LEN, IdDirectory, IdRange, IdSection, IdTableBuilder, MAX_TABLE_FRAME_LEN,
+    id_fingerprint,
 };
 pub use intern::{Interner, SourceStrings};
 pub(crate) use keys::{ElementKeys, VersionInfo};

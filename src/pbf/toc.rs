@@ -60,8 +60,8 @@ impl TocFlags {
 /// The table of contents of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Toc {
-    /// The offset at which the last data frame ends. A table of ids and this table follow. In version 1, whose table is in the header,
-    /// the length of the whole file: a table with another length is stale.
+    /// The offset at which the last data frame ends. A table of ids and this table follow. In version 1, whose table is
+    /// in the header, the length of the whole file: a table with another length is stale.
     pub data_end: u64,
     /// Facts about the whole file.
     pub flags: TocFlags,

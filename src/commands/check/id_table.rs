@@ -37,17 +37,15 @@ impl<'f> IdRanges<'f> {
         file: &'f PbfFile,
         ctx: &Context,
     ) -> Result<Option<Result<Self, FormatError>>> {
-        let Some((toc, range)) = file.toc.as_ref().zip(file.id_table_range()) else {
-            return Ok(None);
+        let table = match file.open_id_table(ctx)? {
+            Some(Ok(table)) => table,
+            Some(Err(problem)) => return Ok(Some(Err(problem))),
+            None => return Ok(None),
         };
         let mut found = Self {
-            entries: &toc.entries,
+            entries: table.entries(),
             ranges: Default::default(),
             sum: 0,
-        };
-        let table = match file.open_id_table(range, &toc.entries, ctx)? {
-            Ok(table) => table,
-            Err(problem) => return Ok(Some(Err(problem))),
         };
         let read = table.read_all(ctx, |section, range| {
             for blob in range.blobs {

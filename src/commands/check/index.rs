@@ -17,6 +17,8 @@ pub struct IndexCheck {
     pub blobs: u64,
     /// The number of undamaged blobs that the table of contents describes.
     pub in_table: u64,
+    /// Whether the file has a spatial layout, which `cat` does not make anew.
+    pub spatial_layout: bool,
     /// The number of objects in undamaged blobs that the table of ids leads to; 0 if the file has no such table.
     pub in_id_table: u64,
     /// The number of the blobs in `in_table` whose payload was compared with a content hash.
@@ -151,7 +153,10 @@ impl<'f> IndexComparison<'f> {
             plan: BlobPlan {
                 entries: Vec::new(),
             },
-            check: IndexCheck::default(),
+            check: IndexCheck {
+                spatial_layout: file.has_spatial_layout(),
+                ..IndexCheck::default()
+            },
             max_listed,
             sum_of_ids: 0,
         };

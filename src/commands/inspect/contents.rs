@@ -73,7 +73,7 @@ impl Contents {
             bbox: boxes.fold(Bbox::EMPTY, |bbox, next| bbox.union(next)),
             sorted: plan.is_sorted(),
             is_spatial: file.has_spatial_layout(),
-            has_id_table: file.id_table_range().is_some(),
+            has_id_table: file.id_table.is_some(),
             has_deleted: plan.any(BlobFlags::DELETED),
             has_locations: plan.any(BlobFlags::LOCATIONS),
         })

@@ -25,6 +25,8 @@ const KEY: KeyBits = KeyBits {
 const GROUP_BITS: u32 = 32;
 /// The number of blobs of the input in a group.
 const BLOBS_IN_A_GROUP: usize = 8;
+/// The maximum number of ids in a row, so that a number of rows is a limit of memory.
+const IDS_IN_A_ROW: usize = 64;
 /// The number of rows that a worker reads at once.
 const ROWS_AT_ONCE: u64 = 2000;
 
@@ -65,7 +67,7 @@ impl IdRows {
                 .partition_point(|start| *start <= (kind, *first));
             let end = self.groups.get(group).copied();
             let len = rest.partition_point(|rank| end.is_none_or(|end| (kind, *rank) < end));
-            let (row, behind) = rest.split_at(len.max(1));
+            let (row, behind) = rest.split_at(len.clamp(1, IDS_IN_A_ROW));
             rest = behind;
             let key = u64::from(kind.number()) << GROUP_BITS | group as u64;
             batch.push(key, |bytes| put_row(row, blob, bytes));

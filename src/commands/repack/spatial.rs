@@ -6,11 +6,11 @@
 use super::id_table::IdRows;
 use super::relation_boxes::MemberBoxes;
 use super::{Options, Summary};
-use crate::engine::input;
 use crate::engine::object_row::{put_object, read_object};
 use crate::engine::sink::{BlobOutcome, Sink};
+use crate::engine::{Format, input};
 use crate::error::{Error, FormatError, Result};
-use crate::file::{BlobLocations, BlobPass, BlobPlan, PbfFile, PlanNeeds, WriteOptions};
+use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, WriteOptions};
 use crate::geometry::Extent;
 use crate::index::{KeyBits, RowBatch, RowLimits, RowSorter, SharedRows, SortedRows};
 use crate::io::SizeHint;
@@ -54,10 +54,21 @@ const GAPS_IN_A_BLOB: u64 = 4;
 
 /// Writes the objects of a file in a spatial layout.
 pub(super) fn write(options: &Options, ctx: &Context) -> Result<Summary> {
-    ctx.expect_phases(5);
+    let is_pbf = options.output.format == Format::Pbf;
+    ctx.expect_phases(4 + u64::from(is_pbf && options.output.write.toc));
     let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
     check(&file, &plan)?;
+    let mut header = file.header.clone();
+    header.set_optional(feature::SORTED, false);
+    options.output.header.apply(&mut header);
+    let write = options.output.write.for_header(&header);
+    if is_pbf && write.changes_objects() {
+        // Blobs that the output encodes anew would be others than those whose boxes and ids are known here.
+        let cause = "--layout hilbert writes objects in the form that they have: `pbfhogg cat -f pbf,add_metadata=…` \
+                     leaves metadata out before it";
+        return Err(Error::Usage(cause.into()));
+    }
     let sorter = RowSorter::new(LIMITS, KEY, &options.output.target.scratch_directory());
     let mut boxes = MemberBoxes::find(&file, &plan, ctx)?;
     let places = Places {
@@ -72,20 +83,15 @@ pub(super) fn write(options: &Options, ctx: &Context) -> Result<Summary> {
     drop(boxes);
     let sorted = sorter.finish()?;
     let blobs_repacked = plan.entries.len() as u64;
-    let mut header = file.header.clone();
-    header.set_optional(feature::SORTED, false);
-    options.output.header.apply(&mut header);
     let mut output = options.output.clone();
-    let write = output.write.for_header(&header);
-    // Without locations in ways, nothing says where the nodes of a way are.
-    let keeps_locations = write.way_locations != BlobLocations::Drop;
-    output.write.has_spatial_layout = keeps_locations;
-    let ids = IdRows::new(&plan, &options.output.target.scratch_directory());
+    output.write.has_spatial_layout = is_pbf;
+    let scratch = options.output.target.scratch_directory();
+    let ids = (is_pbf && write.toc).then(|| IdRows::new(&plan, &scratch));
     let mut sink = Sink::create(&output, header, SizeHint::default(), ctx)?;
-    let first_blobs = write_rows(&sorted, write, options, &file, &ids, &mut sink, ctx)?;
+    let first_blobs = write_rows(&sorted, write, options, &file, ids.as_ref(), &mut sink, ctx)?;
     drop(sorted);
     let mut closed = sink.close()?;
-    if let Some(writer) = closed.for_id_table() {
+    if let (Some(writer), Some(ids)) = (closed.for_id_table(), ids) {
         ids.write(&first_blobs, writer, ctx)?;
     }
     Ok(Summary {
@@ -308,7 +314,7 @@ fn write_rows(
     write: WriteOptions,
     options: &Options,
     file: &PbfFile,
-    ids: &IdRows,
+    ids: Option<&IdRows>,
     sink: &mut Sink,
     ctx: &Context,
 ) -> Result<Vec<u32>> {
@@ -330,7 +336,7 @@ fn write_rows(
                 let frames = frames_of(kind, &rows, most, encoder).map_err(|error| {
                     Error::file(options.output.target.path(), error.to_string())
                 })?;
-                if write.toc {
+                if let Some(ids) = ids {
                     let mut first = 0;
                     for (blob, frame) in (0..).zip(&frames) {
                         let last = first + frame.entry.count as usize;
@@ -345,7 +351,7 @@ fn write_rows(
                 first_blobs.push(blobs);
                 blobs += frames.len() as u32;
                 sink.add(&file.input, BlobOutcome::Frames(frames))?;
-                ids.check()
+                ids.map_or(Ok(()), IdRows::check)
             },
         )?;
     Ok(first_blobs)
