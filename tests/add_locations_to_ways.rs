@@ -4,7 +4,7 @@ use crate::common;
 use crate::common::answers::{ask, ask_osmium, file_in_shape, file_of, history_of, in_order};
 use crate::common::craft::Shape;
 use crate::common::extracts::random_world;
-use crate::common::oracle::{assert_same_opl, opl, osmium, real_files, shared_data};
+use crate::common::oracle::{assert_same_opl, opl, osmium, real_files, real_file};
 use crate::common::{Arg, Kind, Object, decode, node, relation, run_fail, run_ok, way};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -465,7 +465,7 @@ fn lying_index(dir: &Path) -> Option<PathBuf> {
 
 #[test]
 fn a_stream_says_that_it_has_locations() {
-    let Some(file) = shared_data("monaco.osm.pbf") else {
+    let Some(file) = real_file("monaco.osm.pbf") else {
         return;
     };
     let dir = tempfile::tempdir().unwrap();

@@ -2,7 +2,7 @@
 
 use crate::common;
 use crate::common::craft::{self, Shape};
-use crate::common::oracle::{assert_same_opl, opl, osmium, shared_data};
+use crate::common::oracle::{assert_same_opl, opl, osmium, real_file};
 use crate::common::{
     Object, decode, node, pbfhogg, relation, run_fail, run_ok, way, with_metadata,
 };
@@ -79,7 +79,7 @@ fn derived_changes_lead_from_one_snapshot_to_the_next() {
         "andorra-c.osm.pbf",
     ];
     let Some([a, b, c]) = names
-        .map(shared_data)
+        .map(real_file)
         .into_iter()
         .collect::<Option<Vec<_>>>()
         .and_then(|paths| <[PathBuf; 3]>::try_from(paths).ok())
@@ -132,8 +132,8 @@ fn normal(line: &str) -> String {
 #[test]
 fn a_real_change_file_gives_what_osmium_makes_of_it() {
     let (Some(base), Some(changes)) = (
-        shared_data("malta.osm.pbf"),
-        shared_data("000466354.osc.gz"),
+        real_file("malta.osm.pbf"),
+        real_file("000466354.osc.gz"),
     ) else {
         return;
     };
@@ -530,7 +530,7 @@ fn in_place_replaces_the_base() {
 
 #[test]
 fn an_unsorted_base_is_sorted_on_the_way() {
-    let Some(base) = shared_data("baltimore.osm.pbf") else {
+    let Some(base) = real_file("baltimore.osm.pbf") else {
         return;
     };
     let dir = tempfile::tempdir().unwrap();
@@ -555,7 +555,7 @@ fn an_unsorted_base_is_sorted_on_the_way() {
 
 #[test]
 fn a_history_file_is_refused() {
-    let Some(base) = shared_data("deleted_nodes.osh.pbf") else {
+    let Some(base) = real_file("deleted_nodes.osh.pbf") else {
         return;
     };
     let dir = tempfile::tempdir().unwrap();

@@ -3,7 +3,7 @@
 use crate::common;
 use crate::common::answers::{ask, ask_osmium, file_of, in_order, name_of};
 use crate::common::comparison::{small, small_files, versioned};
-use crate::common::oracle::{assert_same_opl, opl, opl_objects, opl_sorted, osmium, shared_data};
+use crate::common::oracle::{assert_same_opl, opl, opl_objects, opl_sorted, osmium, real_file};
 use crate::common::{Kind, Object, decode, known, mixed_objects, node, relation, run_ok, way};
 use std::path::{Path, PathBuf};
 
@@ -24,7 +24,7 @@ fn round_trip(old: &Path, new: &Path, dir: &Path, name: &str) -> PathBuf {
 #[test]
 fn changes_of_real_files_make_the_new_file_of_the_old_one() {
     let names = ["andorra-a", "andorra-b", "andorra-c", "liechtenstein-c"];
-    let files = names.map(|name| shared_data(&format!("{name}.osm.pbf")));
+    let files = names.map(|name| real_file(&format!("{name}.osm.pbf")));
     let [Some(a), Some(b), Some(c), Some(l)] = files else {
         return;
     };
@@ -69,8 +69,8 @@ fn read_all(mut from: impl std::io::Read) -> Vec<u8> {
 #[test]
 fn users_and_changesets_come_through() {
     let (Some(malta), Some(changes)) = (
-        shared_data("malta.osm.pbf"),
-        shared_data("000466354.osc.gz"),
+        real_file("malta.osm.pbf"),
+        real_file("000466354.osc.gz"),
     ) else {
         return;
     };
@@ -187,8 +187,8 @@ fn deletions_say_what_was_asked_for() {
 #[test]
 fn a_change_file_has_what_osmium_puts_into_one() {
     let (Some(old), Some(new)) = (
-        shared_data("andorra-a.osm.pbf"),
-        shared_data("andorra-b.osm.pbf"),
+        real_file("andorra-a.osm.pbf"),
+        real_file("andorra-b.osm.pbf"),
     ) else {
         return;
     };

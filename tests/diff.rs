@@ -6,14 +6,14 @@ use crate::common::comparison::{
     as_osmium_shows, assert_diff, expected, reordered, same_content, same_in_all, small,
     small_files, status_of, versioned, without_common,
 };
-use crate::common::oracle::{assert_same_opl, osmium, shared_data};
+use crate::common::oracle::{assert_same_opl, osmium, real_file};
 use crate::common::{Object, decode, node, run_fail, run_ok};
 use std::path::PathBuf;
 
 #[test]
 fn real_files_differ_as_osmium_and_a_plain_comparison_say() {
     let names = ["andorra-a", "andorra-b", "andorra-c", "liechtenstein-c"];
-    let files = names.map(|name| shared_data(&format!("{name}.osm.pbf")));
+    let files = names.map(|name| real_file(&format!("{name}.osm.pbf")));
     let [Some(a), Some(b), Some(c), Some(l)] = files else {
         return;
     };
@@ -62,7 +62,7 @@ fn real_files_differ_as_osmium_and_a_plain_comparison_say() {
 
 #[test]
 fn an_order_that_the_header_claims_wrongly_is_found_out() {
-    let Some(path) = shared_data("baltimore.osm.pbf") else {
+    let Some(path) = real_file("baltimore.osm.pbf") else {
         return;
     };
     let dir = tempfile::tempdir().unwrap();

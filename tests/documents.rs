@@ -5,7 +5,7 @@
 //! output, `[..]` stands for any part of a line. The commands of a document run one after the other in one directory.
 //! `PBFHOGG_WRITE_DOCUMENTS=1` writes what was printed into the documents.
 
-use crate::common::oracle::shared_data;
+use crate::common::oracle::real_file;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -300,7 +300,7 @@ fn commands_for_the_shell_succeed() {
         ("malta.osm.pbf", "malta.osm.pbf"),
         ("liechtenstein.osm.pbf", "liechtenstein-c.osm.pbf"),
     ] {
-        let Some(from) = shared_data(from) else {
+        let Some(from) = real_file(from) else {
             return;
         };
         std::fs::copy(from, dir.join(name)).unwrap();

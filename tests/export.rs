@@ -1,7 +1,7 @@
 //! `export`: features as osmium writes them, problems with their places, and what must not be left behind.
 
 use crate::common::craft::{Shape, block, file, header_payload, plain_file};
-use crate::common::oracle::{osmium, real_files, shared_data};
+use crate::common::oracle::{osmium, real_files, real_file};
 use crate::common::{Arg, Kind, is_long, node, relation, run_fail, run_ok, way, world};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -484,7 +484,7 @@ fn a_blob_that_is_not_where_the_header_says_is_an_error() {
 
 #[test]
 fn a_filter_selects_before_features_are_made() {
-    let Some(input) = shared_data("monaco.osm.pbf") else {
+    let Some(input) = real_file("monaco.osm.pbf") else {
         return;
     };
     let all = exported(&[&input, &"-f", &"text"]);
@@ -706,7 +706,7 @@ fn a_full_disk_and_a_history_leave_nothing() {
         "{error}"
     );
     assert_eq!(count(), before);
-    if let Some(history) = shared_data("deleted_nodes.osh.pbf") {
+    if let Some(history) = real_file("deleted_nodes.osh.pbf") {
         let error = run_fail(&[&"export", &history, &"-o", &output]);
         assert!(
             error.contains("history") && error.lines().count() == 1,

@@ -12,7 +12,7 @@ use crate::common::extracts::{
     place_of, random_world,
 };
 use crate::common::oracle::{
-    as_opl_shows, opl_file_objects, osmium, real_files, renumbered, shared_data,
+    as_opl_shows, opl_file_objects, osmium, real_files, renumbered, real_file,
 };
 use crate::common::questions::{Inputs, assert_same_objects, file_in_blocks, parted};
 use crate::common::regions::{Region, Spread, written};
@@ -287,7 +287,7 @@ fn options_of_strategies_give_what_osmium_gives() {
 
 #[test]
 fn large_ids_give_what_osmium_gives() {
-    let Some(input) = shared_data("monaco.osm.pbf").filter(|_| osmium()) else {
+    let Some(input) = real_file("monaco.osm.pbf").filter(|_| osmium()) else {
         return;
     };
     let cases = cases_of(&decode::objects(&input));

@@ -9,7 +9,7 @@ use crate::common::extracts::{
     OPTIONS, SMART, STRATEGIES, Strategy, WORLD_SIZE, expect_extract, expect_extracts, extracted,
     place_of, random_world,
 };
-use crate::common::oracle::{osmium, shared_data};
+use crate::common::oracle::{osmium, real_file};
 use crate::common::questions::{
     Inputs, assert_as_osmium, awkward_file, file_in_blocks, file_of, file_of_payloads,
     tangled_relations, tangled_ways,
@@ -42,7 +42,7 @@ fn expect_of_objects(objects: &[Object], size: usize) {
 
 #[test]
 fn a_file_whose_header_lies_about_its_order_gives_all_that_belongs_to_a_region() {
-    let Some(input) = shared_data("baltimore.osm.pbf") else {
+    let Some(input) = real_file("baltimore.osm.pbf") else {
         return;
     };
     let objects = decode::objects(&input);
@@ -227,7 +227,7 @@ fn all_versions_come_of_what_has_one_in_the_region() {
 
 #[test]
 fn a_deleted_node_is_nowhere() {
-    let Some(path) = shared_data("deleted_nodes.osh.pbf") else {
+    let Some(path) = real_file("deleted_nodes.osh.pbf") else {
         return;
     };
     let objects = decode::objects(&path);

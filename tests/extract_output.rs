@@ -4,7 +4,7 @@ use crate::common::answers::ask;
 use crate::common::extracts::{
     SMART, STRATEGIES, Strategy, expect_extract, extracted, random_world,
 };
-use crate::common::oracle::shared_data;
+use crate::common::oracle::real_file;
 use crate::common::questions::{Inputs, assert_same_objects, file_in_blocks, pipe};
 use crate::common::regions::{Region, box_of_degrees};
 use crate::common::{Arg, Object, decode, known, pbfhogg, run_fail, run_ok};
@@ -248,7 +248,7 @@ fn a_broken_input_leaves_no_output() {
 
 #[test]
 fn more_regions_than_open_files_are_cut_in_any_format() {
-    let Some(input) = shared_data("monaco.osm.pbf") else {
+    let Some(input) = real_file("monaco.osm.pbf") else {
         return;
     };
     let dir = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
 //! `build-geocode-index` and `geocode`: answers compared with a plain search over all objects, and damaged indexes.
 
 use crate::common::geocode::{Bands, Degrees, Thing, distance, interpolated, osmium_areas, things};
-use crate::common::oracle::{osmium, real_files, shared_data};
+use crate::common::oracle::{osmium, real_files, real_file};
 use crate::common::{Arg, is_long, run_fail, run_ok, world};
 use geo::Intersects;
 use pbfhogg::geocode::{GeocodeIndex, QueryOptions};
@@ -203,7 +203,7 @@ fn moved(input: &Path, output: &Path, map: impl Fn(f64, f64) -> (f64, f64)) {
 
 #[test]
 fn the_nearest_objects_are_found_at_the_antimeridian_and_at_the_poles() {
-    let (Some(input), true) = (shared_data("monaco.osm.pbf"), osmium()) else {
+    let (Some(input), true) = (real_file("monaco.osm.pbf"), osmium()) else {
         return;
     };
     let directory = tempfile::tempdir().unwrap();
@@ -505,7 +505,7 @@ fn an_address_is_composed_by_the_rules() {
 
 #[test]
 fn an_index_has_the_same_bytes_however_it_was_made() {
-    let Some(input) = shared_data("porto.osm.pbf") else {
+    let Some(input) = real_file("porto.osm.pbf") else {
         return;
     };
     let directory = tempfile::tempdir().unwrap();
@@ -544,7 +544,7 @@ fn an_index_has_the_same_bytes_however_it_was_made() {
 #[test]
 fn a_damaged_index_is_refused_or_does_no_harm() {
     let directory = tempfile::tempdir().unwrap();
-    let Some(input) = shared_data("porto.osm.pbf") else {
+    let Some(input) = real_file("porto.osm.pbf") else {
         return;
     };
     let index = built(&input, directory.path());
@@ -581,7 +581,7 @@ fn a_damaged_index_is_refused_or_does_no_harm() {
 #[test]
 fn an_index_is_replaced_only_if_the_user_says_so() {
     let directory = tempfile::tempdir().unwrap();
-    let Some(input) = shared_data("porto.osm.pbf") else {
+    let Some(input) = real_file("porto.osm.pbf") else {
         return;
     };
     let index = built(&input, directory.path());

@@ -1,7 +1,7 @@
 //! `geocode --serve`: the HTTP service and its page.
 
 use crate::common::browser::Browser;
-use crate::common::oracle::shared_data;
+use crate::common::oracle::real_file;
 use crate::common::{is_long, pbfhogg, run_ok};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -133,7 +133,7 @@ fn keys(value: &Value) -> Vec<&str> {
 
 #[test]
 fn answers_have_the_fields_that_clients_expect() {
-    let Some(input) = shared_data("malta.osm.pbf") else {
+    let Some(input) = real_file("malta.osm.pbf") else {
         return;
     };
     let directory = tempfile::tempdir().unwrap();
@@ -225,7 +225,7 @@ fn answers_have_the_fields_that_clients_expect() {
 
 #[test]
 fn bad_requests_and_bad_clients_get_an_error_and_harm_nobody() {
-    let Some(input) = shared_data("liechtenstein-c.osm.pbf") else {
+    let Some(input) = real_file("liechtenstein-c.osm.pbf") else {
         return;
     };
     let directory = tempfile::tempdir().unwrap();
@@ -307,7 +307,7 @@ fn bad_requests_and_bad_clients_get_an_error_and_harm_nobody() {
 
 #[test]
 fn fifty_connections_at_once_get_their_answers_while_the_index_is_rebuilt() {
-    let Some(input) = shared_data("liechtenstein-c.osm.pbf") else {
+    let Some(input) = real_file("liechtenstein-c.osm.pbf") else {
         return;
     };
     let directory = tempfile::tempdir().unwrap();
@@ -343,7 +343,7 @@ fn fifty_connections_at_once_get_their_answers_while_the_index_is_rebuilt() {
     });
     assert!(answered > 1000, "{answered}");
     // Another file under the same directory is answered from at once, or after a moment without a signal.
-    let Some(other) = shared_data("monaco.osm.pbf") else {
+    let Some(other) = real_file("monaco.osm.pbf") else {
         return;
     };
     service.wait_for("liechtenstein");
@@ -364,7 +364,7 @@ fn fifty_connections_at_once_get_their_answers_while_the_index_is_rebuilt() {
 /// Set `PBFHOGG_PICTURES=DIRECTORY` to keep a picture of the page.
 #[test]
 fn the_page_answers_a_click_in_a_browser() {
-    let Some(input) = shared_data("malta.osm.pbf") else {
+    let Some(input) = real_file("malta.osm.pbf") else {
         return;
     };
     let Some(mut browser) = Browser::start() else {

@@ -1,6 +1,6 @@
 //! `export` to GeoParquet: the rules of the format, the values, the order, and what must not be left behind.
 
-use crate::common::oracle::{osmium, real_files, shared_data};
+use crate::common::oracle::{osmium, real_files, real_file};
 use crate::common::{Arg, Kind, Object, decode, is_long, run_fail, run_ok, world};
 use parquet::basic::LogicalType;
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -231,7 +231,7 @@ fn files_follow_the_rules_of_the_format() {
 
 #[test]
 fn rows_are_the_features_of_the_text() {
-    let Some(input) = shared_data("monaco.osm.pbf") else {
+    let Some(input) = real_file("monaco.osm.pbf") else {
         return;
     };
     let dir = tempfile::tempdir().unwrap();
@@ -397,7 +397,7 @@ fn a_box_reads_a_fraction_of_the_row_groups() {
 
 #[test]
 fn partitions_are_directories_by_the_type_of_the_geometry() {
-    let Some(input) = shared_data("monaco.osm.pbf") else {
+    let Some(input) = real_file("monaco.osm.pbf") else {
         return;
     };
     let dir = tempfile::tempdir().unwrap();
@@ -535,7 +535,7 @@ fn other_programs_read_the_features_that_osmium_exports() {
         "malta.osm.pbf",
         "porto.osm.pbf",
     ] {
-        let Some(input) = shared_data(name).filter(|_| is_long() || name.starts_with('m')) else {
+        let Some(input) = real_file(name).filter(|_| is_long() || name.starts_with('m')) else {
             continue;
         };
         run_ok(&[&"sort", &input, &"-O", &"-o", &at("in.osm.pbf")]);

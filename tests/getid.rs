@@ -3,7 +3,7 @@
 
 use crate::common;
 use crate::common::craft::{self, Shape};
-use crate::common::oracle::{opl, osmium, real_files, shared_data};
+use crate::common::oracle::{opl, osmium, real_files, real_file};
 use crate::common::questions::{
     Ids, Inputs, ask_once, assert_as_osmium, assert_same_objects, awkward_file, file_in_blocks,
     file_of, file_of_payloads, many_blocks, name_of, parted, pipe, referenced, references, taken,
@@ -80,7 +80,7 @@ fn removeid_and_getparents_give_what_osmium_gives_on_every_real_file() {
 
 #[test]
 fn removeid_is_getid_inverted() {
-    let Some(input) = shared_data("monaco.osm.pbf") else {
+    let Some(input) = real_file("monaco.osm.pbf") else {
         return;
     };
     let dir = tempfile::tempdir().unwrap();
@@ -95,7 +95,7 @@ fn removeid_is_getid_inverted() {
 
 #[test]
 fn coordinates_in_ways_are_kept() {
-    let Some(input) = shared_data("loc_on_ways.osm.pbf") else {
+    let Some(input) = real_file("loc_on_ways.osm.pbf") else {
         return;
     };
     let objects = decode::objects(&input);

@@ -1,12 +1,12 @@
 //! The table of ids of a file in a spatial layout: the same answers from fewer blobs.
 
-use crate::common::oracle::shared_data;
+use crate::common::oracle::real_file;
 use crate::common::{Kind, Object, answers, decode, pbfhogg, run_ok};
 use std::path::{Path, PathBuf};
 
 /// A real file whose ways have locations, in order; and the same in a spatial layout with small blobs.
 fn files(name: &str, dir: &Path) -> Option<[PathBuf; 2]> {
-    let input = shared_data(name)?;
+    let input = real_file(name)?;
     let [located, spatial] = ["located.osm.pbf", "spatial.osm.pbf"].map(|name| dir.join(name));
     let add = "add-locations-to-ways";
     let sorted = dir.join("sorted.osm.pbf");

@@ -3,7 +3,7 @@
 use crate::common;
 use crate::common::answers::ask;
 use crate::common::craft::{self, Shape};
-use crate::common::oracle::{assert_same_opl, opl, osmium, shared_data};
+use crate::common::oracle::{assert_same_opl, opl, osmium, real_file};
 use crate::common::{Object, decode, node, run_fail, run_ok, way};
 use std::path::{Path, PathBuf};
 
@@ -32,7 +32,7 @@ fn json(output: &std::process::Output) -> serde_json::Value {
 
 #[test]
 fn an_output_has_a_table_and_plain_blob_headers() {
-    let Some(input) = shared_data("malta.osm.pbf") else {
+    let Some(input) = real_file("malta.osm.pbf") else {
         return;
     };
     let dir = tempfile::tempdir().unwrap();
@@ -54,7 +54,7 @@ fn an_output_has_a_table_and_plain_blob_headers() {
 
 #[test]
 fn an_unindexed_file_is_told_by_the_exit_status() {
-    let Some(input) = shared_data("malta.osm.pbf") else {
+    let Some(input) = real_file("malta.osm.pbf") else {
         return;
     };
     let status = common::pbfhogg()
@@ -71,7 +71,7 @@ fn an_unindexed_file_is_told_by_the_exit_status() {
 
 #[test]
 fn the_per_blob_index_says_what_is_in_each_blob() {
-    let Some(input) = shared_data("malta.osm.pbf") else {
+    let Some(input) = real_file("malta.osm.pbf") else {
         return;
     };
     let dir = tempfile::tempdir().unwrap();
@@ -114,7 +114,7 @@ fn the_per_blob_index_says_what_is_in_each_blob() {
 
 #[test]
 fn a_file_with_only_per_blob_indexes_is_planned_without_being_decoded() {
-    let Some(input) = shared_data("heidelberg.osm.pbf") else {
+    let Some(input) = real_file("heidelberg.osm.pbf") else {
         return;
     };
     let dir = tempfile::tempdir().unwrap();
@@ -388,7 +388,7 @@ fn a_table_of_version_1_is_read_and_rewritten() {
 
 #[test]
 fn a_stream_is_complete_and_has_a_table_at_its_end() {
-    let Some(input) = shared_data("monaco.osm.pbf") else {
+    let Some(input) = real_file("monaco.osm.pbf") else {
         return;
     };
     let dir = tempfile::tempdir().unwrap();
@@ -465,7 +465,7 @@ fn a_stream_declares_what_it_may_hold_and_no_order_that_was_not_verified() {
 
 #[test]
 fn inspect_counts_kinds_in_blobs_of_several_kinds() {
-    let Some(input) = shared_data("malta.osm.pbf") else {
+    let Some(input) = real_file("malta.osm.pbf") else {
         return;
     };
     for (key, count) in [

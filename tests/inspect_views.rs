@@ -3,7 +3,7 @@
 use crate::common;
 use crate::common::answers::{ask, ask_osmium, file_in_shape, file_of, history_of};
 use crate::common::craft::Shape;
-use crate::common::oracle::{osmium, real_files, shared_data};
+use crate::common::oracle::{osmium, real_files, real_file};
 use crate::common::{Kind, Object, decode, node, relation, run_fail, way, with_metadata};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -45,7 +45,7 @@ fn assert_ids_at_the_edges(path: &Path, data: &Value) {
 
 #[test]
 fn ids_at_the_edges_of_files_with_mixed_blobs_are_those_of_osmium() {
-    let Some(path) = shared_data("helsinki.osm.pbf") else {
+    let Some(path) = real_file("helsinki.osm.pbf") else {
         return;
     };
     assert!(has_mixed_blobs(&path));
@@ -159,7 +159,7 @@ fn values_are_those_of_osmium() {
 
 #[test]
 fn boxes_are_written_as_osmium_writes_them() {
-    let Some(path) = shared_data("monaco.osm.pbf") else {
+    let Some(path) = real_file("monaco.osm.pbf") else {
         return;
     };
     if osmium() {
@@ -182,7 +182,7 @@ fn as_text(tags: &Value) -> String {
 
 #[test]
 fn tags_are_counted_as_osmium_counts_them() {
-    let Some(path) = shared_data("monaco.osm.pbf") else {
+    let Some(path) = real_file("monaco.osm.pbf") else {
         return;
     };
     if !osmium() {
@@ -593,7 +593,7 @@ fn the_ids_in_mixed_blobs_count_too() {
 #[test]
 fn the_compression_of_blobs_is_found_and_its_level_guessed() {
     let dir = tempfile::tempdir().unwrap();
-    let Some(input) = shared_data("monaco.osm.pbf") else {
+    let Some(input) = real_file("monaco.osm.pbf") else {
         return;
     };
     let output = dir.path().join("out.osm.pbf");

@@ -1,13 +1,13 @@
 //! `repack --layout hilbert`: the same objects along a curve, and the same extracts from fewer blobs.
 
 use crate::common::answers;
-use crate::common::oracle::{opl_sorted, osmium, shared_data};
+use crate::common::oracle::{opl_sorted, osmium, real_file};
 use crate::common::{Kind, Object, craft, decode, is_long, pbfhogg, run_fail, run_ok};
 use std::path::{Path, PathBuf};
 
 /// A real file whose ways have locations, in order; and the same in a spatial layout.
 fn layouts(name: &str, dir: &Path) -> Option<[PathBuf; 2]> {
-    let input = shared_data(name)?;
+    let input = real_file(name)?;
     let file = |suffix: &str| dir.join(format!("{name}-{suffix}.osm.pbf"));
     let [sorted, located, spatial] = [file("sorted"), file("located"), file("spatial")];
     run_ok(&[&"sort", &input, &"-o", &sorted]);
@@ -275,7 +275,7 @@ fn damaged_inputs_are_errors_and_leave_nothing() {
 #[test]
 fn inputs_that_cannot_have_the_layout_are_refused() {
     let dir = tempfile::tempdir().unwrap();
-    let Some(input) = shared_data("malta.osm.pbf") else {
+    let Some(input) = real_file("malta.osm.pbf") else {
         return;
     };
     let file = |name: &str| dir.path().join(name);
@@ -297,7 +297,7 @@ fn inputs_that_cannot_have_the_layout_are_refused() {
         assert!(message.contains("pbfhogg cat"), "{message}");
         assert!(run.status.code() == Some(2) && !output.exists());
     }
-    if let Some(history) = shared_data("deleted_nodes.osh.pbf") {
+    if let Some(history) = real_file("deleted_nodes.osh.pbf") {
         assert!(refuse(&history).contains("history"));
     }
 

@@ -2,7 +2,7 @@
 
 use crate::common;
 use crate::common::answers::{file_of, history_of, in_order};
-use crate::common::oracle::{assert_same_opl, opl, osmium, shared_data};
+use crate::common::oracle::{assert_same_opl, opl, osmium, real_file};
 use crate::common::{
     Kind, Object, canonical_key, decode, is_canonical, known, mixed_objects, node, relation,
     run_ok, way, with_metadata,
@@ -132,7 +132,7 @@ fn history_files_keep_each_version_once() {
 #[test]
 fn files_with_nothing_in_common_are_merged_as_osmium_merges_them() {
     let names = ["monaco.osm.pbf", "malta.osm.pbf", "heidelberg.osm.pbf"];
-    let [Some(one), Some(two), Some(three)] = names.map(shared_data) else {
+    let [Some(one), Some(two), Some(three)] = names.map(real_file) else {
         return;
     };
     if !osmium() {
@@ -168,7 +168,7 @@ fn three_days_of_andorra_give_the_latest_version_of_everything_that_was_ever_the
         "andorra-c.osm.pbf",
     ];
     let Some(inputs) = names
-        .map(shared_data)
+        .map(real_file)
         .into_iter()
         .collect::<Option<Vec<PathBuf>>>()
     else {

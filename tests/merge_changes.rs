@@ -2,7 +2,7 @@
 
 use crate::common;
 use crate::common::answers::{ask, ask_osmium};
-use crate::common::oracle::{osmium, shared_data};
+use crate::common::oracle::{osmium, real_file};
 use crate::common::{decode, run_fail, run_ok, world};
 use std::path::{Path, PathBuf};
 
@@ -54,7 +54,7 @@ fn the_changes_are_those_that_osmium_writes() {
     }
     let dir = tempfile::tempdir().unwrap();
     let mut inputs = days(dir.path());
-    inputs.extend(shared_data("000466354.osc.gz"));
+    inputs.extend(real_file("000466354.osc.gz"));
     let [ours, theirs] = ["ours.osc.gz", "theirs.osc.gz"].map(|name| dir.path().join(name));
     for simplify in [&[][..], &["-s"]] {
         let mut args: Vec<&dyn AsRef<std::ffi::OsStr>> =

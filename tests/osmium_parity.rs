@@ -4,7 +4,7 @@
 
 use crate::common;
 use crate::common::oracle::{
-    assert_same_opl, opl, opl_without_locations, osmium, real_files, shared_data,
+    assert_same_opl, opl, opl_without_locations, osmium, real_files, real_file,
 };
 use crate::common::{decode, is_long, run_ok};
 use std::path::{Path, PathBuf};
@@ -265,7 +265,7 @@ fn commands_give_what_osmium_gives_on_a_generated_world() {
 
 /// Applies a change to malta with both programs. Returns its first node as OPL from our output and from osmium's.
 fn both_on_malta(change: &str) -> Option<(String, String)> {
-    let input = shared_data("malta.osm.pbf").filter(|_| osmium())?;
+    let input = real_file("malta.osm.pbf").filter(|_| osmium())?;
     let dir = tempfile::tempdir().unwrap();
     let id = decode::objects(&input)[0].id;
     let changes = dir.path().join("a.osc");
@@ -307,7 +307,7 @@ fn difference_a_change_without_version_wins_here_and_loses_in_osmium() {
 
 #[test]
 fn difference_coordinates_in_ways_are_dropped_here_with_a_warning() {
-    let Some(input) = shared_data("loc_on_ways.osm.pbf") else {
+    let Some(input) = real_file("loc_on_ways.osm.pbf") else {
         return;
     };
     let dir = tempfile::tempdir().unwrap();

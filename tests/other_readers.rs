@@ -2,7 +2,7 @@
 
 use crate::common;
 use crate::common::craft::{self, Shape};
-use crate::common::oracle::{osmium, shared_data};
+use crate::common::oracle::{osmium, real_file};
 use crate::common::{decode, node, run_ok};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -143,7 +143,7 @@ fn many_blobs(dir: &Path) -> PathBuf {
 
 #[test]
 fn a_small_indexed_file_is_read_by_all() {
-    let Some(input) = shared_data("monaco.osm.pbf") else {
+    let Some(input) = real_file("monaco.osm.pbf") else {
         return;
     };
     let dir = tempfile::tempdir().unwrap();
@@ -178,7 +178,7 @@ fn blobs_that_were_spliced_and_built_are_read_by_all() {
 
 #[test]
 fn metadata_added_to_a_file_without_any_is_read_by_all() {
-    let Some(input) = shared_data("porto.osm.pbf") else {
+    let Some(input) = real_file("porto.osm.pbf") else {
         return;
     };
     let dir = tempfile::tempdir().unwrap();

@@ -2,7 +2,7 @@
 
 use crate::common::browser::Browser;
 use crate::common::craft::{self, Shape};
-use crate::common::oracle::{real_files, shared_data};
+use crate::common::oracle::{real_files, real_file};
 use crate::common::{Arg, Kind, Object, node, relation, run_fail, run_ok, way};
 use serde_json::Value;
 use std::path::Path;
@@ -96,7 +96,7 @@ fn the_numbers_of_the_page_are_those_of_the_reports() {
 /// Set `PBFHOGG_PICTURES=DIRECTORY` to keep pictures of the page.
 #[test]
 fn the_page_of_a_file_is_drawn_in_a_browser() {
-    let Some(input) = shared_data("malta.osm.pbf") else {
+    let Some(input) = real_file("malta.osm.pbf") else {
         return;
     };
     let Some(mut browser) = Browser::start() else {
@@ -217,7 +217,7 @@ fn awkward_files_have_pages_too() {
 
 #[test]
 fn a_page_replaces_nothing_unasked_and_is_complete_or_not_there() {
-    let Some(input) = shared_data("monaco.osm.pbf") else {
+    let Some(input) = real_file("monaco.osm.pbf") else {
         return;
     };
     let directory = tempfile::tempdir().unwrap();

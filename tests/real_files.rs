@@ -78,7 +78,7 @@ fn inspect_counts_what_is_in_every_real_file_with_and_without_index() {
 
 #[test]
 fn a_header_that_lies_about_order_is_found_out() {
-    let Some(input) = common::oracle::shared_data("baltimore.osm.pbf") else {
+    let Some(input) = common::oracle::real_file("baltimore.osm.pbf") else {
         return;
     };
     let dir = tempfile::tempdir().unwrap();

@@ -2,7 +2,7 @@
 //! that lies, stalls, or changes the file.
 
 use crate::common::answers::name_of;
-use crate::common::oracle::shared_data;
+use crate::common::oracle::real_file;
 use crate::common::web::{Files, Request, Trouble, Web, directory};
 use crate::common::{decode, pbfhogg, run_fail, run_ok};
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ const REGION: &str = "14.50,35.89,14.52,35.90";
 
 /// Malta in a spatial layout.
 fn spatial(dir: &Path) -> bool {
-    let Some(input) = shared_data("malta.osm.pbf") else {
+    let Some(input) = real_file("malta.osm.pbf") else {
         return false;
     };
     let file = |name: &str| dir.join(name);

@@ -2,7 +2,7 @@
 
 use crate::common::answers::{ask, ask_osmium, file_in_shape, file_of, history_of, in_order};
 use crate::common::extracts::random_world;
-use crate::common::oracle::{osmium, real_files, shared_data};
+use crate::common::oracle::{osmium, real_files, real_file};
 use crate::common::{
     Kind, Object, canonical_key, craft, decode, mixed_objects, node, relation, run_fail, run_ok,
     way,
@@ -249,7 +249,7 @@ fn the_map_is_the_one_that_osmium_keeps() {
     }
     let dir = tempfile::tempdir().unwrap();
     let [one, two] =
-        ["andorra-a.osm.pbf", "andorra-b.osm.pbf"].map(|name| shared_data(name).unwrap());
+        ["andorra-a.osm.pbf", "andorra-b.osm.pbf"].map(|name| real_file(name).unwrap());
     let output = dir.path().join("out.osm.pbf");
     let maps = ["ours", "theirs"].map(|name| dir.path().join(name));
     maps.iter()

@@ -2,7 +2,7 @@
 
 use crate::common::craft;
 use crate::common::decode::{self, Frame};
-use crate::common::oracle::shared_data;
+use crate::common::oracle::real_file;
 use crate::common::{Kind, pbfhogg, run_ok};
 use crate::other_readers::check_all;
 use std::fs;
@@ -70,7 +70,7 @@ fn all_segments(path: &Path) -> Vec<(Frame, Vec<Vec<u8>>)> {
 /// Malta with locations in its ways, compressed anew.
 fn located(dir: &Path) -> Option<PathBuf> {
     let output = dir.join("located.osm.pbf");
-    let input = shared_data("malta.osm.pbf")?;
+    let input = real_file("malta.osm.pbf")?;
     run_ok(&[&"add-locations-to-ways", &"-n", &input, &"-o", &output]);
     Some(output)
 }
@@ -102,7 +102,7 @@ fn delete_a_way(base: &Path, output: &Path) {
 #[test]
 fn blobs_have_segments_that_all_programs_read() {
     let dir = tempfile::tempdir().unwrap();
-    let Some(input) = shared_data("malta.osm.pbf") else {
+    let Some(input) = real_file("malta.osm.pbf") else {
         return;
     };
     let [clean, plain] = ["clean.osm.pbf", "plain.osm.pbf"].map(|name| dir.path().join(name));
@@ -191,7 +191,7 @@ fn an_edit_copies_the_segments_that_it_does_not_touch() {
 #[test]
 fn columns_that_stay_are_copied() {
     let dir = tempfile::tempdir().unwrap();
-    let Some(input) = shared_data("malta.osm.pbf") else {
+    let Some(input) = real_file("malta.osm.pbf") else {
         return;
     };
     let file = |name: &str| dir.path().join(name);

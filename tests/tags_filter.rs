@@ -2,7 +2,7 @@
 
 use crate::common;
 use crate::common::craft::{self, Layout, Shape};
-use crate::common::oracle::{osmium, osmium_answer, real_files, renumbered, shared_data};
+use crate::common::oracle::{osmium, osmium_answer, real_files, renumbered, real_file};
 use crate::common::questions::{
     Ids, Inputs, ask_once, assert_as_osmium, assert_same_objects, awkward_file, file_in_blocks,
     file_of, file_of_payloads, many_blocks, name_of, pipe, referenced, taken, tangled_relations,
@@ -46,7 +46,7 @@ fn all_expressions_give_what_osmium_gives() {
     let dir = tempfile::tempdir().unwrap();
     let extract = renumbered("monaco.lz4.osm.pbf", dir.path());
     let tiny = ["loc_on_ways.osm.pbf", "deleted_nodes.osh.pbf"];
-    let tiny = tiny.map(|name| shared_data(name).filter(|_| osmium()));
+    let tiny = tiny.map(|name| real_file(name).filter(|_| osmium()));
     for input in extract.iter().chain(tiny.iter().flatten()) {
         compare_with_osmium(input, &expressions(), &OPTIONS);
     }
@@ -89,7 +89,7 @@ fn some_expressions_give_what_osmium_gives_on_every_real_file() {
 
 #[test]
 fn difference_ways_are_kept_where_no_relation_is_and_lost_in_osmium() {
-    let Some(input) = shared_data("monaco.osm.pbf").filter(|_| osmium()) else {
+    let Some(input) = real_file("monaco.osm.pbf").filter(|_| osmium()) else {
         return;
     };
     let (_, theirs) = osmium_answer(&[&"tags-filter", &"-i", &input, &"r/type"]);

@@ -2,7 +2,7 @@
 
 use crate::common;
 use crate::common::answers::ask_osmium;
-use crate::common::oracle::{assert_same_opl, opl_objects, osmium, shared_data};
+use crate::common::oracle::{assert_same_opl, opl_objects, osmium, real_file};
 use crate::common::{Kind, Object, canonical_key, run_ok};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ fn key(object: &Object) -> Key {
 
 /// A change file, and the objects that osmium reads in it; `None` if either is missing.
 fn changes() -> Option<(PathBuf, Vec<Object>)> {
-    let path = shared_data("000466354.osc.gz")?;
+    let path = real_file("000466354.osc.gz")?;
     osmium().then(|| (path.clone(), opl_objects(&path)))
 }
 

@@ -3,7 +3,7 @@
 use crate::common;
 use crate::common::answers::{ask, ask_osmium, history_of, in_order};
 use crate::common::extracts::{Dice, random_world};
-use crate::common::oracle::{osmium, shared_data};
+use crate::common::oracle::{osmium, real_file};
 use crate::common::{
     Kind, Object, canonical_key, craft, decode, node, pbfhogg, run_fail, run_ok, with_metadata,
 };
@@ -229,7 +229,7 @@ fn a_history_of_three_days_gives_each_day_back() {
         "andorra-b.osm.pbf",
         "andorra-c.osm.pbf",
     ]
-    .map(shared_data)
+    .map(real_file)
     .into_iter()
     .collect::<Option<Vec<PathBuf>>>() else {
         return;

@@ -117,10 +117,7 @@ mod tests {
 
     #[test]
     fn a_frame_is_found_from_anywhere_in_the_one_before() {
-        let malta = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/malta.osm.pbf");
-        if !malta.exists() {
-            return;
-        }
+        let malta = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/malta.osm.pbf");
         let file = PbfFile::open(&malta, &Context::new(1)).unwrap();
         let heads: Vec<u64> = file
             .frames()

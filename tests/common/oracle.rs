@@ -12,10 +12,12 @@ use std::process::Command;
 /// The value for an absent coordinate in results of [`opl_objects`] and [`as_opl_shows`].
 pub const NO_LOCATION_NANO: i64 = i64::MAX;
 
-/// A file in the shared data folder beside the project; `None` if it is missing.
-pub fn shared_data(name: &str) -> Option<PathBuf> {
-    let path = shared_folder().join(name);
-    available(path.is_file(), &format!("no {}", path.display())).then_some(path)
+/// A real file by name, in `tests/data` or in the folder that `PBFHOGG_DATA` names; `None` if it is in neither.
+pub fn real_file(name: &str) -> Option<PathBuf> {
+    let mut paths = data_folders().into_iter().map(|folder| folder.join(name));
+    let path = paths.find(|path| path.is_file());
+    available(path.is_some(), &format!("no {name} in tests/data"));
+    path
 }
 
 /// Files that short test runs skip, because another file was written by the same program and has the same shape.
@@ -26,14 +28,12 @@ const STOOD_FOR: [&str; 4] = [
     "malta.osm.pbf",
 ];
 
-/// The PBF files in the shared data folder, sorted by name: one of each shape, or all of them with `PBFHOGG_LONG=1`.
-/// Empty if the folder is missing.
+/// The PBF files in `tests/data` and in the folder that `PBFHOGG_DATA` names, sorted by name: one of each shape, or all
+/// of them with `PBFHOGG_LONG=1`.
 pub fn real_files() -> Vec<PathBuf> {
-    let folder = shared_folder();
-    if !available(folder.is_dir(), &format!("no {}", folder.display())) {
-        return Vec::new();
-    }
-    let entries = std::fs::read_dir(&folder).expect("the data folder opens");
+    let entries = data_folders()
+        .into_iter()
+        .flat_map(|folder| std::fs::read_dir(folder).expect("the data folder opens"));
     let paths = entries.map(|entry| entry.expect("the data folder can be listed").path());
     let stands_for_itself =
         |path: &PathBuf| is_long() || !STOOD_FOR.iter().any(|name| path.ends_with(name));
@@ -122,9 +122,9 @@ pub fn opl_file_objects(path: &Path) -> Vec<Object> {
     text.lines().map(opl_object).collect()
 }
 
-/// Copies a shared file with new, small ids. They reduce osmium's memory and time.
+/// Copies a real file with new, small ids. They reduce osmium's memory and time.
 pub fn renumbered(name: &str, dir: &Path) -> Option<PathBuf> {
-    let input = shared_data(name).filter(|_| osmium())?;
+    let input = real_file(name).filter(|_| osmium())?;
     let output = dir.join(name);
     let mut command = Command::new("osmium");
     command.args(["renumber", "--no-progress", "-o"]);
@@ -156,8 +156,11 @@ pub fn available(found: bool, reason: &str) -> bool {
     found
 }
 
-fn shared_folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data")
+/// `tests/data`, and the folder that `PBFHOGG_DATA` names, if it is set.
+fn data_folders() -> Vec<PathBuf> {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let more = std::env::var_os("PBFHOGG_DATA").map(PathBuf::from);
+    std::iter::once(own).chain(more).collect()
 }
 
 fn is_pbf(path: &Path) -> bool {
