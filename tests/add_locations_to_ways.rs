@@ -4,7 +4,7 @@ use crate::common;
 use crate::common::answers::{ask, ask_osmium, file_in_shape, file_of, history_of, in_order};
 use crate::common::craft::Shape;
 use crate::common::extracts::random_world;
-use crate::common::oracle::{assert_same_opl, opl, osmium, real_files, real_file};
+use crate::common::oracle::{assert_same_opl, opl, osmium, real_file, real_files};
 use crate::common::{Arg, Kind, Object, decode, node, relation, run_fail, run_ok, way};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};

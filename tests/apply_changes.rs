@@ -131,10 +131,8 @@ fn normal(line: &str) -> String {
 
 #[test]
 fn a_real_change_file_gives_what_osmium_makes_of_it() {
-    let (Some(base), Some(changes)) = (
-        real_file("malta.osm.pbf"),
-        real_file("000466354.osc.gz"),
-    ) else {
+    let (Some(base), Some(changes)) = (real_file("malta.osm.pbf"), real_file("000466354.osc.gz"))
+    else {
         return;
     };
     if !osmium() {

@@ -68,10 +68,8 @@ fn read_all(mut from: impl std::io::Read) -> Vec<u8> {
 
 #[test]
 fn users_and_changesets_come_through() {
-    let (Some(malta), Some(changes)) = (
-        real_file("malta.osm.pbf"),
-        real_file("000466354.osc.gz"),
-    ) else {
+    let (Some(malta), Some(changes)) = (real_file("malta.osm.pbf"), real_file("000466354.osc.gz"))
+    else {
         return;
     };
     let dir = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
 //! `export`: features as osmium writes them, problems with their places, and what must not be left behind.
 
 use crate::common::craft::{Shape, block, file, header_payload, plain_file};
-use crate::common::oracle::{osmium, real_files, real_file};
+use crate::common::oracle::{osmium, real_file, real_files};
 use crate::common::{Arg, Kind, is_long, node, relation, run_fail, run_ok, way, world};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};

@@ -12,7 +12,7 @@ use crate::common::extracts::{
     place_of, random_world,
 };
 use crate::common::oracle::{
-    as_opl_shows, opl_file_objects, osmium, real_files, renumbered, real_file,
+    as_opl_shows, opl_file_objects, osmium, real_file, real_files, renumbered,
 };
 use crate::common::questions::{Inputs, assert_same_objects, file_in_blocks, parted};
 use crate::common::regions::{Region, Spread, written};

@@ -1,7 +1,7 @@
 //! `build-geocode-index` and `geocode`: answers compared with a plain search over all objects, and damaged indexes.
 
 use crate::common::geocode::{Bands, Degrees, Thing, distance, interpolated, osmium_areas, things};
-use crate::common::oracle::{osmium, real_files, real_file};
+use crate::common::oracle::{osmium, real_file, real_files};
 use crate::common::{Arg, is_long, run_fail, run_ok, world};
 use geo::Intersects;
 use pbfhogg::geocode::{GeocodeIndex, QueryOptions};

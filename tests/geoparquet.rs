@@ -1,6 +1,6 @@
 //! `export` to GeoParquet: the rules of the format, the values, the order, and what must not be left behind.
 
-use crate::common::oracle::{osmium, real_files, real_file};
+use crate::common::oracle::{osmium, real_file, real_files};
 use crate::common::{Arg, Kind, Object, decode, is_long, run_fail, run_ok, world};
 use parquet::basic::LogicalType;
 use parquet::file::reader::{FileReader, SerializedFileReader};

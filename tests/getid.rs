@@ -3,7 +3,7 @@
 
 use crate::common;
 use crate::common::craft::{self, Shape};
-use crate::common::oracle::{opl, osmium, real_files, real_file};
+use crate::common::oracle::{opl, osmium, real_file, real_files};
 use crate::common::questions::{
     Ids, Inputs, ask_once, assert_as_osmium, assert_same_objects, awkward_file, file_in_blocks,
     file_of, file_of_payloads, many_blocks, name_of, parted, pipe, referenced, references, taken,

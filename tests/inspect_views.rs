@@ -3,7 +3,7 @@
 use crate::common;
 use crate::common::answers::{ask, ask_osmium, file_in_shape, file_of, history_of};
 use crate::common::craft::Shape;
-use crate::common::oracle::{osmium, real_files, real_file};
+use crate::common::oracle::{osmium, real_file, real_files};
 use crate::common::{Kind, Object, decode, node, relation, run_fail, way, with_metadata};
 use serde_json::{Value, json};
 use std::path::Path;

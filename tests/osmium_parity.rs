@@ -4,7 +4,7 @@
 
 use crate::common;
 use crate::common::oracle::{
-    assert_same_opl, opl, opl_without_locations, osmium, real_files, real_file,
+    assert_same_opl, opl, opl_without_locations, osmium, real_file, real_files,
 };
 use crate::common::{decode, is_long, run_ok};
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 
 use crate::common::browser::Browser;
 use crate::common::craft::{self, Shape};
-use crate::common::oracle::{real_files, real_file};
+use crate::common::oracle::{real_file, real_files};
 use crate::common::{Arg, Kind, Object, node, relation, run_fail, run_ok, way};
 use serde_json::Value;
 use std::path::Path;

@@ -2,7 +2,7 @@
 
 use crate::common::answers::{ask, ask_osmium, file_in_shape, file_of, history_of, in_order};
 use crate::common::extracts::random_world;
-use crate::common::oracle::{osmium, real_files, real_file};
+use crate::common::oracle::{osmium, real_file, real_files};
 use crate::common::{
     Kind, Object, canonical_key, craft, decode, mixed_objects, node, relation, run_fail, run_ok,
     way,

@@ -2,7 +2,7 @@
 
 use crate::common;
 use crate::common::craft::{self, Layout, Shape};
-use crate::common::oracle::{osmium, osmium_answer, real_files, renumbered, real_file};
+use crate::common::oracle::{osmium, osmium_answer, real_file, real_files, renumbered};
 use crate::common::questions::{
     Ids, Inputs, ask_once, assert_as_osmium, assert_same_objects, awkward_file, file_in_blocks,
     file_of, file_of_payloads, many_blocks, name_of, pipe, referenced, taken, tangled_relations,
