@@ -140,3 +140,126 @@ fn standard_input_is_taken_for_a_file() {
     assert!(command.status().unwrap().success());
     assert!(decode::objects(&output) == decode::objects(&input));
 }
+
+/// The output of a command about the access to a file, such as `getfacl`.
+fn access(program: &str, args: &[&str], path: &Path) -> String {
+    let output = std::process::Command::new(program)
+        .args(args)
+        .arg(path)
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program}: {stderr}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_replaced_file_keeps_its_access_list_and_attributes() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = world(dir.path(), "1000");
+    access("setfacl", &["-m", "u:1000:rw,g:1001:r"], &file);
+    access("setfattr", &["-n", "user.source", "-v", "mirror"], &file);
+    let list = access("getfacl", &["-pn"], &file);
+    assert!(list.contains("user:1000:rw-"), "{list}");
+    run_ok(&[&"sort", &file, &"-O", &"-o", &file]);
+    assert_eq!(access("getfacl", &["-pn"], &file), list);
+    let source = access("getfattr", &["--only-values", "-n", "user.source"], &file);
+    assert_eq!(source, "mirror");
+}
+
+#[test]
+fn a_replaced_file_without_an_access_list_does_not_get_that_of_its_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = world(dir.path(), "1000");
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o660)).unwrap();
+    access("setfacl", &["-d", "-m", "u:1000:rw"], dir.path());
+    let list = access("getfacl", &["-pn"], &file);
+    run_ok(&[&"sort", &file, &"-O", &"-o", &file]);
+    assert_eq!(access("getfacl", &["-pn"], &file), list);
+}
+
+/// A run of `apply-changes --in-place` that has opened the file, and waits for its change file, a named pipe.
+fn waiting_update(file: &Path, pipe: &Path) -> (std::process::Child, std::fs::File) {
+    let made = std::process::Command::new("mkfifo").arg(pipe).status();
+    assert!(made.unwrap().success());
+    let mut command = pbfhogg();
+    command
+        .args(["apply-changes", "-q", "--in-place"])
+        .args([file, pipe]);
+    command.stderr(std::process::Stdio::piped());
+    let child = command.spawn().unwrap();
+    // This returns when the other side has opened the pipe.
+    let writer = std::fs::File::options().write(true).open(pipe).unwrap();
+    (child, writer)
+}
+
+/// A change file with one node.
+fn change(id: u64) -> String {
+    format!(
+        "<osmChange version='0.6'><create><node id='{id}' version='1' lat='1' lon='1'/></create></osmChange>"
+    )
+}
+
+#[test]
+fn a_file_that_was_replaced_while_it_was_read_is_left_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = world(dir.path(), "1000");
+    let (other, pipe) = (
+        dir.path().join("other.osm.pbf"),
+        dir.path().join("changes.osc"),
+    );
+    run_ok(&[&"cat", &"-t", &"node", &file, &"-o", &other]);
+    let (child, mut writer) = waiting_update(&file, &pipe);
+    let expected = std::fs::read(&other).unwrap();
+    std::fs::rename(&other, &file).unwrap();
+    std::io::Write::write_all(&mut writer, change(1 << 40).as_bytes()).unwrap();
+    drop(writer);
+    let output = child.wait_with_output().unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains("was changed or replaced"), "{message}");
+    assert_eq!(std::fs::read(&file).unwrap(), expected);
+}
+
+#[test]
+fn of_two_updates_in_place_none_is_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = world(dir.path(), "1000");
+    let (pipe, changes) = (dir.path().join("pipe.osc"), dir.path().join("2.osc"));
+    std::fs::write(&changes, change(1 << 41)).unwrap();
+    let (child, mut writer) = waiting_update(&file, &pipe);
+    let second = pbfhogg()
+        .args(["apply-changes", "-q", "--in-place"])
+        .args([&file, &changes])
+        .status()
+        .unwrap();
+    std::io::Write::write_all(&mut writer, change(1 << 40).as_bytes()).unwrap();
+    drop(writer);
+    let first = child.wait_with_output().unwrap().status;
+    let objects = decode::objects(&file);
+    for (status, id) in [(first, 1 << 40), (second, 1 << 41)] {
+        let is_there = objects.iter().any(|object| object.id == id);
+        assert_eq!(status.success(), is_there, "{status}");
+        assert!(status.success() || status.code() == Some(2));
+    }
+    assert_ne!(first.success(), second.success());
+}
+
+#[test]
+fn a_file_that_another_run_replaces_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = world(dir.path(), "1000");
+    let changes = dir.path().join("1.osc");
+    std::fs::write(&changes, change(1 << 40)).unwrap();
+    let locked = std::fs::File::open(&file).unwrap();
+    locked.lock().unwrap();
+    let before = std::fs::read(&file).unwrap();
+    let message = run_fail(&[&"apply-changes", &"--in-place", &file, &changes]);
+    assert!(
+        message.contains("another run is replacing this file"),
+        "{message}"
+    );
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+    drop(locked);
+    run_ok(&[&"apply-changes", &"--in-place", &file, &changes]);
+}

@@ -191,7 +191,7 @@ fn a_file_that_is_being_updated_is_left_alone() {
     ];
     let message = run_fail(&args);
     assert!(
-        message.contains("another update of this file is running"),
+        message.contains("another run is replacing this file"),
         "{message}"
     );
     drop(locked);

@@ -9,12 +9,12 @@ use crate::error::{Error, Result};
 use crate::file::{PbfFile, Written};
 use crate::formats::TextCompression;
 use crate::geometry::Shape;
-use crate::io::{Input, OutputTarget, ScratchFile};
+use crate::io::{FileLock, Input, OutputTarget, ScratchFile};
 use crate::osm::format_timestamp;
 use crate::replication::{Cache, End, Fault, Fetcher, Ladder, Server, State, Transport};
 use crate::runtime::Context;
 use download::{Download, Downloader};
-use position::{Lock, Position};
+use position::Position;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -157,7 +157,7 @@ pub struct Applied {
 /// - Applying the changes fails ([details](apply_changes::run#errors)).
 pub fn run(options: &Options, transport: &dyn Transport, ctx: &Context) -> Result<Summary> {
     let _lock = match options.goal {
-        Goal::File(_) => Some(Lock::of(&options.file)?),
+        Goal::File(_) => Some(FileLock::of(&options.file)?),
         Goal::Changes(..) | Goal::Check => None,
     };
     let position = Position::of(&options.file, ctx)?;

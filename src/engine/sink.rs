@@ -89,6 +89,7 @@ impl Sink {
                 SinkOutput::Pbf(Box::new(BlockPacker::new(writer, encoders, outputs)))
             }
             Format::Text(text) => {
+                output.output.warn(ctx);
                 SinkOutput::Text(TextSink::create(output, &header, text, &encoders.text)?)
             }
         };

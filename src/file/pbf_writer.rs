@@ -240,6 +240,7 @@ impl PbfWriter {
             file,
             is_stream,
         } = output;
+        output.warn(ctx);
         if is_stream && options.box_of_data {
             let cause = "the box of the data is known when all data is written, which is too late for a stream";
             return Err(Error::file(output.path(), cause));

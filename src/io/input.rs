@@ -4,13 +4,14 @@ use super::direct;
 use super::direct::direct_reader;
 #[cfg(feature = "update")]
 use super::remote::RemoteFile;
+use super::replaced::FileIdentity;
 use crate::error::{Error, FormatError, Result};
 use crate::runtime::{Context, IoMode};
 use crate::system;
 use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 /// A file that is read at any offset. Standard input and other streams are first copied to a temporary file. Of a file
 /// of a web server, whose path is its URL, what is read is fetched to a temporary file. Clones share the open file.
@@ -34,6 +35,29 @@ struct OpenInput {
     original_len: Option<u64>,
     /// The first [`FIRST_READ`] bytes of the file; unset until they are first requested.
     start: OnceLock<Vec<u8>>,
+    /// The identity of a named file when it was opened.
+    identity: Option<FileIdentity>,
+}
+
+/// The inputs of this process that are open, and some that were.
+static OPEN: Mutex<Vec<Weak<OpenInput>>> = Mutex::new(Vec::new());
+
+/// The identities that the file at `path`, which has no symbolic links in it, had when inputs that are still open opened
+/// it.
+pub(super) fn identities_at(path: &Path) -> Vec<FileIdentity> {
+    let open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let inputs = open.iter().filter_map(Weak::upgrade);
+    let inputs = inputs.filter(|input| input.path.canonicalize().is_ok_and(|real| real == path));
+    inputs.filter_map(|input| input.identity).collect()
+}
+
+/// Registers an open input for [`identities_at`].
+fn register(input: &Arc<OpenInput>) {
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    if open.len() == open.capacity() {
+        open.retain(|input| input.strong_count() > 0);
+    }
+    open.push(Arc::downgrade(input));
 }
 
 impl Input {
@@ -72,7 +96,7 @@ impl Input {
             return Self::spool(path, file);
         }
         let direct = direct(path);
-        Ok(Self(Arc::new(OpenInput {
+        let input = Arc::new(OpenInput {
             path: path.to_owned(),
             len: metadata.len(),
             drop_behind: direct.is_none() && system::is_large(metadata.len()),
@@ -82,7 +106,10 @@ impl Input {
             direct,
             original_len: None,
             start: OnceLock::new(),
-        })))
+            identity: Some(FileIdentity::of(&metadata)),
+        });
+        register(&input);
+        Ok(Self(input))
     }
 
     /// Opens a file of a web server, and fetches its beginning.
@@ -98,6 +125,7 @@ impl Input {
             drop_behind: false,
             original_len: None,
             start: OnceLock::new(),
+            identity: None,
         })))
     }
 
@@ -167,6 +195,7 @@ impl Input {
             drop_behind: false,
             original_len: None,
             start: OnceLock::new(),
+            identity: None,
         })))
     }
 

@@ -1,13 +1,18 @@
 //! Files: inputs that are read at any offset, outputs that appear under their name only when they are complete.
 
+mod access;
+#[cfg(target_os = "linux")]
+mod access_list;
 mod backends;
 mod direct;
+mod file_lock;
 mod input;
 mod mapped_file;
 mod output;
 mod output_directory;
 #[cfg(feature = "update")]
 mod remote;
+mod replaced;
 mod size_hint;
 mod stream_output;
 mod temporary;
@@ -16,6 +21,7 @@ mod unfinished;
 pub(crate) mod web;
 
 pub(crate) use backends::{Backend, check_space, open_backend};
+pub(crate) use file_lock::FileLock;
 pub(crate) use input::FIRST_READ;
 pub use input::Input;
 pub(crate) use mapped_file::MappedFile;

@@ -1,7 +1,8 @@
 //! Output files. A file appears under its name only when it is complete and flushed to disk.
 
 use super::input::is_url;
-use super::{temporary, unfinished};
+use super::replaced::Replaced;
+use super::{access, temporary, unfinished};
 use crate::error::{Error, Result};
 use crate::runtime::Context;
 use crate::system::{self, Call};
@@ -163,6 +164,10 @@ impl OpenOutput {
 pub struct Output {
     target: OutputTarget,
     pending: Pending,
+    /// The file that this output will replace.
+    replaced: Option<Replaced>,
+    /// The warning that the output cannot have all attributes of the file that it will replace.
+    warning: Option<String>,
 }
 
 /// The state of an unfinished output: for a [`ScratchFile`], its directory; for a file without a name or with a
@@ -182,10 +187,15 @@ enum Pending {
 }
 
 impl Output {
-    /// Opens an output. Returns the output and the file to write to. Fails if the target exists and may not be
-    /// overwritten, or is a directory.
+    /// Opens an output. Returns the output and the file to write to.
+    ///
+    /// # Errors
+    ///
+    /// - The target exists and may not be overwritten, or is a directory.
+    /// - Another run is replacing the target, or has replaced it since this process began to read it.
     pub fn create(target: OutputTarget) -> Result<(Self, File)> {
         target.check()?;
+        let (mut replaced, mut warning) = (None, None);
         let (pending, file) = match &target {
             OutputTarget::Stdout => {
                 let file = system::standard_output()
@@ -202,9 +212,31 @@ impl Output {
                     file.map_err(|error| Error::io(path, "cannot open", error))?,
                 )
             }
-            OutputTarget::File { path, .. } => begin_file(path)?,
+            OutputTarget::File { path, .. } => {
+                let real_path = real_path(path);
+                replaced = Replaced::at(&real_path)?;
+                let (pending, file) = begin_file(path, real_path)?;
+                // The file is nobody's who cannot read the old one, from its first byte on.
+                warning = replaced
+                    .as_ref()
+                    .and_then(|old| access::keep(old.path(), &file));
+                (pending, file)
+            }
         };
-        Ok((Self { target, pending }, file))
+        let output = Self {
+            target,
+            pending,
+            replaced,
+            warning,
+        };
+        Ok((output, file))
+    }
+
+    /// Warns if the output cannot have all attributes of the file that it will replace.
+    pub(crate) fn warn(&self, ctx: &Context) {
+        if let Some(warning) = &self.warning {
+            ctx.warn(warning.clone());
+        }
     }
 
     /// The path, for messages.
@@ -242,7 +274,8 @@ impl Output {
     }
 
     /// Flushes a file to disk and gives it the path of the target. Fails if a file with that path has been created
-    /// meanwhile and may not be replaced. Does nothing for a stream or a temporary file.
+    /// meanwhile and may not be replaced, or if the file to replace is not the one any more that was there in the
+    /// beginning. Does nothing for a stream or a temporary file.
     pub fn commit(self) -> Result<()> {
         self.commit_with(&[])
     }
@@ -250,7 +283,13 @@ impl Output {
     /// Commits as [`commit`](Self::commit) does, and completes other unfinished files in the same moment: a signal that
     /// ends the process leaves all of them or none.
     pub(super) fn commit_with(self, completed: &[PathBuf]) -> Result<()> {
-        let Self { target, pending } = self;
+        let Self {
+            target,
+            pending,
+            replaced,
+            ..
+        } = self;
+        let check = || replaced.as_ref().map_or(Ok(()), Replaced::check);
         let failed = |action| {
             let path = target.path();
             move |error| Error::io(path, action, error)
@@ -262,18 +301,19 @@ impl Output {
             }
             Pending::Unnamed { file, real_path } => {
                 system::sync(&file).map_err(failed("cannot flush to disk"))?;
-                keep_permissions(&file, &real_path);
-                put_in_place(&file, &real_path, target.may_overwrite(), completed)
+                let _ = access::keep(&real_path, &file);
+                put_in_place(&file, &real_path, target.may_overwrite(), completed, check)
                     .map_err(failed("cannot give the finished output its name"))
             }
             Pending::Named { temp, real_path } => {
                 system::sync(temp.as_file()).map_err(failed("cannot flush to disk"))?;
-                keep_permissions(temp.as_file(), &real_path);
+                let _ = access::keep(&real_path, temp.as_file());
                 let name = temp.path().to_owned();
                 let overwrite = target.may_overwrite();
                 let directory = Directory::of(&real_path);
                 let put_in_place = unfinished::end(Some(&name), completed, || {
                     system::admit(Call::Rename, 0)?;
+                    check()?;
                     match overwrite {
                         true => replace(temp, &real_path),
                         false => {
@@ -312,8 +352,7 @@ pub(super) fn directory_of(path: &Path) -> &Path {
 }
 
 /// Creates the file of an output: unnamed if the system supports it, otherwise a hidden temporary file.
-fn begin_file(path: &Path) -> Result<(Pending, File)> {
-    let real_path = real_path(path);
+fn begin_file(path: &Path, real_path: PathBuf) -> Result<(Pending, File)> {
     let failed = |error| Error::io(path, "cannot create", error);
     if real_path.exists() {
         temporary::remove_remnants(&real_path);
@@ -342,36 +381,15 @@ fn replace(temp: NamedTempFile, path: &Path) -> io::Result<()> {
     })
 }
 
-/// Copies owner, group and permissions from the file at `path`, if there is one, to `file`, which will replace it.
-/// Ignores those that the process may not set.
-#[cfg(unix)]
-fn keep_permissions(file: &File, path: &Path) {
-    use std::fs::Permissions;
-    use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
-    if let Ok(metadata) = path.metadata() {
-        let (owner, group) = (metadata.uid(), metadata.gid());
-        let mut mode = metadata.permissions().mode();
-        let is_kept = fchown(file, Some(owner), Some(group)).is_ok()
-            || fchown(file, None, Some(group)).is_ok();
-        if !is_kept && file.metadata().is_ok_and(|own| own.gid() != group) {
-            // The new file belongs to another group, which must not get the permissions of the old file's group.
-            mode &= !0o070;
-        }
-        let _ = file.set_permissions(Permissions::from_mode(mode));
-    }
-}
-
-/// Does nothing: a new file has the permissions of its directory.
-#[cfg(windows)]
-const fn keep_permissions(_: &File, _: &Path) {}
-
 /// Gives an unnamed file the name `path` and flushes the directory. An existing file is replaced atomically if
-/// `overwrite` is set, and is an error otherwise. The unfinished files `completed` are complete from then on.
+/// `overwrite` is set and `check` allows it, and is an error otherwise. The unfinished files `completed` are complete from
+/// then on.
 fn put_in_place(
     file: &File,
     path: &Path,
     overwrite: bool,
     completed: &[PathBuf],
+    check: impl Fn() -> io::Result<()>,
 ) -> io::Result<()> {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let link = |name: &Path| system::give_name(file, name);
@@ -388,6 +406,7 @@ fn put_in_place(
         let between = temporary::name(path, count);
         unfinished::add(&between);
         let done = unfinished::end(Some(&between), completed, || {
+            check()?;
             link(&between)?;
             fs::rename(&between, path).inspect_err(|_| {
                 let _ = fs::remove_file(&between);

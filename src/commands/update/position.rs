@@ -1,4 +1,4 @@
-//! Where a file stands, and the lock that keeps two runs apart.
+//! Where a file stands.
 
 use super::Options;
 use crate::error::{Error, Result};
@@ -6,64 +6,10 @@ use crate::file::{ElementReader, PbfFile};
 use crate::pbf::{Element, feature};
 use crate::replication::{Ladder, State};
 use crate::runtime::Context;
-use std::fs::{File, TryLockError};
-use std::io;
 use std::path::Path;
 
 /// The seconds that changes may take until they are published: data may lack changes that are older than its newest object.
 const PUBLICATION: i64 = 3600;
-
-/// A lock on a file, until it is dropped or the process ends.
-pub(super) struct Lock {
-    _file: File,
-}
-
-impl Lock {
-    /// Locks a file. Fails if another process has locked it, or has replaced it meanwhile.
-    pub(super) fn of(path: &Path) -> Result<Self> {
-        let failed = |error| Error::io(path, "cannot open", error);
-        let file = open_to_lock(path).map_err(failed)?;
-        let busy = "another update of this file is running";
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(Error::file(path, busy)),
-            Err(TryLockError::Error(error)) => return Err(Error::io(path, "cannot lock", error)),
-        }
-        match is_at(&file, path).map_err(failed)? {
-            true => Ok(Self { _file: file }),
-            false => Err(Error::file(path, busy)),
-        }
-    }
-}
-
-/// Opens what is locked: the file itself.
-#[cfg(unix)]
-fn open_to_lock(path: &Path) -> io::Result<File> {
-    File::open(path)
-}
-
-/// Opens what is locked: a file beside the file, because a locked file cannot be read on Windows.
-#[cfg(windows)]
-fn open_to_lock(path: &Path) -> io::Result<File> {
-    // The file may have several paths.
-    let path = path.canonicalize()?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    File::create(path.with_file_name(format!(".{name}.pbfhogg-lock")))
-}
-
-/// Whether a locked file is still the one at `path`.
-#[cfg(unix)]
-fn is_at(locked: &File, path: &Path) -> io::Result<bool> {
-    use std::os::unix::fs::MetadataExt;
-    let (locked, named) = (locked.metadata()?, path.metadata()?);
-    Ok((locked.dev(), locked.ino()) == (named.dev(), named.ino()))
-}
-
-/// Whether a locked file is still the one for `path`: always, because it is never replaced.
-#[cfg(windows)]
-fn is_at(_: &File, path: &Path) -> io::Result<bool> {
-    path.metadata().map(|_| true)
-}
 
 /// Where a file stands, as its header says.
 pub(super) struct Position {

@@ -1,0 +1,117 @@
+//! POSIX access control lists, as Linux stores them in an extended attribute (`linux/posix_acl_xattr.h`).
+
+/// The version of the form.
+const VERSION: u32 = 2;
+/// Length in bytes of an entry: a tag and permissions of 16 bits, and an id of 32 bits, all little-endian.
+const ENTRY: usize = 8;
+
+/// The tag of the entry for the file's group.
+const GROUP_OBJ: u16 = 0x04;
+/// The tag of the entry that limits all but the owner and others.
+const MASK: u16 = 0x10;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Entry {
+    tag: u16,
+    permissions: u16,
+    id: u32,
+}
+
+/// An access control list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct AccessList(Vec<Entry>);
+
+impl AccessList {
+    /// Reads a list; `None` if its form is not known.
+    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+        let (version, entries) = bytes.split_first_chunk::<4>()?;
+        if u32::from_le_bytes(*version) != VERSION || !entries.len().is_multiple_of(ENTRY) {
+            return None;
+        }
+        let (entries, _) = entries.as_chunks::<ENTRY>();
+        let entry = |&[a, b, c, d, e, f, g, h]: &[u8; ENTRY]| Entry {
+            tag: u16::from_le_bytes([a, b]),
+            permissions: u16::from_le_bytes([c, d]),
+            id: u32::from_le_bytes([e, f, g, h]),
+        };
+        Some(Self(entries.iter().map(entry).collect()))
+    }
+
+    /// The stored form.
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = VERSION.to_le_bytes().to_vec();
+        for entry in &self.0 {
+            bytes.extend(entry.tag.to_le_bytes());
+            bytes.extend(entry.permissions.to_le_bytes());
+            bytes.extend(entry.id.to_le_bytes());
+        }
+        bytes
+    }
+
+    fn permissions(&self, tag: u16) -> Option<u16> {
+        let entry = self.0.iter().find(|entry| entry.tag == tag);
+        entry.map(|entry| entry.permissions)
+    }
+
+    /// The limit of all permissions but those of the owner and of others; `None` if the list has none.
+    pub(super) fn mask(&self) -> Option<u32> {
+        self.permissions(MASK).map(u32::from)
+    }
+
+    /// The permissions that the file's group really has.
+    pub(super) fn group_permissions(&self) -> u32 {
+        let group = self.permissions(GROUP_OBJ).unwrap_or(0);
+        u32::from(group & self.permissions(MASK).unwrap_or(0o7))
+    }
+
+    /// The list without permissions for the file's group.
+    pub(super) fn without_group(mut self) -> Self {
+        for entry in &mut self.0 {
+            if entry.tag == GROUP_OBJ {
+                entry.permissions = 0;
+            }
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `user::rw-`, `user:1000:rw-`, `group::r--`, `mask::rw-`, `other::r--`.
+    fn list() -> AccessList {
+        let entry = |(tag, permissions, id)| Entry {
+            tag,
+            permissions,
+            id,
+        };
+        let none = u32::MAX;
+        let entries = [
+            (1, 6, none),
+            (2, 6, 1000),
+            (GROUP_OBJ, 4, none),
+            (MASK, 6, none),
+            (0x20, 4, none),
+        ];
+        AccessList(entries.map(entry).to_vec())
+    }
+
+    #[test]
+    fn a_list_is_read_as_it_is_stored() {
+        let bytes = list().to_bytes();
+        assert_eq!(bytes.len(), 4 + 5 * 8);
+        assert_eq!(AccessList::parse(&bytes), Some(list()));
+        assert_eq!(AccessList::parse(&bytes[..20]), None);
+        assert_eq!(AccessList::parse(&[9, 0, 0, 0]), None);
+        assert_eq!(AccessList::parse(&[]), None);
+    }
+
+    #[test]
+    fn a_mask_is_not_the_permissions_of_the_group() {
+        assert_eq!(list().mask(), Some(6));
+        assert_eq!(list().group_permissions(), 4);
+        assert_eq!(list().without_group().group_permissions(), 0);
+        assert_eq!(list().without_group().mask(), Some(6));
+    }
+}

@@ -1,0 +1,106 @@
+//! Locks on files that are replaced, which keep two runs apart.
+
+use crate::error::{Error, Result};
+use std::fs::{File, TryLockError};
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// A lock on a file, until the last clone is dropped or the process ends. All runs that replace a file in place take it.
+/// A process that locks a file twice shares the lock.
+#[derive(Debug)]
+pub(crate) struct FileLock {
+    file: File,
+}
+
+/// The locks of this process.
+static LOCKS: Mutex<Vec<Weak<FileLock>>> = Mutex::new(Vec::new());
+
+/// The number of times that a lock is tried on a path where the file is replaced between opening and locking.
+const ATTEMPTS: u32 = 10;
+
+impl FileLock {
+    /// Locks a file.
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::File`]: another run has locked the file.
+    /// - [`Error::Io`]: the file cannot be opened, or its file system has no locks.
+    pub(crate) fn of(path: &Path) -> Result<Arc<Self>> {
+        let failed = |error| Error::io(path, "cannot open", error);
+        let mut locks = LOCKS.lock().unwrap_or_else(PoisonError::into_inner);
+        locks.retain(|lock| lock.strong_count() > 0);
+        for _ in 0..ATTEMPTS {
+            let file = open_to_lock(path).map_err(failed)?;
+            for lock in locks.iter().filter_map(Weak::upgrade) {
+                if is_same(&lock.file, &file).map_err(failed)? {
+                    return Ok(lock);
+                }
+            }
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    return Err(Error::file(path, "another run is replacing this file"));
+                }
+                Err(TryLockError::Error(error)) => {
+                    return Err(Error::io(path, "cannot lock", error));
+                }
+            }
+            if is_at(&file, path).map_err(failed)? {
+                let lock = Arc::new(Self { file });
+                locks.push(Arc::downgrade(&lock));
+                return Ok(lock);
+            }
+        }
+        Err(Error::file(
+            path,
+            "other runs replace this file again and again",
+        ))
+    }
+}
+
+/// Opens the file that a lock is put on: the file itself.
+#[cfg(unix)]
+fn open_to_lock(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    // A named pipe would wait for a writer.
+    let nonblock = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    File::options().read(true).custom_flags(nonblock).open(path)
+}
+
+/// Opens the file that a lock is put on: a file beside the file, because a locked file cannot be read on Windows.
+#[cfg(windows)]
+fn open_to_lock(path: &Path) -> io::Result<File> {
+    // The file may have several paths.
+    let path = path.canonicalize()?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    File::create(path.with_file_name(format!(".{name}.pbfhogg-lock")))
+}
+
+/// Whether two descriptors are of one file.
+#[cfg(unix)]
+fn is_same(one: &File, other: &File) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let (one, other) = (one.metadata()?, other.metadata()?);
+    Ok((one.dev(), one.ino()) == (other.dev(), other.ino()))
+}
+
+/// Whether two descriptors are of one file, which cannot be told.
+#[cfg(windows)]
+fn is_same(_: &File, _: &File) -> io::Result<bool> {
+    Ok(false)
+}
+
+/// Whether a locked file is still the one at `path`.
+#[cfg(unix)]
+fn is_at(locked: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let (locked, named) = (locked.metadata()?, path.metadata()?);
+    Ok((locked.dev(), locked.ino()) == (named.dev(), named.ino()))
+}
+
+/// Whether a locked file is still the one for `path`: always, because it is never replaced.
+#[cfg(windows)]
+fn is_at(_: &File, path: &Path) -> io::Result<bool> {
+    path.metadata().map(|_| true)
+}

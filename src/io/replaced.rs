@@ -1,0 +1,95 @@
+//! The file that an output replaces: its lock against other runs, and its identity.
+
+use super::{FileLock, input};
+use crate::error::{Error, Result};
+use std::fs::Metadata;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The facts that tell a file from another one, or from itself before it was written to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FileIdentity {
+    place: (u64, u64),
+    len: u64,
+    modified: (i64, i64),
+}
+
+impl FileIdentity {
+    /// The device, the inode, the length and the time of the last write.
+    #[cfg(unix)]
+    pub(super) fn of(metadata: &Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        Self {
+            place: (metadata.dev(), metadata.ino()),
+            len: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+        }
+    }
+
+    /// The times of creation and of the last write, and the length.
+    #[cfg(windows)]
+    pub(super) fn of(metadata: &Metadata) -> Self {
+        use std::os::windows::fs::MetadataExt;
+        Self {
+            place: (metadata.creation_time(), 0),
+            len: metadata.len(),
+            modified: (metadata.last_write_time() as i64, 0),
+        }
+    }
+}
+
+/// An existing file that an output will replace. Other runs that would replace it fail as long as this exists.
+#[derive(Debug)]
+pub(super) struct Replaced {
+    path: PathBuf,
+    identity: FileIdentity,
+    /// The lock; `None` where the file cannot be opened or its file system has no locks.
+    _lock: Option<Arc<FileLock>>,
+}
+
+impl Replaced {
+    /// The regular file at `path`, which has no symbolic links in it; `None` if there is none. Fails if another run is
+    /// replacing it, or if it is not the file any more that this process has begun to read.
+    pub(super) fn at(path: &Path) -> Result<Option<Self>> {
+        let lock = match FileLock::of(path) {
+            Ok(lock) => Some(lock),
+            Err(error @ Error::File { .. }) => return Err(error),
+            Err(_) => None,
+        };
+        let Some(metadata) = path.metadata().ok().filter(Metadata::is_file) else {
+            return Ok(None);
+        };
+        let identity = FileIdentity::of(&metadata);
+        let replaced = Self {
+            path: path.to_owned(),
+            identity,
+            _lock: lock,
+        };
+        let is_read = |read: FileIdentity| read == identity;
+        match input::identities_at(path).into_iter().all(is_read) {
+            true => Ok(Some(replaced)),
+            false => Err(Error::file(path, CHANGED)),
+        }
+    }
+
+    /// Fails if the path has another file now, or if the file was written to. Call this directly before the replacement.
+    pub(super) fn check(&self) -> io::Result<()> {
+        let is_same = self
+            .path
+            .metadata()
+            .is_ok_and(|metadata| FileIdentity::of(&metadata) == self.identity);
+        if is_same {
+            return Ok(());
+        }
+        Err(io::Error::other(CHANGED))
+    }
+
+    /// The path of the file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+const CHANGED: &str = "the file was changed or replaced by another program while this run was at work, and is left as \
+                       that program wrote it; run the command again";
