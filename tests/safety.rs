@@ -263,3 +263,60 @@ fn a_file_that_another_run_replaces_is_refused() {
     drop(locked);
     run_ok(&[&"apply-changes", &"--in-place", &file, &changes]);
 }
+
+#[test]
+fn statistics_replace_nothing_but_statistics() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = world(dir.path(), "1000");
+    let before = std::fs::read(&input).unwrap();
+    let message = run_fail(&[&"inspect", &"--stats", &input, &input]);
+    assert!(
+        message.contains("world.osm.pbf: the output exists"),
+        "{message}"
+    );
+    assert_eq!(std::fs::read(&input).unwrap(), before);
+    let stats = dir.path().join("stats.json");
+    for _ in 0..2 {
+        run_ok(&[&"inspect", &"--stats", &stats, &input]);
+    }
+    std::fs::write(&stats, "{\"phases\": 3}").unwrap();
+    run_fail(&[&"inspect", &"--stats", &stats, &input]);
+    let output = dir.path().join("out.osm.pbf");
+    run_fail(&[&"cat", &"--stats", &stats, &input, &"-o", &output]);
+    assert!(!output.exists());
+    run_ok(&[&"cat", &"-O", &"--stats", &stats, &input, &"-o", &output]);
+    // A file that cannot be written is told before the work.
+    let nowhere = dir.path().join("no/such/stats.json");
+    let message = run_fail(&[&"cat", &"-O", &"--stats", &nowhere, &input, &"-o", &output]);
+    assert!(message.contains("stats.json: cannot create"), "{message}");
+    // The output and the statistics may not be one file, whatever it is called.
+    let alias = dir.path().join("./out.osm.pbf");
+    let message = run_fail(&[&"cat", &"-O", &"--stats", &alias, &input, &"-o", &output]);
+    assert!(message.contains("two outputs have this file"), "{message}");
+    assert_eq!(std::fs::read(&input).unwrap(), before);
+}
+
+#[test]
+fn regions_with_one_output_under_two_names_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = world(dir.path(), "1000");
+    symlink(dir.path(), dir.path().join("link")).unwrap();
+    for (other, cause) in [
+        ("./a.osm.pbf", "two outputs have this file"),
+        ("link/a.osm.pbf", "two outputs have this file"),
+        ("world.osm.pbf", "this is an input, too"),
+        ("link/world.osm.pbf", "this is an input, too"),
+    ] {
+        let config = dir.path().join("config.json");
+        let text = format!(
+            r#"{{"directory": {:?}, "extracts": [
+                {{"output": "a.osm.pbf", "bbox": [-10, 39, -9, 41]}},
+                {{"output": {other:?}, "bbox": [-9, 39, -8, 41]}}]}}"#,
+            dir.path().to_str().unwrap()
+        );
+        std::fs::write(&config, text).unwrap();
+        let message = run_fail(&[&"extract", &"-O", &"-c", &config, &input]);
+        assert!(message.contains(cause), "{other}: {message}");
+        assert!(!dir.path().join("a.osm.pbf").exists());
+    }
+}

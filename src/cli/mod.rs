@@ -138,15 +138,18 @@ pub fn main() -> ExitCode {
     if Conventions::current().reads_stdin {
         command = conventions::with_stdin(command);
     }
-    let matches = command.try_get_matches_from(words);
-    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) => cli,
+    let parsed = command.try_get_matches_from(words);
+    let parsed = parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
+    let (cli, matches) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => return not_parsed(&error),
     };
     if !handles_signals(&cli.command) {
         signals::install();
     }
-    match run(&cli.command) {
+    let answer = args::open_stats(&matches).and_then(|()| run(&cli.command));
+    args::abandon_stats();
+    match answer {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),
         Err(error) => failure(&error),

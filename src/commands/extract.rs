@@ -174,6 +174,11 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     if options.extracts.is_empty() {
         return Err(Error::Usage("no region was given".into()));
     }
+    let outputs = options.extracts.iter().map(|extract| &extract.output);
+    if options.extracts.len() > 1 {
+        OutputTarget::check_distinct(outputs.clone(), &[&options.input])?;
+    }
+    outputs.into_iter().try_for_each(OutputTarget::check)?;
     ctx.expect_phases(PHASES);
     let file = input::open_to_copy(&options.input, &options.write, ctx)?;
     cut(&file, options, ctx)
@@ -184,8 +189,6 @@ pub(crate) const PHASES: u64 = 5;
 
 /// Cuts regions out of an open file, as [`run`] does with the file at [`Options::input`], in [`PHASES`] phases.
 pub(crate) fn cut(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Summary> {
-    let mut outputs = options.extracts.iter().map(|extract| &extract.output);
-    outputs.try_for_each(OutputTarget::check)?;
     let plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
     plan.check_current(file, ctx)?;
     let areas = areas_of(&options.extracts);
@@ -223,6 +226,9 @@ pub(crate) fn cut(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Su
     Ok(summary)
 }
 
+/// The latitude of the north pole in 1e-7 degrees.
+const MAX_LAT_E7: i32 = 900_000_000;
+
 /// Warns about regions without objects. The warning tells if latitude and longitude of the region look swapped.
 fn warn_of_empty(options: &Options, summary: &Summary, plan: &BlobPlan, ctx: &Context) {
     let boxes = plan.entries.iter().map(|entry| entry.bbox);
@@ -238,9 +244,11 @@ fn warn_of_empty(options: &Options, summary: &Summary, plan: &BlobPlan, ctx: &Co
             min_lon_e7: region.min_lat_e7,
             max_lon_e7: region.max_lat_e7,
         };
+        // A longitude beyond 90 degrees cannot be a latitude.
+        let is_valid = swapped.min_lat_e7 >= -MAX_LAT_E7 && swapped.max_lat_e7 <= MAX_LAT_E7;
         let reason = match data.is_empty() {
             true => " (it has no nodes)".to_owned(),
-            false if !region.intersects(&data) && swapped.intersects(&data) => {
+            false if !region.intersects(&data) && is_valid && swapped.intersects(&data) => {
                 format!("; latitude and longitude look swapped: the data lies in {data}")
             }
             false => format!(": the data lies in {data}"),

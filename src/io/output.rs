@@ -6,11 +6,12 @@ use super::{access, temporary, unfinished};
 use crate::error::{Error, Result};
 use crate::runtime::Context;
 use crate::system::{self, Call};
+use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf, is_separator};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use tempfile::NamedTempFile;
 
 /// An unnamed temporary file, which disappears when its last descriptor is closed, even if the process is killed.
@@ -102,6 +103,42 @@ impl OutputTarget {
         Ok(())
     }
 
+    /// The place of a file: its path without symbolic links, by which two names of one file are equal. `None` for
+    /// streams and temporary files.
+    fn place(&self) -> Option<PathBuf> {
+        match self {
+            Self::File { path, .. } if !self.is_stream() => Some(place_of(path)),
+            _ => None,
+        }
+    }
+
+    /// Fails if two targets are one file under the same or different names, or if a target is one of the inputs.
+    pub(crate) fn check_distinct<'t>(
+        targets: impl IntoIterator<Item = &'t Self>,
+        inputs: &[&Path],
+    ) -> Result<()> {
+        let inputs: HashMap<PathBuf, &Path> =
+            inputs.iter().map(|path| (place_of(path), *path)).collect();
+        let mut seen: HashMap<PathBuf, &Path> = HashMap::new();
+        for target in targets {
+            let Some(place) = target.place() else {
+                continue;
+            };
+            if inputs.contains_key(&place) {
+                let cause = "this is an input, too: choose another name for the output";
+                return Err(Error::file(target.path(), cause));
+            }
+            if let Some(other) = seen.insert(place, target.path()) {
+                let cause = format!(
+                    "two outputs have this file; the other one is called {}",
+                    other.display()
+                );
+                return Err(Error::file(target.path(), cause));
+            }
+        }
+        Ok(())
+    }
+
     /// Whether an existing file may be replaced; false for targets other than [`OutputTarget::File`].
     const fn may_overwrite(&self) -> bool {
         matches!(
@@ -168,6 +205,8 @@ pub struct Output {
     replaced: Option<Replaced>,
     /// The warning that the output cannot have all attributes of the file that it will replace.
     warning: Option<String>,
+    /// The claim on the place of the file; `None` for streams and temporary files.
+    claim: Option<Claim>,
 }
 
 /// The state of an unfinished output: for a [`ScratchFile`], its directory; for a file without a name or with a
@@ -192,10 +231,11 @@ impl Output {
     /// # Errors
     ///
     /// - The target exists and may not be overwritten, or is a directory.
+    /// - Another unfinished output of this process has the same file.
     /// - Another run is replacing the target, or has replaced it since this process began to read it.
     pub fn create(target: OutputTarget) -> Result<(Self, File)> {
         target.check()?;
-        let (mut replaced, mut warning) = (None, None);
+        let (mut replaced, mut warning, mut claim) = (None, None, None);
         let (pending, file) = match &target {
             OutputTarget::Stdout => {
                 let file = system::standard_output()
@@ -213,6 +253,7 @@ impl Output {
                 )
             }
             OutputTarget::File { path, .. } => {
+                claim = Some(Claim::on(path)?);
                 let real_path = real_path(path);
                 replaced = Replaced::at(&real_path)?;
                 let (pending, file) = begin_file(path, real_path)?;
@@ -228,6 +269,7 @@ impl Output {
             pending,
             replaced,
             warning,
+            claim,
         };
         Ok((output, file))
     }
@@ -287,6 +329,7 @@ impl Output {
             target,
             pending,
             replaced,
+            claim: _claim,
             ..
         } = self;
         let check = || replaced.as_ref().map_or(Ok(()), Replaced::check);
@@ -341,6 +384,42 @@ fn real_path(path: &Path) -> PathBuf {
         }
     }
     path
+}
+
+/// The path of a file that need not exist, without symbolic links in it.
+fn place_of(path: &Path) -> PathBuf {
+    let real = real_path(path);
+    match (directory_of(&real).canonicalize(), real.file_name()) {
+        (Ok(directory), Some(name)) => directory.join(name),
+        _ => real,
+    }
+}
+
+/// The places of the unfinished outputs of this process.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// The claim of an unfinished output on its place, until it is dropped.
+#[derive(Debug)]
+struct Claim(PathBuf);
+
+impl Claim {
+    /// Fails if another unfinished output of this process has the same place.
+    fn on(path: &Path) -> Result<Self> {
+        let place = place_of(path);
+        let mut places = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
+        if places.contains(&place) {
+            return Err(Error::file(path, "two outputs have this file"));
+        }
+        places.push(place.clone());
+        Ok(Self(place))
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let mut places = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
+        places.retain(|place| *place != self.0);
+    }
 }
 
 /// The directory that contains `path`; `.` for a bare file name.

@@ -9,5 +9,5 @@ mod values;
 pub use format::{FormatKind, FormatSpec, names_changes, names_history};
 pub use objects::{ChangesetKindArgs, ExpressionArgs, IdArgs, KindArgs};
 pub use output::{OutputArgs, WriteArgs, text_target};
-pub use run::{RunArgs, Stdout};
+pub use run::{RunArgs, Stdout, abandon_stats, open_stats};
 pub use values::{Attribute, parse_size, parse_time};

@@ -1,17 +1,19 @@
 //! The options that every command has, and the report at the end of a run.
 
 use super::format::parse_input_format;
+use super::text_target;
 use crate::cli::conventions::Conventions;
 use crate::cli::progress::{Level, Terminal};
 use crate::cli::{Answer, complain, print, show};
+use crate::formats::{TextCompression, TextOutput};
 use crate::io::OutputTarget;
 use crate::{Context, InputFormat, IoMode, StatsReport};
 use anyhow::{Result, bail};
-use clap::Args;
+use clap::{ArgMatches, Args};
 use serde::Serialize;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The options that every command has.
 #[derive(Debug, Args)]
@@ -47,8 +49,46 @@ pub struct RunArgs {
     #[arg(long)]
     pub json: bool,
     /// Write the times of phases and counters of bytes and blobs to FILE as JSON; - is standard output
+    ///
+    /// An existing FILE is replaced if an earlier run wrote it with --stats, or with --overwrite.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub stats: Option<PathBuf>,
+}
+
+/// The file for --stats, which is open from the beginning of the run.
+static STATS: Mutex<Option<TextOutput>> = Mutex::new(None);
+
+/// Opens the file for --stats, so that a file that exists or cannot be created ends the run before the work begins.
+pub fn open_stats(matches: &ArgMatches) -> Result<()> {
+    let Some((_, matches)) = matches.subcommand() else {
+        return Ok(());
+    };
+    let stats = matches.try_get_one::<PathBuf>("stats").ok().flatten();
+    if let Some(path) = stats.filter(|path| path.as_os_str() != "-") {
+        let overwrite = matches.try_get_one::<bool>("overwrite").ok().flatten();
+        let may_replace = overwrite.is_some_and(|overwrite| *overwrite) || is_stats(path);
+        let target = text_target(path, may_replace);
+        let file = TextOutput::compressed(target, TextCompression::None)?;
+        *STATS.lock().unwrap_or_else(PoisonError::into_inner) = Some(file);
+    }
+    open_stats(matches)
+}
+
+/// Whether a file is what --stats wrote in an earlier run.
+fn is_stats(path: &Path) -> bool {
+    const MAX_LEN: u64 = 1 << 20;
+    let is_short = |path: &Path| {
+        path.metadata()
+            .is_ok_and(|metadata| metadata.is_file() && metadata.len() < MAX_LEN)
+    };
+    let text = is_short(path).then(|| std::fs::read(path).ok()).flatten();
+    let json = text.and_then(|text| serde_json::from_slice::<serde_json::Value>(&text).ok());
+    json.is_some_and(|json| json.get("phases").is_some() && json.get("peak_memory_bytes").is_some())
+}
+
+/// Removes the file for --stats, if the run has not written it.
+pub fn abandon_stats() {
+    drop(STATS.lock().unwrap_or_else(PoisonError::into_inner).take());
 }
 
 impl RunArgs {
@@ -122,8 +162,11 @@ impl RunArgs {
                 Ok(Stdout::Taken)
             }
             (false, _) => {
-                std::fs::write(path, json)
-                    .map_err(|error| crate::Error::io(path, "cannot write", error))?;
+                let mut file = STATS.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(mut file) = file.take() {
+                    file.write(&json)?;
+                    file.finish()?;
+                }
                 Ok(stdout)
             }
         }
