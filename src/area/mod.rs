@@ -206,6 +206,7 @@ pub enum OpenRings {
     #[default]
     Refuse,
     /// Their segments are left out, so that the rings that close remain: for relations that an extract has cut off.
+    /// Rings of inner members alone, around which no other ring remains, are left out, too.
     LeaveOut,
 }
 
@@ -221,21 +222,31 @@ pub fn assemble(ways: &[AreaWay<'_>], open_rings: OpenRings) -> Assembly {
         segments.leave_out_open_ends();
     }
     segments.find_crossings(&mut problems);
-    let corners = sides::Corners::of(&segments);
+    let mut corners = sides::Corners::of(&segments);
     corners.find_open_ends(&segments, &mut problems);
-    if segments.is_empty() {
-        let problem = segments.problem(ProblemKind::NoArea, ways.first().map(|way| way.id));
-        problems.push(problem);
-    }
     let mut assembly = Assembly {
         polygons: Vec::new(),
         problems,
     };
-    if assembly.is_valid() {
+    while assembly.is_valid() {
+        if segments.is_empty() {
+            let problem = segments.problem(ProblemKind::NoArea, ways.first().map(|way| way.id));
+            assembly.problems.push(problem);
+            break;
+        }
         let sides = sides::Sides::of(&segments, &corners);
         let rings = rings::Rings::of(&segments, &corners, &sides);
+        // What lies in a hole whose outer ring is missing changes its side with it.
+        if open_rings == OpenRings::LeaveOut
+            && let Some(is_kept) = rings.without_lone_holes(&segments)
+        {
+            segments.retain(is_kept);
+            corners = sides::Corners::of(&segments);
+            continue;
+        }
         rings.check_roles(&segments, &mut assembly.problems);
         assembly.polygons = rings.into_polygons();
+        break;
     }
     assembly
 }

@@ -3,8 +3,8 @@
 use super::segments::{Segments, from_west};
 use super::sides::{Corners, Sides};
 use super::{AreaPolygon, AreaProblem, ProblemKind, Role};
-use crate::geometry::{Point, doubled_area};
-use std::cmp::Ordering;
+use crate::geometry::{Extent, Point, doubled_area};
+use std::cmp::{Ordering, Reverse};
 
 /// A ring, which visits each of its corners once.
 struct Ring {
@@ -19,8 +19,8 @@ pub(super) struct Rings {
     rings: Vec<Ring>,
     /// For each boundary one of the same polygon, until it is its own.
     polygon: Vec<usize>,
-    /// For each segment whether it is part of an outer ring.
-    is_outer: Vec<bool>,
+    /// For each segment the index of its ring.
+    ring_of: Vec<u32>,
 }
 
 /// A boundary while it is followed: corners and the segments behind them.
@@ -35,7 +35,7 @@ impl Rings {
         let mut rings = Self {
             rings: Vec::new(),
             polygon: Vec::new(),
-            is_outer: vec![false; count],
+            ring_of: vec![u32::MAX; count],
         };
         let mut boundary_of = vec![usize::MAX; count];
         let mut position = vec![usize::MAX; corners.len()];
@@ -121,9 +121,10 @@ impl Rings {
             points.extend(corners.at(corner).first().map(|end| end.point));
         }
         let is_outer = doubled_area(&points) > 0;
+        let ring = self.rings.len() as u32;
         for segment in path.segments.drain(at..) {
-            if let Some(flag) = self.is_outer.get_mut(segment as usize) {
-                *flag = is_outer;
+            if let Some(ring_of) = self.ring_of.get_mut(segment as usize) {
+                *ring_of = ring;
             }
         }
         debug_assert!(points.len() > 2 && points.len() <= segments.list.len());
@@ -155,13 +156,15 @@ impl Rings {
     /// Adds a problem for each way whose role contradicts its ring.
     pub(super) fn check_roles(&self, segments: &Segments<'_>, problems: &mut Vec<AreaProblem>) {
         let mut is_wrong = vec![false; segments.ways.len()];
-        for (segment, is_outer) in segments.list.iter().zip(&self.is_outer) {
+        for (segment, ring) in segments.list.iter().zip(&self.ring_of) {
             let Some(way) = segments.ways.get(segment.way as usize) else {
                 continue;
             };
+            let ring = self.rings.get(*ring as usize);
+            let is_outer = ring.is_some_and(|ring| ring.is_outer);
             let contradicts = match way.role {
                 Role::Outer => !is_outer,
-                Role::Inner => *is_outer,
+                Role::Inner => is_outer,
                 Role::Other => false,
             };
             let Some(wrong) = is_wrong.get_mut(segment.way as usize) else {
@@ -175,6 +178,55 @@ impl Rings {
                     node: segments.node_at(segment.first),
                     ways: [Some(way.id), None],
                 });
+            }
+        }
+    }
+
+    /// For each segment whether it is part of another ring than an outer one of inner members alone. Such a ring is a
+    /// hole whose outer ring is missing. Of those that may lie in one another only the outermost count, because the
+    /// others may not be outer rings without them. `None` if there is none.
+    pub(super) fn without_lone_holes(&self, segments: &Segments<'_>) -> Option<Vec<bool>> {
+        let mut is_lone: Vec<bool> = self.rings.iter().map(|ring| ring.is_outer).collect();
+        for (segment, ring) in segments.list.iter().zip(&self.ring_of) {
+            let way = segments.ways.get(segment.way as usize);
+            if way.is_none_or(|way| way.role != Role::Inner)
+                && let Some(is_lone) = is_lone.get_mut(*ring as usize)
+            {
+                *is_lone = false;
+            }
+        }
+        self.retain_outermost(&mut is_lone);
+        let is_kept = |ring: &u32| is_lone.get(*ring as usize) != Some(&true);
+        let is_any = is_lone.contains(&true);
+        is_any.then(|| self.ring_of.iter().map(is_kept).collect())
+    }
+
+    /// Clears the flags of rings whose box lies in that of another ring with a flag.
+    fn retain_outermost(&self, flags: &mut [bool]) {
+        let marked = (0..)
+            .zip(&self.rings)
+            .zip(&*flags)
+            .filter(|(_, flag)| **flag);
+        let boxes = marked.filter_map(|((ring, Ring { points, .. }), _)| {
+            Extent::of(points).map(|extent| (ring, extent))
+        });
+        let mut boxes: Vec<(usize, Extent)> = boxes.collect();
+        // A box comes before those that lie in it.
+        boxes.sort_by_key(|(_, Extent { low, high })| {
+            let (east, north) = (Reverse(high.lon_e7), Reverse(high.lat_e7));
+            (low.lon_e7, east, low.lat_e7, north)
+        });
+        let mut around: Vec<Extent> = Vec::new();
+        for (ring, Extent { low, high }) in boxes {
+            around.retain(|other| other.high.lon_e7 >= low.lon_e7);
+            let is_inside = around.iter().any(|other| {
+                other.high.lon_e7 >= high.lon_e7
+                    && other.low.lat_e7 <= low.lat_e7
+                    && other.high.lat_e7 >= high.lat_e7
+            });
+            match flags.get_mut(ring) {
+                Some(flag) if is_inside => *flag = false,
+                _ => around.push(Extent { low, high }),
             }
         }
     }

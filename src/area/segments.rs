@@ -252,6 +252,11 @@ impl<'a> Segments<'a> {
                 }
             }
         }
+        self.retain(is_kept);
+    }
+
+    /// Keeps the segments whose flag is set.
+    pub(super) fn retain(&mut self, is_kept: Vec<bool>) {
         let mut kept = is_kept.into_iter();
         self.list.retain(|_| kept.next() == Some(true));
     }
