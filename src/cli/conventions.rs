@@ -7,6 +7,7 @@
 use crate::Disorder;
 use crate::commands::InheritedFields;
 use crate::commands::sort::Dedupe;
+use crate::geometry::CornerOrder;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::sync::OnceLock;
@@ -59,6 +60,8 @@ pub struct Conventions {
     pub filters_changes_as_data: bool,
     /// Whether `@version>1` in an expression is a key, and not a condition on the metadata.
     pub only_tag_expressions: bool,
+    /// The order of the corners of boxes.
+    pub corners: CornerOrder,
     /// The header fields that a command takes over from its input.
     inherited: fn(command: &str) -> InheritedFields,
 }
@@ -86,6 +89,7 @@ const PBFHOGG: Conventions = Conventions {
     creates_version_1: false,
     filters_changes_as_data: false,
     only_tag_expressions: false,
+    corners: CornerOrder::Southwest,
     inherited: |_| InheritedFields::All,
 };
 
@@ -113,6 +117,7 @@ const OSMIUM: Conventions = Conventions {
     creates_version_1: true,
     filters_changes_as_data: true,
     only_tag_expressions: true,
+    corners: CornerOrder::Any,
     inherited: |command| match command {
         "apply-changes" | "derive-changes" | "extract" | "merge" | "merge-changes" => {
             InheritedFields::Needed

@@ -1,12 +1,12 @@
 use super::args::{Attribute, FormatSpec, OutputArgs, RunArgs, Stdout, parse_size};
+use super::conventions::Conventions;
 use super::{Answer, show};
-use crate::Disorder;
-use crate::OutputOptions;
 use crate::commands::HeaderOption;
 use crate::commands::extract::{self, Extract, Extracted, RelationTypes, Strategy, Summary};
-use crate::geometry::{Shape, parse_bbox};
+use crate::geometry::{Shape, parse_box};
 use crate::io::OutputTarget;
 use crate::region_file::{read_config, read_shape};
+use crate::{Context, Disorder, OutputOptions};
 use anyhow::{Result, bail};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -160,16 +160,21 @@ impl StrategyArgs {
 }
 
 impl Args {
-    fn extracts(&self) -> Result<Vec<Extract>> {
+    fn extracts(&self, ctx: &Context) -> Result<Vec<Extract>> {
         let region = &self.region;
         match (&region.bbox, &region.polygon, &region.config) {
-            (Some(bbox), _, _) => self.single(parse_bbox(bbox).map_err(anyhow::Error::msg)?),
+            (Some(bbox), _, _) => {
+                let region = parse_box(bbox, Conventions::current().corners);
+                let region = region.map_err(anyhow::Error::msg)?;
+                region.warning.iter().for_each(|warning| ctx.warn(warning));
+                self.single(region.shape)
+            }
             (None, Some(polygon), _) => {
                 // Exit status 2 for a file that is part of the command line.
                 let shape = read_shape(polygon, None);
                 self.single(shape.map_err(|error| anyhow::anyhow!(error.to_string()))?)
             }
-            (None, None, Some(config)) => self.configured(config),
+            (None, None, Some(config)) => self.configured(config, ctx),
             (None, None, None) => bail!("no region was given: use -b, -p or -c"),
         }
     }
@@ -189,12 +194,16 @@ impl Args {
         }])
     }
 
-    fn configured(&self, path: &Path) -> Result<Vec<Extract>> {
-        let config = read_config(path)?;
+    fn configured(&self, path: &Path, ctx: &Context) -> Result<Vec<Extract>> {
+        let config = read_config(path, Conventions::current().corners)?;
         let directory = self.strategy.directory.clone().or(config.directory);
         let directory = directory.unwrap_or_default();
         let mut extracts = Vec::with_capacity(config.extracts.len());
         for extract in config.extracts {
+            if let Some(warning) = &extract.warning {
+                let (path, output) = (path.display(), extract.output.display());
+                ctx.warn(format!("{path}: extract {output}: {warning}"));
+            }
             let about = |error: String| {
                 let output = extract.output.display();
                 crate::Error::file(path, format!("extract {output}: {error}"))
@@ -243,7 +252,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     let strategy = args.strategy.strategy()?;
     let options = extract::Options {
         input: args.input.clone(),
-        extracts: args.extracts()?,
+        extracts: args.extracts(&ctx)?,
         strategy,
         set_bounds: args.set_bounds,
         clean: Attribute::all_of(&args.clean),

@@ -1,9 +1,10 @@
 use super::args::{RunArgs, Stdout, WriteArgs, parse_size, parse_time};
+use super::conventions::Conventions;
 use super::{Answer, complain, show, signals};
 use crate::commands::update::{self, Goal, Options, Strategy, Summary};
 use crate::engine::Format;
 use crate::formats::TextFormat;
-use crate::geometry::{Shape, parse_bbox};
+use crate::geometry::{BoxRegion, parse_box};
 use crate::region_file::read_shape;
 use crate::replication::{AnyFiles, CookieJar, Credentials, End, WebFiles};
 use crate::runtime::human_bytes;
@@ -139,6 +140,9 @@ impl Args {
             servers => servers.to_vec(),
         };
         let clip = self.clip.as_deref().map(region).transpose()?;
+        if let Some(warning) = clip.as_ref().and_then(|clip| clip.warning.as_ref()) {
+            self.run.context().warn(warning);
+        }
         let end = End {
             sequence: self.end_sequence,
             timestamp: self.end_date,
@@ -149,17 +153,20 @@ impl Args {
             .max_diff_size(self.max_diff_size)
             .max_age(self.max_age)
             .end(end)
-            .clip(clip.map(|shape| (shape, Strategy::default())))
+            .clip(clip.map(|clip| (clip.shape, Strategy::default())))
             .first_pause(Duration::from_millis(self.web.first_pause)))
     }
 }
 
 /// A region: a box, or a file with a polygon.
-fn region(text: &str) -> Result<Shape> {
+fn region(text: &str) -> Result<BoxRegion> {
     let is_box = text.split(',').count() == 4 && !Path::new(text).exists();
     Ok(match is_box {
-        true => parse_bbox(text).map_err(Error::Usage)?,
-        false => read_shape(Path::new(text), None)?,
+        true => parse_box(text, Conventions::current().corners).map_err(Error::Usage)?,
+        false => BoxRegion {
+            shape: read_shape(Path::new(text), None)?,
+            warning: None,
+        },
     })
 }
 

@@ -1,7 +1,7 @@
 //! Converts coordinates in degrees to points, rings and boxes.
 
 use super::shape::{Point, Ring, Shape, ShapeError};
-use crate::osm::{Bbox, DECIMICRO_PER_DEGREE, parse_e7};
+use crate::osm::{Bbox, DECIMICRO_PER_DEGREE, format_e7, parse_e7};
 
 /// The antimeridian in 1e-7 degree.
 const ANTIMERIDIAN_E7: i32 = 180 * DECIMICRO_PER_DEGREE as i32;
@@ -36,7 +36,7 @@ pub(crate) fn point_of_degrees(lon: f64, lat: f64) -> Result<Point, String> {
 pub(crate) fn point_of_e7(lon_e7: i32, lat_e7: i32) -> Result<Point, String> {
     for (what, value, limit) in [("longitude", lon_e7, 180), ("latitude", lat_e7, 90)] {
         if i64::from(value).abs() > limit * DECIMICRO_PER_DEGREE {
-            let degrees = crate::osm::format_e7(value);
+            let degrees = format_e7(value);
             return Err(outside(what, &degrees, limit));
         }
     }
@@ -85,15 +85,43 @@ pub(crate) fn ring(name: String, points: Vec<Point>) -> Result<Ring, String> {
     Ok(Ring { name, points })
 }
 
-/// Returns the box with two opposite corners, given in degrees. If the first longitude is greater
-/// than the second, the box crosses the antimeridian; if the first latitude is greater, too, the
-/// corners are swapped instead. A box without area is an error.
-pub fn bbox_of_degrees(lon1: f64, lat1: f64, lon2: f64, lat2: f64) -> Result<Shape, String> {
-    bbox_of_corners(point_of_degrees(lon1, lat1)?, point_of_degrees(lon2, lat2)?)
+/// The order of the two corners of a box.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CornerOrder {
+    /// The first corner is the south-western one, or the north-eastern one. A first corner that lies further east but
+    /// not further north makes a box that crosses the antimeridian.
+    Southwest,
+    /// Any two opposite corners, in any order. No box crosses the antimeridian.
+    Any,
 }
 
-/// Parses a box from `lon1,lat1,lon2,lat2`, with the rules of [`bbox_of_degrees`].
+/// A box as a region.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BoxRegion {
+    /// The area: one rectangle, or two if the box crosses the antimeridian.
+    pub shape: Shape,
+    /// A warning that the box is more than half of the earth wide because it crosses the antimeridian, which is mostly
+    /// a mistake. It says which box lies between the corners.
+    pub warning: Option<String>,
+}
+
+/// Returns the box with two opposite corners, given in degrees. A box without area is an error.
+pub fn bbox_of_degrees(
+    [lon1, lat1, lon2, lat2]: [f64; 4],
+    order: CornerOrder,
+) -> Result<BoxRegion, String> {
+    let (first, second) = (point_of_degrees(lon1, lat1)?, point_of_degrees(lon2, lat2)?);
+    bbox_of_corners(first, second, order)
+}
+
+/// Parses a box from `lon1,lat1,lon2,lat2` in degrees, with the corners in the order [`CornerOrder::Southwest`]. A box
+/// without area is an error.
 pub fn parse_bbox(text: &str) -> Result<Shape, String> {
+    parse_box(text, CornerOrder::Southwest).map(|region| region.shape)
+}
+
+/// Parses a box from `lon1,lat1,lon2,lat2` in degrees. A box without area is an error.
+pub fn parse_box(text: &str, order: CornerOrder) -> Result<BoxRegion, String> {
     let parts: Vec<&str> = text.split(',').collect();
     let &[lon1, lat1, lon2, lat2] = parts.as_slice() else {
         return Err(format!(
@@ -102,7 +130,7 @@ pub fn parse_bbox(text: &str) -> Result<Shape, String> {
         ));
     };
     let corners = point_of_text(lon1, lat1)
-        .and_then(|first| bbox_of_corners(first, point_of_text(lon2, lat2)?));
+        .and_then(|first| bbox_of_corners(first, point_of_text(lon2, lat2)?, order));
     corners.map_err(|cause| format!("bounding box '{}': {cause}", for_message(text)))
 }
 
@@ -122,10 +150,10 @@ pub fn parse_corners(text: &str) -> Result<Bbox, String> {
     Ok(bbox)
 }
 
-fn bbox_of_corners(first: Point, second: Point) -> Result<Shape, String> {
-    let swapped = first.lat_e7 > second.lat_e7;
+fn bbox_of_corners(first: Point, second: Point, order: CornerOrder) -> Result<BoxRegion, String> {
+    let is_swapped = first.lat_e7 > second.lat_e7 || order == CornerOrder::Any;
     let (mut west, mut east) = (first.lon_e7, second.lon_e7);
-    if west > east && swapped {
+    if west > east && is_swapped {
         (west, east) = (east, west);
     }
     if west > east {
@@ -145,7 +173,29 @@ fn bbox_of_corners(first: Point, second: Point) -> Result<Shape, String> {
     if bbox.min_lat_e7 == bbox.max_lat_e7 || west == east {
         return Err("the box is empty: it has no area".to_owned());
     }
-    Ok(Shape::of_bbox(&bbox))
+    Ok(BoxRegion {
+        shape: Shape::of_bbox(&bbox),
+        warning: wide_crossing(&bbox),
+    })
+}
+
+/// A warning about a box that crosses the antimeridian and is more than 180 degrees wide.
+fn wide_crossing(bbox: &Bbox) -> Option<String> {
+    let (west, east) = (i64::from(bbox.min_lon_e7), i64::from(bbox.max_lon_e7));
+    let width = 2 * i64::from(ANTIMERIDIAN_E7) - (west - east);
+    if west <= east || width <= i64::from(ANTIMERIDIAN_E7) {
+        return None;
+    }
+    let between = Bbox {
+        min_lon_e7: bbox.max_lon_e7,
+        max_lon_e7: bbox.min_lon_e7,
+        ..*bbox
+    };
+    Some(format!(
+        "the box {bbox} crosses the antimeridian and is {:.1} degrees wide, because its first longitude is greater \
+         than its second; the box between both is {between}",
+        width as f64 / DECIMICRO_PER_DEGREE as f64
+    ))
 }
 
 #[cfg(test)]
@@ -194,6 +244,35 @@ mod tests {
     }
 
     #[test]
+    fn a_box_of_any_two_corners_does_not_cross_the_antimeridian() {
+        for text in ["1,2,3,4", "3,2,1,4", "1,4,3,2", "3,4,1,2"] {
+            let region = parse_box(text, CornerOrder::Any).unwrap();
+            assert_eq!(region.shape, parse_bbox("1,2,3,4").unwrap(), "{text}");
+            assert_eq!(region.warning, None);
+        }
+        let whole = parse_box("180,-90,-180,90", CornerOrder::Any).unwrap();
+        assert_eq!(whole.shape, parse_bbox("-180,-90,180,90").unwrap());
+    }
+
+    #[test]
+    fn a_crossing_box_wider_than_half_of_the_earth_has_a_warning() {
+        let warning = |text| parse_box(text, CornerOrder::Southwest).unwrap().warning;
+        let wide = warning("57.2,35.9,54.3,39.7").unwrap();
+        assert!(wide.contains("is 357.1 degrees wide"), "{wide}");
+        assert!(wide.ends_with("is 54.3,35.9,57.2,39.7"), "{wide}");
+        for text in [
+            "170,1,-170,2",
+            "90,-60,-90,60",
+            "54.3,35.9,57.2,39.7",
+            "57.2,39.7,54.3,35.9",
+            "-180,-90,180,90",
+            "180,1,10,2",
+        ] {
+            assert_eq!(warning(text), None, "{text}");
+        }
+    }
+
+    #[test]
     fn what_is_no_box_is_refused() {
         for (text, cause) in [
             ("", "is not a bounding box"),
@@ -212,7 +291,7 @@ mod tests {
             let message = parse_bbox(text).unwrap_err();
             assert!(message.contains(cause), "{message}");
         }
-        assert!(bbox_of_degrees(f64::NAN, 1.0, 2.0, 3.0).is_err());
+        assert!(bbox_of_degrees([f64::NAN, 1.0, 2.0, 3.0], CornerOrder::Any).is_err());
     }
 
     #[test]

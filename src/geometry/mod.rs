@@ -15,10 +15,10 @@ mod shape;
 mod tests;
 
 pub use area_index::{AreaIndex, Cover, Locator};
+pub use degrees::{BoxRegion, CornerOrder, bbox_of_degrees, parse_bbox, parse_box, parse_corners};
 pub(crate) use degrees::{
     at_vertex, for_message, point_of_degrees, point_of_e7, point_of_text, ring,
 };
-pub use degrees::{bbox_of_degrees, parse_bbox, parse_corners};
 pub use density::CellCounts;
 pub(crate) use density::{Density, FINEST_LEVEL};
 pub(crate) use edge::{Edge, EdgeRelation, HalfUnitPoint, doubled_area};

@@ -4,7 +4,7 @@
 use super::read::{ShapeFileKind, read_shape, read_text};
 use super::{geojson, json};
 use crate::error::{Error, Result};
-use crate::geometry::{Shape, bbox_of_degrees, for_message};
+use crate::geometry::{BoxRegion, CornerOrder, Shape, bbox_of_degrees, for_message};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -30,19 +30,22 @@ pub struct ConfigExtract {
     pub description: Option<String>,
     /// The region.
     pub shape: Shape,
+    /// A warning about the region, if it is probably a mistake.
+    pub warning: Option<String>,
     /// Header options of the output. An option without a value keeps what the header of the input
     /// has; `generator` without a value becomes this program's name.
     pub output_header: Vec<(String, Option<String>)>,
 }
 
 /// Reads a config file and the region files that it names. Paths of region files are relative to
-/// the directory of the config file. Unknown fields are ignored. Errors name the extract, counted
-/// from 1, and the field.
-pub fn read_config(path: &Path) -> Result<Config> {
+/// the directory of the config file. Unknown fields are ignored. `corners` is the order of the
+/// corners of boxes. Errors name the extract, counted from 1, and the field.
+pub fn read_config(path: &Path, corners: CornerOrder) -> Result<Config> {
     let config = json::parse(&read_text(path)?);
     let config = config.and_then(|config| {
         let mut reader = Reader {
             directory: path.parent().unwrap_or(Path::new("")),
+            corners,
             shapes: FxHashMap::default(),
         };
         reader.config(&config)
@@ -55,6 +58,7 @@ type Fields = Map<String, Value>;
 struct Reader<'a> {
     /// The directory to which paths of region files are relative.
     directory: &'a Path,
+    corners: CornerOrder,
     /// The region files read so far.
     shapes: FxHashMap<(PathBuf, Option<ShapeFileKind>), Shape>,
 }
@@ -100,17 +104,19 @@ impl Reader<'_> {
 
     fn extract(&mut self, fields: &Fields) -> Result<ConfigExtract, String> {
         let output = text(fields, "output")?.filter(|output| !output.is_empty());
+        let BoxRegion { shape, warning } = self.region(fields)?;
         Ok(ConfigExtract {
             output: output.ok_or("output: a file name is missing")?.into(),
             output_format: text(fields, "output_format")?,
             description: text(fields, "description")?,
-            shape: self.region(fields)?,
+            shape,
+            warning,
             output_header: output_header(fields)?,
         })
     }
 
     /// Reads the region of an extract. Fails unless the extract has exactly one.
-    fn region(&mut self, fields: &Fields) -> Result<Shape, String> {
+    fn region(&mut self, fields: &Fields) -> Result<BoxRegion, String> {
         let given = ["bbox", "polygon", "multipolygon"]
             .into_iter()
             .filter_map(|key| fields.get(key).map(|value| (key, value)));
@@ -126,9 +132,9 @@ impl Reader<'_> {
         }
     }
 
-    fn one_region(&mut self, key: &str, value: &Value) -> Result<Shape, String> {
-        match (key, value) {
-            ("bbox", value) => bbox(value),
+    fn one_region(&mut self, key: &str, value: &Value) -> Result<BoxRegion, String> {
+        let shape = match (key, value) {
+            ("bbox", value) => return bbox(value, self.corners),
             (_, Value::Object(file)) => self.region_file(file),
             ("polygon", rings) => {
                 let polygon = geojson::polygon(rings, "")?;
@@ -139,7 +145,11 @@ impl Reader<'_> {
                 let polygons = geojson::multipolygon(polygons, "")?;
                 Shape { polygons }.checked()
             }
-        }
+        };
+        shape.map(|shape| BoxRegion {
+            shape,
+            warning: None,
+        })
     }
 
     fn region_file(&mut self, file: &Fields) -> Result<Shape, String> {
@@ -179,7 +189,7 @@ fn text(fields: &Fields, key: &str) -> Result<Option<String>, String> {
 }
 
 /// Reads a box: an array of four numbers, or an object with `left`, `bottom`, `right` and `top`.
-fn bbox(value: &Value) -> Result<Shape, String> {
+fn bbox(value: &Value, corners: CornerOrder) -> Result<BoxRegion, String> {
     let numbers: Vec<Option<f64>> = match value {
         Value::Array(corners) => corners.iter().map(Value::as_f64).collect(),
         value => {
@@ -190,7 +200,7 @@ fn bbox(value: &Value) -> Result<Shape, String> {
     };
     match numbers.as_slice() {
         &[Some(lon1), Some(lat1), Some(lon2), Some(lat2)] => {
-            bbox_of_degrees(lon1, lat1, lon2, lat2)
+            bbox_of_degrees([lon1, lat1, lon2, lat2], corners)
         }
         _ => Err(
             "four numbers are wanted: [lon1, lat1, lon2, lat2], or left, bottom, right and top"

@@ -8,7 +8,7 @@ use pbfhogg::FormatError;
 use pbfhogg::OutputOptions;
 use pbfhogg::commands::{check, sort};
 use pbfhogg::formats::{read_change_files, read_osm_file};
-use pbfhogg::geometry::AreaIndex;
+use pbfhogg::geometry::{AreaIndex, CornerOrder};
 use pbfhogg::osm::{ObjectExpression, ObjectFilter};
 use pbfhogg::pbf::{
     Blob, BlobEntry, BlobHeader, BlobKind, Block, Compression, Compressor, Decompressor, Element,
@@ -498,7 +498,7 @@ fn region_files() -> Vec<Vec<u8>> {
 
 fn extract_config(bytes: &[u8]) {
     let file = TemporaryFile::new(bytes, ".json");
-    sound(read_config(file.path()));
+    sound(read_config(file.path(), CornerOrder::Southwest));
 }
 
 fn extract_configs() -> Vec<Vec<u8>> {

@@ -16,7 +16,7 @@ fn read_text_as_config(text: &str) -> Result<Config, String> {
     std::fs::write(&path, text).unwrap();
     let prefix = format!("{}: ", path.display());
     let home = format!("{}{}", folder.path().display(), std::path::MAIN_SEPARATOR);
-    read_config(&path).map_err(|error| {
+    read_config(&path, CornerOrder::Southwest).map_err(|error| {
         let message = error.to_string();
         message.strip_prefix(&prefix).unwrap().replace(&home, "")
     })
