@@ -6,34 +6,50 @@ use crate::geometry::{Point, Ring, Shape, for_message, point_of_text, ring, with
 /// Parses a polygon file: a line with the name of the polygon, then sections, then a last `END`,
 /// which may be missing. A section is a line with the name of the section, a line for each point,
 /// and `END`. A section whose name starts with `!` is a hole; the outer ring around the hole may be
-/// before or after it.
+/// before or after it. Several files that were put one behind the other are the union of all.
 pub(super) fn parse(text: &[u8]) -> Result<Shape, String> {
     let text = String::from_utf8_lossy(text);
     let mut lines = (1usize..)
         .zip(text.lines().map(str::trim))
-        .filter(|(_, line)| !line.is_empty());
+        .filter(|(_, line)| !line.is_empty())
+        .peekable();
     lines.next().ok_or("the file is empty")?;
-    let (mut outers, mut holes) = (Vec::new(), Vec::new());
-    while let Some((line, name)) = lines.next() {
-        if name == "END" {
-            if let Some((line, _)) = lines.next() {
+    let (mut polygons, mut sections) = (Vec::new(), 0);
+    loop {
+        let (outers, holes) = polygon(&mut sections, &mut lines)?;
+        if outers.is_empty() && holes.is_empty() && polygons.is_empty() {
+            return Err("holds no polygon".to_owned());
+        }
+        let shape = with_holes(outers, holes)
+            .map_err(|hole| format!("{}: the hole lies outside of every outer ring", hole.name))?;
+        polygons.extend(shape.polygons);
+        // The name of the next polygon.
+        match (lines.next(), lines.peek()) {
+            (None, _) => return Ok(Shape { polygons }),
+            (Some((line, name)), next) if name == "END" || next.is_none() => {
                 return Err(format!("line {line}: unexpected text after the last END"));
             }
-            break;
-        }
-        let number = outers.len() + holes.len() + 1;
-        let section = section(number, name, line, &mut lines)?;
-        if name.starts_with('!') {
-            holes.push(section);
-        } else {
-            outers.push(section);
+            _ => {}
         }
     }
-    match (outers.first(), holes.first()) {
-        (None, None) => Err("holds no polygon".to_owned()),
-        _ => with_holes(outers, holes)
-            .map_err(|hole| format!("{}: the hole lies outside of every outer ring", hole.name)),
+}
+
+/// Parses the sections of a polygon up to its last `END`, and returns the outer rings and the holes. Adds the number of
+/// sections to `sections`.
+fn polygon<'a>(
+    sections: &mut usize,
+    lines: &mut impl Iterator<Item = (usize, &'a str)>,
+) -> Result<(Vec<Ring>, Vec<Ring>), String> {
+    let (mut outers, mut holes) = (Vec::new(), Vec::new());
+    while let Some((line, name)) = lines.next().filter(|(_, name)| *name != "END") {
+        *sections += 1;
+        let section = section(*sections, name, line, lines)?;
+        match name.starts_with('!') {
+            true => holes.push(section),
+            false => outers.push(section),
+        }
     }
+    Ok((outers, holes))
 }
 
 /// Parses the points of a section up to its `END`.
@@ -119,6 +135,27 @@ mod tests {
     }
 
     #[test]
+    fn concatenated_files_are_the_union_of_all() {
+        let hole = "a\n1\n0 0\n10 0\n10 10\n0 10\nEND\n!2\n1 1\n2 1\n2 2\nEND\nEND\n";
+        let text = format!("{hole}b\n1\n 20 0\n 30 0\n 30 10\nEND\nEND\n\n{hole}");
+        let shape = parse_text(&text).unwrap();
+        assert_eq!(
+            described(&shape),
+            [
+                ("section 1 '1'", 4),
+                ("section 2 '!2'", 3),
+                ("section 3 '1'", 3),
+                ("section 4 '1'", 4),
+                ("section 5 '!2'", 3)
+            ]
+        );
+        // The hole of one polygon is none of another.
+        let text = "a\n1\n0 0\n9 0\n9 9\nEND\nEND\nb\n!1\n5 1\n6 1\n6 2\nEND\nEND\n";
+        let cause = "section 2 '!1': the hole lies outside of every outer ring";
+        assert_eq!(parse_text(text).unwrap_err(), cause);
+    }
+
+    #[test]
     fn carriage_returns_blank_lines_and_a_missing_last_end_are_fine() {
         for text in [
             "a\r\n1\r\n 1 1\r\n\r\n 2 1\r\n 2 2\r\nEND\r\nEND\r\n\r\n",
@@ -183,6 +220,14 @@ mod tests {
             (
                 "a\n1\n1 1\n2 1\n2 2\nEND\nEND\nb\n",
                 "line 8: unexpected text after the last END",
+            ),
+            (
+                "a\n1\n1 1\n2 1\n2 2\nEND\nEND\nEND\nb\n",
+                "line 8: unexpected text after the last END",
+            ),
+            (
+                "a\n1\n1 1\n2 1\n2 2\nEND\nEND\nb\n1\n1 x\nEND\nEND\n",
+                "line 10: section 2 '1', vertex 1: latitude 'x' is not a number",
             ),
         ] {
             assert_eq!(parse_text(text).unwrap_err(), cause);
