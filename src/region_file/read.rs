@@ -41,8 +41,11 @@ impl ShapeFileKind {
         match suffixes.next()? {
             "geojson" | "json" => Some(Self::GeoJson),
             "poly" => Some(Self::Poly),
-            "osm" | "xml" | "pbf" => Some(Self::Osm),
-            "gz" | "bz2" | "zst" if suffixes.next() == Some("osm") => Some(Self::Osm),
+            "osm" | "xml" | "pbf" | "opl" => Some(Self::Osm),
+            "gz" | "bz2" | "zst" => match suffixes.next()? {
+                "osm" | "opl" => Some(Self::Osm),
+                _ => None,
+            },
             _ => None,
         }
     }
