@@ -15,6 +15,7 @@ mod documents;
 mod export;
 mod extract;
 mod extract_awkward;
+mod extract_boxes;
 mod extract_output;
 mod extract_regions;
 mod formats;

@@ -5,6 +5,7 @@ use crate::commands::HeaderOption;
 use crate::commands::extract::{self, Extract, Extracted, RelationTypes, Strategy, Summary};
 use crate::geometry::{Shape, parse_box};
 use crate::io::OutputTarget;
+use crate::osm::ObjectExpression;
 use crate::region_file::{read_config, read_shape};
 use crate::{Context, Disorder, OutputOptions};
 use anyhow::{Result, bail};
@@ -104,8 +105,9 @@ struct StrategyArgs {
     #[arg(long, conflicts_with = "strategy")]
     smart: bool,
     /// Options of a strategy: for smart types=multipolygon,boundary (relations that are completed; types=any for
-    /// all) and complete-partial-relations=PERCENT (relations of which so much is kept anyway are, too); for
-    /// complete-ways relations=false (keep no relations)
+    /// all), complete-partial-relations=PERCENT (relations of which so much is kept anyway are, too) and
+    /// tags=EXPRESSION,… (of both only the relations with such a tag, as in natural=water,landuse); for complete-ways
+    /// relations=false (keep no relations)
     #[arg(short = 'S', long = "option", value_name = "NAME=VALUE")]
     options: Vec<String>,
 }
@@ -141,17 +143,23 @@ impl StrategyArgs {
                         _ => bail!("-S {option}: expected a whole number from 1 to 100"),
                     }
                 }
+                ("tags", Strategy::Smart { tags, .. }) => {
+                    for text in value.split(',') {
+                        let tag = ObjectExpression::parse_tag(text);
+                        tags.push(tag.map_err(|error| anyhow::anyhow!("-S {option}: {error}"))?);
+                    }
+                }
                 ("relations", Strategy::CompleteWays { relations }) => match value {
                     "false" | "no" => *relations = false,
                     "true" | "yes" => *relations = true,
                     _ => bail!("-S {option}: expected true or false"),
                 },
-                ("types" | "complete-partial-relations", _) => {
+                ("types" | "complete-partial-relations" | "tags", _) => {
                     bail!("-S {name} is an option of the strategy smart")
                 }
                 ("relations", _) => bail!("-S {name} is an option of the strategy complete-ways"),
                 _ => bail!(
-                    "-S {option}: expected types=…, complete-partial-relations=PERCENT or relations=false"
+                    "-S {option}: expected types=…, tags=…, complete-partial-relations=PERCENT or relations=false"
                 ),
             }
         }

@@ -1,5 +1,7 @@
 //! The rules that select objects by the nodes in a region.
 
+use crate::osm::ObjectExpression;
+
 /// The rule that selects objects by the nodes in a region. Every strategy keeps these nodes, the ways with at least one
 /// of these nodes, and, unless excluded, the relations with one of these nodes or ways as a member.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,6 +22,9 @@ pub enum Strategy {
         /// Relations of other types are completed, too, if at least this percentage of their members, 1 to 100, are
         /// nodes in the region or ways with such a node.
         min_percent: Option<u32>,
+        /// Of these relations only those with a tag that one of the expressions matches are completed; all of them if
+        /// the list is empty.
+        tags: Vec<ObjectExpression>,
     },
 }
 
@@ -35,6 +40,7 @@ impl Strategy {
         Self::Smart {
             types: RelationTypes::Of(vec!["multipolygon".into()]),
             min_percent: None,
+            tags: Vec::new(),
         }
     }
 

@@ -4,7 +4,7 @@ use super::{Found, RegionMembers, Source, add, add_all, keep_indices};
 use crate::commands::extract::strategy::{RelationTypes, Strategy};
 use crate::error::{FormatError, Result};
 use crate::index::{EMPTY_SET, IdMap, IdSet, SetAlgebra, SetNumber};
-use crate::osm::{Bbox, ObjectKind};
+use crate::osm::{Bbox, ObjectExpression, ObjectKind};
 use crate::pbf::{BlobEntry, Block, ElementView};
 use rustc_hash::FxHashMap;
 
@@ -105,6 +105,7 @@ impl RegionMembers<'_> {
             found.direct.push((id, direct));
             kept.push(index - 1);
             let completed = match strategy {
+                Strategy::Smart { tags, .. } if !types.has_any_of(tags, &object)? => EMPTY_SET,
                 Strategy::Smart { min_percent, .. } => match types.has(&object)? {
                     true => direct,
                     false => self.mostly_kept(&object, direct, members, *min_percent)?,
@@ -182,7 +183,7 @@ struct FoundRelations {
     completed_in: Option<Bbox>,
 }
 
-/// Recognizes the relations of a block that are completed because of their tag `type`.
+/// Recognizes the relations of a block that are completed because of their tags.
 struct Types<'b> {
     types: Option<&'b RelationTypes>,
     block: &'b Block<'b>,
@@ -197,6 +198,26 @@ impl<'b> Types<'b> {
         Self { types, block }
     }
 
+    /// Whether one of the expressions matches a tag of a relation, or there are none.
+    fn has_any_of(
+        &self,
+        tags: &[ObjectExpression],
+        relation: &ElementView<'_>,
+    ) -> Result<bool, FormatError> {
+        if tags.is_empty() {
+            return Ok(true);
+        }
+        let text = |index| self.block.strings.get(index).unwrap_or_default();
+        let matches = |expression: &ObjectExpression, key, value| {
+            let tag = expression.tag.as_ref();
+            expression.applies_to(ObjectKind::Relation)
+                && tag
+                    .is_some_and(|tag| tag.key.matches(text(key)) && tag.matches_value(text(value)))
+        };
+        relation.any_tag(|key, value| tags.iter().any(|one| matches(one, key, value)))
+    }
+
+    /// Whether the tag `type` of a relation is one of those that are completed.
     fn has(&self, relation: &ElementView<'_>) -> Result<bool, FormatError> {
         let wanted = match self.types {
             None => return Ok(false),
