@@ -421,3 +421,52 @@ fn ways_of_a_snapshot_get_the_places_of_their_time() {
     ];
     common::run_fail(&args);
 }
+
+#[test]
+fn the_state_in_the_header_is_not_later_than_the_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "n1 v1 dV t2010-01-01T00:00:00Z x1 y1\nn1 v2 dV t2012-01-01T00:00:00Z x5 y5\n";
+    let (opl, history) = (dir.path().join("in.osh.opl"), dir.path().join("in.osh.pbf"));
+    std::fs::write(&opl, text).unwrap();
+    let headers = [
+        "osmosis_replication_timestamp=2015-01-01T00:00:00Z",
+        "osmosis_replication_sequence_number=17",
+        "osmosis_replication_base_url=https://example.com/",
+    ]
+    .map(|header| format!("--output-header={header}"));
+    let [time, sequence, url] = &headers;
+    run_ok(&[&"cat", &opl, time, sequence, url, &"-o", &history]);
+    run_ok(&[&"cat", &opl, &"-o", &dir.path().join("bare.osh.pbf")]);
+    let state = |name: &[&str], input: &Path, times: &[&str]| {
+        let output = dir.path().join("out.osh.pbf");
+        let mut args: Vec<common::Arg> = name.iter().map(|name| name as common::Arg).collect();
+        args.extend([&"time-filter" as common::Arg, &"-O", &input, &"-o", &output]);
+        args.extend(times.iter().map(|time| time as common::Arg));
+        run_ok(&args);
+        let facts = run_ok(&[&"inspect", &"--json", &output]).stdout;
+        let facts: serde_json::Value = serde_json::from_slice(&facts).unwrap();
+        let number = facts["replication_sequence"].as_i64();
+        let time = facts["replication_timestamp"].as_str().map(str::to_owned);
+        (time, number, facts["replication_url"].is_string())
+    };
+    let until = |time: &str, number| (Some(time.to_owned()), number, true);
+    let second = ["osmium"];
+    for name in [&[][..], &second] {
+        let (early, late) = ("2011-01-01T00:00:00Z", "2014-01-01T00:00:00Z");
+        let (last, after) = ("2015-01-01T00:00:00Z", "2016-01-01T00:00:00Z");
+        assert_eq!(state(name, &history, &[early]), until(early, None));
+        // The end of a period is not in it.
+        let before = "2013-12-31T23:59:59Z";
+        assert_eq!(state(name, &history, &[early, late]), until(before, None));
+        // The state of the file is the latest that is known.
+        for times in [&[last][..], &[after], &[early, after], &[]] {
+            assert_eq!(
+                state(name, &history, times),
+                until(last, Some(17)),
+                "{times:?}"
+            );
+        }
+        let bare = dir.path().join("bare.osh.pbf");
+        assert_eq!(state(name, &bare, &[early]), (None, None, false));
+    }
+}

@@ -226,6 +226,19 @@ fn header(file: &PbfFile, options: &Options) -> HeaderBlock {
     let mut header = file.header.clone();
     let is_snapshot = matches!(options.when, When::At(_));
     header.set_required(feature::HISTORY, !is_snapshot);
+    // The state of the input is that of a later time. A sequence number would make the next update leave out the
+    // changes between both times.
+    let last = match options.when {
+        When::At(time) => time,
+        When::Between(_, end) => end.saturating_sub(1),
+    };
+    if header
+        .replication_timestamp
+        .is_some_and(|state| state > last)
+    {
+        header.replication_timestamp = Some(last);
+        header.replication_sequence = None;
+    }
     header
 }
 
