@@ -67,7 +67,9 @@ pub fn run(args: &Args) -> Result<Answer> {
         summary: &summary,
     };
     print(&match &args.get {
-        Some(key) => info.value(key) + "\n",
+        Some(key) => info
+            .value(key)
+            .map_or_else(String::new, |value| value + "\n"),
         None if wants_json => info.json()? + "\n",
         None => info.text(),
     })?;
@@ -166,29 +168,31 @@ impl Info<'_> {
         }
     }
 
-    /// The value of a key of --get. A value that the file does not have is empty.
-    fn value(&self, key: &str) -> String {
+    /// The value of a key of --get: `None` for a header option that the file does not have and for boxes if it has
+    /// none, empty for other values that it does not have.
+    fn value(&self, key: &str) -> Option<String> {
         let summary = self.summary;
-        match key {
+        if let Some(name) = key.strip_prefix("header.option.") {
+            let mut options = summary.options.iter();
+            let found = options.find(|(found, _)| found == name);
+            return found.map(|(_, value)| value.clone());
+        }
+        Some(match key {
             "file.name" => self.name.clone(),
             "file.format" => self.format().into(),
             "file.compression" => self.compression().into(),
             "file.size" => summary.bytes.to_string(),
             "header.with_history" => yes(summary.with_history).into(),
+            "header.boxes" if summary.boxes.is_empty() => return None,
             "header.boxes" => {
                 let boxes = summary.boxes.iter();
-                boxes.map(boxed).collect::<Vec<_>>().join(" ")
+                boxes.map(boxed).collect::<Vec<_>>().join("\n")
             }
-            _ => match (key.strip_prefix("header.option."), &summary.data) {
-                (Some(name), _) => {
-                    let mut options = summary.options.iter();
-                    let found = options.find(|(found, _)| found == name);
-                    found.map(|(_, value)| value.clone()).unwrap_or_default()
-                }
-                (None, Some(facts)) => data_value(key, facts).unwrap_or_default(),
-                (None, None) => String::new(),
+            _ => match &summary.data {
+                Some(facts) => data_value(key, facts).unwrap_or_default(),
+                None => String::new(),
             },
-        }
+        })
     }
 
     fn text(&self) -> String {
