@@ -637,3 +637,34 @@ fn places_are_not_replaced_by_none_in_a_second_run() {
     run_ok(&[&"add-locations-to-ways", &"-q", &once, &"-o", &twice]);
     assert_eq!(decode::objects(&twice), located(&objects, false));
 }
+
+#[test]
+fn nodes_in_any_order_give_their_locations_under_both_names() {
+    let directory = tempfile::tempdir().unwrap();
+    let input = directory.path().join("in.opl");
+    // Editors write new objects, which have negative ids, behind the others.
+    for order in [
+        ["3", "7", "-1", "-2"],
+        ["-2", "7", "-1", "3"],
+        ["7", "3", "-2", "-1"],
+    ] {
+        let nodes = order.map(|id| format!("n{id} v1 x{} y1\n", id.trim_start_matches('-')));
+        std::fs::write(
+            &input,
+            nodes.concat() + "w5 v1 Nn3,n-1,n-2,n7\nw-4 v1 Nn-1,n3\n",
+        )
+        .unwrap();
+        for name in [&[][..], &["osmium"]] {
+            let mut args: Vec<Arg> = name.iter().map(|name| name as Arg).collect();
+            args.extend([&"add-locations-to-ways" as Arg, &"-f", &"opl", &input]);
+            let text = String::from_utf8(run_ok(&args).stdout).unwrap();
+            let mut ways = text.lines().filter(|line| line.starts_with('w'));
+            assert!(
+                ways.any(|way| way.ends_with("Nn3x3y1,n-1x1y1,n-2x2y1,n7x7y1")),
+                "{text}"
+            );
+            let mut ways = text.lines().filter(|line| line.starts_with('w'));
+            assert!(ways.any(|way| way.ends_with("Nn-1x1y1,n3x3y1")), "{text}");
+        }
+    }
+}

@@ -162,7 +162,6 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
     let output = OpenOutput::open(options.output.target.clone())?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
-    plan.check_order(&file, ctx)?;
     if file.header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED) {
         let cause = "this is a history file: a node has a location of its own in each version; \
                      run `pbfhogg time-filter` first";
