@@ -18,6 +18,7 @@ mod extract_awkward;
 mod extract_boxes;
 mod extract_output;
 mod extract_regions;
+mod force;
 mod formats;
 mod geocode;
 mod geocode_service;

@@ -60,6 +60,8 @@ pub struct Conventions {
     pub filters_changes_as_data: bool,
     /// Whether `@version>1` in an expression is a key, and not a condition on the metadata.
     pub only_tag_expressions: bool,
+    /// Whether `--force`, with which the predecessor of this program went on without an index, is taken and ignored.
+    pub drops_force: bool,
     /// The order of the corners of boxes.
     pub corners: CornerOrder,
     /// The header fields that a command takes over from its input.
@@ -89,6 +91,7 @@ const PBFHOGG: Conventions = Conventions {
     creates_version_1: false,
     filters_changes_as_data: false,
     only_tag_expressions: false,
+    drops_force: true,
     corners: CornerOrder::Southwest,
     inherited: |_| InheritedFields::All,
 };
@@ -117,6 +120,7 @@ const OSMIUM: Conventions = Conventions {
     creates_version_1: true,
     filters_changes_as_data: true,
     only_tag_expressions: true,
+    drops_force: false,
     corners: CornerOrder::Any,
     inherited: |command| match command {
         "apply-changes" | "derive-changes" | "extract" | "merge" | "merge-changes" => {

@@ -25,7 +25,7 @@ pub struct BuildArgs {
     #[arg(short = 'o', long, alias = "output", value_name = "DIR")]
     output_dir: PathBuf,
     /// Replace the index if there is one; programs that use it go on until they open it again
-    #[arg(short = 'O', long)]
+    #[arg(short = 'O', long, alias = "force", overrides_with = "overwrite")]
     overwrite: bool,
     /// Distance in metres within which an address is the address of a place
     #[arg(long, value_name = "METRES", default_value_t = SEARCH_RADIUS, value_parser = parse_radius)]

@@ -133,7 +133,7 @@ impl Answer {
 pub fn main() -> ExitCode {
     let args: Vec<_> = std::env::args_os().collect();
     let args = conventions::choose(args);
-    let words = words::rewrite(args.into_iter());
+    let words = words::rewrite(args.into_iter(), Conventions::current().drops_force);
     let mut command = usage::with_groups(Cli::command());
     if Conventions::current().reads_stdin {
         command = conventions::with_stdin(command);

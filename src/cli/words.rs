@@ -5,10 +5,22 @@ use std::ffi::OsString;
 /// Rewrites the command line:
 ///
 /// - `--blocks N` becomes `--blocks=N`, because the number is optional and a file may follow instead;
-/// - in `fileinfo`, `-j` is `--json`, also among other letters, as in `-ej`.
-pub fn rewrite(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
+/// - in `fileinfo`, `-j` is `--json`, also among other letters, as in `-ej`;
+/// - with `drops_force`, `--force` is left out, except in [`WITH_FORCE`]: scripts ask with it for work on files without
+///   an index, which every command does.
+pub fn rewrite(args: impl Iterator<Item = OsString>, drops_force: bool) -> Vec<OsString> {
     let mut rewritten: Vec<OsString> = Vec::new();
+    let mut are_options = true;
     for arg in args {
+        are_options &= arg != "--";
+        let command = rewritten.get(1).and_then(|command| command.to_str());
+        if drops_force
+            && are_options
+            && arg == "--force"
+            && command.is_some_and(|command| !WITH_FORCE.contains(&command))
+        {
+            continue;
+        }
         let is_fileinfo = rewritten
             .get(1)
             .is_some_and(|command| command == "fileinfo");
@@ -30,6 +42,9 @@ pub fn rewrite(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     }
     rewritten
 }
+
+/// The commands in which `--force` has a meaning.
+const WITH_FORCE: [&str; 2] = ["cat", "build-geocode-index"];
 
 /// Whether an argument is a group of single-letter options, one of which is `j`.
 fn has_j(arg: &str) -> bool {
@@ -53,6 +68,11 @@ mod tests {
             ("fileinfo -ej a.pbf", "fileinfo --json -e a.pbf"),
             ("fileinfo --jobs 2 -e a.pbf", "fileinfo --jobs 2 -e a.pbf"),
             ("fileinfo - j", "fileinfo - j"),
+            ("sort --force a.pbf", "sort a.pbf"),
+            ("sort a.pbf --force", "sort a.pbf"),
+            ("sort -- --force", "sort -- --force"),
+            ("cat --force a.pbf", "cat --force a.pbf"),
+            ("--force", "--force"),
         ] {
             let words = |text: &str| -> Vec<OsString> {
                 let words = text.split(' ').map(OsString::from);
@@ -61,7 +81,10 @@ mod tests {
                     .chain(words)
                     .collect()
             };
-            assert_eq!(rewrite(words(typed).into_iter()), words(expected));
+            assert_eq!(rewrite(words(typed).into_iter(), true), words(expected));
+            if typed.contains("--force") {
+                assert_eq!(rewrite(words(typed).into_iter(), false), words(typed));
+            }
         }
     }
 }
