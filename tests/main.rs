@@ -40,6 +40,7 @@ mod other_readers;
 mod output;
 mod packaging;
 mod pages;
+mod pages_narrow;
 mod properties;
 mod real_files;
 mod regressions;

@@ -32,20 +32,34 @@ function drawn(name, attributes, text) {
   if (text !== undefined) made.textContent = text;
   return made;
 }
+// A cell of a table with text of any length. Where the column is narrow, a word breaks after a punctuation mark before a
+// letter, or after 16 characters.
+function cell(text) {
+  const made = element('td');
+  for (const part of String(text).split(/(?<=[_:/=;&?.@])(?=\p{L})/u).flatMap(part => part.match(/\S{1,16}|\s+/gu) || [])) {
+    if (made.firstChild) made.append(element('wbr'));
+    made.append(part);
+  }
+  return made;
+}
 function rows(table, entries) {
   for (const [name, value] of entries) {
     const row = element('tr');
-    row.append(element('td', {}, name), element('td', {}, value));
+    row.append(element('td', {}, name), cell(value));
     table.append(row);
   }
 }
 
 // A chart of stacked columns. A column is [[height, colour], …]; `say` describes the column at an index.
 function columns(target, stacks, labels, show, say, note) {
-  const height = 190, base = height - 22, left = 66;
+  const height = 190, base = height - 22;
+  const pen = document.createElement('canvas').getContext('2d');
+  pen.font = '12px system-ui, sans-serif';
+  const wide_of = text => pen.measureText(text).width;
   const draw = () => {
     const width = target.clientWidth, top = stacks.reduce((top, stack) => Math.max(top, stack.reduce((sum, [part]) => sum + part, 0)), 1);
     const svg = drawn('svg', {viewBox: `0 0 ${width} ${height}`, height, role: 'img', 'aria-label': target.previousElementSibling.textContent});
+    const left = Math.max(66, ...[0.5, 1].map(share => wide_of(show(top * share)) + 8));
     for (const share of [0.5, 1]) {
       const at = base - (base - 12) * share;
       svg.append(drawn('line', {x1: left, x2: width, y1: at, y2: at, stroke: '#e4e1d8'}));
@@ -61,11 +75,11 @@ function columns(target, stacks, labels, show, say, note) {
       }
     });
     svg.append(drawn('line', {x1: left, x2: width, y1: base + 0.5, y2: base + 0.5, stroke: '#9aa1a8'}));
-    let last = -Infinity;
+    let free = -Infinity;
     for (const [index, text] of labels) {
-      const at = left + index * step;
-      if (at < last + 44 || at > width - 26) continue;
-      last = at;
+      const at = left + index * step, end = at + 2 + wide_of(text);
+      if (at < free || end > width) continue;
+      free = end + 8;
       svg.append(drawn('line', {x1: at, x2: at, y1: base, y2: base + 4, stroke: '#9aa1a8'}));
       svg.append(drawn('text', {x: at + 2, y: height - 5}, text));
     }
@@ -91,7 +105,7 @@ function bars(table, title, entries, parts, say) {
     parts.forEach(part => all.append(element('i', {style: `width: ${100 * entry[part] / longest}%; background: var(--${part})`})));
     all.title = parts.map(part => say(entry[part], part)).join(', ');
     bar.append(all);
-    row.append(element('td', {}, entry.key), element('td', {class: 'number'}, number(entry.count)), bar);
+    row.append(cell(entry.key), element('td', {class: 'number'}, number(entry.count)), bar);
     table.append(row);
   }
 }
@@ -127,10 +141,10 @@ const y_of = lat => {
 };
 
 // A map of the cells of a grid, which have a place and counts. `least` is the smallest width of a cell in pixels,
-// `shade(counts)` its colour or null, `say(counts)` a text, and `under(map, pen)` and `over(map, pen)` draw more.
+// `shade(counts)` its colour or null, `say(counts)` a text, and `over(map, pen)` draws more.
 class CellMap {
-  constructor(density, {least, shade, say, under, over}) {
-    Object.assign(this, {least, shade, say, under, over});
+  constructor(density, {least, shade, say, over}) {
+    Object.assign(this, {least, shade, say, over});
     this.canvas = by_id('map');
     this.edge = 360 / 2 ** density.level;
     // The place of the middle of the projection in the window, and its width, in pixels.
@@ -171,6 +185,8 @@ class CellMap {
   }
 
   fit(all = this.shows_all) {
+    by_id('frame').hidden = !this.count;
+    if (!this.count) return;
     this.shows_all = all;
     const [[left, right], [top, bottom]] = this.bounds(all), room = 28;
     const {clientWidth: width, clientHeight: height} = this.canvas;
@@ -197,7 +213,6 @@ class CellMap {
     pen.scale(ratio, ratio);
     pen.fillStyle = '#fbfaf7';
     pen.fillRect(0, 0, width, height);
-    if (this.under) this.under(this, pen);
     this.grid(pen, width, height);
     for (const cell of this.cells) {
       const left = this.x + cell.left * this.size, top = this.y + cell.top * this.size;
