@@ -13,6 +13,7 @@ mod diff;
 mod diff_awkward;
 mod documents;
 mod export;
+mod export_areas;
 mod extract;
 mod extract_awkward;
 mod extract_boxes;

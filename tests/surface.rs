@@ -225,27 +225,12 @@ fn run(program: &[&str], line: &Line, inputs: &Path) -> Outcome {
     if own.is_some() {
         changed_files(directory, directory, inputs, &mut files);
     }
-    let mut stdout = comparable(&String::from_utf8_lossy(&done.stdout));
-    if line.words.first().is_some_and(|word| word == "export") {
-        // osmium writes areas when their buffer is full.
-        for text in files.values_mut().chain([&mut stdout]) {
-            *text = in_any_order(text);
-        }
-    }
     Outcome {
         status: done.status.code(),
-        stdout,
+        stdout: comparable(&String::from_utf8_lossy(&done.stdout)),
         has_stderr: !done.stderr.is_empty(),
         files,
     }
-}
-
-/// The lines of a text in alphabetical order, without the commas between features.
-fn in_any_order(text: &str) -> String {
-    let lines = text.lines().filter(|line| !line.is_empty());
-    let mut lines: Vec<_> = lines.map(|line| line.trim_end_matches(',')).collect();
-    lines.sort_unstable();
-    lines.join("\n")
 }
 
 /// Adds the files below a directory that differ from the inputs.

@@ -44,6 +44,8 @@ pub struct Conventions {
     pub needs_all_nodes: bool,
     /// Whether `export` makes a line and an area of each closed way.
     pub exports_twice: bool,
+    /// Whether `export` writes areas after all points and lines.
+    pub exports_areas_last: bool,
     /// The index types that `add-locations-to-ways` lists.
     pub index_types: &'static str,
     /// Whether `check-refs` reports in osmium's words, to standard error.
@@ -83,6 +85,7 @@ const PBFHOGG: Conventions = Conventions {
     keeps_member_nodes: true,
     needs_all_nodes: false,
     exports_twice: false,
+    exports_areas_last: false,
     index_types: "auto\ndense\nexternal\nsparse\n",
     reports_like_osmium: false,
     redacts_history: false,
@@ -111,6 +114,7 @@ const OSMIUM: Conventions = Conventions {
     keeps_member_nodes: false,
     needs_all_nodes: true,
     exports_twice: true,
+    exports_areas_last: true,
     index_types: "dense_file_array\ndense_mem_array\ndense_mmap_array\nflex_mem\nsparse_file_array\n\
                   sparse_mem_array\nsparse_mem_map\nsparse_mmap_array\n",
     reports_like_osmium: true,

@@ -180,6 +180,7 @@ fn options(args: &Args, config: Config) -> Result<Options> {
     };
     options.temp_dir = args.temp_dir.clone();
     options.max_memory = args.max_memory;
+    options.areas_last = Conventions::current().exports_areas_last;
     Ok(options)
 }
 

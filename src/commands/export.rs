@@ -5,6 +5,7 @@
 mod builder;
 mod config;
 mod feature_buffer;
+mod late_areas;
 mod problem;
 #[cfg(feature = "parquet")]
 mod raw;
@@ -67,6 +68,9 @@ pub struct Options {
     pub temp_dir: Option<PathBuf>,
     /// The maximum memory in bytes for locations; `None` for four fifths of the available memory.
     pub max_memory: Option<u64>,
+    /// Whether areas in text come after all points and lines, in the order in which one pass over the ways of a sorted
+    /// file completes them. Otherwise they come in the order of the file.
+    pub areas_last: bool,
 }
 
 impl Options {
@@ -86,6 +90,7 @@ impl Options {
             index_type: IndexType::default(),
             temp_dir: None,
             max_memory: None,
+            areas_last: false,
         }
     }
 }
@@ -100,6 +105,7 @@ setters!(Options {
     index_type: IndexType,
     temp_dir: Option<PathBuf>,
     max_memory: Option<u64>,
+    areas_last: bool,
 });
 
 /// The format of features.
@@ -169,7 +175,7 @@ pub type Report<'r> = dyn FnMut(&Problem) -> Result<()> + 'r;
 /// # Memory
 ///
 /// 32 MB, 20 MB per job, 384 bytes per blob, about 5 bytes for each node of a member way of an area (10 bytes with
-/// `report`), 8 bytes for each such way, and, unless the ways have locations, what
+/// `report`), 8 bytes for each such way, 200 MB with [`Options::areas_last`], and, unless the ways have locations, what
 /// [`add_locations_to_ways`](super::add_locations_to_ways::run) takes for locations.
 ///
 /// # Errors

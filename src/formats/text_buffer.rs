@@ -27,6 +27,11 @@ impl TextBuffer {
         }
     }
 
+    /// The text.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// The length in bytes.
     pub(super) const fn len(&self) -> usize {
         self.bytes.len()

@@ -1,6 +1,7 @@
 //! Makes features of objects.
 
 use super::feature_buffer::{FeatureBuffer, FeatureForm};
+use super::late_areas::Completion;
 use super::problem::{Problem, ProblemCause, Severity};
 use super::selection::select;
 use super::{FeatureRules, GeometryTypes, Incomplete, Options, Summary};
@@ -160,6 +161,15 @@ pub(super) enum Found {
     Tally(Tally),
 }
 
+/// The object that an area is made of.
+#[derive(Clone, Copy)]
+struct AreaObject<'a> {
+    kind: ObjectKind,
+    id: i64,
+    info: Info<'a>,
+    completion: Completion,
+}
+
 /// Makes features of objects.
 pub(super) struct Builder {
     shared: Arc<Shared>,
@@ -238,12 +248,10 @@ impl Visitor for Builder {
         }
     }
 
-    #[cfg(feature = "parquet")]
     fn check(&mut self) -> Result<()> {
         self.features.check()
     }
 
-    #[cfg(feature = "parquet")]
     fn rest(&mut self) {
         self.features.pass_on();
     }
@@ -277,11 +285,12 @@ impl Builder {
         }
     }
 
-    fn put(&mut self, feature: &Feature<'_>) {
+    /// Adds a feature. `completion` is that of an area.
+    fn put(&mut self, feature: &Feature<'_>, completion: Option<Completion>) {
         self.tally
             .get_or_insert_default()
             .add_geometry(&feature.geometry);
-        self.features.put(feature);
+        self.features.put(feature, completion);
     }
 
     /// Calls `make` with the tags in a list.
@@ -308,14 +317,15 @@ impl Builder {
         let Some(point) = location.and_then(on_earth) else {
             return self.problem(ObjectKind::Node, id, ProblemCause::NoLocation);
         };
-        self.put(&Feature {
+        let feature = Feature {
             kind: ObjectKind::Node,
             id,
             info,
             tags,
             way_nodes: None,
             geometry: Geometry::Point(point),
-        });
+        };
+        self.put(&feature, None);
     }
 
     /// Makes a line or an area or both of a way.
@@ -386,26 +396,33 @@ impl Builder {
         let has_refs = self.features.needs_way_nodes();
         let refs: Option<Vec<i64>> = has_refs.then(|| way.refs().collect());
         let points = std::mem::take(&mut self.points);
-        self.put(&Feature {
+        let feature = Feature {
             kind: ObjectKind::Way,
             id: way.id(),
             info: way.info(),
             tags,
             way_nodes: refs.as_deref(),
             geometry: Geometry::LineString(&points),
-        });
+        };
+        self.put(&feature, None);
         self.points = points;
     }
 
     /// Makes an area of a closed way, whose points are set.
     fn closed_way(&mut self, way: &Way<'_>, tags: &TagList<'_>) {
-        let (kind, id, info) = (ObjectKind::Way, way.id(), way.info());
+        let (kind, id) = (ObjectKind::Way, way.id());
+        let object = AreaObject {
+            kind,
+            id,
+            info: way.info(),
+            completion: Completion::of_way(id),
+        };
         // Nodes are set if some have the location of the one before.
         if self.nodes.is_empty() {
             let mut polygon = std::mem::take(&mut self.polygon);
             let is_simple = simple_polygon(&self.points, &mut polygon);
             if is_simple {
-                self.area(kind, id, info, tags, std::slice::from_ref(&polygon));
+                self.area(object, tags, std::slice::from_ref(&polygon));
             }
             self.polygon = polygon;
             if is_simple {
@@ -422,26 +439,20 @@ impl Builder {
         for problem in assembly.problems {
             self.problem(kind, id, ProblemCause::Area(problem));
         }
-        self.area(kind, id, info, tags, &assembly.polygons);
+        self.area(object, tags, &assembly.polygons);
     }
 
-    fn area(
-        &mut self,
-        kind: ObjectKind,
-        id: i64,
-        info: Info<'_>,
-        tags: &TagList<'_>,
-        polygons: &[AreaPolygon],
-    ) {
+    fn area(&mut self, object: AreaObject<'_>, tags: &TagList<'_>, polygons: &[AreaPolygon]) {
         if !polygons.is_empty() {
-            self.put(&Feature {
-                kind,
-                id,
-                info,
+            let feature = Feature {
+                kind: object.kind,
+                id: object.id,
+                info: object.info,
                 tags,
                 way_nodes: None,
                 geometry: Geometry::MultiPolygon(polygons),
-            });
+            };
+            self.put(&feature, Some(object.completion));
         }
     }
 
@@ -473,6 +484,12 @@ impl Builder {
                 self.problem(kind, id, ProblemCause::Area(problem));
             }
         }
-        self.area(kind, id, relation.info(), tags, &assembly.polygons);
+        let object = AreaObject {
+            kind,
+            id,
+            info: relation.info(),
+            completion: Completion::of_relation(relation.members()),
+        };
+        self.area(object, tags, &assembly.polygons);
     }
 }

@@ -1,24 +1,22 @@
 //! The features of a worker that are not sent yet.
 
+use super::late_areas::{AreaBuffer, Completion, LateAreas};
 #[cfg(feature = "parquet")]
 use super::tables::TableRows;
-use crate::error::FormatError;
-#[cfg(feature = "parquet")]
-use crate::error::Result;
+use crate::error::{FormatError, Result};
 use crate::formats::features::{Feature, FeatureChunk, FeatureText};
 #[cfg(feature = "parquet")]
 use crate::formats::parquet::{InfoColumns, put_row, sort_key};
 use crate::formats::{Attribute, FeatureOptions};
 #[cfg(feature = "parquet")]
 use crate::index::RowBatch;
-#[cfg(feature = "parquet")]
 use std::sync::Arc;
 
 /// The form that the format needs features in.
 #[derive(Clone)]
 pub(super) enum FeatureForm {
-    /// Text that is written as it is.
-    Text(FeatureOptions),
+    /// Text that is written as it is. Areas may be written after all else.
+    Text(FeatureOptions, Option<Arc<LateAreas>>),
     /// Rows that are sorted before they are written.
     #[cfg(feature = "parquet")]
     Rows(Arc<TableRows>),
@@ -28,7 +26,7 @@ impl FeatureForm {
     /// Whether features are written with metadata.
     pub(super) fn needs_info(&self) -> bool {
         match self {
-            Self::Text(options) => options.attributes.iter().any(|(attribute, _)| {
+            Self::Text(options, _) => options.attributes.iter().any(|(attribute, _)| {
                 !matches!(
                     attribute,
                     Attribute::Type | Attribute::Id | Attribute::WayNodes
@@ -42,9 +40,17 @@ impl FeatureForm {
 
 /// Features that are not passed on yet.
 pub(super) enum FeatureBuffer {
-    Text(Box<FeatureText>, FeatureOptions),
+    Text(Box<TextFeatures>),
     #[cfg(feature = "parquet")]
     Rows(RowBuffer),
+}
+
+/// Features as text.
+pub(super) struct TextFeatures {
+    text: FeatureText,
+    options: FeatureOptions,
+    /// The areas, if they are written after all else.
+    areas: Option<AreaBuffer>,
 }
 
 /// Features as rows.
@@ -58,9 +64,11 @@ pub(super) struct RowBuffer {
 impl FeatureBuffer {
     pub(super) fn new(form: &FeatureForm) -> Self {
         match form {
-            FeatureForm::Text(options) => {
-                Self::Text(Box::new(FeatureText::new(options)), options.clone())
-            }
+            FeatureForm::Text(options, areas) => Self::Text(Box::new(TextFeatures {
+                text: FeatureText::new(options),
+                options: options.clone(),
+                areas: areas.as_ref().map(AreaBuffer::new),
+            })),
             #[cfg(feature = "parquet")]
             FeatureForm::Rows(target) => Self::Rows(RowBuffer {
                 rows: RowBatch::default(),
@@ -73,16 +81,19 @@ impl FeatureBuffer {
     /// Whether lines are written with the ids of their nodes.
     pub(super) fn needs_way_nodes(&self) -> bool {
         match self {
-            Self::Text(_, options) => options.attributes.has(Attribute::WayNodes),
+            Self::Text(features) => features.options.attributes.has(Attribute::WayNodes),
             #[cfg(feature = "parquet")]
             Self::Rows(_) => false,
         }
     }
 
-    /// Adds a feature.
-    pub(super) fn put(&mut self, feature: &Feature<'_>) {
+    /// Adds a feature. `completion` is that of an area.
+    pub(super) fn put(&mut self, feature: &Feature<'_>, completion: Option<Completion>) {
         match self {
-            Self::Text(text, _) => text.put(feature),
+            Self::Text(features) => match (&mut features.areas, completion) {
+                (Some(areas), Some(completion)) => areas.put(feature, completion),
+                _ => features.text.put(feature),
+            },
             #[cfg(feature = "parquet")]
             Self::Rows(buffer) => {
                 let is_partitioned = buffer.target.options.is_partitioned;
@@ -98,7 +109,7 @@ impl FeatureBuffer {
     /// The length of the text in bytes. Rows stay in the buffer until the end of a blob.
     pub(super) fn len(&self) -> usize {
         match self {
-            Self::Text(text, _) => text.len(),
+            Self::Text(features) => features.text.len(),
             #[cfg(feature = "parquet")]
             Self::Rows(_) => 0,
         }
@@ -107,8 +118,8 @@ impl FeatureBuffer {
     /// Removes the text, and returns it if there is any.
     pub(super) fn take(&mut self) -> Result<Option<FeatureChunk>, FormatError> {
         match self {
-            Self::Text(text, _) => {
-                let chunk = text.take();
+            Self::Text(features) => {
+                let chunk = features.text.take();
                 chunk.map_err(|error| FormatError::with(error.to_string()))
             }
             #[cfg(feature = "parquet")]
@@ -117,21 +128,24 @@ impl FeatureBuffer {
     }
 
     /// Passes rows on, which may take a while.
-    #[cfg(feature = "parquet")]
     pub(super) fn pass_on(&mut self) {
-        if let Self::Rows(buffer) = self
-            && buffer.rows.count() > 0
-        {
-            let rows = std::mem::take(&mut buffer.rows);
-            buffer.target.add(rows, buffer.info);
+        match self {
+            Self::Text(features) => features.areas.iter_mut().for_each(AreaBuffer::pass_on),
+            #[cfg(feature = "parquet")]
+            Self::Rows(buffer) if buffer.rows.count() > 0 => {
+                let rows = std::mem::take(&mut buffer.rows);
+                buffer.target.add(rows, buffer.info);
+            }
+            #[cfg(feature = "parquet")]
+            Self::Rows(_) => {}
         }
     }
 
     /// Fails if rows could not be passed on.
-    #[cfg(feature = "parquet")]
     pub(super) fn check(&self) -> Result<()> {
         match self {
-            Self::Text(..) => Ok(()),
+            Self::Text(features) => features.areas.as_ref().map_or(Ok(()), AreaBuffer::check),
+            #[cfg(feature = "parquet")]
             Self::Rows(buffer) => buffer.target.check(),
         }
     }

@@ -1,6 +1,7 @@
 //! The output of an export.
 
 use super::feature_buffer::FeatureForm;
+use super::late_areas::LateAreas;
 #[cfg(feature = "parquet")]
 use super::tables::TableSink;
 use super::{ExportFormat, Options};
@@ -10,10 +11,12 @@ use crate::error::Result;
 use crate::formats::features::{FeatureChunk, FeatureDocument};
 use crate::io::OpenOutput;
 use crate::runtime::Context;
+use std::sync::Arc;
 
 /// The output of an export: a text that is written as features come, or tables that are written at the end.
 pub(super) enum FeatureSink {
-    Text(Box<FeatureDocument>),
+    /// Areas that are written after all else come with the text.
+    Text(Box<FeatureDocument>, Option<Arc<LateAreas>>),
     #[cfg(feature = "parquet")]
     Tables(Box<TableSink>),
 }
@@ -25,8 +28,13 @@ impl FeatureSink {
             ExportFormat::Text(features) => {
                 let output = OpenOutput::open(options.target.clone())?;
                 let document = FeatureDocument::create(output, features)?;
-                let form = FeatureForm::Text(features.clone());
-                Ok((Self::Text(Box::new(document)), form))
+                let late = options.areas_last.then(|| {
+                    let directory = options.temp_dir.clone();
+                    let directory = directory.unwrap_or_else(|| options.target.scratch_directory());
+                    Arc::new(LateAreas::new(features, &directory))
+                });
+                let form = FeatureForm::Text(features.clone(), late.clone());
+                Ok((Self::Text(Box::new(document), late), form))
             }
             #[cfg(feature = "parquet")]
             ExportFormat::GeoParquet(tables) => {
@@ -42,7 +50,7 @@ impl FeatureSink {
     /// Appends features.
     pub(super) fn add_text(&mut self, chunk: FeatureChunk) -> Result<()> {
         match self {
-            Self::Text(document) => document.add(chunk),
+            Self::Text(document, _) => document.add(chunk),
             #[cfg(feature = "parquet")]
             Self::Tables(_) => Ok(()),
         }
@@ -52,7 +60,10 @@ impl FeatureSink {
     #[cfg_attr(not(feature = "parquet"), expect(unused_variables))]
     pub(super) fn finish(self, ctx: &Context) -> Result<u64> {
         match self {
-            Self::Text(document) => document.finish(),
+            Self::Text(mut document, late) => {
+                late.map_or(Ok(()), |areas| areas.write(&mut document))?;
+                document.finish()
+            }
             #[cfg(feature = "parquet")]
             Self::Tables(tables) => tables.finish(ctx),
         }

@@ -79,6 +79,32 @@ impl FeatureText {
         }
     }
 
+    /// Appends a feature to `out`, as a row for [`add_row`](Self::add_row). The buffer must be empty, and stays so.
+    pub(crate) fn put_row(&mut self, feature: &Feature<'_>, out: &mut Vec<u8>) {
+        self.put(feature);
+        let number = self.numbers.pop().and_then(|at| u32::try_from(at).ok());
+        out.extend_from_slice(&number.unwrap_or(u32::MAX).to_le_bytes());
+        out.extend_from_slice(self.text.bytes());
+        self.text.truncate(0);
+        self.features = 0;
+    }
+
+    /// Appends the feature of a row.
+    pub(crate) fn add_row(&mut self, row: &[u8]) {
+        let Some((number, text)) = row.split_first_chunk() else {
+            return;
+        };
+        self.features += 1;
+        if self.options.format == FeatureFormat::GeoJson && self.features > 1 {
+            self.text.push_str(SEPARATOR);
+        }
+        let number = u32::from_le_bytes(*number);
+        if number != u32::MAX {
+            self.numbers.push(self.text.len() + number as usize);
+        }
+        self.text.push_str(&String::from_utf8_lossy(text));
+    }
+
     /// The length of the text in the buffer, in bytes.
     pub(crate) fn len(&self) -> usize {
         self.text.len()

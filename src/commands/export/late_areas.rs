@@ -1,0 +1,146 @@
+//! Areas that are written after all points and lines, in the order in which a single pass over the ways completes them.
+//!
+//! An area of a relation is complete with its last member way; an area of a closed way comes right behind the relations
+//! that the way completes. Relations that the same way completes are ordered by the position of the way among their
+//! members, then by their id.
+
+use crate::error::{Error, Result};
+use crate::formats::FeatureOptions;
+use crate::formats::features::{Feature, FeatureDocument, FeatureText};
+use crate::index::{KeyBits, RowBatch, RowLimits, RowSorter};
+use crate::osm::{ObjectKind, id_rank};
+use crate::pbf::Member;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The limits of the sort.
+const LIMITS: RowLimits = RowLimits {
+    run: 32 << 20,
+    memory: 64 << 20,
+};
+/// Keys are ranks of ways without their lowest bit, which cannot overflow. Rows begin with what orders them further.
+const KEY: KeyBits = KeyBits {
+    uncounted: 8,
+    below_group: 63,
+};
+/// The length of the beginning of a row that orders rows: the rank of the way, the number of the member, the rank of
+/// the object.
+const PLACE_LEN: usize = 20;
+/// The number of areas that are read at a time.
+const RANGE: u64 = 10_000;
+/// The number of bytes of text after which a chunk ends.
+const CHUNK: usize = 1 << 20;
+
+/// The object that completes an area.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Completion {
+    /// The rank of the id of the way.
+    way: u64,
+    /// The number of the way among the members of the relation.
+    member: u32,
+}
+
+impl Completion {
+    /// The completion of the area of a closed way.
+    pub(super) const fn of_way(id: i64) -> Self {
+        Self {
+            way: id_rank(id),
+            member: u32::MAX,
+        }
+    }
+
+    /// The completion of the area of a relation: its last member way in the order of the file.
+    pub(super) fn of_relation<'m>(members: impl Iterator<Item = Member<'m>>) -> Self {
+        let ways = (0..)
+            .zip(members)
+            .filter(|(_, way)| way.kind == ObjectKind::Way);
+        let ways = ways.map(|(member, way)| Self {
+            way: id_rank(way.id),
+            member,
+        });
+        ways.max().unwrap_or(Self { way: 0, member: 0 })
+    }
+}
+
+/// The areas of all workers.
+pub(super) struct LateAreas {
+    sorter: RowSorter,
+    options: FeatureOptions,
+}
+
+impl LateAreas {
+    /// No areas. `directory` is that of temporary files.
+    pub(super) fn new(options: &FeatureOptions, directory: &Path) -> Self {
+        Self {
+            sorter: RowSorter::new(LIMITS, KEY, directory),
+            options: options.clone(),
+        }
+    }
+
+    /// Writes all areas.
+    pub(super) fn write(self: Arc<Self>, document: &mut FeatureDocument) -> Result<()> {
+        let Some(Self { sorter, options }) = Arc::into_inner(self) else {
+            return Err(Error::Internal("a worker still has areas".into()));
+        };
+        let areas = sorter.finish()?;
+        let mut text = FeatureText::new(&options);
+        for range in areas.ranges(RANGE) {
+            let rows = areas.read(&range.keys)?;
+            for row in rows.rows(0..rows.count()) {
+                text.add_row(row.get(PLACE_LEN..).unwrap_or_default());
+                if text.len() >= CHUNK {
+                    Self::write_text(&mut text, document)?;
+                }
+            }
+        }
+        Self::write_text(&mut text, document)
+    }
+
+    fn write_text(text: &mut FeatureText, document: &mut FeatureDocument) -> Result<()> {
+        let chunk = text
+            .take()
+            .map_err(|error| Error::Internal(error.to_string()));
+        chunk?.map_or(Ok(()), |chunk| document.add(chunk))
+    }
+}
+
+/// The areas of a worker.
+pub(super) struct AreaBuffer {
+    rows: RowBatch,
+    text: FeatureText,
+    areas: Arc<LateAreas>,
+}
+
+impl AreaBuffer {
+    pub(super) fn new(areas: &Arc<LateAreas>) -> Self {
+        Self {
+            rows: RowBatch::default(),
+            text: FeatureText::new(&areas.options),
+            areas: areas.clone(),
+        }
+    }
+
+    /// Adds an area.
+    pub(super) fn put(&mut self, feature: &Feature<'_>, completion: Completion) {
+        let Completion { way, member } = completion;
+        let text = &mut self.text;
+        self.rows.push(way >> 1, |out| {
+            out.extend_from_slice(&way.to_be_bytes());
+            out.extend_from_slice(&member.to_be_bytes());
+            out.extend_from_slice(&id_rank(feature.id).to_be_bytes());
+            text.put_row(feature, out);
+        });
+    }
+
+    /// Passes the areas on, which may take a while.
+    pub(super) fn pass_on(&mut self) {
+        if self.rows.count() > 0 {
+            self.areas.sorter.add(std::mem::take(&mut self.rows));
+        }
+    }
+
+    /// Fails if areas could not be passed on.
+    pub(super) fn check(&self) -> Result<()> {
+        self.areas.sorter.check()
+    }
+}
