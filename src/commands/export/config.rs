@@ -143,7 +143,16 @@ fn patterns(fields: &Map<String, Value>, name: &str) -> Result<Vec<TagPattern>, 
 
 /// The configuration that is used if none is given, with its list of area tags in full.
 pub fn default_config(area_tags: Option<&[&str]>) -> String {
-    let attributes = Attribute::ALL.map(|attribute| {
+    let mut attributes = Attribute::ALL;
+    if area_tags.is_none() {
+        // The order in which osmium prints them.
+        attributes.sort_by_key(|attribute| {
+            let is_last = *attribute == Attribute::WayNodes;
+            let is_user = matches!(attribute, Attribute::Uid | Attribute::User);
+            (is_last, is_user)
+        });
+    }
+    let attributes = attributes.map(|attribute| {
         let name = format!("\"{}\":", attribute.name());
         format!("        {name:<13}false")
     });
