@@ -8,6 +8,7 @@ mod compression;
 mod contents;
 mod coordinates;
 mod extended;
+mod id_spans;
 pub mod page;
 pub mod show;
 
@@ -31,6 +32,7 @@ use census::Census;
 use charts::ObjectCharts;
 use contents::Contents;
 use extended::ExtendedCounts;
+use id_spans::IdSpans;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -165,7 +167,7 @@ pub struct Summary {
     /// The first blobs of the file, at most [`Options::list_blobs`]; `None` if not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blob_list: Option<Vec<BlobLine>>,
-    /// The first and the last id of each kind in canonical order, indexed by kind, including objects in blobs of
+    /// The smallest and the largest id of each kind, indexed by kind, including objects in blobs of
     /// several kinds; `None` for a kind without objects. Not serialized.
     #[serde(skip)]
     pub edge_ids: [Option<(i64, i64)>; 3],
@@ -352,9 +354,10 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         false => input::open_for_summary(&options.input, ctx)?,
         true => input::open(&options.input, ctx)?,
     };
-    match file.summary.as_deref().filter(|_| !by_blobs) {
-        Some(summary) => {
-            let contents = Contents::of_summary(summary);
+    let summary = file.summary.as_deref().filter(|_| !by_blobs);
+    let of_summary = summary.and_then(|summary| Some((summary, Contents::of_summary(summary)?)));
+    match of_summary {
+        Some((summary, contents)) => {
             let census = Census {
                 extended: ExtendedCounts::of_summary(summary),
                 ..Census::default()
@@ -363,8 +366,14 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
             report(options, &file, contents, census, sample, ctx)
         }
         None => {
+            // A file that was opened for a summary that does not tell everything.
+            let file = match file.summary.is_some() && file.toc.is_none() {
+                true => PbfFile::of_input(file.input.clone(), ctx)?,
+                false => file,
+            };
             let (plan, census) = look_at_blobs(&file, options.statistics, ctx)?;
-            let contents = Contents::of_plan(&file, &plan, ctx)?;
+            let spans = IdSpans::read(&file, &plan, ctx)?;
+            let contents = Contents::of_plan(&file, &plan, &spans, ctx)?;
             let charts = options
                 .statistics
                 .charts
@@ -373,10 +382,10 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
             let found = report(options, &file, contents, census, sample, ctx)?;
             Ok(Summary {
                 charts,
-                id_ranges: options.id_ranges.then(|| blobs::id_ranges(&plan)),
+                id_ranges: options.id_ranges.then(|| blobs::id_ranges(&plan, &spans)),
                 blob_list: options
                     .list_blobs
-                    .map(|most| blobs::list(&file, &plan, most, ctx))
+                    .map(|most| blobs::list(&file, &plan, &spans, most, ctx))
                     .transpose()?,
                 ..found
             })

@@ -1,8 +1,9 @@
 //! Reports about single blobs, and about the blobs of each kind.
 
+use super::id_spans::{IdSpans, width};
 use crate::error::Result;
 use crate::file::{BlobPlan, BlobReader, PbfFile};
-use crate::osm::{ObjectKind, TypeThenId, id_rank};
+use crate::osm::{ObjectKind, TypeThenId};
 use crate::pbf::{Blob, BlobEntry, BlobFlags, KindTotals};
 use crate::runtime::Context;
 use serde::Serialize;
@@ -24,9 +25,9 @@ pub struct BlobLine {
     pub kinds: String,
     /// The number of objects in the blob.
     pub objects: u32,
-    /// The first id in canonical order among the objects of the blob's first kind.
+    /// The smallest id; in a blob of several kinds, the first id in canonical order among the objects of its first kind.
     pub min_id: i64,
-    /// The last id in canonical order among the objects of the blob's last kind.
+    /// The largest id; in a blob of several kinds, the last id in canonical order among the objects of its last kind.
     pub max_id: i64,
     /// Whether the objects of the blob are in canonical order; `None` if the index does not record it.
     pub sorted: Option<bool>,
@@ -37,19 +38,19 @@ pub struct BlobLine {
 pub struct IdRange {
     /// The kind of the objects.
     pub kind: ObjectKind,
-    /// The first id in canonical order.
+    /// The smallest id.
     pub min_id: i64,
-    /// The last id in canonical order.
+    /// The largest id.
     pub max_id: i64,
     /// The number of objects.
     pub objects: u64,
-    /// The number of ids from the first to the last, used or not.
+    /// The number of ids from the smallest to the largest, used or not.
     pub span: u64,
     /// The number of blobs.
     pub blobs: u64,
     /// The number of blobs whose first id is not after the last id of all earlier blobs together.
     pub overlapping_blobs: u64,
-    /// The largest number of ids, used or not, from the first to the last id of a blob.
+    /// The largest number of ids, used or not, from the smallest to the largest id of a blob.
     pub widest_blob: u64,
 }
 
@@ -66,23 +67,23 @@ pub struct KindSummary {
     pub payload_bytes: Option<u64>,
     /// The number of objects in these blobs.
     pub objects: u64,
-    /// The first id in canonical order; `None` for blobs of several kinds.
+    /// The smallest id; `None` for blobs of several kinds.
     pub min_id: Option<i64>,
-    /// The last id in canonical order; `None` for blobs of several kinds.
+    /// The largest id; `None` for blobs of several kinds.
     pub max_id: Option<i64>,
 }
 
 impl KindSummary {
-    /// The summary of the blobs of a kind that has some.
-    pub(super) const fn of_totals(kind: ObjectKind, totals: &KindTotals) -> Self {
+    /// The summary of the blobs of a kind that has some, with its smallest and its largest id.
+    pub(super) const fn of_totals(kind: ObjectKind, totals: &KindTotals, ids: (i64, i64)) -> Self {
         Self {
             kind: kind.name(),
             blobs: totals.blobs,
             bytes: totals.bytes,
             payload_bytes: Some(totals.payload_bytes),
             objects: totals.counts.objects,
-            min_id: Some(totals.ids.0),
-            max_id: Some(totals.ids.1),
+            min_id: Some(ids.0),
+            max_id: Some(ids.1),
         }
     }
 }
@@ -91,19 +92,24 @@ impl KindSummary {
 pub(super) fn list(
     file: &PbfFile,
     plan: &BlobPlan,
+    spans: &IdSpans,
     most: usize,
     ctx: &Context,
 ) -> Result<Vec<BlobLine>> {
     let mut reader = BlobReader::new(&file.input, ctx);
     let lines = plan.entries.iter().take(most).map(|entry| {
         let blob = reader.blob(entry)?;
-        Ok(blob_line(entry, &blob))
+        Ok(blob_line(entry, spans, &blob))
     });
     lines.collect()
 }
 
-fn blob_line(entry: &BlobEntry, blob: &Blob<'_>) -> BlobLine {
+fn blob_line(entry: &BlobEntry, spans: &IdSpans, blob: &Blob<'_>) -> BlobLine {
     let scanned = entry.flags.has(BlobFlags::SCANNED);
+    let (min_id, max_id) = match entry.kinds.single() {
+        Some(_) => spans.of(entry),
+        None => (entry.min_id, entry.max_id),
+    };
     BlobLine {
         number: entry.number,
         offset: entry.offset,
@@ -112,14 +118,14 @@ fn blob_line(entry: &BlobEntry, blob: &Blob<'_>) -> BlobLine {
         compression: blob.encoding.name(),
         kinds: entry.kinds.to_string(),
         objects: entry.count,
-        min_id: entry.min_id,
-        max_id: entry.max_id,
+        min_id,
+        max_id,
         sorted: scanned.then(|| entry.flags.has(BlobFlags::SORTED)),
     }
 }
 
 /// The distribution of the ids of each kind that the file has.
-pub(super) fn id_ranges(plan: &BlobPlan) -> Vec<IdRange> {
+pub(super) fn id_ranges(plan: &BlobPlan, spans: &IdSpans) -> Vec<IdRange> {
     let range = |kind: ObjectKind| {
         let blobs = plan.entries.iter();
         let blobs = blobs.filter(|entry| entry.kinds.single() == Some(kind));
@@ -129,31 +135,27 @@ pub(super) fn id_ranges(plan: &BlobPlan) -> Vec<IdRange> {
             let (Some(first_key), Some(last_key)) = (entry.first_key(), entry.last_key()) else {
                 continue;
             };
-            let width = (last_key.1 - first_key.1.min(last_key.1)).saturating_add(1);
+            let (min_id, max_id) = spans.of(entry);
             let found = range.get_or_insert(IdRange {
                 kind,
-                min_id: entry.min_id,
-                max_id: entry.max_id,
+                min_id,
+                max_id,
                 objects: 0,
                 span: 0,
                 blobs: 0,
                 overlapping_blobs: 0,
                 widest_blob: 0,
             });
-            if id_rank(entry.min_id) < id_rank(found.min_id) {
-                found.min_id = entry.min_id;
-            }
-            if id_rank(entry.max_id) > id_rank(found.max_id) {
-                found.max_id = entry.max_id;
-            }
+            found.min_id = found.min_id.min(min_id);
+            found.max_id = found.max_id.max(max_id);
             found.objects += u64::from(entry.count);
             found.blobs += 1;
             found.overlapping_blobs += u64::from(last >= Some(first_key));
-            found.widest_blob = found.widest_blob.max(width);
+            found.widest_blob = found.widest_blob.max(width((min_id, max_id)));
             last = last.max(Some(last_key));
         }
         range.map(|range| IdRange {
-            span: (id_rank(range.max_id) - id_rank(range.min_id)).saturating_add(1),
+            span: width((range.min_id, range.max_id)),
             ..range
         })
     };
@@ -167,7 +169,7 @@ pub(super) fn payload_bytes<'e>(entries: impl IntoIterator<Item = &'e BlobEntry>
 }
 
 /// The blobs by the kind of their objects.
-pub(super) fn by_kind(plan: &BlobPlan) -> Vec<KindSummary> {
+pub(super) fn by_kind(plan: &BlobPlan, spans: &IdSpans) -> Vec<KindSummary> {
     let kinds = ObjectKind::ALL.into_iter().map(Some).chain([None]);
     let summaries = kinds.map(|kind| {
         let of_kind = || {
@@ -176,22 +178,19 @@ pub(super) fn by_kind(plan: &BlobPlan) -> Vec<KindSummary> {
                 .filter(move |entry| entry.kinds.single() == kind && !entry.kinds.is_empty())
         };
         let sum = |value: fn(&BlobEntry) -> u64| of_kind().map(value).sum();
-        let rank = |id: &i64| id_rank(*id);
-        let one_kind = kind.is_some();
+        let of_one_kind = || {
+            of_kind()
+                .filter(|_| kind.is_some())
+                .map(|entry| spans.of(entry))
+        };
         KindSummary {
             kind: kind.map_or("mixed", ObjectKind::name),
             blobs: of_kind().count() as u64,
             bytes: sum(|entry| u64::from(entry.frame_len)),
             payload_bytes: payload_bytes(of_kind()),
             objects: sum(|entry| u64::from(entry.count)),
-            min_id: of_kind()
-                .map(|entry| entry.min_id)
-                .min_by_key(rank)
-                .filter(|_| one_kind),
-            max_id: of_kind()
-                .map(|entry| entry.max_id)
-                .max_by_key(rank)
-                .filter(|_| one_kind),
+            min_id: of_one_kind().map(|(smallest, _)| smallest).min(),
+            max_id: of_one_kind().map(|(_, largest)| largest).max(),
         }
     });
     summaries.filter(|summary| summary.blobs > 0).collect()

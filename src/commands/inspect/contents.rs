@@ -1,9 +1,10 @@
 //! The part of the report that is about the blobs and objects of the whole file.
 
 use super::blobs::{self, KindSummary};
+use super::id_spans::{IdSpans, known_span};
 use crate::error::Result;
 use crate::file::{BlobPlan, BlobReader, PbfFile};
-use crate::osm::{Bbox, ObjectKind, id_rank};
+use crate::osm::{Bbox, ObjectKind};
 use crate::pbf::{BlobFlags, Block, TocSummary};
 use crate::runtime::Context;
 
@@ -34,20 +35,28 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    /// The contents by a summary, which has all facts.
-    pub(super) fn of_summary(summary: &TocSummary) -> Self {
-        let kinds = ObjectKind::ALL.into_iter().zip(&summary.kinds);
-        let kinds: Vec<_> = kinds
-            .filter(|(_, totals)| totals.blobs > 0)
-            .map(|(kind, totals)| KindSummary::of_totals(kind, totals))
+    /// The contents by a summary. `None` if a kind has both positive and other ids: a summary does not tell the smallest
+    /// of them.
+    pub(super) fn of_summary(summary: &TocSummary) -> Option<Self> {
+        let spans = summary.kinds.each_ref().map(|totals| match totals.blobs {
+            0 => Some(None),
+            _ => known_span(totals.ids.0, totals.ids.1).map(Some),
+        });
+        let [Some(nodes), Some(ways), Some(relations)] = spans else {
+            return None;
+        };
+        let spans = [nodes, ways, relations];
+        let totals = ObjectKind::ALL.into_iter().zip(&summary.kinds).zip(spans);
+        let kinds: Vec<_> = totals
+            .filter_map(|((kind, totals), span)| Some(KindSummary::of_totals(kind, totals, span?)))
             .collect();
-        Self {
+        Some(Self {
             blobs: summary.blobs(),
             payload_bytes: kinds.iter().map(|kind| kind.payload_bytes).sum(),
             objects: kinds.iter().map(|kind| kind.objects).sum(),
-            tallies: summary.kinds.each_ref().map(|totals| Tally {
-                count: totals.counts.objects,
-                edges: (totals.blobs > 0).then_some(totals.ids),
+            tallies: ObjectKind::ALL.map(|kind| Tally {
+                count: summary.kinds[kind as usize].counts.objects,
+                edges: spans[kind as usize],
             }),
             kinds,
             bbox: summary.bbox,
@@ -56,11 +65,16 @@ impl Contents {
             has_id_table: summary.has_id_table,
             has_deleted: summary.has_deleted,
             has_locations: summary.has_locations,
-        }
+        })
     }
 
     /// The contents by the entries of all blobs. Decodes blobs of several kinds.
-    pub(super) fn of_plan(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<Self> {
+    pub(super) fn of_plan(
+        file: &PbfFile,
+        plan: &BlobPlan,
+        spans: &IdSpans,
+        ctx: &Context,
+    ) -> Result<Self> {
         let of_nodes = plan.entries.iter();
         let of_nodes = of_nodes.filter(|entry| entry.kinds.contains(ObjectKind::Node));
         let boxes = of_nodes.map(|entry| &entry.bbox);
@@ -68,8 +82,8 @@ impl Contents {
             blobs: plan.entries.len() as u64,
             payload_bytes: blobs::payload_bytes(&plan.entries),
             objects: plan.count(),
-            tallies: count_by_kind(file, plan, ctx)?,
-            kinds: blobs::by_kind(plan),
+            tallies: count_by_kind(file, plan, spans, ctx)?,
+            kinds: blobs::by_kind(plan, spans),
             bbox: boxes.fold(Bbox::EMPTY, |bbox, next| bbox.union(next)),
             sorted: plan.is_sorted(),
             is_spatial: file.has_spatial_layout(),
@@ -80,7 +94,7 @@ impl Contents {
     }
 }
 
-/// The number of objects of a kind, and the first and the last id of these objects in canonical order.
+/// The number of objects of a kind, and the smallest and the largest id of these objects.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Tally {
     pub count: u64,
@@ -88,30 +102,32 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, count: u64, first: i64, last: i64) {
+    fn add(&mut self, count: u64, (smallest, largest): (i64, i64)) {
         self.count += count;
-        let (min, max) = self.edges.unwrap_or((first, last));
-        self.edges = Some((
-            std::cmp::min_by_key(min, first, |id| id_rank(*id)),
-            std::cmp::max_by_key(max, last, |id| id_rank(*id)),
-        ));
+        let (min, max) = self.edges.unwrap_or((smallest, largest));
+        self.edges = Some((min.min(smallest), max.max(largest)));
     }
 }
 
 /// Counts nodes, ways and relations. A blob of several kinds is decoded, and its objects are counted one by one.
-fn count_by_kind(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<[Tally; 3]> {
+fn count_by_kind(
+    file: &PbfFile,
+    plan: &BlobPlan,
+    spans: &IdSpans,
+    ctx: &Context,
+) -> Result<[Tally; 3]> {
     let mut tallies = [Tally::default(); 3];
     let mut reader = BlobReader::new(&file.input, ctx);
     for entry in &plan.entries {
         match entry.kinds.single() {
             Some(kind) => {
-                tallies[kind as usize].add(entry.count.into(), entry.min_id, entry.max_id);
+                tallies[kind as usize].add(entry.count.into(), spans.of(entry));
             }
             None if entry.kinds.is_empty() => {}
             None => {
                 let payload = reader.payload(entry)?;
                 let counted = Block::parse_bare(payload).and_then(|block| {
-                    block.for_each_id(|kind, id| tallies[kind as usize].add(1, id, id))
+                    block.for_each_id(|kind, id| tallies[kind as usize].add(1, (id, id)))
                 });
                 counted.map_err(|error| reader.error(entry, error))?;
             }

@@ -1,0 +1,81 @@
+//! The smallest and the largest id of blobs, as numbers. The entries of blobs have the first and the last id in canonical
+//! order, in which negative ids descend and precede positive ids.
+
+use crate::engine::scan::Scan;
+use crate::error::Result;
+use crate::file::{BlobPlan, PbfFile};
+use crate::pbf::BlobEntry;
+use crate::runtime::Context;
+use std::collections::BTreeMap;
+
+/// The smallest ids of the blobs whose entries do not tell them.
+#[derive(Debug, Default)]
+pub(super) struct IdSpans {
+    /// The smallest id by the offset of the blob.
+    smallest: BTreeMap<u64, i64>,
+}
+
+impl IdSpans {
+    /// Decodes the blobs of one kind that have both positive and other ids. Of a file in canonical order, that is at
+    /// most one blob for each kind.
+    pub(super) fn read(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<Self> {
+        let is_open = |entry: &BlobEntry| {
+            entry.kinds.single().is_some() && known_span(entry.min_id, entry.max_id).is_none()
+        };
+        let mut smallest = BTreeMap::new();
+        if plan.entries.iter().any(is_open) {
+            ctx.expect_phases(1);
+            Scan::bare("read negative ids", file, plan, ctx).run(
+                is_open,
+                |entry, block| {
+                    let mut least = i64::MAX;
+                    block.for_each_id(|_, id| least = least.min(id))?;
+                    Ok((entry.offset, least))
+                },
+                |(offset, least)| {
+                    smallest.insert(offset, least);
+                },
+            )?;
+        }
+        Ok(Self { smallest })
+    }
+
+    /// The smallest and the largest id of a blob of one kind.
+    pub(super) fn of(&self, entry: &BlobEntry) -> (i64, i64) {
+        let read = self.smallest.get(&entry.offset);
+        read.map(|least| (*least, entry.max_id))
+            .or_else(|| known_span(entry.min_id, entry.max_id))
+            .unwrap_or((entry.min_id, entry.max_id))
+    }
+}
+
+/// The smallest and the largest of some ids whose first and last id in canonical order are given. `None` if the first is
+/// not positive and the last is: then the smallest id lies anywhere between the two.
+pub(super) const fn known_span(first: i64, last: i64) -> Option<(i64, i64)> {
+    match (first, last) {
+        (1.., _) => Some((first, last)),
+        (_, ..=0) => Some((last, first)),
+        _ => None,
+    }
+}
+
+/// The number of ids from the smallest to the largest, both included; the largest `u64` if there are more.
+pub(super) fn width((smallest, largest): (i64, i64)) -> u64 {
+    largest.abs_diff(smallest).saturating_add(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_that_are_all_negative_have_their_smallest_at_the_end() {
+        assert_eq!(known_span(-1, -30), Some((-30, -1)));
+        assert_eq!(known_span(0, -30), Some((-30, 0)));
+        assert_eq!(known_span(1, i64::MAX), Some((1, i64::MAX)));
+        assert_eq!(known_span(-1, 5), None);
+        assert_eq!(known_span(0, 5), None);
+        assert_eq!(width((-30, 5)), 36);
+        assert_eq!(width((i64::MIN, i64::MAX)), u64::MAX);
+    }
+}
