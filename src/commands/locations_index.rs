@@ -11,7 +11,7 @@ use crate::file::{BlobPlan, PlanNeeds, Written};
 use crate::io::{Output, OutputTarget};
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::Object;
-use crate::runtime::Context;
+use crate::runtime::{Context, human_bytes};
 use crate::system;
 use serde::Serialize;
 use std::fs::File;
@@ -75,6 +75,7 @@ pub struct Summary {
 /// # Errors
 ///
 /// - The input cannot be opened or read, or is damaged ([details](crate::commands#errors)).
+/// - The index, which has 8 bytes for each id up to the largest, would take more than the free space.
 /// - The index exists and [`Options::update`] is not set, or its length is not a multiple of 8 bytes. The index cannot
 ///   be created or written.
 pub fn create(options: &Options, ctx: &Context) -> Result<Summary> {
@@ -86,6 +87,18 @@ pub fn create(options: &Options, ctx: &Context) -> Result<Summary> {
     }
     let file = input::open(&options.input, ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
+    let has = options
+        .index
+        .metadata()
+        .map_or(0, |metadata| metadata.len())
+        / ENTRY;
+    let of_nodes = plan.entries.iter();
+    let of_nodes = of_nodes.filter(|entry| entry.kinds.single() == Some(ObjectKind::Node));
+    // What the entries say is refused before anything is written.
+    let largest = of_nodes
+        .filter_map(|entry| u64::try_from(entry.max_id).ok())
+        .max();
+    check_room(&options.index, largest.unwrap_or(0), has)?;
     let (target, output) = match exists {
         true => (open(&options.index, true)?, None),
         false => {
@@ -110,6 +123,9 @@ pub fn create(options: &Options, ctx: &Context) -> Result<Summary> {
             for (id, location) in nodes {
                 match u64::try_from(id) {
                     Ok(id) => {
+                        if id >= index.len {
+                            check_room(&options.index, id, index.len)?;
+                        }
                         index.set(id, location).map_err(failed)?;
                         summary.nodes += 1;
                     }
@@ -122,6 +138,29 @@ pub fn create(options: &Options, ctx: &Context) -> Result<Summary> {
     summary.bytes = index.finish().map_err(failed)?;
     output.map_or(Ok(()), Output::commit)?;
     Ok(summary)
+}
+
+/// Fails if an index of `has` entries cannot grow so far that it has one for `id`. The entries of all ids between are
+/// written, since a hole in the file would read as the location 0,0.
+fn check_room(path: &Path, id: u64, has: u64) -> Result<()> {
+    let entries = id.saturating_add(1 + GROWTH);
+    let wanted = entries.saturating_mul(ENTRY);
+    let more = entries.saturating_sub(has).saturating_mul(ENTRY);
+    let directory = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    let free = system::free_space(directory.unwrap_or(Path::new(".")));
+    if more > free.unwrap_or(u64::MAX).min(i64::MAX as u64) {
+        let cause = format!(
+            "an index of locations has 8 bytes for each id up to the largest: for node {id} that is {}, and {} are free; \
+             give the nodes small ids with `pbfhogg renumber`, or use `pbfhogg add-locations-to-ways`, which needs no \
+             such index",
+            human_bytes(wanted),
+            human_bytes(free.unwrap_or(0))
+        );
+        return Err(Error::file(path, cause));
+    }
+    Ok(())
 }
 
 /// Writes entries of an index. Adjacent entries are written together.
