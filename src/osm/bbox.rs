@@ -182,6 +182,19 @@ pub fn parse_e7(text: &str, limit_degrees: i32) -> Option<i32> {
     }
 }
 
+/// Parses decimal degrees that may lie outside of the world, and returns the nearest number of decimicro degrees. Fails if
+/// the text is not a number, or if 32 bits, the form in which files store coordinates, cannot hold the result; the
+/// message continues the sentence that begins with the text.
+pub fn parse_stored_e7(text: &str) -> Result<i32, &'static str> {
+    // 215 degrees are beyond the largest and the smallest number of 32 bits.
+    parse_e7(text, 215).ok_or_else(|| match text.trim().parse::<f64>() {
+        Ok(number) if !number.is_nan() => {
+            "is beyond ±214.7483647 degrees, the limit of coordinates with 32 bits"
+        }
+        _ => "is not a coordinate in degrees",
+    })
+}
+
 /// Parses an optional sign and at least one digit, with at most one decimal point, as decimicro degrees. `None` for any
 /// other text, and for a number that overflows an `i64`.
 fn parse_plain_e7(text: &[u8]) -> Option<i64> {
@@ -251,5 +264,18 @@ mod tests {
             assert_eq!(parse_e7(text, 180), None, "{text}");
         }
         assert_eq!(parse_e7("90.0000001", 90), None);
+    }
+
+    #[test]
+    fn coordinates_outside_of_the_world_are_read_as_far_as_32_bits_hold_them() {
+        assert_eq!(parse_stored_e7("91.5"), Ok(915_000_000));
+        assert_eq!(parse_stored_e7("-214.7483648"), Ok(i32::MIN));
+        assert_eq!(parse_stored_e7("214.7483647"), Ok(i32::MAX));
+        for text in ["214.7483648", "-214.7483649", "1e3", "inf"] {
+            assert!(parse_stored_e7(text).unwrap_err().starts_with("is beyond"));
+        }
+        for text in ["abc", "", "nan", "0x10"] {
+            assert!(parse_stored_e7(text).unwrap_err().starts_with("is not"));
+        }
     }
 }

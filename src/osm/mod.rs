@@ -13,7 +13,7 @@ mod string_matcher;
 mod strings;
 mod time;
 
-pub use bbox::{Bbox, DECIMICRO_PER_DEGREE, Degrees, format_e7, parse_e7};
+pub use bbox::{Bbox, DECIMICRO_PER_DEGREE, Degrees, format_e7, parse_e7, parse_stored_e7};
 pub use kind::{KindSet, ObjectKind};
 pub use location::Location;
 pub use metadata_condition::{MetadataCondition, MetadataNumber};

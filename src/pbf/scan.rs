@@ -156,7 +156,7 @@ impl Scan {
         entry.flags.set(BlobFlags::SCANNED, true);
         entry.flags.set(BlobFlags::VERIFIED, true);
         self.ids.fill(entry);
-        entry.bbox = self.bounds.0;
+        entry.bbox = self.bounds.bbox;
         let fits = |time: i64| time.checked_mul(self.units.date_granularity).is_some();
         let mut fit = true;
         for (first, last) in self
@@ -322,22 +322,29 @@ impl Columns {
     }
 }
 
-/// The bounding box of node coordinates. Coordinates beyond 180 degrees are ignored.
+/// The bounding box of the nodes that lie within 90 degrees of latitude and 180 degrees of longitude.
 #[derive(Debug)]
-pub(super) struct Bounds(pub(super) Bbox);
+pub(super) struct Bounds {
+    pub(super) bbox: Bbox,
+    /// Whether a node lies outside of the world, or has no location.
+    pub(super) leaves_out: bool,
+}
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self(Bbox::EMPTY)
+        Self {
+            bbox: Bbox::EMPTY,
+            leaves_out: false,
+        }
     }
 }
 
 impl Bounds {
     pub(super) fn add(&mut self, lat: i64, lon: i64, units: &BlockUnits) {
-        self.add_box([lat, lat], [lon, lon], units);
+        self.leaves_out |= !self.add_box([lat, lat], [lon, lon], units);
     }
 
-    /// Adds the smallest and the largest stored latitude and longitude. If one is beyond 180 degrees, returns `false`
+    /// Adds the smallest and the largest stored latitude and longitude. If one lies outside of the world, returns `false`
     /// and adds nothing.
     fn add_box(&mut self, lats: [i64; 2], lons: [i64; 2], units: &BlockUnits) -> bool {
         let edges = [
@@ -346,13 +353,14 @@ impl Bounds {
             floor_e7(units.nano_lon(lons[0])),
             ceil_e7(units.nano_lon(lons[1])),
         ];
-        const WORLD: i64 = 1_800_000_000;
-        if edges.iter().any(|edge| edge.abs() > WORLD) {
+        const LIMITS: [i64; 4] = [900_000_000, 900_000_000, 1_800_000_000, 1_800_000_000];
+        let mut pairs = edges.iter().zip(LIMITS);
+        if pairs.any(|(edge, limit)| edge.abs() > limit) {
             return false;
         }
         let [south, north, west, east] = edges.map(|edge| edge as i32);
-        self.0.add(south, west);
-        self.0.add(north, east);
+        self.bbox.add(south, west);
+        self.bbox.add(north, east);
         true
     }
 

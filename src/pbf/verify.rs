@@ -13,7 +13,7 @@ use super::scan::{Bounds, scan_payload};
 use super::schema::dense_nodes;
 use super::wire::Fields;
 use crate::error::FormatError;
-use crate::osm::ObjectKind;
+use crate::osm::{ObjectKind, floor_e7};
 use crate::pbf::wire::Packed;
 
 /// Fails if the kinds, the number, the id range or the order of the objects in `payload` contradict `entry`. An entry
@@ -89,12 +89,22 @@ fn add_dense_ids(message: &[u8], ids: &mut IdFacts) -> Result<(), FormatError> {
 }
 
 impl Block<'_> {
-    /// Fails if nodes lie outside of the bounding box of `entry` by more than 1e-7 degree. A verified entry is not
-    /// compared.
-    pub(crate) fn check_box(&self, entry: &BlobEntry) -> Result<(), FormatError> {
-        if entry.flags.has(BlobFlags::VERIFIED) {
-            return Ok(());
+    /// Whether all nodes lie in the bounding box of `entry`: none lies outside of the world, or has no location. Fails if
+    /// other nodes lie outside of the box by more than 1e-7 degree, unless the entry is verified.
+    pub(crate) fn check_box(&self, entry: &BlobEntry) -> Result<bool, FormatError> {
+        let bounds = self.bounds()?;
+        // Other programs may round coordinates between two units differently: a difference of 1e-7 degree is accepted.
+        let is_verified = entry.flags.has(BlobFlags::VERIFIED);
+        let found = &bounds.bbox;
+        match is_verified || found.is_empty() || entry.bbox.widened(1).encloses(found) {
+            true => Ok(!bounds.leaves_out),
+            false => Err(stale_index("nodes lie outside of the box")),
         }
+    }
+}
+
+impl Block<'_> {
+    fn bounds(&self) -> Result<Bounds, FormatError> {
         let mut bounds = Bounds::default();
         for message in self.messages() {
             match message {
@@ -106,11 +116,29 @@ impl Block<'_> {
                 BlockMessage::Single(..) => {}
             }
         }
-        // Other programs may round coordinates between two units differently: a difference of 1e-7 degree is accepted.
-        match bounds.0.is_empty() || entry.bbox.widened(1).encloses(&bounds.0) {
-            true => Ok(()),
-            false => Err(stale_index("nodes lie outside of the box")),
+        Ok(bounds)
+    }
+
+    /// Calls `visit` with the id, the latitude and the longitude, in nanodegrees, of each node that is not deleted, has a
+    /// location, and lies outside of the world.
+    pub(crate) fn for_each_node_outside(
+        &self,
+        mut visit: impl FnMut(i64, i64, i64),
+    ) -> Result<(), FormatError> {
+        // Nearly all blocks have none: the extremes of the coordinates tell.
+        if !self.bounds()?.leaves_out {
+            return Ok(());
         }
+        const NO_LOCATION: i64 = i32::MAX as i64;
+        self.for_each_stored_location(|id, (lat, lon), _| {
+            let (lat, lon) = (self.units.nano_lat(lat), self.units.nano_lon(lon));
+            let has_none = floor_e7(lat) == NO_LOCATION && floor_e7(lon) == NO_LOCATION;
+            let is_outside =
+                lat.unsigned_abs() > 90_000_000_000 || lon.unsigned_abs() > 180_000_000_000;
+            if is_outside && !has_none {
+                visit(id, lat, lon);
+            }
+        })
     }
 }
 

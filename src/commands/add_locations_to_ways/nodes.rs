@@ -15,6 +15,10 @@ pub(super) fn select_nodes(
     mut visit: impl FnMut(i64, Option<Location>),
 ) -> Result<(), FormatError> {
     selection.start_one_output();
+    // A way has no location for a node outside of the world, as for a node that is missing.
+    let mut visit = |id, location: Option<Location>| {
+        visit(id, location.filter(|location| location.is_on_earth()));
+    };
     let stays = |id, has_tags| has_tags || members.is_none_or(|members| members.contains(id));
     if block
         .single_kind()

@@ -524,7 +524,7 @@ fn look_up(
             let mut found = Vec::new();
             block.for_each_node(|id, location, _| {
                 if ids.contains(id) {
-                    found.push((id, location));
+                    found.push((id, location.filter(|location| location.is_on_earth())));
                 }
             })?;
             Ok(found)

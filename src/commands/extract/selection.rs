@@ -186,7 +186,7 @@ impl<'a> RegionMembers<'a> {
     /// added for ways and relations.
     fn find_nodes(&mut self, hold: bool, source: &mut Source<'_>) -> Result<()> {
         let (mut nodes, mut room) = (IdMap::default(), self.room);
-        let mut algebra = SetAlgebra::new(&self.sets);
+        let (mut algebra, mut not_in_boxes) = (SetAlgebra::new(&self.sets), Vec::new());
         let has_nodes = |entry: &BlobEntry| entry.kinds.contains(ObjectKind::Node);
         for entry in source.plan.entries.iter().filter(|entry| has_nodes(entry)) {
             let cover = self.areas.cover(&entry.bbox);
@@ -201,13 +201,16 @@ impl<'a> RegionMembers<'a> {
                 has_nodes(entry) && may_be_near
             },
             |entry, block| self.nodes_in_regions(hold, entry, block),
-            |found| {
+            |(found, not_in_box)| {
+                not_in_boxes.extend(not_in_box);
                 if room.may_grow([&nodes]) {
                     add_all(&mut nodes, &found, &mut algebra);
                 }
             },
         )?;
         room.look([&nodes]);
+        let undecided = not_in_boxes.into_iter().map(|offset| (offset, None));
+        self.near.extend(undecided);
         (self.nodes, self.room) = (nodes, room);
         Ok(())
     }
@@ -234,21 +237,23 @@ impl<'a> RegionMembers<'a> {
         has_box && !may_be_nowhere
     }
 
-    /// The nodes of a block that lie in regions. Fails if a node lies outside of the bounding box that the index gives.
+    /// The nodes of a block that lie in regions, and the offset of the blob if its bounding box would decide about them
+    /// but does not contain all: some nodes are outside of the world, or nowhere. Fails if a node on earth lies outside of
+    /// the box that the index gives.
     fn nodes_in_regions(
         &self,
         hold: bool,
         entry: &BlobEntry,
         block: &Block<'_>,
-    ) -> Result<Found, FormatError> {
-        if self.has_all_in_its_box(entry) {
-            block.check_box(entry)?;
-        }
+    ) -> Result<(Found, Option<u64>), FormatError> {
+        let is_whole = self.has_all_in_its_box(entry) && block.check_box(entry)?;
         let mut found = Vec::new();
-        if let Some(around) = self.regions_around(entry) {
+        let around = self.regions_around(entry);
+        let not_in_box = (around.is_some() && !is_whole).then_some(entry.offset);
+        if let Some(around) = around.filter(|_| is_whole) {
             let set = self.sets.of(around.iter().copied());
             block.for_each_id(|_, id| found.push((id, set)))?;
-            return Ok(found);
+            return Ok((found, None));
         }
         let mut located = RegionLookup::new(self.areas, &self.sets);
         let mut kept = Vec::new();
@@ -267,7 +272,7 @@ impl<'a> RegionMembers<'a> {
             self.held
                 .add(entry, block, found.len(), || keep_indices(&kept, index))?;
         }
-        Ok(found)
+        Ok((found, not_in_box))
     }
 
     fn find_ways(&mut self, with_nodes: bool, source: &mut Source<'_>) -> Result<()> {

@@ -8,7 +8,7 @@ use crc32fast::Hasher;
 /// Facts about the objects of a file.
 #[derive(Debug, Clone)]
 pub struct Facts {
-    /// The box around all nodes; empty if there are none.
+    /// The box around all nodes on earth; empty if there are none.
     pub bbox: Bbox,
     /// The first and the last timestamp in seconds since 1970; `None` if there is no object. Objects without a timestamp
     /// count as 1970, and the last timestamp is at least a second later.
@@ -169,6 +169,7 @@ impl Facts {
         if let ObjectBody::Node {
             location: Some(location),
         } = object.body
+            && location.is_on_earth()
         {
             self.bbox.add(location.lat_e7(), location.lon_e7());
         }

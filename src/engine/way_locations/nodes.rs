@@ -57,7 +57,7 @@ pub(super) fn read_locations(
             block.for_each_node(|id, location, _| {
                 let rank = id_rank(id);
                 if ranks.contains(&rank) {
-                    nodes.push(id, location);
+                    nodes.push(id, location.filter(|location| location.is_on_earth()));
                 }
             })?;
             Ok(nodes)
