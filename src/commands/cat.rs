@@ -2,12 +2,14 @@
 //! objects as text.
 
 use super::changesets;
+use crate::engine::changesets::{Place, put};
 use crate::engine::headers::merged_header;
 use crate::engine::rewrite::{Rewrite, Rewritten};
 use crate::engine::sink::{BlobOutcome, Sink, WriteSummary};
 use crate::engine::{Format, OutputOptions, copy_size_hint, input};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPass, BlobPlan, PbfFile, PbfWriter, PlanNeeds};
+use crate::formats::Changeset;
 use crate::io::SizeHint;
 use crate::osm::KindSet;
 use crate::pbf::{
@@ -26,7 +28,7 @@ pub struct Options {
     pub output: OutputOptions,
     /// The kinds of objects to keep.
     pub kinds: KindSet,
-    /// Whether changesets are kept, in inputs of changesets.
+    /// Whether changesets are kept. PBF cannot hold them.
     pub changesets: bool,
     /// The metadata fields to leave out.
     pub clean: InfoFields,
@@ -61,7 +63,7 @@ pub type Summary = WriteSummary;
 
 /// Concatenates files.
 ///
-/// Reads the inputs in order. Inputs of changesets are OSM XML or OPL. Writes one PBF file with a table of contents, or
+/// Reads the inputs in order. Inputs with changesets are OSM XML or OPL. Writes one PBF file with a table of contents, or
 /// text. Blobs are copied unless metadata are left out or a blob also contains objects of unwanted kinds. Blobs without
 /// a complete index are decoded in the same pass that copies them. The order of the objects is not changed.
 ///
@@ -74,19 +76,20 @@ pub type Summary = WriteSummary;
 /// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, its file system
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)).
 /// - There is no input.
-/// - Some inputs contain changesets, and others do not.
-/// - The inputs contain changesets, and the output is PBF.
+/// - The inputs contain nothing but changesets, and the output is PBF.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let inputs = options.inputs.iter();
     let inputs = inputs
         .map(|path| input::open_any(path, ctx))
         .collect::<Result<Vec<_>>>()?;
     if let Some(inputs) = changesets::of(&inputs)? {
-        let written = changesets::write(&inputs, &options.output, |_| options.changesets, ctx)?;
-        return Ok(Summary {
-            written,
-            ..Summary::default()
-        });
+        let keeps = |_: &Changeset| options.changesets;
+        if let Some(written) = changesets::write(&inputs, &options.output, keeps, true, ctx)? {
+            return Ok(Summary {
+                written,
+                ..Summary::default()
+            });
+        }
     }
     let compression = options.output.encoding().compression;
     let files = inputs.into_iter();
@@ -115,16 +118,32 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     output.write.has_spatial_layout = keeps_spatial_layout(&files, options);
     let mut sink = Sink::create(&output, header, size_hint, ctx)?;
     for file in &files {
+        put_changesets(file, Place::Before, options, &mut sink, ctx)?;
         match options.clean.is_empty() {
             true => copy(file, options, &mut sink, ctx)?,
             false => write_clean(file, options, &mut sink, ctx)?,
         }
+        put_changesets(file, Place::Behind, options, &mut sink, ctx)?;
     }
     let mut closed = sink.close()?;
     if let (Some(writer), [file]) = (closed.for_id_table(), files.as_slice()) {
         copy_id_table(file, writer, ctx)?;
     }
     closed.finish()
+}
+
+/// Writes the changesets of a text, if they are kept.
+fn put_changesets(
+    file: &PbfFile,
+    place: Place,
+    options: &Options,
+    sink: &mut Sink,
+    ctx: &Context,
+) -> Result<()> {
+    match options.changesets {
+        true => put(file, place, &options.output, sink, ctx),
+        false => Ok(()),
+    }
 }
 
 /// Copies the table of ids of a file whose blobs were all copied.

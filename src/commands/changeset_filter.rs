@@ -102,10 +102,11 @@ impl Criteria {
 /// - The input has no changesets, or the output is PBF.
 pub fn run(options: &Options, ctx: &Context) -> Result<Written> {
     let inputs = [input::open_any(&options.input, ctx)?];
-    let found = changesets::of(&inputs)?.ok_or_else(|| {
+    let none = || {
         let cause = "there are no changesets in this file: planet files of changesets are named changesets-*.osm.bz2";
         Error::file(&options.input, cause)
-    })?;
+    };
+    let found = changesets::in_any(&inputs)?.ok_or_else(none)?;
     let keeps = |changeset: &Changeset| options.criteria.matches(changeset);
-    changesets::write(&found, &options.output, keeps, ctx)
+    changesets::write(&found, &options.output, keeps, false, ctx)?.ok_or_else(none)
 }

@@ -15,8 +15,8 @@ use std::path::Path;
 /// The number of bytes of buffered text after which the text is written.
 const CHUNK: usize = 1 << 20;
 
-/// The inputs with their formats if all contain changesets; `None` if no input does. Fails if only some inputs contain
-/// changesets.
+/// The inputs with their formats if the first object of each is a changeset, which is so in files of changesets; `None`
+/// otherwise.
 pub(super) fn of(
     inputs: &[(Input, Option<TextFormat>)],
 ) -> Result<Option<Vec<(&Input, TextFormat)>>> {
@@ -27,28 +27,61 @@ pub(super) fn of(
             _ => {}
         }
     }
-    match found.first() {
-        None => Ok(None),
-        Some(_) if found.len() == inputs.len() => Ok(Some(found)),
-        Some((input, _)) => {
-            let cause =
-                "this file holds changesets, and other inputs do not: they cannot be joined";
-            Err(Error::file(input.path(), cause))
-        }
-    }
+    Ok((!found.is_empty() && found.len() == inputs.len()).then_some(found))
 }
 
-/// Writes the changesets of some files that `keeps` selects as text, in the order of the files. Fails if the output is
-/// PBF.
+/// The inputs with their formats if each is a text with changesets, which may also have nodes, ways and relations; `None`
+/// otherwise. Reads the whole text if
+/// its first object is no changeset.
+pub(super) fn in_any(
+    inputs: &[(Input, Option<TextFormat>)],
+) -> Result<Option<Vec<(&Input, TextFormat)>>> {
+    if let Some(found) = of(inputs)? {
+        return Ok(Some(found));
+    }
+    let mut found = Vec::new();
+    for (input, format) in inputs {
+        let Some(format) = format else {
+            return Ok(None);
+        };
+        let mut has_some = false;
+        read_changesets(input, *format, |_| {
+            has_some = true;
+            Ok(())
+        })?;
+        if !has_some {
+            return Ok(None);
+        }
+        found.push((input, *format));
+    }
+    Ok(Some(found))
+}
+
+/// Whether a text has nodes, ways or relations, too. Reads all of it.
+fn has_objects(input: &Input, format: TextFormat) -> Result<bool> {
+    read_changesets(input, format, |_| Ok(()))
+}
+
+/// Writes the changesets of some files that `keeps` selects as text, in the order of the files. Returns `None`, without an
+/// output, if the files have objects, too, and `are_alone` requires that they have none. Fails if the output is PBF.
 pub(super) fn write(
     inputs: &[(&Input, TextFormat)],
     output: &OutputOptions,
     keeps: impl Fn(&Changeset) -> bool,
+    are_alone: bool,
     ctx: &Context,
-) -> Result<Written> {
+) -> Result<Option<Written>> {
     let path = inputs
         .first()
         .map_or(Path::new(""), |(input, _)| input.path());
+    // What is written to a stream cannot be withdrawn when an object is found.
+    if are_alone && (output.target.is_stream() || output.format == Format::Pbf) {
+        for (input, format) in inputs {
+            if has_objects(input, *format)? {
+                return Ok(None);
+            }
+        }
+    }
     let Format::Text(options) = output.format else {
         let cause = "this file holds changesets, which PBF cannot hold: write osm or opl (-f)";
         return Err(Error::file(path, cause));
@@ -58,7 +91,7 @@ pub(super) fn write(
     let (mut text, mut objects, mut comments) = (ChangesetText::new(&options), 0, 0);
     let phase = ctx.phase("write changesets", 0);
     for (input, from) in inputs {
-        read_changesets(input, *from, |changeset| {
+        let has_objects = read_changesets(input, *from, |changeset| {
             if !keeps(changeset) {
                 return Ok(());
             }
@@ -70,6 +103,9 @@ pub(super) fn write(
                 false => Ok(()),
             }
         })?;
+        if has_objects && are_alone {
+            return Ok(None);
+        }
     }
     file.add_text(&text.take())?;
     drop(phase);
@@ -78,11 +114,11 @@ pub(super) fn write(
             "comments on changesets are left out, {comments} in all: OPL has no place for them"
         ));
     }
-    Ok(Written {
+    Ok(Some(Written {
         objects: Some(objects),
         bytes: file.finish()?,
         ..Written::default()
-    })
+    }))
 }
 
 /// The header of the output: that of a single input, with the fields that the user sets.

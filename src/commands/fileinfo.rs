@@ -89,9 +89,13 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     };
     let bytes = input.len();
     let inputs = [(input, format)];
-    let (header, data) = match changesets::of(&inputs)?.as_deref() {
+    let of_changesets = match changesets::of(&inputs)?.as_deref() {
         Some(&[(input, format), ..]) => of_changesets(input, format, options)?,
-        _ => {
+        _ => None,
+    };
+    let (header, data) = match of_changesets {
+        Some(found) => found,
+        None => {
             let [(input, format)] = inputs;
             of_objects(input, format, options, ctx)?
         }
@@ -107,25 +111,26 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     })
 }
 
+/// The header and the facts of a file of changesets; `None` if it has objects, too.
 fn of_changesets(
     input: &Input,
     format: TextFormat,
     options: &Options,
-) -> Result<(HeaderBlock, Option<Facts>)> {
+) -> Result<Option<(HeaderBlock, Option<Facts>)>> {
     let document = changeset_header(input, format)?;
     let mut header = HeaderBlock::default();
     header.writing_program = document.generator;
     header.text = document.text;
     header.is_converted = true;
     if !options.extended {
-        return Ok((header, None));
+        return Ok(Some((header, None)));
     }
     let mut facts = Facts::new(options.checksum);
-    read_changesets(input, format, |changeset| {
+    let has_objects = read_changesets(input, format, |changeset| {
         facts.add_changeset(changeset);
         Ok(())
     })?;
-    Ok((header, Some(facts)))
+    Ok((!has_objects).then_some((header, Some(facts))))
 }
 
 fn of_objects(
@@ -138,6 +143,16 @@ fn of_objects(
     let data = match options.extended {
         true => Some(look(&file, options, ctx)?),
         false => None,
+    };
+    let data = match (data, &file.changesets, format) {
+        (Some(mut facts), Some(changesets), Some(format)) => {
+            read_changesets(&changesets.text, format, |changeset| {
+                facts.add_changeset(changeset);
+                Ok(())
+            })?;
+            Some(facts)
+        }
+        (data, ..) => data,
     };
     Ok((file.header, data))
 }

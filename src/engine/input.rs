@@ -6,7 +6,7 @@ use crate::engine::OutputOptions;
 use crate::engine::sink::{BlobOutcome, Sink};
 use crate::engine::sort::{Dedupe, SortJob, sort_files};
 use crate::error::{Error, FormatError, Result};
-use crate::file::{BlobPlan, PbfFile, PlanNeeds, TocNeeds, WriteOptions};
+use crate::file::{BlobPlan, PbfFile, PlanNeeds, TextChangesets, TocNeeds, WriteOptions};
 use crate::formats::{Batch, ChangeSet, DocumentHeader, TextFormat, read_start, read_texts};
 use crate::io::{Input, OutputTarget, ScratchFile, SizeHint};
 use crate::osm::Bbox;
@@ -25,7 +25,7 @@ pub(crate) fn open_for_summary(path: &Path, ctx: &Context) -> Result<PbfFile> {
     let (input, format) = open_any(path, ctx)?;
     match format {
         None => PbfFile::read(input, TocNeeds::Summary, ctx),
-        Some(format) => converted(input, format, Compression::Lz4, ctx),
+        Some(format) => without_changesets(converted(input, format, Compression::Lz4, ctx), ctx),
     }
 }
 
@@ -35,27 +35,48 @@ pub(crate) fn open_to_copy(path: &Path, write: &WriteOptions, ctx: &Context) -> 
     open_in(path, write.compression, ctx)
 }
 
+/// As [`open_to_copy`], for a command that [writes changesets](super::changesets::put) itself.
+pub(crate) fn open_with_changesets(
+    path: &Path,
+    write: &WriteOptions,
+    ctx: &Context,
+) -> Result<PbfFile> {
+    let (input, format) = open_any(path, ctx)?;
+    to_pbf(input, format, write.compression, ctx)
+}
+
+/// Tells the user how many changesets of a file are left out.
+fn without_changesets(file: Result<PbfFile>, ctx: &Context) -> Result<PbfFile> {
+    file.inspect(|file| super::changesets::note_left_out(file, ctx))
+}
+
 /// Opens an input in any format and returns its text format, or `None` for PBF. The format is [`Context::input_format`]
 /// or, for [`InputFormat::Auto`], detected from the content.
 pub(crate) fn open_any(path: &Path, ctx: &Context) -> Result<(Input, Option<TextFormat>)> {
     let input = Input::open_in(path, ctx)?;
-    let format = match ctx.input_format {
+    let format = format_of(&input, ctx)?;
+    Ok((input, format))
+}
+
+/// The text format of an input, as [`open_any`] finds it.
+pub(super) fn format_of(input: &Input, ctx: &Context) -> Result<Option<TextFormat>> {
+    Ok(match ctx.input_format {
         InputFormat::Pbf => None,
         InputFormat::Osm => Some(TextFormat::Osm),
         InputFormat::Osc => Some(TextFormat::OsmChange),
         InputFormat::Opl => Some(TextFormat::Opl),
-        InputFormat::Auto => TextFormat::of(&input)?,
-    };
-    Ok((input, format))
+        InputFormat::Auto => TextFormat::of(input)?,
+    })
 }
 
 fn open_in(path: &Path, compression: Compression, ctx: &Context) -> Result<PbfFile> {
     let (input, format) = open_any(path, ctx)?;
-    to_pbf(input, format, compression, ctx)
+    without_changesets(to_pbf(input, format, compression, ctx), ctx)
 }
 
 /// Opens `input` as a PBF file. An input in a text format is converted to a temporary PBF compressed with
-/// `compression`. A change file becomes a history file: its deletions are deleted versions.
+/// `compression`. A change file becomes a history file: its deletions are deleted versions. Changesets are left out
+/// without a note: [`PbfFile::changesets`] has their number.
 pub(crate) fn to_pbf(
     input: Input,
     format: Option<TextFormat>,
@@ -72,6 +93,10 @@ pub(crate) fn to_pbf(
 pub(crate) fn is_text(file: &PbfFile) -> bool {
     file.input.original_len().is_some()
 }
+
+/// The error message for a file of changesets where nodes, ways and relations are needed.
+const CHANGESETS_ARE_NO_OBJECTS: &str = "there is nothing but changesets in the file, which PBF cannot hold; \
+     `pbfhogg cat` writes them as osm or opl";
 
 /// Converts a text to a PBF in an unnamed temporary file.
 fn converted(
@@ -92,11 +117,17 @@ fn converted(
         ..WriteOptions::default()
     };
     let target = OutputTarget::Scratch(scratch.clone());
-    let document_header = convert(input.clone(), format, target, write, ctx)?;
+    let (document_header, changesets) = convert(input.clone(), format, target, write, ctx)?;
     let mut file = PbfFile::of_input(Input::converted(scratch.open()?, &input)?, ctx)?;
     file.header.text = document_header.text;
     file.header.text.is_change = format == TextFormat::OsmChange;
     file.header.is_converted = true;
+    file.changesets = (changesets > 0).then(|| {
+        Box::new(TextChangesets {
+            text: input,
+            count: changesets,
+        })
+    });
     Ok(file)
 }
 
@@ -146,19 +177,21 @@ pub(crate) fn in_order(
     Ok((file, plan))
 }
 
-/// Writes the objects of a text as PBF. Returns the header of the text.
+/// Writes the objects of a text as PBF. Returns the header of the text, and the number of its changesets. Fails if there
+/// are changesets and nothing else.
 fn convert(
     input: Input,
     format: TextFormat,
     target: OutputTarget,
     write: WriteOptions,
     ctx: &Context,
-) -> Result<DocumentHeader> {
+) -> Result<(DocumentHeader, u64)> {
     let document_header = read_start(&input, format)?.document_header().clone();
     let header = header(&document_header);
     let output = OutputOptions::new(target).write(write);
     let mut sink = Sink::create(&output, header, SizeHint::default(), ctx)?;
     let (mut is_history, mut deleted) = (format == TextFormat::OsmChange, 0);
+    let (mut has_objects, mut changesets) = (false, 0);
     let path = input.path().to_owned();
     let phase = ctx.phase("convert", 0);
     read_texts(
@@ -169,15 +202,21 @@ fn convert(
         |builder, _, objects| {
             let parts = assemble(builder, &objects);
             let parts = parts.map_err(|error| Error::file(&path, error.to_string()))?;
-            Ok((parts, objects.has_visibility(), objects.deleted_in_editor()))
+            let counts = (objects.deleted_in_editor(), objects.changesets());
+            Ok((parts, objects.has_visibility(), counts))
         },
-        |(parts, has_visibility, left_out)| {
+        |(parts, has_visibility, (left_out, more))| {
             is_history |= has_visibility;
             deleted += left_out;
+            has_objects |= left_out > 0 || !parts.is_empty();
+            changesets += more;
             sink.add(&input, BlobOutcome::Blocks(parts))
         },
     )?;
     drop(phase);
+    if changesets > 0 && !has_objects {
+        return Err(Error::file(&path, CHANGESETS_ARE_NO_OBJECTS));
+    }
     if deleted > 0 {
         ctx.info(format!(
             "{}: objects that were deleted in an editor (action=\"delete\") are left out: {deleted}",
@@ -189,7 +228,7 @@ fn convert(
         sink.require(feature::HISTORY);
     }
     sink.finish()?;
-    Ok(document_header)
+    Ok((document_header, changesets))
 }
 
 /// Builds blocks from objects, in their order.

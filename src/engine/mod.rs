@@ -3,6 +3,7 @@
 
 pub(crate) mod block_matcher;
 pub(crate) mod block_packer;
+pub(crate) mod changesets;
 pub(crate) mod element_writer;
 pub(crate) mod filter;
 pub(crate) mod geometry_pass;

@@ -146,6 +146,14 @@ impl Sink {
         }
     }
 
+    /// Appends text in the format of the output behind all objects so far. Has no effect on a PBF file.
+    pub(crate) fn add_text(&mut self, text: &str) -> Result<()> {
+        match &mut self.output {
+            SinkOutput::Pbf(_) => Ok(()),
+            SinkOutput::Text(sink) => sink.add_text(text),
+        }
+    }
+
     /// Counts a blob of the input that was left out without a visit to its objects.
     pub(crate) fn skip(&mut self) {
         self.summary.blobs_skipped += 1;

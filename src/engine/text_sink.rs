@@ -187,6 +187,15 @@ impl TextSink {
         }
     }
 
+    /// Writes all objects so far, and then `text`, which is in the format of the output.
+    pub(crate) fn add_text(&mut self, text: &str) -> Result<()> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        self.end_block()?;
+        self.encoders.add_text(self.index, text)
+    }
+
     fn part(&mut self, part: Part) -> Result<()> {
         self.end_block()?;
         self.encoders.encode(self.index, self.form, part)
@@ -260,11 +269,26 @@ impl TextEncoders {
         document.file.add(&chunk.text)
     }
 
+    /// Writes all parts of all outputs so far, and then `text` to an output.
+    fn add_text(&self, index: usize, text: &str) -> Result<()> {
+        self.write_all()?;
+        let mut documents = self.documents.borrow_mut();
+        let document = documents.get_mut(index).and_then(Option::as_mut);
+        let document =
+            document.ok_or_else(|| Error::Internal("a text without its output".into()))?;
+        document.file.add_text(text)
+    }
+
+    fn write_all(&self) -> Result<()> {
+        match &mut *self.queue.borrow_mut() {
+            Some(queue) => queue.drain(|chunk| self.write(&chunk)),
+            None => Ok(()),
+        }
+    }
+
     /// Writes all parts of all outputs, and takes an output.
     fn finish(&self, index: usize) -> Result<UnflushedText> {
-        if let Some(queue) = &mut *self.queue.borrow_mut() {
-            queue.drain(|chunk| self.write(&chunk))?;
-        }
+        self.write_all()?;
         let mut documents = self.documents.borrow_mut();
         let document = documents.get_mut(index).and_then(Option::take);
         Ok(UnflushedText {

@@ -4,9 +4,11 @@
 use super::pbf_file::{PbfFile, blob_header_bytes};
 use crate::error::{Error, FormatError, Result};
 use crate::io::FIRST_READ;
+use crate::osm::ObjectKind;
 use crate::pbf::{
-    BlobEntry, BlobHeader, BlobKind, FRAME_PREFIX_LEN, MAX_BLOB_HEADER_LEN, MAX_BLOB_LEN,
-    MAX_PAYLOAD_LEN, TOC_TAIL_LEN, Toc, TocReader, find_toc, is_table_blob, may_be_table_blob,
+    BlobEntry, BlobFlags, BlobHeader, BlobKind, FRAME_PREFIX_LEN, MAX_BLOB_HEADER_LEN,
+    MAX_BLOB_LEN, MAX_PAYLOAD_LEN, TOC_TAIL_LEN, Toc, TocReader, feature, find_toc, is_table_blob,
+    may_be_table_blob,
 };
 use crate::runtime::{Context, human_bytes};
 
@@ -221,6 +223,29 @@ impl PbfFile {
         self.toc_problem = Some(format!("the table of contents cannot be read: {problem}"));
     }
 
+    /// Whether the file can have the spatial layout that its table declares: its ways have locations, and it is no
+    /// history.
+    fn may_be_spatial(&self, toc: &Toc) -> bool {
+        let ways = toc.entries.iter();
+        let mut ways = ways
+            .filter(|entry| entry.kinds.contains(ObjectKind::Way))
+            .peekable();
+        // Ways without nodes have no locations.
+        let are_located = ways.peek().is_none()
+            || ways.any(|entry| {
+                let counts = entry.statistics.as_ref();
+                let is_empty = counts.is_some_and(|counts| counts.references == 0);
+                entry.flags.has(BlobFlags::LOCATIONS) || is_empty
+            });
+        self.may_declare_spatial() && are_located
+    }
+
+    /// Whether the header allows a spatial layout.
+    pub(super) fn may_declare_spatial(&self) -> bool {
+        let declares = |feature| self.header.has(feature);
+        declares(feature::LOCATIONS) && !declares(feature::HISTORY)
+    }
+
     /// Uses `toc` if all of its entries are possible and the data that it describes ends at `start`, where the table
     /// begins, or before a table of ids. Otherwise sets [`toc_problem`](PbfFile::toc_problem).
     fn take_toc(&mut self, toc: Toc, start: u64) {
@@ -231,6 +256,13 @@ impl PbfFile {
         };
         if !fits || toc.data_end != end || !toc.entries.iter().all(is_possible) {
             self.toc_problem = Some("the table of contents does not fit the file".into());
+        } else if toc.flags.spatial && !self.may_be_spatial(&toc) {
+            self.toc_problem = Some(
+                "the table of contents declares a spatial layout, which only current data with locations in all ways can \
+                 have"
+                    .into(),
+            );
+            self.data_end = end;
         } else {
             self.id_table = toc.flags.id_table.then_some(end..start);
             self.data_end = end;

@@ -27,6 +27,8 @@ pub struct PbfFile {
     pub(crate) summary: Option<Box<TocSummary>>,
     /// The reason why the file's table of contents is not used; `None` if the table is used or the file has none.
     pub toc_problem: Option<String>,
+    /// The changesets of the text that the file was converted from; `None` if there are none.
+    pub(crate) changesets: Option<Box<TextChangesets>>,
     /// Offset in bytes of the first data frame.
     pub data_start: u64,
     /// Offset in bytes of the end of the last data frame. If the file was opened for the summary alone, the offset of the
@@ -36,6 +38,15 @@ pub struct PbfFile {
     pub(crate) id_table: Option<Range<u64>>,
     /// Is set once the table of ids was found to be damaged, so that the user is told once.
     pub(crate) id_table_is_damaged: OnceLock<()>,
+}
+
+/// Changesets in a text that was converted to PBF, which cannot hold them.
+#[derive(Debug)]
+pub(crate) struct TextChangesets {
+    /// The text.
+    pub text: Input,
+    /// The number of changesets.
+    pub count: u64,
 }
 
 /// The part of a table of contents that is needed.
@@ -96,6 +107,7 @@ impl PbfFile {
             toc: None,
             summary: None,
             toc_problem: None,
+            changesets: None,
             data_start: frame.len() as u64,
             data_end: 0,
             id_table: None,
@@ -111,7 +123,9 @@ impl PbfFile {
             Some(pointer @ TocPointer::At { start, file_len }) => {
                 let summary = about_toc.summary;
                 let summary = summary.and_then(|bytes| TocSummary::parse(bytes, pointer));
-                let is_enough = summary.is_some()
+                let is_enough = summary
+                    .as_ref()
+                    .is_some_and(|summary| !summary.is_spatial || file.may_declare_spatial())
                     && needs == TocNeeds::Summary
                     && file.ends_with_toc_from(start, file_len)?;
                 if is_enough {

@@ -161,6 +161,8 @@ pub struct ChangeSet {
     pub(super) has_visibility: bool,
     /// The number of objects that were left out because the user of an editor had deleted them.
     pub(super) deleted_in_editor: u64,
+    /// The number of changesets that were left out.
+    pub(super) changesets: u64,
 }
 
 impl ChangeSet {
@@ -190,6 +192,11 @@ impl ChangeSet {
         self.deleted_in_editor
     }
 
+    /// The number of changesets that were left out: they are no objects.
+    pub(crate) const fn changesets(&self) -> u64 {
+        self.changesets
+    }
+
     pub(super) fn note_replication(&mut self, replication: Replication) {
         self.document_header.replication.add(&replication);
     }
@@ -201,6 +208,7 @@ impl ChangeSet {
             self.document_header.add(empty.document_header);
             self.has_visibility |= empty.has_visibility;
             self.deleted_in_editor += empty.deleted_in_editor;
+            self.changesets += empty.changesets;
             return Ok(());
         }
         let strings: Vec<u32> = (0..other.strings.len() as u32)
@@ -230,6 +238,7 @@ impl ChangeSet {
         self.document_header.add(other.document_header);
         self.has_visibility |= other.has_visibility;
         self.deleted_in_editor += other.deleted_in_editor;
+        self.changesets += other.changesets;
         Ok(())
     }
 
@@ -259,11 +268,11 @@ impl ChangeSet {
         start..end.max(start)
     }
 
-    /// The location that a change gives its node; `None` for a deletion.
+    /// The location that a change gives its node; `None` for a deletion, and for a location outside of the world.
     pub(crate) fn location(change: &Change) -> Option<Location> {
         match change.is_deletion() {
             true => None,
-            false => change.location,
+            false => change.location.filter(|location| location.is_on_earth()),
         }
     }
 

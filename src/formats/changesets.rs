@@ -82,16 +82,13 @@ pub(crate) fn holds_changesets(input: &Input, format: TextFormat) -> Result<bool
     })
 }
 
-/// The error message for changesets in a file that must hold nodes, ways and relations.
-pub(super) const CHANGESETS_ARE_NO_OBJECTS: &str = "there are changesets in the file, which PBF cannot hold; a file of \
-     changesets alone is read by `pbfhogg cat`, which writes it as osm or opl";
-
-/// Calls `take` with each changeset of a text, in file order. A node, way or relation in the text is an error.
+/// Calls `take` with each changeset of a text, in file order. Nodes, ways and relations are skipped; returns whether there
+/// are any.
 pub fn read_changesets(
     input: &Input,
     format: TextFormat,
     mut take: impl FnMut(&Changeset) -> Result<()>,
-) -> Result<()> {
+) -> Result<bool> {
     let text = BufReader::with_capacity(1 << 20, decompressed(input.clone())?);
     match format {
         TextFormat::Opl | TextFormat::Debug => read_opl(text, input, &mut take),
@@ -122,17 +119,21 @@ fn read_opl(
     mut text: impl BufRead,
     input: &Input,
     take: &mut impl FnMut(&Changeset) -> Result<()>,
-) -> Result<()> {
-    let (mut line, mut number) = (String::new(), 0);
+) -> Result<bool> {
+    let (mut line, mut number, mut has_objects) = (String::new(), 0, false);
     loop {
         line.clear();
         let read = text.read_line(&mut line);
         if read.map_err(|error| Error::io(input.path(), "cannot read", error))? == 0 {
-            return Ok(());
+            return Ok(has_objects);
         }
         number += 1;
         let line = line.trim_end_matches(['\n', '\r']);
         if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        if line.starts_with(['n', 'w', 'r']) {
+            has_objects = true;
             continue;
         }
         let parsed = parse_opl(line).map_err(|cause| Error::ChangeFile {
@@ -145,9 +146,9 @@ fn read_opl(
     }
 }
 
-fn parse_opl(line: &str) -> Result<Changeset, String> {
+pub(super) fn parse_opl(line: &str) -> Result<Changeset, String> {
     if !line.starts_with('c') {
-        return Err("a node, way or relation in a file of changesets".into());
+        return Err("a line begins with n, w, r, c or #".into());
     }
     let mut found = Changeset::default();
     let mut sides = [None; 4];
@@ -170,13 +171,13 @@ fn parse_opl(line: &str) -> Result<Changeset, String> {
             'i' => found.uid = given(value).map(whole).transpose()?.filter(|uid| *uid > 0),
             'u' => decode(value, &mut found.user)?,
             'x' | 'y' | 'X' | 'Y' => {
-                let (side, limit) = match letter {
-                    'x' => (0, 180),
-                    'y' => (1, 90),
-                    'X' => (2, 180),
-                    _ => (3, 90),
+                let side = match letter {
+                    'x' => 0,
+                    'y' => 1,
+                    'X' => 2,
+                    _ => 3,
                 };
-                let value = given(value).map(|value| degrees(field, value, limit));
+                let value = given(value).map(|value| degrees(field, value));
                 sides[side] = value.transpose()?;
             }
             'T' => {
@@ -212,7 +213,7 @@ fn read_xml(
     text: impl BufRead,
     input: &Input,
     take: &mut impl FnMut(&Changeset) -> Result<()>,
-) -> Result<()> {
+) -> Result<bool> {
     let mut reader = quick_xml::Reader::from_reader(text);
     let (mut buffer, mut parser) = (Vec::new(), XmlParser::default());
     loop {
@@ -233,7 +234,7 @@ fn read_xml(
             }
         }
         if ends {
-            return Ok(());
+            return Ok(parser.has_objects);
         }
     }
 }
@@ -244,6 +245,8 @@ struct XmlParser {
     changeset: Changeset,
     depth: usize,
     is_open: bool,
+    /// Whether there was a node, way or relation.
+    has_objects: bool,
     /// Whether the parser is inside the `<text>` element of a comment.
     in_text: bool,
 }
@@ -298,7 +301,8 @@ impl XmlParser {
         match name.as_ref() {
             "changeset" => self.changeset(element),
             "node" | "way" | "relation" => {
-                Err("a node, way or relation in a file of changesets".into())
+                self.has_objects = true;
+                Ok(())
             }
             "tag" if self.is_open => {
                 let mut tag = (String::new(), String::new());
@@ -346,10 +350,10 @@ impl XmlParser {
                 "user" => found.user.push_str(value),
                 "num_changes" => found.changes = number(key, value)?,
                 "comments_count" => found.comments_count = number(key, value)?,
-                "min_lon" => sides[0] = Some(degrees(key, value, 180)?),
-                "min_lat" => sides[1] = Some(degrees(key, value, 90)?),
-                "max_lon" => sides[2] = Some(degrees(key, value, 180)?),
-                "max_lat" => sides[3] = Some(degrees(key, value, 90)?),
+                "min_lon" => sides[0] = Some(degrees(key, value)?),
+                "min_lat" => sides[1] = Some(degrees(key, value)?),
+                "max_lon" => sides[2] = Some(degrees(key, value)?),
+                "max_lat" => sides[3] = Some(degrees(key, value)?),
                 _ => {}
             }
             Ok(())

@@ -2,10 +2,10 @@
 //! escapes special characters in strings. See the OPL File Format Manual of osmcode.org.
 
 use super::change_set::{ChangeSet, Draft};
-use super::changesets::CHANGESETS_ARE_NO_OBJECTS;
+use super::changesets::parse_opl as parse_changeset;
 use super::text_chunks::{TextChunk, lines};
 use super::write_osc::ChangeAction;
-use crate::osm::{Location, ObjectKind, parse_e7, parse_timestamp};
+use crate::osm::{Location, ObjectKind, parse_stored_e7, parse_timestamp};
 
 /// The coordinates of a node in units of 1e-7 degree, collected from the fields `x` and `y`.
 #[derive(Default)]
@@ -47,7 +47,10 @@ impl Parser {
     fn line(&mut self, line: &str) -> Result<(), (usize, String)> {
         let kind = match line.chars().next() {
             None | Some('#') => return Ok(()),
-            Some('c') => return Err((0, CHANGESETS_ARE_NO_OBJECTS.into())),
+            Some('c') => {
+                self.objects.changesets += 1;
+                return parse_changeset(line).map(drop).map_err(|cause| (0, cause));
+            }
             Some(letter) => ObjectKind::from_letter(letter),
         };
         let kind = kind.ok_or((0, "a line begins with n, w, r, c or #".to_owned()))?;
@@ -109,11 +112,11 @@ impl Parser {
             }
             'u' => draft.user = self.string(value)?,
             'x' => {
-                let lon = given(value).map(|value| degrees(value, 180));
+                let lon = given(value).map(|value| degrees(value));
                 coordinates.lon = lon.transpose()?;
             }
             'y' => {
-                let lat = given(value).map(|value| degrees(value, 90));
+                let lat = given(value).map(|value| degrees(value));
                 coordinates.lat = lat.transpose()?;
             }
             'T' => self.tags(value)?,
@@ -153,7 +156,7 @@ impl Parser {
                 Some((id, location)) => (id, Some(location.split_once('y').ok_or_else(bad)?)),
             };
             if let Some((lon, lat)) = location.filter(|location| *location != ("", "")) {
-                let location = Location::new(degrees(lat, 90)?, degrees(lon, 180)?);
+                let location = Location::new(degrees(lat)?, degrees(lon)?);
                 self.objects.locations.resize(locations_start + count, None);
                 self.objects.locations.push(location);
             }
@@ -194,9 +197,9 @@ pub(super) fn number<T: std::str::FromStr>(field: &str, value: &str) -> Result<T
     value.parse().map_err(bad)
 }
 
-fn degrees(value: &str, limit: i32) -> Result<i32, String> {
-    parse_e7(value, limit)
-        .ok_or_else(|| format!("'{value}' is not a coordinate within ±{limit} degrees"))
+/// A latitude or longitude, which may lie outside of the world.
+fn degrees(value: &str) -> Result<i32, String> {
+    parse_stored_e7(value).map_err(|cause| format!("'{value}' {cause}"))
 }
 
 /// Replaces the contents of `out` by `text` with its `%hex%` escapes decoded.

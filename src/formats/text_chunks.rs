@@ -301,7 +301,10 @@ impl XmlCutter {
             true => self.depth == 2 && self.section.is_some(),
             false => self.depth == 1,
         };
-        if is_among_objects && matches!(name, b"node" | b"way" | b"relation") && self.at > 0 {
+        if is_among_objects
+            && matches!(name, b"node" | b"way" | b"relation" | b"changeset")
+            && self.at > 0
+        {
             self.cut = Some((self.at, self.section));
         }
         if is_empty {

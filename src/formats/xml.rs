@@ -1,11 +1,10 @@
 //! The parser of OSM XML: files of objects (`<osm>`) and of changes (`<osmChange>`).
 
 use super::change_set::{ChangeSet, DocumentHeader, Draft};
-use super::changesets::CHANGESETS_ARE_NO_OBJECTS;
 use super::format::TextFormat;
 use super::text_chunks::TextChunk;
 use super::write_osc::ChangeAction;
-use crate::osm::{Bbox, Location, ObjectKind, parse_e7, parse_timestamp};
+use crate::osm::{Bbox, Location, ObjectKind, parse_e7, parse_stored_e7, parse_timestamp};
 use quick_xml::XmlVersion;
 use quick_xml::events::{BytesStart, Event};
 use std::borrow::Cow;
@@ -133,7 +132,10 @@ impl Parser {
                 (TextFormat::OsmChange, "modify") => Ok(Ancestor::Section(ChangeAction::Modify)),
                 (TextFormat::OsmChange, "delete") => Ok(Ancestor::Section(ChangeAction::Delete)),
                 (TextFormat::OsmChange, _) => Ok(Ancestor::Other),
-                (_, "changeset") => Err(CHANGESETS_ARE_NO_OBJECTS.into()),
+                (_, "changeset") => {
+                    self.objects.changesets += 1;
+                    Ok(Ancestor::Other)
+                }
                 _ => self.object_or_other(element, name, ChangeAction::Create),
             },
             (Some(Ancestor::Section(action)), name) => self.object_or_other(element, name, action),
@@ -228,8 +230,8 @@ impl Parser {
                 "changeset" => draft.changeset = Some(number(key, value)?),
                 "uid" => draft.uid = Some(number(key, value)?).filter(|&uid| uid > 0),
                 "user" => draft.user = self.objects.strings.add(value),
-                "lat" => lat = Some(degrees(key, value, 90)?),
-                "lon" => lon = Some(degrees(key, value, 180)?),
+                "lat" => lat = Some(degrees(key, value)?),
+                "lon" => lon = Some(degrees(key, value)?),
                 "visible" => {
                     self.objects.has_visibility = true;
                     if value == "false" {
@@ -281,8 +283,8 @@ impl Parser {
         for_each_attribute(element, |key, value| {
             match key {
                 "ref" => node = Some(number(key, value)?),
-                "lat" => lat = Some(degrees(key, value, 90)?),
-                "lon" => lon = Some(degrees(key, value, 180)?),
+                "lat" => lat = Some(degrees(key, value)?),
+                "lon" => lon = Some(degrees(key, value)?),
                 _ => {}
             }
             Ok(())
@@ -354,9 +356,9 @@ pub(super) fn number<T: std::str::FromStr>(key: &str, value: &str) -> Result<T, 
         .map_err(|_| format!("{key}=\"{value}\" is not a number in range"))
 }
 
-pub(super) fn degrees(key: &str, value: &str, limit: i32) -> Result<i32, String> {
-    parse_e7(value, limit)
-        .ok_or_else(|| format!("{key}=\"{value}\" is not a coordinate within ±{limit} degrees"))
+/// A latitude or longitude, which may lie outside of the world.
+pub(super) fn degrees(key: &str, value: &str) -> Result<i32, String> {
+    parse_stored_e7(value).map_err(|cause| format!("{key}=\"{value}\" {cause}"))
 }
 
 pub(super) fn time(value: &str) -> Result<i64, String> {
