@@ -4,6 +4,7 @@ mod add_locations_to_ways;
 mod apply_changes;
 mod apply_locations;
 mod areas;
+mod awkward_objects;
 mod bad_input;
 mod check;
 mod common;

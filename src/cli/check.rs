@@ -2,7 +2,7 @@ use super::args::{KindArgs, RunArgs};
 use super::conventions::Conventions;
 use super::{Answer, complain, print, show};
 use crate::cli::args::Stdout;
-use crate::commands::check::{self, IndexCheck, Missing, Summary};
+use crate::commands::check::{self, Dangling, IndexCheck, Missing, Summary};
 use crate::osm::ObjectKind;
 use anyhow::Result;
 use std::fmt::Write;
@@ -10,8 +10,12 @@ use std::path::PathBuf;
 
 /// Check ids, references and indexes
 ///
-/// Checks that ids are in order and unique, that the objects of references exist, and that indexes are right. By default
-/// ids and the nodes of ways are checked. Exit status 1 if there is a problem.
+/// Checks that ids are in order and unique, that nodes lie on earth, that the objects of references exist, and that
+/// indexes are right. By default ids, places and the nodes of ways are checked. Exit status 1 if there is a problem.
+///
+/// --full decodes all objects, and finds everything in a file that another command would refuse: strings that are not
+/// UTF-8, indices without a string, columns of different lengths. It also compares the features that the header declares
+/// with the objects.
 ///
 /// --index decodes every blob and compares it with the table of contents and the index in its header. A blob that the
 /// disk damaged differs from its content hash. It also counts the blobs whose compressed data is in segments, of which
@@ -33,7 +37,7 @@ pub struct Args {
     /// Check that the nodes of ways are in the file
     #[arg(long)]
     refs: bool,
-    /// Find ids that occur again anywhere, also in a file that is not in order
+    /// Find ids that occur again anywhere, also in a file that is not in order, and faults of all objects
     #[arg(long)]
     full: bool,
     /// Check that all blobs can be read and match the indexes of the file
@@ -63,6 +67,7 @@ pub fn run(args: &Args, refs_only: bool) -> Result<Answer> {
         input: args.input.clone(),
         ids: ids || both,
         full: args.full,
+        places: both || args.full,
         refs: refs || both || args.check_relations,
         relations: args.check_relations,
         index: args.index,
@@ -72,10 +77,17 @@ pub fn run(args: &Args, refs_only: bool) -> Result<Answer> {
             most => most,
         },
     };
-    let summary = check::run(&options, &ctx)?;
+    let mut summary = check::run(&options, &ctx)?;
     if refs_only && Conventions::current().reports_like_osmium && !args.run.json {
         let mut ids = String::new();
         if args.show_ids {
+            // osmium looks relations up when all are known, in the order of their ids.
+            let to_relations = |dangling: &&Dangling| dangling.kind == ObjectKind::Relation;
+            let from = summary.listed_refs.iter().rev().take_while(to_relations);
+            let start = summary.listed_refs.len() - from.count();
+            if let Some(nested) = summary.listed_refs.get_mut(start..) {
+                nested.sort_by_key(|dangling| (dangling.id, dangling.in_id));
+            }
             put_dangling(&mut ids, &summary);
         }
         print(&ids)?;
@@ -123,7 +135,7 @@ fn text(args: &Args, summary: &Summary) -> String {
     if let Some(index) = &summary.index {
         index_text(&mut out, &path.to_string(), index);
     }
-    if summary.out_of_order.is_none() && summary.missing.is_none() {
+    if summary.nodes.is_none() {
         return out;
     }
     let counts = [
@@ -133,9 +145,12 @@ fn text(args: &Args, summary: &Summary) -> String {
     ];
     let counts = counts.map(|(count, kind)| show::counted(count.unwrap_or(0), kind));
     let _ = writeln!(out, "{path}: {}", counts.join(", "));
-    if let Some(out_of_order) = summary.out_of_order {
-        put_ids(&mut out, summary, out_of_order);
+    if summary.out_of_order.is_some()
+        || summary.duplicates.or(summary.duplicates_in_a_row).is_some()
+    {
+        put_ids(&mut out, summary);
     }
+    put_contents(&mut out, summary);
     if let Some(missing) = &summary.missing {
         put_missing(&mut out, missing);
     }
@@ -153,7 +168,7 @@ fn put_dangling(out: &mut String, summary: &Summary) {
 }
 
 /// Appends the listed violations of the order of ids, and their counts.
-fn put_ids(out: &mut String, summary: &Summary, out_of_order: u64) {
+fn put_ids(out: &mut String, summary: &Summary) {
     for violation in &summary.listed_ids {
         let letter = violation.kind.letter();
         let problem = match violation.duplicate {
@@ -164,6 +179,10 @@ fn put_ids(out: &mut String, summary: &Summary, out_of_order: u64) {
         let _ = writeln!(out, "  {letter}{id} in blob {blob} {problem}");
     }
     left_out(out, summary.id_violations(), summary.listed_ids.len());
+    let Some(out_of_order) = summary.out_of_order else {
+        put_spatial(out, summary);
+        return;
+    };
     let disorder = show::number(out_of_order);
     let _ = match (summary.duplicates, summary.duplicates_in_a_row) {
         (Some(0), _) if out_of_order == 0 => writeln!(out, "ids: in order, none twice"),
@@ -184,6 +203,63 @@ fn put_ids(out: &mut String, summary: &Summary, out_of_order: u64) {
             )
         }
     };
+}
+
+/// Appends the result of the check of ids in a spatial layout, in which ids have no order.
+fn put_spatial(out: &mut String, summary: &Summary) {
+    let order = "ids: in a spatial layout, which orders objects by their places";
+    let _ = match (summary.duplicates, summary.duplicates_in_a_row.unwrap_or(0)) {
+        (Some(0), _) => writeln!(out, "{order}; none twice"),
+        (Some(again), _) => writeln!(out, "{order}; {} that occur again", show::number(again)),
+        (None, in_a_row) => {
+            let in_a_row = match in_a_row {
+                0 => String::new(),
+                count => format!("; {} equal to the id before", show::number(count)),
+            };
+            writeln!(
+                out,
+                "{order}{in_a_row}\nids that occur again: not checked: --full checks it"
+            )
+        }
+    };
+}
+
+/// Appends the nodes outside of the world and the faults of the contents that are listed, and their numbers.
+fn put_contents(out: &mut String, summary: &Summary) {
+    let (outside, faults) = (summary.outside.unwrap_or(0), summary.faults.unwrap_or(0));
+    for node in &summary.listed_outside {
+        let _ = writeln!(
+            out,
+            "  n{} in blob {} is outside of the world: latitude {}, longitude {}",
+            node.id, node.blob, node.lat, node.lon
+        );
+    }
+    left_out(out, outside, summary.listed_outside.len());
+    if outside > 0 {
+        let _ = writeln!(out, "nodes outside of the world: {}", show::number(outside));
+    }
+    for fault in &summary.listed_faults {
+        let what = &fault.what;
+        let _ = match (fault.kind, fault.id, fault.blob) {
+            (Some(kind), Some(id), blob) => {
+                writeln!(out, "  {}{id} in blob {blob}: {what}", kind.letter())
+            }
+            (_, _, 0) => writeln!(out, "  {what}"),
+            (_, _, blob) => writeln!(out, "  blob {blob}: {what}"),
+        };
+    }
+    left_out(out, faults, summary.listed_faults.len());
+    if faults > 0 {
+        let _ = writeln!(out, "faults of the contents: {}", show::number(faults));
+    }
+    let inexpressible = summary.inexpressible.unwrap_or(0);
+    if inexpressible > 0 {
+        let count = show::number(inexpressible);
+        let _ = writeln!(
+            out,
+            "strings with characters that XML does not know, such as control characters: {count}"
+        );
+    }
 }
 
 /// Appends the numbers of missing objects that were checked.

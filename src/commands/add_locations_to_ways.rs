@@ -150,7 +150,7 @@ impl Eq for ScratchSummary {}
 ///
 /// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, its file system
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)).
-/// - The input is a history file: its header says so, or it contains deleted versions.
+/// - The input is a history file with several versions of an object, or with deleted objects.
 /// - The header of the input says that its ways have locations and that most of their nodes are not in the file.
 /// - The chosen method takes more than [`Options::max_memory`], or no number of ranges of ids takes less.
 /// - The temporary files of a join are estimated to take more than the free space in their directory.
@@ -162,7 +162,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
     let output = OpenOutput::open(options.output.target.clone())?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
-    if file.header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED) {
+    if plan.is_history(&file, ctx) {
         let cause = "this is a history file: a node has a location of its own in each version; \
                      run `pbfhogg time-filter` first";
         return Err(Error::file(&options.input, cause));

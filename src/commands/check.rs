@@ -2,9 +2,11 @@
 //! describe their blobs.
 
 mod blob_check;
+mod contents;
 mod id_table;
 mod index;
 
+pub use contents::{Fault, Outside};
 pub use index::{Finding, IndexCheck};
 
 use crate::engine::input;
@@ -28,8 +30,11 @@ pub struct Options {
     /// Whether to check that ids are in canonical order and unique. In a history file, the versions of an object may
     /// follow each other in ascending order.
     pub ids: bool,
-    /// Whether the check of ids finds duplicates anywhere in the file, and not only adjacent ones.
+    /// Whether the check of ids finds duplicates anywhere in the file, and not only adjacent ones; and whether all
+    /// objects are decoded, their strings have to be UTF-8, and the header has to declare the right features.
     pub full: bool,
+    /// Whether to check that nodes lie on earth.
+    pub places: bool,
     /// Whether to check that the nodes of ways are in the file.
     pub refs: bool,
     /// Whether the check of references includes the members of relations. Has no effect without `refs`.
@@ -44,13 +49,14 @@ pub struct Options {
 }
 
 impl Options {
-    /// Options with the given input, and defaults otherwise. Checks ids and the references of ways, for all kinds of
-    /// objects, and lists the first hundred problems of each sort.
+    /// Options with the given input, and defaults otherwise. Checks ids, the places of nodes, and the references of ways,
+    /// for all kinds of objects, and lists the first hundred problems of each sort.
     pub fn new(input: impl Into<PathBuf>) -> Self {
         Self {
             input: input.into(),
             ids: true,
             full: false,
+            places: true,
             refs: true,
             relations: false,
             index: false,
@@ -63,6 +69,7 @@ impl Options {
 setters!(Options {
     ids: bool,
     full: bool,
+    places: bool,
     refs: bool,
     relations: bool,
     index: bool,
@@ -80,8 +87,10 @@ pub struct Summary {
     pub ways: Option<u64>,
     /// The number of relations in the file; `None` if only indexes were checked.
     pub relations: Option<u64>,
+    /// Whether the file has a spatial layout: its objects are in the order of their places, and not in canonical order.
+    pub spatial_layout: bool,
     /// The number of objects that belong before the preceding object in canonical order; `None` if ids were not
-    /// checked.
+    /// checked, and in a spatial layout.
     pub out_of_order: Option<u64>,
     /// The number of objects whose id occurred before; `None` if ids were not checked, or if the file is not in order
     /// and [`Options::full`] is not set.
@@ -89,6 +98,13 @@ pub struct Summary {
     /// The number of objects directly after an object with the same id; `None` if ids were not checked, or if
     /// `duplicates` is set.
     pub duplicates_in_a_row: Option<u64>,
+    /// The number of nodes outside of the world; `None` if places were not checked.
+    pub outside: Option<u64>,
+    /// The number of faults in the contents; `None` without [`Options::full`].
+    pub faults: Option<u64>,
+    /// The number of strings, in all blobs together, with control characters or other characters that XML 1.0 does not
+    /// know, which is no fault; `None` without [`Options::full`].
+    pub inexpressible: Option<u64>,
     /// The result of the check of indexes; `None` if they were not checked.
     pub index: Option<IndexCheck>,
     /// The numbers of references to missing objects; `None` if references were not checked.
@@ -98,6 +114,10 @@ pub struct Summary {
     /// The first references to missing objects, at most [`Options::max_listed`]: those of ways, then of relations to
     /// nodes and ways, then of relations to relations, each in file order.
     pub listed_refs: Vec<Dangling>,
+    /// The first nodes outside of the world, in file order, at most [`Options::max_listed`].
+    pub listed_outside: Vec<Outside>,
+    /// The first faults in the contents, in file order, at most [`Options::max_listed`].
+    pub listed_faults: Vec<Fault>,
 }
 
 /// The numbers of references to objects that are not in the file, as osmium counts them. Each reference of a way to a
@@ -182,7 +202,8 @@ impl Summary {
     pub fn is_sound(&self) -> bool {
         let missing = self.missing.map_or(0, |missing| missing.total());
         let index = self.index.as_ref().map_or(0, IndexCheck::problems);
-        self.id_violations() + missing + index == 0
+        let contents = self.outside.unwrap_or(0) + self.faults.unwrap_or(0);
+        self.id_violations() + missing + contents + index == 0
     }
 
     /// The number of objects whose ids are out of order or occur again, listed or not.
@@ -195,8 +216,8 @@ impl Summary {
 /// Checks the ids, references and indexes of a file. A violation is not an error, but part of the summary.
 ///
 /// Reads one file, which may be unsorted or a history file. Nodes, ways and relations are checked one after the other:
-/// a blob is read at most once for each kind that it contains. A check of indexes reads every blob once more. Writes
-/// nothing.
+/// a blob is read at most once for each kind that it contains. A check of indexes and [`Options::full`] read every blob
+/// once more. Writes nothing.
 ///
 /// # Memory
 ///
@@ -210,14 +231,17 @@ impl Summary {
 ///   checked, a damaged blob is a finding; a damaged length or header of a blob is an error in any case.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     // One phase per kind, and one for indexes.
-    let by_kind = if options.ids || options.refs { 3 } else { 0 };
-    ctx.expect_phases(by_kind + u64::from(options.index));
+    let by_kind = match options.ids || options.refs || options.places {
+        true => 3,
+        false => 0,
+    };
+    ctx.expect_phases(by_kind + u64::from(options.index) + u64::from(options.full));
     let file = input::open(&options.input, ctx)?;
     let index = match options.index {
         true => Some(index::check_index(&file, options.max_listed, ctx)?),
         false => None,
     };
-    let nothing_else = !options.ids && !options.refs;
+    let nothing_else = by_kind == 0 && !options.full;
     if index.is_some() && nothing_else {
         return Ok(Summary {
             index,
@@ -230,7 +254,10 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         options,
         file: &file,
         plan: &plan,
-        history: file.header.has(feature::HISTORY),
+        order: Order {
+            is_free: file.has_spatial_layout(),
+            history: file.header.has(feature::HISTORY),
+        },
         sets: Default::default(),
         ends: vec![None; plan.entries.len()],
         ids: BTreeMap::new(),
@@ -241,6 +268,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
             nodes: Some(0),
             ways: Some(0),
             relations: Some(0),
+            spatial_layout: file.has_spatial_layout(),
+            outside: options.places.then_some(0),
             ..Summary::default()
         },
     };
@@ -252,7 +281,14 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     for kind in ObjectKind::ALL {
         check.kind(kind, ctx)?;
     }
-    Ok(check.finish())
+    let mut summary = check.finish();
+    if options.full {
+        let found = contents::check(&file, &plan, options.kinds, options.max_listed, ctx)?;
+        summary.faults = Some(found.count);
+        summary.inexpressible = Some(found.inexpressible);
+        summary.listed_faults = found.listed;
+    }
+    Ok(summary)
 }
 
 /// The state of a check of ids and references.
@@ -260,7 +296,7 @@ struct Check<'a> {
     options: &'a Options,
     file: &'a PbfFile,
     plan: &'a BlobPlan,
-    history: bool,
+    order: Order,
     /// The ids of all objects of each kind; empty for a kind whose ids are not needed.
     sets: [IdSet; 3],
     /// The first and last object of each blob of the plan; `None` if the blob was not read for its ids.
@@ -297,7 +333,10 @@ impl Check<'_> {
         let (file, plan) = (self.file, self.plan);
         let check = KindCheck {
             kind,
-            history: self.history,
+            order: self.order,
+            places: self.options.places
+                && kind == ObjectKind::Node
+                && self.options.kinds.contains(kind),
             checks_ids: self.options.ids && self.options.kinds.contains(kind),
             collects: self.needs_set(kind),
             refs: self.checks_refs_of(kind),
@@ -333,7 +372,7 @@ impl Check<'_> {
                         let is_new = own.insert(id);
                         // In a history file, the versions of an object are adjacent: an id that repeats there is no
                         // violation.
-                        let is_version = check.history && last_id.replace(id) == Some(id);
+                        let is_version = check.order.history && last_id.replace(id) == Some(id);
                         if !is_new && !is_version && check.full && check.checks_ids {
                             let violation = IdViolation {
                                 kind,
@@ -402,6 +441,12 @@ impl Check<'_> {
             *self.violations(is_duplicate) += count;
         }
         self.nested.extend(found.has_nested.then_some(found.index));
+        if let Some(outside) = &mut self.summary.outside {
+            *outside += found.outside.len() as u64 + found.more_outside;
+            let listed = &mut self.summary.listed_outside;
+            let room = self.options.max_listed.saturating_sub(listed.len());
+            listed.extend(found.outside.drain(..).take(room));
+        }
         self.take_dangling(kind, found);
     }
 
@@ -470,7 +515,10 @@ impl Check<'_> {
             self.between_blobs();
             let out_of_order = *self.summary.out_of_order.get_or_insert(0);
             let found = *self.summary.duplicates.get_or_insert(0);
-            if out_of_order > 0 && !self.options.full {
+            if self.order.is_free {
+                self.summary.out_of_order = None;
+            }
+            if (out_of_order > 0 || self.order.is_free) && !self.options.full {
                 // Without order, an id may also occur again far away: only adjacent duplicates were found.
                 self.summary.duplicates = None;
                 self.summary.duplicates_in_a_row = Some(found);
@@ -487,10 +535,9 @@ impl Check<'_> {
         for (index, ends) in ends.into_iter().enumerate() {
             let Some(ends) = ends else { continue };
             if let Some((_, last, _, last_version)) = before {
-                let follows = Order {
-                    history: self.history,
-                };
-                if let Some(duplicate) = follows.violation((last, last_version), (ends.0, ends.2)) {
+                if let Some(duplicate) =
+                    self.order.violation((last, last_version), (ends.0, ends.2))
+                {
                     let (kind, id) = (ends.0.0, id_from_rank(ends.0.1));
                     if self.options.kinds.contains(kind) && !(duplicate && self.options.full) {
                         let blob = self.number(index);

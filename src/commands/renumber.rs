@@ -10,6 +10,7 @@ mod index_files;
 mod new_ids;
 mod numbering;
 
+use crate::engine::changesets::{self, Place};
 use crate::engine::rewrite::{Rewrite, Rewritten};
 use crate::engine::scan::Scan;
 use crate::engine::sink::Sink;
@@ -120,13 +121,14 @@ pub struct Summary {
 /// - New ids, counted from the first, exceed 64 bits.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(4);
-    let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
+    let file = input::open_with_changesets(&options.input, &options.output.encoding(), ctx)?;
     let numberings = index_files::read(options.directory.as_deref(), options.start)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     plan.check_current(&file, ctx)?;
     let size_hint = SizeHint::default();
     let header = header(&file, options, &numberings);
     let mut sink = Sink::create(&options.output, header, size_hint, ctx)?;
+    changesets::put(&file, Place::Before, &options.output, &mut sink, ctx)?;
     let mut renumbering = Renumbering {
         file: &file,
         plan,
@@ -145,6 +147,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     renumbering.number(ObjectKind::Relation)?;
     let orphans = renumbering.number_orphans()?;
     ambiguous += renumbering.write_rest(&mut sink)?;
+    changesets::put(&file, Place::Behind, &options.output, &mut sink, ctx)?;
     let numberings = renumbering.numberings;
     // The map is written before the output gets its name: a map with ids that no file has is harmless, but every id of
     // the output must be in the map.

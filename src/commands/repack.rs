@@ -178,14 +178,19 @@ impl<'o> Worker<'o> {
                 let Some(payload) = reader.payload_if(entry, differs)? else {
                     return Ok(BlobOutcome::Copy(*entry));
                 };
-                let frames = self.encoder.add_payload_with_entry(payload, entry);
-                let frames = frames.and_then(|()| self.encoder.finish());
+                let checked = write.check_strings(payload);
+                let added =
+                    checked.and_then(|()| self.encoder.add_payload_with_entry(payload, entry));
+                let frames = added.and_then(|()| self.encoder.finish());
                 let frames = frames.map_err(|error| reader.error(entry, error))?;
                 Ok(BlobOutcome::Frames(frames))
             }
             Position::After(before) => {
                 let elements = self.options.elements;
-                let cut = |payload: &[u8]| blocks(payload, before, elements);
+                let cut = |payload: &[u8]| {
+                    write.check_strings(payload)?;
+                    blocks(payload, before, elements)
+                };
                 reader.decode(entry, cut).map(BlobOutcome::Blocks)
             }
         }

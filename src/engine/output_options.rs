@@ -114,6 +114,7 @@ impl Format {
                 recompress: false,
                 toc: false,
                 blob_index: false,
+                is_decoded_again: true,
                 ..write
             },
         }

@@ -57,6 +57,7 @@ impl<'f> Rewrite<'f> {
             },
             |reader, (encoder, scratch), entry| {
                 reader.decode_in_columns(&entry, |payload, columns| {
+                    write.check_strings(payload)?;
                     let blob = DecodedBlob {
                         entry: &entry,
                         payload,

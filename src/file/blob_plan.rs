@@ -251,13 +251,26 @@ impl BlobPlan {
         Ok(())
     }
 
-    /// Fails as [`check_order`](Self::check_order) does, and also for a history file.
+    /// Fails as [`check_order`](Self::check_order) does, and also for a history or change file with several versions of an
+    /// object.
     pub(crate) fn check_current(&self, file: &PbfFile, ctx: &Context) -> Result<()> {
-        if ctx.disorder == Disorder::Refuse && file.header.has(feature::HISTORY) {
-            let cause = "this is a history or change file, and the command needs current data";
+        self.check_order(file, ctx)?;
+        let refuses = ctx.disorder == Disorder::Refuse && file.header.has(feature::HISTORY);
+        if refuses && !self.has_each_object_once() {
+            let cause = "this is a history or change file with several versions of an object, and the command needs \
+                         one: run `time-filter` first";
             return Err(Error::file(file.input.path(), cause));
         }
-        self.check_order(file, ctx)
+        Ok(())
+    }
+
+    /// Whether the file is a history or change file that has several versions of an object, or deleted objects where
+    /// [`Context::disorder`] does not accept them as they come.
+    pub(crate) fn is_history(&self, file: &PbfFile, ctx: &Context) -> bool {
+        let has_deleted = self.any(BlobFlags::DELETED);
+        let is_accepted = ctx.disorder == Disorder::Refuse || !has_deleted;
+        (file.header.has(feature::HISTORY) || has_deleted)
+            && !(is_accepted && self.has_each_object_once())
     }
 
     /// The summary of a table of contents with these entries; `None` unless each blob has objects of one kind only, and

@@ -9,8 +9,8 @@ use crate::io::{
 use crate::osm::{Bbox, ObjectKind, TypeThenId};
 use crate::pbf::{
     BlobEntry, BlobFlags, BlobKind, Compression, EncodedFrame, HeaderBlock, InfoFields, Toc,
-    TocFlags, TocPointer, TocSummary, encode_blob_header, encode_blob_index, encode_toc,
-    encode_toc_frames, feature, header_frame, id_fingerprint, plain_header_len,
+    TocFlags, TocPointer, TocSummary, check_strings, encode_blob_header, encode_blob_index,
+    encode_toc, encode_toc_frames, feature, header_frame, id_fingerprint, plain_header_len,
     reserved_header_len, stream_header_frame,
 };
 use crate::runtime::{Context, Pass};
@@ -46,9 +46,20 @@ pub struct WriteOptions {
     pub dense_nodes: bool,
     /// Whether the table of contents declares a spatial layout ([`TocFlags::spatial`]).
     pub(crate) has_spatial_layout: bool,
+    /// Whether the output decodes blobs again, because it is text or changes the form of objects.
+    pub(crate) is_decoded_again: bool,
 }
 
 impl WriteOptions {
+    /// Fails if the output decodes blobs again and a string of the block in `payload` is not UTF-8. Commands that edit a
+    /// block without reading its strings call this while the object and the blob are known.
+    pub(crate) fn check_strings(&self, payload: &[u8]) -> Result<(), FormatError> {
+        match self.is_decoded_again {
+            true => check_strings(payload),
+            false => Ok(()),
+        }
+    }
+
     /// Whether objects are written in another form than they have in an input, so that no blob can be copied.
     pub(crate) fn changes_objects(&self) -> bool {
         !self.without.is_empty() || self.way_locations == BlobLocations::Drop || !self.dense_nodes
@@ -121,6 +132,7 @@ impl Default for WriteOptions {
             box_of_data: false,
             dense_nodes: true,
             has_spatial_layout: false,
+            is_decoded_again: false,
         }
     }
 }

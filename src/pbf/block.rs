@@ -5,6 +5,7 @@ use super::keys::ElementKeys;
 use super::message_list::{BlockMessage, MessageList, Messages};
 use super::messages::{ObjectOutline, RelationMessage, WayRefs};
 use super::outline::{BlockOutline, BlockUnits, Group, StringTable};
+use super::string_faults;
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
 use crate::pbf::RawElements;
@@ -32,7 +33,8 @@ impl<'a> Block<'a> {
     pub fn parse(payload: &'a [u8]) -> Result<Self, FormatError> {
         let block = Self::parse_bare(payload)?;
         Ok(Self {
-            strings: StringTable::parse(block.string_table)?,
+            strings: StringTable::parse(block.string_table)
+                .map_err(|error| string_faults::named(payload, error))?,
             ..block
         })
     }
@@ -51,6 +53,14 @@ impl<'a> Block<'a> {
             string_table: outline.string_table,
             messages,
         })
+    }
+
+    /// The block with other strings.
+    pub(super) fn with_strings<'b>(self, strings: StringTable<'b>) -> Block<'b>
+    where
+        'a: 'b,
+    {
+        Block { strings, ..self }
     }
 
     /// The strings of the block.

@@ -40,6 +40,11 @@ impl<'a> StringTable<'a> {
         Ok(Self(strings))
     }
 
+    /// A table of some strings.
+    pub(super) const fn of(strings: Vec<&'a str>) -> Self {
+        Self(strings)
+    }
+
     /// The string at `index`. Fails if the index is out of range.
     #[inline]
     pub fn get(&self, index: u64) -> Result<&'a str, FormatError> {

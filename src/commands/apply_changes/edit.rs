@@ -92,6 +92,7 @@ impl Tally {
 
 /// Carries out steps. Each worker has its own editor, with an encoder and buffers.
 pub(super) struct Editor<'a> {
+    write: WriteOptions,
     encoder: FrameEncoder,
     changes: &'a ChangeSet,
     rules: &'a Rules,
@@ -107,6 +108,7 @@ impl<'a> Editor<'a> {
             encoder.drop_locations();
         }
         Self {
+            write: options,
             encoder,
             changes,
             rules,
@@ -142,6 +144,7 @@ impl<'a> Editor<'a> {
             ApplyStep::Edit(entry, range) => {
                 let changes = self.slice(range);
                 reader.decode_in_segments(entry, |payload, segments| {
+                    self.write.check_strings(payload)?;
                     let (edit, relocated) = self.edit(entry);
                     let (outcome, tally) =
                         edit.run(payload, segments.found(), changes, relocated)?;
@@ -153,6 +156,7 @@ impl<'a> Editor<'a> {
                 for (entry, range) in blobs {
                     let changes = self.slice(range);
                     let (changes, tally) = reader.decode(entry, |payload| {
+                        self.write.check_strings(payload)?;
                         let (mut edit, relocated) = self.edit(entry);
                         edit.append(payload, changes, relocated)
                     })?;

@@ -1,6 +1,6 @@
 //! The check of one kind of objects in a blob.
 
-use super::{Dangling, IdViolation};
+use super::{Dangling, IdViolation, Outside};
 use crate::error::FormatError;
 use crate::index::IdSet;
 use crate::osm::{ObjectKind, TypeThenId, id_from_rank};
@@ -37,6 +37,10 @@ pub(super) struct Found {
     pub more_members: Members,
     /// Whether a relation refers to a relation.
     pub has_nested: bool,
+    /// The first nodes outside of the world, at most [`KindCheck::max_listed`].
+    pub outside: Vec<Outside>,
+    /// The number of further nodes outside of the world.
+    pub more_outside: u64,
 }
 
 /// Missing nodes and ways that are members of relations, in a few bytes each.
@@ -81,6 +85,8 @@ const REFS_AT_A_TIME: usize = 1 << 16;
 /// The rule for the order of two adjacent objects.
 #[derive(Clone, Copy)]
 pub(super) struct Order {
+    /// Whether objects may be in any order.
+    pub is_free: bool,
     /// Whether an object may be followed by a later version of itself.
     pub history: bool,
 }
@@ -95,6 +101,7 @@ impl Order {
     ) -> Option<bool> {
         match last.0.cmp(&next.0) {
             std::cmp::Ordering::Less => None,
+            std::cmp::Ordering::Greater if self.is_free => None,
             std::cmp::Ordering::Greater => Some(false),
             std::cmp::Ordering::Equal if self.history && last.1 < next.1 => None,
             std::cmp::Ordering::Equal => Some(true),
@@ -106,7 +113,9 @@ impl Order {
 #[derive(Clone, Copy)]
 pub(super) struct KindCheck {
     pub kind: ObjectKind,
-    pub history: bool,
+    pub order: Order,
+    /// Whether nodes outside of the world are counted.
+    pub places: bool,
     pub checks_ids: bool,
     /// Whether the ids are collected in a set.
     pub collects: bool,
@@ -130,7 +139,7 @@ impl KindCheck {
 
     /// Whether a blob has to be read. The entry of a blob of one kind gives the number of objects.
     pub(super) fn needs_payload(&self, entry: &BlobEntry) -> bool {
-        self.refs || self.needs_keys(entry)
+        self.refs || self.places || self.needs_keys(entry)
     }
 
     fn needs_keys(&self, entry: &BlobEntry) -> bool {
@@ -155,6 +164,20 @@ impl KindCheck {
         if self.refs {
             self.refs(&block, sets, &mut found)?;
         }
+        if self.places {
+            block.for_each_node_outside(|id, lat, lon| {
+                let outside = Outside {
+                    id,
+                    blob: entry.number,
+                    lat: lat as f64 / 1e9,
+                    lon: lon as f64 / 1e9,
+                };
+                match found.outside.len() < self.max_listed {
+                    true => found.outside.push(outside),
+                    false => found.more_outside += 1,
+                }
+            })?;
+        }
         Ok(found)
     }
 
@@ -162,13 +185,11 @@ impl KindCheck {
     /// compared, but only violations by an object of the kind are reported.
     fn keys(&self, block: &Block<'_>, blob: u32) -> Result<Found, FormatError> {
         let mut found = Found::default();
-        let order = Order {
-            history: self.history,
-        };
+        let order = self.order;
         let mut keys = block.keys();
         let mut last: Option<(TypeThenId, i64)> = None;
         while let Some(key) = keys.next()? {
-            let version = if self.history {
+            let version = if order.history {
                 keys.version_info()?.version
             } else {
                 0

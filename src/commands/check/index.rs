@@ -1,5 +1,6 @@
 //! Checks whether all blobs of a file can be decoded, and whether its indexes describe them.
 
+use super::contents::{NO_WAY_HAS_LOCATIONS, lacks_locations};
 use super::id_table::{IdRanges, IdsOfBlob};
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPass, BlobPlan, FrameHead, PbfFile};
@@ -295,6 +296,10 @@ impl<'f> IndexComparison<'f> {
                 entry,
                 "the table of contents has an entry for a blob that does not exist",
             );
+        }
+        let is_located = self.file.header.has(feature::LOCATIONS);
+        if is_located && self.check.damaged == 0 && lacks_locations(&self.plan) {
+            self.differs(&BlobEntry::default(), NO_WAY_HAS_LOCATIONS);
         }
         if let Some(toc) = &self.file.toc {
             self.whole_file(toc);

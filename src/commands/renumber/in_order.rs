@@ -78,6 +78,7 @@ impl Renumbering<'_> {
             |reader, worker, (entry, (number, start))| {
                 let turn = pass.turn(number);
                 reader.decode_in_columns(&entry, |payload, columns| {
+                    write.check_strings(payload)?;
                     let blob = DecodedBlob {
                         entry: &entry,
                         payload,

@@ -18,6 +18,7 @@ type Filtered<T> = (Vec<(u32, BlobOutcome)>, Option<T>);
 /// The scratch value of a worker in a filter pass.
 pub(super) struct FilterWorker<'a> {
     pass: &'a FilterPass<'a>,
+    write: WriteOptions,
     transformed: Vec<u8>,
     selection: Selection,
     rewriter: Rewriter,
@@ -27,6 +28,7 @@ impl<'a> FilterWorker<'a> {
     pub(super) fn new(pass: &'a FilterPass<'a>, write: WriteOptions) -> Self {
         Self {
             pass,
+            write,
             transformed: Vec::new(),
             selection: Selection::default(),
             rewriter: Rewriter {
@@ -94,6 +96,8 @@ impl<'a> FilterWorker<'a> {
         if item.is_visited {
             let parsed = block.insert(Block::parse(payload)?);
             noted = Some(select(&item.entry, parsed, selection)?);
+        } else if item.is_transformed {
+            self.write.check_strings(payload)?;
         }
         transformed.clear();
         let change = match self.pass.transform.filter(|_| item.is_transformed) {

@@ -14,7 +14,7 @@ use crate::file::{BlobPlan, PbfFile, PlanNeeds};
 use crate::geometry::Point;
 use crate::index::{IdSet, LocationStore, NodeBatch, RankSet};
 use crate::osm::{DECIMICRO_PER_DEGREE, Location, ObjectKind};
-use crate::pbf::{BlobEntry, BlobFlags, Block, Element, Info, Relation, Way, feature};
+use crate::pbf::{BlobEntry, Block, Element, Info, Relation, Way, feature};
 use crate::runtime::{ChunkQueue, Context};
 use blob::BlobVisit;
 use std::sync::Arc;
@@ -149,7 +149,7 @@ impl<'a> GeometryPass<'a> {
             false => BlobPlan::open(file, PlanNeeds::Ranges, ctx)?,
         };
         plan.check_current(file, ctx)?;
-        if file.header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED) {
+        if plan.is_history(file, ctx) {
             let cause = "this is a history file, and geometries are made of one version of each object; run \
                          `pbfhogg time-filter` first";
             return Err(Error::file(file.input.path(), cause));
