@@ -300,8 +300,14 @@ impl BlockEncoder {
         info: RawInfo,
         source: &mut SourceStrings<'_>,
     ) -> Result<RawInfo, FormatError> {
-        let user_sid = source.id_or_empty(u64::from(info.user_sid), &mut self.interner)?;
-        Ok(RawInfo { user_sid, ..info })
+        let user_sid = match info.user_sid {
+            Some(id) => Some(source.id_or_empty(u64::from(id), &mut self.interner)?),
+            None => None,
+        };
+        Ok(RawInfo {
+            user_sid: user_sid.filter(|id| *id > 0),
+            ..info
+        })
     }
 
     /// Appends the payload of the block to `out` and begins a new block.
@@ -311,9 +317,10 @@ impl BlockEncoder {
         let to_final = |id: &mut u32| *id = final_ids.get(*id as usize).copied().unwrap_or(0);
         self.tags.iter_mut().for_each(to_final);
         self.roles.iter_mut().for_each(to_final);
-        self.objects
-            .iter_mut()
-            .for_each(|object| to_final(&mut object.info.user_sid));
+        let infos = self.objects.iter_mut().map(|object| &mut object.info);
+        infos
+            .filter_map(|info| info.user_sid.as_mut())
+            .for_each(to_final);
         let mut group = Vec::with_capacity(self.runs.len() + self.objects.len() * 24);
         match self.kind {
             Some(ObjectKind::Node) if self.plain_nodes => self.encode_nodes(&mut group),
@@ -485,7 +492,7 @@ impl InfoColumn {
             Self::Timestamp => info.timestamp,
             Self::Changeset => info.changeset,
             Self::Uid => info.uid,
-            Self::User => i64::from(info.user_sid),
+            Self::User => i64::from(info.user_sid.unwrap_or(0)),
             Self::Visible => i64::from(info.visible != Some(false)),
         }
     }

@@ -229,11 +229,7 @@ impl<'a> Delta<'a> {
     /// The next value; 0 if none is left, as in an absent column.
     #[inline(always)]
     pub(crate) fn read_or_zero(&mut self) -> Result<i64, FormatError> {
-        if self.deltas.is_done() {
-            Ok(0)
-        } else {
-            self.read()
-        }
+        if self.is_done() { Ok(0) } else { self.read() }
     }
 }
 
@@ -310,7 +306,10 @@ impl<'a> RawNodes<'a> {
             timestamp: self.timestamps.read_or_zero()?,
             changeset: self.changesets.read_or_zero()?,
             uid: self.uids.read_or_zero()?,
-            user_sid: string_id(self.user_sids.read_or_zero()? as u64)?,
+            user_sid: match self.user_sids.is_done() {
+                true => None,
+                false => Some(string_id(self.user_sids.read()? as u64)?),
+            },
             visible,
         })
     }

@@ -53,13 +53,12 @@ impl<'a> Info<'a> {
         units: &BlockUnits,
         strings: &StringTable<'a>,
     ) -> Result<Self, FormatError> {
-        let user = strings.get(u64::from(raw.user_sid)).or_else(|error| {
-            if raw.user_sid == 0 {
-                Ok("")
-            } else {
-                Err(error)
-            }
-        })?;
+        let user = match raw.user_sid {
+            None => "",
+            // Index 0 means "no user" even in a block without strings.
+            Some(0) => strings.get(0).unwrap_or(""),
+            Some(id) => strings.get(u64::from(id))?,
+        };
         Ok(Self {
             version: version_number(raw.version),
             timestamp: (raw.timestamp != 0).then(|| units.seconds(raw.timestamp)),

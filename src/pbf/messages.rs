@@ -16,7 +16,8 @@ pub(crate) struct RawInfo {
     pub timestamp: i64,
     pub changeset: i64,
     pub uid: i64,
-    pub user_sid: u32,
+    /// `None` without the field: no user, whatever text string 0 of the block has.
+    pub user_sid: Option<u32>,
     pub visible: Option<bool>,
 }
 
@@ -30,7 +31,7 @@ impl RawInfo {
                 info::TIMESTAMP => info.timestamp = field.varint()? as i64,
                 info::CHANGESET => info.changeset = field.varint()? as i64,
                 info::UID => info.uid = i64::from(field.varint()? as i32),
-                info::USER_SID => info.user_sid = string_id(field.varint()?)?,
+                info::USER_SID => info.user_sid = Some(string_id(field.varint()?)?),
                 info::VISIBLE => info.visible = Some(field.varint()? != 0),
                 _ => {}
             }
@@ -65,7 +66,7 @@ impl RawInfo {
             (info::TIMESTAMP, self.timestamp),
             (info::CHANGESET, self.changeset),
             (info::UID, self.uid),
-            (info::USER_SID, i64::from(self.user_sid)),
+            (info::USER_SID, i64::from(self.user_sid.unwrap_or(0))),
         ];
         for (number, value) in values {
             put_varint_field(out, number, value as u64);

@@ -132,7 +132,7 @@ impl<'a> Object<'a> {
     }
 
     /// The metadata as a block with the given units stores it; `None` if the units cannot express the time exactly.
-    /// `user_sid` is the string id of the user.
+    /// `user_sid` is the string id of the user; 0 for none.
     pub(crate) fn raw_info(&self, units: &BlockUnits, user_sid: u32) -> Option<RawInfo> {
         let info = &self.info;
         let millis = info.timestamp.unwrap_or(0).checked_mul(1000)?;
@@ -141,7 +141,7 @@ impl<'a> Object<'a> {
             timestamp: exact_quotient(millis, units.date_granularity)?,
             changeset: info.changeset.unwrap_or(0),
             uid: i64::from(info.uid.unwrap_or(0)),
-            user_sid,
+            user_sid: (user_sid > 0).then_some(user_sid),
             visible: (!info.visible).then_some(false),
         })
     }

@@ -97,7 +97,7 @@ impl Scan {
                 relation::TYPES if kind == ObjectKind::Relation => drop(columns.kinds.add(&field)?),
                 object::INFO => {
                     info = RawInfo::parse(field.bytes()?)?;
-                    largest_string = largest_string.max(u64::from(info.user_sid));
+                    largest_string = largest_string.max(u64::from(info.user_sid.unwrap_or(0)));
                     if info.visible == Some(false) {
                         self.flags.set(BlobFlags::DELETED, true);
                     }
@@ -115,7 +115,7 @@ impl Scan {
         }
         columns.check(kind)?;
         self.strings.check(largest_string)?;
-        let has_name = self.strings.is_name(info.user_sid.into());
+        let has_name = self.strings.is_name(info.user_sid.unwrap_or(0).into());
         let references = columns.refs.values + columns.members.values;
         self.counts[kind as usize].add_object(&info, has_name, [columns.keys.values, references]);
         self.ids.add(kind, id.get()?, info.version);
