@@ -23,5 +23,5 @@ pub(crate) use blob_reader::completed_entry;
 pub use element_reader::ElementReader;
 pub use header_walker::{FrameHead, HeaderWalker};
 pub use pbf_file::PbfFile;
-pub(crate) use pbf_file::{TextChangesets, TocNeeds, binary_kind};
+pub(crate) use pbf_file::{TextChangesets, TocNeeds, binary_kind, refuse_compressed_pbf};
 pub use pbf_writer::{BlobHistory, BlobLocations, PbfWriter, WriteOptions, Written};

@@ -2,12 +2,13 @@
 
 use super::header_walker::HeaderWalker;
 use crate::error::{Error, FormatError, Result};
-use crate::io::Input;
+use crate::io::{FileCompression, Input, decompressed};
 use crate::pbf::{
     Blob, BlobHeader, BlobKind, Decompressor, FRAME_PREFIX_LEN, HeaderBlock, Toc, TocPointer,
     TocSummary,
 };
 use crate::runtime::Context;
+use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -147,6 +148,7 @@ fn read_header_frame(input: &Input) -> Result<Vec<u8>> {
     let bad = |source| input.blob_error(0, 0, source);
     let mut frame = input.start()?.to_vec();
     if !is_like_pbf(&frame) {
+        refuse_compressed_pbf(input, &decompressed_start(input)?)?;
         let kind =
             other_kind(&frame).map_or(String::new(), |kind| format!(" (it looks like {kind})"));
         return Err(Error::file(input.path(), format!("not an OSM file{kind}")));
@@ -190,6 +192,36 @@ fn is_like_pbf(start: &[u8]) -> bool {
     }
 }
 
+/// Fails if `start`, the beginning of the decompressed bytes of `input`, is that of a PBF file. PBF is read at any offset,
+/// and compressed inside.
+pub(crate) fn refuse_compressed_pbf(input: &Input, start: &[u8]) -> Result<()> {
+    let is_pbf = matches!(start, [0, 0, 0, _, b'\n', 9, b'O', b'S', b'M', b'H', ..]);
+    match FileCompression::of(input.start()?) {
+        Some(compression) if is_pbf => Err(Error::file(
+            input.path(),
+            format!(
+                "this is a PBF file that is compressed with {} as a whole: decompress it first (`{}`); PBF files are \
+                 compressed inside",
+                compression.name(),
+                compression.command()
+            ),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The first bytes of an input, decompressed. Returns none if they cannot be decompressed: that is reported by those who
+/// read the input.
+fn decompressed_start(input: &Input) -> Result<Vec<u8>> {
+    let mut start = Vec::new();
+    if FileCompression::of(input.start()?).is_some()
+        && let Ok(bytes) = decompressed(input)
+    {
+        let _ = bytes.take(16).read_to_end(&mut start);
+    }
+    Ok(start)
+}
+
 /// The likely format, by its first bytes, of a file that does not begin like a PBF; `None` if the bytes fit no format.
 fn other_kind(start: &[u8]) -> Option<&'static str> {
     let is_text = || {
@@ -200,7 +232,9 @@ fn other_kind(start: &[u8]) -> Option<&'static str> {
     binary_kind(start).or(match start {
         [0x1f, 0x8b, ..] => Some("gzip data without OSM data"),
         [b'B', b'Z', b'h', ..] => Some("bzip2 data without OSM data"),
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => Some("zstd data without OSM data"),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => {
+            Some("zstd data without OSM data")
+        }
         [b'{' | b'[', ..] => Some("JSON"),
         [b'<', ..] => Some("XML"),
         _ if is_text() => Some("text"),

@@ -4,7 +4,8 @@
 //! file of changesets is converted about as fast as it is decompressed.
 
 use super::change_set::DocumentHeader;
-use super::format::{TextFormat, decompressed};
+use super::encoding::decoded;
+use super::format::TextFormat;
 use super::opl;
 use super::opl::{decode, given};
 use super::xml::{degrees, for_each_attribute, number, root_attributes, time};
@@ -59,7 +60,7 @@ const PROBE_LEN: u64 = 1 << 16;
 /// Whether the first object of a text is a changeset. Searches only the start of the text, [`PROBE_LEN`] bytes.
 pub(crate) fn holds_changesets(input: &Input, format: TextFormat) -> Result<bool> {
     let mut start = Vec::new();
-    let mut text = decompressed(input.clone())?.take(PROBE_LEN);
+    let mut text = decoded(input)?.take(PROBE_LEN);
     // Errors are ignored here: damage is reported when the whole text is read.
     let _ = text.read_to_end(&mut start);
     Ok(match format {
@@ -89,7 +90,7 @@ pub fn read_changesets(
     format: TextFormat,
     mut take: impl FnMut(&Changeset) -> Result<()>,
 ) -> Result<bool> {
-    let text = BufReader::with_capacity(1 << 20, decompressed(input.clone())?);
+    let text = BufReader::with_capacity(1 << 20, decoded(input)?);
     match format {
         TextFormat::Opl | TextFormat::Debug => read_opl(text, input, &mut take),
         TextFormat::Osm | TextFormat::OsmChange => read_xml(text, input, &mut take),
@@ -101,7 +102,7 @@ pub(crate) fn changeset_header(input: &Input, format: TextFormat) -> Result<Docu
     if format == TextFormat::Opl {
         return Ok(DocumentHeader::default());
     }
-    let text = BufReader::with_capacity(1 << 16, decompressed(input.clone())?);
+    let text = BufReader::with_capacity(1 << 16, decoded(input)?);
     let (mut reader, mut buffer) = (quick_xml::Reader::from_reader(text), Vec::new());
     loop {
         buffer.clear();

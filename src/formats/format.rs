@@ -1,9 +1,10 @@
 //! Detection of the text format and the compression of a file.
 
+use super::encoding::{decoded, is_utf16};
 use super::text_encoder::TextCompression;
 use crate::error::{Error, Result};
-use crate::io::Input;
-use std::io::{self, BufReader, Read};
+use crate::io::{FileCompression, Input};
+use std::io::Read;
 use std::path::Path;
 
 /// A text format for OSM data.
@@ -39,7 +40,7 @@ impl TextFormat {
         }
     }
 
-    /// Detects the format of an input from its first bytes, after decompression. Returns `None` for an unknown format.
+    /// Detects the format of an input from its first bytes, decompressed and in UTF-8. Returns `None` for an unknown format.
     /// Fails if the input cannot be read, or cannot be decompressed far enough to detect the format.
     pub fn of(input: &Input) -> Result<Option<Self>> {
         const PROBE_LEN: u64 = 1 << 16;
@@ -49,13 +50,11 @@ impl TextFormat {
         if start.is_empty() {
             return Ok(empty);
         }
-        if compression(start) == TextCompression::None && !is_xz(start) {
+        if FileCompression::of(start).is_none() && !is_utf16(start) {
             return Ok(Self::of_text(start));
         }
         let mut start = Vec::new();
-        let read = decompressed(input.clone())?
-            .take(PROBE_LEN)
-            .read_to_end(&mut start);
+        let read = decoded(input)?.take(PROBE_LEN).read_to_end(&mut start);
         match (Self::of_text(&start), read) {
             // The format is known although the text is damaged further on: reading the text will report the damage.
             (Some(format), _) => Ok(Some(format)),
@@ -105,52 +104,11 @@ fn names_opl(path: &Path) -> bool {
 
 /// Detects the compression of a file from its first bytes.
 pub(super) fn compression(start: &[u8]) -> TextCompression {
-    match start {
-        [0x1f, 0x8b, ..] => TextCompression::Gzip,
-        [b'B', b'Z', b'h', ..] => TextCompression::Bzip2,
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => TextCompression::Zstd,
-        _ => TextCompression::None,
-    }
-}
-
-fn is_xz(start: &[u8]) -> bool {
-    start.starts_with(&[0xfd, b'7', b'z', b'X', b'Z'])
-}
-
-/// A reader of the decompressed bytes of an input. The compression is detected from the first bytes; xz is an error.
-pub(super) fn decompressed(input: Input) -> Result<Box<dyn Read + Send>> {
-    let compression = compression(input.start()?);
-    if is_xz(input.start()?) {
-        let cause = "the file is compressed with xz, which is not supported";
-        return Err(Error::file(input.path(), cause));
-    }
-    let path = input.path().to_owned();
-    let bytes = BufReader::with_capacity(1 << 16, InputBytes { input, position: 0 });
-    Ok(match compression {
-        TextCompression::None => Box::new(bytes),
-        TextCompression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(bytes)),
-        TextCompression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(bytes)),
-        TextCompression::Zstd => {
-            let zstd = zstd::stream::read::Decoder::with_buffer(bytes);
-            Box::new(zstd.map_err(|error| Error::io(&path, "cannot read", error))?)
-        }
-    })
-}
-
-/// Reads the bytes of an input sequentially, from its start to its end.
-struct InputBytes {
-    input: Input,
-    position: u64,
-}
-
-impl Read for InputBytes {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self
-            .input
-            .read_at(buffer, self.position)
-            .map_err(io::Error::other)?;
-        self.position += count as u64;
-        Ok(count)
+    match FileCompression::of(start) {
+        Some(FileCompression::Gzip) => TextCompression::Gzip,
+        Some(FileCompression::Bzip2) => TextCompression::Bzip2,
+        Some(FileCompression::Zstd) => TextCompression::Zstd,
+        Some(FileCompression::Xz) | None => TextCompression::None,
     }
 }
 

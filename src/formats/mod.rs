@@ -3,6 +3,7 @@
 mod change_set;
 mod changesets;
 mod checksum;
+mod encoding;
 pub(crate) mod features;
 mod format;
 mod header_facts;

@@ -1,6 +1,7 @@
 //! Cutting a text into chunks that can be parsed independently.
 
-use super::format::{TextFormat, decompressed};
+use super::encoding::decoded;
+use super::format::TextFormat;
 use crate::error::{Error, Result};
 use crate::io::Input;
 use memchr::{memchr, memchr_iter, memchr3, memmem, memrchr};
@@ -79,7 +80,7 @@ impl TextChunks {
     pub(super) fn new(input: &Input, format: TextFormat) -> Result<Self> {
         Ok(Self {
             path: input.path().to_owned(),
-            reader: decompressed(input.clone())?,
+            reader: decoded(input)?,
             cutter: match format {
                 TextFormat::Opl | TextFormat::Debug => Cutter::Lines,
                 TextFormat::Osm | TextFormat::OsmChange => Cutter::Xml(XmlCutter::new(format)),

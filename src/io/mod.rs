@@ -4,6 +4,7 @@ mod access;
 #[cfg(target_os = "linux")]
 mod access_list;
 mod backends;
+mod decompress;
 mod direct;
 mod file_lock;
 mod input;
@@ -21,6 +22,7 @@ mod unfinished;
 pub(crate) mod web;
 
 pub(crate) use backends::{Backend, check_space, open_backend};
+pub(crate) use decompress::{FileCompression, decompressed, gunzip};
 pub(crate) use file_lock::FileLock;
 pub(crate) use input::FIRST_READ;
 pub use input::Input;

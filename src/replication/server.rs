@@ -5,8 +5,8 @@ use super::fetch::Fetcher;
 use super::state::{State, path_of};
 use super::transport::Fault;
 use crate::error::{Error, Result};
-use flate2::read::MultiGzDecoder;
-use std::io::{self, Read};
+use crate::io::gunzip;
+use std::io;
 use std::path::Path;
 
 /// The number of states before a missing one that are asked for.
@@ -208,8 +208,7 @@ impl<'s> Server<'s> {
 
 /// The number of bytes of the text in a complete gzip file. The error says what is wrong with it.
 fn check_gzip(bytes: &[u8]) -> Result<u64, String> {
-    let mut decoder = MultiGzDecoder::new(bytes);
-    io::copy(&mut decoder.by_ref(), &mut io::sink()).map_err(|error| {
+    io::copy(&mut gunzip(bytes), &mut io::sink()).map_err(|error| {
         format!("the change file on the server is incomplete or damaged ({error})")
     })
 }

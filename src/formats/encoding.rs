@@ -1,0 +1,240 @@
+//! Text in other encodings than UTF-8: XML documents that declare one, and UTF-16.
+
+use crate::error::{Error, Result};
+use crate::file::refuse_compressed_pbf;
+use crate::io::{Input, decompressed};
+use encoding_rs::{Decoder, DecoderResult, Encoding, REPLACEMENT, UTF_8, UTF_16BE, UTF_16LE, mem};
+use memchr::memmem;
+use std::io::{self, Cursor, Read};
+
+/// The number of bytes at the start of a text in which the declaration of its encoding is searched.
+const PROBE_LEN: u64 = 1024;
+/// The number of bytes that are decoded at a time.
+const INPUT_LEN: usize = 16 << 10;
+
+/// A reader of the decompressed text of an input, in UTF-8. Text in another encoding is converted as its byte order mark
+/// says, or else its XML declaration. Reading fails at bytes that are not text in that encoding. Text without either is
+/// passed on unchecked.
+pub(super) fn decoded(input: &Input) -> Result<Box<dyn Read + Send>> {
+    let mut bytes = decompressed(input)?;
+    let mut start = Vec::new();
+    let read = bytes.by_ref().take(PROBE_LEN).read_to_end(&mut start);
+    refuse_compressed_pbf(input, &start)?;
+    let coding = coding(&start).map_err(|cause| Error::file(input.path(), cause))?;
+    let bytes: Box<dyn Read + Send> = match read {
+        Ok(_) => Box::new(Cursor::new(start).chain(bytes)),
+        // What was read is text, and the error is that of the next read.
+        Err(error) => Box::new(Cursor::new(start).chain(Failing(Some(error)))),
+    };
+    Ok(match coding {
+        Coding::Utf8 => bytes,
+        coding => Box::new(Decoding {
+            bytes,
+            coding,
+            input: Vec::new(),
+            text: Vec::new(),
+            at: 0,
+            state: State::Reading,
+        }),
+    })
+}
+
+/// Whether a text is in UTF-16: it begins with a byte order mark, or with `<`.
+pub(super) const fn is_utf16(start: &[u8]) -> bool {
+    matches!(
+        start,
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [b'<', 0, ..] | [0, b'<', ..]
+    )
+}
+
+/// The conversion of a text to UTF-8.
+enum Coding {
+    Utf8,
+    /// ISO 8859-1: a byte is the number of a character. The label means Windows-1252 to web browsers, and to
+    /// `encoding_rs`, but not in XML.
+    Latin1,
+    Other(Decoder),
+}
+
+/// The conversion of a text that begins with `start`. The error is a message for the user.
+fn coding(start: &[u8]) -> Result<Coding, String> {
+    let utf16 =
+        |encoding: &'static Encoding| Ok(Coding::Other(encoding.new_decoder_with_bom_removal()));
+    match start {
+        [0xff, 0xfe, ..] | [b'<', 0, ..] => return utf16(UTF_16LE),
+        [0xfe, 0xff, ..] | [0, b'<', ..] => return utf16(UTF_16BE),
+        _ => {}
+    }
+    let Some(label) = declared(start) else {
+        return Ok(Coding::Utf8);
+    };
+    match label.to_ascii_lowercase().as_str() {
+        "iso-8859-1" | "iso8859-1" | "iso_8859-1" | "latin1" | "latin-1" | "l1" => {
+            return Ok(Coding::Latin1);
+        }
+        // ASCII is UTF-8, too.
+        "us-ascii" | "ascii" => return Ok(Coding::Utf8),
+        _ => {}
+    }
+    match Encoding::for_label(label.as_bytes()) {
+        // A declaration that can be read byte by byte is not in UTF-16, whatever it says.
+        Some(encoding) if [UTF_8, UTF_16LE, UTF_16BE].contains(&encoding) => Ok(Coding::Utf8),
+        Some(encoding) if encoding != REPLACEMENT => {
+            Ok(Coding::Other(encoding.new_decoder_without_bom_handling()))
+        }
+        _ => Err(format!(
+            "the encoding '{}', which the XML declaration names, is not known: convert the file to UTF-8 (iconv)",
+            label.escape_debug()
+        )),
+    }
+}
+
+/// The encoding that the XML declaration at the start of a text names.
+fn declared(start: &[u8]) -> Option<&str> {
+    let behind = start.strip_prefix(b"<?xml")?;
+    let declaration = behind.get(..memmem::find(behind, b"?>")?)?;
+    let declaration = std::str::from_utf8(declaration).ok()?;
+    let (_, value) = declaration.split_once("encoding")?;
+    let value = value.trim_start().strip_prefix('=')?.trim_start();
+    let quote = value.chars().next().filter(|char| "'\"".contains(*char))?;
+    let (label, _) = value.strip_prefix(quote)?.split_once(quote)?;
+    Some(label)
+}
+
+/// A reader that fails at its first read and is at its end then.
+struct Failing(Option<io::Error>);
+
+impl Read for Failing {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
+    }
+}
+
+/// The part of a text that was decoded last.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Reading,
+    /// The text ended with it.
+    Ended,
+    /// Bytes that are no text follow it.
+    Failed,
+}
+
+/// Reads a text as UTF-8.
+struct Decoding<R> {
+    bytes: R,
+    coding: Coding,
+    /// Bytes that are not decoded yet.
+    input: Vec<u8>,
+    /// Text in UTF-8, of which `at` bytes were passed on.
+    text: Vec<u8>,
+    at: usize,
+    state: State,
+}
+
+impl<R: Read> Decoding<R> {
+    /// Decodes the next part of the text.
+    fn decode(&mut self) -> io::Result<()> {
+        let wanted = INPUT_LEN.saturating_sub(self.input.len()) as u64;
+        let mut more = self.bytes.by_ref().take(wanted);
+        let ends = more.read_to_end(&mut self.input)? == 0 && wanted > 0;
+        // Most bytes become at most three bytes of UTF-8. A decoder that needs more space asks for another call.
+        self.text.resize(3 * self.input.len() + 16, 0);
+        self.at = 0;
+        let (state, read, written) = match &mut self.coding {
+            Coding::Other(decoder) => {
+                let (input, text) = (&self.input, &mut self.text);
+                let (result, read, written) =
+                    decoder.decode_to_utf8_without_replacement(input, text, ends);
+                let state = match result {
+                    DecoderResult::InputEmpty if ends => State::Ended,
+                    DecoderResult::InputEmpty | DecoderResult::OutputFull => State::Reading,
+                    DecoderResult::Malformed(..) => State::Failed,
+                };
+                (state, read, written)
+            }
+            Coding::Latin1 | Coding::Utf8 => {
+                let state = if ends { State::Ended } else { State::Reading };
+                let written = mem::convert_latin1_to_utf8(&self.input, &mut self.text);
+                (state, self.input.len(), written)
+            }
+        };
+        self.state = state;
+        self.input.drain(..read);
+        self.text.truncate(written);
+        Ok(())
+    }
+}
+
+impl<R: Read> Read for Decoding<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let mut text = self.text.get(self.at..).unwrap_or(&[]);
+            if !text.is_empty() || buffer.is_empty() {
+                let count = text.read(buffer)?;
+                self.at += count;
+                return Ok(count);
+            }
+            match self.state {
+                State::Reading => self.decode()?,
+                State::Ended => return Ok(0),
+                State::Failed => {
+                    let name = match &self.coding {
+                        Coding::Other(decoder) => decoder.encoding().name(),
+                        Coding::Latin1 | Coding::Utf8 => "ISO-8859-1",
+                    };
+                    let cause = format!("the text is not {name}, as its beginning says");
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, cause));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn utf8(bytes: &[u8]) -> io::Result<String> {
+        let start = bytes.get(..bytes.len().min(PROBE_LEN as usize)).unwrap();
+        let mut text = String::new();
+        let mut reader = Decoding {
+            bytes,
+            coding: coding(start).unwrap(),
+            input: Vec::new(),
+            text: Vec::new(),
+            at: 0,
+            state: State::Reading,
+        };
+        reader.read_to_string(&mut text)?;
+        Ok(text)
+    }
+
+    #[test]
+    fn long_text_is_decoded_in_parts() {
+        let line = "é \u{20ac} \u{1f600} ";
+        let text = format!("<?xml version='1.0'?>{}", line.repeat(9000));
+        let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+        assert_eq!(utf8(&big).unwrap(), text);
+        let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        assert_eq!(utf8(&[&[0xff, 0xfe], &little[..]].concat()).unwrap(), text);
+        let cut = utf8(&little[..little.len() - 3]).unwrap_err();
+        assert!(cut.to_string().contains("not UTF-16LE"), "{cut}");
+    }
+
+    #[test]
+    fn the_declaration_names_the_encoding() {
+        for (declaration, label) in [
+            ("<?xml version='1.0' encoding='koi8-r'?>", Some("koi8-r")),
+            (
+                "<?xml version=\"1.0\" encoding = \"UTF-8\" ?>",
+                Some("UTF-8"),
+            ),
+            ("<?xml version='1.0'?><a encoding='x'/>", None),
+            ("<?xml version='1.0' encoding='koi8-r\"?>", None),
+            ("<a encoding='x'/>", None),
+        ] {
+            assert_eq!(declared(declaration.as_bytes()), label);
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Decompression of whole files: gzip, bzip2 and zstd.
+//!
+//! A file can consist of several members or frames. Zeros between the members of gzip and bzip2, and behind the last, are
+//! padding, as tapes and block devices add it. Other bytes there are an error.
+
+use super::Input;
+use crate::error::{Error, Result};
+use std::io::{self, BufRead, BufReader, Read};
+
+/// The compression of a whole file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileCompression {
+    Gzip,
+    Bzip2,
+    Zstd,
+    /// A compression that is known, but not supported.
+    Xz,
+}
+
+impl FileCompression {
+    /// Detects the compression of a file from its first bytes. Returns `None` for a file that is not compressed.
+    pub(crate) fn of(start: &[u8]) -> Option<Self> {
+        Some(match start {
+            [0x1f, 0x8b, ..] => Self::Gzip,
+            [b'B', b'Z', b'h', ..] => Self::Bzip2,
+            // A file may begin with a skippable frame, in which parallel compressors store the length of the next frame.
+            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Zstd,
+            [0xfd, b'7', b'z', b'X', b'Z', ..] => Self::Xz,
+            _ => return None,
+        })
+    }
+
+    /// The name of the compression.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Gzip => "gzip",
+            Self::Bzip2 => "bzip2",
+            Self::Zstd => "zstd",
+            Self::Xz => "xz",
+        }
+    }
+
+    /// The command that decompresses a file to standard output.
+    pub(crate) const fn command(self) -> &'static str {
+        match self {
+            Self::Gzip => "gunzip -c",
+            Self::Bzip2 => "bunzip2 -c",
+            Self::Zstd => "unzstd -c",
+            Self::Xz => "unxz -c",
+        }
+    }
+}
+
+/// A reader of the decompressed bytes of an input. The compression is detected from the first bytes; xz is an error.
+pub(crate) fn decompressed(input: &Input) -> Result<Box<dyn Read + Send>> {
+    let compression = FileCompression::of(input.start()?);
+    let bytes = InputBytes {
+        input: input.clone(),
+        position: 0,
+    };
+    let bytes = BufReader::with_capacity(1 << 16, bytes);
+    Ok(match compression {
+        None => Box::new(bytes),
+        Some(FileCompression::Gzip) => Box::new(gunzip(bytes)),
+        Some(FileCompression::Bzip2) => Box::new(Members::new(
+            bytes,
+            bzip2::bufread::BzDecoder::new,
+            bzip2::bufread::BzDecoder::into_inner,
+        )),
+        Some(FileCompression::Zstd) => {
+            let zstd = zstd::stream::read::Decoder::with_buffer(bytes);
+            Box::new(zstd.map_err(|error| Error::io(input.path(), "cannot read", error))?)
+        }
+        Some(FileCompression::Xz) => {
+            let cause = "the file is compressed with xz, which is not supported";
+            return Err(Error::file(input.path(), cause));
+        }
+    })
+}
+
+/// A reader of the decompressed bytes of a gzip file.
+pub(crate) fn gunzip<R: BufRead>(bytes: R) -> impl Read + use<R> {
+    Members::new(
+        bytes,
+        flate2::bufread::GzDecoder::new,
+        flate2::bufread::GzDecoder::into_inner,
+    )
+}
+
+/// Reads the members of a compressed file one after the other.
+struct Members<R, M> {
+    /// The decoder of the current member.
+    member: Option<M>,
+    /// The rest of the file, between members.
+    rest: Option<R>,
+    begin: fn(R) -> M,
+    end: fn(M) -> R,
+}
+
+impl<R: BufRead, M: Read> Members<R, M> {
+    /// The members of a file that begins with one.
+    fn new(bytes: R, begin: fn(R) -> M, end: fn(M) -> R) -> Self {
+        Self {
+            member: Some(begin(bytes)),
+            rest: None,
+            begin,
+            end,
+        }
+    }
+}
+
+impl<R: BufRead, M: Read> Read for Members<R, M> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if let Some(member) = &mut self.member {
+                let count = member.read(buffer)?;
+                if count > 0 || buffer.is_empty() {
+                    return Ok(count);
+                }
+                self.rest = self.member.take().map(self.end);
+            }
+            let Some(mut rest) = self.rest.take() else {
+                return Ok(0);
+            };
+            if is_done(&mut rest)? {
+                return Ok(0);
+            }
+            self.member = Some((self.begin)(rest));
+        }
+    }
+}
+
+/// Skips zeros. Returns whether nothing follows them.
+fn is_done(rest: &mut impl BufRead) -> io::Result<bool> {
+    loop {
+        let bytes = rest.fill_buf()?;
+        if bytes.is_empty() {
+            return Ok(true);
+        }
+        let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+        let is_padding = zeros == bytes.len();
+        rest.consume(zeros);
+        if !is_padding {
+            return Ok(false);
+        }
+    }
+}
+
+/// Reads the bytes of an input sequentially, from its start to its end.
+struct InputBytes {
+    input: Input,
+    position: u64,
+}
+
+impl Read for InputBytes {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self
+            .input
+            .read_at(buffer, self.position)
+            .map_err(io::Error::other)?;
+        self.position += count as u64;
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use std::io::Write;
+
+    fn gzip(text: &str) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(text.as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn zeros_around_members_are_padding_and_other_bytes_are_not() {
+        let (one, two, zeros) = (gzip("one "), gzip("two"), vec![0; 700]);
+        let text = |parts: &[&[u8]]| {
+            let (bytes, mut text) = (parts.concat(), String::new());
+            // A small buffer, so that padding and members extend over several of its fillings.
+            let reader = BufReader::with_capacity(7, bytes.as_slice());
+            gunzip(reader).read_to_string(&mut text).map(|_| text)
+        };
+        assert_eq!(text(&[&one, &two]).unwrap(), "one two");
+        assert_eq!(text(&[&one, &zeros, &two, &zeros]).unwrap(), "one two");
+        assert_eq!(text(&[&gzip(""), &zeros]).unwrap(), "");
+        for broken in [
+            &[&one[..], b"garbage and more of it"][..],
+            &[&one, &zeros, b"garbage and more of it"],
+            &[&one, &two[..9]],
+            &[&one[..one.len() - 3]],
+        ] {
+            assert!(text(broken).is_err());
+        }
+    }
+}
