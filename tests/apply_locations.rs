@@ -207,7 +207,7 @@ fn a_base_without_nodes_that_only_ways_need_stays_so() {
     );
     // A dropped node cannot be restored: the command reports it.
     let change = data.path("member.osc");
-    let text = "<osmChange><create><relation id='8' version='1'><member type='node' ref='2' role=''/>\
+    let text = "<osmChange version='0.6'><create><relation id='8' version='1'><member type='node' ref='2' role=''/>\
                 </relation></create></osmChange>";
     std::fs::write(&change, text).unwrap();
     let (few, out) = (data.file("few"), data.file("out"));
@@ -234,8 +234,7 @@ fn a_base_without_nodes_that_only_ways_need_stays_so() {
 fn new_nodes_without_tags_stay_where_that_is_asked_for() {
     let data = Data::of_opl(SMALL);
     let change = data.path("a.osc");
-    let text =
-        "<osmChange><create><node id='70' version='1' lat='1' lon='2'/></create></osmChange>";
+    let text = "<osmChange version='0.6'><create><node id='70' version='1' lat='1' lon='2'/></create></osmChange>";
     std::fs::write(&change, text).unwrap();
     for (flags, count) in [
         (&["--locations-on-ways"][..], 0),
@@ -255,7 +254,7 @@ fn new_nodes_without_tags_stay_where_that_is_asked_for() {
 fn a_base_without_locations_is_refused_and_without_the_flag_there_is_a_hint() {
     let data = Data::of_opl(SMALL);
     let change = data.path("a.osc");
-    std::fs::write(&change, "<osmChange/>").unwrap();
+    std::fs::write(&change, "<osmChange version='0.6'/>").unwrap();
     let (plain, few, out) = (data.file("plain"), data.file("few"), data.file("out"));
     let flag = "--locations-on-ways";
     let message = run_fail(&[&"apply-changes", &flag, &plain, &change, &"-o", &out]);
@@ -308,7 +307,7 @@ fn which_nodes_a_base_has_is_no_guess() {
         &"getid", &"-q", &all, &"n1", &"n2", &"w1", &"w2", &"-o", &part,
     ]);
     let change = data.path("a.osc");
-    let text = "<osmChange><modify><node id='1' version='2' lat='8' lon='8'/></modify></osmChange>";
+    let text = "<osmChange version='0.6'><modify><node id='1' version='2' lat='8' lon='8'/></modify></osmChange>";
     std::fs::write(&change, text).unwrap();
     let flag = "--locations-on-ways";
     run_ok(&[&"apply-changes", &"-q", &flag, &part, &change, &"-o", &out]);
@@ -339,7 +338,7 @@ fn a_file_of_another_program_is_told_by_its_nodes() {
             &other,
         ]);
         let change = data.path("a.osc");
-        let text = "<osmChange><create><node id='70' version='1' lat='8' lon='8'/>\
+        let text = "<osmChange version='0.6'><create><node id='70' version='1' lat='8' lon='8'/>\
                     <way id='70' version='1'><nd ref='70'/><nd ref='2'/></way></create></osmChange>";
         std::fs::write(&change, text).unwrap();
         let out = data.file("out");
@@ -368,7 +367,11 @@ fn what_changes_without_effect_do_not_do() {
     // Changes without effect are not counted.
     let summary = |text: &str| {
         let (change, out) = (data.path("a.osc"), data.file("out"));
-        std::fs::write(&change, format!("<osmChange>{text}</osmChange>")).unwrap();
+        std::fs::write(
+            &change,
+            format!("<osmChange version='0.6'>{text}</osmChange>"),
+        )
+        .unwrap();
         let all = data.file("all");
         let flag = "--locations-on-ways";
         let run = run_ok(&[

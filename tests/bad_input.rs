@@ -37,7 +37,7 @@ impl Bench {
         let changes = self.path("empty.osc");
         std::fs::write(
             &changes,
-            "<osmChange><delete><node id='3'/></delete></osmChange>",
+            "<osmChange version='0.6'><delete><node id='3'/></delete></osmChange>",
         )
         .unwrap();
         let output = self.path("out.osm.pbf");
@@ -121,8 +121,7 @@ impl Trial {
             bench,
         };
         std::fs::write(&trial.other, craft::plain_file(&[block()])).unwrap();
-        let change =
-            "<osmChange><modify><node id='5' version='9' lat='1' lon='1'/></modify></osmChange>";
+        let change = "<osmChange version='0.6'><modify><node id='5' version='9' lat='1' lon='1'/></modify></osmChange>";
         std::fs::write(&trial.day, change).unwrap();
         trial
     }
@@ -404,7 +403,7 @@ fn broken_change_files_are_refused_with_line_and_column() {
         std::io::Write::write_all(&mut gzip, text).unwrap();
         gzip.finish().unwrap()
     };
-    let good = b"<osmChange>\n<create>\n<node id='1' lat='1' lon='1'/>\n</create>\n</osmChange>\n";
+    let good = b"<osmChange version='0.6'>\n<create>\n<node id='1' lat='1' lon='1'/>\n</create>\n</osmChange>\n";
     let truncated_gzip = {
         let mut bytes = gzip(good);
         bytes.truncate(bytes.len() / 2);
@@ -423,58 +422,58 @@ fn broken_change_files_are_refused_with_line_and_column() {
         ),
         (
             "id.osc",
-            b"<osmChange>\n<create><node lat='1' lon='1'/></create></osmChange>".to_vec(),
+            b"<osmChange version='0.6'>\n<create><node lat='1' lon='1'/></create></osmChange>".to_vec(),
             "line 2",
         ),
         (
             "lat.osc",
-            b"<osmChange><create><node id='1' lat='91' lon='1'/></create></osmChange>".to_vec(),
+            b"<osmChange version='0.6'><create><node id='1' lat='91' lon='1'/></create></osmChange>".to_vec(),
             "lat",
         ),
         (
             "nowhere.osc",
-            b"<osmChange><create><node id='1'/></create></osmChange>".to_vec(),
+            b"<osmChange version='0.6'><create><node id='1'/></create></osmChange>".to_vec(),
             "without lat and lon",
         ),
         (
             "big.osc",
-            b"<osmChange><delete><node id='99999999999999999999'/></delete></osmChange>".to_vec(),
+            b"<osmChange version='0.6'><delete><node id='99999999999999999999'/></delete></osmChange>".to_vec(),
             "not a number",
         ),
         (
             "nesting.osc",
-            b"<osmChange><create></osmChange>".to_vec(),
+            b"<osmChange version='0.6'><create></osmChange>".to_vec(),
             "line 1",
         ),
         (
             "entity.osc",
-            b"<osmChange><create><way id='1'><tag k='&nope;' v=''/></way></create></osmChange>"
+            b"<osmChange version='0.6'><create><way id='1'><tag k='&nope;' v=''/></way></create></osmChange>"
                 .to_vec(),
             "nope",
         ),
         (
             "before.osc",
-            b"xx<osmChange></osmChange>".to_vec(),
+            b"xx<osmChange version='0.6'></osmChange>".to_vec(),
             "not text",
         ),
         (
             "behind.osc",
-            b"<osmChange></osmChange>garbage".to_vec(),
+            b"<osmChange version='0.6'></osmChange>garbage".to_vec(),
             "behind",
         ),
         (
             "twice.osc",
-            b"<osmChange><delete><node id='1' id='2'/></delete></osmChange>".to_vec(),
+            b"<osmChange version='0.6'><delete><node id='1' id='2'/></delete></osmChange>".to_vec(),
             "duplicated",
         ),
         (
             "newline.osc",
-            b"<osmChange><delete><node id='a&#10;b'/></delete></osmChange>".to_vec(),
+            b"<osmChange version='0.6'><delete><node id='a&#10;b'/></delete></osmChange>".to_vec(),
             "a\\nb",
         ),
         (
             "version.osc",
-            b"<osmChange><delete><node id='1' version='3000000000'/></delete></osmChange>".to_vec(),
+            b"<osmChange version='0.6'><delete><node id='1' version='3000000000'/></delete></osmChange>".to_vec(),
             "version",
         ),
         ("pbf.osc", craft::plain_file(&[block()]), "PBF"),
@@ -498,7 +497,7 @@ fn a_change_file_cut_at_any_byte_is_refused() {
     let bench = Bench::new();
     let base = bench.path("base.osm.pbf");
     std::fs::write(&base, craft::plain_file(&[block()])).unwrap();
-    let text = b"<osmChange>\n<modify><way id='1'><nd ref='2'/><tag k='a' v='&lt;'/></way></modify></osmChange>";
+    let text = b"<osmChange version='0.6'>\n<modify><way id='1'><nd ref='2'/><tag k='a' v='&lt;'/></way></modify></osmChange>";
     let changes = bench.path("a.osc");
     let output = bench.path("out.osm.pbf");
     for cut in 0..text.len() {

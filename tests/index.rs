@@ -141,7 +141,7 @@ fn a_file_with_only_per_blob_indexes_is_planned_without_being_decoded() {
     );
     std::fs::write(
         &changes,
-        "<osmChange><create><node id='1' lat='1' lon='1'/></create></osmChange>",
+        "<osmChange version='0.6'><create><node id='1' lat='1' lon='1'/></create></osmChange>",
     )
     .unwrap();
     run_ok(&[
@@ -214,7 +214,7 @@ fn a_blob_that_was_replaced_in_place_is_found_out_when_it_is_decoded() {
     let changes = dir.path().join("a.osc");
     std::fs::write(
         &changes,
-        "<osmChange><delete><node id='120'/></delete></osmChange>",
+        "<osmChange version='0.6'><delete><node id='120'/></delete></osmChange>",
     )
     .unwrap();
     let output = dir.path().join("out.osm.pbf");
@@ -252,7 +252,7 @@ fn a_per_blob_index_that_lies_is_found_out_before_a_change_is_misplaced() {
     let changes = dir.path().join("a.osc");
     std::fs::write(
         &changes,
-        "<osmChange><delete><node id='110'/></delete></osmChange>",
+        "<osmChange version='0.6'><delete><node id='110'/></delete></osmChange>",
     )
     .unwrap();
     let output = dir.path().join("out.osm.pbf");
@@ -344,7 +344,7 @@ fn a_table_tells_of_every_blob_however_many_there_are() {
     let changes = dir.path().join("a.osc");
     std::fs::write(
         &changes,
-        "<osmChange><delete><node id='300003'/><node id='7'/></delete></osmChange>",
+        "<osmChange version='0.6'><delete><node id='300003'/><node id='7'/></delete></osmChange>",
     )
     .unwrap();
     run_ok(&[

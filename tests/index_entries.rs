@@ -100,7 +100,7 @@ impl Bench {
         let dir = tempfile::tempdir().unwrap();
         let bench = Self { dir };
         std::fs::write(bench.path("plain.osm.pbf"), file_of(&blocks())).unwrap();
-        let changes = "<osmChange><modify>\
+        let changes = "<osmChange version='0.6'><modify>\
             <node id='50' version='9' lat='1' lon='1'/><node id='150' version='9' lat='1' lon='1'/>\
             <way id='5' version='9'><nd ref='1'/></way><relation id='5' version='9'/>\
             </modify></osmChange>";

@@ -59,6 +59,7 @@ mod synth;
 mod tags_filter;
 mod tags_filter_changes;
 mod text_formats;
+mod text_inputs;
 mod time_filter;
 mod update;
 mod update_peer;

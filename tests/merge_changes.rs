@@ -145,7 +145,7 @@ fn sections_stay_what_they_were_and_details_of_deletions_are_kept() {
     let two = osc(
         dir.path(),
         "2.osc",
-        "<osmChange><modify><node id='1' version='6' lat='3' lon='4'/></modify></osmChange>",
+        "<osmChange version='0.6'><modify><node id='1' version='6' lat='3' lon='4'/></modify></osmChange>",
     );
     let answer = ask(&[&"merge-changes", &one, &two, &"--generator", &"me"]);
     assert_eq!(
@@ -190,18 +190,18 @@ fn broken_change_files_are_refused_and_nothing_is_written() {
     let good = osc(
         dir.path(),
         "good.osc",
-        "<osmChange><create><node id='1' lat='1' lon='1'/></create></osmChange>",
+        "<osmChange version='0.6'><create><node id='1' lat='1' lon='1'/></create></osmChange>",
     );
     let output = dir.path().join("out.osc");
     for (text, cause) in [
         ("", "empty"),
-        ("<osm/>", "this is an OSM XML file"),
+        ("<osm version='0.6'/>", "this is an OSM XML file"),
         (
-            "<osmChange><create>",
+            "<osmChange version='0.6'><create>",
             "the document ends before </osmChange>",
         ),
         (
-            "<osmChange>\n<create><node id='x'/></create></osmChange>",
+            "<osmChange version='0.6'>\n<create><node id='x'/></create></osmChange>",
             "line 2, column",
         ),
     ] {
@@ -231,7 +231,7 @@ fn a_large_change_file_passes_through_in_little_memory() {
     let empty = dir.path().join("empty.osm.pbf");
     run_ok(&[&"getid", &"--invert", &"-q", &input, &"n1", &"-o", &empty]);
     // All objects as changes: the difference from an empty file.
-    let none = osc(dir.path(), "none.osm", "<osm/>");
+    let none = osc(dir.path(), "none.osm", "<osm version='0.6'/>");
     let large = dir.path().join("large.osc");
     let answer = ask(&[&"diff", &"--format", &"osc", &none, &input, &"-o", &large]);
     assert_eq!(answer.status, 0);
@@ -287,7 +287,13 @@ fn changes_of_adjacent_extracts_give_the_same_in_any_order() {
     let files: Vec<PathBuf> = ["a.osc", "b.osc", "c.osc"]
         .iter()
         .zip(&files)
-        .map(|(name, text)| osc(dir.path(), name, &format!("<osmChange>{text}</osmChange>")))
+        .map(|(name, text)| {
+            osc(
+                dir.path(),
+                name,
+                &format!("<osmChange version='0.6'>{text}</osmChange>"),
+            )
+        })
         .collect();
     let told = |order: [usize; 3]| {
         let [one, two, three] = order.map(|index| &files[index]);

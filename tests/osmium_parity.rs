@@ -312,7 +312,7 @@ fn difference_coordinates_in_ways_are_dropped_here_with_a_warning() {
     };
     let dir = tempfile::tempdir().unwrap();
     let (changes, output) = (dir.path().join("a.osc"), dir.path().join("out.osm.pbf"));
-    std::fs::write(&changes, "<osmChange/>").unwrap();
+    std::fs::write(&changes, "<osmChange version='0.6'/>").unwrap();
     let run = run_ok(&[&"apply-changes", &input, &changes, &"-o", &output]);
     let warning = String::from_utf8_lossy(&run.stderr).into_owned();
     assert!(warning.contains("lost their locations"), "{warning}");

@@ -186,7 +186,7 @@ fn metadata_added_to_a_file_without_any_is_read_by_all() {
     let new = "<node id='5' version='1' timestamp='2020-01-01T00:00:00Z' lat='1' lon='1'><tag k='a' v='b'/></node>";
     std::fs::write(
         &changes,
-        format!("<osmChange><create>{new}</create></osmChange>"),
+        format!("<osmChange version='0.6'><create>{new}</create></osmChange>"),
     )
     .unwrap();
     run_ok(&[&"apply-changes", &input, &changes, &"-o", &output]);

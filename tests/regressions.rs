@@ -53,12 +53,12 @@ fn versions_that_go_on_in_the_next_group_of_a_blob_are_in_order() {
 fn a_text_is_not_replaced_by_a_pbf() {
     let dir = tempfile::tempdir().unwrap();
     let base = dir.path().join("by-hand");
-    let text = "<osm><node id='1' version='1' lat='1' lon='2'/></osm>";
+    let text = "<osm version='0.6'><node id='1' version='1' lat='1' lon='2'/></osm>";
     std::fs::write(&base, text).unwrap();
     let changes = dir.path().join("day.osc");
     std::fs::write(
         &changes,
-        "<osmChange><delete><node id='1' version='2'/></delete></osmChange>",
+        "<osmChange version='0.6'><delete><node id='1' version='2'/></delete></osmChange>",
     )
     .unwrap();
     let message = run_fail(&[&"apply-changes", &"--in-place", &base, &changes]);
@@ -136,7 +136,9 @@ fn an_object_of_a_text_that_fits_no_block_is_told_with_its_line() {
     let dir = tempfile::tempdir().unwrap();
     let long = "x".repeat(40 << 20);
     for text in [
-        format!("<osm>\n<node id='2' lat='1' lon='1'><tag k='a' v='{long}'/></node></osm>"),
+        format!(
+            "<osm version='0.6'>\n<node id='2' lat='1' lon='1'><tag k='a' v='{long}'/></node></osm>"
+        ),
         format!("n1 x1 y1\nn2 Ta={long} x1 y1\n"),
     ] {
         let input = dir.path().join("in.txt");
@@ -155,7 +157,7 @@ fn texts_begin_with_a_byte_order_mark_or_empty_lines() {
     for text in [
         "\u{feff}n1 x1 y1\n",
         "\n\nn1 x1 y1\n",
-        "\u{feff}\n <osm><node id='1' lat='1' lon='1'/></osm>",
+        "\u{feff}\n <osm version='0.6'><node id='1' lat='1' lon='1'/></osm>",
     ] {
         let (input, output) = (dir.path().join("in.txt"), dir.path().join("out.osm.pbf"));
         std::fs::write(&input, text).unwrap();
@@ -172,11 +174,14 @@ fn what_is_no_xml_is_no_osm_either() {
     let dir = tempfile::tempdir().unwrap();
     for (text, cause) in [
         (
-            "<osm><node id='1' lat='1' lon='1' user='a<b'/></osm>",
+            "<osm version='0.6'><node id='1' lat='1' lon='1' user='a<b'/></osm>",
             "there is < in its value",
         ),
-        ("<osm/><![CDATA[x]]>", "there is text behind </osm>"),
-        ("<osm/>&amp;", "there is text behind </osm>"),
+        (
+            "<osm version='0.6'/><![CDATA[x]]>",
+            "there is text behind </osm>",
+        ),
+        ("<osm version='0.6'/>&amp;", "there is text behind </osm>"),
     ] {
         let input = dir.path().join("in.osm");
         std::fs::write(&input, text).unwrap();
@@ -273,7 +278,7 @@ fn nodes_without_tags_have_a_column_of_tags() {
     let input = dir.path().join("in.osm.pbf");
     std::fs::write(&input, craft::plain_file(&blocks)).unwrap();
     let changes = dir.path().join("a.osc");
-    let text = "<osmChange><delete><node id='7'/></delete></osmChange>";
+    let text = "<osmChange version='0.6'><delete><node id='7'/></delete></osmChange>";
     std::fs::write(&changes, text).unwrap();
     let output = dir.path().join("out.osm.pbf");
     let runs: [Vec<crate::common::Arg>; 4] = [
@@ -320,7 +325,7 @@ fn dense_lengths(payload: &[u8]) -> (usize, usize) {
 fn metadata_of_ways_and_relations_has_all_five_attributes() {
     let dir = tempfile::tempdir().unwrap();
     let text = dir.path().join("in.osm");
-    let xml = "<osm><node id='1' lat='1' lon='1'/>\
+    let xml = "<osm version='0.6'><node id='1' lat='1' lon='1'/>\
         <way id='1' version='3' timestamp='2020-01-01T00:00:00Z'><nd ref='1'/></way>\
         <way id='2'><nd ref='1'/></way><relation id='1' version='3'/></osm>";
     std::fs::write(&text, xml).unwrap();
@@ -360,7 +365,7 @@ fn apply_changes_widens_the_box_of_the_header() {
     let bounds = "<bounds minlat='1' minlon='1' maxlat='2' maxlon='2'/>";
     std::fs::write(
         &text,
-        format!("<osm>{bounds}<node id='1' lat='1' lon='1'/></osm>"),
+        format!("<osm version='0.6'>{bounds}<node id='1' lat='1' lon='1'/></osm>"),
     )
     .unwrap();
     let [base, changes, output] =
@@ -370,7 +375,8 @@ fn apply_changes_widens_the_box_of_the_header() {
         ("lat='1.5' lon='1.5'", [1.0, 1.0, 2.0, 2.0], false),
         ("lat='-3' lon='7'", [1.0, -3.0, 7.0, 2.0], true),
     ] {
-        let change = format!("<osmChange><create><node id='9' {node}/></create></osmChange>");
+        let change =
+            format!("<osmChange version='0.6'><create><node id='9' {node}/></create></osmChange>");
         std::fs::write(&changes, change).unwrap();
         let ran = run_ok(&[
             &"apply-changes",
@@ -459,7 +465,7 @@ fn closed_ways_of_a_region_file_count_beside_multipolygons() {
     };
     let relation = "<relation id='1'><member type='way' ref='1' role='outer'/><tag k='type' v='multipolygon'/></relation>";
     let xml = format!(
-        "<osm>{}{}{}{}{relation}</osm>",
+        "<osm version='0.6'>{}{}{}{}{relation}</osm>",
         square(1, 0, 10),
         square(11, 20, 30),
         way(1, 1),
@@ -470,7 +476,11 @@ fn closed_ways_of_a_region_file_count_beside_multipolygons() {
     std::fs::write(&region, xml).unwrap();
     let places = [(1, 5), (2, 25), (3, 15)];
     let places = places.map(|(id, lon)| format!("<node id='{id}' lat='5' lon='{lon}'/>"));
-    std::fs::write(&data, format!("<osm>{}</osm>", places.concat())).unwrap();
+    std::fs::write(
+        &data,
+        format!("<osm version='0.6'>{}</osm>", places.concat()),
+    )
+    .unwrap();
     run_ok(&[&"extract", &"-p", &region, &data, &"-o", &output]);
     let ids: Vec<i64> = decode::objects(&output)
         .iter()
@@ -905,7 +915,11 @@ fn all_features_of_a_geojson_file_are_one_region() {
     )
     .unwrap();
     let nodes = [1, 5, 11].map(|lon| format!("<node id='{lon}' lat='1' lon='{lon}'/>"));
-    std::fs::write(&data, format!("<osm>{}</osm>", nodes.concat())).unwrap();
+    std::fs::write(
+        &data,
+        format!("<osm version='0.6'>{}</osm>", nodes.concat()),
+    )
+    .unwrap();
     run_ok(&[&"extract", &"-p", &region, &data, &"-o", &output]);
     let ids: Vec<i64> = decode::objects(&output)
         .iter()
@@ -978,7 +992,11 @@ fn files_that_are_not_osm_are_called_by_their_name() {
 fn a_folder_for_temporary_files_that_is_not_there_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let text = dir.path().join("in.osm");
-    std::fs::write(&text, "<osm><node id='1' lat='1' lon='1'/></osm>").unwrap();
+    std::fs::write(
+        &text,
+        "<osm version='0.6'><node id='1' lat='1' lon='1'/></osm>",
+    )
+    .unwrap();
     let mut command = pbfhogg();
     command
         .env("TMPDIR", "/no/such/folder")

@@ -195,7 +195,7 @@ fn what_is_stripped_is_gone_and_the_rest_stays() {
     );
     assert_eq!(ask(&[&"inspect", &"--indexed", &output]).status, 1);
     let text = dir.path().join("hand.osm");
-    std::fs::write(&text, "<osm><bounds minlat='1' minlon='1' maxlat='2' maxlon='2'/><node id='1' lat='1' lon='1'/></osm>").unwrap();
+    std::fs::write(&text, "<osm version='0.6'><bounds minlat='1' minlon='1' maxlat='2' maxlon='2'/><node id='1' lat='1' lon='1'/></osm>").unwrap();
     assert!(
         decode::header(&degraded(&text, &["--strip-index"]))
             .bbox

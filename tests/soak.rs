@@ -152,7 +152,7 @@ fn what_deletions_leave_is_joined_and_stays_what_it_was() {
     run_ok(&[&"repack", &"-n", &"300", &plain, &"-o", &current]);
     assert_eq!(data_blobs(&current).len(), 30);
     for day in 0..60 {
-        let mut text = String::from("<osmChange>");
+        let mut text = String::from("<osmChange version='0.6'>");
         for (kind, id) in objects.keys().copied().collect::<Vec<_>>() {
             if dice.below(20) == 0 {
                 let word = ["node", "way"][kind as usize];
@@ -196,7 +196,7 @@ fn a_blob_that_outgrows_its_size_becomes_blobs_of_equal_size() {
     let all = nodes(&mut (1..8000).map(|id| id * 3));
     let block = crate::common::craft::block(&all, &crate::common::craft::Shape::USUAL);
     std::fs::write(&plain, crate::common::craft::plain_file(&[block])).unwrap();
-    let mut text = String::from("<osmChange><create>");
+    let mut text = String::from("<osmChange version='0.6'><create>");
     for id in 1..8010 {
         text += &format!("<node id='{}' version='1' lat='0' lon='0'/>", id * 3 - 1);
     }

@@ -273,7 +273,7 @@ fn every_command_takes_text() {
     let changes = text_file(
         dir.path(),
         "day.osc",
-        "<osmChange><modify><node id='1' version='2' lat='9' lon='9'/></modify></osmChange>",
+        "<osmChange version='0.6'><modify><node id='1' version='2' lat='9' lon='9'/></modify></osmChange>",
     );
     let texts = [&osm, &gz, &opl];
     for text in texts {
@@ -411,11 +411,14 @@ fn broken_text_is_refused_with_line_and_column_and_nothing_is_left() {
         ("n1 tyesterday\n", "'yesterday' is not a time"),
         ("n99999999999999999999 x1 y1\n", "is not a number in range"),
         (
-            "<osm><node id='1' lat='1' lon='1'/>",
+            "<osm version='0.6'><node id='1' lat='1' lon='1'/>",
             "the document ends before </osm>",
         ),
-        ("<osm>\n<node id='1' lat='x' lon='1'/></osm>", "line 2"),
-        ("<osm><way id='1'></node></osm>", "line 1"),
+        (
+            "<osm version='0.6'>\n<node id='1' lat='x' lon='1'/></osm>",
+            "line 2",
+        ),
+        ("<osm version='0.6'><way id='1'></node></osm>", "line 1"),
     ] {
         let input = text_file(dir.path(), "broken.txt", text);
         let message = run_fail(&[&"cat", &input, &"-o", &output]);

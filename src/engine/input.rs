@@ -7,7 +7,10 @@ use crate::engine::sink::{BlobOutcome, Sink};
 use crate::engine::sort::{Dedupe, SortJob, sort_files};
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, TextChangesets, TocNeeds, WriteOptions};
-use crate::formats::{Batch, ChangeSet, DocumentHeader, TextFormat, read_start, read_texts};
+use crate::formats::{
+    Batch, Change, ChangeSet, DocumentHeader, TextFormat, names_text_history, read_start,
+    read_texts,
+};
 use crate::io::{Input, OutputTarget, ScratchFile, SizeHint};
 use crate::osm::Bbox;
 use crate::pbf::{BlockBuilder, Compression, EncodedBlock, HeaderBlock, feature};
@@ -75,7 +78,8 @@ fn open_in(path: &Path, compression: Compression, ctx: &Context) -> Result<PbfFi
 }
 
 /// Opens `input` as a PBF file. An input in a text format is converted to a temporary PBF compressed with
-/// `compression`. A change file becomes a history file: its deletions are deleted versions. Changesets are left out
+/// `compression`. A change file becomes a history file: its deletions are deleted versions. So does a text that is named
+/// as one, has deleted versions, or has several versions of an object one after the other. Changesets are left out
 /// without a note: [`PbfFile::changesets`] has their number.
 pub(crate) fn to_pbf(
     input: Input,
@@ -190,9 +194,11 @@ fn convert(
     let header = header(&document_header);
     let output = OutputOptions::new(target).write(write);
     let mut sink = Sink::create(&output, header, SizeHint::default(), ctx)?;
-    let (mut is_history, mut deleted) = (format == TextFormat::OsmChange, 0);
-    let (mut has_objects, mut changesets) = (false, 0);
     let path = input.path().to_owned();
+    let mut is_history =
+        format == TextFormat::OsmChange || ctx.input_is_history || names_text_history(&path);
+    let (mut deleted, mut before) = (0, None::<Change>);
+    let (mut has_objects, mut changesets) = (false, 0);
     let phase = ctx.phase("convert", 0);
     read_texts(
         std::slice::from_ref(&input),
@@ -202,14 +208,20 @@ fn convert(
         |builder, _, objects| {
             let parts = assemble(builder, &objects);
             let parts = parts.map_err(|error| Error::file(&path, error.to_string()))?;
+            let ends = objects.changes().first().zip(objects.changes().last());
+            let ends = ends.map(|(first, last)| (*first, *last));
             let counts = (objects.deleted_in_editor(), objects.changesets());
-            Ok((parts, objects.has_visibility(), counts))
+            Ok((parts, ends, objects.is_history(), counts))
         },
-        |(parts, has_visibility, (left_out, more))| {
-            is_history |= has_visibility;
+        |(parts, ends, has_history, (left_out, more))| {
+            is_history |= has_history;
             deleted += left_out;
             has_objects |= left_out > 0 || !parts.is_empty();
             changesets += more;
+            if let Some((first, last)) = ends {
+                is_history |= before.is_some_and(|before| first.is_other_version_of(&before));
+                before = Some(last);
+            }
             sink.add(&input, BlobOutcome::Blocks(parts))
         },
     )?;

@@ -79,6 +79,12 @@ impl Change {
         self.action == ChangeAction::Delete
     }
 
+    /// Whether two changes are versions of one object. Those without a version number are not told apart.
+    pub(crate) fn is_other_version_of(&self, other: &Self) -> bool {
+        let versions = self.version.zip(other.version);
+        self.key == other.key && versions.is_some_and(|(one, two)| one != two)
+    }
+
     /// Whether this change replaces an object of the base file that has the given version and time. It does if the
     /// change has a higher version, or the same version and is not older. An object without a version is always
     /// replaced, and an object without a time is replaced by a change of the same version.
@@ -157,8 +163,11 @@ pub struct ChangeSet {
     /// The locations of nodes of ways; `None` for nodes whose location the file does not give.
     pub(super) locations: Vec<Option<Location>>,
     pub(super) document_header: DocumentHeader,
-    /// Whether some object has the attribute `visible` (XML) or is marked as deleted (OPL), as in history files.
-    pub(super) has_visibility: bool,
+    /// Whether some object is marked as deleted (`visible="false"` in XML, `dD` in OPL), or follows another version of
+    /// itself, as in history files.
+    pub(super) is_history: bool,
+    /// The messages of the server that made the file (`<remark>`).
+    pub(super) remarks: Vec<String>,
     /// The number of objects that were left out because the user of an editor had deleted them.
     pub(super) deleted_in_editor: u64,
     /// The number of changesets that were left out.
@@ -181,9 +190,15 @@ impl ChangeSet {
         &self.document_header
     }
 
-    /// Whether some object has the attribute `visible` (XML) or is marked as deleted (OPL), as in history files.
-    pub const fn has_visibility(&self) -> bool {
-        self.has_visibility
+    /// Whether some object is marked as deleted (`visible="false"` in XML, `dD` in OPL), or follows another version of
+    /// itself, as in history files.
+    pub const fn is_history(&self) -> bool {
+        self.is_history
+    }
+
+    /// The messages that a server put into the file because it could not complete the data.
+    pub fn remarks(&self) -> &[String] {
+        &self.remarks
     }
 
     /// The number of objects that were left out because the user of an editor had deleted them (`action="delete"` in an
@@ -206,7 +221,8 @@ impl ChangeSet {
         if self.changes.is_empty() && self.strings.is_empty() {
             let empty = std::mem::replace(self, other);
             self.document_header.add(empty.document_header);
-            self.has_visibility |= empty.has_visibility;
+            self.is_history |= empty.is_history;
+            self.remarks.extend(empty.remarks);
             self.deleted_in_editor += empty.deleted_in_editor;
             self.changesets += empty.changesets;
             return Ok(());
@@ -236,7 +252,8 @@ impl ChangeSet {
                 ..*change
             }));
         self.document_header.add(other.document_header);
-        self.has_visibility |= other.has_visibility;
+        self.is_history |= other.is_history;
+        self.remarks.extend(other.remarks);
         self.deleted_in_editor += other.deleted_in_editor;
         self.changesets += other.changesets;
         Ok(())
@@ -507,6 +524,10 @@ impl ChangeSet {
             refs: span(draft.refs_start, self.refs.len()),
             locations: span(draft.locations_start, self.locations.len()),
         };
+        self.is_history |= self
+            .changes
+            .last()
+            .is_some_and(|last| change.is_other_version_of(last));
         self.changes.push(change);
         Ok(())
     }

@@ -8,7 +8,7 @@ use super::encoding::decoded;
 use super::format::TextFormat;
 use super::opl;
 use super::opl::{decode, given};
-use super::xml::{degrees, for_each_attribute, number, root_attributes, time};
+use super::xml::{check_version, degrees, for_each_attribute, number, root_attributes, time};
 use crate::error::{Error, Result};
 use crate::io::Input;
 use crate::osm::Bbox;
@@ -299,6 +299,9 @@ impl XmlParser {
 
     fn open(&mut self, element: &BytesStart<'_>) -> Result<(), String> {
         let name = element.name();
+        if self.depth == 0 {
+            check_version(name.as_ref(), &root_attributes(element)?)?;
+        }
         match name.as_ref() {
             "changeset" => self.changeset(element),
             "node" | "way" | "relation" => {

@@ -102,6 +102,20 @@ fn names_opl(path: &Path) -> bool {
     endings.any(|ending| ending.eq_ignore_ascii_case("opl"))
 }
 
+/// Whether a file name ends as that of a history file in a text format, compressed or not: `.osh`, `.osh.xml` or
+/// `.osh.opl`.
+pub(crate) fn names_text_history(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.to_ascii_lowercase();
+    let without = |name: &str, endings: &[&str]| {
+        let mut endings = endings.iter();
+        let rest = endings.find_map(|ending| Some(name.strip_suffix(ending)?.to_owned()));
+        rest.unwrap_or_else(|| name.to_owned())
+    };
+    let name = without(&name, &[".gz", ".bz2", ".zst"]);
+    without(&name, &[".xml", ".opl"]).ends_with(".osh")
+}
+
 /// Detects the compression of a file from its first bytes.
 pub(super) fn compression(start: &[u8]) -> TextCompression {
     match FileCompression::of(start) {

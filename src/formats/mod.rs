@@ -32,6 +32,7 @@ pub(crate) use changesets::{changeset_header, holds_changesets};
 pub(crate) use checksum::{add_changeset, add_object};
 pub use features::{Attribute, Attributes, FeatureFormat, FeatureOptions, TagColumn, UniqueId};
 pub use format::TextFormat;
+pub(crate) use format::names_text_history;
 pub(crate) use header_facts::{declares_history, header_options};
 pub(crate) use object_text::{ObjectChunk, ObjectText};
 #[cfg(feature = "parquet")]

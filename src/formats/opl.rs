@@ -92,7 +92,7 @@ impl Parser {
                 "V" => {}
                 "D" => {
                     draft.action = ChangeAction::Delete;
-                    self.objects.has_visibility = true;
+                    self.objects.is_history = true;
                 }
                 _ => return Err(format!("'{field}' is neither dV nor dD")),
             },

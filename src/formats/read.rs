@@ -56,6 +56,13 @@ pub fn read_texts<S, T: Send>(
         |scratch, (number, chunk)| {
             let path = inputs.get(number).map_or(Path::new(""), Input::path);
             let objects = chunk.parse(path, format)?;
+            for remark in objects.remarks() {
+                ctx.warn(format!(
+                    "{}: the data may be incomplete: the server that made the file says: {}",
+                    path.display(),
+                    remark.replace(char::is_control, "?")
+                ));
+            }
             // Frees the text before the work on its objects.
             drop(chunk);
             work(scratch, number, objects)

@@ -28,7 +28,6 @@ fn an_osm_file_gives_its_objects_in_canonical_order() {
         <node id='-2' lat='3' lon='4'/>
         <node id='9' lat='3' lon='4' action='delete'/>
         <node id='8' visible='false'/>
-        <create><node id='99' lat='0' lon='0'/></create>
         </osm>";
     let set = read_osm_file(file(text).path()).unwrap();
     let seen: Vec<_> = set
@@ -76,8 +75,8 @@ fn an_opl_file_gives_its_objects_too() {
 
 #[test]
 fn a_file_of_the_other_kind_is_named() {
-    let change = file(b"<osmChange><create/></osmChange>");
-    let plain = file(b"<osm><node id='1' lat='1' lon='1'/></osm>");
+    let change = file(b"<osmChange version='0.6'><create/></osmChange>");
+    let plain = file(b"<osm version='0.6'><node id='1' lat='1' lon='1'/></osm>");
     let message = error(read_osm_file(change.path()));
     assert!(
         message.ends_with("this is an OsmChange file (<osmChange>), not an OSM XML file (<osm>)"),
@@ -104,11 +103,14 @@ fn broken_osm_files_are_refused() {
             "line 1, column 7: expected <osm>, not <html>",
         ),
         (
-            b"<osm>\n<node id='1' lat='1' lon='1'/>",
+            b"<osm version='0.6'>\n<node id='1' lat='1' lon='1'/>",
             "the document ends before </osm>",
         ),
-        (b"<osm/>text", "there is text behind </osm>"),
-        (b"<osm/><osm/>", "there is <osm> behind </osm>"),
+        (b"<osm version='0.6'/>text", "there is text behind </osm>"),
+        (
+            b"<osm version='0.6'/><osm version='0.6'/>",
+            "there is <osm> behind </osm>",
+        ),
         (b"<!-- -->", "this is not an OSM XML file: <osm> is missing"),
     ] {
         let message = error(read_osm_file(file(text).path()));
@@ -119,7 +121,7 @@ fn broken_osm_files_are_refused() {
 #[test]
 fn an_action_means_nothing_in_a_change_file() {
     let text =
-        b"<osmChange><create><node id='1' lat='1' lon='1' action='delete'/></create></osmChange>";
+        b"<osmChange version='0.6'><create><node id='1' lat='1' lon='1' action='delete'/></create></osmChange>";
     let set = read_change_files(&[file(text).path()], &Context::default()).unwrap();
     assert!(!set.changes()[0].is_deletion());
 }

@@ -40,9 +40,10 @@ impl TextChunk {
         (lines + 1, column + 1)
     }
 
-    /// An error at offset `at` in `bytes`.
+    /// An error at offset `at` in `bytes`. Line breaks that `cause` quotes from the text are escaped.
     pub(super) fn error(&self, path: &Path, at: usize, cause: String) -> Error {
         let (line, column) = self.position(at);
+        let cause = cause.replace('\n', "\\n").replace('\r', "\\r");
         Error::ChangeFile {
             path: path.to_owned(),
             line,

@@ -6,6 +6,7 @@ use super::text_chunks::TextChunk;
 use super::write_osc::ChangeAction;
 use crate::osm::{Bbox, Location, ObjectKind, parse_e7, parse_stored_e7, parse_timestamp};
 use quick_xml::XmlVersion;
+use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesStart, Event};
 use std::borrow::Cow;
 
@@ -21,7 +22,9 @@ pub(super) fn parse(chunk: &TextChunk, format: TextFormat) -> Result<ChangeSet, 
         objects: ChangeSet::default(),
         stack: Vec::new(),
         draft: None,
+        remark: String::new(),
         seen_root: false,
+        has_root: chunk.prefix == 0,
         is_last: chunk.is_last,
     };
     match parser.read(&mut reader) {
@@ -52,17 +55,56 @@ fn other_root(format: TextFormat, found: &str) -> String {
 enum Ancestor {
     Root,
     Section(ChangeAction),
-    Object,
-    /// An unknown element, or an element whose contents are ignored.
+    Object(ObjectKind),
+    /// A tag, or a node of a way.
+    Leaf,
+    Member,
+    /// A message of the server that made the document.
+    Remark,
+    /// An unknown element, or one whose contents are ignored.
     Other,
 }
+
+impl Ancestor {
+    /// The place, for messages.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Root => "the root element",
+            Self::Section(_) => "<create>, <modify> or <delete>",
+            Self::Object(ObjectKind::Node) => "<node>",
+            Self::Object(ObjectKind::Way) => "<way>",
+            Self::Object(ObjectKind::Relation) => "<relation>",
+            Self::Leaf => "<tag> or <nd>",
+            Self::Member => "<member>",
+            Self::Remark | Self::Other => "an element that is not part of the format",
+        }
+    }
+}
+
+/// The elements that have their place in a document. Elsewhere they are an error, not an unknown element.
+const PARTS: [&str; 3] = ["tag", "nd", "member"];
+/// The elements that contain objects, and objects.
+const CONTAINERS: [&str; 8] = [
+    "osm",
+    "osmChange",
+    "create",
+    "modify",
+    "delete",
+    "node",
+    "way",
+    "relation",
+];
 
 struct Parser {
     format: TextFormat,
     objects: ChangeSet,
     stack: Vec<Ancestor>,
     draft: Option<Draft>,
+    /// The text of the remark that is open.
+    remark: String,
     seen_root: bool,
+    /// Whether the chunk has the root element of the document itself, not a copy of its name.
+    has_root: bool,
     /// Whether the document ends with this chunk.
     is_last: bool,
 }
@@ -88,6 +130,17 @@ impl Parser {
                 Event::CData(_) | Event::GeneralRef(_) if self.stack.is_empty() => {
                     self.only_space("?")?;
                 }
+                Event::Text(text) if self.is_in_remark() => self.remark.push_str(&text),
+                Event::CData(text) if self.is_in_remark() => self.remark.push_str(&text),
+                Event::GeneralRef(name) if self.is_in_remark() => {
+                    let char = name.resolve_char_ref().ok().flatten();
+                    let text = resolve_predefined_entity(&name);
+                    self.remark.extend(char);
+                    self.remark.push_str(text.unwrap_or_default());
+                }
+                Event::DocType(text) if text.contains("<!ENTITY") => {
+                    return Err("entities are declared, which OSM files must not have".into());
+                }
                 Event::Eof => break,
                 _ => {}
             }
@@ -101,6 +154,10 @@ impl Parser {
             (true, false) => Err(format!("the document ends before </{root}>")),
             (true, true) => Ok(()),
         }
+    }
+
+    fn is_in_remark(&self) -> bool {
+        self.stack.last() == Some(&Ancestor::Remark)
     }
 
     /// Fails if `text`, which is outside the root element, is not white space.
@@ -119,7 +176,8 @@ impl Parser {
     fn open(&mut self, element: &BytesStart<'_>) -> Result<Ancestor, String> {
         let name = element.name();
         let name: &str = name.as_ref();
-        match (self.stack.last().copied(), name) {
+        let ancestor = self.stack.last().copied();
+        match (ancestor, name) {
             (None, name) if name == self.format.root() && !self.seen_root => self.root(element),
             (None, _) if self.seen_root => Err(format!(
                 "there is <{name}> behind </{}>",
@@ -131,24 +189,34 @@ impl Parser {
                 (TextFormat::OsmChange, "create") => Ok(Ancestor::Section(ChangeAction::Create)),
                 (TextFormat::OsmChange, "modify") => Ok(Ancestor::Section(ChangeAction::Modify)),
                 (TextFormat::OsmChange, "delete") => Ok(Ancestor::Section(ChangeAction::Delete)),
-                (TextFormat::OsmChange, _) => Ok(Ancestor::Other),
+                (TextFormat::OsmChange, _) => other(Ancestor::Root, name),
                 (_, "changeset") => {
                     self.objects.changesets += 1;
                     Ok(Ancestor::Other)
                 }
+                (_, "remark") => Ok(Ancestor::Remark),
                 _ => self.object_or_other(element, name, ChangeAction::Create),
             },
             (Some(Ancestor::Section(action)), name) => self.object_or_other(element, name, action),
-            (Some(Ancestor::Object), "tag") => self.tag(element),
-            (Some(Ancestor::Object), "nd") => self.node_ref(element),
-            (Some(Ancestor::Object), "member") => self.member(element),
-            _ => Ok(Ancestor::Other),
+            (Some(Ancestor::Object(_)), "tag") => self.tag(element),
+            (Some(Ancestor::Object(ObjectKind::Way)), "nd") => self.node_ref(element),
+            (Some(Ancestor::Object(ObjectKind::Relation)), "member") => self.member(element),
+            (Some(ancestor), name) => other(ancestor, name),
         }
     }
 
     fn close(&mut self, element: Ancestor) -> Result<(), String> {
-        match (element, self.draft.take_if(|_| element == Ancestor::Object)) {
-            (Ancestor::Object, Some(draft)) => {
+        if element == Ancestor::Remark {
+            let remark = std::mem::take(&mut self.remark);
+            // An error message has one line.
+            let words: Vec<&str> = remark.split_whitespace().collect();
+            self.objects
+                .remarks
+                .extend((!words.is_empty()).then(|| words.join(" ")));
+        }
+        let is_object = matches!(element, Ancestor::Object(_));
+        match self.draft.take_if(|_| is_object) {
+            Some(draft) => {
                 // If a way has a location for some of its nodes, the list of locations has an entry for every node.
                 let nodes = self.objects.refs.len() - draft.refs_start;
                 let locations = &mut self.objects.locations;
@@ -157,13 +225,17 @@ impl Parser {
                 }
                 self.objects.finish(&draft)
             }
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
 
     fn root(&mut self, element: &BytesStart<'_>) -> Result<Ancestor, String> {
         self.seen_root = true;
-        self.objects.document_header = root_attributes(element)?;
+        let document_header = root_attributes(element)?;
+        if self.has_root {
+            check_version(self.format.root(), &document_header)?;
+        }
+        self.objects.document_header = document_header;
         Ok(Ancestor::Root)
     }
 
@@ -206,7 +278,10 @@ impl Parser {
         let mut kinds = ObjectKind::ALL.into_iter();
         match kinds.find(|kind| kind.name() == name) {
             Some(kind) => self.object(element, kind, action),
-            None => Ok(Ancestor::Other),
+            None => {
+                let ancestor = self.stack.last().copied();
+                other(ancestor.unwrap_or(Ancestor::Other), name)
+            }
         }
     }
 
@@ -232,12 +307,15 @@ impl Parser {
                 "user" => draft.user = self.objects.strings.add(value),
                 "lat" => lat = Some(degrees(key, value)?),
                 "lon" => lon = Some(degrees(key, value)?),
-                "visible" => {
-                    self.objects.has_visibility = true;
-                    if value == "false" {
+                // Servers and editors write visible="true" for current data.
+                "visible" => match value {
+                    "true" => {}
+                    "false" => {
+                        self.objects.is_history = true;
                         draft.action = ChangeAction::Delete;
                     }
-                }
+                    _ => return Err(format!("visible=\"{value}\" is neither true nor false")),
+                },
                 // Editors mark objects that their user deleted by this attribute. The database has no such version.
                 "action" if self.format == TextFormat::Osm && value == "delete" => {
                     draft.is_left_out = true;
@@ -258,7 +336,7 @@ impl Parser {
             _ => None,
         };
         self.draft = Some(draft);
-        Ok(Ancestor::Object)
+        Ok(Ancestor::Object(kind))
     }
 
     fn tag(&mut self, element: &BytesStart<'_>) -> Result<Ancestor, String> {
@@ -275,7 +353,7 @@ impl Parser {
             (Some(key), Some(value)) => self.objects.tags.extend([key, value]),
             _ => return Err("tag without k or v".into()),
         }
-        Ok(Ancestor::Other)
+        Ok(Ancestor::Leaf)
     }
 
     fn node_ref(&mut self, element: &BytesStart<'_>) -> Result<Ancestor, String> {
@@ -296,7 +374,7 @@ impl Parser {
             locations.push(Location::new(lat, lon));
         }
         self.push_ref(ObjectKind::Node, node.ok_or("nd without ref")?, 0);
-        Ok(Ancestor::Other)
+        Ok(Ancestor::Leaf)
     }
 
     fn member(&mut self, element: &BytesStart<'_>) -> Result<Ancestor, String> {
@@ -322,12 +400,43 @@ impl Parser {
             (Some(kind), Some(id)) => self.push_ref(kind, id, role),
             _ => return Err("member without type or ref".into()),
         }
-        Ok(Ancestor::Other)
+        Ok(Ancestor::Member)
     }
 
     fn push_ref(&mut self, kind: ObjectKind, id: i64, role: u32) {
         self.objects.refs.push(id);
         self.objects.roles.push((kind, role));
+    }
+}
+
+/// The element `name` where it has no meaning. Unknown elements are skipped. Fails if the element has a meaning in
+/// another place: the document says something that would be lost.
+fn other(ancestor: Ancestor, name: &str) -> Result<Ancestor, String> {
+    let is_misplaced = match ancestor {
+        // Servers write tags in elements of their own, and the nodes of ways into members and into such elements.
+        Ancestor::Remark | Ancestor::Other => CONTAINERS.contains(&name),
+        Ancestor::Member => name != "nd" && (PARTS.contains(&name) || CONTAINERS.contains(&name)),
+        Ancestor::Root | Ancestor::Section(_) | Ancestor::Object(_) | Ancestor::Leaf => {
+            PARTS.contains(&name) || CONTAINERS.contains(&name)
+        }
+    };
+    if is_misplaced {
+        return Err(format!("<{name}> has no place in {}", ancestor.name()));
+    }
+    Ok(Ancestor::Other)
+}
+
+/// Fails if the root element `root` does not say that the document has version 0.6 of the format.
+pub(super) fn check_version(root: &str, header: &DocumentHeader) -> Result<(), String> {
+    match header.text.version.as_deref() {
+        Some("0.6") => Ok(()),
+        Some(other) => Err(format!(
+            "<{root}> has version '{}': only version 0.6 is known",
+            other.escape_debug()
+        )),
+        None => Err(format!(
+            "<{root}> has no version: only version 0.6 is known"
+        )),
     }
 }
 

@@ -182,7 +182,7 @@ mod tests {
         let files: [&[u8]; 4] = [
             br#"{"type":"MultiPolygon","coordinates":[[[[0,0],[4,0],[4,4],[0,0]]]]}"#,
             b"a\n1\n 0 0\n 4 0\n 4 4\nEND\n!2\n 2 1\n 3 1\n 3 2\nEND\nEND\n",
-            b"<osm><node id='1' lat='0' lon='0'/><node id='2' lat='1' lon='0'/>\
+            b"<osm version='0.6'><node id='1' lat='0' lon='0'/><node id='2' lat='1' lon='0'/>\
               <node id='3' lat='1' lon='1'/><way id='1'><nd ref='1'/><nd ref='2'/><nd ref='3'/>\
               <nd ref='1'/></way></osm>",
             br#"{"extracts":[{"output":"a","bbox":[1,2,3,4]},{"output":"b","polygon":[[[0,0],[4,0],[4,4],[0,0]]]}]}"#,

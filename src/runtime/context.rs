@@ -61,6 +61,8 @@ pub struct Context {
     pub io: IoMode,
     /// The format of the inputs.
     pub input_format: InputFormat,
+    /// Whether the inputs in text formats are history files, whatever their content.
+    pub input_is_history: bool,
     /// The treatment of inputs that are not in canonical order, or that are history files, by commands for which
     /// osmium needs other inputs.
     pub disorder: Disorder,
@@ -93,6 +95,7 @@ impl Context {
             jobs: if jobs == 0 { cores() } else { jobs },
             io: IoMode::default(),
             input_format: InputFormat::default(),
+            input_is_history: false,
             disorder: Disorder::default(),
             observer: Arc::new(NoObserver),
             stats: Arc::default(),

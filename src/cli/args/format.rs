@@ -314,18 +314,30 @@ fn parse_metadata(value: &str) -> Result<InfoFields> {
     Ok(InfoFields::all_of(&fields))
 }
 
+/// The format of the inputs.
+#[derive(Debug, Clone, Copy)]
+pub struct InputKind {
+    pub format: InputFormat,
+    /// Whether the name of the format is that of history files, such as `osh`.
+    pub is_history: bool,
+}
+
 /// Parses the name of an input format. The suffix of a compression, as in `osm.gz`, and options are accepted and have no
 /// effect.
-pub(super) fn parse_input_format(text: &str) -> Result<InputFormat, String> {
+pub(super) fn parse_input_format(text: &str) -> Result<InputKind, String> {
     let name = text.split(',').next().unwrap_or_default();
-    match FormatKind::parse(name) {
-        Some(FormatKind::Pbf { .. }) => Ok(InputFormat::Pbf),
-        Some(FormatKind::Text { format, .. }) => match format {
-            TextFormat::Osm => Ok(InputFormat::Osm),
-            TextFormat::Opl => Ok(InputFormat::Opl),
-            TextFormat::OsmChange => Ok(InputFormat::Osc),
-            TextFormat::Debug => Err("expected pbf, osm, osc or opl".into()),
+    let kind = FormatKind::parse(name);
+    let format = kind.and_then(|kind| match kind {
+        FormatKind::Pbf { .. } => Some(InputFormat::Pbf),
+        FormatKind::Text { format, .. } => match format {
+            TextFormat::Osm => Some(InputFormat::Osm),
+            TextFormat::Opl => Some(InputFormat::Opl),
+            TextFormat::OsmChange => Some(InputFormat::Osc),
+            TextFormat::Debug => None,
         },
-        None => Err("expected pbf, osm, osc or opl".into()),
-    }
+    });
+    Ok(InputKind {
+        format: format.ok_or("expected pbf, osm, osc or opl")?,
+        is_history: kind.is_some_and(FormatKind::is_history),
+    })
 }

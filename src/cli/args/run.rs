@@ -1,13 +1,13 @@
 //! The options that every command has, and the report at the end of a run.
 
-use super::format::parse_input_format;
+use super::format::{InputKind, parse_input_format};
 use super::text_target;
 use crate::cli::conventions::Conventions;
 use crate::cli::progress::{Level, Terminal};
 use crate::cli::{Answer, complain, print, show};
 use crate::formats::{TextCompression, TextOutput};
 use crate::io::OutputTarget;
-use crate::{Context, InputFormat, IoMode, StatsReport};
+use crate::{Context, IoMode, StatsReport};
 use anyhow::{Result, bail};
 use clap::{ArgMatches, Args};
 use serde::Serialize;
@@ -26,7 +26,7 @@ pub struct RunArgs {
     ///
     /// OSM XML, OsmChange and OPL, compressed or not, are converted to a temporary PBF first.
     #[arg(short = 'F', long, value_name = "FORMAT", value_parser = parse_input_format, hide_short_help = true)]
-    pub input_format: Option<InputFormat>,
+    pub input_format: Option<InputKind>,
     /// Read and write past the page cache (O_DIRECT), so that other files stay in it
     #[arg(long, conflicts_with = "io_uring", hide_short_help = true)]
     pub direct_io: bool,
@@ -100,7 +100,10 @@ impl RunArgs {
             (false, true) => IoMode::IoUring,
             (false, false) => IoMode::Auto,
         };
-        ctx.input_format = self.input_format.unwrap_or_default();
+        if let Some(kind) = self.input_format {
+            ctx.input_format = kind.format;
+            ctx.input_is_history = kind.is_history;
+        }
         ctx.disorder = Conventions::current().disorder;
         let is_person = std::io::stderr().is_terminal();
         let has_bar = self.progress || (is_person && !self.no_progress && !self.quiet);

@@ -228,7 +228,7 @@ fn what_is_missing_or_open_is_named() {
 #[test]
 fn a_change_file_is_no_region() {
     let folder = Folder::new();
-    let path = folder.file("a.osm", b"<osmChange/>");
+    let path = folder.file("a.osm", b"<osmChange version='0.6'/>");
     let message = read_shape(&path, None).unwrap_err().to_string();
     assert!(message.contains("this is an OsmChange file"), "{message}");
 }
