@@ -71,8 +71,11 @@ pub(crate) fn decompressed(input: &Input) -> Result<Box<dyn Read + Send>> {
             let zstd = zstd::stream::read::Decoder::with_buffer(bytes);
             Box::new(zstd.map_err(|error| Error::io(input.path(), "cannot read", error))?)
         }
-        Some(FileCompression::Xz) => {
-            let cause = "the file is compressed with xz, which is not supported";
+        Some(xz @ FileCompression::Xz) => {
+            let cause = format!(
+                "the file is compressed with xz, which is not supported: decompress it first (`{}`)",
+                xz.command()
+            );
             return Err(Error::file(input.path(), cause));
         }
     })
