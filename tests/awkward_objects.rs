@@ -47,14 +47,22 @@ fn changesets_among_objects_are_written_as_text_and_left_out_of_pbf() {
     for (path, content) in mixed_files(dir.path()) {
         for command in ["cat", "renumber"] {
             let found = ask(&[&command, &path, &"-f", &"opl"]);
-            assert_eq!((found.status, found.stdout.as_str()), (0, content), "{path:?}");
+            assert_eq!(
+                (found.status, found.stdout.as_str()),
+                (0, content),
+                "{path:?}"
+            );
         }
         let kinds = ask(&[&"cat", &"-t", &"way", &path, &"-f", &"opl"]);
         assert_eq!(kinds.stdout, "w1 v1 dV c0 t i0 u Thighway=x Nn1,n2\n");
         let pbf = dir.path().join("out.osm.pbf");
         let found = ask(&[&"cat", &"-O", &path, &"-o", &pbf]);
         assert_eq!(found.status, 0);
-        assert!(found.stderr.contains("changesets are left out: 1"), "{}", found.stderr);
+        assert!(
+            found.stderr.contains("changesets are left out: 1"),
+            "{}",
+            found.stderr
+        );
         assert_eq!(ask(&[&"inspect", &"-g", &"objects", &pbf]).stdout, "3\n");
         let quiet = ask_second(&[&"cat", &"-O", &path, &"-o", &pbf]);
         assert_eq!((quiet.status, quiet.stderr.as_str()), (0, ""));
@@ -96,7 +104,11 @@ fn a_file_of_changesets_alone_is_still_no_input_for_pbf() {
     let path = text(dir.path(), "c.opl", "c5 k0 s e d0 i1 uu x y X Y T\n");
     let found = ask(&[&"sort", &path, &"-f", &"opl"]);
     assert_eq!(found.status, 2);
-    assert!(found.stderr.contains("nothing but changesets"), "{}", found.stderr);
+    assert!(
+        found.stderr.contains("nothing but changesets"),
+        "{}",
+        found.stderr
+    );
     let broken = text(dir.path(), "d.opl", "n1 v1 x1 y1\nc5 kx\n");
     assert_eq!(ask(&[&"sort", &broken, &"-f", &"opl"]).status, 2);
 }
@@ -115,12 +127,21 @@ fn a_node_outside_of_the_world_is_kept_and_found_by_check() {
         assert_eq!(ask(&[&"cat", &path, &"-f", &"opl"]).stdout, OUTSIDE);
         for option in ["--ids", "--full"] {
             let found = ask(&[&"check", &"--json", &option, &path]).json();
-            let wanted = if option == "--full" { 2.into() } else { serde_json::Value::Null };
+            let wanted = if option == "--full" {
+                2.into()
+            } else {
+                serde_json::Value::Null
+            };
             assert_eq!(found["outside"], wanted);
         }
         let found = ask(&[&"check", &path]);
         assert_eq!(found.status, 1);
-        for node in ["n1 in blob 1", "latitude 91.5, longitude 10", "n2 in blob 1", ": 2\n"] {
+        for node in [
+            "n1 in blob 1",
+            "latitude 91.5, longitude 10",
+            "n2 in blob 1",
+            ": 2\n",
+        ] {
             assert!(found.stdout.contains(node), "{}", found.stdout);
         }
         let listed = &ask(&[&"check", &"--json", &path]).json()["listed_outside"];
@@ -131,7 +152,11 @@ fn a_node_outside_of_the_world_is_kept_and_found_by_check() {
         let bbox = ask(&[&"fileinfo", &"-e", &"-g", &"data.bbox", &path]);
         assert_eq!(bbox.stdout, "(1,1,2,1)\n");
         let located = ask(&[&"add-locations-to-ways", &"-n", &path, &"-f", &"opl"]);
-        assert!(located.stdout.contains("Nn1xy,n3x1y1,n4x2y1"), "{}", located.stdout);
+        assert!(
+            located.stdout.contains("Nn1xy,n3x1y1,n4x2y1"),
+            "{}",
+            located.stdout
+        );
         assert!(located.stderr.contains("1 reference"), "{}", located.stderr);
     }
 }
@@ -139,17 +164,26 @@ fn a_node_outside_of_the_world_is_kept_and_found_by_check() {
 #[test]
 fn a_node_outside_of_the_world_is_in_no_extract_although_its_blob_is() {
     let dir = tempfile::tempdir().unwrap();
-    let text = text(dir.path(), "o.opl", "n1 v1 x1 y1\nn2 v1 x2 y2\nn3 v1 x2 y91\nn4 v1 x181 y2\nn5 v1\n");
+    let text = text(
+        dir.path(),
+        "o.opl",
+        "n1 v1 x1 y1\nn2 v1 x2 y2\nn3 v1 x2 y91\nn4 v1 x181 y2\nn5 v1\n",
+    );
     let pbf = dir.path().join("o.osm.pbf");
     assert_eq!(ask(&[&"cat", &text, &"-o", &pbf]).status, 0);
     let data_box = ask(&[&"inspect", &"-g", &"data.bbox", &pbf]).stdout;
     assert_eq!(data_box, "(1,1,2,2)\n");
     for strategy in ["simple", "smart"] {
-        let args: [Arg; 7] = [&"extract", &"-b", &"0,0,5,5", &"-s", &strategy, &"-f", &"opl"];
+        let args: [Arg; 7] = [
+            &"extract", &"-b", &"0,0,5,5", &"-s", &strategy, &"-f", &"opl",
+        ];
         let mut args = args.to_vec();
         args.push(&pbf);
         let found = ask(&args).stdout;
-        let ids: Vec<_> = found.lines().filter_map(|line| line.split(' ').next()).collect();
+        let ids: Vec<_> = found
+            .lines()
+            .filter_map(|line| line.split(' ').next())
+            .collect();
         assert_eq!(ids, ["n1", "n2"], "{strategy}");
     }
 }
@@ -162,7 +196,8 @@ fn a_coordinate_that_32_bits_cannot_hold_is_an_error_and_so_is_garbage() {
         ("1e3", "beyond"),
         ("abc", "not a coordinate"),
     ] {
-        let content = format!("<osm version=\"0.6\"><node id=\"1\" lat=\"{value}\" lon=\"1\"/></osm>");
+        let content =
+            format!("<osm version=\"0.6\"><node id=\"1\" lat=\"{value}\" lon=\"1\"/></osm>");
         let path = text(dir.path(), "n.osm", &content);
         let found = ask(&[&"cat", &path, &"-f", &"opl"]);
         assert_eq!(found.status, 2);
@@ -194,7 +229,10 @@ fn the_smallest_id_is_a_number_and_not_the_first_in_order() {
                 assert_eq!(found[list][0]["max_id"], largest, "{list}");
             }
             let summary = ask(&[&"inspect", path]).stdout;
-            assert!(summary.contains(&format!("{smallest} to {largest}\n")), "{summary}");
+            assert!(
+                summary.contains(&format!("{smallest} to {largest}\n")),
+                "{summary}"
+            );
             let get = ask(&[&"inspect", &"-g", &"data.minid.nodes", path]).stdout;
             assert_eq!(get, format!("{smallest}\n"));
         }
@@ -236,10 +274,22 @@ fn a_string_that_is_not_utf8_is_named_with_its_object_and_its_bytes() {
     let bad = b"caf\xe9";
     for (index, place) in [
         (1, "n1 in blob 1: the key of a tag is not UTF-8: caf\\xe9"),
-        (2, "n1 in blob 1: the value of the tag \"key\" is not UTF-8: caf\\xe9"),
-        (3, "r3 in blob 1: the role of member n1 is not UTF-8: caf\\xe9"),
-        (4, "n1 in blob 1: the name of the user is not UTF-8: caf\\xe9"),
-        (5, "blob 1: string 5, which no object uses, is not UTF-8: caf\\xe9"),
+        (
+            2,
+            "n1 in blob 1: the value of the tag \"key\" is not UTF-8: caf\\xe9",
+        ),
+        (
+            3,
+            "r3 in blob 1: the role of member n1 is not UTF-8: caf\\xe9",
+        ),
+        (
+            4,
+            "n1 in blob 1: the name of the user is not UTF-8: caf\\xe9",
+        ),
+        (
+            5,
+            "blob 1: string 5, which no object uses, is not UTF-8: caf\\xe9",
+        ),
     ] {
         let mut strings = [&good[..], &[b"unused"]].concat();
         strings[index] = bad;
@@ -264,7 +314,11 @@ fn a_string_that_is_not_utf8_is_named_with_its_object_and_its_bytes() {
     std::fs::write(&path, craft::plain_file(&[block_with(&strings, 2)])).unwrap();
     let found = ask(&[&"check", &"--full", &path]);
     assert_eq!(found.status, 0, "{}", found.stdout);
-    assert!(found.stdout.contains("control characters: 1"), "{}", found.stdout);
+    assert!(
+        found.stdout.contains("control characters: 1"),
+        "{}",
+        found.stdout
+    );
 }
 
 #[test]
@@ -277,7 +331,10 @@ fn an_index_without_a_string_is_found_by_the_full_check() {
     let found = ask(&[&"check", &"--full", &"--json", &path]);
     assert_eq!(found.status, 1);
     let fault = &found.json()["listed_faults"][0];
-    assert_eq!((&fault["blob"], &fault["id"]), (&1.into(), &serde_json::Value::Null));
+    assert_eq!(
+        (&fault["blob"], &fault["id"]),
+        (&1.into(), &serde_json::Value::Null)
+    );
 }
 
 /// Writes a file with the objects and the declared features.
@@ -297,7 +354,11 @@ fn a_feature_that_the_header_declares_in_vain_is_found() {
     for option in ["--full", "--index"] {
         let found = ask(&[&"check", &option, &path]);
         assert_eq!(found.status, 1);
-        assert!(found.stdout.contains("declares LocationsOnWays"), "{}", found.stdout);
+        assert!(
+            found.stdout.contains("declares LocationsOnWays"),
+            "{}",
+            found.stdout
+        );
     }
     let path = declaring(dir.path(), &[], &ways);
     assert_eq!(ask(&[&"check", &"--full", &path]).status, 0);
@@ -305,7 +366,11 @@ fn a_feature_that_the_header_declares_in_vain_is_found() {
     let path = declaring(dir.path(), &["Sort.Type_then_ID"], &swapped);
     let found = ask(&[&"check", &"--full", &path]);
     assert_eq!(found.status, 1);
-    assert!(found.stdout.contains("declares Sort.Type_then_ID"), "{}", found.stdout);
+    assert!(
+        found.stdout.contains("declares Sort.Type_then_ID"),
+        "{}",
+        found.stdout
+    );
     let objects = [node(1, 1, 1, &[]), relation(1, &[], &[])];
     let path = file_of(dir.path(), "plain.osm.pbf", &[&objects]);
     assert_eq!(ask(&[&"check", &"--full", &path]).status, 0);
@@ -316,8 +381,14 @@ fn spatial(dir: &Path) -> PathBuf {
     let (located, path) = (dir.join("located.osm.pbf"), dir.join("spatial.osm.pbf"));
     let from = world(dir, "20000");
     let keep = "--keep-untagged-nodes";
-    assert_eq!(ask(&[&"add-locations-to-ways", &keep, &from, &"-o", &located]).status, 0);
-    assert_eq!(ask(&[&"repack", &"--layout", &"hilbert", &located, &"-o", &path]).status, 0);
+    assert_eq!(
+        ask(&[&"add-locations-to-ways", &keep, &from, &"-o", &located]).status,
+        0
+    );
+    assert_eq!(
+        ask(&[&"repack", &"--layout", &"hilbert", &located, &"-o", &path]).status,
+        0
+    );
     path
 }
 
@@ -325,7 +396,11 @@ fn spatial(dir: &Path) -> PathBuf {
 fn a_spatial_layout_is_not_out_of_order() {
     let dir = tempfile::tempdir().unwrap();
     let path = spatial(dir.path());
-    for options in [["--ids"].as_slice(), &["--full"], &["--refs", "--index", "--ids"]] {
+    for options in [
+        ["--ids"].as_slice(),
+        &["--full"],
+        &["--refs", "--index", "--ids"],
+    ] {
         let mut args: Vec<Arg> = vec![&"check"];
         args.extend(options.iter().map(|option| option as Arg));
         args.push(&path);
@@ -354,9 +429,20 @@ fn a_false_flag_of_a_spatial_layout_is_a_finding_and_a_warning_elsewhere() {
     std::fs::write(&false_flag, bytes).unwrap();
     let found = ask(&[&"check", &"--index", &false_flag]);
     assert_eq!(found.status, 1);
-    assert!(found.stdout.contains("declares a spatial layout"), "{}", found.stdout);
+    assert!(
+        found.stdout.contains("declares a spatial layout"),
+        "{}",
+        found.stdout
+    );
     let extract = |path: &PathBuf| {
-        ask(&[&"extract", &"-b", &"-180,-90,180,90", &"-f", &"opl,locations_on_ways=false", path])
+        ask(&[
+            &"extract",
+            &"-b",
+            &"-180,-90,180,90",
+            &"-f",
+            &"opl,locations_on_ways=false",
+            path,
+        ])
     };
     let (right, wrong) = (extract(&path), extract(&false_flag));
     assert_eq!(wrong.status, 0, "{}", wrong.stderr);
@@ -383,7 +469,15 @@ fn a_change_file_with_each_object_once_is_taken_where_osmium_takes_it() {
         &[&"tags-count"],
         &[&"add-locations-to-ways", &"-f", &"opl"],
         &[&"extract", &"-b", &"0,0,5,5", &"-f", &"opl"],
-        &[&"extract", &"-b", &"0,0,1.5,5", &"-s", &"complete_ways", &"-f", &"opl"],
+        &[
+            &"extract",
+            &"-b",
+            &"0,0,1.5,5",
+            &"-s",
+            &"complete_ways",
+            &"-f",
+            &"opl",
+        ],
     ];
     for command in commands {
         for path in [&path, &pbf] {
@@ -424,8 +518,16 @@ fn missing_relations_are_listed_in_the_order_of_osmium() {
 #[test]
 fn an_index_of_locations_beyond_the_free_space_is_refused_at_once() {
     let dir = tempfile::tempdir().unwrap();
-    for id in ["10400012005579", "3731887267871421138", "9223372036854775807"] {
-        let path = text(dir.path(), "l.opl", &format!("n1 v1 x1 y1\nn{id} v1 x1 y1\n"));
+    for id in [
+        "10400012005579",
+        "3731887267871421138",
+        "9223372036854775807",
+    ] {
+        let path = text(
+            dir.path(),
+            "l.opl",
+            &format!("n1 v1 x1 y1\nn{id} v1 x1 y1\n"),
+        );
         let index = dir.path().join("l.idx");
         let found = ask(&[&"create-locations-index", &"-i", &index, &path]);
         assert_eq!(found.status, 2);
@@ -435,9 +537,15 @@ fn an_index_of_locations_beyond_the_free_space_is_refused_at_once() {
     }
     let path = text(dir.path(), "s.opl", "n1 v1 x1 y1\n");
     let index = dir.path().join("s.idx");
-    assert_eq!(ask(&[&"create-locations-index", &"-i", &index, &path]).status, 0);
+    assert_eq!(
+        ask(&[&"create-locations-index", &"-i", &index, &path]).status,
+        0
+    );
     let big = text(dir.path(), "b.opl", "n9223372036854775807 v1 x1 y1\n");
     let before = std::fs::metadata(&index).unwrap().len();
-    assert_eq!(ask(&[&"create-locations-index", &"-u", &"-i", &index, &big]).status, 2);
+    assert_eq!(
+        ask(&[&"create-locations-index", &"-u", &"-i", &index, &big]).status,
+        2
+    );
     assert_eq!(std::fs::metadata(&index).unwrap().len(), before);
 }

@@ -2,7 +2,7 @@
 
 use crate::common::browser::Browser;
 use crate::common::craft::{self, Shape};
-use crate::common::{Arg, Kind, Object, node, run, run_ok, way};
+use crate::common::{Arg, Kind, Object, node, run_ok, way};
 use std::path::Path;
 
 /// The widths of windows, from a phone to a desktop.

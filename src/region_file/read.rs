@@ -213,7 +213,8 @@ mod tests {
                 ShapeFileKind::Osm,
             ];
             let errors = kinds.map(|kind| read_shape(&path, Some(kind)).err());
-            let config = super::super::read_config(&path).err();
+            let config =
+                super::super::read_config(&path, crate::geometry::CornerOrder::Southwest).err();
             for error in errors.into_iter().chain([config]).flatten() {
                 let message = error.to_string();
                 assert!(!message.contains(['\n', '\r']), "{message}");
