@@ -37,6 +37,7 @@ mod library;
 mod max_memory;
 mod merge;
 mod merge_changes;
+mod o5m;
 mod osmium_parity;
 mod other_readers;
 mod output;

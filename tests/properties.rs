@@ -144,6 +144,11 @@ fn of_osm_texts() {
 }
 
 #[test]
+fn of_o5m_files() {
+    holds("o5m", 6000);
+}
+
+#[test]
 fn of_tag_expressions() {
     holds("tag_expression", 20000);
 }

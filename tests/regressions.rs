@@ -970,7 +970,7 @@ fn files_that_are_not_osm_are_called_by_their_name() {
     for (start, name) in [
         (&b"PK\x03\x04 and so on"[..], "a zip archive"),
         (b"\x89PNG\r\n\x1a\n and so on", "a PNG picture"),
-        (b"\xff\xe0\x04o5m2 and so on", "an o5m file"),
+        (b"\xff\xe0\x04o6m3 and so on", "an o5m file"),
         (b"just some words\n", "text"),
         (b"{\"type\": \"Feature\"}", "JSON"),
         (b"\x7fELF and so on", "a program"),

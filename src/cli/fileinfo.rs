@@ -156,6 +156,7 @@ impl Info<'_> {
             Some(TextFormat::Osm | TextFormat::OsmChange) => "XML",
             Some(TextFormat::Opl) => "OPL",
             Some(TextFormat::Debug) => "DEBUG",
+            Some(TextFormat::O5m | TextFormat::O5c) => "O5M",
         }
     }
 

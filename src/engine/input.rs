@@ -1,4 +1,4 @@
-//! Opens the inputs of commands. A text input (OSM XML, OsmChange or OPL) is first converted to a temporary PBF with a
+//! Opens the inputs of commands. A text input (OSM XML, OsmChange, OPL, o5m or o5c) is first converted to a temporary PBF with a
 //! table of contents, so that every command can read it.
 
 use super::headers::HeaderOptions;
@@ -68,6 +68,10 @@ pub(super) fn format_of(input: &Input, ctx: &Context) -> Result<Option<TextForma
         InputFormat::Osm => Some(TextFormat::Osm),
         InputFormat::Osc => Some(TextFormat::OsmChange),
         InputFormat::Opl => Some(TextFormat::Opl),
+        InputFormat::O5m => match TextFormat::of(input)? {
+            Some(TextFormat::O5c) => Some(TextFormat::O5c),
+            _ => Some(TextFormat::O5m),
+        },
         InputFormat::Auto => TextFormat::of(input)?,
     })
 }
@@ -124,7 +128,7 @@ fn converted(
     let (document_header, changesets) = convert(input.clone(), format, target, write, ctx)?;
     let mut file = PbfFile::of_input(Input::converted(scratch.open()?, &input)?, ctx)?;
     file.header.text = document_header.text;
-    file.header.text.is_change = format == TextFormat::OsmChange;
+    file.header.text.is_change = format.is_change();
     file.header.is_converted = true;
     file.changesets = (changesets > 0).then(|| {
         Box::new(TextChangesets {
@@ -196,7 +200,7 @@ fn convert(
     let mut sink = Sink::create(&output, header, SizeHint::default(), ctx)?;
     let path = input.path().to_owned();
     let mut is_history =
-        format == TextFormat::OsmChange || ctx.input_is_history || names_text_history(&path);
+        format.is_change() || ctx.input_is_history || names_text_history(&path);
     let (mut deleted, mut before) = (0, None::<Change>);
     let (mut has_objects, mut changesets) = (false, 0);
     let phase = ctx.phase("convert", 0);

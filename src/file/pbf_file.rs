@@ -237,6 +237,8 @@ fn other_kind(start: &[u8]) -> Option<&'static str> {
         }
         [b'{' | b'[', ..] => Some("JSON"),
         [b'<', ..] => Some("XML"),
+        [0xff, 0xe0, 4, b'o', b'5', ..] => Some("an o5m file"),
+        [0xff, 0xe0, ..] => Some("an o5m file with a damaged start"),
         _ if is_text() => Some("text"),
         _ => None,
     })
@@ -254,7 +256,6 @@ pub(crate) fn binary_kind(start: &[u8]) -> Option<&'static str> {
         [b'%', b'P', b'D', b'F', ..] => "a PDF document",
         [b'S', b'Q', b'L', b'i', b't', b'e', ..] => "an SQLite database",
         [b'P', b'A', b'R', b'1', ..] => "a Parquet file",
-        [0xff, 0xe0, ..] => "an o5m file; osmconvert converts it to PBF",
         [0x7f, b'E', b'L', b'F', ..] => "a program",
         _ if start.get(257..262) == Some(b"ustar") => "a tar archive",
         _ => return None,

@@ -64,7 +64,7 @@ pub(crate) fn holds_changesets(input: &Input, format: TextFormat) -> Result<bool
     // Errors are ignored here: damage is reported when the whole text is read.
     let _ = text.read_to_end(&mut start);
     Ok(match format {
-        TextFormat::OsmChange | TextFormat::Debug => false,
+        TextFormat::OsmChange | TextFormat::Debug | TextFormat::O5m | TextFormat::O5c => false,
         TextFormat::Opl => {
             let mut lines = start.split(|byte| *byte == b'\n');
             let first = lines.find(|line| !line.is_empty() && !line.starts_with(b"#"));
@@ -94,12 +94,14 @@ pub fn read_changesets(
     match format {
         TextFormat::Opl | TextFormat::Debug => read_opl(text, input, &mut take),
         TextFormat::Osm | TextFormat::OsmChange => read_xml(text, input, &mut take),
+        // o5m has no changesets.
+        TextFormat::O5m | TextFormat::O5c => Ok(()),
     }
 }
 
 /// The document header of a file of changesets: the attributes of the root element. OPL has none.
 pub(crate) fn changeset_header(input: &Input, format: TextFormat) -> Result<DocumentHeader> {
-    if format == TextFormat::Opl {
+    if !matches!(format, TextFormat::Osm | TextFormat::OsmChange) {
         return Ok(DocumentHeader::default());
     }
     let text = BufReader::with_capacity(1 << 16, decoded(input)?);

@@ -1,13 +1,14 @@
 //! Detection of the text format and the compression of a file.
 
 use super::encoding::{decoded, is_utf16};
+use super::o5m;
 use super::text_encoder::TextCompression;
 use crate::error::{Error, Result};
 use crate::io::{FileCompression, Input};
 use std::io::Read;
 use std::path::Path;
 
-/// A text format for OSM data.
+/// A format for OSM data other than PBF. Most are text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextFormat {
     /// OSM XML (`<osm>`): objects are children of the root element.
@@ -18,6 +19,10 @@ pub enum TextFormat {
     Opl,
     /// Text for people, with a line for each attribute. It is written only: no reader accepts it.
     Debug,
+    /// o5m, which is binary. It is read only.
+    O5m,
+    /// Change files in the form of o5m. They are read only.
+    O5c,
 }
 
 impl TextFormat {
@@ -26,7 +31,7 @@ impl TextFormat {
         match self {
             Self::OsmChange => "osmChange",
             Self::Osm => "osm",
-            Self::Opl | Self::Debug => "",
+            Self::Opl | Self::Debug | Self::O5m | Self::O5c => "",
         }
     }
 
@@ -37,7 +42,19 @@ impl TextFormat {
             Self::Osm => "an OSM XML file",
             Self::Opl => "an OPL file",
             Self::Debug => "a file in debug format",
+            Self::O5m => "an o5m file",
+            Self::O5c => "an o5c file",
         }
+    }
+
+    /// Whether no file of this format can be written.
+    pub(super) const fn is_read_only(self) -> bool {
+        matches!(self, Self::O5m | Self::O5c)
+    }
+
+    /// Whether a file of this format has changes: some of its objects may be deletions.
+    pub(crate) const fn is_change(self) -> bool {
+        matches!(self, Self::OsmChange | Self::O5c)
     }
 
     /// Detects the format of an input from its first bytes, decompressed and in UTF-8. Returns `None` for an unknown format.
@@ -67,6 +84,9 @@ impl TextFormat {
     }
 
     fn of_text(start: &[u8]) -> Option<Self> {
+        if let Some(format) = o5m::format_of(start) {
+            return Some(format);
+        }
         let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
         // White space may precede XML, and empty lines may precede OPL.
         let start = match start.trim_ascii_start() {
@@ -137,6 +157,8 @@ mod tests {
         assert_eq!(of(b"<osmChange/>"), Some(TextFormat::OsmChange));
         assert_eq!(of(b"# a comment\n\nn-1 v1"), Some(TextFormat::Opl));
         assert_eq!(of(b"r17"), Some(TextFormat::Opl));
+        assert_eq!(of(b"\xff\xe0\x04o5m2\xfe"), Some(TextFormat::O5m));
+        assert_eq!(of(b"\xff\xe0\x04o5c2"), Some(TextFormat::O5c));
         for other in [&b"neither"[..], b"", b"\0\0\0\x0d\n", b"{}", b"#", b"c-1"] {
             assert_eq!(of(other), None, "{other:?}");
         }

@@ -1,4 +1,4 @@
-//! OSM data as text: OSM XML, OPL, change files (OsmChange), files of changesets, and features.
+//! OSM data that is not PBF: OSM XML, OPL, change files (OsmChange), o5m and o5c, files of changesets, and features.
 
 mod change_set;
 mod changesets;
@@ -8,6 +8,7 @@ pub(crate) mod features;
 mod format;
 mod header_facts;
 mod numbers;
+mod o5m;
 mod object_text;
 mod opl;
 #[cfg(feature = "parquet")]
@@ -51,7 +52,7 @@ use crate::io::Input;
 use crate::runtime::Context;
 use std::path::Path;
 
-/// Reads change files in the given order. Of several changes of an object, keeps the one with the highest version; of
+/// Reads change files (OsmChange or o5c) in the given order. Of several changes of an object, keeps the one with the highest version; of
 /// equal versions, the latest; of equal times, the last one read. A missing version or time counts as the highest.
 pub fn read_change_files<P: AsRef<Path>>(paths: &[P], ctx: &Context) -> Result<ChangeSet> {
     read_changes(paths, SameTime::LastRead, ctx)
@@ -107,13 +108,13 @@ pub fn read_change_state<P: AsRef<Path>>(paths: &[P], inputs: &[Input]) -> Resul
     Ok(state)
 }
 
-/// Reads an OSM XML (`<osm>`) or OPL file, compressed or not. Each object becomes the change that creates it; an object
+/// Reads an OSM XML (`<osm>`), OPL or o5m file, compressed or not. Each object becomes the change that creates it; an object
 /// that a history file marks as deleted (`visible="false"` or `dD`) becomes a deletion. Of several versions of an
 /// object, the highest is kept. Objects that the user of an editor deleted (`action="delete"`) are left out.
 pub fn read_osm_file(path: &Path) -> Result<ChangeSet> {
     let input = Input::open(path)?;
     let format = match TextFormat::of(&input)? {
-        Some(TextFormat::Opl) => TextFormat::Opl,
+        Some(format @ (TextFormat::Opl | TextFormat::O5m)) => format,
         _ => TextFormat::Osm,
     };
     let ctx = Context::default();

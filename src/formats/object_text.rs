@@ -61,7 +61,9 @@ impl ObjectText {
                 TextFormat::OsmChange => {
                     Buffer::OsmChange(XmlBuffer::new(options, Visibility::Never), None)
                 }
-                TextFormat::Opl => Buffer::Opl(OplText::new(options)),
+                TextFormat::Opl | TextFormat::O5m | TextFormat::O5c => {
+                    Buffer::Opl(OplText::new(options))
+                }
                 TextFormat::Debug => Buffer::Debug(DebugText::new(options)),
             },
             encoder: TextEncoder::new(options.compression),

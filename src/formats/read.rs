@@ -1,7 +1,8 @@
-//! Reading text files: chunks are parsed on all cores, and the results are merged in file order.
+//! Reading files that are not PBF: chunks are parsed on all cores, and the results are merged in file order.
 
 use super::change_set::{ChangeSet, Replication};
 use super::format::TextFormat;
+use super::o5m::{self, O5mChunks};
 use super::text_chunks::{TextChunk, TextChunks};
 use super::{opl, xml};
 use crate::error::{Error, Result};
@@ -18,14 +19,65 @@ const MEMORY_FACTOR: u64 = 3;
 impl TextChunk {
     fn parse(&self, path: &Path, format: TextFormat) -> Result<ChangeSet> {
         let parsed = match format {
-            TextFormat::Opl | TextFormat::Debug => opl::parse(self),
             TextFormat::Osm | TextFormat::OsmChange => xml::parse(self, format),
+            // Chunks of text are lines in all other formats.
+            _ => opl::parse(self),
         };
         parsed.map_err(|(at, cause)| self.error(path, at, cause))
     }
 }
 
-/// Parses text files one after the other. `work` gets the index of the input and the objects of a chunk; its results go
+/// A part of a file: text that a worker parses, or objects, where one thread has to read them all.
+enum Chunk {
+    Text(TextChunk),
+    Objects(ChangeSet),
+}
+
+impl Chunk {
+    /// The estimated memory, in bytes, of the chunk and what is made of it.
+    fn cost(&self) -> u64 {
+        match self {
+            Self::Text(text) => text.bytes.len() as u64 * MEMORY_FACTOR,
+            Self::Objects(objects) => o5m::memory(objects) * 2,
+        }
+    }
+
+    fn parse(self, path: &Path, format: TextFormat) -> Result<ChangeSet> {
+        match self {
+            Self::Text(text) => text.parse(path, format),
+            Self::Objects(objects) => Ok(objects),
+        }
+    }
+}
+
+/// The chunks of a file, in file order.
+enum Chunks {
+    Text(Box<TextChunks>),
+    O5m(Box<O5mChunks>),
+}
+
+impl Chunks {
+    /// Opens a file. Warnings go to `ctx`.
+    fn open(input: &Input, format: TextFormat, ctx: Option<&Context>) -> Result<Self> {
+        Ok(match o5m::chunks_of(input, format, ctx)? {
+            Some(chunks) => Self::O5m(Box::new(chunks)),
+            None => Self::Text(Box::new(TextChunks::new(input, format)?)),
+        })
+    }
+}
+
+impl Iterator for Chunks {
+    type Item = Result<Chunk>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            Self::Text(chunks) => Some(chunks.next()?.map(Chunk::Text)),
+            Self::O5m(chunks) => Some(chunks.next()?.map(Chunk::Objects)),
+        }
+    }
+}
+
+/// Parses files that are not PBF one after the other. `work` gets the index of the input and the objects of a chunk; its results go
 /// to `merge` in file order. `init` makes the scratch of a worker. Fails before parsing if any input is empty or
 /// binary.
 pub fn read_texts<S, T: Send>(
@@ -39,22 +91,23 @@ pub fn read_texts<S, T: Send>(
     for input in inputs {
         check(input, format)?;
     }
-    let text_chunks = inputs.iter().enumerate().flat_map(|(number, input)| {
-        let (text_chunks, failed) = match TextChunks::new(input, format) {
-            Ok(text_chunks) => (Some(text_chunks), None),
+    let chunks = inputs.iter().enumerate().flat_map(|(number, input)| {
+        let (chunks, failed) = match Chunks::open(input, format, Some(ctx)) {
+            Ok(chunks) => (Some(chunks), None),
             Err(error) => (None, Some(Err(error))),
         };
-        let text_chunks = text_chunks.into_iter().flatten().chain(failed);
-        text_chunks.map(move |chunk| chunk.map(|chunk| (number, chunk)))
+        let chunks = chunks.into_iter().flatten().chain(failed);
+        chunks.map(move |chunk| chunk.map(|chunk| (number, chunk)))
     });
     parallel_classify_phase(
         ctx.jobs,
         BUDGET,
-        text_chunks,
-        |(_, chunk)| chunk.bytes.len() as u64 * MEMORY_FACTOR,
+        chunks,
+        |(_, chunk)| chunk.cost(),
         init,
         |scratch, (number, chunk)| {
             let path = inputs.get(number).map_or(Path::new(""), Input::path);
+            // The text is freed before the work on its objects.
             let objects = chunk.parse(path, format)?;
             for remark in objects.remarks() {
                 ctx.warn(format!(
@@ -63,18 +116,16 @@ pub fn read_texts<S, T: Send>(
                     remark.replace(char::is_control, "?")
                 ));
             }
-            // Frees the text before the work on its objects.
-            drop(chunk);
             work(scratch, number, objects)
         },
         merge,
     )
 }
 
-/// Parses the first chunk of a text: the document header and the first objects.
+/// Parses the first chunk of a file: the document header and the first objects.
 pub(crate) fn read_start(input: &Input, format: TextFormat) -> Result<ChangeSet> {
     check(input, format)?;
-    match TextChunks::new(input, format)?.next() {
+    match Chunks::open(input, format, None)?.next() {
         Some(chunk) => chunk?.parse(input.path(), format),
         None => Ok(ChangeSet::default()),
     }

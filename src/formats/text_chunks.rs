@@ -83,8 +83,8 @@ impl TextChunks {
             path: input.path().to_owned(),
             reader: decoded(input)?,
             cutter: match format {
-                TextFormat::Opl | TextFormat::Debug => Cutter::Lines,
                 TextFormat::Osm | TextFormat::OsmChange => Cutter::Xml(XmlCutter::new(format)),
+                _ => Cutter::Lines,
             },
             pending: Vec::new(),
             before: (0, 0),

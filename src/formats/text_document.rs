@@ -9,7 +9,7 @@ use super::text_output::TextOutput;
 use super::write_debug::debug_prologue;
 use super::write_osc::{ChangeAction, OscText, change_section};
 use super::write_xml::{XML_EPILOGUE, document, put_bounds, xml_prologue};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::io::OpenOutput;
 use crate::pbf::HeaderBlock;
 
@@ -29,6 +29,10 @@ impl TextDocument {
         header: &HeaderBlock,
         options: &TextOptions,
     ) -> Result<Self> {
+        if options.format.is_read_only() {
+            let cause = format!("{} cannot be written, only read", options.format.name());
+            return Err(Error::file(output.output.path(), cause));
+        }
         let mut output = TextOutput::in_output(output, options.compression);
         let mut document_header = DocumentHeader::of(header);
         if !options.replication && options.format != TextFormat::Debug {
@@ -42,7 +46,7 @@ impl TextDocument {
                 put_bounds(&mut text, &document_header);
                 text
             }
-            TextFormat::Opl => TextBuffer::new(),
+            TextFormat::Opl | TextFormat::O5m | TextFormat::O5c => TextBuffer::new(),
             TextFormat::Debug => debug_prologue(header, &document_header.text.boxes, options),
         };
         output.write(&prologue.take())?;
@@ -80,7 +84,7 @@ impl TextDocument {
         self.output.write(match self.format {
             TextFormat::Osm => XML_EPILOGUE,
             TextFormat::OsmChange => OscText::EPILOGUE,
-            TextFormat::Opl | TextFormat::Debug => "",
+            _ => "",
         })?;
         self.output.finish()
     }

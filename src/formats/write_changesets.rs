@@ -23,7 +23,7 @@ impl ChangesetText {
     /// An empty buffer for text in the given form.
     pub(crate) fn new(options: &TextOptions) -> Self {
         match options.format {
-            TextFormat::Opl => Self::Opl(Lines::default()),
+            TextFormat::Opl | TextFormat::O5m | TextFormat::O5c => Self::Opl(Lines::default()),
             TextFormat::Osm | TextFormat::OsmChange => Self::Xml(Lines::default()),
             TextFormat::Debug => Self::Debug(DebugText::new(options)),
         }

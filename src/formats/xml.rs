@@ -40,7 +40,7 @@ pub(super) fn parse(chunk: &TextChunk, format: TextFormat) -> Result<ChangeSet, 
 fn other_root(format: TextFormat, found: &str) -> String {
     let other = match format {
         TextFormat::OsmChange => TextFormat::Osm,
-        TextFormat::Osm | TextFormat::Opl | TextFormat::Debug => TextFormat::OsmChange,
+        _ => TextFormat::OsmChange,
     };
     let root = format.root();
     if found == other.root() {

@@ -39,6 +39,8 @@ pub enum InputFormat {
     Osc,
     /// OPL.
     Opl,
+    /// o5m or o5c; the first bytes say which.
+    O5m,
 }
 
 /// The treatment of inputs that are not in canonical order.

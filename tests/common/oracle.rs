@@ -52,6 +52,21 @@ pub fn osmium() -> bool {
     )
 }
 
+/// Whether osmconvert can be run.
+pub fn osmconvert() -> bool {
+    let ran = Command::new("osmconvert").arg("-h").output();
+    available(ran.is_ok(), "no osmconvert on the PATH")
+}
+
+/// Runs osmconvert, whose output becomes the file `out`.
+pub fn osmconvert_to(args: &[Arg], out: &Path) {
+    let mut osmconvert = Command::new("osmconvert");
+    osmconvert.args(args.iter().map(|arg| arg.as_ref()));
+    let output = osmconvert.output().expect("osmconvert starts");
+    assert!(output.status.success(), "{output:?}");
+    std::fs::write(out, output.stdout).expect("the output can be written");
+}
+
 /// The objects that osmium reads in a file: one line of OPL per object, in file order.
 pub fn opl(path: &Path) -> Vec<String> {
     osmium_lines("cat", path)

@@ -79,6 +79,11 @@ pub const ALL: [Property; 14] = [
         seeds: osm_texts,
     },
     Property {
+        name: "o5m",
+        holds: o5m,
+        seeds: o5m_files,
+    },
+    Property {
         name: "tag_expression",
         holds: tag_expression,
         seeds: tag_expressions,
@@ -446,6 +451,44 @@ fn osm_texts() -> Vec<Vec<u8>> {
         visible='false'/><way id='1' action='delete'><nd ref='1'/><tag k='k' v='&amp;'/></way></osm>";
     let opl = "n1 v1 dV c1 t2026-01-01T00:00:00Z i1 ua%20%b Ta=b,c=%3d% x1.5 y-2\nw-1 v2 Nn1x1y2,n2\nr3 Mw1@outer,n2@";
     vec![xml.as_bytes().to_vec(), opl.as_bytes().to_vec()]
+}
+
+/// Any bytes behind the start of an o5m or o5c file are objects, or an error that says where.
+fn o5m(bytes: &[u8]) {
+    for (start, suffix) in [(b"\xff\xe0\x04o5m2", ".o5m"), (b"\xff\xe0\x04o5c2", ".o5c")] {
+        let file = TemporaryFile::new(&[start, bytes].concat(), suffix);
+        let read = match suffix {
+            ".o5m" => read_osm_file(file.path()),
+            _ => read_change_files(&[file.path()], &Context::new(1)),
+        };
+        if let Err(error) = &read {
+            let message = error.to_string();
+            assert!(
+                message.contains(": byte ") && !message.contains('\n'),
+                "{message}"
+            );
+        }
+        sound(read);
+    }
+}
+
+/// Each kind of dataset: bounds, time, nodes with and without metadata, a deletion, a way, a relation, marks.
+fn o5m_files() -> Vec<Vec<u8>> {
+    let parts: [&[u8]; 12] = [
+        b"\xdb\x10\x80\xb4\x89\x13\x80\xda\xc4\x09\x80\xe8\x92\x26\x80\x8e\xce\x1c",
+        b"\xdc\x05\x80\x84\xdf\xe0\x0b\xff",
+        b"\x10\x1d\x02\x02\x80\x84\xdf\xe0\x0b\x0a\x00\x07\x00bob\x00\x80\xc8\xce\xb4\x0d\x80\x87\xa7\x0e\x00a\x00b\x00",
+        b"\x10\x0c\x02\x02\x00\x00\x01\x80\xc8\xce\xb4\x0d\x01\x02",
+        b"\x10\x05\x02\x00\x00\x00\x01",
+        b"\x10\x02\x02\x00",
+        b"\x10\x01\x02",
+        b"\xff\x11\x0a\x02\x00\x02\x02\x02\x00a\x00b\x00",
+        b"\xff\x12\x13\x02\x00\x0b\x02\x000\x00\x02\x001x\x00\x00\x02\x00a\x00b\x00",
+        b"\xee\x03abc\xef\x03abc",
+        b"\xf1\x77\x02zz",
+        b"\xfe",
+    ];
+    vec![parts.concat()]
 }
 
 /// An expression that can be parsed can be evaluated.

@@ -90,9 +90,19 @@ pub fn kind_of_name(path: &Path) -> Option<FormatKind> {
     endings.find_map(FormatKind::parse)
 }
 
-/// Whether a file name ends as that of a change file: `.osc`, or `.osc` with the suffix of a compression.
+/// Whether a file name ends as that of a change file: `.osc` or `.o5c`, alone or with the suffix of a compression.
 pub fn names_changes(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut endings = name.rsplit('.').take(2);
     kind_of_name(path).is_some_and(FormatKind::is_change_file)
+        || endings.any(|ending| ending.eq_ignore_ascii_case("o5c"))
+}
+
+/// The reason why no output gets a name, if that is of a format that can only be read.
+pub fn only_read(path: &Path) -> Option<&'static str> {
+    let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+    let mut endings = name.rsplit('.').take(2);
+    endings.any(is_o5m).then_some(ONLY_READ)
 }
 
 /// Whether a file name ends as that of a history file, such as `.osh.pbf` or `.osh`.
@@ -137,6 +147,7 @@ impl FormatSpec {
         let name = parts.next().unwrap_or_default();
         let kind = match name {
             "" => None,
+            name if is_o5m(name) => return Err(ONLY_READ.into()),
             name => Some(FormatKind::parse(name).ok_or(
                 "expected pbf, osm, osh, osc, opl or debug; all but the first also with .gz, .bz2 or .zst",
             )?),
@@ -326,6 +337,12 @@ pub struct InputKind {
 /// effect.
 pub(super) fn parse_input_format(text: &str) -> Result<InputKind, String> {
     let name = text.split(',').next().unwrap_or_default();
+    if is_o5m(name) {
+        return Ok(InputKind {
+            format: InputFormat::O5m,
+            is_history: false,
+        });
+    }
     let kind = FormatKind::parse(name);
     let format = kind.and_then(|kind| match kind {
         FormatKind::Pbf { .. } => Some(InputFormat::Pbf),
@@ -333,11 +350,22 @@ pub(super) fn parse_input_format(text: &str) -> Result<InputKind, String> {
             TextFormat::Osm => Some(InputFormat::Osm),
             TextFormat::Opl => Some(InputFormat::Opl),
             TextFormat::OsmChange => Some(InputFormat::Osc),
+            TextFormat::O5m | TextFormat::O5c => Some(InputFormat::O5m),
             TextFormat::Debug => None,
         },
     });
     Ok(InputKind {
-        format: format.ok_or("expected pbf, osm, osc or opl")?,
+        format: format.ok_or(INPUT_FORMATS)?,
         is_history: kind.is_some_and(FormatKind::is_history),
     })
+}
+
+const ONLY_READ: &str = "o5m and o5c are read, but not written: write pbf, osm, osc or opl";
+
+const INPUT_FORMATS: &str = "expected pbf, osm, osc, opl, o5m or o5c";
+
+/// Whether a format, or the ending of a file name, is `o5m` or `o5c`, with or without the suffix of a compression.
+fn is_o5m(name: &str) -> bool {
+    let (name, ending) = name.split_once('.').unwrap_or((name, ""));
+    matches!(name, "o5m" | "o5c") && matches!(ending, "" | "gz" | "bz2" | "zst")
 }

@@ -1,6 +1,6 @@
 //! Arguments for outputs: path, format, encoding and header fields.
 
-use super::format::{FormatKind, FormatSpec, kind_of_name};
+use super::format::{FormatKind, FormatSpec, kind_of_name, only_read};
 use crate::cli::conventions::Conventions;
 use crate::commands::{HeaderOption, HeaderOptions, KeptField};
 use crate::engine::{Format, OutputOptions};
@@ -143,6 +143,9 @@ impl WriteArgs {
             (None, None) => FormatKind::PBF,
             (None, Some(path)) if is_device(path) => FormatKind::PBF,
             (None, Some(path)) => kind_of_name(path).ok_or_else(|| {
+                if let Some(cause) = only_read(path) {
+                    return anyhow!("{}: {cause}", path.display());
+                }
                 anyhow!(
                     "{}: the name does not show the format; known are .osm.pbf, .osm, .osh, .osc, .opl and \
                      .debug, all but the first also with .gz, .bz2 or .zst; -f sets it for any name",

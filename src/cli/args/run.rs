@@ -22,9 +22,9 @@ pub struct RunArgs {
     /// Worker threads; 0 means every core
     #[arg(short, long, value_name = "N", default_value_t = 0, value_parser = parse_jobs)]
     pub jobs: usize,
-    /// Format of the inputs if their content does not show it: pbf, osm, osc or opl
+    /// Format of the inputs if their content does not show it: pbf, osm, osc, opl, o5m or o5c
     ///
-    /// OSM XML, OsmChange and OPL, compressed or not, are converted to a temporary PBF first.
+    /// OSM XML, OsmChange, OPL and o5m, compressed or not, are converted to a temporary PBF first.
     #[arg(short = 'F', long, value_name = "FORMAT", value_parser = parse_input_format, hide_short_help = true)]
     pub input_format: Option<InputKind>,
     /// Read and write past the page cache (O_DIRECT), so that other files stay in it

@@ -1,0 +1,268 @@
+//! The datasets of an o5m file, in file order.
+
+use super::objects::{self, State};
+use super::varint::{self, Varint};
+use super::{Fault, MAGIC_LEN, format_of};
+use crate::error::{Error, Result};
+use crate::formats::change_set::ChangeSet;
+use crate::formats::format::{TextFormat, compression, decompressed};
+use crate::formats::text_encoder::TextCompression;
+use crate::io::Input;
+use crate::osm::ObjectKind;
+use crate::runtime::Context;
+use std::io::Read;
+use std::path::PathBuf;
+
+/// The length in bytes of the largest object that is read: of a way, some million nodes.
+const LONGEST: u64 = 8 << 20;
+/// The number of bytes that are read at a time.
+const READ: usize = 256 << 10;
+/// The estimated memory, in bytes, of the objects of a chunk, after which another begins.
+const CHUNK_MEMORY: u64 = 2 << 20;
+
+/// The types of datasets.
+mod dataset {
+    pub(super) const NODE: u8 = 0x10;
+    pub(super) const WAY: u8 = 0x11;
+    pub(super) const RELATION: u8 = 0x12;
+    pub(super) const BOUNDS: u8 = 0xdb;
+    pub(super) const TIMESTAMP: u8 = 0xdc;
+    pub(super) const HEADER: u8 = 0xe0;
+    /// From this type on, a dataset is a byte alone.
+    pub(super) const FIRST_BARE: u8 = 0xf0;
+    pub(super) const END: u8 = 0xfe;
+    pub(super) const RESET: u8 = 0xff;
+}
+
+/// Reads the objects of a file in portions.
+pub(in crate::formats) struct O5mChunks {
+    path: PathBuf,
+    reader: Box<dyn Read + Send>,
+    is_compressed: bool,
+    /// Bytes that were read; those from `at` on are still to be used.
+    buffer: Vec<u8>,
+    at: usize,
+    /// The position in the file of the first byte of `buffer`.
+    before: u64,
+    is_read: bool,
+    state: State,
+    progress: Progress,
+    /// Where a warning goes; `None` if only the start of the file matters.
+    ctx: Option<Context>,
+}
+
+/// The place in the structure of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    /// Before the first byte of a file, or of another one that follows.
+    Start,
+    /// Among datasets.
+    Inside,
+    /// Behind the mark of the end.
+    Ended,
+    /// Behind the last byte, or behind an error.
+    Done,
+}
+
+impl O5mChunks {
+    /// A reader of `input`. A warning goes to `ctx`.
+    pub(in crate::formats) fn new(input: &Input, ctx: Option<&Context>) -> Result<Self> {
+        Ok(Self {
+            path: input.path().to_owned(),
+            is_compressed: compression(input.start()?) != TextCompression::None,
+            reader: decompressed(input)?,
+            buffer: Vec::new(),
+            at: 0,
+            before: 0,
+            is_read: false,
+            state: State::default(),
+            progress: Progress::Start,
+            ctx: ctx.cloned(),
+        })
+    }
+
+    /// Reads until `count` bytes, or all that the file has, can be used.
+    fn fill(&mut self, count: usize) -> Result<()> {
+        if self.is_read || self.buffer.len() - self.at >= count {
+            return Ok(());
+        }
+        self.buffer.drain(..self.at);
+        self.before += self.at as u64;
+        self.at = 0;
+        let wanted = count.saturating_sub(self.buffer.len()).max(READ);
+        let mut part = self.reader.by_ref().take(wanted as u64);
+        match part.read_to_end(&mut self.buffer) {
+            Ok(found) => self.is_read = found < wanted,
+            // An error of the input itself names the file already.
+            Err(error) => {
+                return Err(error
+                    .downcast::<Error>()
+                    .unwrap_or_else(|error| self.error_at(self.buffer.len(), &error.to_string())));
+            }
+        }
+        Ok(())
+    }
+
+    fn rest(&self) -> &[u8] {
+        self.buffer.get(self.at..).unwrap_or(&[])
+    }
+
+    /// An error at an offset in the buffer.
+    fn error_at(&self, at: usize, cause: &str) -> Error {
+        let place = self.before + at as u64;
+        let of = match self.is_compressed {
+            true => " of the decompressed data",
+            false => "",
+        };
+        Error::file(&self.path, format!("byte {place}{of}: {cause}"))
+    }
+
+    fn error(&self, cause: &str) -> Error {
+        self.error_at(self.at, cause)
+    }
+
+    fn read_chunk(&mut self) -> Result<ChangeSet> {
+        let mut set = ChangeSet::default();
+        self.state.strings.begin_set();
+        while memory(&set) < CHUNK_MEMORY && self.progress != Progress::Done {
+            match self.progress {
+                Progress::Start => self.begin()?,
+                Progress::Inside => self.dataset(&mut set)?,
+                Progress::Ended => self.follow()?,
+                Progress::Done => {}
+            }
+        }
+        Ok(set)
+    }
+
+    /// Reads the first bytes of a file.
+    fn begin(&mut self) -> Result<()> {
+        self.fill(MAGIC_LEN)?;
+        let format = format_of(self.rest());
+        let format = format.ok_or_else(|| {
+            self.error("this is not the start of an o5m or o5c file (ff e0 04, and o5m2 or o5c2)")
+        })?;
+        self.state.is_change = format == TextFormat::O5c;
+        self.state.reset();
+        self.at += MAGIC_LEN;
+        self.progress = Progress::Inside;
+        Ok(())
+    }
+
+    /// Looks for what is behind the mark of the end: nothing, or another file.
+    fn follow(&mut self) -> Result<()> {
+        self.fill(MAGIC_LEN)?;
+        self.progress = match self.rest() {
+            [] => Progress::Done,
+            rest if format_of(rest).is_some() => Progress::Start,
+            _ => return Err(self.error("there is something behind the mark of the end (fe)")),
+        };
+        Ok(())
+    }
+
+    /// Reads a dataset.
+    fn dataset(&mut self, set: &mut ChangeSet) -> Result<()> {
+        // A type, and the longest possible length.
+        self.fill(11)?;
+        let Some(&kind) = self.rest().first() else {
+            self.progress = Progress::Done;
+            if let Some(ctx) = &self.ctx {
+                ctx.warn(format!(
+                    "{}: the file ends without the mark of its end (fe): it may not be complete",
+                    self.path.display()
+                ));
+            }
+            return Ok(());
+        };
+        if kind >= dataset::FIRST_BARE {
+            match kind {
+                dataset::RESET => self.state.reset(),
+                dataset::END => self.progress = Progress::Ended,
+                _ => {}
+            }
+            self.at += 1;
+            return Ok(());
+        }
+        let (len, len_bytes) = match varint::unsigned(self.rest().get(1..).unwrap_or(&[])) {
+            Varint::Number(len, len_bytes) => (len, len_bytes),
+            Varint::Incomplete => return Err(self.error("the file ends within a dataset")),
+            Varint::TooLong => {
+                return Err(self.error("the length of a dataset has more than 64 bits"));
+            }
+        };
+        let object = match kind {
+            dataset::NODE => Some(ObjectKind::Node),
+            dataset::WAY => Some(ObjectKind::Way),
+            dataset::RELATION => Some(ObjectKind::Relation),
+            dataset::BOUNDS | dataset::TIMESTAMP | dataset::HEADER => None,
+            // Marks for jumps and the like, and what later versions of the format may have.
+            _ => return self.skip(1 + len_bytes, len),
+        };
+        if len > LONGEST {
+            let cause = format!(
+                "a dataset of {len} bytes; at most {} MB are read",
+                LONGEST >> 20
+            );
+            return Err(self.error(&cause));
+        }
+        let len = usize::try_from(len).unwrap_or(usize::MAX);
+        self.fill(1 + len_bytes + len)?;
+        let start = self.at + 1 + len_bytes;
+        let Some(bytes) = self.buffer.get(start..start + len) else {
+            return Err(self.cut_off(len as u64));
+        };
+        let read = match (object, kind) {
+            (Some(kind), _) => self.state.object(kind, bytes, set),
+            (None, dataset::BOUNDS) => objects::bounds(bytes, set),
+            (None, dataset::TIMESTAMP) => objects::timestamp(bytes, set),
+            (None, _) => Err(Fault::new(0, "a second header within the file")),
+        };
+        read.map_err(|fault| self.error_at(start + fault.at, &fault.cause))?;
+        self.at = start + len;
+        Ok(())
+    }
+
+    /// Passes over a dataset with the given lengths of its head and of its contents.
+    fn skip(&mut self, head: usize, len: u64) -> Result<()> {
+        let (start, mut left) = (self.before + self.at as u64, len);
+        self.at += head;
+        while left > 0 {
+            self.fill(1)?;
+            let here = (self.rest().len() as u64).min(left);
+            if here == 0 {
+                let cause = format!("the file ends within a dataset of {len} bytes");
+                self.before = start;
+                return Err(self.error_at(0, &cause));
+            }
+            self.at += here as usize;
+            left -= here;
+        }
+        Ok(())
+    }
+
+    fn cut_off(&self, len: u64) -> Error {
+        self.error(&format!("the file ends within a dataset of {len} bytes"))
+    }
+}
+
+/// The estimated memory of a set, in bytes.
+pub(in crate::formats) fn memory(set: &ChangeSet) -> u64 {
+    let changes = size_of_val(set.changes());
+    let lists = set.tags.len() * 4 + set.refs.len() * 16;
+    (changes + lists + set.strings.text_len() + set.strings.len() * 16) as u64
+}
+
+impl Iterator for O5mChunks {
+    type Item = Result<ChangeSet>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.progress == Progress::Done {
+            return None;
+        }
+        let chunk = self.read_chunk();
+        if chunk.is_err() {
+            self.progress = Progress::Done;
+        }
+        Some(chunk)
+    }
+}

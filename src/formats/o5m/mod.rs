@@ -1,0 +1,76 @@
+//! The reader of o5m and of its change files, o5c, by the description in the OSM wiki (page "O5m").
+//!
+//! A file is a sequence of datasets: a byte for the type, the length, and the contents. Numbers are varints, most of them
+//! differences to the number before. Strings that appeared before are numbers of entries in a table. Each dataset
+//! therefore depends on those before it, and one thread reads them all; what is made of the objects is done by workers.
+
+mod chunks;
+mod objects;
+mod strings;
+mod varint;
+
+pub(super) use chunks::{O5mChunks, memory};
+
+use super::format::{TextFormat, decompressed};
+use crate::error::Result;
+use crate::io::Input;
+use crate::runtime::Context;
+use std::io::Read;
+
+/// The bytes at the start of a file: a reset, and a dataset that names the format.
+const MAGIC_LEN: usize = 7;
+
+/// A violation of the format, at an offset in a dataset.
+#[derive(Debug)]
+struct Fault {
+    at: usize,
+    cause: String,
+}
+
+impl Fault {
+    fn new(at: usize, cause: impl Into<String>) -> Self {
+        Self {
+            at,
+            cause: cause.into(),
+        }
+    }
+}
+
+/// The format of a file with the given first bytes: o5m, o5c, or neither.
+pub(super) fn format_of(start: &[u8]) -> Option<TextFormat> {
+    match start.get(..MAGIC_LEN)? {
+        [0xff, 0xe0, 4, b'o', b'5', b'm', b'2'] => Some(TextFormat::O5m),
+        [0xff, 0xe0, 4, b'o', b'5', b'c', b'2'] => Some(TextFormat::O5c),
+        _ => None,
+    }
+}
+
+/// The reader of an input, if it is to be read in this format: one that is called o5m or o5c, or a change file with the
+/// first bytes of o5c. Warnings go to `ctx`.
+pub(super) fn chunks_of(
+    input: &Input,
+    format: TextFormat,
+    ctx: Option<&Context>,
+) -> Result<Option<O5mChunks>> {
+    let is_o5m = match format {
+        TextFormat::O5m | TextFormat::O5c => true,
+        TextFormat::OsmChange => starts_as_changes(input)?,
+        TextFormat::Osm | TextFormat::Opl | TextFormat::Debug => false,
+    };
+    match is_o5m {
+        true => O5mChunks::new(input, ctx).map(Some),
+        false => Ok(None),
+    }
+}
+
+/// Whether a file begins as o5c, after decompression. Damage is not reported here: the reader of the file does that.
+fn starts_as_changes(input: &Input) -> Result<bool> {
+    let start = input.start()?;
+    if matches!(start.first(), None | Some(b'<' | 0xef)) {
+        return Ok(false);
+    }
+    let mut decompressed_start = Vec::new();
+    let mut reader = decompressed(input)?.take(MAGIC_LEN as u64);
+    let read = reader.read_to_end(&mut decompressed_start);
+    Ok(read.is_ok() && format_of(&decompressed_start) == Some(TextFormat::O5c))
+}

@@ -1,0 +1,258 @@
+//! The objects of an o5m file: datasets become the changes of a set.
+
+use super::Fault;
+use super::strings::{Meaning, Strings};
+use super::varint::{self, Reader, Varint};
+use crate::formats::change_set::{ChangeSet, Draft};
+use crate::formats::write_osc::ChangeAction;
+use crate::osm::{Bbox, Location, ObjectKind, StringPool};
+
+/// The latest and the earliest time that is accepted, in seconds since 1970: those of the years 0 to 9999.
+const TIMES: std::ops::RangeInclusive<i64> = -62_167_219_200..=253_402_300_799;
+
+/// The numbers that the next dataset counts from, and the strings that it may refer to.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub strings: Strings,
+    /// Whether the file is a change file.
+    pub is_change: bool,
+    last: Last,
+}
+
+/// The last numbers of each kind. All object kinds share one for ids; members have one for each kind.
+#[derive(Debug, Default)]
+struct Last {
+    id: i64,
+    timestamp: i64,
+    changeset: i64,
+    lon: i32,
+    lat: i32,
+    way_ref: i64,
+    members: [i64; 3],
+}
+
+impl State {
+    /// Forgets all numbers and strings.
+    pub(super) fn reset(&mut self) {
+        self.last = Last::default();
+        self.strings.reset();
+    }
+
+    /// Reads an object, and appends it to the set.
+    pub(super) fn object(
+        &mut self,
+        kind: ObjectKind,
+        bytes: &[u8],
+        set: &mut ChangeSet,
+    ) -> Result<(), Fault> {
+        let reader = &mut Reader::new(bytes);
+        let mut draft = Draft::new(set, kind, ChangeAction::Create);
+        self.last.id = self.last.id.wrapping_add(reader.signed()?);
+        draft.id = self.last.id;
+        self.info(reader, &mut draft, set)?;
+        // What is deleted has no content: no coordinates, no list of references.
+        if reader.is_empty() {
+            draft.action = ChangeAction::Delete;
+            set.has_visibility = true;
+        } else {
+            if self.is_change && draft.version != Some(1) {
+                draft.action = ChangeAction::Modify;
+            }
+            match kind {
+                ObjectKind::Node => draft.location = self.location(reader)?,
+                ObjectKind::Way => self.refs(reader, set)?,
+                ObjectKind::Relation => self.members(reader, set)?,
+            }
+            while !reader.is_empty() {
+                self.tag(reader, set)?;
+            }
+        }
+        set.finish(&draft).map_err(|cause| Fault::new(0, cause))
+    }
+
+    /// Reads version, time, changeset and user. An object without a version has none of them, one without a time has no
+    /// changeset and no user.
+    fn info(
+        &mut self,
+        reader: &mut Reader<'_>,
+        draft: &mut Draft,
+        set: &mut ChangeSet,
+    ) -> Result<(), Fault> {
+        // Some writers end a deleted object behind its id.
+        if reader.is_empty() {
+            return Ok(());
+        }
+        let at = reader.at();
+        let version = reader.unsigned()?;
+        if version == 0 {
+            return Ok(());
+        }
+        let version = i32::try_from(version).ok();
+        let version = version.and_then(|version| u32::try_from(version).ok());
+        let out_of_range = |at, what: &str| Fault::new(at, format!("the {what} is out of range"));
+        draft.version = Some(version.ok_or_else(|| out_of_range(at, "version"))?);
+        let at = reader.at();
+        self.last.timestamp = self.last.timestamp.wrapping_add(reader.signed()?);
+        if self.last.timestamp == 0 {
+            return Ok(());
+        }
+        if !TIMES.contains(&self.last.timestamp) {
+            return Err(out_of_range(at, "time"));
+        }
+        draft.timestamp = Some(self.last.timestamp);
+        self.last.changeset = self.last.changeset.wrapping_add(reader.signed()?);
+        draft.changeset = Some(self.last.changeset).filter(|changeset| *changeset > 0);
+        let is_user = |meaning: &Meaning| matches!(meaning, Meaning::User(..));
+        let user = self.strings.pair(reader, is_user, |uid, name| {
+            let name = text(name, &mut set.strings)?;
+            Ok(Meaning::User(parse_uid(uid)?, name))
+        })?;
+        if let Meaning::User(uid, user) = user {
+            (draft.uid, draft.user) = (uid, user);
+        }
+        Ok(())
+    }
+
+    fn location(&mut self, reader: &mut Reader<'_>) -> Result<Option<Location>, Fault> {
+        let mut next = |last: &mut i32, limit: i32| {
+            let at = reader.at();
+            // A difference of more than 180 degrees goes around the ends of 32 bits, at some writers.
+            let delta = reader.signed()?;
+            let is_near = (-(1 << 33)..1 << 33).contains(&delta);
+            *last = last.wrapping_add(delta as i32);
+            match is_near && (-limit..=limit).contains(last) {
+                true => Ok(*last),
+                false => Err(Fault::new(at, "a coordinate that is not on earth")),
+            }
+        };
+        let lon = next(&mut self.last.lon, 1_800_000_000)?;
+        let lat = next(&mut self.last.lat, 900_000_000)?;
+        Ok(Location::new(lat, lon))
+    }
+
+    fn refs(&mut self, reader: &mut Reader<'_>, set: &mut ChangeSet) -> Result<(), Fault> {
+        let (start, nodes) = list(reader)?;
+        let mut nodes = Reader::new(nodes);
+        while !nodes.is_empty() {
+            let delta = nodes.signed().map_err(|fault| within(start, fault))?;
+            self.last.way_ref = self.last.way_ref.wrapping_add(delta);
+            set.refs.push(self.last.way_ref);
+            set.roles.push((ObjectKind::Node, 0));
+        }
+        Ok(())
+    }
+
+    fn members(&mut self, reader: &mut Reader<'_>, set: &mut ChangeSet) -> Result<(), Fault> {
+        let (start, members) = list(reader)?;
+        let mut members = Reader::new(members);
+        while !members.is_empty() {
+            let member = self.member(&mut members, set);
+            member.map_err(|fault| within(start, fault))?;
+        }
+        Ok(())
+    }
+
+    fn member(&mut self, reader: &mut Reader<'_>, set: &mut ChangeSet) -> Result<(), Fault> {
+        let delta = reader.signed()?;
+        let is_member = |meaning: &Meaning| matches!(meaning, Meaning::Member(..));
+        let member = self.strings.single(reader, is_member, |string| {
+            let (kind, role) = match string {
+                [b'0', role @ ..] => (ObjectKind::Node, role),
+                [b'1', role @ ..] => (ObjectKind::Way, role),
+                [b'2', role @ ..] => (ObjectKind::Relation, role),
+                _ => return Err("the type of a member is neither 0, 1 nor 2".to_owned()),
+            };
+            Ok(Meaning::Member(kind, text(role, &mut set.strings)?))
+        })?;
+        if let Meaning::Member(kind, role) = member
+            && let Some(last) = self.last.members.get_mut(kind as usize)
+        {
+            *last = last.wrapping_add(delta);
+            set.refs.push(*last);
+            set.roles.push((kind, role));
+        }
+        Ok(())
+    }
+
+    fn tag(&mut self, reader: &mut Reader<'_>, set: &mut ChangeSet) -> Result<(), Fault> {
+        let is_tag = |meaning: &Meaning| matches!(meaning, Meaning::Tag(..));
+        let tag = self.strings.pair(reader, is_tag, |key, value| {
+            let strings = &mut set.strings;
+            Ok(Meaning::Tag(text(key, strings)?, text(value, strings)?))
+        })?;
+        if let Meaning::Tag(key, value) = tag {
+            set.tags.extend([key, value]);
+        }
+        Ok(())
+    }
+}
+
+/// Reads a list with its length in bytes before it. Returns the offset of its first byte, too.
+fn list<'a>(reader: &mut Reader<'a>) -> Result<(usize, &'a [u8]), Fault> {
+    let len = reader.unsigned()?;
+    let start = reader.at();
+    Ok((start, reader.part(len)?))
+}
+
+/// A fault in a list that begins at `start`.
+fn within(start: usize, fault: Fault) -> Fault {
+    Fault {
+        at: start + fault.at,
+        cause: match fault.cause.strip_suffix("past its dataset") {
+            Some(cause) => format!("{cause}past its list"),
+            None => fault.cause,
+        },
+    }
+}
+
+fn text(bytes: &[u8], strings: &mut StringPool) -> Result<u32, String> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(strings.add(text)),
+        Err(_) => Err("a string is not UTF-8".to_owned()),
+    }
+}
+
+/// The id of a user, which stands in a string as a number; no bytes are no user.
+fn parse_uid(bytes: &[u8]) -> Result<Option<i32>, String> {
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let bad = || "the id of the user is not a number in range".to_owned();
+    match varint::unsigned(bytes) {
+        Varint::Number(uid, len) if len == bytes.len() => {
+            let uid = i32::try_from(uid).map_err(|_| bad())?;
+            Ok(Some(uid).filter(|uid| *uid > 0))
+        }
+        _ => Err(bad()),
+    }
+}
+
+/// Reads the bounding box of a file.
+pub(super) fn bounds(bytes: &[u8], set: &mut ChangeSet) -> Result<(), Fault> {
+    let mut reader = Reader::new(bytes);
+    let mut edge = |limit: i64| {
+        let at = reader.at();
+        let edge = reader.signed()?;
+        let edge = Some(edge).filter(|edge| (-limit..=limit).contains(edge));
+        let edge = edge.and_then(|edge| i32::try_from(edge).ok());
+        edge.ok_or_else(|| Fault::new(at, "the bounding box of the file is not on earth"))
+    };
+    let (longest, highest) = (1_800_000_000, 900_000_000);
+    let [west, south] = [edge(longest)?, edge(highest)?];
+    let [east, north] = [edge(longest)?, edge(highest)?];
+    let mut bounds = Bbox::EMPTY;
+    bounds.add(south, west);
+    bounds.add(north, east);
+    set.document_header.text.boxes.push(bounds);
+    Ok(())
+}
+
+/// Reads the time of a file: that of the data in it.
+pub(super) fn timestamp(bytes: &[u8], set: &mut ChangeSet) -> Result<(), Fault> {
+    let time = Reader::new(bytes).signed()?;
+    if !TIMES.contains(&time) {
+        return Err(Fault::new(0, "the time of the file is out of range"));
+    }
+    set.document_header.replication.timestamp = Some(time).filter(|time| *time != 0);
+    Ok(())
+}

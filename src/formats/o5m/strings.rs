@@ -1,0 +1,155 @@
+//! The table of strings: the last strings and pairs of strings that were written in full.
+
+use super::Fault;
+use super::varint::Reader;
+use crate::osm::ObjectKind;
+
+/// The number of entries in the table. A newer one takes the place of the oldest.
+const ENTRIES: usize = 15_000;
+/// The length in bytes, without the zero bytes at the ends, of the longest strings (of a pair: together) in the table.
+const LONGEST: usize = 250;
+
+/// The strings of an entry as a use of them has read them: ids of strings in the set of objects that is being made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Meaning {
+    /// A key and a value.
+    Tag(u32, u32),
+    /// The id and the name of a user.
+    User(Option<i32>, u32),
+    /// The type and the role of a member.
+    Member(ObjectKind, u32),
+}
+
+/// A string, or a pair of strings.
+#[derive(Debug, Default)]
+struct Entry {
+    /// The first string, and behind it the second one.
+    text: Vec<u8>,
+    /// The length of the first string.
+    first: usize,
+    is_pair: bool,
+    /// The last meaning that was found, and the number of the set whose strings it refers to.
+    meaning: Option<(u64, Meaning)>,
+}
+
+/// The table of strings.
+#[derive(Debug, Default)]
+pub(super) struct Strings {
+    entries: Vec<Entry>,
+    /// The index of the entry that is replaced next.
+    next: usize,
+    /// The number of entries that can be referred to.
+    count: usize,
+    /// The number of the set of objects that is being made.
+    set: u64,
+}
+
+impl Strings {
+    /// Empties the table.
+    pub(super) fn reset(&mut self) {
+        self.count = 0;
+    }
+
+    /// Notes that a new set of objects begins, whose strings have other ids.
+    pub(super) fn begin_set(&mut self) {
+        self.set += 1;
+    }
+
+    /// Reads a pair of strings, in full or as a reference. `understand` gets both and returns their meaning. It is not
+    /// called again for a reference to a pair that had a meaning of the same kind (`is_kind`) in this set.
+    #[inline]
+    pub(super) fn pair(
+        &mut self,
+        reader: &mut Reader<'_>,
+        is_kind: impl Fn(&Meaning) -> bool,
+        understand: impl FnOnce(&[u8], &[u8]) -> Result<Meaning, String>,
+    ) -> Result<Meaning, Fault> {
+        let at = reader.at();
+        let fault = |cause: String| Fault::new(at, cause);
+        let number = reader.unsigned()?;
+        if number == 0 {
+            let (first, second) = (reader.string()?, reader.string()?);
+            let meaning = understand(first, second).map_err(fault)?;
+            self.add(first, Some(second), meaning);
+            return Ok(meaning);
+        }
+        let set = self.set;
+        let entry = self.entry(number).map_err(fault)?;
+        match entry.meaning {
+            Some((of, meaning)) if of == set && is_kind(&meaning) => return Ok(meaning),
+            _ if !entry.is_pair => {
+                return Err(fault(format!("string {number} of the table is not a pair")));
+            }
+            _ => {}
+        }
+        let (first, second) = entry.text.split_at_checked(entry.first).unwrap_or_default();
+        let meaning = understand(first, second).map_err(fault)?;
+        entry.meaning = Some((set, meaning));
+        Ok(meaning)
+    }
+
+    /// Reads a single string, in full or as a reference; [`pair`](Self::pair) is the same for pairs.
+    #[inline]
+    pub(super) fn single(
+        &mut self,
+        reader: &mut Reader<'_>,
+        is_kind: impl Fn(&Meaning) -> bool,
+        understand: impl FnOnce(&[u8]) -> Result<Meaning, String>,
+    ) -> Result<Meaning, Fault> {
+        let at = reader.at();
+        let fault = |cause: String| Fault::new(at, cause);
+        let number = reader.unsigned()?;
+        if number == 0 {
+            let string = reader.string()?;
+            let meaning = understand(string).map_err(fault)?;
+            self.add(string, None, meaning);
+            return Ok(meaning);
+        }
+        let set = self.set;
+        let entry = self.entry(number).map_err(fault)?;
+        match entry.meaning {
+            Some((of, meaning)) if of == set && is_kind(&meaning) => return Ok(meaning),
+            _ => {}
+        }
+        let meaning = understand(entry.text.get(..entry.first).unwrap_or(&[])).map_err(fault)?;
+        entry.meaning = Some((set, meaning));
+        Ok(meaning)
+    }
+
+    /// The entry with the given number; 1 is the newest.
+    fn entry(&mut self, number: u64) -> Result<&mut Entry, String> {
+        let missing = || {
+            format!(
+                "a reference to string {number} of the table, which has {} strings",
+                self.count
+            )
+        };
+        let back = usize::try_from(number).ok();
+        let back = back.filter(|back| (1..=self.count).contains(back));
+        let back = back.ok_or_else(missing)?;
+        let index = (self.next + ENTRIES - back) % ENTRIES;
+        self.entries
+            .get_mut(index)
+            .ok_or_else(|| "a reference to a string that is not in the table".to_owned())
+    }
+
+    fn add(&mut self, first: &[u8], second: Option<&[u8]>, meaning: Meaning) {
+        let second_len = second.map_or(0, <[u8]>::len);
+        if first.len() + second_len > LONGEST {
+            return;
+        }
+        if self.entries.len() <= self.next {
+            self.entries.resize_with(self.next + 1, Entry::default);
+        }
+        if let Some(entry) = self.entries.get_mut(self.next) {
+            entry.text.clear();
+            entry.text.extend_from_slice(first);
+            entry.text.extend_from_slice(second.unwrap_or(&[]));
+            entry.first = first.len();
+            entry.is_pair = second.is_some();
+            entry.meaning = Some((self.set, meaning));
+        }
+        self.next = (self.next + 1) % ENTRIES;
+        self.count = (self.count + 1).min(ENTRIES);
+    }
+}

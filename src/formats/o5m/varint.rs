@@ -1,0 +1,139 @@
+use super::Fault;
+
+/// Reads numbers and strings from the contents of a dataset, from the start to the end.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) const fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    /// The offset of the next byte.
+    pub(super) const fn at(&self) -> usize {
+        self.at
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.at >= self.bytes.len()
+    }
+
+    fn rest(&self) -> &'a [u8] {
+        self.bytes.get(self.at..).unwrap_or(&[])
+    }
+
+    /// Reads a number without a sign: seven bits a byte, the lowest first.
+    #[inline]
+    pub(super) fn unsigned(&mut self) -> Result<u64, Fault> {
+        match self.bytes.get(self.at) {
+            Some(&byte) if byte < 0x80 => {
+                self.at += 1;
+                Ok(u64::from(byte))
+            }
+            _ => self.long(),
+        }
+    }
+
+    fn long(&mut self) -> Result<u64, Fault> {
+        match unsigned(self.rest()) {
+            Varint::Number(number, len) => {
+                self.at += len;
+                Ok(number)
+            }
+            Varint::Incomplete => Err(Fault::new(self.at, "a number goes on past its dataset")),
+            Varint::TooLong => Err(Fault::new(self.at, "a number has more than 64 bits")),
+        }
+    }
+
+    /// Reads a number with a sign, which is in the lowest bit.
+    #[inline]
+    pub(super) fn signed(&mut self) -> Result<i64, Fault> {
+        let number = self.unsigned()?;
+        Ok((number >> 1) as i64 ^ -((number & 1) as i64))
+    }
+
+    /// Reads `len` bytes.
+    pub(super) fn part(&mut self, len: u64) -> Result<&'a [u8], Fault> {
+        let rest = self.rest();
+        let part = usize::try_from(len).ok().and_then(|len| rest.get(..len));
+        let part = part.ok_or_else(|| {
+            let cause = format!("a list of {len} bytes goes on past its dataset");
+            Fault::new(self.at, cause)
+        })?;
+        self.at += part.len();
+        Ok(part)
+    }
+
+    /// Reads a string that ends with a zero byte, and returns it without that byte.
+    #[inline]
+    pub(super) fn string(&mut self) -> Result<&'a [u8], Fault> {
+        let rest = self.rest();
+        let end = memchr::memchr(0, rest)
+            .ok_or_else(|| Fault::new(self.at, "a string goes on past its dataset"))?;
+        self.at += end + 1;
+        Ok(rest.get(..end).unwrap_or(&[]))
+    }
+}
+
+/// The result of reading a number from bytes that may be incomplete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Varint {
+    /// The number, and how many bytes it has.
+    Number(u64, usize),
+    /// The bytes end within the number.
+    Incomplete,
+    /// The number has more than 64 bits.
+    TooLong,
+}
+
+/// Reads a number at the start of `bytes`.
+pub(super) fn unsigned(bytes: &[u8]) -> Varint {
+    let mut number = 0u64;
+    for (place, &byte) in bytes.iter().enumerate().take(10) {
+        let bits = u64::from(byte & 0x7f);
+        if place == 9 && bits > 1 {
+            return Varint::TooLong;
+        }
+        number |= bits << (7 * place);
+        if byte < 0x80 {
+            return Varint::Number(number, place + 1);
+        }
+    }
+    match bytes.len() < 10 {
+        true => Varint::Incomplete,
+        false => Varint::TooLong,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_to_their_last_bit_and_not_beyond() {
+        let mut largest = vec![0xff; 9];
+        largest.push(1);
+        assert_eq!(unsigned(&largest), Varint::Number(u64::MAX, 10));
+        assert_eq!(Reader::new(&largest).signed().unwrap(), i64::MIN);
+        assert_eq!(unsigned(&largest[..9]), Varint::Incomplete);
+        largest[9] = 2;
+        assert_eq!(unsigned(&largest), Varint::TooLong);
+        assert_eq!(unsigned(&[0x80; 11]), Varint::TooLong);
+        assert_eq!(unsigned(&[0xc3, 2, 9]), Varint::Number(323, 2));
+        let signed = |byte| Reader::new(&[byte]).signed().unwrap();
+        assert_eq!([signed(0), signed(1), signed(2), signed(3)], [0, -1, 1, -2]);
+    }
+
+    #[test]
+    fn nothing_is_read_past_the_end() {
+        assert!(Reader::new(&[]).unsigned().is_err());
+        assert!(Reader::new(&[0x80]).unsigned().is_err());
+        assert!(Reader::new(b"abc").string().is_err());
+        assert!(Reader::new(b"abc").part(4).is_err());
+        assert!(Reader::new(b"abc").part(u64::MAX).is_err());
+        assert_eq!(Reader::new(b"abc\0d").string().unwrap(), b"abc");
+    }
+}
