@@ -30,7 +30,7 @@ impl TextChunk {
 /// A part of a file: text that a worker parses, or objects, where one thread has to read them all.
 enum Chunk {
     Text(TextChunk),
-    Objects(ChangeSet),
+    Objects(Box<ChangeSet>),
 }
 
 impl Chunk {
@@ -45,7 +45,7 @@ impl Chunk {
     fn parse(self, path: &Path, format: TextFormat) -> Result<ChangeSet> {
         match self {
             Self::Text(text) => text.parse(path, format),
-            Self::Objects(objects) => Ok(objects),
+            Self::Objects(objects) => Ok(*objects),
         }
     }
 }
@@ -72,7 +72,10 @@ impl Iterator for Chunks {
     fn next(&mut self) -> Option<Self::Item> {
         match self {
             Self::Text(chunks) => Some(chunks.next()?.map(Chunk::Text)),
-            Self::O5m(chunks) => Some(chunks.next()?.map(Chunk::Objects)),
+            Self::O5m(chunks) => {
+                let objects = chunks.next()?.map(Box::new);
+                Some(objects.map(Chunk::Objects))
+            }
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The reader of o5m and of its change files, o5c, by the description in the OSM wiki (page "O5m").
 //!
-//! A file is a sequence of datasets: a byte for the type, the length, and the contents. Numbers are varints, most of them
-//! differences to the number before. Strings that appeared before are numbers of entries in a table. Each dataset
-//! therefore depends on those before it, and one thread reads them all; what is made of the objects is done by workers.
+//! A file is a sequence of datasets: a byte for the type, the length, and the contents. Numbers are varints, most of
+//! them differences to the number before. Strings that appeared before are numbers of entries in a table. Each dataset
+//! therefore depends on those before it, and one thread reads them all. Workers encode the objects.
 
 mod chunks;
 mod objects;
