@@ -57,6 +57,7 @@ mod soak;
 mod sort;
 mod surface;
 mod synth;
+mod tag_expressions;
 mod tags_filter;
 mod tags_filter_changes;
 mod text_formats;

@@ -60,7 +60,8 @@ pub struct Conventions {
     pub creates_version_1: bool,
     /// Whether `tags-filter` treats the objects of a change file like all others.
     pub filters_changes_as_data: bool,
-    /// Whether `@version>1` in an expression is a key, and not a condition on the metadata.
+    /// Whether `@version>1` in an expression is a key, and not a condition on the metadata, and `&` and `~` are
+    /// characters like others.
     pub only_tag_expressions: bool,
     /// Whether `--force`, with which the predecessor of this program went on without an index, is taken and ignored.
     pub drops_force: bool,

@@ -1,3 +1,5 @@
+mod hints;
+
 use super::args::{ExpressionArgs, OutputArgs, RunArgs, names_changes};
 use super::conventions::Conventions;
 use super::{Answer, show};
@@ -22,6 +24,9 @@ Expressions:
   highway               any object with the key highway
   n/amenity=pub,bar     nodes with one of these values
   wr/highway!=primary   ways and relations with another value
+  w/highway=primary&lanes=2
+                        both tags; a\\&b=c is a value with &, as is a&b without an operator behind it
+  name~^(St|Saint)      a value that matches a regular expression; !~ one that does not
   name=*Paris           a value that contains Paris; addr:* a key that begins with addr:
   a/building            closed ways of four nodes or more, multipolygons and boundaries
   r/type=multipolygon   relations of this type
@@ -31,6 +36,8 @@ Expressions:
   @user=ann,bob         one of these users; * works as in values
   w/highway @version>1 @uid!=5
                         all of it: a tag, then conditions, with spaces between
+
+Among several expressions, one has to match. If nothing is kept, a warning says so.
 
 What is kept:
            objects that match   others   what the kept objects refer to
@@ -95,6 +102,9 @@ pub fn run(args: &Args) -> Result<Answer> {
         return filter_changes(args, &options, &ctx);
     }
     let summary = tags_filter::run(&options, &ctx)?;
+    if summary.kept.written.objects == Some(0) {
+        warn_of_empty(args, &options, summary.has_keys, &ctx);
+    }
     args.run
         .report(&ctx, &summary, &options.output.target, || {
             let referenced = summary
@@ -125,8 +135,21 @@ pub fn run(args: &Args) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
+/// Warns that no object is kept.
+fn warn_of_empty(args: &Args, options: &Options, has_keys: Option<bool>, ctx: &Context) {
+    let (expressions, texts) = (&options.expressions, args.expressions.texts());
+    ctx.warn(format!(
+        "{}: {}",
+        options.output.target.path().display(),
+        hints::why_nothing(expressions, texts, options.invert, has_keys)
+    ));
+}
+
 fn filter_changes(args: &Args, options: &Options, ctx: &Context) -> Result<Answer> {
     let summary = changes::run(options, ctx)?;
+    if summary.matched == 0 {
+        warn_of_empty(args, options, None, ctx);
+    }
     args.run.report(ctx, &summary, &options.output.target, || {
         format!(
             "{}: {} that match, {} that they refer to, {}; {} left out\n",

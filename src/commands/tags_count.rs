@@ -1,5 +1,6 @@
 //! `inspect tags`: counts the objects with each key or tag.
 
+mod joined;
 mod table;
 
 use crate::engine::block_matcher::BlockMatcher;
@@ -20,7 +21,8 @@ use table::CountTable;
 pub struct Options {
     /// The input file; `-` is standard input.
     pub input: PathBuf,
-    /// The keys and tags to count: an expression without a value counts keys, an expression with a value counts tags.
+    /// The keys and tags to count: an expression without a value counts keys, an expression with a value counts tags, and
+    /// one that joins several counts each of them, for the objects that have all.
     /// If there is no expression, all keys are counted.
     pub expressions: Vec<ObjectExpression>,
     /// The kinds of objects whose tags are counted.
@@ -183,6 +185,8 @@ struct Counter {
     /// The expressions with a value, which count tags.
     tags: ObjectFilter,
     kinds: KindSet,
+    /// All expressions, if one of them joins several tags.
+    joined: Option<Vec<ObjectExpression>>,
 }
 
 impl Counter {
@@ -195,6 +199,7 @@ impl Counter {
             keys: (!all_keys).then(|| ObjectFilter::new(keys)),
             tags: ObjectFilter::new(tags),
             kinds: options.kinds,
+            joined: joined::are_joined(&options.expressions).then(|| options.expressions.clone()),
         }
     }
 
@@ -218,6 +223,9 @@ impl Counter {
         scratch: &mut Scratch,
         table: &CountTable,
     ) -> Result<(), FormatError> {
+        if let Some(expressions) = &self.joined {
+            return joined::count(expressions, self.kinds, block, table);
+        }
         let strings = &block.strings;
         let wants_key = |key: &str| {
             self.keys

@@ -2,7 +2,9 @@
 //! expressions once, not once per object.
 
 use crate::error::FormatError;
-use crate::osm::{MetadataCondition, MetadataNumber, ObjectExpression, ObjectFilter, ObjectKind};
+use crate::osm::{
+    MetadataCondition, MetadataNumber, ObjectExpression, ObjectFilter, ObjectKind, TagPattern,
+};
 use crate::pbf::{Block, ElementView, Info, StringTable};
 
 /// An [`ObjectFilter`], prepared for the strings of one block.
@@ -34,8 +36,13 @@ impl<'b> BlockMatcher<'b> {
         matcher
     }
 
+    /// Whether the block has a string that is a key of some expression.
+    pub(crate) fn has_keys(&self) -> bool {
+        !self.expressions.is_empty()
+    }
+
     /// Whether no object of the block can match: for each expression, the block has no string that matches the key, or
-    /// none that matches the value, or none that matches the name of a user.
+    /// none that matches the value, or none that matches a further tag or the name of a user.
     pub(crate) fn cannot_match(&self) -> bool {
         let has = |accepts: &dyn Fn(&str) -> bool| self.strings.iter().any(accepts);
         let has_user = |condition: &MetadataCondition| match condition {
@@ -45,7 +52,12 @@ impl<'b> BlockMatcher<'b> {
             }
         };
         let has_users = |one: &ObjectExpression| one.metadata.iter().all(has_user);
-        let has_value = |one: &ObjectExpression| has(&|value| one.matches_value(value));
+        let has_value = |one: &ObjectExpression| {
+            has(&|value| one.matches_value(value))
+                && one.more_tags.iter().all(|tag| {
+                    has(&|key| tag.key.matches(key)) && has(&|value| tag.matches_value(value))
+                })
+        };
         let mut with_key = self.expressions.iter().flatten();
         let can_match = with_key.any(|one| has_value(one) && has_users(one))
             || self.filter.without_tag().any(has_users);
@@ -116,12 +128,29 @@ impl<'b> BlockMatcher<'b> {
         for expression in self.expressions.get(number - 1).into_iter().flatten() {
             if expression.matches_value(value)
                 && self.applies_to(expression, object)?
+                && (expression.more_tags.is_empty()
+                    || self.has_all(&expression.more_tags, object)?)
                 && (expression.metadata.is_empty() || holds(expression, &info()?))
             {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// Whether the object has a tag for each of the patterns.
+    fn has_all(
+        &self,
+        patterns: &[TagPattern],
+        object: &ElementView<'_>,
+    ) -> Result<bool, FormatError> {
+        let text = |index| self.strings.get(index).unwrap_or_default();
+        for pattern in patterns {
+            if !object.any_tag(|key, value| pattern.matches(text(key), text(value)))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     fn applies_to(

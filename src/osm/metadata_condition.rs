@@ -76,17 +76,32 @@ impl Head {
     }
 }
 
+/// Whether a condition may begin behind a character.
+fn separates(before: char) -> bool {
+    before.is_whitespace() || before == '&'
+}
+
+/// A text before a condition, without the `&` that may join both.
+fn without_joint(text: &str) -> &str {
+    let text = text.trim_end();
+    text.strip_suffix('&').unwrap_or(text)
+}
+
 impl MetadataCondition {
     /// Takes the conditions from the end of an expression. Returns the text before them.
     pub(super) fn split(text: &str) -> Result<(&str, Vec<Self>), String> {
-        let is_start = |at: &usize| *at == 0 || text[..*at].ends_with(char::is_whitespace);
+        let is_start = |at: &usize| *at == 0 || text[..*at].ends_with(separates);
         let starts: Vec<(usize, Head)> = text
             .match_indices('@')
             .map(|(at, _)| at)
             .filter(is_start)
             .filter_map(|at| Some((at, Head::parse(text.get(at..)?)?)))
             .collect();
-        let tag = &text[..starts.first().map_or(text.len(), |(at, _)| *at)];
+        let (tag, has_more) = match starts.first() {
+            Some((at, _)) => (&text[..*at], true),
+            None => (text, false),
+        };
+        let tag = if has_more { without_joint(tag) } else { tag };
         if tag.starts_with('@') && tag.contains(['<', '>']) {
             let known = ATTRIBUTES.map(|(name, _)| format!("@{name}")).join(", ");
             return Err(format!("the attributes are {known}"));
@@ -95,6 +110,8 @@ impl MetadataCondition {
         let ends = ends.chain([text.len()]);
         let conditions = starts.iter().zip(ends).map(|((at, head), end)| {
             let value = text.get(at + head.len..end).unwrap_or_default();
+            let is_last = end == text.len();
+            let value = if is_last { value } else { without_joint(value) };
             Self::parse(head, value.trim())
         });
         Ok((tag, conditions.collect::<Result<_, _>>()?))

@@ -1,51 +1,11 @@
 use super::kind::{KindSet, ObjectKind};
 use super::metadata_condition::MetadataCondition;
-use super::string_matcher::StringMatcher;
+use super::tag_pattern::TagPattern;
 use rustc_hash::FxHashMap;
 
-/// The part of an expression that selects objects by a tag: `key`, `key=value`, or `key!=value` for every value except
-/// the given ones.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TagPattern {
-    /// The pattern of the key.
-    pub key: StringMatcher,
-    /// The pattern of the value; [`StringMatcher::Any`] if the expression has no value.
-    pub value: StringMatcher,
-    /// Whether the expression has `!=`. `value` is then the pattern of the values that do not match.
-    pub is_negated: bool,
-    /// Whether the expression has a value, which may be `*`.
-    pub has_value: bool,
-}
-
-impl TagPattern {
-    /// Parses a key, or a key and a value. The error says what is wrong.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let (key, value) = match text.split_once('=') {
-            Some((key, value)) => (key, Some(value)),
-            None => (text, None),
-        };
-        let is_negated = value.is_some() && key.ends_with('!');
-        let key = key.strip_suffix('!').filter(|_| is_negated).unwrap_or(key);
-        if key.trim().is_empty() {
-            return Err("it has no key".into());
-        }
-        Ok(Self {
-            key: StringMatcher::parse(key)?,
-            value: StringMatcher::parse(value.unwrap_or("*"))?,
-            is_negated,
-            has_value: value.is_some(),
-        })
-    }
-
-    /// Whether the pattern accepts a value, with regard to `!=`.
-    pub fn matches_value(&self, value: &str) -> bool {
-        self.value.matches(value) != self.is_negated
-    }
-}
-
 /// An expression that selects objects by their kind and by a tag, by metadata, or by both: `[nwra/]key[=value]`,
-/// `[nwra/]@attribute>value`, or a tag followed by spaces and conditions. The letters before the slash are kinds of
-/// objects; `a` stands for areas.
+/// `[nwra/]@attribute>value`, or a tag followed by spaces and conditions. `&` joins several tags. The letters before
+/// the slash are kinds of objects; `a` stands for areas.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectExpression {
     /// The kinds of objects that the expression applies to.
@@ -55,6 +15,8 @@ pub struct ObjectExpression {
     pub areas: bool,
     /// The tag that an object needs; `None` if the expression has only conditions on metadata.
     pub tag: Option<TagPattern>,
+    /// The tags that an object needs besides: `highway=primary&lanes=2`.
+    pub more_tags: Vec<TagPattern>,
     /// The conditions on the metadata. All of them must hold.
     pub metadata: Vec<MetadataCondition>,
 }
@@ -62,7 +24,8 @@ pub struct ObjectExpression {
 impl ObjectExpression {
     /// Parses an expression. The error is a message that quotes `text`.
     pub fn parse(text: &str) -> Result<Self, String> {
-        Self::parse_parts(text, MetadataCondition::split)
+        let split = MetadataCondition::split;
+        Self::parse_parts(text, &['=', '@', '~'], split, TagPattern::parse_joined)
     }
 
     /// An expression that selects objects of all kinds by a tag.
@@ -71,37 +34,45 @@ impl ObjectExpression {
             kinds: KindSet::ALL,
             areas: false,
             tag: Some(tag),
+            more_tags: Vec::new(),
             metadata: Vec::new(),
         }
     }
 
-    /// Parses an expression for tags alone: `@version>1` is a key. The error is a message that quotes `text`.
+    /// Parses an expression for one tag alone: `@version>1` and `a&b~c` are keys. The error is a message that quotes
+    /// `text`.
     pub fn parse_tag(text: &str) -> Result<Self, String> {
-        Self::parse_parts(text, |tag| Ok((tag, Vec::new())))
+        let parse = |tag: &str| Ok(vec![TagPattern::parse(tag)?]);
+        Self::parse_parts(text, &['=', '@'], |tag| Ok((tag, Vec::new())), parse)
     }
 
-    /// Parses the kinds; `split` takes the conditions from the rest, and returns the text of the tag.
+    /// Parses the kinds, which stand before a slash without any of `operators` before it. `split` takes the conditions
+    /// from the rest, and returns the text of the tags, which `parse` reads.
     fn parse_parts(
         text: &str,
+        operators: &[char],
         split: impl Fn(&str) -> Result<(&str, Vec<MetadataCondition>), String>,
+        parse: impl Fn(&str) -> Result<Vec<TagPattern>, String>,
     ) -> Result<Self, String> {
         let bad = |cause: String| format!("'{text}' is not an expression: {cause}");
         let (kinds, areas, rest) = match text.split_once('/') {
-            Some((kinds, rest)) if !kinds.contains(['=', '@']) => {
+            Some((kinds, rest)) if !kinds.contains(operators) => {
                 let (kinds, areas) = parse_kinds(kinds).map_err(bad)?;
                 (kinds, areas, rest)
             }
             _ => (KindSet::ALL, false, text),
         };
         let (tag, metadata) = split(rest).map_err(bad)?;
-        let tag = match tag.trim().is_empty() && !metadata.is_empty() {
-            true => None,
-            false => Some(TagPattern::parse(tag).map_err(bad)?),
+        let tags = match tag.trim().is_empty() && !metadata.is_empty() {
+            true => Vec::new(),
+            false => parse(tag).map_err(bad)?,
         };
+        let mut tags = tags.into_iter();
         Ok(Self {
             kinds,
             areas,
-            tag,
+            tag: tags.next(),
+            more_tags: tags.collect(),
             metadata,
         })
     }
@@ -231,6 +202,7 @@ impl ObjectFilter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::osm::StringMatcher;
 
     fn matches(expression: &str, key: &str, value: &str) -> bool {
         let filter = ObjectFilter::new([ObjectExpression::parse(expression).unwrap()]);
@@ -281,6 +253,25 @@ mod tests {
         assert_eq!(kinds("/note").unwrap(), (7, false));
         for bad in ["x/a", "", "n/", "=b", "n/=b", "!=x", "a*,b=c"] {
             assert!(kinds(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn several_tags_are_joined_unless_only_one_is_meant() {
+        let parts = |text: &str| {
+            let one = ObjectExpression::parse(text).unwrap();
+            (one.kinds.bits(), one.more_tags.len(), one.metadata.len())
+        };
+        assert_eq!(parts("w/highway=primary&lanes=2"), (2, 1, 0));
+        assert_eq!(parts("w/a=b & c & d~e/f @version>1 @uid=5"), (2, 2, 2));
+        assert_eq!(parts("w/a=b&@version>1&@uid=5"), (2, 0, 2));
+        assert_eq!(parts("name~a/b"), (7, 0, 0));
+        let one = ObjectExpression::parse_tag("highway=primary&lanes=2").unwrap();
+        let value = one.tag.map(|tag| tag.value);
+        assert_eq!(value, Some(StringMatcher::Equal("primary&lanes=2".into())));
+        assert!(one.more_tags.is_empty());
+        for bad in ["a~(", "a=b&c~[", "a=b&c=*d,e"] {
+            assert!(ObjectExpression::parse(bad).is_err(), "{bad}");
         }
     }
 

@@ -1,3 +1,30 @@
+use regex_lite::Regex;
+
+/// A regular expression. Two are equal if their texts are.
+#[derive(Debug, Clone)]
+pub struct RegexMatcher(Regex);
+
+impl RegexMatcher {
+    /// Parses a regular expression in the syntax of the crate `regex-lite`. It need not match a whole string.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let bad = |error| format!("'{text}' is not a regular expression: {error}");
+        Regex::new(text).map(Self).map_err(bad)
+    }
+
+    /// Whether some part of a string matches.
+    pub fn matches(&self, text: &str) -> bool {
+        self.0.is_match(text)
+    }
+}
+
+impl PartialEq for RegexMatcher {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.as_str() == other.0.as_str()
+    }
+}
+
+impl Eq for RegexMatcher {}
+
 /// A pattern for a key or a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StringMatcher {
@@ -11,6 +38,8 @@ pub enum StringMatcher {
     Prefix(String),
     /// Matches strings that contain this text: `*Paris` or `*Paris*`.
     Contains(String),
+    /// Matches strings of which a part matches this regular expression.
+    Regex(RegexMatcher),
 }
 
 impl StringMatcher {
@@ -45,6 +74,7 @@ impl StringMatcher {
             Self::OneOf(several) => several.iter().any(|one| one == text),
             Self::Prefix(start) => text.starts_with(start.as_str()),
             Self::Contains(part) => text.contains(part.as_str()),
+            Self::Regex(regex) => regex.matches(text),
         }
     }
 
@@ -53,7 +83,7 @@ impl StringMatcher {
         match self {
             Self::Equal(one) => Some(std::slice::from_ref(one)),
             Self::OneOf(several) => Some(several),
-            Self::Any | Self::Prefix(_) | Self::Contains(_) => None,
+            Self::Any | Self::Prefix(_) | Self::Contains(_) | Self::Regex(_) => None,
         }
     }
 }

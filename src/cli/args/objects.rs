@@ -107,7 +107,7 @@ impl ChangesetKindArgs {
 #[derive(Debug, Args)]
 pub struct ExpressionArgs {
     /// Expressions: [nwra/]key[=value], != for other values, * at either end of key or value, several
-    /// with commas
+    /// with commas, ~ for a regular expression, & between tags
     #[arg(value_name = "EXPRESSION")]
     expressions: Vec<String>,
     /// Read expressions from FILE, one a line; # begins a comment
@@ -116,6 +116,11 @@ pub struct ExpressionArgs {
 }
 
 impl ExpressionArgs {
+    /// The expressions of the command line, as they were given.
+    pub fn texts(&self) -> &[String] {
+        &self.expressions
+    }
+
     /// Parses the expressions, those in files first. An error in a file names the file and the line.
     pub fn parse(&self) -> Result<Vec<ObjectExpression>> {
         let parse = match Conventions::current().only_tag_expressions {

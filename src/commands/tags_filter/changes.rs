@@ -128,7 +128,14 @@ fn matches(filter: &ObjectFilter, object: &Object<'_>) -> bool {
     filter.without_tag().any(applies)
         || object.tags.iter().any(|(key, value)| {
             let mut expressions = filter.with_key(key);
-            expressions.any(|expression| expression.matches_value(value) && applies(expression))
+            expressions.any(|expression| {
+                expression.matches_value(value)
+                    && applies(expression)
+                    && expression.more_tags.iter().all(|tag| {
+                        let mut tags = object.tags.iter();
+                        tags.any(|(key, value)| tag.matches(key, value))
+                    })
+            })
         })
 }
 

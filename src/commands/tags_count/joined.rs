@@ -1,0 +1,65 @@
+//! Counts for expressions that join several tags, which look at whole objects.
+
+use super::table::CountTable;
+use crate::error::FormatError;
+use crate::osm::{KindSet, ObjectExpression, TagPattern};
+use crate::pbf::Block;
+use rustc_hash::FxHashMap;
+
+/// Whether one of the expressions joins several tags.
+pub(super) fn are_joined(expressions: &[ObjectExpression]) -> bool {
+    expressions.iter().any(|one| !one.more_tags.is_empty())
+}
+
+/// Adds the tags of a block that one of the expressions accepts, in the objects that have all tags of that expression.
+pub(super) fn count(
+    expressions: &[ObjectExpression],
+    kinds: KindSet,
+    block: &Block<'_>,
+    table: &CountTable,
+) -> Result<(), FormatError> {
+    let strings = &block.strings;
+    let mut counts: FxHashMap<(&str, Option<&str>), u64> = FxHashMap::default();
+    let mut tags = Vec::new();
+    block.for_each_object(|object| {
+        if !kinds.contains(object.kind) {
+            return Ok(());
+        }
+        tags.clear();
+        object.any_tag(|key, value| {
+            tags.push((key, value));
+            false
+        })?;
+        let named = tags
+            .iter()
+            .map(|(key, value)| Ok((strings.get(*key)?, strings.get(*value)?)))
+            .collect::<Result<Vec<_>, FormatError>>()?;
+        let has =
+            |pattern: &TagPattern| named.iter().any(|(key, value)| pattern.matches(key, value));
+        let holding: Vec<&ObjectExpression> = expressions
+            .iter()
+            .filter(|one| one.kinds.contains(object.kind) && patterns(one).all(has))
+            .collect();
+        for (key, value) in named.iter().copied() {
+            let wanted = |has_value: bool| {
+                let mut patterns = holding.iter().flat_map(|one| patterns(one));
+                patterns.any(|one| one.has_value == has_value && one.matches(key, value))
+            };
+            if wanted(true) {
+                *counts.entry((key, Some(value))).or_default() += 1;
+            }
+            if wanted(false) {
+                *counts.entry((key, None)).or_default() += 1;
+            }
+        }
+        Ok(())
+    })?;
+    for ((key, value), count) in counts {
+        table.add(key, value, count);
+    }
+    Ok(())
+}
+
+fn patterns(expression: &ObjectExpression) -> impl Iterator<Item = &TagPattern> {
+    expression.tag.iter().chain(&expression.more_tags)
+}

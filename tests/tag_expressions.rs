@@ -1,0 +1,201 @@
+//! Tags that `&` joins, regular expressions, and the warning if nothing is kept.
+
+use crate::common::{Arg, pbfhogg, run_fail, run_ok};
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+const WORLD: &str = "<osm version='0.6'>
+<node id='1' lat='1' lon='1' version='1'><tag k='name' v='Marks &amp; Spencer'/><tag k='shop' v='yes'/></node>
+<node id='2' lat='1' lon='2' version='1'><tag k='name' v='H&amp;M'/><tag k='shop' v='clothes'/></node>
+<node id='3' lat='1' lon='3' version='2'><tag k='website' v='http://a.org/?b=1&amp;c=2'/></node>
+<node id='4' lat='1' lon='4' version='1'/>
+<way id='5' version='1'><nd ref='4'/><nd ref='1'/><tag k='highway' v='primary'/><tag k='lanes' v='2'/></way>
+<way id='6' version='2'><nd ref='4'/><nd ref='1'/><tag k='highway' v='primary'/><tag k='lanes' v='3'/>
+<tag k='name' v='Avenue A'/></way>
+<way id='7' version='1'><nd ref='4'/><nd ref='1'/><tag k='highway' v='service'/></way>
+<relation id='8' version='1'><member type='way' ref='5' role=''/><tag k='type' v='route'/><tag k='ref' v='A81'/></relation>
+</osm>";
+
+fn world(dir: &Path) -> PathBuf {
+    let path = dir.join("world.osm");
+    std::fs::write(&path, WORLD).unwrap();
+    path
+}
+
+/// The ids of the objects in the OPL that a run wrote.
+fn ids(ran: &Output) -> String {
+    let text = String::from_utf8(ran.stdout.clone()).unwrap();
+    let ids = text.lines().filter_map(|line| line.split(' ').next());
+    ids.collect::<Vec<_>>().join(" ")
+}
+
+/// The ids of the objects that match.
+fn matching(file: &Path, expressions: &[&str]) -> String {
+    let mut args: Vec<Arg> = vec![&"tags-filter", &"-R", &"-q", &"-f", &"opl", &file];
+    args.extend(expressions.iter().map(|one| one as Arg));
+    ids(&run_ok(&args))
+}
+
+#[test]
+fn an_ampersand_asks_for_both_tags() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = world(dir.path());
+    for (expression, expected) in [
+        ("w/highway=primary&lanes=2", "w5"),
+        ("w/lanes=2&highway=primary", "w5"),
+        ("w/highway=primary & lanes!=2", "w6"),
+        ("highway=primary,service&lanes=2,3&name=*", "w6"),
+        ("highway&name", "w6"),
+        ("n/highway&name", ""),
+        ("h*=primary&lanes=2,3", "w5 w6"),
+        ("highway=primary&lanes=*&@version=1", "w5"),
+        ("highway=primary&lanes=* @version>1", "w6"),
+        ("highway=primary&shop=yes", ""),
+        ("shop&name=H&M", "n2"),
+        ("type=route&ref~^A[0-9]+$", "r8"),
+    ] {
+        assert_eq!(matching(&file, &[expression]), expected, "{expression}");
+    }
+    assert_eq!(
+        matching(&file, &["w/highway=primary&lanes=2", "r/ref"]),
+        "w5 r8"
+    );
+    let list = dir.path().join("list.txt");
+    std::fs::write(&list, "w/highway=primary&lanes=2 # both\nn/name~^Marks\n").unwrap();
+    let ran = run_ok(&[&"tags-filter", &"-R", &"-f", &"opl", &"-e", &list, &file]);
+    assert_eq!(ids(&ran), "n1 w5");
+    // The objects that are referred to come along, and -i turns the whole expression around.
+    let ran = run_ok(&[
+        &"tags-filter",
+        &"-f",
+        &"opl",
+        &file,
+        &"w/highway=primary&lanes=2",
+    ]);
+    assert_eq!(ids(&ran), "n1 n4 w5");
+    let ran = run_ok(&[
+        &"tags-filter",
+        &"-iR",
+        &"-f",
+        &"opl",
+        &file,
+        &"w/highway=primary&lanes=2",
+    ]);
+    assert_eq!(ids(&ran), "n1 n2 n3 n4 w6 w7 r8");
+}
+
+#[test]
+fn an_ampersand_in_a_value_stays_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = world(dir.path());
+    for (expression, expected) in [
+        ("name=Marks & Spencer", "n1"),
+        ("name=H&M", "n2"),
+        ("name=Marks & Spencer,H&M", "n1 n2"),
+        ("name=*&*", "n1 n2"),
+        ("name=Marks & Spencer&shop=yes", "n1"),
+        ("website=http://a.org/?b=1&c=2", "n3"),
+        ("website=http://a.org/?b=1\\&c=2", "n3"),
+    ] {
+        assert_eq!(matching(&file, &[expression]), expected, "{expression}");
+    }
+}
+
+#[test]
+fn a_value_matches_a_regular_expression() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = world(dir.path());
+    for (expression, expected) in [
+        ("name~^Marks", "n1"),
+        ("name~(?i)h&m|AVENUE", "n2 w6"),
+        ("w/name~.", "w6"),
+        ("n/name!~^Marks", "n2"),
+        ("lanes~^[12]$", "w5"),
+        ("website~^http://a.org/", "n3"),
+        ("ref,name~A", "w6 r8"),
+    ] {
+        assert_eq!(matching(&file, &[expression]), expected, "{expression}");
+    }
+    let message = run_fail(&[&"tags-filter", &file, &"name~(", &"-f", &"opl"]);
+    assert!(
+        message.contains("'(' is not a regular expression"),
+        "{message}"
+    );
+    assert_eq!(message.trim_end().lines().count(), 1, "{message}");
+}
+
+#[test]
+fn joined_tags_and_regular_expressions_select_features_and_changes() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = world(dir.path());
+    let ran = run_ok(&[
+        &"export",
+        &file,
+        &"-f",
+        &"geojsonseq",
+        &"--filter",
+        &"w/highway=primary&lanes~^3$",
+        &"-o",
+        &"-",
+    ]);
+    let text = String::from_utf8(ran.stdout).unwrap();
+    assert!(
+        text.contains("Avenue A") && text.lines().count() == 1,
+        "{text}"
+    );
+    let changes = dir.path().join("x.osc");
+    let text = WORLD.replace("<osm version='0.6'>", "<osmChange version='0.6'><modify>");
+    std::fs::write(&changes, text.replace("</osm>", "</modify></osmChange>")).unwrap();
+    let out = dir.path().join("y.osc");
+    run_ok(&[
+        &"tags-filter",
+        &"-R",
+        &changes,
+        &"w/highway=primary&lanes=2",
+        &"-o",
+        &out,
+    ]);
+    let text = std::fs::read_to_string(&out).unwrap();
+    assert!(
+        text.contains("<way id=\"5\"") && !text.contains("<way id=\"6\""),
+        "{text}"
+    );
+    let counts = run_ok(&[&"inspect", &"tags", &file, &"name~^A"]);
+    let text = String::from_utf8(counts.stdout).unwrap();
+    assert!(
+        text.contains("Avenue A") && !text.contains("Marks"),
+        "{text}"
+    );
+    let both = "w/name&highway=primary&lanes=*";
+    let counts = run_ok(&[&"inspect", &"tags", &"--json", &file, &both]);
+    let counts: serde_json::Value = serde_json::from_slice(&counts.stdout).unwrap();
+    let counts = counts["tags"].as_array().unwrap().iter();
+    let counts = counts.map(|tag| format!("{} {} {}", tag["count"], tag["key"], tag["value"]));
+    assert_eq!(
+        counts.collect::<Vec<_>>(),
+        [
+            "1 \"highway\" \"primary\"",
+            "1 \"lanes\" \"3\"",
+            "1 \"name\" null"
+        ]
+    );
+}
+
+#[test]
+fn the_second_name_knows_no_joined_tags() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = world(dir.path());
+    for expression in ["w/highway=primary&lanes=2", "name~^Marks"] {
+        let mut command = pbfhogg();
+        command
+            .args(["osmium", "tags-filter", "-R", "-f", "opl"])
+            .arg(&file)
+            .arg(expression);
+        let ran = command.output().unwrap();
+        assert!(ran.status.success() && ran.stdout.is_empty(), "{ran:?}");
+        assert!(
+            !String::from_utf8_lossy(&ran.stderr).contains("no object"),
+            "{ran:?}"
+        );
+    }
+}
