@@ -199,3 +199,59 @@ fn the_second_name_knows_no_joined_tags() {
         );
     }
 }
+
+/// The warning of a run that keeps nothing.
+fn warning(file: &Path, args: &[&str]) -> String {
+    let mut command = pbfhogg();
+    command
+        .args(["tags-filter", "-f", "opl"])
+        .arg(file)
+        .args(args);
+    command.current_dir(file.parent().unwrap());
+    let ran = command.output().unwrap();
+    assert!(ran.status.success() && ran.stdout.is_empty(), "{ran:?}");
+    String::from_utf8(ran.stderr).unwrap()
+}
+
+#[test]
+fn a_filter_that_keeps_nothing_says_why() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = world(dir.path());
+    for (args, reason) in [
+        (
+            &["w/highway=motorway,lanes=2"][..],
+            "'highway=motorway&lanes=2'",
+        ),
+        (&["highway=primary&bridge"], "'highway=primary&bridge=*'"),
+        (
+            &["highway=primry"],
+            "the key highway seems to have other values",
+        ),
+        (&["hihgway"], "the key hihgway is in no blob"),
+        (&["n/highway=primary"], "of nodes"),
+        (&["highway=primary&shop=yes"], "at the same time"),
+        (&["world.osm"], "in quotes"),
+        (&["x", "and", "y"], "'and' is taken for a key"),
+        (&["highway=a AND lanes=2"], "by a single &"),
+        (&["-i", "*", "@version>0"], "-i leaves those out"),
+    ] {
+        let said = warning(&file, args);
+        assert!(
+            said.contains("warning: ") && said.contains(reason),
+            "{args:?}: {said}"
+        );
+        assert_eq!(
+            said.trim_end()
+                .lines()
+                .filter(|line| line.contains("warning"))
+                .count(),
+            1,
+            "{said}"
+        );
+        let mut quiet = args.to_vec();
+        quiet.push("-q");
+        assert_eq!(warning(&file, &quiet), "", "{args:?}");
+    }
+    let ran = run_ok(&[&"tags-filter", &"-f", &"opl", &file, &"highway"]);
+    assert!(!String::from_utf8_lossy(&ran.stderr).contains("no object"));
+}

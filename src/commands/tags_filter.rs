@@ -20,6 +20,7 @@ use crate::pbf::{BlobEntry, Block, StringTable};
 use crate::runtime::Context;
 use serde::Serialize;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The options of `tags-filter`.
 #[derive(Debug, Clone)]
@@ -75,6 +76,9 @@ pub struct Summary {
     pub matched: u64,
     /// The number of objects that were referred to and are not in the file; 0 if referenced objects are left out.
     pub missing: u64,
+    /// Whether the blobs that were looked at have a string that is a key of some expression; `None` if none was.
+    #[serde(skip)]
+    pub has_keys: Option<bool>,
 }
 
 /// Writes the objects with certain tags, and the objects that they refer to.
@@ -117,19 +121,27 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let filter = Filter {
         objects: ObjectFilter::new(options.expressions.iter().cloned()),
         invert: options.invert,
+        has_strings: AtomicBool::new(false),
+        has_keys: AtomicBool::new(false),
     };
     let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
     let output = OpenOutput::open(options.output.target.clone())?;
-    if options.omit_referenced {
-        filter.write_matching(&file, output, options, ctx)
-    } else {
-        filter.write_with_referenced(&file, output, options, ctx)
-    }
+    let mut summary = match options.omit_referenced {
+        true => filter.write_matching(&file, output, options, ctx),
+        false => filter.write_with_referenced(&file, output, options, ctx),
+    }?;
+    let has_strings = filter.has_strings.into_inner();
+    summary.has_keys = has_strings.then(|| filter.has_keys.into_inner());
+    Ok(summary)
 }
 
 struct Filter {
     objects: ObjectFilter,
     invert: bool,
+    /// Whether the strings of a blob were looked at.
+    has_strings: AtomicBool,
+    /// Whether a key was among them.
+    has_keys: AtomicBool,
 }
 
 impl Filter {
@@ -144,7 +156,12 @@ impl Filter {
 
     /// The decision about a blob by its strings.
     fn decide_by_strings(&self, strings: &StringTable<'_>) -> BlobDecision {
-        match BlockMatcher::new(&self.objects, strings).cannot_match() {
+        let matcher = BlockMatcher::new(&self.objects, strings);
+        self.has_strings.store(true, Ordering::Relaxed);
+        if matcher.has_keys() {
+            self.has_keys.store(true, Ordering::Relaxed);
+        }
+        match matcher.cannot_match() {
             true if self.invert => BlobDecision::Copy,
             true => BlobDecision::Drop,
             false => BlobDecision::Visit,
@@ -186,6 +203,7 @@ impl Filter {
         Ok(Summary {
             matched: kept.written.objects.unwrap_or(0),
             missing: 0,
+            has_keys: None,
             kept,
         })
     }
@@ -245,6 +263,7 @@ impl Filter {
         Ok(Summary {
             matched: matched.len(),
             missing: added.len().saturating_sub(found),
+            has_keys: None,
             kept,
         })
     }

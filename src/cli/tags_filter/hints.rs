@@ -1,0 +1,134 @@
+//! The likely reason why `tags-filter` keeps nothing, from the expressions and from what the file was seen to hold.
+
+use crate::osm::{KindSet, ObjectExpression, ObjectKind, StringMatcher, TagPattern};
+use std::path::Path;
+
+/// Says why nothing is kept. `texts` are the expressions of the command line as they were given. `has_keys` says whether
+/// a key of the expressions occurs in the file; it is `None` if nothing was looked at.
+pub(super) fn why_nothing(
+    expressions: &[ObjectExpression],
+    texts: &[String],
+    invert: bool,
+    has_keys: Option<bool>,
+) -> String {
+    if invert {
+        return "every object matches, and -i leaves those out that do".into();
+    }
+    let of_text = texts.iter().find_map(|text| mistake_in(text));
+    let of_value = || expressions.iter().find_map(mistake_in_value);
+    let guess = of_text
+        .or_else(of_value)
+        .or_else(|| of_keys(expressions, has_keys));
+    let kinds = only_kinds(expressions);
+    let cause = match (&guess, kinds) {
+        (Some(guess), _) => format!(": {guess}"),
+        (None, Some(kinds)) => {
+            format!("; it is looked for among {kinds} alone, because of what is before the slash")
+        }
+        (None, None) => String::new(),
+    };
+    match expressions {
+        [_] => format!("no object matches the expression{cause}"),
+        _ => format!("no object matches any of the expressions{cause}"),
+    }
+}
+
+/// A mistake that shows in the text of an argument.
+fn mistake_in(text: &str) -> Option<String> {
+    if !text.contains(['=', '*', '@', '~']) && text.contains('.') && Path::new(text).exists() {
+        return Some(format!(
+            "'{text}' is a file: a shell puts names of files in place of *, unless the expression is in quotes"
+        ));
+    }
+    let is_joint = matches!(text, "&" | "&&" | "AND" | "and" | "OR" | "or" | "|" | "||");
+    if is_joint {
+        return Some(format!(
+            "'{text}' is taken for a key: & within an expression joins tags, as in 'w/highway=primary&lanes=2', and of \
+             several expressions one has to match"
+        ));
+    }
+    let has_word = [" and ", " AND ", "&&"]
+        .iter()
+        .any(|word| text.contains(word));
+    (has_word && text.contains('=')).then(|| {
+        format!("in '{text}', tags are joined by a single &, as in 'w/highway=primary&lanes=2'")
+    })
+}
+
+/// A value that looks as if another tag were meant.
+fn mistake_in_value(expression: &ObjectExpression) -> Option<String> {
+    let tags = expression.tag.iter().chain(&expression.more_tags);
+    tags.filter(|tag| !tag.is_negated).find_map(|tag| {
+        let key = name_of_key(tag)?;
+        match &tag.value {
+            StringMatcher::OneOf(values) => {
+                let (value, of_other) = (values.first()?, values.iter().find(|one| one.contains('='))?);
+                Some(format!(
+                    "commas separate values of one key, so '{of_other}' is taken for a value of {key}: & joins tags, \
+                     as in '{key}={value}&{of_other}'"
+                ))
+            }
+            StringMatcher::Equal(value) if value.contains('&') => {
+                let (value, other) = value.split_once('&')?;
+                let (value, other) = (value.trim_end_matches('\\').trim(), other.trim());
+                Some(format!(
+                    "& is taken for a part of the value: it joins tags where an operator follows the key, as in \
+                     '{key}={value}&{other}=*'"
+                ))
+            }
+            _ => None,
+        }
+    })
+}
+
+/// What the keys that the file has say.
+fn of_keys(expressions: &[ObjectExpression], has_keys: Option<bool>) -> Option<String> {
+    let [expression] = expressions else {
+        return None;
+    };
+    let tag = expression.tag.as_ref()?;
+    let key = name_of_key(tag)?;
+    match has_keys? {
+        false => {
+            let among =
+                only_kinds(expressions).map_or(String::new(), |kinds| format!(" of {kinds}"));
+            Some(format!(
+                "the key {key} is in no blob{among} that was looked at"
+            ))
+        }
+        true if expression.more_tags.is_empty() && expression.metadata.is_empty() => {
+            if !tag.has_value {
+                return None;
+            }
+            let list = format!("'pbfhogg inspect tags FILE {key}=*' lists its values");
+            Some(format!("the key {key} seems to have other values: {list}"))
+        }
+        true => {
+            Some("no object has all of it at the same time; several expressions are an or".into())
+        }
+    }
+}
+
+fn name_of_key(tag: &TagPattern) -> Option<&str> {
+    match &tag.key {
+        StringMatcher::Equal(key) => Some(key),
+        _ => None,
+    }
+}
+
+/// The kinds that all expressions are restricted to, as a noun; `None` if they apply to all objects.
+fn only_kinds(expressions: &[ObjectExpression]) -> Option<String> {
+    let mut all = KindSet::EMPTY;
+    for expression in expressions {
+        ObjectKind::ALL
+            .into_iter()
+            .filter(|kind| expression.applies_to(*kind))
+            .for_each(|kind| all.insert(kind));
+    }
+    let names: Vec<String> = ObjectKind::ALL
+        .into_iter()
+        .filter(|kind| all.contains(*kind))
+        .map(|kind| format!("{kind}s"))
+        .collect();
+    (names.len() < ObjectKind::ALL.len()).then(|| names.join(" and "))
+}
