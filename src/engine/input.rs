@@ -199,8 +199,7 @@ fn convert(
     let output = OutputOptions::new(target).write(write);
     let mut sink = Sink::create(&output, header, SizeHint::default(), ctx)?;
     let path = input.path().to_owned();
-    let mut is_history =
-        format.is_change() || ctx.input_is_history || names_text_history(&path);
+    let mut is_history = format.is_change() || ctx.input_is_history || names_text_history(&path);
     let (mut deleted, mut before) = (0, None::<Change>);
     let (mut has_objects, mut changesets) = (false, 0);
     let phase = ctx.phase("convert", 0);

@@ -5,9 +5,8 @@ use super::varint::{self, Varint};
 use super::{Fault, MAGIC_LEN, format_of};
 use crate::error::{Error, Result};
 use crate::formats::change_set::ChangeSet;
-use crate::formats::format::{TextFormat, compression, decompressed};
-use crate::formats::text_encoder::TextCompression;
-use crate::io::Input;
+use crate::formats::format::TextFormat;
+use crate::io::{FileCompression, Input, decompressed};
 use crate::osm::ObjectKind;
 use crate::runtime::Context;
 use std::io::Read;
@@ -69,7 +68,7 @@ impl O5mChunks {
     pub(in crate::formats) fn new(input: &Input, ctx: Option<&Context>) -> Result<Self> {
         Ok(Self {
             path: input.path().to_owned(),
-            is_compressed: compression(input.start()?) != TextCompression::None,
+            is_compressed: FileCompression::of(input.start()?).is_some(),
             reader: decompressed(input)?,
             buffer: Vec::new(),
             at: 0,

@@ -11,9 +11,9 @@ mod varint;
 
 pub(super) use chunks::{O5mChunks, memory};
 
-use super::format::{TextFormat, decompressed};
+use super::format::TextFormat;
 use crate::error::Result;
-use crate::io::Input;
+use crate::io::{Input, decompressed};
 use crate::runtime::Context;
 use std::io::Read;
 
