@@ -6,8 +6,9 @@
 
 use crate::Disorder;
 use crate::commands::InheritedFields;
-use crate::commands::sort::Dedupe;
+use crate::commands::sort::{Dedupe, EqualVersions};
 use crate::geometry::CornerOrder;
+use crate::osm::Unversioned;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::sync::OnceLock;
@@ -32,6 +33,8 @@ pub struct Conventions {
     pub is_plain_by_default: bool,
     /// The treatment of several versions of an object by `merge`.
     pub merged_versions: Dedupe,
+    /// The rank of a change without a version in `merge-changes --simplify`.
+    pub unversioned_changes: Unversioned,
     /// Whether `merge-changes` sorts changes by kind, id and version.
     pub sorts_changes: bool,
     /// The treatment of inputs that are not in order.
@@ -80,6 +83,7 @@ const PBFHOGG: Conventions = Conventions {
     reads_stdin: false,
     is_plain_by_default: false,
     merged_versions: Dedupe::HighestVersion,
+    unversioned_changes: Unversioned::Newest,
     sorts_changes: false,
     disorder: Disorder::Accept,
     diffs_in_pairs: false,
@@ -108,7 +112,8 @@ const OSMIUM: Conventions = Conventions {
     needs_format: true,
     reads_stdin: true,
     is_plain_by_default: true,
-    merged_versions: Dedupe::EachVersion,
+    merged_versions: Dedupe::EachVersion(EqualVersions::First),
+    unversioned_changes: Unversioned::Oldest,
     sorts_changes: true,
     disorder: Disorder::Refuse,
     diffs_in_pairs: true,

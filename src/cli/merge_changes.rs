@@ -2,7 +2,7 @@ use super::args::{OutputArgs, RunArgs};
 use super::conventions::Conventions;
 use super::{Answer, show};
 use crate::commands::merge_changes::{self, Options};
-use crate::commands::sort::{self, Dedupe};
+use crate::commands::sort::{self, Dedupe, LastChange};
 use crate::engine::Format;
 use crate::formats::TextFormat;
 use anyhow::Result;
@@ -21,7 +21,8 @@ pub struct Args {
     /// Change files, the oldest first; - is standard input
     #[arg(required = true, value_name = "CHANGES")]
     inputs: Vec<PathBuf>,
-    /// Keep only the last change of each object: the highest version, or the latest time of equal versions
+    /// Keep only the last change of each object: the highest version, of equal versions the latest time, of equal times
+    /// the last one in the order of the files
     #[arg(short, long)]
     simplify: bool,
     /// With -s: the change files are those of several extracts for the same period, and their order has no meaning
@@ -65,7 +66,10 @@ pub fn run(args: &Args) -> Result<Answer> {
         }
         _ => {
             let dedupe = match args.simplify {
-                true => Dedupe::LastVersion,
+                true => Dedupe::LastChange(LastChange {
+                    of_extracts: args.of_extracts,
+                    unversioned: Conventions::current().unversioned_changes,
+                }),
                 false => Dedupe::KeepAll,
             };
             let options = sort::Options::new(args.inputs.clone(), output).dedupe(dedupe);

@@ -2,7 +2,7 @@
 
 use super::open_all;
 use crate::engine::OutputOptions;
-pub use crate::engine::sort::{Dedupe, Summary};
+pub use crate::engine::sort::{Dedupe, EqualVersions, LastChange, Summary};
 use crate::engine::sort::{SortJob, sort_files};
 use crate::error::Result;
 use crate::runtime::Context;

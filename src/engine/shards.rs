@@ -129,10 +129,24 @@ pub(crate) fn are_equal(one: &BlobEntry, other: &BlobEntry) -> bool {
         && one.kinds.single().is_some()
 }
 
-/// Sorts blobs by first key, and removes each blob that is equal to the blob directly before it.
-pub(crate) fn without_equals(mut blobs: Vec<Source>) -> Vec<Source> {
+/// The blob that stays of several equal ones. Its place among the inputs decides about objects with the same key in
+/// other blobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EqualBlobs {
+    KeepFirst,
+    KeepLast,
+}
+
+/// Sorts blobs by first key, and removes blobs that are equal to their neighbours, so that one of them stays.
+pub(crate) fn without_equals(mut blobs: Vec<Source>, equal: EqualBlobs) -> Vec<Source> {
     blobs.sort_by_key(|source| source.entry.first_key());
-    blobs.dedup_by(|later, kept| are_equal(&later.entry, &kept.entry));
+    blobs.dedup_by(|later, kept| {
+        let are_equal = are_equal(&later.entry, &kept.entry);
+        if are_equal && equal == EqualBlobs::KeepLast {
+            *kept = *later;
+        }
+        are_equal
+    });
     blobs
 }
 

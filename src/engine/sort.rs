@@ -4,6 +4,7 @@
 //! form clusters with overlapping ranges. A cluster is cut into shards by id, and each shard is merged by one worker
 //! from the blobs that overlap it.
 
+mod kept;
 mod merge;
 mod portions;
 
@@ -14,7 +15,7 @@ use crate::engine::{OutputOptions, WriteSummary, copy_size_hint};
 use crate::error::Result;
 use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, Written};
 use crate::io::{Input, SizeHint};
-use crate::osm::TypeThenId;
+use crate::osm::{TypeThenId, Unversioned};
 use crate::pbf::{BlobFlags, FrameEncoder, HeaderBlock, feature};
 use crate::runtime::{Context, Pass};
 use merge::merge_shard;
@@ -37,17 +38,42 @@ pub enum Dedupe {
     /// each once.
     HighestVersion,
     /// All versions are kept, each once.
-    EachVersion,
-    /// Of each object only the highest version is kept, once, even in a history file.
-    LastVersion,
+    EachVersion(EqualVersions),
+    /// The objects are changes, and the last change of each object is kept: the highest version, of equal versions the
+    /// latest time, of equal times, and if a time is missing, the last one in the order of the inputs.
+    LastChange(LastChange),
+}
+
+/// The object that is kept if several have the same id and version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EqualVersions {
+    /// The first one.
+    #[default]
+    First,
+    /// The last one.
+    Last,
+    /// The first one; but a deletion rather than an object that is not deleted.
+    FirstOrDeletion,
+}
+
+/// The rules by which a change is the last one of its object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LastChange {
+    /// Whether the inputs are the changes of several extracts for the same period, so that their order has no meaning.
+    /// Of equal versions and times, an object that exists is then kept rather than a deletion, and a missing time counts
+    /// as the latest.
+    pub of_extracts: bool,
+    /// The rank of a change without a version.
+    pub unversioned: Unversioned,
 }
 
 /// The versions of an object that are kept: [`Dedupe`] for given inputs, which may be history files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum KeptVersions {
     All,
-    EachVersion,
+    EachVersion(EqualVersions),
     HighestVersion,
+    LastChange(LastChange),
 }
 
 /// The result of `sort`.
@@ -87,9 +113,11 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
     job.output.header.apply(&mut header);
     let kept = match job.dedupe {
         Dedupe::KeepAll => KeptVersions::All,
-        Dedupe::EachVersion => KeptVersions::EachVersion,
-        Dedupe::LastVersion => KeptVersions::HighestVersion,
-        Dedupe::HighestVersion if header.has(feature::HISTORY) => KeptVersions::EachVersion,
+        Dedupe::EachVersion(equal) => KeptVersions::EachVersion(equal),
+        Dedupe::LastChange(rules) => KeptVersions::LastChange(rules),
+        Dedupe::HighestVersion if header.has(feature::HISTORY) => {
+            KeptVersions::EachVersion(EqualVersions::First)
+        }
         Dedupe::HighestVersion => KeptVersions::HighestVersion,
     };
     let mut blobs: Vec<Source> = Vec::new();
@@ -102,7 +130,7 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
         } else {
             BlobPlan::open(file, PlanNeeds::Order, ctx)?
         };
-        if job.dedupe == Dedupe::EachVersion {
+        if matches!(job.dedupe, Dedupe::EachVersion(_)) {
             plan.check_order(file, ctx)?;
         }
         blobs.extend(
@@ -114,7 +142,7 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
     let mut inputs: Vec<&Input> = files.iter().map(|file| &file.input).collect();
     let steps = match kept {
         KeptVersions::All => plan_steps(blobs, SHARD_BYTES),
-        _ => plan_steps(without_equals(blobs), SHARD_BYTES)
+        _ => plan_steps(without_equals(blobs, kept.equal_blobs()), SHARD_BYTES)
             .into_iter()
             .map(MergeStep::with_each_id_once)
             .collect(),
@@ -171,7 +199,9 @@ fn copy_while_sorted(
         |entry| {
             let order = match kept {
                 KeptVersions::All => BlobFlags::SORTED,
-                KeptVersions::EachVersion | KeptVersions::HighestVersion => BlobFlags::STRICT,
+                KeptVersions::EachVersion(_)
+                | KeptVersions::HighestVersion
+                | KeptVersions::LastChange(_) => BlobFlags::STRICT,
             };
             let in_place = entry.flags.has(order) && entry.first_key() > last;
             last = entry.last_key().max(last);

@@ -1,7 +1,7 @@
 //! Change sets: the changes of one or more change files.
 
 use super::write_osc::ChangeAction;
-use crate::osm::{Location, ObjectKind, StringPool, TypeThenId, id_rank};
+use crate::osm::{Age, Location, ObjectKind, StringPool, TypeThenId, Unversioned, id_rank};
 use crate::pbf::{Info, Member, Object, ObjectBody, TextFacts};
 use crate::runtime::{Context, sort_by};
 use std::cmp::Ordering;
@@ -95,6 +95,21 @@ impl Change {
         match self.rank().0.cmp(&base_version) {
             Ordering::Equal => timestamp.is_none_or(|base_time| self.rank().1 >= base_time),
             order => order == Ordering::Greater,
+        }
+    }
+
+    /// Whether this change takes the place of `kept`, a change of the same object that was read before it.
+    fn supersedes(&self, kept: &Self, same_time: SameTime) -> bool {
+        let age = |change: &Self| Age {
+            version: change.version,
+            timestamp: change.timestamp,
+        };
+        match same_time {
+            SameTime::LastRead => age(self).supersedes(age(kept), Unversioned::Newest),
+            // The order of the files must not matter: a missing time has a rank of its own.
+            SameTime::Existing => {
+                (self.rank(), self.precedence()) >= (kept.rank(), kept.precedence())
+            }
         }
     }
 
@@ -260,18 +275,13 @@ impl ChangeSet {
     }
 
     /// Sorts the changes into canonical order and keeps one per object: the highest version, of equal versions the
-    /// latest, of equal times the one that `same_time` says.
+    /// latest, of equal times, and if a time is missing, the one that `same_time` says.
     pub(super) fn sort_and_keep_newest(&mut self, same_time: SameTime, ctx: &Context) {
         // The sort is stable: changes of one object keep the order in which they were read.
         sort_by(&mut self.changes, ctx, |one, other| one.key.cmp(&other.key));
         self.changes.dedup_by(|later, kept| {
             let same = later.key == kept.key;
-            let precedence = |change: &Change| match same_time {
-                SameTime::LastRead => 0,
-                SameTime::Existing => change.precedence(),
-            };
-            let order = |change: &Change| (change.rank(), precedence(change));
-            if same && order(later) >= order(kept) {
+            if same && later.supersedes(kept, same_time) {
                 *kept = *later;
             }
             same

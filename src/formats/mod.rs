@@ -52,8 +52,9 @@ use crate::io::Input;
 use crate::runtime::Context;
 use std::path::Path;
 
-/// Reads change files (OsmChange or o5c) in the given order. Of several changes of an object, keeps the one with the highest version; of
-/// equal versions, the latest; of equal times, the last one read. A missing version or time counts as the highest.
+/// Reads change files (OsmChange or o5c) in the given order. Of several changes of an object, keeps the one with the
+/// highest version; of equal versions, the latest; of equal times, and if a time is missing, the last one read. A missing
+/// version counts as the highest.
 pub fn read_change_files<P: AsRef<Path>>(paths: &[P], ctx: &Context) -> Result<ChangeSet> {
     read_changes(paths, SameTime::LastRead, ctx)
 }

@@ -1,6 +1,7 @@
 //! The data model: kinds and ids of objects, their canonical order, locations, bounding boxes, times,
 //! expressions that select objects, and string pools.
 
+mod age;
 mod bbox;
 mod kind;
 mod location;
@@ -14,6 +15,7 @@ mod strings;
 mod tag_pattern;
 mod time;
 
+pub use age::{Age, Unversioned};
 pub use bbox::{Bbox, DECIMICRO_PER_DEGREE, Degrees, format_e7, parse_e7, parse_stored_e7};
 pub use kind::{KindSet, ObjectKind};
 pub use location::Location;

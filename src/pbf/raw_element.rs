@@ -4,6 +4,7 @@ use super::block_encoder::BlockEncoder;
 use super::dense::{RawNode, RawNodes};
 use super::element_view::ElementView;
 use super::intern::SourceStrings;
+use super::keys::VersionInfo;
 use super::message_list::{BlockMessage, Messages};
 use super::messages::{
     NodeMessage, ObjectOutline, RawInfo, RelationMessage, WayMessage, object_id,
@@ -61,6 +62,16 @@ impl<'a> RawElement<'a> {
             RawForm::Dense(node) => Ok(node.info),
             RawForm::Message(message) => RawInfo::parse(ObjectOutline::parse(message)?.info),
         }
+    }
+
+    /// Version, time and deletion, the time in the block's units.
+    pub(crate) fn version_info(&self) -> Result<VersionInfo, FormatError> {
+        let info = self.info()?;
+        Ok(VersionInfo {
+            version: info.version,
+            timestamp: info.timestamp,
+            is_deleted: info.visible == Some(false),
+        })
     }
 
     /// Latitude and longitude of a node in the block's units; `None` for ways and relations.

@@ -1,18 +1,21 @@
 //! Applying changes to a history file: the versions in the change files are added to those in the base.
 
 use super::{HeaderOption, Options};
+use crate::engine::OutputOptions;
 use crate::engine::input;
-use crate::engine::sort::{Dedupe, SortJob, Summary, sort_files};
+use crate::engine::sort::{Dedupe, EqualVersions, SortJob, Summary, sort_files};
 use crate::error::Result;
+use crate::file::{PbfFile, WriteOptions};
 use crate::formats::{TextFormat, read_change_state};
-use crate::io::Input;
+use crate::io::{Input, OutputTarget, ScratchFile};
 use crate::pbf::feature;
 use crate::runtime::Context;
 
 /// The rule for a version of an object that both the base and a change file have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SameVersion {
-    /// The version of the base.
+    /// The version of the base, unless that of the change file is a deletion: change files of derived changes delete
+    /// the version that was there last.
     KeepBase,
     /// The version of the change file, which patches the history.
     Redact,
@@ -49,12 +52,15 @@ pub fn apply_to_history(
         )
     });
     let mut files = changes.collect::<Result<Vec<_>>>()?;
-    // Of equal versions, the one in the first file stays: the last change file wins over those before it.
-    files.reverse();
-    match same_version {
-        SameVersion::KeepBase => files.insert(0, base),
-        SameVersion::Redact => files.push(base),
-    }
+    // Of equal versions in the change files, the last one counts, as if they were applied one after the other.
+    let equal = match same_version {
+        SameVersion::Redact => EqualVersions::Last,
+        SameVersion::KeepBase => {
+            files = vec![each_version_once(files, options, ctx)?];
+            EqualVersions::FirstOrDeletion
+        }
+    };
+    files.insert(0, base);
     let mut output = options.output.clone();
     let mut state = [
         state.timestamp.map(HeaderOption::ReplicationTimestamp),
@@ -67,7 +73,27 @@ pub fn apply_to_history(
     output.header.set = state;
     let job = SortJob {
         output,
-        dedupe: Dedupe::EachVersion,
+        dedupe: Dedupe::EachVersion(equal),
     };
     sort_files(files, &job, ctx)
+}
+
+/// Merges change files into a temporary file that has each version of each object once: of equal versions the last one.
+fn each_version_once(files: Vec<PbfFile>, options: &Options, ctx: &Context) -> Result<PbfFile> {
+    let scratch = ScratchFile::create(&options.output.target.scratch_directory())?;
+    let write = WriteOptions {
+        compression: options.output.encoding().compression,
+        ..WriteOptions::default()
+    };
+    let job = SortJob {
+        output: OutputOptions::new(OutputTarget::Scratch(scratch.clone())).write(write),
+        dedupe: Dedupe::EachVersion(EqualVersions::Last),
+    };
+    let original = files.first().map(|file| file.input.clone());
+    sort_files(files, &job, ctx)?;
+    let input = match original {
+        Some(original) => Input::sorted(scratch.open()?, &original)?,
+        None => Input::from_temporary(scratch.open()?, std::path::Path::new("changes"))?,
+    };
+    PbfFile::of_input(input, ctx)
 }

@@ -1,6 +1,7 @@
 //! Merges the objects of overlapping blobs.
 
 use super::KeptVersions;
+use super::kept::Choice;
 use super::portions::Portions;
 use crate::engine::shards::{MergeStep, Shard, Source, Sources, plan_steps};
 use crate::error::{Error, FormatError, Result};
@@ -64,19 +65,6 @@ fn head_key(object: &RawElement<'_>, source: &Source, stream: usize) -> HeadKey 
         (source.file, source.entry.offset),
         stream,
     ))
-}
-
-impl KeptVersions {
-    /// Whether `object` replaces `before`, the object before it: only the highest version is kept, and `object` is a
-    /// higher version of the same object.
-    fn replaces(self, before: &RawElement<'_>, object: &RawElement<'_>) -> bool {
-        self == Self::HighestVersion && before.key == object.key && before.version < object.version
-    }
-
-    /// Whether an object has the key and the version of the object before it.
-    fn is_repeated(self, before: &RawElement<'_>, object: &RawElement<'_>) -> bool {
-        (before.key, before.version) == (object.key, object.version)
-    }
 }
 
 /// The objects of several blobs, merged in canonical order. Versions of an object follow one another, and equal versions
@@ -185,14 +173,30 @@ fn merge_payloads(
             _ => Ok(()),
         };
     let mut merged = Merged::new(&blocks, shard)?;
-    // The last object, which a higher version may still replace, with the index of its source.
+    let units = |index: usize| {
+        blocks
+            .get(index)
+            .map(|block| block.units)
+            .unwrap_or_default()
+    };
+    // The last object, which the next one may still replace, with the index of its source.
     let mut last: Option<(usize, RawElement<'_>)> = None;
     while let Some((index, object)) = merged.next()? {
-        match last {
-            _ if kept == KeptVersions::All => add(index, &object)?,
-            Some((_, before)) if kept.is_repeated(&before, &object) => {}
-            Some((_, before)) if kept.replaces(&before, &object) => last = Some((index, object)),
-            _ => {
+        if kept == KeptVersions::All {
+            add(index, &object)?;
+            continue;
+        }
+        let choice = match &last {
+            Some((_, before)) if before.key != object.key => Choice::Both,
+            None => Choice::Both,
+            Some((source, before)) => kept
+                .choose((before, &units(*source)), (&object, &units(index)))
+                .map_err(|error| (index, error))?,
+        };
+        match choice {
+            Choice::First => {}
+            Choice::Second => last = Some((index, object)),
+            Choice::Both => {
                 if let Some((index, before)) = last.replace((index, object)) {
                     add(index, &before)?;
                 }

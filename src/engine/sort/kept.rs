@@ -1,0 +1,89 @@
+//! The choice between objects of the same kind and id.
+
+use super::{EqualVersions, KeptVersions, LastChange};
+use crate::engine::shards::EqualBlobs;
+use crate::error::FormatError;
+use crate::osm::Age;
+use crate::pbf::{BlockUnits, RawElement, VersionInfo};
+
+/// The objects that are kept of two neighbours in canonical order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Choice {
+    Both,
+    First,
+    Second,
+}
+
+/// An object, and the units of its block.
+pub(super) type Candidate<'c, 'a> = (&'c RawElement<'a>, &'c BlockUnits);
+
+impl KeptVersions {
+    /// The object that is kept of `before`, the last one that was kept, and `object`, which follows it. Objects with the
+    /// same key and version come in the order of the inputs.
+    pub(super) fn choose(
+        self,
+        before: Candidate<'_, '_>,
+        object: Candidate<'_, '_>,
+    ) -> Result<Choice, FormatError> {
+        let (one, two) = (before.0, object.0);
+        if self == Self::All || one.key != two.key {
+            return Ok(Choice::Both);
+        }
+        let second_if = |is_second| match is_second {
+            true => Choice::Second,
+            false => Choice::First,
+        };
+        Ok(match self {
+            Self::All => Choice::Both,
+            Self::HighestVersion => second_if(one.version < two.version),
+            Self::EachVersion(_) if one.version != two.version => Choice::Both,
+            Self::EachVersion(EqualVersions::First) => Choice::First,
+            Self::EachVersion(EqualVersions::Last) => Choice::Second,
+            Self::EachVersion(EqualVersions::FirstOrDeletion) => {
+                second_if(!one.version_info()?.is_deleted && two.version_info()?.is_deleted)
+            }
+            Self::LastChange(rules) => second_if(rules.supersedes(object, before)?),
+        })
+    }
+
+    /// The blob that is kept of two equal ones with another blob between them.
+    pub(super) const fn equal_blobs(self) -> EqualBlobs {
+        match self {
+            Self::LastChange(_) | Self::EachVersion(EqualVersions::Last) => EqualBlobs::KeepLast,
+            Self::All | Self::EachVersion(_) | Self::HighestVersion => EqualBlobs::KeepFirst,
+        }
+    }
+}
+
+impl LastChange {
+    /// Whether `object` takes the place of `before`, which comes before it.
+    fn supersedes(
+        self,
+        object: Candidate<'_, '_>,
+        before: Candidate<'_, '_>,
+    ) -> Result<bool, FormatError> {
+        let infos = [object.0.version_info()?, before.0.version_info()?];
+        let [age, age_before] = [age_of(infos[0], object.1), age_of(infos[1], before.1)];
+        if !self.of_extracts {
+            return Ok(age.supersedes(age_before, self.unversioned));
+        }
+        let rank = |age: Age| Age {
+            timestamp: Some(age.timestamp.unwrap_or(i64::MAX)),
+            ..age
+        };
+        let [age, age_before] = [rank(age), rank(age_before)];
+        let is_tie = age == age_before;
+        let [is_gone, was_gone] = infos.map(|info| info.is_deleted);
+        Ok(match is_tie && is_gone != was_gone {
+            true => was_gone,
+            false => age.supersedes(age_before, self.unversioned),
+        })
+    }
+}
+
+fn age_of(info: VersionInfo, units: &BlockUnits) -> Age {
+    Age {
+        version: info.version_number(),
+        timestamp: (info.timestamp != 0).then(|| units.seconds(info.timestamp)),
+    }
+}

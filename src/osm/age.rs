@@ -1,0 +1,79 @@
+use std::cmp::Ordering;
+
+/// The version and the time of an object or of a change, by which changes of one object are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Age {
+    /// The version.
+    pub version: Option<u32>,
+    /// The time of the version in seconds since 1970.
+    pub timestamp: Option<i64>,
+}
+
+/// The rank of an object without a version among those that have one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Unversioned {
+    /// The object is newer than any version.
+    #[default]
+    Newest,
+    /// The object is older than any version.
+    Oldest,
+}
+
+impl Age {
+    /// Whether a change of this age takes the place of a change of the same object that was read before it. It does if
+    /// it has a higher version, or the same version and is not older. A missing time is not compared: of two changes of
+    /// the same version, of which one has no time, the later one counts.
+    pub fn supersedes(self, before: Self, unversioned: Unversioned) -> bool {
+        let absent = match unversioned {
+            Unversioned::Newest => i64::MAX,
+            Unversioned::Oldest => -1,
+        };
+        let rank = |age: Self| age.version.map_or(absent, i64::from);
+        match rank(self).cmp(&rank(before)) {
+            Ordering::Equal => {
+                let times = self.timestamp.zip(before.timestamp);
+                times.is_none_or(|(time, time_before)| time >= time_before)
+            }
+            order => order == Ordering::Greater,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn age(version: Option<u32>, timestamp: Option<i64>) -> Age {
+        Age { version, timestamp }
+    }
+
+    #[test]
+    fn the_version_decides_then_the_time_and_a_missing_time_is_not_compared() {
+        for (before, later, is_replaced) in [
+            (age(Some(2), Some(9)), age(Some(3), Some(1)), true),
+            (age(Some(3), None), age(Some(2), None), false),
+            (age(Some(3), Some(9)), age(Some(3), Some(8)), false),
+            (age(Some(3), Some(9)), age(Some(3), Some(9)), true),
+            (age(Some(3), Some(9)), age(Some(3), None), true),
+            (age(Some(3), None), age(Some(3), Some(9)), true),
+            (age(None, None), age(None, None), true),
+        ] {
+            for unversioned in [Unversioned::Newest, Unversioned::Oldest] {
+                assert_eq!(
+                    later.supersedes(before, unversioned),
+                    is_replaced,
+                    "{before:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn an_object_without_version_is_the_newest_or_the_oldest() {
+        let (bare, third) = (age(None, None), age(Some(3), Some(9)));
+        assert!(bare.supersedes(third, Unversioned::Newest));
+        assert!(!third.supersedes(bare, Unversioned::Newest));
+        assert!(!bare.supersedes(third, Unversioned::Oldest));
+        assert!(third.supersedes(bare, Unversioned::Oldest));
+    }
+}
