@@ -2,6 +2,7 @@ use super::args::{RunArgs, WriteArgs, names_history};
 use super::conventions::Conventions;
 use super::{Answer, show};
 use crate::commands::apply_changes::{self, HeaderBox, SameVersion, Summary, UntaggedNodes};
+use crate::formats::{TextFormat, Visibility};
 use crate::io::OutputTarget;
 use crate::{Context, Disorder};
 use anyhow::{Result, bail};
@@ -118,10 +119,18 @@ fn add_to_history(args: &Args, options: &apply_changes::Options, ctx: &Context) 
         true => SameVersion::Redact,
         false => SameVersion::KeepBase,
     };
+    let mut options = options.clone();
+    if Conventions::current().is_plain_by_default
+        && let crate::Format::Text(text) = &mut options.output.format
+        && text.format == TextFormat::Osm
+    {
+        // A history says of each version whether it is a deletion.
+        text.visibility = Some(Visibility::All);
+    }
     let mut ctx = ctx.clone();
     // Change files need not be in order.
     ctx.disorder = Disorder::Accept;
-    let summary = apply_changes::apply_to_history(options, same_version, &ctx)?;
+    let summary = apply_changes::apply_to_history(&options, same_version, &ctx)?;
     args.run.report(&ctx, &summary, &options.output.target, || {
         format!(
             "{}: {}\n",

@@ -57,7 +57,10 @@ pub struct Args {
     /// Print how many objects are the same, different, or in one file alone to standard error
     #[arg(short = 's', long)]
     summary: bool,
-    /// Compare version, timestamp, changeset and user, too
+    /// Print the counts of all objects together in one line, Summary: left=N right=N same=N different=N
+    #[arg(long, hide = true)]
+    osmium_summary: bool,
+    /// Compare version, timestamp, changeset and user, too; what one file lacks is not compared
     #[arg(long)]
     metadata: bool,
     /// With --metadata: changesets may differ
@@ -104,7 +107,6 @@ pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
     let to_stdout = args.output == Path::new("-");
     // Only counts are reported, so the differences are not written.
     let silent = to_stdout && (args.run.json || args.html.is_some() || (args.run.quiet && !is_osc));
-    let shows_metadata = matches!(format, Format::Objects { .. });
     let target = text_target(&args.output, args.overwrite);
     let is_strict = conventions.diffs_in_pairs && !derive_changes;
     let options = diff::Options {
@@ -113,7 +115,7 @@ pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
         kinds: args.kinds.set(),
         equality: Equality {
             tag_order: is_strict,
-            metadata: args.metadata || shows_metadata || is_strict,
+            metadata: args.metadata || is_strict,
             ignore_changeset: args.ignore_changeset,
             ignore_uid: args.ignore_uid,
             ignore_user: args.ignore_user,
@@ -129,6 +131,8 @@ pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
     warn(&summary, is_osc, &ctx);
     if args.summary {
         complain(&text(&summary));
+    } else if args.osmium_summary {
+        complain(&format!("Summary: {}\n", counts(&summary.total())));
     }
     let stdout = match silent || !to_stdout {
         true => Stdout::Free,

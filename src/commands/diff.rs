@@ -76,7 +76,8 @@ setters!(Options {
 pub struct Equality {
     /// Whether tags have to be in the same order.
     pub tag_order: bool,
-    /// Whether metadata have to be equal, too: version, timestamp, changeset, uid and user.
+    /// Whether metadata have to be equal, too: version, timestamp, changeset, uid and user. What one of the objects lacks
+    /// is not compared.
     pub metadata: bool,
     /// Whether the changeset may differ in spite of `metadata`.
     pub ignore_changeset: bool,
@@ -219,7 +220,8 @@ impl Summary {
 ///
 /// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, or it cannot be
 ///   written ([details](crate::commands#errors)).
-/// - The header of an input declares a history file, and the output is a change file.
+/// - The header of an input declares a history file, or an object occurs twice in an input, and the output is a change
+///   file.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(1);
     Ok(compare_files(options, false, ctx)?.0)
@@ -235,6 +237,7 @@ fn compare_files(
     let [old, new] = sides;
     let sides = [old?, new?];
     let history = is_history(options, &sides)?;
+    check_each_once(options, &sides)?;
     let mut output = match &options.output {
         None => None,
         Some((_, target)) => Some(TextOutput::create(target.clone())?),
@@ -280,6 +283,21 @@ fn compare_files(
         .map(|charts| charts.finish(&sides, ctx))
         .transpose()?;
     Ok((summary, charts))
+}
+
+/// Fails if a change file is made, and a blob begins with the object that ends the blob before. Repetitions within a
+/// blob are found when it is read.
+fn check_each_once(options: &Options, sides: &[Side; 2]) -> Result<()> {
+    if !matches!(options.output, Some((Format::Osc(_), _))) {
+        return Ok(());
+    }
+    for side in sides {
+        let repeated = side.plan.first_continued().and_then(BlobEntry::first_key);
+        if let Some(key) = repeated.filter(|key| options.kinds.contains(key.0)) {
+            return Err(Error::file(&side.path, compare::occurs_twice(key)));
+        }
+    }
+    Ok(())
 }
 
 /// Whether one of the files is a history file, by its header. Fails if so, and the output is a change file.

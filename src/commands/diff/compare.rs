@@ -51,6 +51,8 @@ struct ShardCursor<'a> {
     /// The first key after the shard; `None` if there is no upper limit.
     until: Option<TypeThenId>,
     kinds: KindSet,
+    /// Whether each object may occur only once.
+    is_strict: bool,
     /// The next object to compare; `None` at the end of the shard.
     head: Option<Head<'a>>,
 }
@@ -81,6 +83,10 @@ impl<'a> ShardCursor<'a> {
                     "{id} is out of order although the file declares canonical order; run `pbfhogg sort` first"
                 ))));
             }
+            if self.is_strict && self.last == Some(object.key) && self.kinds.contains(object.key.0)
+            {
+                return Err(fail(FormatError::with(occurs_twice(object.key))));
+            }
             self.last = Some(object.key);
             if self.until.is_some() && self.last >= self.until {
                 return Ok(());
@@ -91,6 +97,18 @@ impl<'a> ShardCursor<'a> {
             }
         }
     }
+}
+
+/// The message about an object that a file has more than once, so that no changes can be derived.
+pub(super) fn occurs_twice(key: TypeThenId) -> String {
+    let id = ObjectId {
+        kind: key.0,
+        id: id_from_rank(key.1),
+    };
+    format!(
+        "{id} occurs twice; changes can only be derived from files that have each object once: \
+         `pbfhogg merge FILE -o OUTPUT` keeps the highest version of each"
+    )
 }
 
 impl<'f> Comparison<'f> {
@@ -117,6 +135,11 @@ impl<'f> Comparison<'f> {
             history,
             has_charts,
         }
+    }
+
+    /// Whether a change file is written.
+    const fn makes_changes(&self) -> bool {
+        matches!(self.format, Some(Format::Osc(_)))
     }
 
     /// Carries out a merge step: compares its objects and writes the differences as text.
@@ -160,9 +183,11 @@ impl<'f> Comparison<'f> {
         let (entry, other) = (&one.entry, &two.entry);
         let hashed = entry.flags.has(BlobFlags::HASHED) && other.flags.has(BlobFlags::HASHED);
         let shows_common = matches!(self.format, Some(Format::Text { common: true, .. }));
+        // An object that occurs twice has to be found, even if both files have it twice.
+        let may_repeat = self.makes_changes() && !entry.flags.has(BlobFlags::STRICT);
         let (Some(kind), false, true) = (
             entry.kinds.single(),
-            shows_common || one.file == two.file,
+            shows_common || may_repeat || one.file == two.file,
             (entry.first_key(), entry.last_key(), entry.count)
                 == (other.first_key(), other.last_key(), other.count),
         ) else {
@@ -195,6 +220,7 @@ impl<'f> Comparison<'f> {
             from: shard.from,
             until: shard.until,
             kinds: self.kinds,
+            is_strict: self.makes_changes(),
             head: None,
         });
         old.next()?;
@@ -482,10 +508,11 @@ impl Equality {
         let (old, new) = (&old.object, &new.object);
         let (one, two) = (&old.info, &new.info);
         let metadata = !self.metadata
-            || ((one.version, one.timestamp) == (two.version, two.timestamp)
-                && (self.ignore_changeset || one.changeset == two.changeset)
-                && (self.ignore_uid || one.uid == two.uid)
-                && (self.ignore_user || one.user == two.user));
+            || (agree(one.version, two.version)
+                && agree(one.timestamp, two.timestamp)
+                && (self.ignore_changeset || agree(one.changeset, two.changeset))
+                && (self.ignore_uid || agree(one.uid, two.uid))
+                && (self.ignore_user || agree(one.user, two.user)));
         metadata
             && one.visible == two.visible
             && has_equal_location
@@ -500,6 +527,11 @@ impl Equality {
             }
             && (old.tags == new.tags || (!exact && same_tags(&old.tags, &new.tags)))
     }
+}
+
+/// Whether two values are equal. A value that one side lacks is not compared.
+fn agree<T: PartialEq>(old: Option<T>, new: Option<T>) -> bool {
+    old.zip(new).is_none_or(|(old, new)| old == new)
 }
 
 /// Whether two lists have the same tags, in any order.

@@ -1,9 +1,10 @@
 //! `diff --html`: what changed between two files, on one page.
 
-use super::{Charts, Options, Summary, compare_files};
+use super::{Charts, Format, Options, Summary, compare_files};
 use crate::commands::pages;
 use crate::error::Result;
 use crate::io::OutputTarget;
+use crate::osm::ObjectKind;
 use crate::runtime::Context;
 use serde::Serialize;
 
@@ -16,7 +17,30 @@ struct Data {
     new: String,
     summary: Summary,
     charts: Option<Charts>,
+    compared: Compared,
     program: &'static str,
+}
+
+/// The parts of the files that were compared. The numbers of other parts are unknown, and not 0.
+#[derive(Serialize)]
+struct Compared {
+    nodes: bool,
+    ways: bool,
+    relations: bool,
+    metadata: bool,
+}
+
+impl Compared {
+    fn of(options: &Options) -> Self {
+        let has = |kind| options.kinds.contains(kind);
+        let makes_changes = matches!(options.output, Some((Format::Osc(_), _)));
+        Self {
+            nodes: has(ObjectKind::Node),
+            ways: has(ObjectKind::Way),
+            relations: has(ObjectKind::Relation),
+            metadata: options.equality.metadata || makes_changes,
+        }
+    }
 }
 
 /// Compares two files, and shows on a page of HTML what changed: where, when, by whom, and which keys. The page has its
@@ -42,6 +66,7 @@ pub fn write(options: &Options, page: OutputTarget, ctx: &Context) -> Result<Sum
         new: options.new.display().to_string(),
         summary,
         charts,
+        compared: Compared::of(options),
         program: pages::PROGRAM,
     };
     pages::write(PAGE, &data, page)?;

@@ -92,24 +92,29 @@ pub(super) fn put_details(out: &mut String, old: &Side<'_>, new: &Side<'_>, equa
     let shown = |visible: bool| if visible { "visible" } else { "deleted" }.to_owned();
     line("object", shown(old.info.visible), shown(new.info.visible));
     if equality.metadata {
-        let or_none = |text: Option<String>| text.unwrap_or_else(|| "none".into());
-        let (one, two) = (&old.info, &new.info);
-        let times = [one, two].map(|info| or_none(info.timestamp.map(format_timestamp)));
-        let [before, after] = times;
-        line("timestamp", before, after);
+        let infos = [&old.info, &new.info];
+        // What one side lacks is not compared.
+        let mut line = |name: &str, values: [Option<String>; 2]| {
+            if let [Some(before), Some(after)] = values {
+                line(name, before, after);
+            }
+        };
+        let text = |number: i64| number.to_string();
+        line(
+            "timestamp",
+            infos.map(|info| info.timestamp.map(format_timestamp)),
+        );
         if !equality.ignore_changeset {
-            let [before, after] =
-                [one, two].map(|info| or_none(info.changeset.map(|number| number.to_string())));
-            line("changeset", before, after);
+            line("changeset", infos.map(|info| info.changeset.map(text)));
         }
         if !equality.ignore_uid {
-            let [before, after] =
-                [one, two].map(|info| or_none(info.uid.map(|uid| uid.to_string())));
-            line("uid", before, after);
+            line(
+                "uid",
+                infos.map(|info| info.uid.map(|uid| text(uid.into()))),
+            );
         }
         if !equality.ignore_user {
-            let [before, after] = [one, two].map(|info| or_none(info.user.map(printable)));
-            line("user", before, after);
+            line("user", infos.map(|info| info.user.map(printable)));
         }
     }
     put_tags(out, old, new);
