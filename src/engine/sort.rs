@@ -5,11 +5,12 @@
 //! from the blobs that overlap it.
 
 mod kept;
+mod located;
 mod merge;
 mod portions;
 
 use crate::engine::headers::merged_header;
-use crate::engine::shards::{MergeStep, Source, Sources, plan_steps, without_equals};
+use crate::engine::shards::{MergeStep, Shard, Source, Sources, plan_steps, without_equals};
 use crate::engine::sink::{BlobOutcome, Sink};
 use crate::engine::{OutputOptions, WriteSummary, copy_size_hint};
 use crate::error::Result;
@@ -18,6 +19,7 @@ use crate::io::{Input, SizeHint};
 use crate::osm::{TypeThenId, Unversioned};
 use crate::pbf::{BlobFlags, FrameEncoder, HeaderBlock, feature};
 use crate::runtime::{Context, Pass};
+use located::WayLocations;
 use merge::merge_shard;
 use serde::Serialize;
 
@@ -120,8 +122,8 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
         }
         Dedupe::HighestVersion => KeptVersions::HighestVersion,
     };
-    let mut blobs: Vec<Source> = Vec::new();
-    for (index, file) in files.iter().enumerate() {
+    let mut plans: Vec<BlobPlan> = Vec::with_capacity(files.len());
+    for file in &files {
         let plan = if let [only] = files.as_slice() {
             match copy_while_sorted(job, only, &header, kept, ctx)? {
                 Attempt::Sorted(summary) => return Ok(summary),
@@ -133,12 +135,16 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
         if matches!(job.dedupe, Dedupe::EachVersion(_)) {
             plan.check_order(file, ctx)?;
         }
-        blobs.extend(
-            plan.entries
-                .into_iter()
-                .map(|entry| Source { file: index, entry }),
-        );
+        plans.push(plan);
     }
+    let mut locations = WayLocations::decide(&files, &plans, kept, &mut header, ctx)?;
+    let entries = plans.into_iter().map(|plan| plan.entries).enumerate();
+    let blobs: Vec<Source> = entries
+        .flat_map(|(file, entries)| {
+            let sources = entries.into_iter();
+            sources.map(move |entry| Source { file, entry })
+        })
+        .collect();
     let mut inputs: Vec<&Input> = files.iter().map(|file| &file.input).collect();
     let steps = match kept {
         KeptVersions::All => plan_steps(blobs, SHARD_BYTES),
@@ -157,7 +163,15 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
             runs.replace(steps, inputs.len() - 1, SHARD_BYTES)
         }
     };
-    write_steps(job, header, &inputs, steps, merged, kept, ctx)
+    locations.find_moved(&steps, &inputs, kept, ctx)?;
+    let rules = Rules { kept, locations };
+    write_steps(job, header, &inputs, steps, merged, &rules, ctx)
+}
+
+/// The rules by which objects of the inputs become those of the output.
+struct Rules {
+    kept: KeptVersions,
+    locations: WayLocations,
 }
 
 /// The result of [`copy_while_sorted`].
@@ -227,7 +241,7 @@ fn write_steps(
     inputs: &[&Input],
     steps: Vec<MergeStep>,
     blobs_merged: u64,
-    kept: KeptVersions,
+    rules: &Rules,
     ctx: &Context,
 ) -> Result<Summary> {
     let size_hint = steps
@@ -239,13 +253,19 @@ fn write_steps(
     Pass::new("sort", ctx).with_budget(MERGE_BUDGET).run(
         steps,
         || {
-            let encoder = FrameEncoder::new(write.compression, write.blob_index);
+            let mut encoder = FrameEncoder::new(write.compression, write.blob_index);
+            if matches!(rules.locations, WayLocations::Drop) {
+                encoder.drop_locations();
+            }
             (Sources::new(inputs, ctx), encoder)
         },
         |(sources, encoder), step| match step {
-            MergeStep::Copy(source) => Ok((source.file, BlobOutcome::Copy(source.entry))),
+            MergeStep::Copy(source) => match rules.locations.may_change(&source.entry) {
+                false => Ok((source.file, BlobOutcome::Copy(source.entry))),
+                true => change_locations(sources, encoder, source, rules),
+            },
             MergeStep::Merge(shard) => {
-                let frames = merge_shard(sources, encoder, &shard, kept)?;
+                let frames = merge_shard(sources, encoder, &shard, rules)?;
                 Ok((0, BlobOutcome::Frames(frames)))
             }
         },
@@ -255,4 +275,23 @@ fn write_steps(
         },
     )?;
     Ok(Summary::of(sink.finish()?, blobs_merged))
+}
+
+/// The outcome for a blob whose ways may get other locations: a copy if all of them stay.
+fn change_locations(
+    sources: &mut Sources,
+    encoder: &mut FrameEncoder,
+    source: Source,
+    rules: &Rules,
+) -> Result<(usize, BlobOutcome)> {
+    if let WayLocations::Agree(_) = rules.locations {
+        let payload = sources.payload(&source)?;
+        let relocated = rules.locations.relocated(&source.entry, &payload);
+        let relocated = relocated.map_err(|error| sources.error(&source, error))?;
+        if relocated.is_none() {
+            return Ok((source.file, BlobOutcome::Copy(source.entry)));
+        }
+    }
+    let frames = merge_shard(sources, encoder, &Shard::of(source), rules)?;
+    Ok((0, BlobOutcome::Frames(frames)))
 }

@@ -1,15 +1,16 @@
 //! Merges the objects of overlapping blobs.
 
-use super::KeptVersions;
 use super::kept::Choice;
+use super::located::WayLocations;
 use super::portions::Portions;
+use super::{KeptVersions, Rules};
 use crate::engine::shards::{MergeStep, Shard, Source, Sources, plan_steps};
 use crate::error::{Error, FormatError, Result};
 use crate::io::Input;
 use crate::osm::TypeThenId;
 use crate::pbf::{
-    BlobEntry, BlobFlags, Block, Compression, EncodedFrame, FrameEncoder, RawElement, RawElements,
-    SourceStrings,
+    BlobEntry, BlobFlags, Block, BlockUnits, Compression, EncodedFrame, FrameEncoder, RawElement,
+    RawElements, SourceStrings,
 };
 use crate::runtime::{Context, Pass, WorkItem};
 use crate::system;
@@ -69,7 +70,7 @@ fn head_key(object: &RawElement<'_>, source: &Source, stream: usize) -> HeadKey 
 
 /// The objects of several blobs, merged in canonical order. Versions of an object follow one another, and equal versions
 /// in the order of their inputs.
-struct Merged<'a> {
+pub(super) struct Merged<'a> {
     sources: &'a [Source],
     streams: Vec<Stream<'a>>,
     /// The next object of each stream.
@@ -80,10 +81,10 @@ struct Merged<'a> {
 }
 
 /// The error of a block, and the index of its source in the shard.
-type BlockError = (usize, FormatError);
+pub(super) type BlockError = (usize, FormatError);
 
 impl<'a> Merged<'a> {
-    fn new(blocks: &'a [Block<'a>], shard: &'a Shard) -> Result<Self, BlockError> {
+    pub(super) fn new(blocks: &'a [Block<'a>], shard: &'a Shard) -> Result<Self, BlockError> {
         let mut merged = Self {
             sources: &shard.sources,
             streams: Vec::with_capacity(blocks.len()),
@@ -103,7 +104,7 @@ impl<'a> Merged<'a> {
     }
 
     /// The next object, and the index of its source in the shard.
-    fn next(&mut self) -> Result<Option<(usize, RawElement<'a>)>, BlockError> {
+    pub(super) fn next(&mut self) -> Result<Option<(usize, RawElement<'a>)>, BlockError> {
         let Some(mut top) = self.heap.peek_mut() else {
             return Ok(None);
         };
@@ -130,25 +131,45 @@ impl<'a> Merged<'a> {
     }
 }
 
-/// Merges the objects of a shard into frames, in canonical order. `kept` decides which versions of an object are
-/// written. Fails if a blob of the shard is damaged or contradicts its entry.
+/// Merges the objects of a shard into frames, in canonical order. `rules` decide which versions of an object are
+/// written, and which locations ways have. Fails if a blob of the shard is damaged or contradicts its entry.
 pub(crate) fn merge_shard(
     sources: &mut Sources,
     encoder: &mut FrameEncoder,
     shard: &Shard,
-    kept: KeptVersions,
+    rules: &Rules,
 ) -> Result<Vec<EncodedFrame>> {
-    let payloads: Vec<Vec<u8>> = shard
-        .sources
-        .iter()
-        .map(|source| sources.payload(source))
-        .collect::<Result<_>>()?;
-    merge_payloads(&payloads, encoder, shard, kept).map_err(|(index, error)| {
+    let payload = |source: &Source| {
+        let payload = sources.payload(source)?;
+        let relocated = rules.locations.relocated(&source.entry, &payload);
+        let relocated = relocated.map_err(|error| sources.error(source, error))?;
+        Ok(relocated.unwrap_or(payload))
+    };
+    let payloads: Vec<Vec<u8>> = shard.sources.iter().map(payload).collect::<Result<_>>()?;
+    merge_payloads(&payloads, encoder, shard, rules.kept).map_err(|(index, error)| {
         match shard.sources.get(index) {
             Some(source) => sources.error(source, error),
             None => Error::Internal(error.to_string()),
         }
     })
+}
+
+/// Parses the blocks of a shard.
+pub(super) fn parse_all(payloads: &[Vec<u8>]) -> Result<Vec<Block<'_>>, BlockError> {
+    let parse =
+        |(index, payload): (usize, _)| Block::parse(payload).map_err(|error| (index, error));
+    let payloads = payloads.iter().map(Vec::as_slice).enumerate();
+    payloads.map(parse).collect()
+}
+
+/// The units of the block with an index. An index is that of a source, and each source has a block.
+pub(super) fn units_of<'b>(blocks: &'b [Block<'_>]) -> impl Fn(usize) -> BlockUnits + 'b {
+    |index| {
+        blocks
+            .get(index)
+            .map(|block| block.units)
+            .unwrap_or_default()
+    }
 }
 
 fn merge_payloads(
@@ -157,10 +178,7 @@ fn merge_payloads(
     shard: &Shard,
     kept: KeptVersions,
 ) -> Result<Vec<EncodedFrame>, BlockError> {
-    let parse =
-        |(index, payload): (usize, _)| Block::parse(payload).map_err(|error| (index, error));
-    let payloads = payloads.iter().map(Vec::as_slice).enumerate();
-    let blocks: Vec<Block<'_>> = payloads.map(parse).collect::<Result<_, _>>()?;
+    let blocks = parse_all(payloads)?;
     let mut strings: Vec<SourceStrings<'_>> = blocks
         .iter()
         .map(|block| SourceStrings::new(&block.strings))
@@ -173,12 +191,7 @@ fn merge_payloads(
             _ => Ok(()),
         };
     let mut merged = Merged::new(&blocks, shard)?;
-    let units = |index: usize| {
-        blocks
-            .get(index)
-            .map(|block| block.units)
-            .unwrap_or_default()
-    };
+    let units = units_of(&blocks);
     // The last object, which the next one may still replace, with the index of its source.
     let mut last: Option<(usize, RawElement<'_>)> = None;
     while let Some((index, object)) = merged.next()? {
@@ -243,6 +256,10 @@ pub(crate) fn sorted_runs(
     let file = tempfile::tempfile_in(directory).map_err(failed)?;
     let mut runs = Vec::new();
     let mut offset = 0u64;
+    let rules = Rules {
+        kept: KeptVersions::All,
+        locations: WayLocations::Keep,
+    };
     for cluster in clusters {
         let parts = parts(&cluster, shard_bytes);
         let mut entries: Vec<BlobEntry> = Vec::new();
@@ -256,9 +273,7 @@ pub(crate) fn sorted_runs(
                         FrameEncoder::new(Compression::Lz4, false),
                     )
                 },
-                |(sources, encoder), shard| {
-                    merge_shard(sources, encoder, &shard, KeptVersions::All)
-                },
+                |(sources, encoder), shard| merge_shard(sources, encoder, &shard, &rules),
                 |frames| {
                     for frame in frames {
                         system::write(&file, &frame.bytes).map_err(failed)?;

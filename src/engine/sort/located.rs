@@ -1,0 +1,272 @@
+//! The locations in the ways of several inputs that become one file of current data.
+//!
+//! The same node may be in two inputs in two versions, one of which is written. The ways of the other input then have
+//! the wrong location of that node. Only nodes whose location differs between inputs are remembered.
+
+use super::kept::Choice;
+use super::merge::{BlockError, Merged};
+use super::{KeptVersions, MERGE_BUDGET};
+use crate::engine::scan::Scan;
+use crate::engine::shards::{MergeStep, Shard, Sources};
+use crate::error::{Error, FormatError, Result};
+use crate::file::{BlobPlan, PbfFile};
+use crate::index::IdSet;
+use crate::io::Input;
+use crate::osm::{Location, ObjectKind, id_from_rank};
+use crate::pbf::{BlobEntry, BlobFlags, Block, HeaderBlock, feature, relocate_ways};
+use crate::runtime::{Context, Pass};
+use rustc_hash::FxHashMap;
+
+/// The treatment of the locations in ways.
+#[derive(Debug, Default)]
+pub(super) enum WayLocations {
+    /// They stay as they are.
+    #[default]
+    Keep,
+    /// They are removed, because the ways of some inputs have none.
+    Drop,
+    /// They are made to agree with the nodes of the output.
+    Agree(MovedNodes),
+}
+
+/// The nodes whose location in a way may differ from that of the node in the output.
+#[derive(Debug, Default)]
+pub(super) struct MovedNodes {
+    /// Nodes that ways refer to, but of which their own input does not have the location.
+    wanted: IdSet,
+    /// The locations in the output of the wanted nodes, and of those whose location differs between inputs.
+    locations: FxHashMap<i64, Option<Location>>,
+    /// The keys of `locations`.
+    ids: IdSet,
+}
+
+/// Whether the ways of a file have locations. `None` if it has no ways.
+fn is_located(file: &PbfFile, plan: &BlobPlan) -> Option<bool> {
+    let is_located = file.header.has(feature::LOCATIONS) || plan.any(BlobFlags::LOCATIONS);
+    let has_ways = plan.kinds().contains(ObjectKind::Way);
+    has_ways.then_some(is_located)
+}
+
+impl WayLocations {
+    /// Decides about the locations in the ways of several inputs, and declares them in `header`, the header of the
+    /// output. Reads the ways if all inputs with ways have locations.
+    pub(super) fn decide(
+        files: &[PbfFile],
+        plans: &[BlobPlan],
+        kept: KeptVersions,
+        header: &mut HeaderBlock,
+        ctx: &Context,
+    ) -> Result<Self> {
+        let is_current = matches!(
+            kept,
+            KeptVersions::HighestVersion | KeptVersions::EachVersion(_)
+        );
+        if files.len() < 2 || !is_current || header.has(feature::HISTORY) {
+            return Ok(Self::Keep);
+        }
+        let inputs = || files.iter().zip(plans);
+        let with = |located: bool| {
+            inputs().filter(move |(file, plan)| is_located(file, plan) == Some(located))
+        };
+        if with(true).next().is_none() {
+            return Ok(Self::Keep);
+        }
+        if let Some((file, _)) = with(false).next() {
+            ctx.warn(format!(
+                "the locations in ways are removed, because the ways of {} have none \
+                 (add-locations-to-ways adds them)",
+                file.input.path().display()
+            ));
+            header.set_locations(None);
+            return Ok(Self::Drop);
+        }
+        // Inputs without ways do not matter for what the header says about ways.
+        for name in [feature::LOCATIONS, feature::ALL_NODES] {
+            if with(true).all(|(file, _)| file.header.has(name)) {
+                header.set_optional(name, true);
+            }
+        }
+        let omits_nodes = |file: &PbfFile| file.header.has(feature::NEEDED_NODES);
+        let all_omit = files.iter().all(omits_nodes);
+        let mut moved = MovedNodes::default();
+        for (file, plan) in with(true) {
+            moved.add_wanted(file, plan, omits_nodes(file) && !all_omit, ctx)?;
+        }
+        Ok(Self::Agree(moved))
+    }
+
+    /// Whether a blob that could be copied has to be decoded first.
+    pub(super) fn may_change(&self, entry: &BlobEntry) -> bool {
+        entry.kinds.contains(ObjectKind::Way)
+            && match self {
+                Self::Keep => false,
+                Self::Drop => entry.flags.has(BlobFlags::LOCATIONS),
+                Self::Agree(moved) => !moved.ids.is_empty(),
+            }
+    }
+
+    /// The payload with the locations that the nodes of the output have; `None` if it stays as it is.
+    pub(super) fn relocated(
+        &self,
+        entry: &BlobEntry,
+        payload: &[u8],
+    ) -> Result<Option<Vec<u8>>, FormatError> {
+        let Self::Agree(moved) = self else {
+            return Ok(None);
+        };
+        if moved.ids.is_empty() || !entry.kinds.contains(ObjectKind::Way) {
+            return Ok(None);
+        }
+        let mut out = Vec::new();
+        let relocated = relocate_ways(
+            &Block::parse(payload)?,
+            |nodes| {
+                let mut found = Vec::new();
+                let note = |at| found.push(at);
+                moved.ids.for_each_present(&nodes.refs, note);
+                Ok(found)
+            },
+            |id| moved.locations.get(&id).copied(),
+            &mut out,
+        )?;
+        Ok((relocated.ways > 0).then_some(out))
+    }
+
+    /// Finds the nodes that move, where [`WayLocations::Agree`] needs them. Reads the nodes of all steps that may have
+    /// some.
+    pub(super) fn find_moved(
+        &mut self,
+        steps: &[MergeStep],
+        inputs: &[&Input],
+        kept: KeptVersions,
+        ctx: &Context,
+    ) -> Result<()> {
+        let Self::Agree(moved) = self else {
+            return Ok(());
+        };
+        let wanted = &moved.wanted;
+        let has_nodes = |entry: &BlobEntry| entry.kinds.contains(ObjectKind::Node);
+        let shards = steps.iter().filter_map(|step| match step {
+            MergeStep::Merge(shard) => {
+                let is_needed = shard.sources.len() > 1 || !wanted.is_empty();
+                let nodes = shard.sources.iter().any(|source| has_nodes(&source.entry));
+                (is_needed && nodes).then(|| shard.clone())
+            }
+            MergeStep::Copy(source) => {
+                let entry = &source.entry;
+                let is_needed = !wanted.is_empty()
+                    && (entry.kinds.single().is_none()
+                        || wanted.may_meet(entry.min_id, entry.max_id));
+                (is_needed && has_nodes(entry)).then(|| Shard::of(*source))
+            }
+        });
+        let (mut locations, mut ids) = (FxHashMap::default(), IdSet::default());
+        Pass::new("compare nodes", ctx)
+            .with_budget(MERGE_BUDGET)
+            .run(
+                shards.collect(),
+                || Sources::new(inputs, ctx),
+                |sources, shard| moved_nodes(sources, &shard, kept, wanted),
+                |found| {
+                    ids.extend(found.iter().map(|(id, _)| *id));
+                    locations.extend(found);
+                    Ok(())
+                },
+            )?;
+        (moved.locations, moved.ids) = (locations, ids);
+        Ok(())
+    }
+}
+
+impl MovedNodes {
+    /// Adds the nodes to which the ways of a file refer without a location. With `all`, adds all nodes of ways.
+    fn add_wanted(
+        &mut self,
+        file: &PbfFile,
+        plan: &BlobPlan,
+        all: bool,
+        ctx: &Context,
+    ) -> Result<()> {
+        let wanted = &mut self.wanted;
+        Scan::bare("scan ways", file, plan, ctx).run(
+            |entry| entry.kinds.contains(ObjectKind::Way),
+            |_, block| {
+                let mut nodes = Vec::new();
+                block.for_each_way_location(
+                    |_| true,
+                    |_, refs, locations| {
+                        let located = refs.iter().zip(locations.unwrap_or_default());
+                        let missing = located.filter(|(_, location)| all || location.is_none());
+                        nodes.extend(missing.map(|(id, _)| *id));
+                    },
+                )?;
+                Ok(nodes)
+            },
+            |nodes| wanted.extend(nodes),
+        )
+    }
+}
+
+/// The nodes of a shard that are wanted, or whose location differs between inputs, with their locations in the output.
+fn moved_nodes(
+    sources: &mut Sources,
+    shard: &Shard,
+    kept: KeptVersions,
+    wanted: &IdSet,
+) -> Result<Vec<(i64, Option<Location>)>> {
+    let payloads = shard.sources.iter().map(|source| sources.payload(source));
+    let payloads = payloads.collect::<Result<Vec<_>>>()?;
+    compare_nodes(&payloads, shard, kept, wanted).map_err(|(index, error)| {
+        match shard.sources.get(index) {
+            Some(source) => sources.error(source, error),
+            None => Error::Internal(error.to_string()),
+        }
+    })
+}
+
+fn compare_nodes(
+    payloads: &[Vec<u8>],
+    shard: &Shard,
+    kept: KeptVersions,
+    wanted: &IdSet,
+) -> Result<Vec<(i64, Option<Location>)>, BlockError> {
+    let blocks = super::merge::parse_all(payloads)?;
+    let mut merged = Merged::new(&blocks, shard)?;
+    let units = super::merge::units_of(&blocks);
+    let mut found = Vec::new();
+    let mut note = |id: i64, location: Option<Location>, differs: bool| {
+        if differs || wanted.contains(id) {
+            found.push((id, location));
+        }
+    };
+    // The object that is kept so far, its location, and whether another version of it has another one.
+    let mut last = None;
+    while let Some((index, object)) = merged.next()? {
+        if object.key.0 != ObjectKind::Node {
+            continue;
+        }
+        let failed = |error| (index, error);
+        let stored = object.location().map_err(failed)?;
+        let location = stored.and_then(|(lat, lon)| units(index).location(lat, lon));
+        match last {
+            Some((source, before, location_before, differs)) => {
+                let choice = kept.choose((&before, &units(source)), (&object, &units(index)));
+                let differs_now = differs || location != location_before;
+                last = Some(match choice.map_err(failed)? {
+                    _ if before.key != object.key => {
+                        note(id_from_rank(before.key.1), location_before, differs);
+                        (index, object, location, false)
+                    }
+                    // Of several versions that are written, the last one counts.
+                    Choice::Second | Choice::Both => (index, object, location, differs_now),
+                    Choice::First => (source, before, location_before, differs_now),
+                });
+            }
+            None => last = Some((index, object, location, false)),
+        }
+    }
+    if let Some((_, before, location, differs)) = last {
+        note(id_from_rank(before.key.1), location, differs);
+    }
+    Ok(found)
+}
