@@ -39,6 +39,12 @@ pub struct Conventions {
     pub sorts_changes: bool,
     /// The treatment of inputs that are not in order.
     pub disorder: Disorder,
+    /// Whether `merge` goes on with inputs that are not in order, and says what is wrong with them.
+    pub tells_disorder: bool,
+    /// Whether `apply-changes --locations-on-ways` adds locations to a base whose ways have none.
+    pub locates_base: bool,
+    /// Whether `merge-changes` takes data for changes.
+    pub merges_data: bool,
     /// Whether `diff` prints a changed object as one removed and one added object.
     pub diffs_in_pairs: bool,
     /// Whether `add-locations-to-ways` keeps nodes without tags that relations refer to.
@@ -86,6 +92,9 @@ const PBFHOGG: Conventions = Conventions {
     unversioned_changes: Unversioned::Newest,
     sorts_changes: false,
     disorder: Disorder::Accept,
+    tells_disorder: false,
+    locates_base: false,
+    merges_data: false,
     diffs_in_pairs: false,
     keeps_member_nodes: true,
     needs_all_nodes: false,
@@ -116,6 +125,9 @@ const OSMIUM: Conventions = Conventions {
     unversioned_changes: Unversioned::Oldest,
     sorts_changes: true,
     disorder: Disorder::Refuse,
+    tells_disorder: true,
+    locates_base: true,
+    merges_data: true,
     diffs_in_pairs: true,
     keeps_member_nodes: false,
     needs_all_nodes: true,

@@ -65,7 +65,11 @@ impl Terminal {
         if level > self.level {
             return;
         }
-        let print = || super::complain(&format!("pbfhogg: {message}\n"));
+        self.print_line(&format!("pbfhogg: {message}\n"));
+    }
+
+    fn print_line(&self, line: &str) {
+        let print = || super::complain(line);
         match &self.job().bar {
             Some(bar) => bar.suspend(print),
             None => print(),
@@ -125,6 +129,10 @@ fn begin() -> ProgressBar {
 }
 
 impl Observer for Terminal {
+    fn notice(&self, line: &str) {
+        self.print_line(&format!("{line}\n"));
+    }
+
     fn warn(&self, message: &str) {
         self.print(Level::Warnings, &format!("warning: {message}"));
     }

@@ -1,8 +1,8 @@
 use super::args::{OutputArgs, RunArgs};
 use super::conventions::Conventions;
 use super::{Answer, show};
-use crate::Context;
 use crate::commands::sort::{self, Dedupe};
+use crate::{Context, Disorder};
 use anyhow::Result;
 use std::path::PathBuf;
 
@@ -42,7 +42,12 @@ enum Strategy {
 
 /// Sorts the inputs into one output. If `merge`, duplicates are left out, see [`Dedupe::HighestVersion`].
 pub fn run(args: &Args, merge: bool) -> Result<Answer> {
-    let ctx = args.run.context();
+    let mut ctx = args.run.context();
+    if merge && Conventions::current().tells_disorder {
+        ctx.disorder = Disorder::Tell {
+            versions: !args.with_history,
+        };
+    }
     let options = sort::Options {
         inputs: args.inputs.clone(),
         output: args.output.options()?,

@@ -7,6 +7,7 @@
 mod kept;
 mod located;
 mod merge;
+mod order_notices;
 mod portions;
 
 use crate::engine::headers::merged_header;
@@ -18,7 +19,7 @@ use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, Written};
 use crate::io::{Input, SizeHint};
 use crate::osm::{TypeThenId, Unversioned};
 use crate::pbf::{BlobFlags, FrameEncoder, HeaderBlock, feature};
-use crate::runtime::{Context, Pass};
+use crate::runtime::{Context, Disorder, Pass};
 use located::WayLocations;
 use merge::merge_shard;
 use serde::Serialize;
@@ -134,6 +135,11 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
         };
         if matches!(job.dedupe, Dedupe::EachVersion(_)) {
             plan.check_order(file, ctx)?;
+        }
+        if let Disorder::Tell { versions } = ctx.disorder
+            && files.len() > 1
+        {
+            order_notices::tell(file, &plan, versions, ctx)?;
         }
         plans.push(plan);
     }

@@ -51,6 +51,12 @@ pub enum Disorder {
     Accept,
     /// The command fails if it notices the disorder. Only what it reads anyway is looked at.
     Refuse,
+    /// As [`Disorder::Accept`]; where several inputs are merged, the observer gets a notice about each that is not in
+    /// order.
+    Tell {
+        /// Whether there is a notice about inputs with several versions of an object, too.
+        versions: bool,
+    },
 }
 
 /// The context that a command runs in.

@@ -2,6 +2,8 @@
 
 /// Receives the messages and the progress of a command. By default every method does nothing.
 pub trait Observer: Send + Sync {
+    /// Receives a line that is part of what the command is asked for, and printed in any case.
+    fn notice(&self, _line: &str) {}
     /// Receives a problem that does not stop the command.
     fn warn(&self, _message: &str) {}
     /// Receives a fact that may interest the user.

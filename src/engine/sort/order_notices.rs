@@ -1,0 +1,130 @@
+//! Notices about inputs that are not in canonical order, or have several versions of an object, in osmium's words.
+
+use crate::engine::scan::Scan;
+use crate::error::{FormatError, Result};
+use crate::file::{BlobPlan, PbfFile};
+use crate::osm::TypeThenId;
+use crate::pbf::Block;
+use crate::runtime::Context;
+use std::path::Path;
+
+/// The place of an object in the order: its key and its version.
+type Place = (TypeThenId, i64);
+
+/// The relation between an object and the one before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    InOrder,
+    NewVersion,
+    OtherKind,
+    SmallerId,
+    SmallerVersion,
+    SameVersion,
+}
+
+impl Step {
+    fn between((before, old): Place, (key, version): Place) -> Self {
+        match (before.0 == key.0, before.cmp(&key), old.cmp(&version)) {
+            (_, std::cmp::Ordering::Less, _) => Self::InOrder,
+            (false, ..) => Self::OtherKind,
+            (true, std::cmp::Ordering::Greater, _) => Self::SmallerId,
+            (true, _, std::cmp::Ordering::Less) => Self::NewVersion,
+            (true, _, std::cmp::Ordering::Greater) => Self::SmallerVersion,
+            (true, _, std::cmp::Ordering::Equal) => Self::SameVersion,
+        }
+    }
+
+    /// The notice about an input in which this step was found.
+    fn notice(self, path: &Path) -> Option<String> {
+        let file = path.display();
+        let out_of_order = |rule| {
+            Some(format!(
+                "Objects in input file '{file}' out of order ({rule})."
+            ))
+        };
+        match self {
+            Self::InOrder => None,
+            Self::NewVersion => Some(format!(
+                "Warning: Multiple objects with same id in input file '{file}'!\n\
+                 If you are reading history files, this is to be expected. \
+                 Use --with-history to disable warning."
+            )),
+            Self::OtherKind => out_of_order("must be nodes, then ways, then relations"),
+            Self::SmallerId => out_of_order("smaller ids must come first"),
+            Self::SmallerVersion => out_of_order("smaller version must come first"),
+            Self::SameVersion => Some(format!(
+                "Two objects in input file '{file}' with same version."
+            )),
+        }
+    }
+}
+
+/// The order of a block or of several: its first and last object, the first step out of order, and whether an object
+/// comes in several versions before that step.
+#[derive(Debug, Clone, Copy, Default)]
+struct Order {
+    ends: Option<(Place, Place)>,
+    problem: Option<Step>,
+    has_versions: bool,
+}
+
+impl Order {
+    fn of(block: &Block<'_>) -> Result<Self, FormatError> {
+        let mut order = Self::default();
+        let mut keys = block.keys();
+        while let Some(key) = keys.next()? {
+            let place = (key, keys.version_info()?.version);
+            order.add(&Self {
+                ends: Some((place, place)),
+                ..Self::default()
+            });
+        }
+        Ok(order)
+    }
+
+    /// Appends the order of what follows.
+    fn add(&mut self, next: &Self) {
+        let Some((first, last)) = next.ends else {
+            return;
+        };
+        let step = match self.ends {
+            Some((_, before)) => Step::between(before, first),
+            None => Step::InOrder,
+        };
+        self.ends = Some((self.ends.map_or(first, |(start, _)| start), last));
+        if self.problem.is_some() {
+            return;
+        }
+        match step {
+            Step::InOrder => {}
+            Step::NewVersion => self.has_versions = true,
+            _ => {
+                self.problem = Some(step);
+                return;
+            }
+        }
+        self.has_versions |= next.has_versions;
+        self.problem = next.problem;
+    }
+}
+
+/// Tells the user about the first object of a file that is out of order and, with `versions`, whether objects come in
+/// several versions. Reads the file only if the plan shows that there is something to tell.
+pub(super) fn tell(file: &PbfFile, plan: &BlobPlan, versions: bool, ctx: &Context) -> Result<()> {
+    if plan.has_each_object_once() {
+        return Ok(());
+    }
+    let mut order = Order::default();
+    Scan::bare("check order", file, plan, ctx).run(
+        |_| true,
+        |_, block| Order::of(block),
+        |next| order.add(&next),
+    )?;
+    let versions = (versions && order.has_versions).then_some(Step::NewVersion);
+    for step in versions.into_iter().chain(order.problem) {
+        if let Some(notice) = step.notice(file.input.path()) {
+            ctx.observer.notice(&notice);
+        }
+    }
+    Ok(())
+}
