@@ -1,6 +1,6 @@
 use super::args::{RunArgs, WriteArgs, names_history};
 use super::conventions::Conventions;
-use super::{Answer, show};
+use super::{Answer, show, wrong_files};
 use crate::commands::apply_changes::{self, HeaderBox, SameVersion, Summary, UntaggedNodes};
 use crate::formats::{TextFormat, Visibility};
 use crate::io::OutputTarget;
@@ -90,11 +90,20 @@ pub fn run(args: &Args) -> Result<Answer> {
                 true => UntaggedNodes::Keep,
                 false => UntaggedNodes::AsBase,
             }),
+        locates_base: Conventions::current().locates_base,
     };
     if is_history && !args.in_place && !args.locations_on_ways {
         return add_to_history(args, &options, &ctx);
     }
-    let summary = apply_changes::run(&options, &ctx)?;
+    let summary = apply_changes::run(&options, &ctx);
+    let summary = summary.map_err(|error| {
+        wrong_files::of_apply(
+            error.into(),
+            &args.base,
+            &args.changes,
+            args.output.as_deref(),
+        )
+    })?;
     if let Some(locations) = &summary.locations {
         if locations.missing_references > 0 {
             ctx.warn(format!(

@@ -1,6 +1,6 @@
 use super::args::{FormatKind, FormatSpec, KindArgs, RunArgs, Stdout, names_changes, text_target};
 use super::conventions::Conventions;
-use super::{Answer, complain, show};
+use super::{Answer, complain, show, wrong_files};
 use crate::Context;
 use crate::commands::diff::{self, Counts, Deletions, Equality, Format, Summary, page};
 use crate::commands::{HeaderOptions, InheritedFields, cat};
@@ -100,7 +100,8 @@ pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
     let ctx = args.run.context();
     let conventions = Conventions::current();
     if derive_changes && let Some(output) = other_format(args)? {
-        return derive_in(args, output, &ctx);
+        let derived = derive_in(args, output, &ctx);
+        return derived.map_err(|error| derive_error(args, error));
     }
     let format = format(args, derive_changes)?;
     let is_osc = matches!(format, Format::Osc(_));
@@ -126,7 +127,13 @@ pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
     };
     let summary = match &args.html {
         Some(path) => page::write(&options, text_target(path, args.overwrite), &ctx)?,
-        None => diff::run(&options, &ctx)?,
+        None => {
+            let summary = diff::run(&options, &ctx);
+            summary.map_err(|error| match is_osc {
+                true => derive_error(args, error.into()),
+                false => error.into(),
+            })?
+        }
     };
     warn(&summary, is_osc, &ctx);
     if args.summary {
@@ -145,6 +152,10 @@ pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
     })?;
     let is_derived = (is_osc || args.html.is_some()) && !args.exit_code;
     Ok(Answer::yes_if(is_derived || summary.total().is_same()))
+}
+
+fn derive_error(args: &Args, error: anyhow::Error) -> anyhow::Error {
+    wrong_files::of_derive(error, &args.old, &args.new, &args.output)
 }
 
 /// A format of the differences.

@@ -1,10 +1,11 @@
 use super::args::{OutputArgs, RunArgs};
 use super::conventions::Conventions;
-use super::{Answer, show};
+use super::{Answer, show, wrong_files};
 use crate::commands::merge_changes::{self, Options};
 use crate::commands::sort::{self, Dedupe, LastChange};
 use crate::engine::Format;
 use crate::formats::TextFormat;
+use crate::io::OutputTarget;
 use anyhow::Result;
 use std::path::PathBuf;
 
@@ -39,6 +40,15 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<Answer> {
     let ctx = args.run.context();
     let output = args.output.changes()?;
+    if !Conventions::current().merges_data {
+        let path = match &output.target {
+            OutputTarget::File { path, .. } => Some(path.as_path()),
+            _ => None,
+        };
+        if let Some(error) = wrong_files::of_merge(&args.inputs, path) {
+            return Err(error);
+        }
+    }
     let generator = output.header.generator.clone();
     match output.format {
         Format::Text(text)

@@ -39,6 +39,7 @@ mod time_filter;
 mod update;
 mod usage;
 mod words;
+mod wrong_files;
 
 use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};

@@ -160,6 +160,11 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     // The phases: members of relations, nodes, ways.
     ctx.expect_phases(3);
     let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
+    add_to(file, options, ctx)
+}
+
+/// Adds locations to the ways of an open file, as [`run`] does to those of its input.
+pub(crate) fn add_to(file: PbfFile, options: &Options, ctx: &Context) -> Result<Summary> {
     let output = OpenOutput::open(options.output.target.clone())?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     if plan.is_history(&file, ctx) {

@@ -8,12 +8,13 @@ mod history;
 mod locations;
 mod steps;
 
+use super::add_locations_to_ways;
 use crate::engine::sink::Sink;
 use crate::engine::{HeaderOption, OutputOptions, input};
 use crate::error::{Error, Result};
-use crate::file::{BlobPass, BlobPlan, PbfFile, Written};
+use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, Written};
 use crate::formats::{ChangeSet, read_change_files};
-use crate::io::SizeHint;
+use crate::io::{Input, OutputTarget, ScratchFile, SizeHint};
 use crate::osm::{ObjectKind, format_timestamp, nano_of_e7};
 use crate::pbf::{BlobFlags, HeaderBlock, feature};
 use crate::runtime::Context;
@@ -22,7 +23,7 @@ pub use history::{SameVersion, apply_to_history};
 use locations::Locations;
 pub use locations::UntaggedNodes;
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use steps::{ApplyStep, plan_steps};
 
 /// The options of `apply-changes`.
@@ -39,6 +40,9 @@ pub struct Options {
     /// The treatment of untagged nodes while the coordinates in ways are kept up to date. If `None`, the coordinates
     /// are removed from ways instead.
     pub locations_on_ways: Option<UntaggedNodes>,
+    /// With [`Options::locations_on_ways`]: whether a base whose ways have no locations gets them first, in a temporary
+    /// file. Otherwise it is an error.
+    pub locates_base: bool,
 }
 
 impl Options {
@@ -49,12 +53,14 @@ impl Options {
             changes,
             output,
             locations_on_ways: None,
+            locates_base: false,
         }
     }
 }
 
 setters!(Options {
     locations_on_ways: Option<UntaggedNodes>,
+    locates_base: bool,
 });
 
 /// The result of `apply-changes`.
@@ -129,7 +135,7 @@ pub struct LocationsSummary {
 /// - The base is a text file, and the output has its path.
 /// - A change file is not OsmChange, or is damaged; the change files together have more than 4 GB of distinct text, or
 ///   more tags or references than 32 bits can count.
-/// - [`Options::locations_on_ways`] is set, and no way of the base has locations.
+/// - [`Options::locations_on_ways`] is set, [`Options::locates_base`] is not, and no way of the base has locations.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(if options.locations_on_ways.is_some() {
         4
@@ -163,6 +169,10 @@ pub(crate) fn apply(
     let scratch = options.output.target.scratch_directory();
     let (file, plan) = input::in_order(file, &options.output.encoding(), &scratch, ctx)?;
     check_base(&file, &plan)?;
+    let (file, plan) = match options.locations_on_ways {
+        Some(_) if options.locates_base => located_base(file, plan, &scratch, ctx)?,
+        _ => (file, plan),
+    };
     let has_locations = plan.any(BlobFlags::LOCATIONS) || file.header.has(feature::LOCATIONS);
     let locations = match options.locations_on_ways {
         Some(untagged) => Some(Locations::find(&file, &plan, &changes, untagged, ctx)?),
@@ -191,6 +201,29 @@ pub(crate) fn apply(
         header_box,
         ..summary
     })
+}
+
+/// The base with locations in its ways: `file` itself if it has them, else a temporary file in the directory `scratch`.
+fn located_base(
+    file: PbfFile,
+    plan: BlobPlan,
+    scratch: &Path,
+    ctx: &Context,
+) -> Result<(PbfFile, BlobPlan)> {
+    if file.header.has(feature::LOCATIONS) || plan.any(BlobFlags::LOCATIONS) {
+        return Ok((file, plan));
+    }
+    let scratch = ScratchFile::create(scratch)?;
+    let original = file.input.clone();
+    let header = file.header.clone();
+    let output = OutputOptions::new(OutputTarget::Scratch(scratch.clone()));
+    let locate = add_locations_to_ways::Options::new(original.path(), output);
+    add_locations_to_ways::add_to(file, &locate.keep_untagged_nodes(true), ctx)?;
+    let mut file = PbfFile::of_input(Input::sorted(scratch.open()?, &original)?, ctx)?;
+    file.header.text = header.text;
+    file.header.is_converted = header.is_converted;
+    let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
+    Ok((file, plan))
 }
 
 /// Fails if the base contains deleted versions, or if a blob begins with the object that ends the blob before.

@@ -1,0 +1,150 @@
+//! Files in the wrong place on the command line: change files where data is needed, and data where change files are.
+//!
+//! The commands notice most of these themselves. After such an error the files are looked at, so that the message can
+//! name the command line that was meant.
+
+use super::conventions::Conventions;
+use crate::Context;
+use crate::file::PbfFile;
+use crate::formats::TextFormat;
+use crate::io::Input;
+use crate::pbf::feature;
+use anyhow::{Error, anyhow};
+use std::path::{Path, PathBuf};
+
+/// The content of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Content {
+    Changes,
+    Data,
+}
+
+/// The content of a regular file; `None` if it is not known, as of a stream.
+fn content(path: &Path) -> Option<Content> {
+    if !path.is_file() {
+        return None;
+    }
+    let input = Input::open(path).ok()?;
+    match TextFormat::of(&input).ok()? {
+        Some(TextFormat::OsmChange) => Some(Content::Changes),
+        Some(TextFormat::Osm) => Some(Content::Data),
+        Some(_) => None,
+        None => {
+            let file = PbfFile::of_input(input, &Context::new(1)).ok()?;
+            // A PBF file of changes is a history file.
+            (!file.header.has(feature::HISTORY)).then_some(Content::Data)
+        }
+    }
+}
+
+/// The first of some files with the given content.
+fn first(paths: &[PathBuf], wanted: Content) -> Option<&PathBuf> {
+    paths.iter().find(|path| content(path) == Some(wanted))
+}
+
+/// A command line, with the name of this program.
+fn line(command: &str, inputs: &[&Path], output: Option<&Path>) -> String {
+    let output = output.unwrap_or(Path::new("OUTPUT"));
+    let inputs = inputs.iter().map(|path| path.display().to_string());
+    format!(
+        "`{} {command} {} -o {}`",
+        Conventions::current().name,
+        inputs.collect::<Vec<_>>().join(" "),
+        output.display()
+    )
+}
+
+fn paths(paths: &[PathBuf]) -> Vec<&Path> {
+    paths.iter().map(PathBuf::as_path).collect()
+}
+
+/// The error of `apply-changes`: `error`, or one that names the right command line if the base is a change file, or a
+/// change file is data.
+pub fn of_apply(error: Error, base: &Path, changes: &[PathBuf], output: Option<&Path>) -> Error {
+    if content(base) == Some(Content::Changes) {
+        return match first(changes, Content::Data) {
+            Some(data) => {
+                let others = changes.iter().filter(|path| *path != data);
+                let inputs = [data.as_path(), base].into_iter();
+                let inputs: Vec<_> = inputs.chain(others.map(PathBuf::as_path)).collect();
+                anyhow!(
+                    "{}: this is a change file, and the base comes first: {}",
+                    base.display(),
+                    line("apply-changes", &inputs, output)
+                )
+            }
+            None => {
+                let inputs: Vec<_> = [base].into_iter().chain(paths(changes)).collect();
+                anyhow!(
+                    "{}: this is a change file, and the base comes first; {} joins change files",
+                    base.display(),
+                    line("merge-changes", &inputs, output)
+                )
+            }
+        };
+    }
+    match first(changes, Content::Data) {
+        Some(data) => anyhow!(
+            "{}: this is data, not a change file: {} joins data, {} makes a change file of two states",
+            data.display(),
+            line("merge", &[base, data], output),
+            line("derive-changes", &[base, data], None)
+        ),
+        None => error,
+    }
+}
+
+/// The error about an input of `merge-changes` that is data; `None` if there is no such input.
+pub fn of_merge(inputs: &[PathBuf], output: Option<&Path>) -> Option<Error> {
+    let data = first(inputs, Content::Data)?;
+    let message = match first(inputs, Content::Changes) {
+        None => format!("{} joins data", line("merge", &paths(inputs), output)),
+        Some(_) => {
+            let changes = inputs.iter().filter(|path| *path != data);
+            let all = [data.as_path()].into_iter();
+            let all: Vec<_> = all.chain(changes.map(PathBuf::as_path)).collect();
+            format!(
+                "{} applies changes to it",
+                line("apply-changes", &all, output)
+            )
+        }
+    };
+    Some(anyhow!(
+        "{}: this is data, not a change file: {message}",
+        data.display()
+    ))
+}
+
+/// The error of `derive-changes`: `error`, or one that names the right command line if an input is a change file.
+pub fn of_derive(error: Error, old: &Path, new: &Path, output: &Path) -> Error {
+    let output = (output != Path::new("-")).then_some(output);
+    let [of_old, of_new] = [content(old), content(new)];
+    let (changes, message) = match (of_old, of_new) {
+        (Some(Content::Changes), Some(Content::Changes)) => (
+            old,
+            format!(
+                "{} joins change files",
+                line("merge-changes", &[old, new], output)
+            ),
+        ),
+        (_, Some(Content::Changes)) => (
+            new,
+            format!(
+                "{} applies changes",
+                line("apply-changes", &[old, new], None)
+            ),
+        ),
+        (Some(Content::Changes), _) => (
+            old,
+            format!(
+                "{} applies changes",
+                line("apply-changes", &[new, old], None)
+            ),
+        ),
+        _ => return error,
+    };
+    anyhow!(
+        "{}: this is a change file, and derive-changes compares data: {message}",
+        changes.display()
+    )
+}
