@@ -7,6 +7,8 @@ mod areas;
 mod awkward_objects;
 mod bad_input;
 mod check;
+mod combining;
+mod combining_changes;
 mod common;
 mod dependencies;
 mod derive_changes;

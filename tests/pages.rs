@@ -339,6 +339,24 @@ fn the_page_of_a_comparison_says_what_changed_where_when_and_by_whom() {
         "moved": 1, "retagged": 1, "nodes_of_ways": 2, "members": 1, "metadata_only": 0
     });
     assert_eq!(charts["edits"], edits);
+    let compared = |metadata: bool, ways: bool| {
+        serde_json::json!({
+            "nodes": true, "ways": ways, "relations": ways, "metadata": metadata
+        })
+    };
+    assert_eq!(data["compared"], compared(false, true));
+    let other = directory.path().join("other.html");
+    run_ok(&[
+        &"diff",
+        &"--html",
+        &other,
+        &"-t",
+        &"node",
+        &"--metadata",
+        &old,
+        &new,
+    ]);
+    assert_eq!(data_of(&other)["compared"], compared(true, false));
     let times = serde_json::json!({
         "unit": "hour", "first": "2026-11-24T10", "counts": [[0, 5], [0, 0], [1, 0]]
     });
