@@ -20,6 +20,8 @@ pub(crate) fn client(read_time: Option<Duration>) -> ConfigBuilder<AgentScope> {
         .accept_encoding("identity")
         .timeout_connect(Some(CONNECT_TIME))
         .timeout_per_read(Some(read_time.unwrap_or(READ_TIME)))
+        // The headers, however slowly they come.
+        .timeout_recv_response(Some(read_time.unwrap_or(READ_TIME)))
 }
 
 /// Whether a request that was answered with a status may succeed later.

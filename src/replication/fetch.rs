@@ -1,5 +1,6 @@
 //! Fetching a file whatever happens on the way: pauses, attempts, and going on where a connection broke.
 
+use super::pace::Pace;
 use super::transport::{Fault, Part, Transport};
 use std::io::Read;
 use std::time::Duration;
@@ -8,6 +9,8 @@ use std::time::Duration;
 const ATTEMPTS: u32 = 5;
 /// The longest pause that a server may ask for.
 const LONGEST_PAUSE: Duration = Duration::from_secs(120);
+/// The time that a connection may take beside that for its bytes, if the user gives none.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// The number of bytes that are read at a time.
 const READ_LEN: usize = 1 << 16;
 
@@ -18,6 +21,8 @@ pub struct Fetcher<'t> {
     pause: &'t (dyn Fn(Duration) -> Result<(), Fault> + Sync),
     /// The pause after the first attempt. Each one is twice as long as the one before.
     first_pause: Duration,
+    /// The time that a connection may take beside that for its bytes.
+    patience: Duration,
 }
 
 impl<'t> Fetcher<'t> {
@@ -31,17 +36,28 @@ impl<'t> Fetcher<'t> {
             transport,
             pause,
             first_pause,
+            patience: PATIENCE,
         }
+    }
+
+    /// Sets the time that a connection may take beside that for its bytes, of which a thousand a second have to come. A
+    /// file may take five times as long, with all attempts.
+    #[must_use]
+    pub const fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
     }
 
     /// The bytes of the file at a URL, `limit` at most.
     ///
     /// # Errors
     ///
-    /// The file is missing or refused, is longer than `limit`, or some attempts in a row brought nothing.
+    /// The file is missing or refused, is longer than `limit`, some attempts in a row brought nothing, or all took too
+    /// long for what they brought.
     pub fn fetch(&self, url: &str, limit: u64) -> Result<Vec<u8>, Fault> {
         let mut bytes = Vec::new();
         let mut failures = 0;
+        let mut pace = Pace::new(self.patience.saturating_mul(ATTEMPTS));
         loop {
             let before = bytes.len();
             let fault = match self.read_on(url, limit, &mut bytes) {
@@ -56,10 +72,14 @@ impl<'t> Fetcher<'t> {
             };
             let pause = match &fault {
                 Fault::Missing | Fault::Refused(_) | Fault::Lasting(_) => return Err(fault),
-                _ if failures >= ATTEMPTS => return Err(fault),
-                Fault::Busy(Some(pause)) => (*pause).min(LONGEST_PAUSE),
+                _ if failures >= ATTEMPTS || pace.is_lost(bytes.len() as u64) => return Err(fault),
+                // A server that asks for no pause gets one all the same.
+                Fault::Busy(Some(pause)) => {
+                    (*pause).min(LONGEST_PAUSE).max(self.pause_after(failures))
+                }
                 _ => self.pause_after(failures),
             };
+            pace.allow(pause);
             (self.pause)(pause)?;
         }
     }
@@ -75,6 +95,7 @@ impl<'t> Fetcher<'t> {
 
     /// Opens the file behind the bytes that are there, and reads on to its end.
     fn read_on(&self, url: &str, limit: u64, bytes: &mut Vec<u8>) -> Result<(), Fault> {
+        let pace = Pace::new(self.patience);
         let Part {
             start,
             len,
@@ -102,6 +123,10 @@ impl<'t> Fetcher<'t> {
             }
             if read == 0 {
                 break;
+            }
+            if pace.is_lost((bytes.len() as u64).saturating_sub(start)) {
+                let cause = "the server gives less than a thousand bytes a second";
+                return Err(Fault::Passing(cause.into()));
             }
         }
         match end.filter(|end| *end != bytes.len() as u64) {

@@ -91,15 +91,15 @@ impl<'s> Ladder<'s> {
             let from = state_of(server, newest, at.timestamp)?;
             // Longer steps begin earlier: they are worth it unless most of them is known.
             let (known, new) = (
-                at.timestamp - from.timestamp,
-                newest.timestamp - at.timestamp,
+                at.timestamp.saturating_sub(from.timestamp),
+                newest.timestamp.saturating_sub(at.timestamp),
             );
             if known > new {
                 continue;
             }
             legs.push(Leg {
                 server,
-                first: from.sequence + 1,
+                first: from.sequence.saturating_add(1),
                 end: newest,
             });
             (at, is_between) = (newest, true);
@@ -111,7 +111,7 @@ impl<'s> Ladder<'s> {
         };
         legs.push(Leg {
             server,
-            first: first + 1,
+            first: first.saturating_add(1),
             end: last,
         });
         Ok(legs

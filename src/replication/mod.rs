@@ -1,12 +1,14 @@
 //! Replication: the change files that a server publishes one after another, and their states.
 
 mod cache;
+mod complete;
 #[cfg(feature = "update")]
 mod cookies;
 mod fetch;
 #[cfg(feature = "update")]
 mod http;
 mod ladder;
+mod pace;
 mod search;
 mod server;
 mod state;
@@ -20,7 +22,7 @@ pub use fetch::Fetcher;
 pub use http::{AnyFiles, Credentials, WebFiles};
 pub use ladder::{End, Ladder, Leg};
 pub use search::state_at;
-pub use server::{ChangeFile, Server};
-pub(crate) use state::numbers;
-pub use state::{State, path_of};
+pub use server::{ChangeFile, Server, is_same_server};
+pub use state::{LAST_SEQUENCE, State, path_of};
+pub(crate) use state::{known, numbers};
 pub use transport::{Fault, LocalFiles, Part, Transport};

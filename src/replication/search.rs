@@ -98,7 +98,7 @@ fn go_back(
     let mut missing = None;
     let mut step = 1;
     while search.lower.is_none() && !search.left.is_empty() {
-        let guess = (newest.sequence - step).max(0);
+        let guess = newest.sequence.saturating_sub(step).max(0);
         match existing(guess, &search.left, state_of)? {
             Some(state) => {
                 search.narrow(state, target);
@@ -109,7 +109,7 @@ fn go_back(
         if guess == 0 {
             break;
         }
-        step *= 4;
+        step = step.saturating_mul(4);
     }
     if search.lower.is_none() {
         search.left.start = missing.map_or(0, |number| number + 1);

@@ -1,12 +1,12 @@
 //! A replication server: its states, its change files, and what it may do wrong.
 
 use super::cache::Cache;
+use super::complete::check_changes;
 use super::fetch::Fetcher;
-use super::state::{State, path_of};
+use super::state::{LAST_SEQUENCE, State, numbers, path_of};
 use super::transport::Fault;
 use crate::error::{Error, Result};
-use crate::io::gunzip;
-use std::io;
+use std::cell::RefCell;
 use std::path::Path;
 
 /// The number of states before a missing one that are asked for.
@@ -45,7 +45,9 @@ pub(crate) fn failed(url: &str, fault: Fault) -> Error {
             )
         }
         Fault::Busy(_) => "the server asks to come back later; try again in some minutes".into(),
-        Fault::Passing(cause) => format!("{cause}, also after several attempts; try again later"),
+        Fault::Passing(cause) | Fault::Incomplete(cause) => {
+            format!("{cause}, also after several attempts; try again later")
+        }
         Fault::Lasting(cause) => cause,
     };
     Error::file(Path::new(url), cause)
@@ -99,7 +101,7 @@ impl<'s> Server<'s> {
         })
     }
 
-    /// The state of a sequence number; `None` if the server has none.
+    /// The state of a sequence number; `None` if the server has none, or has one that is cut short and stays so.
     ///
     /// # Errors
     ///
@@ -121,7 +123,7 @@ impl<'s> Server<'s> {
                 // Some servers had copied a state to a wrong number.
                 Ok(Some(State { sequence, ..state }))
             }
-            Err(Fault::Missing) => Ok(None),
+            Err(Fault::Missing | Fault::Incomplete(_)) => Ok(None),
             Err(fault) => Err(failed(&url, fault)),
         }
     }
@@ -142,9 +144,26 @@ impl<'s> Server<'s> {
     }
 
     fn fetch_state(&self, url: &str) -> Result<State, Fault> {
+        let before = RefCell::new(Vec::new());
         let read = |bytes: &[u8]| {
-            let state = State::parse(&String::from_utf8_lossy(bytes));
-            state.ok_or_else(|| "this is no state file, or it is cut short".into())
+            let text = String::from_utf8_lossy(bytes);
+            // The number may be cut short, unless the file stays as it is.
+            let is_open = text.lines().last().is_some_and(|line| {
+                line.trim_start().starts_with("sequenceNumber") && !text.ends_with(['\n', '\r'])
+            });
+            if is_open && before.replace(bytes.to_vec()) != bytes {
+                let cause = "this state file is cut short: its last line does not end";
+                return Err(Fault::Incomplete(cause.into()));
+            }
+            let sequence = numbers(&text).0;
+            if let Some(sequence) = sequence.filter(|sequence| *sequence > LAST_SEQUENCE) {
+                return Err(Fault::Lasting(format!(
+                    "the sequence number {sequence} is larger than those of servers, which have nine digits at most"
+                )));
+            }
+            let incomplete =
+                || Fault::Incomplete("this is no state file, or it is cut short".into());
+            State::parse(&text).ok_or_else(incomplete)
         };
         Ok(self.fetch_complete(url, STATE_LEN, read)?.1)
     }
@@ -155,7 +174,7 @@ impl<'s> Server<'s> {
         &self,
         url: &str,
         limit: u64,
-        check: impl Fn(&[u8]) -> Result<T, String>,
+        check: impl Fn(&[u8]) -> Result<T, Fault>,
     ) -> Result<(Vec<u8>, T), Fault> {
         let mut failures = 0;
         loop {
@@ -163,13 +182,14 @@ impl<'s> Server<'s> {
             match check(&bytes) {
                 Ok(checked) => return Ok((bytes, checked)),
                 Err(_) if is_page(&bytes) => return Err(page()),
-                Err(cause) => {
+                Err(Fault::Incomplete(cause)) => {
                     failures += 1;
                     if failures == INCOMPLETE_ATTEMPTS {
-                        return Err(Fault::Passing(cause));
+                        return Err(Fault::Incomplete(cause));
                     }
                     self.fetcher.rest(failures)?;
                 }
+                Err(fault) => return Err(fault),
             }
         }
     }
@@ -188,12 +208,13 @@ impl<'s> Server<'s> {
             text_len,
         };
         if let Some(bytes) = self.cache.as_ref().and_then(|cache| cache.get(&name))
-            && let Ok(text_len) = check_gzip(&bytes)
+            && let Ok(text_len) = check_changes(&bytes)
         {
             return Ok(Some(file(bytes, text_len)));
         }
         let url = self.url_of(sequence);
-        match self.fetch_complete(&url, limit, check_gzip) {
+        let check = |bytes: &[u8]| check_changes(bytes).map_err(Fault::Incomplete);
+        match self.fetch_complete(&url, limit, check) {
             Ok((bytes, text_len)) => {
                 if let Some(cache) = &self.cache {
                     cache.put(&name, &bytes)?;
@@ -206,11 +227,13 @@ impl<'s> Server<'s> {
     }
 }
 
-/// The number of bytes of the text in a complete gzip file. The error says what is wrong with it.
-fn check_gzip(bytes: &[u8]) -> Result<u64, String> {
-    io::copy(&mut gunzip(bytes), &mut io::sink()).map_err(|error| {
-        format!("the change file on the server is incomplete or damaged ({error})")
-    })
+/// Whether two URLs are those of the same server. A path is the URL of a directory of this machine.
+pub fn is_same_server(one: &str, other: &str) -> bool {
+    let plain = |url: &str| {
+        let url = url.trim_end_matches('/');
+        url.strip_prefix("file://").unwrap_or(url).to_owned()
+    };
+    plain(one) == plain(other)
 }
 
 #[cfg(test)]
@@ -246,6 +269,42 @@ mod tests {
         let fetcher = Fetcher::new(&LocalFiles, &pause, Duration::ZERO);
         let server = Server::new(&base, fetcher, None);
         assert_eq!(server.newest().unwrap(), whole);
+        // A number at the end of a file is read twice.
+        let turned =
+            |number| format!("timestamp=1970-01-01T00\\:00\\:00Z\nsequenceNumber={number}");
+        let whole = State {
+            sequence: 4711,
+            timestamp: 0,
+        };
+        let pause = |_: Duration| {
+            fs::write(&path, turned(4711)).unwrap();
+            Ok(())
+        };
+        let fetcher = Fetcher::new(&LocalFiles, &pause, Duration::ZERO);
+        let server = Server::new(&base, fetcher, None);
+        for number in [47, 4711] {
+            fs::write(&path, turned(number)).unwrap();
+            assert_eq!(server.newest().unwrap(), whole);
+        }
+    }
+
+    #[test]
+    fn a_sequence_number_without_a_path_is_one_error_at_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("state.txt");
+        let base = format!("file://{}", directory.path().display());
+        let pause = |_: Duration| panic!("nothing to wait for");
+        let fetcher = Fetcher::new(&LocalFiles, &pause, Duration::ZERO);
+        let server = Server::new(&base, fetcher, None);
+        for sequence in [LAST_SEQUENCE + 1, i64::MAX] {
+            let text = State {
+                sequence,
+                timestamp: 0,
+            };
+            fs::write(&path, text.to_text()).unwrap();
+            let message = server.newest().unwrap_err().to_string();
+            assert!(message.contains("nine digits"), "{message}");
+        }
     }
 
     #[test]
@@ -274,8 +333,8 @@ mod tests {
         let server = Server::new(&base, fetcher, Some(cache));
         assert_eq!(server.newest().unwrap(), state(1003));
         put("000/001/000.state.txt", b"sequenceNumber=1000\n");
-        let message = server.state(1000).unwrap_err().to_string();
-        assert!(message.contains("cut short"), "{message}");
+        // A state that stays cut short is as one that is missing.
+        assert_eq!(server.state(1000).unwrap(), None);
         for _ in 0..2 {
             // The second time, both come from the cache.
             assert_eq!(server.state(1001).unwrap(), Some(state(1001)));

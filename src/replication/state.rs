@@ -2,6 +2,9 @@
 
 use crate::osm::{format_timestamp, parse_timestamp};
 
+/// The largest sequence number of a server: the paths of its files have nine digits.
+pub const LAST_SEQUENCE: i64 = 999_999_999;
+
 /// A state of a replication server: data up to `timestamp` is in the change files up to `sequence`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct State {
@@ -12,11 +15,12 @@ pub struct State {
 }
 
 impl State {
-    /// Reads a state file. `None` if it has no sequence number or no time, as a file that was cut short.
+    /// Reads a state file. `None` if it has no sequence number or no time, as a file that was cut short, and if the number
+    /// is larger than [`LAST_SEQUENCE`].
     pub fn parse(text: &str) -> Option<Self> {
         let (sequence, timestamp) = numbers(text);
         Some(Self {
-            sequence: sequence.filter(|sequence| *sequence >= 0)?,
+            sequence: sequence.filter(|sequence| *sequence <= LAST_SEQUENCE)?,
             timestamp: timestamp?,
         })
     }
@@ -28,8 +32,8 @@ impl State {
     }
 }
 
-/// The sequence number and the time in a state file, each `None` if it is not there. State files are Java properties,
-/// which escape the colons in the time.
+/// The sequence number and the time in a state file, each `None` if it is not there or negative, as that of a writer
+/// without a state. State files are Java properties, which escape the colons in the time.
 pub(crate) fn numbers(text: &str) -> (Option<i64>, Option<i64>) {
     let value = |key: &str| {
         let mut lines = text.lines().filter_map(|line| line.split_once('='));
@@ -38,7 +42,12 @@ pub(crate) fn numbers(text: &str) -> (Option<i64>, Option<i64>) {
     };
     let sequence = value("sequenceNumber").and_then(|number| number.parse().ok());
     let timestamp = value("timestamp").and_then(|time| parse_timestamp(&time.replace('\\', "")));
-    (sequence, timestamp)
+    (known(sequence), known(timestamp))
+}
+
+/// A sequence number or a time, unless it is negative: some writers put -1 for what they do not know.
+pub(crate) fn known(number: Option<i64>) -> Option<i64> {
+    number.filter(|number| *number >= 0)
 }
 
 /// The path of the files of a sequence number below the URL of a server, without their suffix: `004/711/042`.
@@ -74,6 +83,8 @@ mod tests {
             "sequenceNumber=4711\n",
             "sequenceNumber=4711\ntimestamp=2026-11-2",
             "sequenceNumber=-1\ntimestamp=2026-11-22T00\\:00\\:00Z",
+            "sequenceNumber=4711\ntimestamp=-1",
+            "sequenceNumber=9223372036854775807\ntimestamp=2026-11-22T00\\:00\\:00Z",
             "<html>sign in first</html>",
         ] {
             assert_eq!(State::parse(broken), None, "{broken}");

@@ -14,6 +14,8 @@ pub enum Fault {
     Refused(String),
     /// The server asks for a pause, of this length if it says so.
     Busy(Option<Duration>),
+    /// The file is incomplete on the server, which may be writing it.
+    Incomplete(String),
     /// Trouble that may pass: a broken connection, a time-out, a status of 500 or more.
     Passing(String),
     /// Trouble that stays.

@@ -31,6 +31,8 @@ pub enum Trouble {
     Instead(Vec<u8>),
     /// Gives some bytes and then nothing for this time.
     Stall(usize, Duration),
+    /// Gives a byte of the file at a time, with this pause after each.
+    Drip(Duration),
     /// Closes the connection at once.
     Close,
     /// Gives the whole file, although a part was asked for.
@@ -197,6 +199,14 @@ fn answer(
             stream.write_all(upto(len))?;
             stream.flush()?;
             thread::sleep(time);
+            Ok(())
+        }
+        Some(Trouble::Drip(pause)) => {
+            stream.write_all(head(status, part.len(), more).as_bytes())?;
+            for byte in part {
+                stream.write_all(&[*byte])?;
+                thread::sleep(pause);
+            }
             Ok(())
         }
         _ => {

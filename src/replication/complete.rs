@@ -1,0 +1,98 @@
+//! Whether a change file is complete: a server may give a part of it, as long as it writes the file.
+
+use flate2::read::MultiGzDecoder;
+use std::io::{self, Write};
+
+/// The number of bytes at the end of a text that are looked at.
+const END_LEN: usize = 4096;
+
+/// The number of bytes of the text in a gzip file that holds a complete change file. The error says what is wrong with it.
+pub(super) fn check_changes(bytes: &[u8]) -> Result<u64, String> {
+    let mut end = End::default();
+    let len = io::copy(&mut MultiGzDecoder::new(bytes), &mut end).map_err(|error| {
+        format!("the change file on the server is incomplete or damaged ({error})")
+    })?;
+    match (len, end.is_of_changes()) {
+        (_, true) => Ok(len),
+        (0, false) => Err("the change file on the server is empty".into()),
+        (_, false) => Err(
+            "the change file on the server is cut short: it does not end with </osmChange>".into(),
+        ),
+    }
+}
+
+/// The end of a text that was written to it.
+#[derive(Default)]
+struct End(Vec<u8>);
+
+impl Write for End {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.extend_from_slice(bytes);
+        if self.0.len() > 2 * END_LEN {
+            self.0.drain(..self.0.len() - END_LEN);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl End {
+    /// Whether the root element of a change file ends here. White space and comments may follow.
+    fn is_of_changes(&self) -> bool {
+        let mut text = self.0.trim_ascii_end();
+        while let Some(comment) = text.strip_suffix(b"-->") {
+            let Some(start) = comment.windows(4).rposition(|bytes| bytes == b"<!--") else {
+                return false;
+            };
+            text = text.split_at(start).0.trim_ascii_end();
+        }
+        let start = text.iter().rposition(|byte| *byte == b'<');
+        let tag = text.split_at(start.unwrap_or(text.len())).1;
+        tag.starts_with(b"</osmChange") && tag.ends_with(b">")
+            || tag.starts_with(b"<osmChange") && tag.ends_with(b"/>")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    #[test]
+    fn the_end_of_the_root_element_is_the_end_of_a_change_file() {
+        let checked = |text: &str| {
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+            encoder.write_all(text.as_bytes()).unwrap();
+            check_changes(&encoder.finish().unwrap())
+        };
+        let long = format!(
+            "<osmChange>{}</osmChange>\n",
+            "<modify></modify>".repeat(9999)
+        );
+        for whole in [
+            "<?xml version='1.0'?><osmChange version=\"0.6\" generator=\"x\"/>",
+            "<osmChange></osmChange >\r\n",
+            "<osmChange><modify/></osmChange> <!-- <node/> --> <!-- -->\n",
+            &long,
+        ] {
+            assert_eq!(checked(whole), Ok(whole.len() as u64), "{whole}");
+        }
+        for cut in [
+            "<?xml version='1.0'?>",
+            "<osmChange>",
+            "<osmChange><modify><node id='1'/>",
+            "<osmChange><modify/></osmChan",
+            "<osmChange><modify/></osmChange",
+            "<osmChange><modify/></osmChange> -->",
+            &long[..long.len() / 2],
+        ] {
+            assert!(checked(cut).unwrap_err().contains("cut short"), "{cut}");
+        }
+        assert!(checked("").unwrap_err().contains("empty"));
+        assert!(check_changes(b"").is_err());
+    }
+}

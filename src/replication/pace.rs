@@ -1,0 +1,50 @@
+//! The time that a transfer may take, so that a server that gives a byte now and then does not hold up a run for ever.
+
+use std::time::{Duration, Instant};
+
+/// The time for a byte: a thousand bytes a second are waited for, however long the file is.
+const BYTE_TIME: Duration = Duration::from_millis(1);
+
+/// A transfer that has to keep pace.
+pub(super) struct Pace {
+    started: Instant,
+    patience: Duration,
+}
+
+impl Pace {
+    /// A transfer that begins now. `patience` is the time that it may take beside that for its bytes.
+    pub(super) fn new(patience: Duration) -> Self {
+        Self {
+            started: Instant::now(),
+            patience,
+        }
+    }
+
+    /// Lets the transfer take more time.
+    pub(super) fn allow(&mut self, more: Duration) {
+        self.patience = self.patience.saturating_add(more);
+    }
+
+    /// Whether so many bytes took too long.
+    pub(super) fn is_lost(&self, bytes: u64) -> bool {
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        self.started.elapsed()
+            > self
+                .patience
+                .saturating_add(BYTE_TIME.saturating_mul(bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_buy_time() {
+        let mut pace = Pace::new(Duration::ZERO);
+        std::thread::sleep(Duration::from_millis(5));
+        assert!(pace.is_lost(0) && !pace.is_lost(60_000));
+        pace.allow(Duration::from_secs(60));
+        assert!(!pace.is_lost(0));
+    }
+}
