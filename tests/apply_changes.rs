@@ -488,6 +488,17 @@ fn the_header_carries_the_new_replication_state() {
     let state = "#comment\nsequenceNumber=123\ntimestamp=2026-01-02T03\\:04\\:05Z\n";
     std::fs::write(dir.path().join("123.state.txt"), state).unwrap();
     let output = dir.path().join("out.osm.pbf");
+    let before = "osmosis_replication_sequence_number=122";
+    let unstated = dir.path().join("unstated.osm.pbf");
+    std::fs::rename(&base, &unstated).unwrap();
+    run_ok(&[
+        &"cat",
+        &unstated,
+        &"--output-header",
+        &before,
+        &"-o",
+        &base,
+    ]);
     run_ok(&[&"apply-changes", &base, &changes, &"-o", &output]);
     let header = decode::header(&output);
     assert_eq!(

@@ -13,7 +13,7 @@ use crate::engine::sink::Sink;
 use crate::engine::{HeaderOption, OutputOptions, input};
 use crate::error::{Error, Result};
 use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, Written};
-use crate::formats::{ChangeSet, read_change_files};
+use crate::formats::{ChangeSet, ChangeState, DataState, Replication, read_change_files};
 use crate::io::{Input, OutputTarget, ScratchFile, SizeHint};
 use crate::osm::{ObjectKind, format_timestamp, nano_of_e7};
 use crate::pbf::{BlobFlags, HeaderBlock, feature};
@@ -115,8 +115,9 @@ pub struct LocationsSummary {
 /// Reads the base, and all change files into memory: OsmChange XML, plain or compressed with gzip, bzip2 or zstd, and
 /// the state files beside them (`123.state.txt` beside `123.osc.gz`). Of the base and all changes, the highest version
 /// of an object wins; of equal versions, the latest timestamp. Writes one PBF file, whose header gets the replication
-/// state of the changes. Blobs without a changed object are copied. A base that is not in canonical order is first
-/// sorted into a temporary file in the directory of the output.
+/// state of the changes if they continue that of the base: they are of the same server, as far as it is known, and have
+/// the numbers that follow. Otherwise it keeps that of the base, with a warning. Blobs without a changed object are copied.
+/// A base that is not in canonical order is first sorted into a temporary file in the directory of the output.
 ///
 /// # Memory
 ///
@@ -189,7 +190,7 @@ pub(crate) fn apply(
         drops_locations: has_locations && locations.is_none(),
         locations,
     };
-    let (header, header_box) = output_header(&file.header, &changes, options);
+    let (header, header_box) = output_header(&file.header, &changes, options, ctx);
     let steps = plan_steps(&plan, &changes, |entry| rules.rewrites(entry));
     let run = Run {
         options,
@@ -297,6 +298,7 @@ fn output_header(
     base: &HeaderBlock,
     changes: &ChangeSet,
     options: &Options,
+    ctx: &Context,
 ) -> (HeaderBlock, HeaderBox) {
     let mut header = base.clone();
     header.set_optional(feature::SORTED, true);
@@ -304,16 +306,50 @@ fn output_header(
         Some(_) => header.set_optional(feature::LOCATIONS, true),
         None => header.set_locations(None),
     }
-    let replication = changes.replication();
-    // An older change file that is applied late does not set the replication state back.
-    header.replication_sequence = header.replication_sequence.max(replication.sequence);
-    header.replication_timestamp = header.replication_timestamp.max(replication.timestamp);
-    if let Some(url) = &changes.document_header().replication_url {
-        header.replication_url = Some(url.clone());
-    }
+    carry_on(&mut header, changes.states(), options, ctx);
     let header_box = widen_box(&mut header, changes);
     options.output.header.apply(&mut header);
     (header, header_box)
+}
+
+/// Sets the replication state of a header to that after some changes. What does not continue the state of the header
+/// leaves it as it is, with a warning unless the user sets the state: the data still contains all that it says.
+fn carry_on(header: &mut HeaderBlock, changes: &[ChangeState], options: &Options, ctx: &Context) {
+    let mut data = DataState {
+        url: header.replication_url.clone(),
+        state: Replication {
+            sequence: header.replication_sequence,
+            timestamp: header.replication_timestamp,
+        },
+    };
+    let left_out = data.with(changes);
+    if let Some(change) = left_out.first()
+        && !options.output.header.sets_replication()
+    {
+        let (kept, cause) = match data.state.is_unknown() {
+            true => (
+                "gets no replication state".to_owned(),
+                "it has none to which it could belong",
+            ),
+            false => (format!("keeps {}", data.state), "it does not continue it"),
+        };
+        let more = match left_out.len() {
+            1 => String::new(),
+            count => format!(" (and of {} more)", count - 1),
+        };
+        let server = change
+            .url
+            .as_ref()
+            .map_or(String::new(), |url| format!(" from {url}"));
+        ctx.warn(format!(
+            "{}: the header {kept}, not that of the change file with {change}{server}{more}, because {cause}; \
+             --output-header sets another one",
+            options.base.display()
+        ));
+    }
+    header.replication_url = data.url;
+    header.replication_sequence = data.state.sequence;
+    header.replication_timestamp = data.state.timestamp;
 }
 
 /// The input and the options of a run.

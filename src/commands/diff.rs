@@ -12,7 +12,7 @@ mod show;
 use crate::engine::headers::generator;
 use crate::engine::shards::{MergeStep, Source, Sources, are_equal, plan_steps};
 use crate::error::{Error, Result};
-use crate::formats::{DocumentHeader, OscText, TextOptions, TextOutput};
+use crate::formats::{DocumentHeader, OscText, Replication, TextOptions, TextOutput};
 pub use crate::geometry::CellCounts;
 use crate::io::OutputTarget;
 use crate::osm::{KindSet, ObjectKind};
@@ -248,8 +248,12 @@ fn compare_files(
         None => Ok(()),
     };
     if let Some(Format::Osc(deletions)) = format {
-        let [_, new] = &sides;
+        let [old, new] = &sides;
         put(&OscText::prologue_of(&DocumentHeader {
+            previous: Replication {
+                sequence: old.file.header.replication_sequence,
+                timestamp: old.file.header.replication_timestamp,
+            },
             generator: Some(generator(deletions.generator.as_deref())),
             ..DocumentHeader::of(&new.file.header)
         }))?;
@@ -278,7 +282,8 @@ fn compare_files(
     if let Some(Format::Osc(_)) = format {
         put(OscText::EPILOGUE)?;
     }
-    output.map(TextOutput::finish).transpose()?;
+    let bytes = output.map(TextOutput::finish).transpose()?;
+    ctx.stats.bytes_written.add(bytes.unwrap_or(0));
     let charts = charts
         .map(|charts| charts.finish(&sides, ctx))
         .transpose()?;

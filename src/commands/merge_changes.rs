@@ -6,8 +6,8 @@
 use crate::engine::headers::generator;
 use crate::error::{Error, Result};
 use crate::formats::{
-    Batch, Change, ChangeAction, ChangeSet, DocumentHeader, EncodedText, OscText, Replication,
-    SameTime, TextCompression, TextEncoder, TextFormat, TextOutput, read_change_state,
+    Batch, Change, ChangeAction, ChangeSet, ChangeState, DocumentHeader, EncodedText, OscText,
+    SameTime, TextCompression, TextEncoder, TextFormat, TextOutput, read_change_states,
     read_changes, read_texts,
 };
 use crate::io::{Input, OutputTarget};
@@ -90,7 +90,8 @@ impl Summary {
 /// Merges change files.
 ///
 /// Reads change files: OsmChange XML, plain or compressed with gzip, bzip2 or zstd, and the state files beside them
-/// (`123.state.txt` beside `123.osc.gz`). Writes one change file with the latest replication state of all inputs.
+/// (`123.state.txt` beside `123.osc.gz`). Writes one change file with the states between which the inputs lead together,
+/// and warns if they do not follow each other.
 ///
 /// # Memory
 ///
@@ -143,9 +144,21 @@ impl MergedOutput {
         )
     }
 
-    fn begin(&mut self, options: &Options, replication: Replication) -> Result<()> {
+    /// Begins the document. `states` are those of the inputs that have one.
+    fn begin(&mut self, options: &Options, states: &[ChangeState], ctx: &Context) -> Result<()> {
+        let joined = ChangeState::joined(states);
+        if let ([one, .., other], None) = (states, &joined) {
+            ctx.warn(format!(
+                "{}: the change file gets no replication state, because the inputs do not follow each other, from \
+                 {one} to {other}",
+                options.output.path().display()
+            ));
+        }
+        let joined = joined.unwrap_or_default();
         self.output.write(&OscText::prologue_of(&DocumentHeader {
-            replication,
+            replication: joined.after,
+            previous: joined.before,
+            replication_url: joined.url,
             generator: Some(generator(options.generator.as_deref())),
             ..DocumentHeader::default()
         }))
@@ -156,9 +169,10 @@ impl MergedOutput {
         self.output.chunk(&chunk)
     }
 
-    fn finish(mut self) -> Result<Summary> {
+    fn finish(mut self, ctx: &Context) -> Result<Summary> {
         self.output.write(OscText::EPILOGUE)?;
         self.summary.bytes = self.output.finish()?;
+        ctx.stats.bytes_written.add(self.summary.bytes);
         Ok(self.summary)
     }
 }
@@ -166,8 +180,8 @@ impl MergedOutput {
 fn pass_through(options: &Options, mut merged: MergedOutput, ctx: &Context) -> Result<Summary> {
     let inputs = options.inputs.iter().map(|path| Input::open(path));
     let inputs = inputs.collect::<Result<Vec<_>>>()?;
-    let state = read_change_state(&options.inputs, &inputs)?;
-    merged.begin(options, state)?;
+    let states = read_change_states(&options.inputs, &inputs)?;
+    merged.begin(options, &states, ctx)?;
     let phase = ctx.phase("merge changes", 0);
     read_texts(
         &inputs,
@@ -178,7 +192,7 @@ fn pass_through(options: &Options, mut merged: MergedOutput, ctx: &Context) -> R
         |encode_changes| merged.add(encode_changes),
     )?;
     drop(phase);
-    merged.finish()
+    merged.finish(ctx)
 }
 
 fn simplify(options: &Options, mut merged: MergedOutput, ctx: &Context) -> Result<Summary> {
@@ -190,17 +204,17 @@ fn simplify(options: &Options, mut merged: MergedOutput, ctx: &Context) -> Resul
         };
         read_changes(&options.inputs, same_time, ctx)?
     };
-    merged.begin(options, changes.replication().clone())?;
+    merged.begin(options, changes.states(), ctx)?;
     merged.write(options, &changes, ctx)?;
-    merged.finish()
+    merged.finish(ctx)
 }
 
 /// Writes changes as one change file. The inputs of the options are not read.
 pub(crate) fn write(options: &Options, changes: &ChangeSet, ctx: &Context) -> Result<Summary> {
     let mut merged = MergedOutput::create(options)?;
-    merged.begin(options, changes.replication().clone())?;
+    merged.begin(options, changes.states(), ctx)?;
     merged.write(options, changes, ctx)?;
-    merged.finish()
+    merged.finish(ctx)
 }
 
 /// Encodes changes of `set` as a chunk of text, and counts the changes by action.

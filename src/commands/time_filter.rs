@@ -232,12 +232,9 @@ fn header(file: &PbfFile, options: &Options) -> HeaderBlock {
         When::At(time) => time,
         When::Between(_, end) => end.saturating_sub(1),
     };
-    if header
-        .replication_timestamp
-        .is_some_and(|state| state > last)
-    {
-        header.replication_timestamp = Some(last);
+    if header.replication_timestamp.is_none_or(|state| state > last) {
         header.replication_sequence = None;
+        header.replication_timestamp = header.replication_timestamp.map(|_| last);
     }
     header
 }

@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::file::PbfFile;
 use crate::osm::{Bbox, parse_timestamp};
 use crate::pbf::{HeaderBlock, TextFacts, feature};
+use crate::replication::{is_same_server, known};
 
 /// A header field that the user sets, with its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -121,8 +122,10 @@ impl HeaderOption {
 
     fn apply(&self, header: &mut HeaderBlock) {
         match self {
-            Self::ReplicationTimestamp(seconds) => header.replication_timestamp = Some(*seconds),
-            Self::ReplicationSequence(number) => header.replication_sequence = Some(*number),
+            Self::ReplicationTimestamp(seconds) => {
+                header.replication_timestamp = known(Some(*seconds));
+            }
+            Self::ReplicationSequence(number) => header.replication_sequence = known(Some(*number)),
             Self::ReplicationUrl(url) => header.replication_url = Some(url.clone()),
             Self::Source(source) => header.source = Some(source.clone()),
             Self::Generator(name) => header.writing_program = Some(name.clone()),
@@ -163,6 +166,17 @@ impl HeaderOptions {
         }
     }
 
+    /// Whether the user decides about the replication state: sets it, or does not want that of the input.
+    pub(crate) fn sets_replication(&self) -> bool {
+        self.inherited != InheritedFields::All
+            || self.set.iter().any(|option| {
+                matches!(
+                    option,
+                    HeaderOption::ReplicationTimestamp(_) | HeaderOption::ReplicationSequence(_)
+                )
+            })
+    }
+
     fn drop_not_inherited(&self, header: &mut HeaderBlock) {
         if self.inherited == InheritedFields::All {
             return;
@@ -199,9 +213,10 @@ pub(crate) fn generator(given: Option<&str>) -> String {
 }
 
 /// The header of an output with the objects of several inputs. A required feature of any input is required. Optional
-/// features, source and replication fields are kept if all inputs agree; canonical order is declared only if there is a
-/// single input that declares it. If every input has a bounding box, the output has the box around all of them. Fails
-/// if there is no input.
+/// features and source are kept if all inputs agree; canonical order is declared only if there is a single input that
+/// declares it. If every input has a bounding box, the output has the box around all of them. The replication state is the
+/// oldest, because the output may lack what came later; a field that an input has not is left out, and so are the URL and
+/// the number of inputs of several servers. Fails if there is no input.
 pub(crate) fn merged_header(files: &[PbfFile]) -> Result<HeaderBlock> {
     let (first, rest) = files
         .split_first()
@@ -228,17 +243,26 @@ pub(crate) fn merged_header(files: &[PbfFile]) -> Result<HeaderBlock> {
             _ => None,
         };
         keep_if_equal(&mut merged.source, &other.source);
-        keep_if_equal(&mut merged.replication_url, &other.replication_url);
-        keep_if_equal(
-            &mut merged.replication_sequence,
-            &other.replication_sequence,
-        );
-        keep_if_equal(
-            &mut merged.replication_timestamp,
-            &other.replication_timestamp,
-        );
+        keep_older_state(&mut merged, other);
     }
     Ok(merged)
+}
+
+/// Keeps the older replication state of two headers.
+fn keep_older_state(merged: &mut HeaderBlock, other: &HeaderBlock) {
+    let older = |one: Option<i64>, other: Option<i64>| Some(one?.min(other?));
+    let is_same = match (&merged.replication_url, &other.replication_url) {
+        (Some(one), Some(other)) => is_same_server(one, other),
+        // Equal numbers are taken for those of one server.
+        (None, None) => merged.replication_sequence == other.replication_sequence,
+        _ => false,
+    };
+    merged.replication_sequence =
+        older(merged.replication_sequence, other.replication_sequence).filter(|_| is_same);
+    merged.replication_timestamp = older(merged.replication_timestamp, other.replication_timestamp);
+    if !is_same {
+        merged.replication_url = None;
+    }
 }
 
 fn keep_if_equal<T: PartialEq>(kept: &mut Option<T>, other: &Option<T>) {

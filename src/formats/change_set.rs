@@ -1,5 +1,6 @@
 //! Change sets: the changes of one or more change files.
 
+use super::change_state::ChangeState;
 use super::write_osc::ChangeAction;
 use crate::osm::{Age, Location, ObjectKind, StringPool, TypeThenId, Unversioned, id_rank};
 use crate::pbf::{Info, Member, Object, ObjectBody, TextFacts};
@@ -136,6 +137,8 @@ pub struct Replication {
 pub struct DocumentHeader {
     /// The replication state of the data.
     pub replication: Replication,
+    /// The state of the data that a change file belongs to, as far as it says it.
+    pub previous: Replication,
     /// The URL from which change files for the data can be downloaded.
     pub replication_url: Option<String>,
     /// The name of the program that wrote the file.
@@ -150,9 +153,23 @@ impl Replication {
         self.sequence = other.sequence.max(self.sequence);
         self.timestamp = other.timestamp.max(self.timestamp);
     }
+
+    /// Whether neither is known.
+    pub(crate) const fn is_unknown(&self) -> bool {
+        self.sequence.is_none() && self.timestamp.is_none()
+    }
 }
 
 impl DocumentHeader {
+    /// Takes over the facts about replication of another header of the same file.
+    pub(super) fn note_replication(&mut self, other: &Self) {
+        self.replication.add(&other.replication);
+        self.previous.add(&other.previous);
+        if other.replication_url.is_some() {
+            self.replication_url.clone_from(&other.replication_url);
+        }
+    }
+
     fn add(&mut self, other: Self) {
         self.replication.add(&other.replication);
         self.replication_url = self.replication_url.take().or(other.replication_url);
@@ -178,6 +195,8 @@ pub struct ChangeSet {
     /// The locations of nodes of ways; `None` for nodes whose location the file does not give.
     pub(super) locations: Vec<Option<Location>>,
     pub(super) document_header: DocumentHeader,
+    /// The states of the change files that have one.
+    states: Vec<ChangeState>,
     /// Whether some object is marked as deleted (`visible="false"` in XML, `dD` in OPL), or follows another version of
     /// itself, as in history files.
     pub(super) is_history: bool,
@@ -198,6 +217,11 @@ impl ChangeSet {
     /// The replication state after all files that were read into this set.
     pub const fn replication(&self) -> &Replication {
         &self.document_header.replication
+    }
+
+    /// The states of the change files that were read into this set and have one.
+    pub fn states(&self) -> &[ChangeState] {
+        &self.states
     }
 
     /// The document header of the text file; the headers combined, if several files were read into this set.
@@ -227,8 +251,11 @@ impl ChangeSet {
         self.changesets
     }
 
-    pub(super) fn note_replication(&mut self, replication: Replication) {
-        self.document_header.replication.add(&replication);
+    pub(super) fn note_states(&mut self, states: Vec<ChangeState>) {
+        for state in &states {
+            self.document_header.replication.add(&state.after);
+        }
+        self.states = states;
     }
 
     /// Appends the changes of another set. Fails if the lists or strings become longer than 32 bits can address.

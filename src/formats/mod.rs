@@ -1,6 +1,7 @@
 //! OSM data that is not PBF: OSM XML, OPL, change files (OsmChange), o5m and o5c, files of changesets, and features.
 
 mod change_set;
+mod change_state;
 mod changesets;
 mod checksum;
 mod encoding;
@@ -28,6 +29,8 @@ mod write_xml;
 mod xml;
 
 pub use change_set::{Batch, Change, ChangeSet, DocumentHeader, Replication, SameTime};
+pub use change_state::ChangeState;
+pub(crate) use change_state::DataState;
 pub use changesets::{Changeset, Comment, read_changesets};
 pub(crate) use changesets::{changeset_header, holds_changesets};
 pub(crate) use checksum::{add_changeset, add_object};
@@ -69,44 +72,55 @@ pub(crate) fn read_changes<P: AsRef<Path>>(
     let inputs = inputs.collect::<Result<Vec<_>>>()?;
     let mut reader = ChangeReader::default();
     reader.add(&inputs, ctx)?;
-    Ok(reader.finish(read::sidecar_state(paths), same_time, ctx))
+    let headers = paths.iter().zip(&reader.headers);
+    let states =
+        headers.filter_map(|(path, header)| ChangeState::of(header, read::sidecar(path.as_ref())));
+    let states = states.collect();
+    Ok(reader.finish(states, same_time, ctx))
 }
 
 /// Reads change files in groups, as they arrive.
 #[derive(Debug, Default)]
 pub(crate) struct ChangeReader {
     changes: ChangeSet,
+    /// The facts about replication in the header of each file.
+    headers: Vec<DocumentHeader>,
 }
 
 impl ChangeReader {
     /// Reads change files that follow those before.
     pub(crate) fn add(&mut self, inputs: &[Input], ctx: &Context) -> Result<()> {
-        read::read_all(inputs, TextFormat::OsmChange, &mut self.changes, ctx)
+        let changes = &mut self.changes;
+        let headers = read::read_all(inputs, TextFormat::OsmChange, changes, ctx)?;
+        self.headers.extend(headers);
+        Ok(())
     }
 
-    /// The changes: of several changes of an object, the one that [`read_changes`] keeps. `replication` is the state after
-    /// them, as far as the change files do not say it.
+    /// The changes, with their states: of several changes of an object, the one that [`read_changes`] keeps.
     pub(crate) fn finish(
         mut self,
-        replication: Replication,
+        states: Vec<ChangeState>,
         same_time: SameTime,
         ctx: &Context,
     ) -> ChangeSet {
-        self.changes.note_replication(replication);
+        self.changes.note_states(states);
         self.changes.sort_and_keep_newest(same_time, ctx);
         self.changes
     }
 }
 
-/// The replication state after all given change files: the largest sequence number and the latest time in the root
-/// elements of the change files and in the state files beside them. Reads only the start of each change file.
-pub fn read_change_state<P: AsRef<Path>>(paths: &[P], inputs: &[Input]) -> Result<Replication> {
-    let mut state = read::sidecar_state(paths);
-    for input in inputs {
+/// The states of the given change files that have one: in their root elements, or in the state files beside them. Reads
+/// only the start of each change file.
+pub fn read_change_states<P: AsRef<Path>>(
+    paths: &[P],
+    inputs: &[Input],
+) -> Result<Vec<ChangeState>> {
+    let states = paths.iter().zip(inputs).map(|(path, input)| {
         let start = read_start(input, TextFormat::OsmChange)?;
-        state.add(start.replication());
-    }
-    Ok(state)
+        let sidecar = read::sidecar(path.as_ref());
+        Ok(ChangeState::of(start.document_header(), sidecar))
+    });
+    states.filter_map(Result::transpose).collect()
 }
 
 /// Reads an OSM XML (`<osm>`), OPL or o5m file, compressed or not. Each object becomes the change that creates it; an object

@@ -1,6 +1,6 @@
 //! Reading files that are not PBF: chunks are parsed on all cores, and the results are merged in file order.
 
-use super::change_set::{ChangeSet, Replication};
+use super::change_set::{ChangeSet, DocumentHeader, Replication};
 use super::format::TextFormat;
 use super::o5m::{self, O5mChunks};
 use super::text_chunks::{TextChunk, TextChunks};
@@ -149,13 +149,15 @@ fn check(input: &Input, format: TextFormat) -> Result<()> {
     Err(Error::file(path, cause))
 }
 
-/// Appends all objects of some text files to `all`, in file order.
+/// Appends all objects of some text files to `all`, in file order. Returns the facts about replication in the header of
+/// each file.
 pub(super) fn read_all(
     inputs: &[Input],
     format: TextFormat,
     all: &mut ChangeSet,
     ctx: &Context,
-) -> Result<()> {
+) -> Result<Vec<DocumentHeader>> {
+    let mut headers = vec![DocumentHeader::default(); inputs.len()];
     let path = |number: usize| inputs.get(number).map_or(Path::new(""), Input::path);
     let work = |(): &mut (), number: usize, objects| Ok((number, objects));
     read_texts(
@@ -165,26 +167,30 @@ pub(super) fn read_all(
         || (),
         work,
         |(number, objects)| {
+            if let Some(header) = headers.get_mut(number) {
+                header.note_replication(objects.document_header());
+            }
             let appended = all.append(objects);
             appended.map_err(|cause| Error::file(path(number), cause))
         },
-    )
-}
-
-/// The replication state in the state files beside change files: the largest sequence number and the latest time.
-pub(super) fn sidecar_state<P: AsRef<Path>>(paths: &[P]) -> Replication {
-    let mut state = Replication::default();
-    let sidecars = paths.iter().filter_map(|path| sidecar(path.as_ref()));
-    sidecars.for_each(|sidecar| state.add(&sidecar));
-    state
+    )?;
+    Ok(headers)
 }
 
 /// Reads the state file that replication servers publish beside a change file: `123.state.txt` beside `123.osc.gz`.
 /// Returns `None` if it does not exist or cannot be read.
-fn sidecar(path: &Path) -> Option<Replication> {
-    let name = path.file_name()?.to_str()?;
-    let (stem, _) = name.split_once(".osc")?;
-    let text = std::fs::read_to_string(path.with_file_name(format!("{stem}.state.txt"))).ok()?;
+pub(super) fn sidecar(path: &Path) -> Option<Replication> {
+    let mut stem = path.to_owned();
+    // The suffix of a compression may follow.
+    loop {
+        let is_found = stem.extension()? == "osc";
+        stem.set_extension("");
+        if is_found {
+            break;
+        }
+    }
+    stem.as_mut_os_string().push(".state.txt");
+    let text = std::fs::read_to_string(stem).ok()?;
     let (sequence, timestamp) = crate::replication::numbers(&text);
     Some(Replication {
         sequence,

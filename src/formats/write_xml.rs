@@ -27,6 +27,7 @@ impl DocumentHeader {
                 sequence: header.replication_sequence,
                 timestamp: header.replication_timestamp,
             },
+            previous: super::Replication::default(),
             replication_url: header.replication_url.clone(),
             generator: header.writing_program.clone(),
             text: match header.text.boxes.is_empty() {
@@ -65,6 +66,22 @@ pub(super) fn document(root: &str, document_header: &DocumentHeader) -> TextBuff
     attribute("osmosis_replication_sequence_number", sequence);
     let time = state.timestamp.map(format_timestamp);
     attribute("osmosis_replication_timestamp", time);
+    // A change file that does not say it holds one step.
+    let previous = &document_header.previous;
+    let is_step = previous
+        .sequence
+        .zip(state.sequence)
+        .is_some_and(|(old, new)| old == new - 1);
+    let sequence = previous
+        .sequence
+        .filter(|_| !is_step)
+        .map(|number| number.to_string());
+    attribute("osmosis_replication_previous_sequence_number", sequence);
+    let time = previous
+        .timestamp
+        .filter(|_| !is_step)
+        .map(format_timestamp);
+    attribute("osmosis_replication_previous_timestamp", time);
     text.push_str(">\n");
     text
 }

@@ -5,6 +5,7 @@ use super::format::TextFormat;
 use super::text_chunks::TextChunk;
 use super::write_osc::ChangeAction;
 use crate::osm::{Bbox, Location, ObjectKind, parse_e7, parse_stored_e7, parse_timestamp};
+use crate::replication::known;
 use quick_xml::XmlVersion;
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesStart, Event};
@@ -477,14 +478,19 @@ pub(super) fn time(value: &str) -> Result<i64, String> {
 /// The document header in the attributes of a root element.
 pub(super) fn root_attributes(element: &BytesStart<'_>) -> Result<DocumentHeader, String> {
     let mut document_header = DocumentHeader::default();
-    let state = &mut document_header.replication;
     for_each_attribute(element, |key, value| {
         match key {
             "sequence" | "sequence_number" | "osmosis_replication_sequence_number" => {
-                state.sequence = value.parse().ok();
+                document_header.replication.sequence = known(value.parse().ok());
             }
             "timestamp" | "osmosis_replication_timestamp" => {
-                state.timestamp = parse_timestamp(value);
+                document_header.replication.timestamp = known(parse_timestamp(value));
+            }
+            "osmosis_replication_previous_sequence_number" => {
+                document_header.previous.sequence = known(value.parse().ok());
+            }
+            "osmosis_replication_previous_timestamp" => {
+                document_header.previous.timestamp = known(parse_timestamp(value));
             }
             "osmosis_replication_base_url" => document_header.replication_url = Some(value.into()),
             "upload" => document_header.text.josm_upload = Some(value.into()),

@@ -85,6 +85,11 @@ pub(crate) struct TextFacts {
     pub is_change: bool,
 }
 
+/// A field about replication: some writers put -1 for what they do not know.
+fn not_negative(value: u64) -> Option<i64> {
+    i64::try_from(value).ok()
+}
+
 impl HeaderBlock {
     /// Reads a HeaderBlock, and finds its fields about the table of contents.
     ///
@@ -106,10 +111,10 @@ impl HeaderBlock {
                 }
                 header_block::SOURCE => header.source = Some(field.text()?.to_owned()),
                 header_block::REPLICATION_TIMESTAMP => {
-                    header.replication_timestamp = Some(field.varint()? as i64)
+                    header.replication_timestamp = not_negative(field.varint()?)
                 }
                 header_block::REPLICATION_SEQUENCE_NUMBER => {
-                    header.replication_sequence = Some(field.varint()? as i64)
+                    header.replication_sequence = not_negative(field.varint()?)
                 }
                 header_block::REPLICATION_BASE_URL => {
                     header.replication_url = Some(field.text()?.to_owned())
@@ -289,6 +294,19 @@ mod tests {
             summary: Some(b"sum"),
         };
         assert_eq!(HeaderBlock::parse(&message).unwrap(), (header, about_toc));
+    }
+
+    #[test]
+    fn a_negative_state_is_none() {
+        let header = HeaderBlock {
+            replication_sequence: Some(-1),
+            replication_timestamp: Some(-1),
+            ..HeaderBlock::default()
+        };
+        let mut message = Vec::new();
+        header.encode(&mut message);
+        let (read, _) = HeaderBlock::parse(&message).unwrap();
+        assert!(message.len() > 20 && read == HeaderBlock::default());
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! Whether a change file is complete: a server may give a part of it, as long as it writes the file.
 
-use flate2::read::MultiGzDecoder;
 use std::io::{self, Write};
 
 /// The number of bytes at the end of a text that are looked at.
@@ -9,7 +8,7 @@ const END_LEN: usize = 4096;
 /// The number of bytes of the text in a gzip file that holds a complete change file. The error says what is wrong with it.
 pub(super) fn check_changes(bytes: &[u8]) -> Result<u64, String> {
     let mut end = End::default();
-    let len = io::copy(&mut MultiGzDecoder::new(bytes), &mut end).map_err(|error| {
+    let len = io::copy(&mut gunzip(bytes), &mut end).map_err(|error| {
         format!("the change file on the server is incomplete or damaged ({error})")
     })?;
     match (len, end.is_of_changes()) {

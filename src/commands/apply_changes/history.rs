@@ -1,12 +1,12 @@
 //! Applying changes to a history file: the versions in the change files are added to those in the base.
 
-use super::{HeaderOption, Options};
+use super::{HeaderOption, Options, carry_on};
 use crate::engine::OutputOptions;
 use crate::engine::input;
 use crate::engine::sort::{Dedupe, EqualVersions, SortJob, Summary, sort_files};
 use crate::error::Result;
 use crate::file::{PbfFile, WriteOptions};
-use crate::formats::{TextFormat, read_change_state};
+use crate::formats::{TextFormat, read_change_states};
 use crate::io::{Input, OutputTarget, ScratchFile};
 use crate::pbf::feature;
 use crate::runtime::Context;
@@ -42,7 +42,9 @@ pub fn apply_to_history(
     base.header.set_required(feature::HISTORY, true);
     let inputs = options.changes.iter().map(|path| Input::open(path));
     let inputs = inputs.collect::<Result<Vec<_>>>()?;
-    let state = read_change_state(&options.changes, &inputs)?;
+    let states = read_change_states(&options.changes, &inputs)?;
+    let mut header = base.header.clone();
+    carry_on(&mut header, &states, options, ctx);
     let changes = inputs.into_iter().map(|input| {
         input::to_pbf(
             input,
@@ -63,8 +65,13 @@ pub fn apply_to_history(
     files.insert(0, base);
     let mut output = options.output.clone();
     let mut state = [
-        state.timestamp.map(HeaderOption::ReplicationTimestamp),
-        state.sequence.map(HeaderOption::ReplicationSequence),
+        header.replication_url.map(HeaderOption::ReplicationUrl),
+        header
+            .replication_timestamp
+            .map(HeaderOption::ReplicationTimestamp),
+        header
+            .replication_sequence
+            .map(HeaderOption::ReplicationSequence),
     ]
     .into_iter()
     .flatten()

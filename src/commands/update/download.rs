@@ -1,7 +1,7 @@
 //! Getting change files, and reading them as they arrive.
 
 use crate::error::{Error, Result};
-use crate::formats::{ChangeReader, ChangeSet, Replication, SameTime};
+use crate::formats::{ChangeReader, ChangeSet, ChangeState, Replication, SameTime};
 use crate::io::{Input, ScratchFile};
 use crate::osm::format_timestamp;
 use crate::replication::{ChangeFile, Ladder, Leg, Server, State};
@@ -80,14 +80,19 @@ impl<'d> Downloader<'d> {
                 break;
             }
         }
-        let replication = Replication {
+        let replication = |state: State| Replication {
             sequence: Some(state.sequence),
             timestamp: Some(state.timestamp),
+        };
+        let states = ChangeState {
+            url: Some(self.ladder.finest().0.base().to_owned()),
+            before: replication(start),
+            after: replication(state),
         };
         Ok(Download {
             changes: self
                 .reader
-                .finish(replication, SameTime::LastRead, self.ctx),
+                .finish(vec![states], SameTime::LastRead, self.ctx),
             state,
             files: self.files,
             bytes: self.bytes,

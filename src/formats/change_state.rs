@@ -1,0 +1,283 @@
+//! The states between which a change file leads, and the state of the data that it is applied to.
+
+use super::change_set::{DocumentHeader, Replication};
+use crate::osm::format_timestamp;
+use crate::replication::is_same_server;
+use std::fmt;
+
+/// The states between which changes lead.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ChangeState {
+    /// The URL of the server; `None` if the change file does not say it.
+    pub url: Option<String>,
+    /// The state of the data that the changes belong to. Changes of a server hold one step, so that the sequence number is
+    /// the one before.
+    pub before: Replication,
+    /// The state after the changes.
+    pub after: Replication,
+}
+
+/// The state of data, with changes or without.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct DataState {
+    /// The URL of the server.
+    pub url: Option<String>,
+    /// The last change file that the data contains, and the time up to which it contains all changes.
+    pub state: Replication,
+}
+
+impl ChangeState {
+    /// The states in the header of a change file. The state file beside it says what the header does not. `None` if both
+    /// say nothing.
+    pub(super) fn of(header: &DocumentHeader, sidecar: Option<Replication>) -> Option<Self> {
+        let beside = sidecar.unwrap_or_default();
+        let after = Replication {
+            sequence: header.replication.sequence.or(beside.sequence),
+            timestamp: header.replication.timestamp.or(beside.timestamp),
+        };
+        let mut before = header.previous.clone();
+        if before.is_unknown() {
+            before.sequence = after.sequence.and_then(|number| number.checked_sub(1));
+        }
+        (!after.is_unknown()).then(|| Self {
+            url: header.replication_url.clone(),
+            before,
+            after,
+        })
+    }
+
+    /// Whether all changes after a state of data, up to the state after these changes, are among them.
+    fn continues(&self, data: &DataState) -> bool {
+        let is_later =
+            |new: Option<i64>, old: Option<i64>| new.zip(old).is_none_or(|(n, o)| n >= o);
+        if !self.is_of_server_of(data) || !is_later(self.after.timestamp, data.state.timestamp) {
+            return false;
+        }
+        let within =
+            |before: Option<i64>, at: Option<i64>, after: Option<i64>| match (before, at, after) {
+                (Some(before), Some(at), Some(after)) => before <= at && at < after,
+                _ => false,
+            };
+        let (before, at, after) = (&self.before, &data.state, &self.after);
+        match at.sequence {
+            Some(_) => within(before.sequence, at.sequence, after.sequence),
+            None => within(before.timestamp, at.timestamp, after.timestamp),
+        }
+    }
+
+    /// Whether data of a state has the changes already.
+    fn is_in(&self, data: &DataState) -> bool {
+        let is_in = |new: Option<i64>, old: Option<i64>| new.zip(old).is_some_and(|(n, o)| n <= o);
+        let (new, old) = (&self.after, &data.state);
+        self.is_of_server_of(data)
+            && match (new.sequence, old.sequence) {
+                (Some(new), Some(old)) if new == old => true,
+                (Some(_), Some(_)) => {
+                    is_in(new.sequence, old.sequence)
+                        && (new.timestamp.is_none() || is_in(new.timestamp, old.timestamp))
+                }
+                _ => is_in(new.timestamp, old.timestamp),
+            }
+    }
+
+    /// Whether the server is that of the data, as far as both are known.
+    fn is_of_server_of(&self, data: &DataState) -> bool {
+        let urls = self.url.as_deref().zip(data.url.as_deref());
+        urls.is_none_or(|(one, other)| is_same_server(one, other))
+    }
+
+    /// The states between which the changes of several files lead together. `None` if there is none: the files do not
+    /// follow each other, or are those of several servers.
+    pub(crate) fn joined(states: &[Self]) -> Option<Self> {
+        let ordered = in_order(states);
+        let (first, rest) = ordered.split_first()?;
+        let mut data = first.result();
+        let left_out = data.add(rest.iter().copied());
+        left_out.is_empty().then(|| Self {
+            url: data.url,
+            before: first.before.clone(),
+            after: data.state,
+        })
+    }
+
+    fn result(&self) -> DataState {
+        DataState {
+            url: self.url.clone(),
+            state: self.after.clone(),
+        }
+    }
+}
+
+/// The state after the changes: `sequence 4711 of 2026-11-20T00:00:00Z`.
+impl fmt::Display for ChangeState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.result().state.fmt(f)
+    }
+}
+
+impl fmt::Display for Replication {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.sequence, self.timestamp.map(format_timestamp)) {
+            (Some(sequence), Some(time)) => write!(f, "sequence {sequence} of {time}"),
+            (Some(sequence), None) => write!(f, "sequence {sequence}"),
+            (None, Some(time)) => f.write_str(&time),
+            (None, None) => f.write_str("no state"),
+        }
+    }
+}
+
+/// States, the oldest first.
+fn in_order(states: &[ChangeState]) -> Vec<&ChangeState> {
+    let mut ordered: Vec<&ChangeState> = states.iter().collect();
+    ordered.sort_by_key(|state| {
+        let number = (state.before.sequence, state.after.sequence);
+        (number, state.before.timestamp, state.after.timestamp)
+    });
+    ordered
+}
+
+impl DataState {
+    /// The state of the data with changes, which may come in any order. A change file moves it on only if it continues what
+    /// the data has. Returns the change files that do not, although the data has not their changes either.
+    pub(crate) fn with<'c>(&mut self, changes: &'c [ChangeState]) -> Vec<&'c ChangeState> {
+        self.add(in_order(changes).into_iter())
+    }
+
+    fn add<'c>(&mut self, ordered: impl Iterator<Item = &'c ChangeState>) -> Vec<&'c ChangeState> {
+        let mut left_out = Vec::new();
+        for change in ordered {
+            if change.continues(self) {
+                self.url = self.url.take().or_else(|| change.url.clone());
+                let after = change.after.clone();
+                self.state.sequence = after.sequence.or(self.state.sequence);
+                self.state.timestamp = after.timestamp.or(self.state.timestamp);
+            } else {
+                left_out.push(change);
+            }
+        }
+        left_out.retain(|change| !change.is_in(self));
+        left_out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn replication(
+        sequence: impl Into<Option<i64>>,
+        timestamp: impl Into<Option<i64>>,
+    ) -> Replication {
+        Replication {
+            sequence: sequence.into(),
+            timestamp: timestamp.into(),
+        }
+    }
+
+    /// A change file of a server, without its URL.
+    fn step(sequence: i64, timestamp: i64) -> ChangeState {
+        let header = DocumentHeader {
+            replication: replication(sequence, timestamp),
+            ..DocumentHeader::default()
+        };
+        ChangeState::of(&header, None).unwrap()
+    }
+
+    fn at(url: &str, state: ChangeState) -> ChangeState {
+        ChangeState {
+            url: Some(url.into()),
+            ..state
+        }
+    }
+
+    /// The state of data with changes, and the number of changes that do not continue it.
+    fn with(
+        url: Option<&str>,
+        state: Replication,
+        changes: &[ChangeState],
+    ) -> (Replication, usize) {
+        let mut data = DataState {
+            url: url.map(str::to_owned),
+            state,
+        };
+        let left_out = data.with(changes).len();
+        (data.state, left_out)
+    }
+
+    #[test]
+    fn only_what_continues_a_state_moves_it_on() {
+        const URL: &str = "https://osm.example/day";
+        let base = || replication(72, 7200);
+        let on_base = |changes: &[ChangeState]| with(Some(URL), base(), changes);
+        assert_eq!(on_base(&[]), (base(), 0));
+        let next = [step(74, 7400), at(URL, step(73, 7300))];
+        assert_eq!(on_base(&next), (replication(74, 7400), 0));
+        // The time is known as far as it is written.
+        assert_eq!(
+            on_base(&[at(
+                &format!("{URL}/"),
+                ChangeState {
+                    after: replication(73, None),
+                    ..step(73, 0)
+                }
+            )]),
+            (replication(73, 7200), 0)
+        );
+        // The data has it, or has more.
+        assert_eq!(on_base(&[step(72, 7200), step(60, 6000)]), (base(), 0));
+        // A gap, another server, and numbers of another server.
+        assert_eq!(on_base(&[step(74, 7400)]), (base(), 1));
+        assert_eq!(
+            on_base(&[step(73, 7300), step(75, 7500)]),
+            (replication(73, 7300), 1)
+        );
+        assert_eq!(
+            on_base(&[at("https://osm.example/hour", step(73, 7300))]),
+            (base(), 1)
+        );
+        assert_eq!(on_base(&[step(73, 300)]), (base(), 1));
+        assert_eq!(on_base(&[step(7, 7300)]), (base(), 1));
+        // A state of which nothing is known.
+        let none = || replication(None, None);
+        assert_eq!(with(None, none(), &[step(73, 7300)]), (none(), 1));
+        assert_eq!(
+            with(None, replication(None, 7200), &[step(73, 7300)]),
+            (replication(None, 7200), 1)
+        );
+        let derived = ChangeState {
+            before: replication(None, 7100),
+            ..step(73, 7300)
+        };
+        assert_eq!(
+            with(None, replication(None, 7200), &[derived]),
+            (replication(73, 7300), 0)
+        );
+    }
+
+    #[test]
+    fn change_files_that_follow_each_other_are_one() {
+        let joined =
+            ChangeState::joined(&[step(5, 500), step(3, 300), step(4, 400), step(4, 400)]).unwrap();
+        assert_eq!(joined.before, replication(2, None));
+        assert_eq!(joined.after, replication(5, 500));
+        for base in 2..5 {
+            let all = std::slice::from_ref(&joined);
+            assert_eq!(
+                with(None, replication(base, 100 * base), all),
+                (replication(5, 500), 0)
+            );
+        }
+        assert_eq!(
+            with(None, replication(1, 100), &[joined]),
+            (replication(1, 100), 1)
+        );
+        assert_eq!(ChangeState::joined(&[]), None);
+        for apart in [
+            [step(3, 300), step(5, 500)],
+            [step(3, 300), step(4, 200)],
+            [at("https://a", step(3, 300)), at("https://b", step(4, 400))],
+        ] {
+            assert_eq!(ChangeState::joined(&apart), None);
+        }
+    }
+}
