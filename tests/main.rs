@@ -52,6 +52,7 @@ mod regressions;
 mod remote;
 mod renumber;
 mod repack;
+mod replication_state;
 mod round_trips;
 mod safety;
 mod segments;

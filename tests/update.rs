@@ -1,7 +1,7 @@
 //! `update`: after each run, a file is as before or has the data of one state, which its header says.
 
 use crate::common::publisher::{DAYS, Publisher, update_from};
-use crate::common::{Arg, run_fail, run_ok};
+use crate::common::{Arg, pbfhogg, run_fail, run_ok};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -260,4 +260,225 @@ fn an_extract_is_cut_back_to_its_region() {
         "{message}"
     );
     assert_eq!(fs::read(&other).unwrap(), before);
+}
+
+#[test]
+fn a_server_behind_the_file_is_said() {
+    let publisher = Publisher::new();
+    let file = publisher.copy("file.osm.pbf");
+    assert_eq!(publisher.update(&file, &["--end-sequence", "9"]).0, 0);
+    let before = fs::read(&file).unwrap();
+    publisher.publish(7);
+    for more in [&["--check"][..], &[]] {
+        let (status, report) = publisher.update(&file, more);
+        assert_eq!((status, &report["is_current"]), (1, &Value::Bool(false)));
+        assert_eq!(report["is_server_behind"], true);
+        assert_eq!(report["newest"]["sequence"], 7);
+        let output = update_from(&publisher.server(), &file)
+            .args(more)
+            .output()
+            .unwrap();
+        let said =
+            String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+        assert!(!said.contains("as the server"), "{said}");
+        if more == ["--check"] {
+            assert!(
+                said.contains(
+                    "the server is behind it: its newest state is 2026-01-08T00:00:00Z (sequence 7)"
+                ),
+                "{said}"
+            );
+        }
+    }
+    assert_eq!(fs::read(&file).unwrap(), before);
+    // By time, without a number of this server.
+    let timed = publisher.path("timed.osm.pbf");
+    let time = "osmosis_replication_timestamp=2026-01-20T00:00:00Z";
+    run_ok(&[
+        &"cat",
+        &"-q",
+        &publisher.data(5),
+        &"--output-header",
+        &time,
+        &"-o",
+        &timed,
+    ]);
+    let (status, report) = publisher.update(&timed, &["--check"]);
+    assert_eq!(
+        (status, &report["is_server_behind"]),
+        (1, &Value::Bool(true))
+    );
+    publisher.publish(DAYS);
+    assert_eq!(
+        publisher.update(&file, &["--check"]).1["is_server_behind"],
+        false
+    );
+}
+
+#[test]
+fn numbers_that_began_anew_are_found_by_time() {
+    let publisher = Publisher::new();
+    let file = publisher.copy("file.osm.pbf");
+    assert_eq!(publisher.update(&file, &["--end-sequence", "5"]).0, 0);
+    let renumbered = publisher.path("renumbered.osm.pbf");
+    let number = "osmosis_replication_sequence_number=4711";
+    run_ok(&[
+        &"cat",
+        &"-q",
+        &file,
+        &"--output-header",
+        &number,
+        &"-o",
+        &renumbered,
+    ]);
+    let (status, report) = publisher.update(&renumbered, &["--check"]);
+    assert_eq!(
+        (status, &report["before"]["sequence"]),
+        (1, &Value::from(5))
+    );
+    let output = update_from(&publisher.server(), &renumbered)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("began anew"), "{said}");
+    assert_eq!(publisher.day_of(&renumbered), DAYS);
+    // Without a time, nothing can be found.
+    let untimed = publisher.path("untimed.osm.pbf");
+    let opl = publisher.path("untimed.opl");
+    run_ok(&[&"cat", &"-q", &publisher.data(5), &"-o", &opl]);
+    let url = format!("osmosis_replication_base_url={}", publisher.server());
+    run_ok(&[
+        &"cat",
+        &"-q",
+        &opl,
+        &"--output-header",
+        &number,
+        &"--output-header",
+        &url,
+        &"-o",
+        &untimed,
+    ]);
+    let message = run_fail(&[&"update", &untimed]);
+    assert!(
+        message.contains("4711") && message.contains("began anew"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_relative_directory_becomes_absolute_in_the_header() {
+    let publisher = Publisher::new();
+    let file = publisher.copy("file.osm.pbf");
+    for server in ["server", "./server/", "file://server"] {
+        fs::copy(publisher.data(0), &file).unwrap();
+        let mut update = update_from(server, &file);
+        update
+            .current_dir(publisher.path("."))
+            .args(["--end-sequence", "3"]);
+        assert!(update.status().unwrap().success());
+        // From any other directory.
+        run_ok(&[&"update", &"-q", &"--max-age", &"9999", &file]);
+        assert_eq!(publisher.day_of(&file), DAYS, "{server}");
+        let url = run_ok(&[&"inspect", &"--get", &"osmosis_replication_base_url", &file]);
+        let url = String::from_utf8(url.stdout).unwrap();
+        assert!(url.trim_start_matches("file://").starts_with('/'), "{url}");
+    }
+}
+
+#[test]
+fn a_current_file_may_be_old_and_a_check_says_how_old() {
+    let publisher = Publisher::new();
+    let file = publisher.copy("file.osm.pbf");
+    let server = publisher.server();
+    let checked = |expected: i32| {
+        let mut check = pbfhogg();
+        check
+            .args(["update", "--check", "--server", &server])
+            .arg(&file);
+        let output = check.args(["--max-age", "1"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(expected));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let said = checked(1);
+    assert!(
+        said.contains("behind the server; the data is ") && said.contains(" old"),
+        "{said}"
+    );
+    assert_eq!(publisher.update(&file, &[]).0, 0);
+    let said = checked(0);
+    assert!(
+        said.contains("as the server; the data is ") && said.contains(" old"),
+        "{said}"
+    );
+    run_ok(&[&"update", &"--max-age", &"1", &"--server", &server, &file]);
+    let (_, report) = publisher.update(&file, &["--check"]);
+    assert!(report["seconds_old"].as_i64().unwrap() > 0);
+}
+
+#[test]
+fn an_impossible_state_is_one_error_at_once() {
+    let publisher = Publisher::new();
+    let opl = publisher.path("file.opl");
+    let stateless = publisher.path("stateless.osm.pbf");
+    run_ok(&[&"cat", &"-q", &publisher.data(0), &"-o", &opl]);
+    run_ok(&[&"cat", &"-q", &opl, &"-o", &stateless]);
+    let file = publisher.copy("file.osm.pbf");
+    let server = publisher.server();
+    let state = |number: &str, time: &str| {
+        let text = format!("sequenceNumber={number}\ntimestamp={time}\n");
+        fs::write(publisher.path("server/state.txt"), text).unwrap();
+    };
+    for number in ["9223372036854775807", "9223372036854775806", "1000000000"] {
+        state(number, "2026-01-09T00\\:00\\:00Z");
+        for file in [&file, &stateless] {
+            let message = run_fail(&[&"update", &"--server", &server, file]);
+            assert!(message.contains("nine digits"), "{message}");
+        }
+    }
+    // Numbers and times that are no state at all.
+    for (number, time) in [
+        ("-1", "2026-01-09T00\\:00\\:00Z"),
+        ("9", "-1"),
+        ("99999999999999999999", "2026-01-09T00\\:00\\:00Z"),
+    ] {
+        state(number, time);
+        let mut update = update_from(&server, &file);
+        let output = update.output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("no state file"), "{said}");
+    }
+    // The largest number, of a time in the far past or future: the files that are there are applied.
+    for time in ["1971-01-01T00\\:00\\:00Z", "9999-12-30T00\\:00\\:00Z"] {
+        for (file, status) in [(&file, [1, 2]), (&stateless, [1, 2])] {
+            state("999999999", time);
+            let output = update_from(&server, file).output().unwrap();
+            assert!(
+                status.contains(&output.status.code().unwrap()),
+                "{time}: {output:?}"
+            );
+        }
+    }
+    // A header with a number and a time beyond all others.
+    publisher.publish(DAYS);
+    let header = |number: &str| {
+        let numbered = publisher.path("numbered.osm.pbf");
+        let field = format!("osmosis_replication_sequence_number={number}");
+        let url = format!("osmosis_replication_base_url={server}");
+        run_ok(&[
+            &"cat",
+            &"-q",
+            &"-O",
+            &publisher.data(3),
+            &"--output-header",
+            &field,
+            &"--output-header",
+            &url,
+            &"-o",
+            &numbered,
+        ]);
+        publisher.update(&numbered, &["--check"])
+    };
+    assert_eq!(header("9223372036854775807").1["before"]["sequence"], 3);
 }

@@ -3,8 +3,9 @@
 use crate::common::publisher::{DAYS, Publisher, update_from};
 use crate::common::web::{Decide, Request, Trouble, Web, directory};
 use std::fs;
+use std::io::{Read, Write};
 use std::process::{Command, Output};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A secret that no message may have.
 const SECRET: &str = "s3cr3t-value";
@@ -224,4 +225,97 @@ fn nothing_is_fetched_twice_with_a_cache() {
             .filter(|request| request.path.ends_with(".osc.gz"));
         assert_eq!(changes.count(), expected);
     }
+}
+
+#[test]
+fn a_server_that_gives_a_byte_now_and_then_is_given_up() {
+    let publisher = Publisher::new();
+    let drip = || Trouble::Drip(Duration::from_millis(200));
+    let started = Instant::now();
+    // The files before are applied.
+    let web = web(&publisher, trouble_with("005.osc.gz", usize::MAX, drip()));
+    let file = publisher.copy("file.osm.pbf");
+    let (status, said) = ran(update_from(&web.url(), &file).args(["--timeout", "1"]));
+    assert_eq!(status, 1, "{said}");
+    assert!(
+        said.contains("less than a thousand bytes a second"),
+        "{said}"
+    );
+    assert_eq!(publisher.day_of(&file), 4);
+    assert!(started.elapsed() < Duration::from_secs(60));
+}
+
+#[test]
+fn a_pause_of_no_length_is_a_pause_all_the_same() {
+    let publisher = Publisher::new();
+    let busy = Trouble::Status(503, "Retry-After: 0\r\n".into());
+    let web = web(&publisher, trouble_with("001.osc.gz", usize::MAX, busy));
+    let file = publisher.copy("file.osm.pbf");
+    let mut update = update_from(&web.url(), &file);
+    let started = Instant::now();
+    let (status, said) = ran(&mut update);
+    assert_eq!(status, 2, "{said}");
+    assert!(said.contains("come back later"), "{said}");
+    assert!(started.elapsed() > Duration::from_millis(15));
+    let asked = web.requests().into_iter();
+    assert_eq!(
+        asked
+            .filter(|request| request.path.ends_with("001.osc.gz"))
+            .count(),
+        5
+    );
+}
+
+#[test]
+fn a_change_file_whose_text_is_cut_is_fetched_again() {
+    let publisher = Publisher::new();
+    let whole = fs::read(publisher.path("server/000/000/005.osc.gz")).unwrap();
+    let mut text = Vec::new();
+    flate2::read::GzDecoder::new(&whole[..])
+        .read_to_end(&mut text)
+        .unwrap();
+    let gzip = |text: &[u8]| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap()
+    };
+    let end = text.len();
+    for cut in [0, 50, end / 2, end - 14] {
+        let instead = || Trouble::Instead(gzip(&text[..cut]));
+        for (times, day) in [(2, DAYS), (usize::MAX, 4)] {
+            let web = web(&publisher, trouble_with("005.osc.gz", times, instead()));
+            let file = publisher.copy("file.osm.pbf");
+            let (status, said) = ran(&mut update_from(&web.url(), &file));
+            assert_eq!(status, i32::from(day < DAYS), "{cut}: {said}");
+            assert_eq!(publisher.day_of(&file), day, "{cut}");
+            let is_said = said.contains("cut short") || said.contains("is empty");
+            assert_eq!(is_said, day < DAYS, "{cut}: {said}");
+        }
+    }
+}
+
+#[test]
+fn a_state_that_is_cut_is_fetched_again() {
+    let publisher = Publisher::new();
+    let whole = fs::read(publisher.path("server/state.txt")).unwrap();
+    for cut in [0, 5, 16, whole.len() - 12] {
+        for (times, expected) in [(2, 0), (usize::MAX, 2)] {
+            let instead = Trouble::Instead(whole[..cut].to_vec());
+            let web = web(&publisher, trouble_with("/state.txt", times, instead));
+            let file = publisher.copy("file.osm.pbf");
+            let (status, said) = ran(&mut update_from(&web.url(), &file));
+            assert_eq!(status, expected, "{cut}: {said}");
+            assert_eq!(said.contains("cut short"), expected == 2, "{cut}: {said}");
+        }
+    }
+    // The state of a change file: the time of the one before is known.
+    let instead = || Trouble::Instead(whole[..16].to_vec());
+    let web = web(
+        &publisher,
+        trouble_with("004.state.txt", usize::MAX, instead()),
+    );
+    let file = publisher.copy("file.osm.pbf");
+    let (status, said) = ran(update_from(&web.url(), &file).args(["--end-sequence", "4"]));
+    assert_eq!(status, 0, "{said}");
+    assert_eq!(publisher.day_of(&file), 4);
 }

@@ -10,6 +10,7 @@ use crate::replication::{AnyFiles, CookieJar, Credentials, End, WebFiles};
 use crate::runtime::human_bytes;
 use crate::{Context, Error};
 use anyhow::{Result, bail};
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -25,7 +26,8 @@ const PLANET: [&str; 3] = [
 ///
 /// Gets the change files that the file does not have yet, and applies them at once: the file is as before or has the
 /// data of a state of the server, which its header says. The header also says which server. Exit status: 0 the file
-/// has all changes; 1 more changes are there (see --max-diff-size); 2 an error, and the file is as before.
+/// has all changes; 1 more changes are there (see --max-diff-size), or the server is behind the file; 2 an error, and
+/// the file is as before.
 ///
 /// A file with locations in its ways keeps them up to date. A file that is not in order is sorted.
 #[derive(Debug, clap::Args)]
@@ -53,15 +55,15 @@ pub struct Args {
     /// Maximum size of the text of changes in one run
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = parse_size)]
     max_diff_size: u64,
-    /// Maximum age of the data in days
+    /// Maximum age in days of data for which changes are fetched
     #[arg(long, value_name = "DAYS", default_value = "90", value_parser = parse_days)]
     max_age: i64,
     /// Cut the result back to a region: a box, or a file with a polygon (GeoJSON, .poly or OSM)
     ///
     /// Changes of the whole planet add objects outside of an extract: without --clip, it grows from day to day.
     #[arg(long, value_name = "REGION", allow_hyphen_values = true)]
-    clip: Option<String>,
-    /// Say how far the file is behind the server, and change nothing: exit status 1 if it is
+    clip: Option<OsString>,
+    /// Say how old the file is and how far behind the server, and change nothing: exit status 1 if it is not current
     #[arg(long, conflicts_with_all = ["output", "clip", "diffs_only", "watch"])]
     check: bool,
     /// Write the changes to the change file -o, and leave the file as it is
@@ -94,7 +96,7 @@ struct WebArgs {
     /// A file with a bearer token for the server
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// The seconds in which something has to come
+    /// The seconds in which something has to come, and in which a file has to come beside a second for each 1000 bytes
     #[arg(
         long,
         value_name = "SECONDS",
@@ -154,17 +156,21 @@ impl Args {
             .max_age(self.max_age)
             .end(end)
             .clip(clip.map(|clip| (clip.shape, Strategy::default())))
-            .first_pause(Duration::from_millis(self.web.first_pause)))
+            .first_pause(Duration::from_millis(self.web.first_pause))
+            .patience(Duration::from_secs(self.web.timeout)))
     }
 }
 
 /// A region: a box, or a file with a polygon.
-fn region(text: &str) -> Result<BoxRegion> {
-    let is_box = text.split(',').count() == 4 && !Path::new(text).exists();
-    Ok(match is_box {
-        true => parse_box(text, Conventions::current().corners).map_err(Error::Usage)?,
-        false => BoxRegion {
-            shape: read_shape(Path::new(text), None)?,
+fn region(argument: &OsStr) -> Result<BoxRegion> {
+    let path = Path::new(argument);
+    let corners = argument
+        .to_str()
+        .filter(|text| text.split(',').count() == 4);
+    Ok(match corners.filter(|_| !path.exists()) {
+        Some(text) => parse_box(text, Conventions::current().corners).map_err(Error::Usage)?,
+        None => BoxRegion {
+            shape: read_shape(path, None)?,
             warning: None,
         },
     })
@@ -208,17 +214,19 @@ pub fn run(args: &Args) -> Result<Answer> {
 /// start does not become right. Later errors may pass.
 fn watch(args: &Args, options: &Options, files: &AnyFiles, pause: Duration) -> Result<Answer> {
     let end = signals::on_request()?;
-    let mut is_first = true;
+    let (mut is_first, mut was_behind) = (true, false);
     loop {
         let ctx = args.run.context();
         let is_done = match update::run(options, files, &ctx) {
             Ok(summary) => {
-                if summary.change_files > 0 {
+                let is_news = summary.is_server_behind && !was_behind;
+                was_behind = summary.is_server_behind;
+                if summary.change_files > 0 || is_news {
                     finish(args, &ctx, &summary)?;
                 }
                 ctx.observer.finished();
                 // The changes that are left are for the next round, which begins at once.
-                summary.is_current
+                summary.is_current || summary.change_files == 0
             }
             Err(error) if is_first => return Err(error.into()),
             Err(error) => {
@@ -247,10 +255,21 @@ fn report(args: &Args, summary: &Summary) -> String {
         after.timestamp, after.sequence
     );
     match summary.seconds_behind {
+        _ if summary.is_server_behind => {
+            let newest = &summary.newest;
+            let _ = write!(
+                out,
+                ", and the server is behind it: its newest state is {} (sequence {})",
+                newest.timestamp, newest.sequence
+            );
+        }
         0 => out += ", as the server",
         seconds => {
             let _ = write!(out, ", {} behind the server", duration(seconds));
         }
+    }
+    if args.check {
+        let _ = write!(out, "; the data is {} old", duration(summary.seconds_old));
     }
     if summary.change_files > 0 {
         let _ = write!(
@@ -275,6 +294,9 @@ fn report(args: &Args, summary: &Summary) -> String {
 
 /// A time in its two largest units: `3 h 20 min`.
 fn duration(seconds: i64) -> String {
+    if seconds == 0 {
+        return "0 s".into();
+    }
     let units = [(86_400, "d"), (3600, "h"), (60, "min"), (1, "s")];
     let mut left = seconds;
     let parts = units.into_iter().filter_map(|(len, unit)| {

@@ -14,12 +14,15 @@ use crate::osm::format_timestamp;
 use crate::replication::{Cache, End, Fault, Fetcher, Ladder, Server, State, Transport};
 use crate::runtime::Context;
 use download::{Download, Downloader};
-use position::Position;
+use position::{Position, Start};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 pub use crate::commands::extract::Strategy;
+
+/// The number of seconds that the time of a server may be ahead of the clock of this machine.
+const CLOCK_ERROR: i64 = 86_400;
 
 /// The use of the changes.
 #[derive(Debug, Clone)]
@@ -55,6 +58,8 @@ pub struct Options {
     pub clip: Option<(Shape, Strategy)>,
     /// The pause before a second attempt to get a file. The next pauses are longer.
     pub first_pause: Duration,
+    /// The time that a connection may take beside that for its bytes.
+    pub patience: Duration,
 }
 
 impl Options {
@@ -71,6 +76,7 @@ impl Options {
             end: End::default(),
             clip: None,
             first_pause: Duration::from_secs(1),
+            patience: Duration::from_secs(60),
         }
     }
 }
@@ -83,6 +89,7 @@ setters!(Options {
     end: End,
     clip: Option<(Shape, Strategy)>,
     first_pause: Duration,
+    patience: Duration,
 });
 
 /// A state of replication, as reports have it.
@@ -117,8 +124,12 @@ pub struct Summary {
     pub newest: ReportedState,
     /// The number of seconds between the states of the file and of the server.
     pub seconds_behind: i64,
-    /// Whether the file has all changes that were asked for.
+    /// The number of seconds between the state of the file and now.
+    pub seconds_old: i64,
+    /// Whether the file has all changes that were asked for. It has not if the server is behind the file.
     pub is_current: bool,
+    /// Whether the server is behind the file: it has not even the state of the file.
+    pub is_server_behind: bool,
     /// The number of change files that were read.
     pub change_files: u64,
     /// The number of their bytes.
@@ -146,13 +157,17 @@ pub struct Applied {
 /// go. The header of the result has the URL, the sequence number and the time up to which it has all changes. If there
 /// are no changes, nothing is written. Another run on the same file fails as long as this one lasts.
 ///
+/// A server whose newest sequence number is smaller than that of the file is behind the file. If its newest time is later
+/// all the same, its numbers began anew, and the changes that follow are found by time.
+///
 /// # Memory
 ///
 /// That of [`apply_changes::run`], and a group of change files.
 ///
 /// # Errors
 ///
-/// - The file has no replication state, and no server is given; or its data is older than [`Options::max_age`].
+/// - The file has no replication state, and no server is given; or its data is older than [`Options::max_age`], and the
+///   server has changes for it.
 /// - The server cannot be reached, refuses access, or has not what is needed.
 /// - Applying the changes fails ([details](apply_changes::run#errors)).
 pub fn run(options: &Options, transport: &dyn Transport, ctx: &Context) -> Result<Summary> {
@@ -162,16 +177,26 @@ pub fn run(options: &Options, transport: &dyn Transport, ctx: &Context) -> Resul
     };
     let position = Position::of(&options.file, ctx)?;
     let ladder = ladder(options, &position, transport)?;
-    let start = position.state(options, &ladder, ctx)?;
-    check_age(start, options)?;
-    let legs = ladder.legs(start, options.end)?;
-    let summary = Summary::of(&ladder, start);
+    warn_of_future(&ladder, ctx);
+    let Start {
+        state: start,
+        is_server_behind,
+    } = position.start(options, &ladder, ctx)?;
+    let legs = match is_server_behind {
+        true => Vec::new(),
+        false => ladder.legs(start, options.end)?,
+    };
+    let summary = Summary {
+        is_server_behind,
+        ..Summary::of(&ladder, start)
+    };
     if legs.is_empty() || matches!(options.goal, Goal::Check) {
         return Ok(Summary {
-            is_current: legs.is_empty(),
+            is_current: legs.is_empty() && !is_server_behind,
             ..summary
         });
     }
+    check_age(start, options)?;
     let scratch = match &options.goal {
         Goal::File(output) => output.target.scratch_directory(),
         Goal::Changes(target, _) => target.scratch_directory(),
@@ -200,8 +225,10 @@ impl Summary {
             before: start.into(),
             after: start.into(),
             newest: newest.into(),
-            seconds_behind: (newest.timestamp - start.timestamp).max(0),
+            seconds_behind: seconds_between(start.timestamp, newest.timestamp),
+            seconds_old: seconds_between(start.timestamp, now()),
             is_current: false,
+            is_server_behind: false,
             change_files: 0,
             change_bytes: 0,
             applied: None,
@@ -213,12 +240,37 @@ impl Summary {
     fn with(self, download: &Download, newest: State) -> Self {
         Self {
             after: download.state.into(),
-            seconds_behind: (newest.timestamp - download.state.timestamp).max(0),
+            seconds_behind: seconds_between(download.state.timestamp, newest.timestamp),
+            seconds_old: seconds_between(download.state.timestamp, now()),
             is_current: download.is_complete,
             change_files: download.files,
             change_bytes: download.bytes,
             ..self
         }
+    }
+}
+
+/// The number of seconds since 1970.
+fn now() -> i64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    now.map_or(0, |now| now.as_secs() as i64)
+}
+
+/// The number of seconds from one time to a later one; 0 if it is not later.
+fn seconds_between(from: i64, to: i64) -> i64 {
+    to.saturating_sub(from).max(0)
+}
+
+/// Warns if the newest state of the server lies in the future: a file with that state would miss changes.
+fn warn_of_future(ladder: &Ladder<'_>, ctx: &Context) {
+    let (server, newest) = ladder.finest();
+    if newest.timestamp > now().saturating_add(CLOCK_ERROR) {
+        ctx.warn(format!(
+            "{}: the server says that its newest changes are of {}, which is in the future: its clock is wrong, or \
+             that of this machine",
+            server.base(),
+            format_timestamp(newest.timestamp)
+        ));
     }
 }
 
@@ -245,19 +297,27 @@ fn ladder<'t>(
     };
     let servers = urls.iter().map(|url| {
         let cache = options.cache.as_ref().map(|cache| Cache::new(cache, url));
-        Server::new(
-            url,
-            Fetcher::new(transport, &pause, options.first_pause),
-            cache,
-        )
+        let fetcher = Fetcher::new(transport, &pause, options.first_pause);
+        Server::new(&absolute(url), fetcher.patience(options.patience), cache)
     });
     Ladder::new(servers.collect())
 }
 
+/// The URL of a server. The path of a directory of this machine becomes absolute, because the header of the file gets it,
+/// and a later run may begin in another directory.
+fn absolute(url: &str) -> String {
+    let absolute = |path: &str| Some(std::path::absolute(path).ok()?.to_str()?.to_owned());
+    match url.split_once("://") {
+        Some(("file", path)) => absolute(path).map(|path| format!("file://{path}")),
+        Some(_) => None,
+        None => absolute(url),
+    }
+    .unwrap_or_else(|| url.to_owned())
+}
+
 /// Fails if the data is older than the user wants to fetch changes for.
 fn check_age(start: State, options: &Options) -> Result<()> {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let age = now.map_or(0, |now| now.as_secs() as i64) - start.timestamp;
+    let age = seconds_between(start.timestamp, now());
     if age <= options.max_age {
         return Ok(());
     }

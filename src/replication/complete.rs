@@ -1,5 +1,6 @@
 //! Whether a change file is complete: a server may give a part of it, as long as it writes the file.
 
+use crate::io::gunzip;
 use std::io::{self, Write};
 
 /// The number of bytes at the end of a text that are looked at.

@@ -3,8 +3,9 @@
 use super::Options;
 use crate::error::{Error, Result};
 use crate::file::{ElementReader, PbfFile};
+use crate::osm::format_timestamp;
 use crate::pbf::{Element, feature};
-use crate::replication::{Ladder, State};
+use crate::replication::{Ladder, State, is_same_server};
 use crate::runtime::Context;
 use std::path::Path;
 
@@ -18,6 +19,23 @@ pub(super) struct Position {
     timestamp: Option<i64>,
     /// Whether its ways have the locations of their nodes.
     pub has_locations: bool,
+}
+
+/// The state from which a file is updated.
+pub(super) struct Start {
+    /// The state of the finest server that the file has.
+    pub state: State,
+    /// Whether the newest state of the server is before that of the file.
+    pub is_server_behind: bool,
+}
+
+impl From<State> for Start {
+    fn from(state: State) -> Self {
+        Self {
+            state,
+            is_server_behind: false,
+        }
+    }
 }
 
 impl Position {
@@ -37,36 +55,88 @@ impl Position {
     }
 
     /// The state of the finest server that the file has.
-    pub(super) fn state(
+    pub(super) fn start(
         &self,
         options: &Options,
         ladder: &Ladder<'_>,
         ctx: &Context,
-    ) -> Result<State> {
-        let (server, _) = ladder.finest();
-        let is_known =
-            self.url.as_deref().map(|url| url.trim_end_matches('/')) == Some(server.base());
+    ) -> Result<Start> {
+        let (server, newest) = ladder.finest();
+        let url = self.url.as_deref();
+        let is_known = url.is_some_and(|url| is_same_server(url, server.base()));
         match (self.sequence.filter(|_| is_known), self.timestamp) {
-            (Some(sequence), Some(timestamp)) => Ok(State {
-                sequence,
-                timestamp,
-            }),
-            (Some(sequence), None) => {
-                let state = server.state(sequence)?;
-                state.ok_or_else(|| {
-                    let cause = format!(
-                        "the server has no state with the sequence number {sequence} of the header"
-                    );
-                    Error::file(&options.file, cause)
-                })
+            (Some(sequence), Some(timestamp)) => {
+                let state = State {
+                    sequence,
+                    timestamp,
+                };
+                of_server(state, options, ladder, ctx)
             }
-            (None, Some(timestamp)) => Ok(State {
-                timestamp,
-                ..ladder.state_at(timestamp)?
-            }),
-            (None, None) => ladder.state_at(newest_object(&options.file, ctx)? - PUBLICATION),
+            (Some(sequence), None) => Ok(untimed(sequence, options, ladder)?.into()),
+            (None, Some(timestamp)) => at_time(ladder, timestamp),
+            (None, None) => {
+                let published = newest_object(&options.file, ctx)?.saturating_sub(PUBLICATION);
+                match published > newest.timestamp {
+                    true => at_time(ladder, published),
+                    // The time is that of the server: the file has its data at least.
+                    false => Ok(ladder.state_at(published)?.into()),
+                }
+            }
         }
     }
+}
+
+/// The start for a file whose header has a state of the server.
+fn of_server(state: State, options: &Options, ladder: &Ladder<'_>, ctx: &Context) -> Result<Start> {
+    let (server, newest) = ladder.finest();
+    let is_behind = newest.sequence < state.sequence;
+    if is_behind && state.timestamp < newest.timestamp {
+        ctx.warn(format!(
+            "{}: the sequence number {} of the header is larger than the newest of {}, which is {} of a later \
+             time: the numbers of the server began anew, and what follows is found by time",
+            options.file.display(),
+            state.sequence,
+            server.base(),
+            newest.sequence
+        ));
+        return at_time(ladder, state.timestamp);
+    }
+    Ok(Start {
+        state,
+        is_server_behind: is_behind,
+    })
+}
+
+/// The state of a sequence number in the header of a file that does not say its time.
+fn untimed(sequence: i64, options: &Options, ladder: &Ladder<'_>) -> Result<State> {
+    let (server, newest) = ladder.finest();
+    if newest.sequence < sequence {
+        let cause = format!(
+            "the header has the sequence number {sequence} and no time, and the newest state of {} is {} of {}: the \
+             server is behind the file, or its numbers began anew; set the time of the data with `pbfhogg cat \
+             --output-header osmosis_replication_timestamp=2026-11-20T00:00:00Z`",
+            server.base(),
+            newest.sequence,
+            format_timestamp(newest.timestamp)
+        );
+        return Err(Error::file(&options.file, cause));
+    }
+    server.state(sequence)?.ok_or_else(|| {
+        let cause =
+            format!("the server has no state with the sequence number {sequence} of the header");
+        Error::file(&options.file, cause)
+    })
+}
+
+/// The state of a file whose data is that of a time.
+fn at_time(ladder: &Ladder<'_>, timestamp: i64) -> Result<Start> {
+    Ok(Start {
+        state: State {
+            timestamp,
+            ..ladder.state_at(timestamp)?
+        },
+        is_server_behind: ladder.finest().1.timestamp < timestamp,
+    })
 }
 
 /// The timestamp of the newest object of a file.
