@@ -1,5 +1,6 @@
 //! Messages and a progress bar on standard error.
 
+use super::show;
 use crate::Observer;
 use crate::runtime::human_bytes;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
@@ -43,6 +44,8 @@ struct Job {
     done: u64,
     /// The number of bytes of input of the current phase; 0 if unknown.
     total: u64,
+    /// Whether these are rows rather than bytes.
+    has_rows: bool,
 }
 
 impl Terminal {
@@ -99,16 +102,31 @@ impl Job {
             _ => 0.0,
         };
         let position = self.ended * STEPS + (of_phase * STEPS as f64) as u64;
-        let bytes = match self.total {
-            0 => String::new(),
-            total => format!(", {} of {}", human_bytes(self.done), human_bytes(total)),
-        };
-        let message = format!("{}{bytes}", self.phase.unwrap_or_default());
+        let message = self.message();
         let bar = self.bar.get_or_insert_with(begin);
         bar.set_length(phases.max(1) * STEPS);
         bar.set_position(position);
         bar.set_message(message);
     }
+}
+
+impl Job {
+    /// The phase, and how much of it is done.
+    fn message(&self) -> String {
+        let (done, total) = (self.done, self.total);
+        let amounts = match (total, self.has_rows) {
+            (0, _) => String::new(),
+            (_, true) => format!(", {} of {} rows", show::number(done), show::number(total)),
+            (_, false) => format!(", {} of {}", human_bytes(done), human_bytes(total)),
+        };
+        format!("{}{amounts}", self.phase.unwrap_or_default())
+    }
+}
+
+/// The remaining time. Less than a second would be rounded to none, which is true at the end only.
+fn time_left(eta: Duration, is_end: bool) -> String {
+    let least = Duration::from_secs(u64::from(!is_end));
+    format!("{} left", HumanDuration(eta.max(least)))
 }
 
 /// A new bar at its start.
@@ -119,7 +137,8 @@ fn begin() -> ProgressBar {
         let left = |state: &ProgressState, out: &mut dyn Write| {
             // The remaining time cannot be estimated before the first step.
             if state.pos() > 0 {
-                let _ = write!(out, "  {} left", HumanDuration(state.eta()));
+                let is_end = state.len().is_some_and(|len| state.pos() >= len);
+                let _ = write!(out, "  {}", time_left(state.eta(), is_end));
             }
         };
         bar.set_style(style.with_key("left", left).progress_chars("━╸ "));
@@ -150,7 +169,14 @@ impl Observer for Terminal {
     }
 
     fn phase_started(&self, name: &'static str, total_bytes: u64) {
-        self.update(|job| (job.phase, job.done, job.total) = (Some(name), 0, total_bytes));
+        self.update(|job| {
+            (job.phase, job.done, job.total) = (Some(name), 0, total_bytes);
+            job.has_rows = false;
+        });
+    }
+
+    fn counts_rows(&self) {
+        self.update(|job| job.has_rows = true);
     }
 
     fn advanced(&self, bytes: u64) {
@@ -175,5 +201,31 @@ impl Drop for Terminal {
     /// Removes the bar of a command that failed, which does not call [`Observer::finished`].
     fn drop(&mut self) {
         self.finished();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_counts_what_its_phase_counts_and_ends_at_its_end() {
+        let mut job = Job {
+            phase: Some("tables"),
+            done: 2_000,
+            total: 30_000,
+            ..Job::default()
+        };
+        assert_eq!(job.message(), "tables, 2.0 kB of 30.0 kB");
+        job.has_rows = true;
+        assert_eq!(job.message(), "tables, 2,000 of 30,000 rows");
+        job.total = 0;
+        assert_eq!(job.message(), "tables");
+        assert_eq!(
+            time_left(Duration::from_millis(300), false),
+            "1 second left"
+        );
+        assert_eq!(time_left(Duration::ZERO, true), "0 seconds left");
+        assert_eq!(time_left(Duration::from_secs(5), false), "5 seconds left");
     }
 }

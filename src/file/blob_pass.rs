@@ -26,6 +26,8 @@ impl WorkItem for FrameHead {
 
 /// An item with additional data, whose memory is not counted.
 impl<T: WorkItem, N: Send> WorkItem for (T, N) {
+    const COUNTS_ROWS: bool = T::COUNTS_ROWS;
+
     fn input_bytes(&self) -> u64 {
         self.0.input_bytes()
     }

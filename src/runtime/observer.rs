@@ -14,6 +14,8 @@ pub trait Observer: Send + Sync {
     fn phases_expected(&self, _more: u64) {}
     /// Called when a phase begins. `total_bytes` is the number of bytes of input that it processes, 0 if unknown.
     fn phase_started(&self, _name: &'static str, _total_bytes: u64) {}
+    /// Called after the start of a phase whose progress is a number of rows rather than of bytes.
+    fn counts_rows(&self) {}
     /// Called when the current phase has processed `bytes` more bytes of input.
     fn advanced(&self, _bytes: u64) {}
     /// Called when the current phase has ended.

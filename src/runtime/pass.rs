@@ -5,6 +5,9 @@ use crate::error::Result;
 
 /// A part of the input that one worker processes at a time: a blob, or several blobs that belong together.
 pub(crate) trait WorkItem: Send {
+    /// Whether progress counts rows, and [`input_bytes`](Self::input_bytes) is a number of rows.
+    const COUNTS_ROWS: bool = false;
+
     /// The number of bytes of input in the item, the unit of progress.
     fn input_bytes(&self) -> u64;
 
@@ -72,6 +75,9 @@ impl<'c> Pass<'c> {
         mut merge: impl FnMut(R) -> Result<()>,
     ) -> Result<()> {
         let phase = self.ctx.phase(self.name, total_bytes);
+        if T::COUNTS_ROWS {
+            self.ctx.observer.counts_rows();
+        }
         parallel_classify_phase(
             self.ctx.jobs,
             self.budget,

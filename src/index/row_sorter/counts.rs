@@ -26,6 +26,8 @@ pub(crate) struct KeyRange {
 
 /// The budget of a pass over ranges is a number of ranges.
 impl WorkItem for KeyRange {
+    const COUNTS_ROWS: bool = true;
+
     fn input_bytes(&self) -> u64 {
         self.rows
     }
