@@ -114,9 +114,11 @@ pub(super) fn write(
             "comments on changesets are left out, {comments} in all: OPL has no place for them"
         ));
     }
+    let bytes = file.finish()?;
+    ctx.stats.bytes_written.add(bytes);
     Ok(Some(Written {
         objects: Some(objects),
-        bytes: file.finish()?,
+        bytes,
         ..Written::default()
     }))
 }

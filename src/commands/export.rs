@@ -234,8 +234,10 @@ pub fn run<'r>(
             }
         },
     )?;
+    let bytes = sink.finish(ctx)?;
+    ctx.stats.bytes_written.add(bytes);
     Ok(Summary {
-        bytes: sink.finish(ctx)?,
+        bytes,
         index_type,
         ..totals.into_summary()
     })

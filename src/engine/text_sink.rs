@@ -93,6 +93,7 @@ impl UnflushedText {
             inexpressible,
         } = self.document;
         let bytes = file.finish()?;
+        self.ctx.stats.bytes_written.add(bytes);
         let counted = |count: u64, one: &str, many: &str| match count {
             1 => format!("1 {one}"),
             _ => format!("{count} {many}"),

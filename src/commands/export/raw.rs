@@ -87,6 +87,7 @@ pub(super) fn write(
         summary.bytes += file.commit()?;
     }
     directory.complete();
+    ctx.stats.bytes_written.add(summary.bytes);
     Ok(summary)
 }
 

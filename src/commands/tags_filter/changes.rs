@@ -101,7 +101,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<ChangesSummary> {
     }
     output.write(&text.finish())?;
     output.write(OscText::EPILOGUE)?;
-    output.finish()?;
+    let bytes = output.finish()?;
+    ctx.stats.bytes_written.add(bytes);
     Ok(summary)
 }
 
