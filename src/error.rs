@@ -13,7 +13,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// A system call on a file failed.
-    #[error("{}: {action}: {}", path.display(), reason(source))]
+    #[error("{}: {action}: {}{}", path.display(), reason(source), advice(path, action))]
     Io {
         /// The file concerned.
         path: PathBuf,
@@ -71,6 +71,20 @@ fn reason(error: &io::Error) -> String {
     match text.rsplit_once(" (os error ") {
         Some((words, _)) => words.to_owned(),
         None => text,
+    }
+}
+
+/// The way out if a directory cannot hold a temporary file.
+fn advice(path: &Path, action: &str) -> &'static str {
+    match (
+        action.contains("a temporary file in this directory"),
+        path == std::env::temp_dir(),
+    ) {
+        (false, _) => "",
+        (true, true) => "; set TMPDIR to a directory that can be written and has room",
+        (true, false) => {
+            "; name another one with --temp-dir, if the command has it, or write the output to another one"
+        }
     }
 }
 

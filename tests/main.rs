@@ -46,6 +46,7 @@ mod output;
 mod packaging;
 mod pages;
 mod pages_narrow;
+mod places;
 mod properties;
 mod real_files;
 mod regressions;

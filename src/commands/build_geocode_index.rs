@@ -125,6 +125,15 @@ fn as_texts<S: Serializer>(ids: &[ObjectId], serializer: S) -> Result<S::Ok, S::
 /// - The directory has an index that may not be replaced, or cannot be written.
 /// - The chosen method of looking up locations takes more than [`Options::max_memory`].
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
+    if options.input.is_dir() {
+        let cause = match Manifest::read(&options.input) {
+            Ok(_) => {
+                "this is an index already, which `pbfhogg geocode` asks; an index is made of an OSM file"
+            }
+            Err(_) => "this is a directory; an index is made of an OSM file",
+        };
+        return Err(Error::file(&options.input, cause));
+    }
     let file = input::open(&options.input, ctx)?;
     let mut directory = IndexDirectory::open(&options.directory, options.overwrite)?;
     let collected = collect(&file, options, ctx)?;
@@ -135,6 +144,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         ctx,
     )?;
     let bytes = output.commit()?;
+    ctx.stats.bytes_written.add(bytes);
     let counts = Layer::ALL.iter().zip(counts);
     let counts: BTreeMap<String, u64> = counts
         .map(|(layer, count)| (layer.name().to_owned(), count))

@@ -52,6 +52,11 @@ impl Manifest {
                              DIRECTORY` makes one";
                 Error::file(directory, cause)
             }
+            ErrorKind::NotADirectory => {
+                let cause = "this is a file, not the directory of an index; `pbfhogg build-geocode-index FILE \
+                             --output-dir DIRECTORY` makes one of an OSM file first";
+                Error::file(directory, cause)
+            }
             _ => Error::io(&path, "cannot open", error),
         })?;
         let manifest = serde_json::from_slice(&bytes).ok();

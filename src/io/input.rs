@@ -9,7 +9,7 @@ use crate::error::{Error, FormatError, Result};
 use crate::runtime::{Context, IoMode};
 use crate::system;
 use std::fs::File;
-use std::io::{self, IsTerminal};
+use std::io::{self, ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
@@ -156,8 +156,12 @@ impl Input {
                 error,
             )
         })?;
-        io::copy(&mut stream, &mut file).map_err(|error| {
-            Error::io(path, "cannot copy the stream to a temporary file", error)
+        io::copy(&mut stream, &mut file).map_err(|error| match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                let action = "cannot write a temporary file in this directory";
+                Error::io(&directory, action, error)
+            }
+            _ => Error::io(path, "cannot copy the stream to a temporary file", error),
         })?;
         Self::from_temporary(file, path)
     }

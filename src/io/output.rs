@@ -430,8 +430,26 @@ pub(super) fn directory_of(path: &Path) -> &Path {
     }
 }
 
+/// Fails if the directory of an output is none.
+pub(super) fn check_directory(directory: &Path, output: &Path) -> Result<()> {
+    let cause = match directory.metadata() {
+        Ok(metadata) if metadata.is_dir() => return Ok(()),
+        Ok(_) => "this is a file, not a directory",
+        Err(error) if error.kind() == io::ErrorKind::NotFound => "there is no such directory",
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => "this is no directory",
+        // The system says more when the output is created.
+        Err(_) => return Ok(()),
+    };
+    let cause = format!(
+        "{cause}, in which to write {}: make it, or write to another one",
+        output.display()
+    );
+    Err(Error::file(directory, cause))
+}
+
 /// Creates the file of an output: unnamed if the system supports it, otherwise a hidden temporary file.
 fn begin_file(path: &Path, real_path: PathBuf) -> Result<(Pending, File)> {
+    check_directory(directory_of(&real_path), path)?;
     let failed = |error| Error::io(path, "cannot create", error);
     if real_path.exists() {
         temporary::remove_remnants(&real_path);

@@ -1,5 +1,6 @@
 //! Directories of output files, which appear as a whole or not at all.
 
+use super::output::{check_directory, directory_of};
 use super::{OpenOutput, OutputTarget, StreamOutput, unfinished};
 use crate::error::{Error, Result};
 use std::fs;
@@ -34,6 +35,7 @@ impl OutputDirectory {
             created: Vec::new(),
         };
         if !root.is_dir() {
+            check_directory(directory_of(root), root)?;
             directory.make(root.to_owned())?;
         }
         Ok(directory)

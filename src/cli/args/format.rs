@@ -4,7 +4,9 @@ use crate::InputFormat;
 use crate::cli::conventions::Conventions;
 use crate::engine::Format;
 use crate::file::{BlobHistory, BlobLocations, WriteOptions};
-use crate::formats::{TextCompression, TextFormat, TextOptions, Visibility, WayLocations};
+use crate::formats::{
+    FeatureFormat, TextCompression, TextFormat, TextOptions, Visibility, WayLocations,
+};
 use crate::pbf::{Compression, InfoFields};
 use anyhow::{Result, anyhow, bail};
 use std::path::Path;
@@ -81,13 +83,25 @@ impl FormatKind {
 
 /// The format that a file name ends with, in upper or lower case; `None` for an unknown ending.
 pub fn kind_of_name(path: &Path) -> Option<FormatKind> {
-    let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+    let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
     let (_, ending) = name.split_once('.')?;
     // The name can have dots before the ending: tries the longest possible ending first.
     let mut endings = std::iter::successors(Some(ending), |rest| {
         rest.split_once('.').map(|(_, ending)| ending)
     });
     endings.find_map(FormatKind::parse)
+}
+
+/// Whether a name is that of a format of features, which only `export` writes.
+fn is_exported(name: &str) -> bool {
+    matches!(name, "parquet" | "geoparquet" | "wkt")
+        || !matches!(name, "txt" | "text") && FeatureFormat::of_name(name).is_some()
+}
+
+/// The format of features that a file name ends with, which only `export` writes.
+pub fn exported_kind(path: &Path) -> Option<String> {
+    let ending = path.extension()?.to_str()?.to_ascii_lowercase();
+    Some(ending).filter(|ending| is_exported(ending))
 }
 
 /// Whether a file name ends as that of a change file: `.osc` or `.o5c`, alone or with the suffix of a compression.
@@ -148,9 +162,13 @@ impl FormatSpec {
         let kind = match name {
             "" => None,
             name if is_o5m(name) => return Err(ONLY_READ.into()),
-            name => Some(FormatKind::parse(name).ok_or(
-                "expected pbf, osm, osh, osc, opl or debug; all but the first also with .gz, .bz2 or .zst",
-            )?),
+            name => Some(FormatKind::parse(name).ok_or_else(|| {
+                let known = "expected pbf, osm, osh, osc, opl or debug; all but the first also with .gz, .bz2 or .zst";
+                match is_exported(name) {
+                    true => format!("{known}; only `pbfhogg export` writes {name}"),
+                    false => known.to_owned(),
+                }
+            })?),
         };
         let mut options = Vec::new();
         for part in parts {

@@ -1,6 +1,6 @@
 //! Arguments for outputs: path, format, encoding and header fields.
 
-use super::format::{FormatKind, FormatSpec, kind_of_name, only_read};
+use super::format::{FormatKind, FormatSpec, exported_kind, kind_of_name, only_read};
 use crate::cli::conventions::Conventions;
 use crate::commands::{HeaderOption, HeaderOptions, KeptField};
 use crate::engine::{Format, OutputOptions};
@@ -142,15 +142,22 @@ impl WriteArgs {
             }
             (None, None) => FormatKind::PBF,
             (None, Some(path)) if is_device(path) => FormatKind::PBF,
-            (None, Some(path)) => kind_of_name(path).ok_or_else(|| {
-                if let Some(cause) = only_read(path) {
-                    return anyhow!("{}: {cause}", path.display());
-                }
-                anyhow!(
+            (None, Some(path)) => kind_of_name(path).ok_or_else(|| match exported_kind(path) {
+                _ if only_read(path).is_some() => anyhow!(
+                    "{}: {}",
+                    path.display(),
+                    only_read(path).unwrap_or_default()
+                ),
+                Some(ending) => anyhow!(
+                    "{}: only `pbfhogg export` writes {ending}; this command writes OSM files, and -f sets their format for \
+                     any name",
+                    path.display()
+                ),
+                None => anyhow!(
                     "{}: the name does not show the format; known are .osm.pbf, .osm, .osh, .osc, .opl and \
                      .debug, all but the first also with .gz, .bz2 or .zst; -f sets it for any name",
                     path.display()
-                )
+                ),
             })?,
         };
         let (format, write) = (spec.format(kind)?, self.options(kind)?);
