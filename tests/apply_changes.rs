@@ -491,14 +491,7 @@ fn the_header_carries_the_new_replication_state() {
     let before = "osmosis_replication_sequence_number=122";
     let unstated = dir.path().join("unstated.osm.pbf");
     std::fs::rename(&base, &unstated).unwrap();
-    run_ok(&[
-        &"cat",
-        &unstated,
-        &"--output-header",
-        &before,
-        &"-o",
-        &base,
-    ]);
+    run_ok(&[&"cat", &unstated, &"--output-header", &before, &"-o", &base]);
     run_ok(&[&"apply-changes", &base, &changes, &"-o", &output]);
     let header = decode::header(&output);
     assert_eq!(

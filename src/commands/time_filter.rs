@@ -232,7 +232,10 @@ fn header(file: &PbfFile, options: &Options) -> HeaderBlock {
         When::At(time) => time,
         When::Between(_, end) => end.saturating_sub(1),
     };
-    if header.replication_timestamp.is_none_or(|state| state > last) {
+    if header
+        .replication_timestamp
+        .is_none_or(|state| state > last)
+    {
         header.replication_sequence = None;
         header.replication_timestamp = header.replication_timestamp.map(|_| last);
     }

@@ -95,7 +95,7 @@ pub fn read_changesets(
         TextFormat::Opl | TextFormat::Debug => read_opl(text, input, &mut take),
         TextFormat::Osm | TextFormat::OsmChange => read_xml(text, input, &mut take),
         // o5m has no changesets.
-        TextFormat::O5m | TextFormat::O5c => Ok(()),
+        TextFormat::O5m | TextFormat::O5c => Ok(true),
     }
 }
 

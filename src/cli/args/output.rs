@@ -142,18 +142,14 @@ impl WriteArgs {
             }
             (None, None) => FormatKind::PBF,
             (None, Some(path)) if is_device(path) => FormatKind::PBF,
-            (None, Some(path)) => kind_of_name(path).ok_or_else(|| match exported_kind(path) {
-                _ if only_read(path).is_some() => anyhow!(
-                    "{}: {}",
-                    path.display(),
-                    only_read(path).unwrap_or_default()
-                ),
-                Some(ending) => anyhow!(
+            (None, Some(path)) => kind_of_name(path).ok_or_else(|| match (only_read(path), exported_kind(path)) {
+                (Some(cause), _) => anyhow!("{}: {cause}", path.display()),
+                (None, Some(ending)) => anyhow!(
                     "{}: only `pbfhogg export` writes {ending}; this command writes OSM files, and -f sets their format for \
                      any name",
                     path.display()
                 ),
-                None => anyhow!(
+                (None, None) => anyhow!(
                     "{}: the name does not show the format; known are .osm.pbf, .osm, .osh, .osc, .opl and \
                      .debug, all but the first also with .gz, .bz2 or .zst; -f sets it for any name",
                     path.display()

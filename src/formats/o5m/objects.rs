@@ -53,7 +53,7 @@ impl State {
         // What is deleted has no content: no coordinates, no list of references.
         if reader.is_empty() {
             draft.action = ChangeAction::Delete;
-            set.has_visibility = true;
+            set.is_history = true;
         } else {
             if self.is_change && draft.version != Some(1) {
                 draft.action = ChangeAction::Modify;
