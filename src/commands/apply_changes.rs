@@ -122,7 +122,7 @@ pub struct LocationsSummary {
 /// # Memory
 ///
 /// The [base memory](crate::commands#memory), and the changes: 112 bytes per change, 8 per tag, 16 per reference, and
-/// the distinct strings. With [`Options::locations_on_ways`], about 40 bytes per changed node and per node of a changed
+/// the distinct strings. Changes that others replace are removed while files are read. With [`Options::locations_on_ways`], about 40 bytes per changed node and per node of a changed
 /// way.
 ///
 /// # Errors

@@ -1,5 +1,9 @@
 //! Change sets: the changes of one or more change files.
 
+mod newest;
+
+pub(super) use newest::NewestChanges;
+
 use super::change_state::ChangeState;
 use super::write_osc::ChangeAction;
 use crate::osm::{Age, Location, ObjectKind, StringPool, TypeThenId, Unversioned, id_rank};

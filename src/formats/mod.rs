@@ -53,6 +53,7 @@ pub use write_osc::{ChangeAction, OscText, OscWriter};
 use crate::error::Result;
 use crate::io::Input;
 use crate::runtime::Context;
+use change_set::NewestChanges;
 use std::path::Path;
 
 /// Reads change files (OsmChange or o5c) in the given order. Of several changes of an object, keeps the one with the
@@ -70,24 +71,32 @@ pub(crate) fn read_changes<P: AsRef<Path>>(
 ) -> Result<ChangeSet> {
     let inputs = paths.iter().map(|path| Input::open(path.as_ref()));
     let inputs = inputs.collect::<Result<Vec<_>>>()?;
-    let mut reader = ChangeReader::default();
+    let mut reader = ChangeReader::new(same_time);
     reader.add(&inputs, ctx)?;
     let headers = paths.iter().zip(&reader.headers);
     let states =
         headers.filter_map(|(path, header)| ChangeState::of(header, read::sidecar(path.as_ref())));
     let states = states.collect();
-    Ok(reader.finish(states, same_time, ctx))
+    Ok(reader.finish(states, ctx))
 }
 
 /// Reads change files in groups, as they arrive.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct ChangeReader {
-    changes: ChangeSet,
+    changes: NewestChanges,
     /// The facts about replication in the header of each file.
     headers: Vec<DocumentHeader>,
 }
 
 impl ChangeReader {
+    /// A reader that has read nothing. `same_time` says which change of an object is kept of equal versions and times.
+    pub(crate) fn new(same_time: SameTime) -> Self {
+        Self {
+            changes: NewestChanges::new(same_time),
+            headers: Vec::new(),
+        }
+    }
+
     /// Reads change files that follow those before.
     pub(crate) fn add(&mut self, inputs: &[Input], ctx: &Context) -> Result<()> {
         let changes = &mut self.changes;
@@ -97,15 +106,10 @@ impl ChangeReader {
     }
 
     /// The changes, with their states: of several changes of an object, the one that [`read_changes`] keeps.
-    pub(crate) fn finish(
-        mut self,
-        states: Vec<ChangeState>,
-        same_time: SameTime,
-        ctx: &Context,
-    ) -> ChangeSet {
-        self.changes.note_states(states);
-        self.changes.sort_and_keep_newest(same_time, ctx);
-        self.changes
+    pub(crate) fn finish(self, states: Vec<ChangeState>, ctx: &Context) -> ChangeSet {
+        let mut changes = self.changes.finish(ctx);
+        changes.note_states(states);
+        changes
     }
 }
 
@@ -133,10 +137,9 @@ pub fn read_osm_file(path: &Path) -> Result<ChangeSet> {
         _ => TextFormat::Osm,
     };
     let ctx = Context::default();
-    let mut objects = ChangeSet::default();
+    let mut objects = NewestChanges::new(SameTime::LastRead);
     read::read_all(&[input], format, &mut objects, &ctx)?;
-    objects.sort_and_keep_newest(SameTime::LastRead, &ctx);
-    Ok(objects)
+    Ok(objects.finish(&ctx))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Reading files that are not PBF: chunks are parsed on all cores, and the results are merged in file order.
 
-use super::change_set::{ChangeSet, DocumentHeader, Replication};
+use super::change_set::{ChangeSet, DocumentHeader, NewestChanges, Replication};
 use super::format::TextFormat;
 use super::o5m::{self, O5mChunks};
 use super::text_chunks::{TextChunk, TextChunks};
@@ -149,12 +149,12 @@ fn check(input: &Input, format: TextFormat) -> Result<()> {
     Err(Error::file(path, cause))
 }
 
-/// Appends all objects of some text files to `all`, in file order. Returns the facts about replication in the header of
-/// each file.
+/// Adds all objects of some text files to `all`, in file order. Returns the facts about replication in the header of each
+/// file.
 pub(super) fn read_all(
     inputs: &[Input],
     format: TextFormat,
-    all: &mut ChangeSet,
+    all: &mut NewestChanges,
     ctx: &Context,
 ) -> Result<Vec<DocumentHeader>> {
     let mut headers = vec![DocumentHeader::default(); inputs.len()];
@@ -170,8 +170,8 @@ pub(super) fn read_all(
             if let Some(header) = headers.get_mut(number) {
                 header.note_replication(objects.document_header());
             }
-            let appended = all.append(objects);
-            appended.map_err(|cause| Error::file(path(number), cause))
+            let added = all.add(objects, ctx);
+            added.map_err(|cause| Error::file(path(number), cause))
         },
     )?;
     Ok(headers)

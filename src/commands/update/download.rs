@@ -57,7 +57,7 @@ impl<'d> Downloader<'d> {
             limit,
             connections: connections.map_err(|error| Error::Internal(error.to_string()))?,
             ctx,
-            reader: ChangeReader::default(),
+            reader: ChangeReader::new(SameTime::LastRead),
             text_len: 0,
             files: 0,
             bytes: 0,
@@ -90,9 +90,7 @@ impl<'d> Downloader<'d> {
             after: replication(state),
         };
         Ok(Download {
-            changes: self
-                .reader
-                .finish(vec![states], SameTime::LastRead, self.ctx),
+            changes: self.reader.finish(vec![states], self.ctx),
             state,
             files: self.files,
             bytes: self.bytes,

@@ -1,0 +1,200 @@
+//! The newest change of each object, kept while changes are read.
+
+use super::{Change, ChangeSet, SameTime, Span};
+use crate::osm::StringPool;
+use crate::runtime::Context;
+
+/// The memory of changes, in bytes, from which on replaced changes are removed before all changes are read.
+const MIN_MEMORY: usize = 64 << 20;
+
+/// The changes that were read so far. Replaced changes are removed from time to time, so that memory depends on the
+/// number of distinct objects, not on that of changes.
+#[derive(Debug)]
+pub(in crate::formats) struct NewestChanges {
+    set: ChangeSet,
+    same_time: SameTime,
+    /// The memory in bytes from which on replaced changes are removed.
+    min: usize,
+    /// The memory in bytes at which they are removed next.
+    limit: usize,
+}
+
+impl NewestChanges {
+    /// No changes. `same_time` says which of the changes of an object with equal versions and times is kept.
+    pub(in crate::formats) fn new(same_time: SameTime) -> Self {
+        Self {
+            set: ChangeSet::default(),
+            same_time,
+            min: MIN_MEMORY,
+            limit: MIN_MEMORY,
+        }
+    }
+
+    /// Adds changes that follow those before. Fails if the lists or strings become longer than 32 bits can address.
+    pub(in crate::formats) fn add(
+        &mut self,
+        changes: ChangeSet,
+        ctx: &Context,
+    ) -> Result<(), String> {
+        self.set.append(changes)?;
+        if self.set.memory() >= self.limit {
+            self.set.sort_and_keep_newest(self.same_time, ctx);
+            // Few objects with several changes are left to the end: most files have none.
+            let factor = match self.set.remove_unused() {
+                true => 2,
+                false => 4,
+            };
+            self.limit = self.min.max(self.set.memory() * factor);
+        }
+        Ok(())
+    }
+
+    /// The newest change of each object, in canonical order.
+    pub(in crate::formats) fn finish(mut self, ctx: &Context) -> ChangeSet {
+        self.set.sort_and_keep_newest(self.same_time, ctx);
+        self.set
+    }
+}
+
+/// The memory of a string in a pool without its text, in bytes, about.
+const STRING: usize = 16;
+
+impl ChangeSet {
+    /// The memory of the changes, their lists and strings in bytes, about.
+    fn memory(&self) -> usize {
+        size_of_val(self.changes.as_slice())
+            + size_of_val(self.tags.as_slice())
+            + size_of_val(self.refs.as_slice())
+            + size_of_val(self.roles.as_slice())
+            + size_of_val(self.locations.as_slice())
+            + self.strings.len() * STRING
+            + self.strings.text_len()
+    }
+
+    /// Removes list entries and strings that no change has, if these are more than half of all. Returns whether they
+    /// were removed.
+    fn remove_unused(&mut self) -> bool {
+        let mut is_used = vec![false; self.strings.len()];
+        let mut mark = |id: u32| {
+            if let Some(is_used) = is_used.get_mut(id as usize) {
+                *is_used = true;
+            }
+        };
+        let mut used = size_of_val(self.changes.as_slice());
+        for change in &self.changes {
+            let (tags, refs) = (change.tags.of(&self.tags), change.refs.of(&self.refs));
+            let roles = change.refs.of(&self.roles);
+            let locations = change.locations.of(&self.locations);
+            used +=
+                size_of_val(tags) + size_of_val(refs) + size_of_val(roles) + size_of_val(locations);
+            mark(change.user);
+            tags.iter().for_each(|id| mark(*id));
+            roles.iter().for_each(|(_, role)| mark(*role));
+        }
+        let strings = (0u32..).zip(&is_used).filter(|(_, is_used)| **is_used);
+        used += strings
+            .map(|(id, _)| STRING + self.strings.get(id).len())
+            .sum::<usize>();
+        // The list of changes may have room for those that were just removed.
+        let held =
+            self.memory() + (self.changes.capacity() - self.changes.len()) * size_of::<Change>();
+        let is_worth = held / 2 > used;
+        if is_worth {
+            self.keep_used(&is_used);
+        }
+        is_worth
+    }
+
+    /// Copies the lists and the strings of the changes. `is_used` says for each string whether a change has it.
+    fn keep_used(&mut self, is_used: &[bool]) {
+        fn moved<T: Clone>(span: Span, from: &[T], to: &mut Vec<T>) -> Span {
+            let start = to.len() as u32;
+            to.extend_from_slice(span.of(from));
+            Span {
+                start,
+                end: to.len() as u32,
+            }
+        }
+        let mut strings = StringPool::default();
+        let new_ids: Vec<u32> = (0u32..)
+            .zip(is_used)
+            .map(|(id, is_used)| match is_used {
+                true => strings.add(self.strings.get(id)),
+                false => u32::MAX,
+            })
+            .collect();
+        let new_id = |id: u32| new_ids.get(id as usize).copied().unwrap_or(u32::MAX);
+        let (mut tags, mut refs, mut roles) = (Vec::new(), Vec::new(), Vec::new());
+        let mut locations = Vec::new();
+        self.changes.shrink_to_fit();
+        for change in &mut self.changes {
+            change.user = new_id(change.user);
+            change.tags = moved(change.tags, &self.tags, &mut tags);
+            moved(change.refs, &self.roles, &mut roles);
+            change.refs = moved(change.refs, &self.refs, &mut refs);
+            change.locations = moved(change.locations, &self.locations, &mut locations);
+        }
+        tags.iter_mut().for_each(|id| *id = new_id(*id));
+        roles.iter_mut().for_each(|(_, role)| *role = new_id(*role));
+        (self.strings, self.tags, self.refs) = (strings, tags, refs);
+        (self.roles, self.locations) = (roles, locations);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::{Batch, OscText, TextFormat, read_texts};
+    use crate::io::Input;
+
+    /// Changes as a change file.
+    fn text_of(set: &ChangeSet) -> String {
+        let batch = Batch::new(set, set.changes());
+        let mut text = OscText::default();
+        for (change, object) in set.changes().iter().zip(batch.objects()) {
+            text.put(change.action, &object);
+        }
+        text.finish()
+    }
+
+    #[test]
+    fn removing_replaced_changes_in_between_does_not_change_the_result() {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut inputs, mut text) = (Vec::new(), String::new());
+        for number in 1..=3000u64 {
+            let id = number * 7919 % 41;
+            let (version, user) = (1 + number * 31 % 17, number % 97);
+            text.push_str(&format!(
+                "<way id='{id}' version='{version}' user='u{user}' uid='{user}' changeset='1' \
+                 timestamp='2020-01-01T00:00:00Z'><nd ref='{number}' lat='1' lon='2'/><tag k='k{user}' v='v{number}'/></way>\
+                 <relation id='{id}' version='{version}'><member type='way' ref='{number}' role='r{number}'/></relation>"
+            ));
+            if number % 60 == 0 {
+                let path = directory.path().join(format!("{number}.osc"));
+                let document =
+                    format!("<osmChange version='0.6'><modify>{text}</modify></osmChange>");
+                std::fs::write(&path, document).unwrap();
+                inputs.push(Input::open(&path).unwrap());
+                text.clear();
+            }
+        }
+        let ctx = Context::new(1);
+        let read = |min| {
+            let mut all = NewestChanges {
+                min,
+                limit: min,
+                ..NewestChanges::new(SameTime::LastRead)
+            };
+            let pass = |_: &mut (), _: usize, set: ChangeSet| Ok(set);
+            let add = |set| {
+                all.add(set, &ctx).unwrap();
+                Ok(())
+            };
+            read_texts(&inputs, TextFormat::OsmChange, &ctx, || (), pass, add).unwrap();
+            (all.set.memory(), text_of(&all.finish(&ctx)))
+        };
+        let ((whole_len, whole), (len, often)) = (read(usize::MAX), read(1));
+        assert!(whole == often && whole.len() > 10_000);
+        assert!(len < whole_len / 4, "{len} of {whole_len}");
+    }
+}
