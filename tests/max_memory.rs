@@ -211,6 +211,91 @@ fn a_block_of_millions_of_small_things_takes_bounded_memory() {
     assert_eq!(report["listed_refs"].as_array().unwrap().len(), 3);
 }
 
+/// A file with one block of millions of nodes at one place.
+fn many_nodes(path: &Path, count: i64) {
+    let ids: Vec<i64> = (1..=count).collect();
+    let zeros = vec![0; ids.len()];
+    let nodes = Message::new()
+        .packed_deltas(1, &ids)
+        .packed_deltas(8, &zeros)
+        .packed_deltas(9, &zeros);
+    let block = Message::new()
+        .message(1, Message::new().bytes(1, b""))
+        .message(2, Message::new().message(2, nodes));
+    std::fs::write(path, craft::plain_file(&[block.to_bytes()])).unwrap();
+}
+
+/// Runs a command on one core, and returns its peak memory in bytes.
+fn peak_of(args: &[Arg], dir: &Path) -> u64 {
+    let stats = dir.join("stats.json");
+    run_ok(&[args, &[&"-q", &"-O", &"-j", &"1", &"--stats", &stats]].concat());
+    let report: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&stats).unwrap()).unwrap();
+    report["peak_memory_bytes"].as_u64().unwrap()
+}
+
+#[test]
+fn rows_of_a_block_of_millions_of_nodes_at_one_place_take_bounded_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = dir.path().join("in.osm.pbf");
+    let count = 3_000_000;
+    many_nodes(&input, count);
+    let [raw, table, layout] =
+        ["raw", "out.parquet", "layout.osm.pbf"].map(|name| dir.path().join(name));
+    let commands: [(&str, Vec<Arg>); 3] = [
+        (
+            "export --raw",
+            vec![&"export", &"--raw", &input, &"-o", &raw],
+        ),
+        ("export -n", vec![&"export", &"-n", &input, &"-o", &table]),
+        (
+            "repack",
+            vec![&"repack", &"--layout", &"hilbert", &input, &"-o", &layout],
+        ),
+    ];
+    for (name, args) in commands {
+        let found = peak_of(&args, dir.path());
+        println!("{name}: {:.1} MB", found as f64 / 1e6);
+        assert!(found < 200_000_000, "{name}: {found}");
+    }
+    let report: serde_json::Value =
+        serde_json::from_str(&ask(&[&"inspect", &"--json", &layout]).stdout).unwrap();
+    assert_eq!(report["nodes"], count, "{report}");
+}
+
+#[test]
+fn changes_of_the_same_objects_take_the_memory_of_the_objects() {
+    let dir = tempfile::tempdir().unwrap();
+    let [changes, merged, base, output] =
+        ["in.osc", "merged.osc", "base.osm.pbf", "out.osm.pbf"].map(|name| dir.path().join(name));
+    // 1.5 million changes of 1,000 nodes, and 3,000 of one way with many nodes and long tags.
+    let mut text = String::from("<osmChange version=\"0.6\"><modify>");
+    for number in 0..1_500_000 {
+        let (id, version) = (number % 1000 + 1, number / 1000 + 1);
+        text += &format!("<node id=\"{id}\" version=\"{version}\" lat=\"1\" lon=\"1\"/>");
+        if number % 500 == 0 {
+            text += &format!("<way id=\"7\" version=\"{version}\">");
+            text += &"<nd ref=\"5\"/>".repeat(2000);
+            text += &format!("<tag k=\"note\" v=\"{number}{}\"/></way>", "x".repeat(2000));
+        }
+    }
+    text += "</modify></osmChange>";
+    std::fs::write(&changes, text).unwrap();
+    many_nodes(&base, 500);
+    let merge: [Arg; 5] = [&"merge-changes", &"-s", &changes, &"-o", &merged];
+    let found = peak_of(&merge, dir.path());
+    println!("merge-changes -s: {:.1} MB", found as f64 / 1e6);
+    assert!(found < 190_000_000, "merge-changes -s: {found}");
+    let text = std::fs::read_to_string(&merged).unwrap();
+    assert_eq!(text.matches("<node ").count(), 1000);
+    assert_eq!(text.matches("version=\"1500\"").count(), 1001);
+    assert_eq!(text.matches("<nd ").count(), 2000);
+    let apply: [Arg; 5] = [&"apply-changes", &base, &changes, &"-o", &output];
+    let found = peak_of(&apply, dir.path());
+    println!("apply-changes: {:.1} MB", found as f64 / 1e6);
+    assert!(found < 190_000_000, "apply-changes: {found}");
+}
+
 #[test]
 fn a_block_of_too_many_dense_messages_is_refused() {
     let dir = tempfile::tempdir().unwrap();

@@ -76,6 +76,16 @@ impl NodeBatch {
         }
     }
 
+    /// The number of nodes.
+    pub fn len(&self) -> usize {
+        self.offsets.len()
+    }
+
+    /// Whether there are no nodes.
+    pub fn is_empty(&self) -> bool {
+        self.offsets.is_empty()
+    }
+
     /// Sorts the nodes by chunk and offset, unless the runs are already in ascending order of chunks. Nodes with the
     /// same id keep their order.
     pub fn sort(&mut self) {

@@ -234,6 +234,8 @@ impl Visitor for Builder {
     }
 
     fn take(&mut self, is_end: bool) -> Result<Option<Found>, FormatError> {
+        #[cfg(feature = "parquet")]
+        self.features.pass_on_many();
         if (is_end || self.features.len() >= CHUNK)
             && let Some(chunk) = self.features.take()?
         {

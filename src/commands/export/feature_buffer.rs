@@ -38,6 +38,10 @@ impl FeatureForm {
     }
 }
 
+/// The memory of rows, in bytes, at which they are passed on before the end of a blob. Blobs of real files have fewer.
+#[cfg(feature = "parquet")]
+const MAX_ROWS: usize = 2 << 20;
+
 /// Features that are not passed on yet.
 pub(super) enum FeatureBuffer {
     Text(Box<TextFeatures>),
@@ -106,7 +110,7 @@ impl FeatureBuffer {
         }
     }
 
-    /// The length of the text in bytes. Rows stay in the buffer until the end of a blob.
+    /// The length of the text in bytes. Rows are not counted.
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Text(features) => features.text.len(),
@@ -124,6 +128,16 @@ impl FeatureBuffer {
             }
             #[cfg(feature = "parquet")]
             Self::Rows(_) => Ok(None),
+        }
+    }
+
+    /// Passes rows on if they are many.
+    #[cfg(feature = "parquet")]
+    pub(super) fn pass_on_many(&mut self) {
+        if let Self::Rows(buffer) = self
+            && buffer.rows.len() >= MAX_ROWS
+        {
+            self.pass_on();
         }
     }
 

@@ -2,32 +2,38 @@
 
 use super::tables::PART_LEN;
 use super::{Options, Summary};
-use crate::error::Result;
+use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, BlobReader, PbfFile};
 use crate::formats::PageCompression;
 use crate::formats::parquet::{EncodedGroup, ObjectRows, ObjectTable, ParquetFile};
 use crate::io::{OutputDirectory, StreamOutput};
 use crate::osm::{ObjectFilter, ObjectKind};
 use crate::pbf::{BlobEntry, Block};
-use crate::runtime::{Context, Pass, WorkItem};
+use crate::runtime::{ChunkQueue, ChunkSender, Context};
+use std::sync::Arc;
 
 /// The approximate number of rows of a row group.
 const GROUP_ROWS: u64 = 100_000;
 /// The memory of rows, in bytes, at which a row group ends.
 const GROUP_MEMORY: usize = 32 << 20;
+/// The memory of rows, in bytes, at which a row group ends within a blob. Blobs of real files end before.
+const MAX_MEMORY: usize = 48 << 20;
 
 /// The blobs that become a row group, or several.
 struct Blobs(Vec<BlobEntry>);
 
-impl WorkItem for Blobs {
+impl Blobs {
     fn input_bytes(&self) -> u64 {
         self.0.iter().map(|entry| u64::from(entry.frame_len)).sum()
     }
+}
 
-    /// The budget is a number of row groups.
-    fn held_bytes(&self) -> u64 {
-        1
-    }
+/// A result of a thread.
+enum Found {
+    /// A row group, and the number of its rows.
+    Group(EncodedGroup, u64),
+    /// Blobs with this number of bytes are done.
+    Done(u64),
 }
 
 /// Writes the objects of a file.
@@ -39,8 +45,9 @@ pub(super) fn write(
     ctx: &Context,
 ) -> Result<Summary> {
     let mut directory = OutputDirectory::create(options.target.path())?;
-    let table = ObjectTable::new(compression)?;
+    let table = Arc::new(ObjectTable::new(compression)?);
     let filter = ObjectFilter::new(options.filter.iter().cloned());
+    let filter = Arc::new(filter);
     let (mut written, mut summary) = (Vec::new(), Summary::default());
     ctx.expect_phases(3);
     for (kind, name) in [
@@ -50,35 +57,50 @@ pub(super) fn write(
     ] {
         let mut current: Option<ParquetFile> = None;
         let mut parts = 0;
-        Pass::new(name, ctx).with_budget(ctx.jobs as u64 + 1).run(
-            items(plan, kind),
-            || BlobReader::new(&file.input, ctx),
-            |reader, blobs| groups(reader, &blobs.0, kind, &filter, &table),
-            |groups| {
-                for (group, rows) in groups {
-                    let is_full = |file: &ParquetFile| file.len() + group.len() > PART_LEN;
-                    if let Some(full) = current.take_if(|file| is_full(file)) {
-                        written.push(full.finish(None)?);
-                    }
-                    let file = match &mut current {
-                        Some(file) => file,
-                        none => {
-                            let part = format!("part-{parts:04}.parquet");
-                            parts += 1;
-                            let output =
-                                directory.open_below(&format!("type={}", kind.name()), &part)?;
-                            let (schema, properties) =
-                                (table.form.schema.clone(), table.form.properties.clone());
-                            let output = StreamOutput::new(output);
-                            none.insert(ParquetFile::create(output, schema, properties)?)
-                        }
-                    };
-                    summary.features += rows;
-                    file.add(group)?;
+        let items = items(plan, kind);
+        let phase = ctx.phase(name, items.iter().map(Blobs::input_bytes).sum());
+        let mut add = |found| {
+            let (group, rows) = match found {
+                Found::Group(group, rows) => (group, rows),
+                Found::Done(bytes) => {
+                    phase.advance(bytes);
+                    return Ok(());
                 }
-                Ok(())
+            };
+            let is_full = |file: &ParquetFile| file.len() + group.len() > PART_LEN;
+            if let Some(full) = current.take_if(|file| is_full(file)) {
+                written.push(full.finish(None)?);
+            }
+            let file = match &mut current {
+                Some(file) => file,
+                none => {
+                    let part = format!("part-{parts:04}.parquet");
+                    parts += 1;
+                    let output = directory.open_below(&format!("type={}", kind.name()), &part)?;
+                    let (schema, properties) =
+                        (table.form.schema.clone(), table.form.properties.clone());
+                    let output = StreamOutput::new(output);
+                    none.insert(ParquetFile::create(output, schema, properties)?)
+                }
+            };
+            summary.features += rows;
+            file.add(group)
+        };
+        let (input, own) = (file.input.clone(), ctx.clone());
+        let (filter, encoded) = (filter.clone(), table.clone());
+        let mut queue = ChunkQueue::start(
+            name,
+            ctx.jobs,
+            move || BlobReader::new(&input, &own),
+            move |reader, blobs: Blobs, chunks: &_| {
+                groups(reader, &blobs.0, kind, &filter, &encoded, chunks)?;
+                chunks.send(Found::Done(blobs.input_bytes()))
             },
         )?;
+        for blobs in items {
+            queue.push(blobs, &mut add)?;
+        }
+        queue.drain(&mut add)?;
         if let Some(file) = current {
             written.push(file.finish(None)?);
         }
@@ -108,22 +130,22 @@ fn items(plan: &BlobPlan, kind: ObjectKind) -> Vec<Blobs> {
     items
 }
 
-/// Encodes the objects of some blobs, and returns the row groups with their numbers of rows.
+/// Encodes the objects of some blobs as row groups, which it sends as they are complete.
 fn groups(
     reader: &mut BlobReader,
     entries: &[BlobEntry],
     kind: ObjectKind,
     filter: &ObjectFilter,
     table: &ObjectTable,
-) -> Result<Vec<(EncodedGroup, u64)>> {
-    let (mut groups, mut rows) = (Vec::new(), ObjectRows::default());
-    let mut end = |rows: &mut ObjectRows| {
+    chunks: &ChunkSender<Found>,
+) -> Result<()> {
+    let mut rows = ObjectRows::default();
+    let end = |rows: &mut ObjectRows| {
         let rows = std::mem::take(rows);
-        let count = rows.len() as u64;
-        if count > 0 {
-            groups.push((table.encode(rows)?, count));
+        match rows.len() as u64 {
+            0 => Ok(()),
+            count => chunks.send(Found::Group(table.encode(rows)?, count)),
         }
-        Ok::<(), crate::error::Error>(())
     };
     for entry in entries {
         reader.decode(entry, |payload| {
@@ -136,13 +158,15 @@ fn groups(
                 if is_selected && element.kind() == kind {
                     rows.push(&element);
                 }
-                Ok::<(), crate::error::FormatError>(())
+                match rows.memory() < MAX_MEMORY {
+                    true => Ok(()),
+                    false => end(&mut rows).map_err(|error| FormatError::with(error.to_string())),
+                }
             })
         })?;
         if rows.memory() >= GROUP_MEMORY {
             end(&mut rows)?;
         }
     }
-    end(&mut rows)?;
-    Ok(groups)
+    end(&mut rows)
 }

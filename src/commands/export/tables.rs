@@ -6,17 +6,19 @@ use crate::formats::GeoParquetOptions;
 use crate::formats::parquet::{
     FeatureGroup, FeatureTable, InfoColumns, ParquetFile, TableFacts, partition_name,
 };
-use crate::index::{KeyBits, RowBatch, RowLimits, RowSorter, SharedRows};
+use crate::index::{KeyBits, KeyRange, RowBatch, RowLimits, RowSorter, SortedRows};
 use crate::io::{OpenOutput, OutputDirectory, StreamOutput};
 use crate::runtime::{Context, Pass};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The approximate number of rows of a row group.
 const GROUP_ROWS: u64 = 100_000;
+/// The maximum number of rows that are read at once, where a range of keys has more.
+const MAX_ROWS: u64 = 400_000;
 /// The limits of memory for rows that are being sorted.
 const LIMITS: RowLimits = RowLimits {
     run: 32 << 20,
-    memory: 64 << 20,
+    memory: 48 << 20,
 };
 /// The number of bytes after which a partition goes on in another file.
 pub(super) const PART_LEN: u64 = 500_000_000;
@@ -103,10 +105,7 @@ impl TableSink {
             .run(
                 sorted.ranges(GROUP_ROWS),
                 || (),
-                |(), range| {
-                    let rows = sorted.read(&range.keys)?;
-                    Ok((range.keys.start >> 32, row_groups(&table, &rows)?))
-                },
+                |(), range| Ok((range.keys.start >> 32, row_groups(&table, sorted, range)?)),
                 |(partition, groups)| {
                     let mut groups = groups.into_iter();
                     groups.try_for_each(|group| writer.add(partition, group))
@@ -116,15 +115,27 @@ impl TableSink {
     }
 }
 
-/// Encodes sorted rows as row groups of about equal length.
-fn row_groups(table: &FeatureTable, rows: &SharedRows) -> Result<Vec<FeatureGroup>> {
-    let count = rows.count() as u64;
+/// Encodes the rows of a range as row groups of about equal length.
+fn row_groups(
+    table: &FeatureTable,
+    sorted: &SortedRows,
+    range: KeyRange,
+) -> Result<Vec<FeatureGroup>> {
+    let count = range.rows;
     let groups = ((count + GROUP_ROWS / 2) / GROUP_ROWS).max(1);
-    let mut encoded = Vec::new();
-    for number in 0..groups {
-        let start = (count * number / groups) as usize;
-        let end = (count * (number + 1) / groups) as usize;
-        encoded.push(table.encode(&rows.bytes, rows.rows(start..end))?);
+    let at_once = match count <= MAX_ROWS {
+        true => groups,
+        false => MAX_ROWS / 2 / GROUP_ROWS,
+    };
+    let start = |number: u64| count * number / groups;
+    let (mut portions, mut encoded) = (sorted.portions(range), Vec::new());
+    for first in (0..groups).step_by(at_once as usize) {
+        let last = groups.min(first + at_once);
+        let rows = portions.next(start(last) - start(first))?;
+        for number in first..last {
+            let [start, end] = [number, number + 1].map(|at| (start(at) - start(first)) as usize);
+            encoded.push(table.encode(&rows.bytes, rows.rows(start..end))?);
+        }
     }
     Ok(encoded)
 }

@@ -25,6 +25,9 @@ const KEY: KeyBits = KeyBits {
 const GROUP_BITS: u32 = 32;
 /// The number of blobs of the input in a group.
 const BLOBS_IN_A_GROUP: usize = 8;
+/// The maximum number of objects of a blob of the input that is not divided. Blobs of real files have fewer.
+const MAX_OBJECTS: u32 = 200_000;
+const OBJECTS_OF_A_PART: u32 = 16_000;
 /// The maximum number of ids in a row, so that a number of rows is a limit of memory.
 const IDS_IN_A_ROW: usize = 64;
 /// The number of rows that a worker reads at once.
@@ -37,6 +40,24 @@ pub(super) struct IdRows {
     sorter: RowSorter,
 }
 
+/// The first object of a blob of the input, and places that divide a blob of very many objects as several blobs would.
+fn first_keys(entry: &BlobEntry) -> impl Iterator<Item = TypeThenId> {
+    let first = entry.first_key();
+    let parts = match entry.count <= MAX_OBJECTS {
+        true => 0,
+        false => u64::from(entry.count / OBJECTS_OF_A_PART),
+    };
+    let ends = first.zip(entry.last_key());
+    let ends = ends.filter(|(first, last)| first.0 == last.0);
+    let inner = ends
+        .into_iter()
+        .flat_map(move |((kind, first), (_, last))| {
+            let step = last.saturating_sub(first) / parts.max(1);
+            (1..parts).map(move |part| (kind, first + part * step))
+        });
+    first.into_iter().chain(inner)
+}
+
 /// A number for the blobs that come from one range of rows, and the number of a blob among them.
 pub(super) type BlobOfRange = (u32, u32);
 
@@ -44,11 +65,7 @@ impl IdRows {
     /// Collects no ids yet. `plan` has the blobs of the input, which is in order. Rows go to `scratch` if they take too
     /// much memory.
     pub(super) fn new(plan: &BlobPlan, scratch: &Path) -> Self {
-        let firsts: Vec<TypeThenId> = plan
-            .entries
-            .iter()
-            .filter_map(BlobEntry::first_key)
-            .collect();
+        let firsts: Vec<TypeThenId> = plan.entries.iter().flat_map(first_keys).collect();
         let groups = firsts.chunks(BLOBS_IN_A_GROUP);
         Self {
             groups: groups.filter_map(|group| group.first().copied()).collect(),

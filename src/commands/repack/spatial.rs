@@ -21,7 +21,7 @@ use crate::runtime::{Context, Pass};
 /// The limits of memory for rows that are being sorted.
 const LIMITS: RowLimits = RowLimits {
     run: 32 << 20,
-    memory: 64 << 20,
+    memory: 48 << 20,
 };
 /// Keys of rows: a kind, a level, and a position on the curve.
 const KEY: KeyBits = KeyBits {
@@ -37,6 +37,10 @@ const LEVELS: [i64; 4] = [1 << 17, 1 << 20, 1 << 23, 1 << 26];
 const NOWHERE: u64 = (1 << LEVEL_BITS) - 1;
 /// The number of blobs of a range of keys that a worker reads at once.
 const BLOBS_AT_ONCE: usize = 4;
+/// The memory of rows, in bytes, at which they are passed on before the end of a blob. Blobs of real files have fewer.
+const MAX_BATCH: usize = 2 << 20;
+/// The maximum number of rows that are read at once, where a range of keys has more.
+const MAX_ROWS: u64 = 600_000;
 /// A blob of ways has a quarter of the objects of a blob of nodes, as ways are longer. A blob of relations has a
 /// sixty-fourth, because members are looked for in the box of the whole blob.
 const PARTS_OF_A_BLOB: [usize; 3] = [1, 4, 64];
@@ -186,10 +190,9 @@ impl Places<'_> {
                 entries.collect(),
                 || (),
                 |reader, (), entry| {
-                    let (batch, found) =
-                        reader.decode(&entry, |payload| rows_of(payload, kinds, &place))?;
-                    self.sorter.add(batch);
-                    Ok(found)
+                    reader.decode(&entry, |payload| {
+                        rows_of(payload, kinds, &place, |batch| self.sorter.add(batch))
+                    })
                 },
                 |found| {
                     take(found);
@@ -199,12 +202,13 @@ impl Places<'_> {
     }
 }
 
-/// The objects of some kinds in a block as rows.
+/// Passes the objects of some kinds in a block to `add` as rows. Returns the notes of `place`.
 fn rows_of<T>(
     payload: &[u8],
     kinds: KindSet,
     place: impl Fn(&Object<'_>) -> (Bbox, Option<T>),
-) -> Result<(RowBatch, Vec<T>), FormatError> {
+    add: impl Fn(RowBatch),
+) -> Result<Vec<T>, FormatError> {
     let block = Block::parse(payload)?;
     if !block.units.are_exact_e7() || block.units.date_granularity % 1000 != 0 {
         return Err(FormatError::new(
@@ -232,8 +236,12 @@ fn rows_of<T>(
         batch.push(key_of(object.kind(), object.id, &bbox), |row| {
             put_row(&object, &bbox, row)
         });
+        if batch.len() >= MAX_BATCH {
+            add(std::mem::take(&mut batch));
+        }
     }
-    Ok((batch, found))
+    add(batch);
+    Ok(found)
 }
 
 /// Appends a row: the rank of the id, so that objects at one place are in order; the box of a way or relation; the
@@ -332,18 +340,26 @@ fn write_rows(
                 let level = (range.keys.start >> CURVE_BITS) & NOWHERE;
                 let most = BlobLimits::new(kind, level, elements);
                 encoder.set_max_objects(most.objects);
-                let rows = sorted.read(&range.keys)?;
-                let frames = frames_of(kind, &rows, most, encoder).map_err(|error| {
-                    Error::file(options.output.target.path(), error.to_string())
-                })?;
-                if let Some(ids) = ids {
+                let at_once = match range.rows <= MAX_ROWS {
+                    true => range.rows,
+                    false => MAX_ROWS / 2,
+                };
+                let (mut portions, mut frames) = (sorted.portions(range), Vec::new());
+                while portions.left() > 0 {
+                    let rows = portions.next(at_once)?;
+                    let portion = frames_of(kind, &rows, most, encoder).map_err(|error| {
+                        Error::file(options.output.target.path(), error.to_string())
+                    })?;
                     let mut first = 0;
-                    for (blob, frame) in (0..).zip(&frames) {
+                    for (blob, frame) in (frames.len() as u32..).zip(&portion) {
                         let last = first + frame.entry.count as usize;
-                        let ranks = rows.rows(first..last).filter_map(rank_of_row).collect();
-                        ids.add(kind, ranks, (number, blob));
+                        if let Some(ids) = ids {
+                            let ranks = rows.rows(first..last).filter_map(rank_of_row).collect();
+                            ids.add(kind, ranks, (number, blob));
+                        }
                         first = last;
                     }
+                    frames.extend(portion);
                 }
                 Ok(frames)
             },

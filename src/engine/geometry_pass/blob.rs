@@ -13,6 +13,8 @@ use crate::runtime::{ChunkSender, Context};
 
 /// The number of bytes after which a batch of ways ends.
 const BATCH: usize = 1 << 20;
+/// The number of nodes after which their locations are sent before the end of a blob. Blobs of real files have fewer.
+const NODES: usize = 200_000;
 
 /// The state of a thread.
 pub(super) struct BlobVisit<V> {
@@ -123,6 +125,7 @@ impl<V: Visitor> Visit<'_, V> {
             block.for_each_tagged_node(self.visits.node_info, |id, location, tags| {
                 if is_located {
                     batch.push(id, location);
+                    self.send_many(&mut batch)?;
                 }
                 let is_selected = selected.next();
                 match tags {
@@ -141,6 +144,7 @@ impl<V: Visitor> Visit<'_, V> {
                 };
                 if is_located {
                     batch.push(node.id(), node.location());
+                    self.send_many(&mut batch)?;
                 }
                 if is_selected {
                     let (info, location) = (node.info(), node.location());
@@ -150,11 +154,24 @@ impl<V: Visitor> Visit<'_, V> {
                 Ok(())
             })?;
         }
-        if is_located {
-            batch.sort();
-            self.send(Found::Nodes(batch))?;
+        match is_located {
+            true => self.send_nodes(&mut batch),
+            false => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Sends the locations of nodes if they are many.
+    fn send_many(&self, batch: &mut NodeBatch) -> Result<(), FormatError> {
+        match batch.len() < NODES {
+            true => Ok(()),
+            false => self.send_nodes(batch),
+        }
+    }
+
+    fn send_nodes(&self, batch: &mut NodeBatch) -> Result<(), FormatError> {
+        let mut nodes = std::mem::take(batch);
+        nodes.sort();
+        self.send(Found::Nodes(nodes))
     }
 
     /// Visits the ways, and collects the nodes of wanted ways.

@@ -1,6 +1,7 @@
 //! Rows in memory.
 
 use bytes::Bytes;
+use std::cmp::Ordering;
 use std::ops::Range;
 
 /// Rows with their keys.
@@ -55,26 +56,60 @@ impl RowBatch {
             .unwrap_or_default()
     }
 
+    /// The order of two rows: by key, and with the same key by their bytes.
+    fn order(&self, one: &Row, other: &Row) -> Ordering {
+        let by_key = one.key.cmp(&other.key);
+        by_key.then_with(|| self.row(one).cmp(self.row(other)))
+    }
+
     /// Sorts the rows by key, and rows with the same key by their bytes.
     pub(super) fn sort(&mut self) {
         let mut rows = std::mem::take(&mut self.rows);
-        rows.sort_unstable_by(|a, b| {
-            let by_key = a.key.cmp(&b.key);
-            by_key.then_with(|| self.row(a).cmp(self.row(b)))
-        });
+        rows.sort_unstable_by(|a, b| self.order(a, b));
         self.rows = rows;
+    }
+
+    /// Keeps the first `count` rows in order, and removes the others.
+    pub(super) fn keep_first(&mut self, count: usize) {
+        let mut rows = std::mem::take(&mut self.rows);
+        if count < rows.len() {
+            rows.select_nth_unstable_by(count, |a, b| self.order(a, b));
+            rows.truncate(count);
+        }
+        let mut kept = Self::default();
+        for row in &rows {
+            kept.push(row.key, |out| out.extend_from_slice(self.row(row)));
+        }
+        *self = kept;
+    }
+
+    /// The last row in order, and its key.
+    pub(super) fn last(&self) -> Option<(u64, &[u8])> {
+        let last = self.rows.iter().max_by(|a, b| self.order(a, b))?;
+        Some((last.key, self.row(last)))
+    }
+
+    /// The number of rows that equal a row.
+    pub(super) fn count_of(&self, key: u64, row: &[u8]) -> usize {
+        let equal = |other: &&Row| other.key == key && self.row(other) == row;
+        self.rows.iter().filter(equal).count()
     }
 }
 
 /// The rows of batches and their keys, by key. Rows with the same key are in no particular order.
 pub(super) fn by_key(batches: &[RowBatch]) -> impl Iterator<Item = (u64, &[u8])> {
-    let all = (0u32..).zip(batches);
-    let rows = all.flat_map(|(index, batch)| batch.rows.iter().map(move |row| (index, row)));
-    let mut rows: Vec<(u64, u32, &Row)> = rows.map(|(index, row)| (row.key, index, row)).collect();
+    // The key of each row, its batch, and its number there.
+    let mut rows: Vec<(u64, u32, u32)> =
+        Vec::with_capacity(batches.iter().map(RowBatch::count).sum());
+    for (index, batch) in (0..).zip(batches) {
+        let numbered = batch.rows.iter().zip(0..);
+        rows.extend(numbered.map(|(row, number)| (row.key, index, number)));
+    }
     rows.sort_unstable_by_key(|(key, ..)| *key);
-    rows.into_iter().map(|(key, index, row)| {
-        let bytes = batches.get(index as usize).map(|batch| batch.row(row));
-        (key, bytes.unwrap_or_default())
+    rows.into_iter().map(|(key, index, number)| {
+        let batch = batches.get(index as usize);
+        let row = batch.and_then(|batch| Some(batch.row(batch.rows.get(number as usize)?)));
+        (key, row.unwrap_or_default())
     })
 }
 

@@ -9,6 +9,7 @@
 
 mod batch;
 mod counts;
+mod portions;
 mod run;
 
 pub(crate) use batch::{RowBatch, SharedRows};
@@ -16,6 +17,7 @@ pub(crate) use counts::{KeyBits, KeyRange};
 
 use crate::error::{Error, Result};
 use counts::KeyCounts;
+use portions::RowPortions;
 use run::{BlockBuffer, Run, RunBuilder, merge};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -107,7 +109,8 @@ impl RowSorter {
     }
 
     fn add_run(&self, batches: Vec<RowBatch>) -> Result<()> {
-        let (mut builder, mut keys) = (RunBuilder::default(), Vec::new());
+        let rows = batches.iter().map(RowBatch::count).sum();
+        let (mut builder, mut keys) = (RunBuilder::default(), Vec::with_capacity(rows));
         for (key, row) in batch::by_key(&batches) {
             builder.push(key, row);
             keys.push(key);
@@ -191,11 +194,28 @@ impl SortedRows {
     /// The rows with keys in a range, in order. Rows with the same key are ordered by their bytes.
     pub(crate) fn read(&self, keys: &Range<u64>) -> Result<SharedRows> {
         let (mut batch, mut buffer) = (RowBatch::default(), BlockBuffer::default());
-        for run in self.runs.iter().chain(self.levels.iter().flatten()) {
-            run.read(keys, &mut buffer, &mut batch, &self.directory)?;
-        }
+        self.for_each(keys, &mut buffer, |key, row| {
+            batch.push(key, |out| out.extend_from_slice(row));
+        })?;
         batch.sort();
         Ok(batch.shared())
+    }
+
+    /// The rows of a range, of which a part is read at a time. However many rows have the same key, memory depends on the
+    /// length of a part.
+    pub(crate) fn portions(&self, range: KeyRange) -> RowPortions<'_> {
+        RowPortions::new(self, range)
+    }
+
+    /// Passes the rows with keys in a range to `take`, in no particular order.
+    fn for_each(
+        &self,
+        keys: &Range<u64>,
+        buffer: &mut BlockBuffer,
+        mut take: impl FnMut(u64, &[u8]),
+    ) -> Result<()> {
+        let mut runs = self.runs.iter().chain(self.levels.iter().flatten());
+        runs.try_for_each(|run| run.for_each(keys, buffer, &self.directory, &mut take))
     }
 }
 

@@ -1,6 +1,5 @@
 //! Runs: rows in the order of their keys, compressed in blocks, in memory or in a temporary file.
 
-use super::batch::RowBatch;
 use crate::error::{Error, FormatError, Result};
 use crate::pbf::wire::{put_varint, read_varint};
 use crate::system;
@@ -63,13 +62,13 @@ impl Run {
         Ok(())
     }
 
-    /// Appends the rows with keys in a range.
-    pub(super) fn read(
+    /// Passes the rows with keys in a range to `take`.
+    pub(super) fn for_each(
         &self,
         keys: &Range<u64>,
         buffer: &mut BlockBuffer,
-        batch: &mut RowBatch,
         directory: &Path,
+        take: &mut impl FnMut(u64, &[u8]),
     ) -> Result<()> {
         let start = self
             .blocks
@@ -79,7 +78,7 @@ impl Run {
             buffer.load(self, block, directory)?;
             while let Some((key, row)) = buffer.next()? {
                 if keys.contains(&key) {
-                    batch.push(key, |out| out.extend_from_slice(row));
+                    take(key, row);
                 }
             }
         }
